@@ -1,0 +1,35 @@
+"""Everything deltatape raises on purpose.
+
+    DeltatapeError          one line for the terminal, no traceback; exit code 2
+    +-- UsageError          what the user asked for cannot be done (an option, a URL, a file name)
+    +-- TapeFormatError     a file is no tape, of an unknown version, or damaged
+
+A defect of the wire is never an exception: decoders, dialects and rules return it as data.
+"""
+
+
+class DeltatapeError(Exception):
+    """Base of all errors that are told to the user as one line."""
+
+    exit_code = 2
+
+
+class UsageError(DeltatapeError):
+    """Something that was asked for is impossible; the message says what would be accepted."""
+
+
+class TapeFormatError(DeltatapeError):
+    """A tape cannot be read.
+
+    Args:
+        path: the file as the user named it.
+        line: 1-based line number, or 0 when the file as a whole is meant.
+        problem: what is wrong, the value seen, and what would be accepted.
+    """
+
+    def __init__(self, path: str, line: int, problem: str) -> None:
+        where = f"{path}:{line}" if line else path
+        super().__init__(f"{where}: {problem}")
+        self.path = path
+        self.line = line
+        self.problem = problem
