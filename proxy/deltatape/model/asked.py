@@ -1,0 +1,56 @@
+"""What a request says, in terms that all dialects share."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSpec:
+    """A tool offered to the model; `parameters` is its JSON Schema, None if it has none."""
+
+    name: str
+    parameters: Mapping[str, object] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepeatedCall:
+    """A tool call in the request's history: what the application made of an earlier reply."""
+
+    id: str | None
+    name: str | None
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """A message of the request's history.
+
+    `digest` is a hash of the message as canonical JSON; `call_id` is set on tool results.
+    """
+
+    role: str
+    text: str
+    calls: tuple[RepeatedCall, ...]
+    call_id: str | None
+    digest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What the application asked for. A request that cannot be read has `known` False."""
+
+    known: bool
+    model: str | None
+    stream: bool
+    tools: tuple[ToolSpec, ...]
+    tool_choice: str | None
+    """`auto`, `none`, `required`, or the name of the forced tool."""
+    history: tuple[Message, ...]
+
+    def tool(self, name: str | None) -> ToolSpec | None:
+        """The offered tool called `name`, if any."""
+        return next((tool for tool in self.tools if tool.name == name), None)
+
+
+NOTHING_ASKED = Asked(known=False, model=None, stream=False, tools=(), tool_choice=None, history=())
+"""What is known of a request that was not recorded or cannot be read."""

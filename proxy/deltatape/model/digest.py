@@ -1,0 +1,91 @@
+"""What is kept of an exchange to compare it with later requests of the same conversation."""
+
+from dataclasses import dataclass
+
+from deltatape.model.asked import RepeatedCall
+from deltatape.model.finding import Confidence
+from deltatape.model.reply import CallKind, CallStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaidCall:
+    """A call as the wire delivered it, by the reference accumulator. See `ToolCall`."""
+
+    index: int
+    id: str | None
+    ids: tuple[str, ...]
+    name: str | None
+    kind: CallKind
+    arguments: str
+    fragments: tuple[str, ...]
+    status: CallStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heard:
+    """A message of a request's history. `text` is a hash, "" if there is none but whitespace."""
+
+    role: str
+    text: str
+    calls: tuple[RepeatedCall, ...]
+    call_id: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Digest:
+    """One exchange, small: what its request repeats and what its reply says.
+
+    Invariant: `prefixes` has one entry more than `history`; `prefixes[n]` stands for the first `n`
+    messages. System messages are in neither: `system` stands for all of them.
+    """
+
+    tape: str
+    exchange: int
+    id: str
+    line: int | None
+    """The tape line of the request."""
+    t_ns: int | None
+    """When the request came; None without times."""
+    end_ns: int | None
+    """When the response ended; None if unknown."""
+    dialect: str
+    system: str
+    history: tuple[Heard, ...]
+    prefixes: tuple[str, ...]
+    forced: bool
+    """Whether the request names the one tool to be called: an answer in the form of a call."""
+    choices: int
+    whole: bool
+    """Whether the reply came to its regular end, so that its calls were meant to be run."""
+    text: str
+    """A hash of the reply's text, "" if there is none but whitespace."""
+    calls: tuple[SaidCall, ...]
+    results: tuple[str, ...]
+    """The ids of the calls whose results the request brings after its last assistant message."""
+    summary: str
+    """One line: dialect, what the reply holds, how it ended."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """A delivered call and what the application made of it."""
+
+    said: SaidCall
+    heard: RepeatedCall
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadBack:
+    """A reply, and the later request that repeats it as the application understood it."""
+
+    reply: Digest
+    later: Digest
+    confidence: Confidence
+    """How sure it is that this message repeats this reply."""
+    pairs: tuple[Pair, ...]
+    lost: tuple[SaidCall, ...]
+    """Delivered calls that the request repeats nowhere."""
+    extra: tuple[RepeatedCall, ...]
+    """Calls in the repeated message that the wire did not deliver."""
+    answered: tuple[str, ...]
+    """The ids to which the request brings results, right after the message."""

@@ -1,0 +1,254 @@
+"""One request and its response, as the recorder saw them on the wire."""
+
+import enum
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self, TypeAlias
+from urllib.parse import urlsplit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Masked:
+    """A credential that was not written: its length in bytes and a keyed hash (8 hex digits)."""
+
+    length: int
+    hash: str
+
+
+HeaderValue: TypeAlias = bytes | Masked
+Headers: TypeAlias = tuple[tuple[bytes, HeaderValue], ...]
+"""Header fields in wire order, names in wire case, repeats kept."""
+
+
+class Source(enum.StrEnum):
+    """Who recorded, and with that how far times and endings can be trusted."""
+
+    GATEWAY = "gateway"
+    MITM = "mitm"
+    IMPORT = "import"
+    """From a file: no times, no reads, no ending."""
+
+
+class Framing(enum.StrEnum):
+    """How HTTP delimits a response body (RFC 9112 section 6)."""
+
+    CHUNKED = "chunked"
+    LENGTH = "length"
+    CLOSE = "close"
+    """Ends with the connection."""
+    NONE = "none"
+    """HEAD, 204, 304: no body."""
+
+
+class EndReason(enum.StrEnum):
+    """How the transport ended. Whether a terminal event is missing is a finding, not an ending."""
+
+    COMPLETE = "complete"
+    UPSTREAM_CLOSED = "upstream_closed"
+    UPSTREAM_RESET = "upstream_reset"
+    CLIENT_CLOSED = "client_closed"
+    TIMEOUT = "timeout"
+    REFUSED = "refused"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A request as sent upstream.
+
+    `target` is in parts because credential query values are masked; `target_bytes` shows them as
+    asterisks of the same length. `t_end_ns` and `t_ns` are nanoseconds since `recorded_at`.
+    """
+
+    method: str
+    target: tuple[HeaderValue, ...]
+    upstream: str
+    """Base URL without path: `https://api.openai.com`."""
+    http: str
+    headers: Headers
+    body: bytes
+    t_ns: int
+    t_end_ns: int | None
+    """When the last byte of the request had been read; None if that never happened."""
+    line: int | None
+
+    @property
+    def target_bytes(self) -> bytes:
+        """The request target with masked values as asterisks."""
+        return b"".join(p if isinstance(p, bytes) else b"*" * p.length for p in self.target)
+
+    @property
+    def path(self) -> str:
+        """The path of the target, without query."""
+        return self.target_bytes.decode("ascii", "replace").partition("?")[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """The request has left for upstream: `connect_ns` and `tls_ns` are 0 on a reused connection."""
+
+    t_ns: int
+    connect_ns: int
+    tls_ns: int
+    reused: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResponseHead:
+    """A response head, final or informational (1xx)."""
+
+    status: int
+    reason: bytes
+    http: str
+    framing: Framing
+    headers: Headers
+    t_ns: int
+    line: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Read:
+    """Body bytes got by one read from the upstream socket: after transfer-coding, >= 1 byte.
+
+    `boundaries` are the offsets in `data` at which HTTP chunks end (0: the previous read's last
+    chunk ended just before this one); None when the body is not chunked.
+    """
+
+    t_ns: int
+    data: bytes
+    boundaries: tuple[int, ...] | None
+    line: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivered:
+    """A lagging client has taken `bytes` of the response body so far: the second clock."""
+
+    t_ns: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """A remark of the recorder about this exchange."""
+
+    t_ns: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class End:
+    """How the exchange ended. `recorder` says what taping lost, empty when nothing."""
+
+    t_ns: int
+    reason: EndReason
+    bytes: int
+    sha256: str
+    detail: str
+    recorder: Mapping[str, object]
+    line: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exchange:
+    """One request and its response. Times are nanoseconds since `recorded_at`."""
+
+    tape: str
+    """The file's name as the user gave it; "" when built from a body."""
+    number: int
+    """Place in the tape, from 1."""
+    id: str
+    source: Source
+    recorded_at: str
+    request: Request
+    sent: Sent | None = None
+    informational: tuple[ResponseHead, ...] = ()
+    response: ResponseHead | None = None
+    reads: tuple[Read, ...] = ()
+    trailers: Headers = ()
+    delivered: tuple[Delivered, ...] = ()
+    idle_ns: tuple[int, ...] = ()
+    """When the recorder noted that it was still watching a silent exchange."""
+    notes: tuple[Note, ...] = ()
+    end: End | None = None
+    """None: the tape was cut, by a crash of the recorder, before this exchange ended."""
+    stopped_ns: int | None = None
+    """When the recorder stopped watching in good order; None: unknown."""
+
+    @classmethod
+    def from_body(
+        cls,
+        body: bytes,
+        *,
+        content_type: str,
+        url: str,
+        request: bytes | Mapping[str, object] | None = None,
+        status: int = 200,
+    ) -> Self:
+        """An exchange from a response body that was not taped: no times, no reads, no ending.
+
+        Args:
+            body: the whole response body, content-coding undone.
+            content_type: the response's media type, such as `text/event-stream`.
+            url: where the request went; its path tells the dialect when the body does not.
+            request: the request's JSON body as bytes or as a mapping; None if unknown.
+            status: the response's status code.
+        """
+        parts = urlsplit(url)
+        target = parts._replace(scheme="", netloc="", fragment="").geturl().encode() or b"/"
+        asked = request if isinstance(request, bytes) else json.dumps(request or {}).encode()
+        return cls(
+            tape="",
+            number=1,
+            id="",
+            source=Source.IMPORT,
+            recorded_at="",
+            request=Request(
+                method="POST",
+                target=(target,),
+                upstream=f"{parts.scheme}://{parts.netloc}" if parts.netloc else "",
+                http="1.1",
+                headers=(),
+                body=asked if request is not None else b"",
+                t_ns=0,
+                t_end_ns=0,
+                line=None,
+            ),
+            response=ResponseHead(
+                status=status,
+                reason=b"",
+                http="1.1",
+                framing=Framing.CLOSE,
+                headers=((b"content-type", content_type.encode()),),
+                t_ns=0,
+                line=None,
+            ),
+            reads=(Read(t_ns=0, data=body, boundaries=None, line=None),) if body else (),
+        )
+
+    @property
+    def timed(self) -> bool:
+        """Whether times and read boundaries come from a wire."""
+        return self.source is not Source.IMPORT
+
+    @property
+    def body(self) -> bytes:
+        """The response body after transfer-coding, before content-coding."""
+        return b"".join(read.data for read in self.reads)
+
+    @property
+    def cut(self) -> bool:
+        """Whether the transport is known to have ended before the response was whole."""
+        if self.end is None:
+            return self.timed
+        return self.end.reason is not EndReason.COMPLETE
+
+
+def header(headers: Headers, name: str) -> bytes | None:
+    """The value of the first field called `name` (any case); None if absent or masked."""
+    wanted = name.lower().encode()
+    for key, value in headers:
+        if key.lower() == wanted:
+            return value if isinstance(value, bytes) else None
+    return None

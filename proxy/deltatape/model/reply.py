@@ -1,0 +1,137 @@
+"""The assistant message rebuilt from an exchange."""
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from deltatape.model.stream import Place
+
+
+class CallStatus(enum.StrEnum):
+    """What a correct client can do with a rebuilt call."""
+
+    COMPLETE = "complete"
+    EMPTY_OK = "empty_ok"
+    """No argument bytes, and the tool's schema requires none: run it with `{}`."""
+    EMPTY_SUSPECT = "empty_suspect"
+    """No argument bytes, and arguments are required or the schema is unknown."""
+    TRUNCATED = "truncated"
+    MALFORMED = "malformed"
+    NOT_OBJECT = "not_object"
+    DOUBLE_ENCODED = "double_encoded"
+    EXTRA_DATA = "extra_data"
+    NO_NAME = "no_name"
+    ORPHAN = "orphan"
+    """Fragments that belong to no call: no name, no id, nothing open to continue."""
+
+
+class CallKind(enum.StrEnum):
+    """What a call's payload is."""
+
+    FUNCTION = "function"
+    CUSTOM = "custom"
+    """Free text in `arguments`, not JSON."""
+    LEGACY = "legacy"
+    """`function_call`, the predecessor of `tool_calls`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fragment:
+    """A piece of a call's arguments and the event that carried it."""
+
+    text: str
+    event: int
+    place: Place
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall:
+    """A tool call as a correct client should execute it.
+
+    `arguments` is exact text, never normalised: `""` stays `""`, an object on the wire is its
+    exact slice. `arguments_raw` is the plain concatenation of what the wire carried.
+    """
+
+    index: int
+    """Place among the reply's calls, from 0."""
+    wire_index: int | None
+    id: str | None
+    ids: tuple[str, ...]
+    """Every different id that the wire gave this call, in order."""
+    name: str | None
+    kind: CallKind
+    arguments: str
+    arguments_raw: str
+    status: CallStatus
+    repairs: tuple[str, ...]
+    """Finding codes of what had to be mended, without repeats, in order."""
+    fragments: tuple[Fragment, ...]
+    start: Place
+    """The event that opened the call."""
+    start_event: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """One of the answers of a request with `n` > 1."""
+
+    index: int
+    text: str
+    reasoning: str
+    refusal: str
+    tool_calls: tuple[ToolCall, ...]
+    finish_reason_raw: str | None
+    """The last one on the wire; None when there was none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """Something a dialect noticed, under the code of the rule that reports it."""
+
+    code: str
+    detail: str
+    """One sentence: what, with the value seen."""
+    evidence: str
+    event: int | None
+    place: Place | None
+    choice: int = 0
+    call: int | None = None
+    """Index among the choice's calls."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """The assistant message rebuilt from an exchange. Plain attributes are the first choice's."""
+
+    dialect: str
+    choices: tuple[Choice, ...]
+    """In the order of their index; >= 1, empty when the stream carried none."""
+    usage: Mapping[str, object] | None
+    model: str | None
+    error: str | None
+    """The message of an error frame or error answer."""
+    terminated: bool
+    """Whether the dialect's terminal signal arrived."""
+    terminator: str
+    """What that signal is: `finish_reason and [DONE]`."""
+    observations: tuple[Observation, ...]
+
+    @property
+    def text(self) -> str:
+        """The visible text."""
+        return self.choices[0].text
+
+    @property
+    def reasoning(self) -> str:
+        """The reasoning text, where the provider shows it."""
+        return self.choices[0].reasoning
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        """The calls, in the order in which they were opened."""
+        return self.choices[0].tool_calls
+
+    @property
+    def finish_reason_raw(self) -> str | None:
+        """The provider's own word for why it stopped."""
+        return self.choices[0].finish_reason_raw

@@ -1,0 +1,99 @@
+"""What framing makes of a response body: events, comments, anomalies, each with place and time."""
+
+import enum
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Span(NamedTuple):
+    """Byte offsets into the body after content-coding, half-open: `[start, end)`."""
+
+    start: int
+    end: int
+
+
+class Format(enum.StrEnum):
+    """How a body is framed into events."""
+
+    SSE = "sse"
+    JSON = "json"
+    """One JSON document: a single event."""
+    OTHER = "other"
+    """Nothing that events can be read from."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where and when: the bytes, the tape line of the record that completed them, its time."""
+
+    span: Span
+    t_ns: int
+    line: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One framed unit. For SSE: what WHATWG HTML 9.2.6 dispatches.
+
+    `number` counts from 0. `type` is the SSE event type ("message" by default), `id` the last
+    event ID, `data` the text after joining data lines.
+    """
+
+    number: int
+    type: str
+    data: str
+    id: str
+    retry: int | None
+    place: Place
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comment:
+    """An SSE comment line, without its colon: keep-alives live here."""
+
+    text: str
+    place: Place
+
+
+class AnomalyKind(enum.StrEnum):
+    """What the framing standard drops or replaces, and what could not be framed at all."""
+
+    BYTE_ORDER_MARK = "byte-order-mark"
+    INVALID_UTF8 = "invalid-utf-8"
+    UNTERMINATED_EVENT = "unterminated-event"
+    """The body ended before the blank line that dispatches the event."""
+    EVENT_WITHOUT_DATA = "event-without-data"
+    """A block with fields but without data: the standard dispatches nothing."""
+    UNKNOWN_FIELD = "unknown-field"
+    BAD_RETRY = "bad-retry"
+    ID_WITH_NULL = "id-with-null"
+    BAD_CONTENT_CODING = "bad-content-coding"
+    TOO_LARGE = "too-large"
+    """Decoding stopped at a limit that keeps untrusted bodies from eating the machine."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Anomaly:
+    """A defect of the framing; `event` is the number of the event it concerns, if any."""
+
+    kind: AnomalyKind
+    detail: str
+    place: Place
+    event: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stream:
+    """A framed body.
+
+    `pending` is the event that the end of the body left undispatched: the standard drops it, some
+    clients do not.
+    """
+
+    format: Format
+    body: bytes
+    """After content-coding."""
+    events: tuple[Event, ...]
+    comments: tuple[Comment, ...]
+    anomalies: tuple[Anomaly, ...]
+    pending: Event | None
