@@ -1,0 +1,163 @@
+"""Where a message body ends, and where its HTTP chunks do (RFC 9112 sections 6 and 7.1).
+
+Written here and not left to httptools, because the player needs the offsets of chunk ends and a
+proxy that splices bytes needs the offset of the message's end, and httptools tells neither. One
+`feed` per socket read; nothing is copied where a read holds no framing.
+"""
+
+import enum
+from dataclasses import dataclass
+from typing import Protocol
+
+from deltatape.http1.head import BadMessageError, Fields
+from deltatape.model.exchange import Framing
+
+MAX_LINE_BYTES = 16 * 1024
+MAX_TRAILER_BYTES = 64 * 1024
+_MAX_SIZE_DIGITS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """What one socket read holds of a body.
+
+    `data` is the body without framing, `ends` the offsets in it at which HTTP chunks end (None
+    when the body is not chunked), `used` how many bytes of the read belong to the message.
+    """
+
+    data: bytes
+    ends: tuple[int, ...] | None
+    used: int
+
+
+class Body(Protocol):
+    """Finds the end of one message body."""
+
+    done: bool
+    trailers: Fields
+
+    def feed(self, raw: bytes) -> Scan:
+        """Take the next bytes of the connection; those after `used` are not the body's.
+
+        Raises:
+            BadMessageError: the framing is broken; bytes fed before stay valid.
+        """
+
+
+def body_of(framing: Framing, length: int) -> Body:
+    """A scanner for a body that is framed so; `length` counts for `LENGTH` only."""
+    if framing is Framing.CHUNKED:
+        return ChunkedBody()
+    if framing is Framing.CLOSE:
+        return CloseBody()
+    return LengthBody(length if framing is Framing.LENGTH else 0)
+
+
+class LengthBody:
+    """A body of known length."""
+
+    def __init__(self, length: int) -> None:
+        self._left = length
+        self.done = length == 0
+        self.trailers: Fields = ()
+
+    def feed(self, raw: bytes) -> Scan:
+        """See `Body.feed`."""
+        data = raw if len(raw) <= self._left else raw[: self._left]
+        self._left -= len(data)
+        self.done = self._left == 0
+        return Scan(data, None, len(data))
+
+
+class CloseBody:
+    """A body that ends with the connection; `broken` when that is so because framing failed."""
+
+    def __init__(self, *, broken: bool = False) -> None:
+        self.broken = broken
+        self.done = False
+        self.trailers: Fields = ()
+
+    def feed(self, raw: bytes) -> Scan:
+        """See `Body.feed`."""
+        return Scan(raw, None, len(raw))
+
+
+class _State(enum.Enum):
+    SIZE = enum.auto()
+    DATA = enum.auto()
+    DATA_END = enum.auto()
+    TRAILERS = enum.auto()
+
+
+class ChunkedBody:
+    """A chunked body. A line that a read cuts is kept until the next one."""
+
+    def __init__(self) -> None:
+        self._state = _State.SIZE
+        self._left = 0
+        self._line = b""
+        self._trailer_bytes = 0
+        self.done = False
+        self.trailers: Fields = ()
+
+    def feed(self, raw: bytes) -> Scan:
+        """See `Body.feed`."""
+        pieces: list[bytes] = []
+        ends: list[int] = []
+        at, got, size = 0, 0, len(raw)
+        while at < size and not self.done:
+            if self._state is _State.DATA:
+                piece = raw[at : at + self._left]
+                at += len(piece)
+                got += len(piece)
+                self._left -= len(piece)
+                pieces.append(piece)
+                if self._left == 0:
+                    ends.append(got)
+                    self._state = _State.DATA_END
+                continue
+            newline = raw.find(b"\n", at)
+            stop = size if newline < 0 else newline + 1
+            self._line += raw[at:stop]
+            at = stop
+            if newline >= 0:
+                line, self._line = self._line, b""
+                self._take_line(line)
+            elif len(self._line) > MAX_LINE_BYTES:
+                raise BadMessageError(f"a framing line is longer than {MAX_LINE_BYTES} bytes")
+        return Scan(pieces[0] if len(pieces) == 1 else b"".join(pieces), tuple(ends), at)
+
+    def _take_line(self, line: bytes) -> None:
+        if not line.endswith(b"\r\n"):
+            raise BadMessageError(f"a framing line ends without CRLF: {line[:40]!r}")
+        line = line[:-2]
+        if self._state is _State.SIZE:
+            self._left = _chunk_size(line)
+            self._state = _State.DATA if self._left else _State.TRAILERS
+        elif self._state is _State.DATA_END:
+            if line:
+                raise BadMessageError(f"a chunk is longer than its size says: {line[:40]!r}")
+            self._state = _State.SIZE
+        elif line:
+            self._take_trailer(line)
+        else:
+            self.done = True
+
+    def _take_trailer(self, line: bytes) -> None:
+        self._trailer_bytes += len(line)
+        name, colon, value = line.partition(b":")
+        if not colon or not name or name != name.strip() or self._trailer_bytes > MAX_TRAILER_BYTES:
+            raise BadMessageError(f"not a trailer field: {line[:40]!r}")
+        self.trailers += ((name, value.strip(b" \t")),)
+
+
+def _chunk_size(line: bytes) -> int:
+    digits = line.partition(b";")[0].rstrip(b" \t")
+    if not 0 < len(digits) <= _MAX_SIZE_DIGITS or digits.strip(b"0123456789abcdefABCDEF"):
+        raise BadMessageError(f"not a chunk size: {line[:40]!r}")
+    return int(digits, 16)
+
+
+def write_chunk(data: bytes) -> bytes:
+    """`data` as one chunk."""
+    return b"%x\r\n%b\r\n" % (len(data), data)

@@ -1,0 +1,209 @@
+"""The side that talks to a provider: one upstream connection, one response at a time.
+
+Every read is scanned for framing and handed on raw beside its scan, so that the handler can
+splice the bytes as they came. A response whose framing is broken is not repaired: its bytes go on
+raw until upstream closes.
+"""
+
+import asyncio
+import enum
+from typing import Protocol
+
+from deltatape.http1.body import Body, CloseBody, Scan, body_of
+from deltatape.http1.head import (
+    BadMessageError,
+    Fields,
+    ResponseHead,
+    find_head,
+    parse_response,
+)
+from deltatape.http1.socket import reset
+from deltatape.model.exchange import Framing
+
+
+class Lost(enum.Enum):
+    """How an upstream connection ended before its response was whole."""
+
+    CLOSED = "closed"
+    RESET = "reset"
+
+
+class ResponseHandler(Protocol):
+    """What is done with one response."""
+
+    def on_informational(self, head: ResponseHead) -> None:
+        """A 1xx head; another one follows."""
+
+    def on_response(self, head: ResponseHead) -> None:
+        """The final head is whole."""
+
+    def on_response_data(self, raw: bytes, scan: Scan) -> None:
+        """One socket read of the body: raw bytes of the message, and what they hold."""
+
+    def on_response_note(self, text: str) -> None:
+        """Something odd about the framing; the bytes go on all the same."""
+
+    def on_response_end(self, trailers: Fields) -> None:
+        """The response is whole."""
+
+    def on_upstream_lost(self, how: Lost, detail: str) -> None:
+        """The connection ended before the response was whole."""
+
+    def on_upstream_writable(self, *, writable: bool) -> None:
+        """False: upstream lags in taking the request."""
+
+
+class UpstreamConnection(asyncio.Protocol):
+    """One connection to an upstream."""
+
+    def __init__(self) -> None:
+        self._handler: ResponseHandler | None = None
+        self._method = ""
+        self._buffer = bytearray()
+        self._body: Body | None = None
+        self._keep_alive = False
+        self._transport: asyncio.Transport | None = None
+        self.idle_since = 0.0
+
+    # What asyncio calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """See `asyncio.Protocol`."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        """See `asyncio.Protocol`."""
+        if self._handler is None:
+            self.abort()  # an answer that nobody asked for: never reuse this connection
+        elif self._body is not None:
+            self._feed_body(data)
+        else:
+            self._buffer += data
+            self._next_head()
+
+    def eof_received(self) -> None:
+        """See `asyncio.Protocol`."""
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See `asyncio.Protocol`."""
+        self._transport = None
+        handler, self._handler = self._handler, None
+        if handler is None:
+            return
+        if exc is None and isinstance(self._body, CloseBody) and not self._body.broken:
+            handler.on_response_end(())
+            return
+        how = Lost.CLOSED if exc is None else Lost.RESET
+        handler.on_upstream_lost(how, "" if exc is None else str(exc))
+
+    def pause_writing(self) -> None:
+        """See `asyncio.Protocol`."""
+        if self._handler is not None:
+            self._handler.on_upstream_writable(writable=False)
+
+    def resume_writing(self) -> None:
+        """See `asyncio.Protocol`."""
+        if self._handler is not None:
+            self._handler.on_upstream_writable(writable=True)
+
+    # What a handler calls.
+
+    @property
+    def reusable(self) -> bool:
+        """Whether another request may be sent: open, idle, and nothing odd has happened."""
+        transport = self._transport
+        return (
+            transport is not None
+            and not transport.is_closing()
+            and self._handler is None
+            and self._keep_alive
+        )
+
+    def start(self, handler: ResponseHandler, method: str) -> None:
+        """A request follows, its response goes to `handler`."""
+        self._handler = handler
+        self._method = method
+        self._keep_alive = False
+
+    def write(self, data: bytes) -> None:
+        """Send bytes of the request."""
+        if self._transport is not None:
+            self._transport.write(data)
+
+    def pause(self) -> None:
+        """Stop reading: the client lags."""
+        if self._transport is not None:
+            self._transport.pause_reading()
+
+    def resume(self) -> None:
+        """Go on reading."""
+        if self._transport is not None:
+            self._transport.resume_reading()
+
+    def abort(self) -> None:
+        """Drop the connection at once, without a word to the handler."""
+        self._handler = None
+        if self._transport is not None:
+            self._transport.abort()
+
+    def reset(self) -> None:
+        """Drop the connection with RST, without a word to the handler."""
+        self._handler = None
+        if self._transport is not None:
+            reset(self._transport)
+
+    # Reading.
+
+    def _next_head(self) -> None:
+        while self._handler is not None and self._body is None:
+            try:
+                end = find_head(self._buffer)
+                if not end:
+                    return
+                head = parse_response(bytes(self._buffer[:end]), method=self._method)
+            except BadMessageError as error:
+                self._lose(f"not an HTTP/1 response: {error}")
+                return
+            del self._buffer[:end]
+            if head.informational:
+                self._handler.on_informational(head)
+            else:
+                self._begin(head)
+
+    def _begin(self, head: ResponseHead) -> None:
+        assert self._handler is not None
+        self._body = body_of(head.framing, head.length)
+        self._keep_alive = head.keep_alive
+        rest, self._buffer = bytes(self._buffer), bytearray()
+        self._handler.on_response(head)
+        if head.framing is Framing.NONE or self._body.done or rest:
+            self._feed_body(rest)
+
+    def _feed_body(self, raw: bytes) -> None:
+        body, handler = self._body, self._handler
+        if body is None or handler is None:
+            return
+        try:
+            scan = body.feed(raw)
+        except BadMessageError as error:
+            handler.on_response_note(f"broken chunk framing, bytes passed on as they came: {error}")
+            body = self._body = CloseBody(broken=True)
+            scan = body.feed(raw)
+        if scan.used < len(raw):
+            handler.on_response_note(f"{len(raw) - scan.used} bytes after the response's end")
+            self._keep_alive = False
+        if scan.used:
+            handler.on_response_data(raw[: scan.used] if scan.used < len(raw) else raw, scan)
+        if body.done:
+            self._body = None
+            self._handler = None
+            if not self._keep_alive:
+                self.abort()
+            handler.on_response_end(body.trailers)
+
+    def _lose(self, detail: str) -> None:
+        handler = self._handler
+        self.abort()
+        if handler is not None:
+            handler.on_upstream_lost(Lost.CLOSED, detail)

@@ -1,0 +1,213 @@
+"""Message heads: found, validated by llhttp (httptools), and written again field by field.
+
+Order, case and repeats of the fields stay as they were on the wire. Strictness is llhttp's
+default: bare LF, obs-fold, space before the colon, NUL, `Content-Length` beside
+`Transfer-Encoding` and a repeated `Content-Length` are refused, because a proxy that reads them
+differently from its peer can be made to smuggle requests (RFC 9112 section 11.2).
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from http import HTTPStatus
+
+import httptools
+
+from deltatape.model.exchange import Framing
+
+MAX_HEAD_BYTES = 256 * 1024
+
+Fields = tuple[tuple[bytes, bytes], ...]
+
+_WITHOUT_BODY = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
+
+HOP_BY_HOP = frozenset(
+    (
+        b"connection",
+        b"keep-alive",
+        b"proxy-authenticate",
+        b"proxy-authorization",
+        b"proxy-connection",
+        b"te",
+        b"upgrade",
+    )
+)
+"""Fields for one hop only (RFC 9110 section 7.6.1). `Transfer-Encoding` and `Trailer` are not
+here: the body is passed on in the framing it came in."""
+
+_Parser = httptools.HttpRequestParser | httptools.HttpResponseParser
+
+
+class BadMessageError(Exception):
+    """The peer does not speak HTTP/1 as RFC 9112 has it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestHead:
+    """A request's head. `length` is None when the body is chunked, 0 when there is none."""
+
+    method: str
+    target: bytes
+    http: str
+    fields: Fields
+    length: int | None
+    keep_alive: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResponseHead:
+    """A response's head. `length` counts when `framing` is `LENGTH`."""
+
+    status: int
+    reason: bytes
+    http: str
+    fields: Fields
+    framing: Framing
+    length: int
+    keep_alive: bool
+
+    @property
+    def informational(self) -> bool:
+        """Whether another head follows: 1xx, but for 101 which ends HTTP."""
+        return self.status < HTTPStatus.OK and self.status != HTTPStatus.SWITCHING_PROTOCOLS
+
+
+class _Collector:
+    """What httptools calls back."""
+
+    def __init__(self) -> None:
+        self.target = b""
+        self.reason = b""
+        self.fields: list[tuple[bytes, bytes]] = []
+        self.complete = False
+        self.keep_alive = False
+        self.parser: _Parser | None = None
+
+    def on_url(self, url: bytes) -> None:
+        self.target += url
+
+    def on_status(self, status: bytes) -> None:
+        self.reason += status
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self.fields.append((name, value))
+
+    def on_headers_complete(self) -> None:
+        self.complete = True
+        # Only here: when a body-less message is complete, llhttp has forgotten its flags.
+        self.keep_alive = self.parser is not None and bool(self.parser.should_keep_alive())
+
+
+def find_head(buffer: bytes | bytearray) -> int:
+    """The length of the head at the start of `buffer`, its blank line included; 0 if unfinished.
+
+    Raises:
+        BadMessageError: there is no end within `MAX_HEAD_BYTES`.
+    """
+    end = buffer.find(b"\r\n\r\n")
+    if end < 0 and len(buffer) > MAX_HEAD_BYTES:
+        raise BadMessageError(f"no end of the head within {MAX_HEAD_BYTES} bytes")
+    return end + 4 if end >= 0 else 0
+
+
+def parse_request(raw: bytes) -> RequestHead:
+    """Parse a whole request head.
+
+    Raises:
+        BadMessageError: not a valid head of HTTP/1.0 or HTTP/1.1.
+    """
+    found = _Collector()
+    parser = httptools.HttpRequestParser(found)
+    _feed(parser, found, raw)
+    http = _version(parser)
+    chunked = field(found.fields, b"transfer-encoding") is not None
+    return RequestHead(
+        method=parser.get_method().decode("ascii"),
+        target=found.target,
+        http=http,
+        fields=tuple(found.fields),
+        length=None if chunked else int(field(found.fields, b"content-length") or b"0"),
+        keep_alive=found.keep_alive,
+    )
+
+
+def parse_response(raw: bytes, *, method: str) -> ResponseHead:
+    """Parse a whole response head; `method` is that of the request (HEAD has no body).
+
+    Raises:
+        BadMessageError: not a valid head of HTTP/1.0 or HTTP/1.1.
+    """
+    found = _Collector()
+    parser = httptools.HttpResponseParser(found)
+    _feed(parser, found, raw)
+    http = _version(parser)
+    status = parser.get_status_code()
+    coding = (field(found.fields, b"transfer-encoding") or b"").lower()
+    length = field(found.fields, b"content-length")
+    if method == "HEAD" or status < HTTPStatus.OK or status in _WITHOUT_BODY:
+        framing = Framing.NONE
+    elif coding.split(b",")[-1].strip() == b"chunked":
+        framing = Framing.CHUNKED
+    elif length is not None and not coding:
+        framing = Framing.LENGTH
+    else:
+        framing = Framing.CLOSE
+    return ResponseHead(
+        status=status,
+        reason=found.reason,
+        http=http,
+        fields=tuple(found.fields),
+        framing=framing,
+        length=int(length or b"0") if framing is Framing.LENGTH else 0,
+        keep_alive=found.keep_alive and framing is not Framing.CLOSE,
+    )
+
+
+def _feed(parser: _Parser, found: _Collector, raw: bytes) -> None:
+    found.parser = parser
+    try:
+        parser.feed_data(raw)
+    except httptools.HttpParserUpgrade:
+        pass  # CONNECT or an Upgrade: the head itself is whole
+    except httptools.HttpParserError as error:
+        raise BadMessageError(str(error) or type(error).__name__) from None
+    if not found.complete:
+        raise BadMessageError("the head ends before its blank line")
+
+
+def _version(parser: _Parser) -> str:
+    http: str = parser.get_http_version()
+    if http not in ("1.0", "1.1"):
+        raise BadMessageError(f"HTTP version {http}; 1.0 and 1.1 are accepted")
+    return http
+
+
+def field(fields: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes | None:
+    """The value of the first field called `name` (lower case), if any."""
+    return next((value for key, value in fields if key.lower() == name), None)
+
+
+def end_to_end(fields: Fields) -> Fields:
+    """`fields` without those for one hop only, also without those that `Connection` lists."""
+    listed = {
+        token.strip().lower()
+        for name, value in fields
+        if name.lower() == b"connection"
+        for token in value.split(b",")
+    }
+    drop = (HOP_BY_HOP | listed) - {b"transfer-encoding", b"content-length", b"host"}
+    return tuple((name, value) for name, value in fields if name.lower() not in drop)
+
+
+def write_request(method: str, target: bytes, fields: Fields) -> bytes:
+    """A request head of HTTP/1.1 as bytes."""
+    return b"%b %b HTTP/1.1\r\n%b\r\n" % (method.encode("ascii"), target, write_fields(fields))
+
+
+def write_response(status: int, reason: bytes, fields: Fields) -> bytes:
+    """A response head of HTTP/1.1 as bytes."""
+    return b"HTTP/1.1 %d %b\r\n%b\r\n" % (status, reason, write_fields(fields))
+
+
+def write_fields(fields: Fields) -> bytes:
+    """Field lines as bytes, each with its CRLF."""
+    return b"".join(b"%b: %b\r\n" % pair for pair in fields)

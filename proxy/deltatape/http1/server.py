@@ -1,0 +1,250 @@
+"""The side that an application talks to: one connection, one request at a time.
+
+The connection parses requests and hands them, piece by piece, to a `Handler` of its own making;
+the handler answers with `write` and ends with `finish`, `close` or `reset`. Bytes of a next,
+pipelined request wait until the present one is finished. Back-pressure: `pause_body` stops
+reading, `Handler.on_writable` tells when the client lags. A client that leaves is noticed at any
+time, also while nothing is read (`socket.HangupWatch`).
+"""
+
+import asyncio
+from typing import Protocol
+
+from deltatape.http1.body import Body, ChunkedBody, LengthBody
+from deltatape.http1.head import BadMessageError, Fields, RequestHead, find_head, parse_request
+from deltatape.http1.socket import HangupWatch, reset
+
+WRITE_HIGH_BYTES = 64 * 1024
+_MAX_PIPELINED_BYTES = 64 * 1024
+_LINGER_S = 5.0
+
+
+class Handler(Protocol):
+    """What is done with one request. Calls come in this order; `on_client_lost` at most once."""
+
+    def on_request(self, head: RequestHead) -> None:
+        """The head is whole."""
+
+    def on_body(self, data: bytes) -> None:
+        """The next bytes of the body, after transfer-coding."""
+
+    def on_request_end(self, trailers: Fields) -> None:
+        """The request is whole."""
+
+    def on_writable(self, *, writable: bool) -> None:
+        """False: the client lags, stop writing. True: everything written has been taken."""
+
+    def on_client_lost(self, *, was_reset: bool) -> None:
+        """The client has left before `finish`; nothing can be written any more."""
+
+
+class Owner(Protocol):
+    """What a connection needs to know of the server it belongs to."""
+
+    def handler(self, connection: "ServerConnection") -> Handler:
+        """A handler for the next request."""
+
+    def opened(self, connection: "ServerConnection") -> None:
+        """A connection was accepted."""
+
+    def closed(self, connection: "ServerConnection") -> None:
+        """A connection is gone."""
+
+    def refused_bytes(self, problem: str) -> bytes:
+        """The whole response to bytes that are no request, and why they are none."""
+
+
+class ServerConnection(asyncio.Protocol):
+    """One accepted connection."""
+
+    def __init__(self, owner: Owner) -> None:
+        self._owner = owner
+        self._handler: Handler | None = None
+        self._head: RequestHead | None = None
+        self._body: Body | None = None
+        self._buffer = bytearray()
+        self._request_whole = True
+        self._lingering = False
+        self._paused: set[str] = set()
+        self._transport: asyncio.Transport | None = None
+        self._watch: HangupWatch | None = None
+
+    # What asyncio calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """See `asyncio.Protocol`."""
+        assert isinstance(transport, asyncio.Transport)
+        # Low 0: `resume_writing` means that everything has gone to the kernel.
+        transport.set_write_buffer_limits(high=WRITE_HIGH_BYTES, low=0)
+        self._transport = transport
+        self._watch = HangupWatch(transport, transport.abort)
+        self._owner.opened(self)
+
+    def data_received(self, data: bytes) -> None:
+        """See `asyncio.Protocol`."""
+        if self._lingering:
+            return
+        if self._handler is not None and self._request_whole:
+            self._buffer += data  # pipelined: its turn comes
+            if len(self._buffer) > _MAX_PIPELINED_BYTES:
+                self._pause("pipelined")
+            return
+        if self._body is not None:
+            self._feed_body(data)
+            return
+        self._buffer += data
+        self._next_head()
+
+    def eof_received(self) -> None:
+        """See `asyncio.Protocol`: closing the sending half is leaving, as for most servers."""
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See `asyncio.Protocol`."""
+        if self._watch is not None:
+            self._watch.stop()
+        self._transport = None
+        handler, self._handler = self._handler, None
+        if handler is not None:
+            handler.on_client_lost(was_reset=isinstance(exc, ConnectionResetError))
+        self._owner.closed(self)
+
+    def pause_writing(self) -> None:
+        """See `asyncio.Protocol`."""
+        if self._handler is not None:
+            self._handler.on_writable(writable=False)
+
+    def resume_writing(self) -> None:
+        """See `asyncio.Protocol`."""
+        if self._handler is not None:
+            self._handler.on_writable(writable=True)
+
+    # What a handler calls.
+
+    @property
+    def idle(self) -> bool:
+        """Whether no request is in progress."""
+        return self._handler is None and not self._buffer
+
+    @property
+    def unwritten(self) -> int:
+        """Bytes written that the kernel has not taken yet."""
+        return self._transport.get_write_buffer_size() if self._transport else 0
+
+    @property
+    def transport(self) -> asyncio.Transport | None:
+        """The transport; None once the connection is gone."""
+        return self._transport
+
+    def write(self, data: bytes) -> None:
+        """Send bytes of the response."""
+        if self._transport is not None:
+            self._transport.write(data)
+
+    def pause_body(self) -> None:
+        """Stop reading the request's body."""
+        self._pause("body")
+
+    def resume_body(self) -> None:
+        """Go on reading the request's body."""
+        self._resume("body")
+
+    def finish(self, *, keep_alive: bool) -> None:
+        """The response is whole: take the next request, or close."""
+        self._handler = None
+        self._paused.discard("body")
+        if not self._request_whole:
+            self._linger()
+        elif keep_alive and self._transport is not None:
+            self._resume("pipelined")
+            asyncio.get_running_loop().call_soon(self._next_head)
+        else:
+            self.close()
+
+    def close(self) -> None:
+        """End with FIN after what was written."""
+        self._handler = None
+        if self._transport is not None:
+            self._transport.close()
+
+    def reset(self) -> None:
+        """End with RST after what was written."""
+        self._handler = None
+        if self._transport is not None:
+            reset(self._transport)
+
+    def fail(self, response: bytes) -> None:
+        """Answer something that cannot be a request, and end."""
+        self.write(response)
+        self._linger()
+
+    # Reading.
+
+    def _next_head(self) -> None:
+        if self._transport is None or self._handler is not None or self._lingering:
+            return
+        try:
+            end = find_head(self._buffer)
+            if not end:
+                return
+            self._head = parse_request(bytes(self._buffer[:end]))
+        except BadMessageError as error:
+            self.fail(self._owner.refused_bytes(str(error)))
+            return
+        del self._buffer[:end]
+        head = self._head
+        self._body = ChunkedBody() if head.length is None else LengthBody(head.length)
+        self._request_whole = False
+        self._handler = self._owner.handler(self)
+        self._handler.on_request(head)
+        rest, self._buffer = bytes(self._buffer), bytearray()
+        self._feed_body(rest)
+
+    def _feed_body(self, raw: bytes) -> None:
+        body, handler = self._body, self._handler
+        if body is None:
+            return
+        try:
+            scan = body.feed(raw)
+        except BadMessageError as error:
+            self._body = None
+            if handler is not None:
+                self._handler = None
+                handler.on_client_lost(was_reset=False)
+            self.fail(self._owner.refused_bytes(str(error)))
+            return
+        if scan.data and handler is not None:
+            handler.on_body(scan.data)
+        if body.done:
+            self._body = None
+            self._request_whole = True
+            self._buffer += raw[scan.used :]
+            if self._handler is not None:
+                self._handler.on_request_end(body.trailers)
+
+    def _pause(self, why: str) -> None:
+        if self._transport is not None and self._watch is not None:
+            self._paused.add(why)
+            self._transport.pause_reading()
+            self._watch.start()
+
+    def _resume(self, why: str) -> None:
+        self._paused.discard(why)
+        if not self._paused and self._transport is not None and self._watch is not None:
+            self._watch.stop()
+            self._transport.resume_reading()
+
+    def _linger(self) -> None:
+        """Close, but first read on for a while.
+
+        Closing beside unread bytes sends an RST that would take the response with it (RFC 9112
+        section 9.6).
+        """
+        self._lingering = True
+        self._handler = None
+        transport = self._transport
+        if transport is None:
+            return
+        self._resume("body")
+        if transport.can_write_eof():
+            transport.write_eof()
+        asyncio.get_running_loop().call_later(_LINGER_S, transport.close)

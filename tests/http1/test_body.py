@@ -1,0 +1,110 @@
+import itertools
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deltatape.http1.body import (
+    MAX_LINE_BYTES,
+    ChunkedBody,
+    CloseBody,
+    LengthBody,
+    body_of,
+    write_chunk,
+)
+from deltatape.http1.head import BadMessageError
+from deltatape.model.exchange import Framing
+
+CHUNKED = b"5;ext=1\r\nhello\r\n6\r\n world\r\n0\r\nX-Trailer: yes\r\n\r\n"
+
+
+def scan_all(pieces: list[bytes]) -> tuple[bytes, list[int], bool]:
+    body = ChunkedBody()
+    data, ends = b"", []
+    for piece in pieces:
+        scan = body.feed(piece)
+        assert scan.used == len(piece)
+        assert scan.ends is not None
+        ends += [len(data) + end for end in scan.ends]
+        data += scan.data
+    return data, ends, body.done
+
+
+def test_a_chunked_body_is_the_same_under_every_cut() -> None:
+    whole = scan_all([CHUNKED])
+    assert whole == (b"hello world", [5, 11], True)
+    for cut in range(1, len(CHUNKED)):
+        assert scan_all([CHUNKED[:cut], CHUNKED[cut:]]) == whole
+    assert scan_all([CHUNKED[i : i + 1] for i in range(len(CHUNKED))]) == whole
+
+
+def test_trailers_are_kept() -> None:
+    body = ChunkedBody()
+    body.feed(CHUNKED)
+    assert body.trailers == ((b"X-Trailer", b"yes"),)
+
+
+def test_bytes_after_the_end_are_not_the_bodys() -> None:
+    scan = ChunkedBody().feed(CHUNKED + b"GET /next")
+    assert scan.used == len(CHUNKED)
+    assert LengthBody(3).feed(b"abcdef").used == 3
+
+
+def test_a_known_length_ends_when_it_is_reached() -> None:
+    body = LengthBody(4)
+    assert body.feed(b"ab").data == b"ab"
+    assert not body.done
+    assert body.feed(b"cd").ends is None
+    assert body.done
+    assert LengthBody(0).done
+
+
+def test_a_body_that_ends_with_the_connection_takes_everything() -> None:
+    body = CloseBody()
+    assert body.feed(b"anything").data == b"anything"
+    assert not body.done
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"\r\n",
+        b"+5\r\n",
+        b"0x5\r\n",
+        b"5 5\r\n",
+        b"-1\r\n",
+        b"11112222333344445\r\n",
+        b"5\nhello",
+        b"5\r\nhello!\r\n",
+        b"0\r\nno colon\r\n\r\n",
+        b"0\r\n: empty\r\n\r\n",
+        b"0\r\n folded: 1\r\n\r\n",
+        b"1;" + b"x" * (MAX_LINE_BYTES + 1),
+        b"0\r\n" + b"".join(b"a%d: %b\r\n" % (n, b"x" * 9000) for n in range(9)),
+    ],
+)
+def test_broken_chunk_framing_is_told(raw: bytes) -> None:
+    with pytest.raises(BadMessageError):
+        ChunkedBody().feed(raw)
+
+
+def test_each_framing_has_its_scanner() -> None:
+    assert isinstance(body_of(Framing.CHUNKED, 0), ChunkedBody)
+    assert isinstance(body_of(Framing.CLOSE, 0), CloseBody)
+    assert not body_of(Framing.LENGTH, 1).done
+    assert body_of(Framing.NONE, 7).done
+
+
+@settings(max_examples=60)
+@given(st.lists(st.binary(min_size=1, max_size=300), max_size=6), st.data())
+def test_written_chunks_are_read_back_under_any_cutting(
+    chunks: list[bytes], data: st.DataObject
+) -> None:
+    raw = b"".join(map(write_chunk, chunks)) + b"0\r\n\r\n"
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(raw)), max_size=8)))
+    edges = [0, *cuts, len(raw)]
+    pieces = [raw[a:b] for a, b in itertools.pairwise(edges) if a < b]
+    got, ends, done = scan_all(pieces)
+    assert done
+    assert got == b"".join(chunks)
+    assert len(ends) == len(chunks)

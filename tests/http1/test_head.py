@@ -1,0 +1,140 @@
+import pytest
+
+from deltatape.http1.head import (
+    MAX_HEAD_BYTES,
+    BadMessageError,
+    end_to_end,
+    field,
+    find_head,
+    parse_request,
+    parse_response,
+    write_request,
+    write_response,
+)
+from deltatape.model.exchange import Framing
+
+
+def test_fields_keep_order_case_and_repeats() -> None:
+    raw = b"GET /a?b=%7E HTTP/1.1\r\nHost: h\r\nX-A: 1\r\nx-a: 2\r\nAccept:\r\n\r\n"
+    head = parse_request(raw)
+    assert head.fields == ((b"Host", b"h"), (b"X-A", b"1"), (b"x-a", b"2"), (b"Accept", b""))
+    assert head.target == b"/a?b=%7E"
+    assert write_request(head.method, head.target, head.fields) == raw.replace(
+        b"Accept:", b"Accept: "
+    )
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: +5\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: xchunked\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost : a\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: a\r\nX: a\r\n b\r\n\r\n",
+        b"POST / HTTP/1.1\nHost: a\r\n\r\n",
+        b"GET /x HTTP/1.1\r\nHost: a\r\nX: a\x00b\r\n\r\n",
+        b"GET /\xc3\xa9 HTTP/1.1\r\nHost: a\r\n\r\n",
+        b"WHATEVER / HTTP/1.1\r\nHost: a\r\n\r\n",
+        b"GET / HTTP/2.0\r\nHost: a\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: a\r\n",
+    ],
+)
+def test_requests_that_could_be_smuggled_are_refused(raw: bytes) -> None:
+    with pytest.raises(BadMessageError):
+        parse_request(raw)
+
+
+@pytest.mark.parametrize(
+    ("raw", "keep_alive"),
+    [
+        (b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", True),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", False),
+        (b"GET / HTTP/1.0\r\nHost: a\r\n\r\n", False),
+    ],
+)
+def test_whether_a_client_wants_to_go_on(raw: bytes, *, keep_alive: bool) -> None:
+    assert parse_request(raw).keep_alive is keep_alive
+
+
+def test_upgrade_and_connect_are_whole_heads() -> None:
+    upgrade = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n"
+    assert parse_request(upgrade).method == "GET"
+    assert parse_request(b"CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n").method == "CONNECT"
+
+
+@pytest.mark.parametrize(
+    ("method", "raw", "framing", "length"),
+    [
+        ("GET", b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n", Framing.LENGTH, 4),
+        ("HEAD", b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n", Framing.NONE, 0),
+        ("GET", b"HTTP/1.1 204 No\r\n\r\n", Framing.NONE, 0),
+        ("GET", b"HTTP/1.1 304 Not\r\nContent-Length: 4\r\n\r\n", Framing.NONE, 0),
+        ("GET", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", Framing.CHUNKED, 0),
+        ("GET", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n", Framing.CLOSE, 0),
+        ("GET", b"HTTP/1.0 200 \xe9\r\n\r\n", Framing.CLOSE, 0),
+    ],
+)
+def test_framing_of_a_response(method: str, raw: bytes, framing: Framing, length: int) -> None:
+    head = parse_response(raw, method=method)
+    assert (head.framing, head.length) == (framing, length)
+
+
+def test_a_response_that_only_its_close_ends_cannot_keep_the_connection() -> None:
+    assert not parse_response(b"HTTP/1.1 200 OK\r\n\r\n", method="GET").keep_alive
+    assert parse_response(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", method="GET").keep_alive
+
+
+def test_reason_bytes_survive() -> None:
+    raw = b"HTTP/1.1 200 D\xe9j\xe0 vu\r\nA: b\r\n\r\n"
+    head = parse_response(raw, method="GET")
+    assert write_response(head.status, head.reason, head.fields) == raw
+
+
+def test_only_1xx_but_101_is_informational() -> None:
+    assert parse_response(b"HTTP/1.1 103 Early\r\n\r\n", method="GET").informational
+    assert not parse_response(
+        b"HTTP/1.1 101 S\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n", method="GET"
+    ).informational
+    assert not parse_response(b"HTTP/1.1 200 OK\r\n\r\n", method="GET").informational
+
+
+@pytest.mark.parametrize(
+    "raw", [b"hello\r\n\r\n", b"HTTP/3.0 200 OK\r\n\r\n", b"HTTP/1.1 200 OK\r\n"]
+)
+def test_what_is_no_response_is_told(raw: bytes) -> None:
+    with pytest.raises(BadMessageError):
+        parse_response(raw, method="GET")
+
+
+def test_fields_for_one_hop_are_dropped_with_those_that_connection_lists() -> None:
+    fields = (
+        (b"Connection", b"keep-alive, X-Hop, content-length"),
+        (b"Keep-Alive", b"timeout=5"),
+        (b"X-Hop", b"1"),
+        (b"Content-Length", b"3"),
+        (b"Transfer-Encoding", b"chunked"),
+        (b"Upgrade", b"h2c"),
+        (b"X-End", b"2"),
+    )
+    assert [name for name, _ in end_to_end(fields)] == [
+        b"Content-Length",
+        b"Transfer-Encoding",
+        b"X-End",
+    ]
+
+
+def test_a_head_is_found_when_its_blank_line_is_there() -> None:
+    assert find_head(b"GET / HTTP/1.1\r\n\r") == 0
+    assert find_head(b"GET / HTTP/1.1\r\n\r\nrest") == 18
+
+
+def test_a_head_without_end_is_refused_at_a_limit() -> None:
+    with pytest.raises(BadMessageError, match="no end of the head"):
+        find_head(b"a" * (MAX_HEAD_BYTES + 1))
+
+
+def test_field_takes_the_first_in_any_case() -> None:
+    assert field(((b"A", b"1"), (b"a", b"2")), b"a") == b"1"
+    assert field((), b"a") is None
