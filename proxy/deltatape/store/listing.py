@@ -1,0 +1,83 @@
+"""Which tapes there are, and which one a user means by `TAPE#N`."""
+
+import os
+import re
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from deltatape.errors import UsageError
+from deltatape.store.names import DEFAULT_FOLDER, SUFFIX
+
+FOLDERS = (Path(DEFAULT_FOLDER), Path("recordings"))
+"""Where tapes are looked for when none is named."""
+
+_PLACE = re.compile(r"(.*)#([0-9]{1,18})", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """A tape in a folder."""
+
+    path: Path
+    size: int
+    """In bytes."""
+    modified_ns: int
+    """When it was last written to, since 1970-01-01T00:00:00Z."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Location:
+    """A tape, and an exchange on it if one was named."""
+
+    path: Path
+    exchange: int | None
+
+
+def list_tapes(folders: Sequence[Path] = FOLDERS) -> tuple[Listed, ...]:
+    """The tapes in `folders` and all folders below, newest first; a missing folder has none."""
+    found = [tape for folder in folders for tape in _tapes_below(folder)]
+    return tuple(sorted(found, key=lambda tape: (-tape.modified_ns, str(tape.path))))
+
+
+def _tapes_below(folder: Path) -> Iterator[Listed]:
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            if not name.endswith(SUFFIX):
+                continue
+            path = Path(parent, name)
+            try:
+                status = path.lstat()
+            except FileNotFoundError:
+                continue  # moved away meanwhile
+            # A link may lead anywhere; who wants its target can name it.
+            if stat.S_ISREG(status.st_mode):
+                yield Listed(path=path, size=status.st_size, modified_ns=status.st_mtime_ns)
+
+
+def locate(text: str, folders: Sequence[Path] = FOLDERS) -> Location:
+    """What `TAPE`, `TAPE#N`, `#N` (of the latest tape) or "" (the latest tape) means.
+
+    Raises:
+        UsageError: the number is 0, or no tape is named and there is none in `folders`.
+    """
+    match = _PLACE.fullmatch(text)
+    # A file may have a number sign in its name.
+    name, number = (match[1], int(match[2])) if match and not _is_file(text) else (text, None)
+    if number == 0:
+        raise UsageError(f"{text}: exchanges are counted from 1")
+    if name:
+        return Location(path=Path(name), exchange=number)
+    tapes = list_tapes(folders)
+    if not tapes:
+        places = " or ".join(str(folder) for folder in folders)
+        raise UsageError(f"no tape in {places}; make one with `deltatape record` or name a file")
+    return Location(path=tapes[0].path, exchange=number)
+
+
+def _is_file(text: str) -> bool:
+    try:
+        return Path(text).exists()
+    except OSError:  # too long, or through a folder that is none of ours
+        return False

@@ -1,0 +1,66 @@
+"""The user's own key for the hashes of masked credentials.
+
+It never leaves the machine and is on no tape, so a hash cannot be tried against a list of keys,
+and yet tells on every tape of this user whether two requests carried the same credential.
+"""
+
+import contextlib
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+_BYTES = 32
+
+
+def mask_key(environment: Mapping[str, str], alarm: Callable[[str], None]) -> bytes:
+    """The key of `$XDG_STATE_HOME/deltatape/mask.key`, made at the first call, 32 bytes.
+
+    Where that file cannot be read or made, a key for this process alone; `alarm` is told.
+
+    Args:
+        environment: where XDG_STATE_HOME and HOME are looked up.
+        alarm: gets one line.
+    """
+    path = _state_folder(environment) / "deltatape" / "mask.key"
+    try:
+        return _kept_key(path)
+    except OSError as error:
+        alarm(
+            f"{path}: {error.strerror or error}; the hashes of masked credentials on this run's "
+            "tapes cannot be compared with those of other runs"
+        )
+        return os.urandom(_BYTES)
+
+
+def _state_folder(environment: Mapping[str, str]) -> Path:
+    # "All paths must be absolute. If [...] relative, [...] ignore it" (XDG Base Directory 0.8)
+    stated = Path(environment.get("XDG_STATE_HOME", ""))
+    if stated.is_absolute():
+        return stated
+    return Path(environment.get("HOME", "/")) / ".local" / "state"
+
+
+def _kept_key(path: Path) -> bytes:
+    try:
+        return _read(path)
+    except FileNotFoundError:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # Under a name of its own first: no other process may ever read half a key.
+    draft = path.with_name(f"mask.key.{os.getpid()}.{os.urandom(4).hex()}")
+    fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        with os.fdopen(fd, "wb") as file:
+            file.write(os.urandom(_BYTES))
+        # Another process may be first: then its key is the user's.
+        with contextlib.suppress(FileExistsError):
+            path.hardlink_to(draft)
+    finally:
+        draft.unlink()
+    return _read(path)
+
+
+def _read(path: Path) -> bytes:
+    key = path.read_bytes()
+    if len(key) != _BYTES:
+        raise OSError(f"holds {len(key)} bytes instead of {_BYTES}; delete it to have it made anew")
+    return key

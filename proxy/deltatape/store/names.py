@@ -1,0 +1,60 @@
+"""Where tapes lie and what they are called: the folder, a free name, the names that are allowed.
+
+A name may come from a request, so it is one plain path component. A tape is never opened twice
+for writing: a taken name gets a number.
+"""
+
+import contextlib
+import itertools
+import os
+import re
+from pathlib import Path
+
+from deltatape.errors import UsageError
+
+DEFAULT_FOLDER = ".deltatape"
+SUFFIX = ".tape"
+
+_STEM = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
+
+
+def check_stem(stem: str) -> str:
+    """`stem`, when it can be a tape's name without `.tape`.
+
+    Raises:
+        UsageError: it has other characters, begins with a dot, or is too long.
+    """
+    if not _STEM.fullmatch(stem):
+        raise UsageError(
+            f"{stem!a} cannot be the name of a tape: 1 to 64 letters, digits, '.', '_', '-' "
+            "are accepted, the first not a dot"
+        )
+    return stem
+
+
+def prepare_folder(folder: Path) -> None:
+    """Make `folder`, only for its owner, if it is not there; keep `.deltatape` out of git.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if folder.name == DEFAULT_FOLDER:
+        # There already, or not writable: the tape's own file will say which.
+        with contextlib.suppress(OSError), (folder / ".gitignore").open("x") as file:
+            file.write("*\n")
+
+
+def open_new(folder: Path, stem: str) -> tuple[int, Path]:
+    """A new file `STEM.tape`, or `STEM-2.tape` and so on if that is taken, opened to append.
+
+    Raises:
+        OSError: no file can be made there.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+    for count in itertools.count(2):
+        path = folder / f"{stem}{SUFFIX}"
+        with contextlib.suppress(FileExistsError):
+            return os.open(path, flags, 0o600), path
+        stem = f"{stem.removesuffix(f'-{count - 1}')}-{count}"
+    raise AssertionError  # pragma: no cover - count() never ends

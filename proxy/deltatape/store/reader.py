@@ -1,0 +1,216 @@
+"""Reads tapes: lazily, in constant memory, trusting no byte.
+
+Strategy: a `Tape` holds a path and a header; every question is one pass over the file. How the
+tape ends (`stop`, a torn line) is read from its end, so that exchanges handed out at the front
+know it.
+
+A torn last line is what a crash leaves and no error. Any other damage is a `TapeFormatError` that
+names file and line.
+"""
+
+import functools
+import os
+import re
+import stat
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO
+
+from deltatape.errors import TapeFormatError, UsageError
+from deltatape.model.exchange import Exchange
+from deltatape.tape.assemble import Numbered, assemble
+from deltatape.tape.decode import CODES, decode_header, decode_record
+from deltatape.tape.fields import MalformedError
+from deltatape.tape.payload import Stop
+from deltatape.tape.record import Header, Record
+
+MAX_LINE = 16 << 20
+"""The longest line that is read: a record holds at most 1 MiB, each byte of it at most 6 long."""
+
+_BLOCK = 1 << 16
+
+_START = re.compile(rb'\[[0-9]+,([0-9]{1,19}),"([a-z-]+)",')
+"""How every line of ours starts; what starts otherwise is looked at in full."""
+
+
+class Tape:
+    """A tape file. Use `open_tape`.
+
+    Iterating gives its exchanges, `tape[3]` is the exchange number 3 (x.tape#3), `len` counts.
+    """
+
+    def __init__(self, path: str, header: Header) -> None:
+        self.path = path
+        self.header = header
+
+    def __iter__(self) -> Iterator[Exchange]:
+        """See `exchanges`."""
+        return self.exchanges()
+
+    def __len__(self) -> int:
+        """How many exchanges are on the tape, unfinished ones included."""
+        return len(self._numbers())
+
+    def __getitem__(self, number: int) -> Exchange:
+        """The exchange of this number, counted from 1; nothing else is kept in memory.
+
+        Raises:
+            UsageError: the tape has no such exchange.
+            TapeFormatError: the tape is damaged before the end of that exchange.
+        """
+        found = assemble(
+            self._records(number),
+            tape=self.path,
+            header=self.header,
+            stopped_ns=self.stopped_ns,
+        )
+        for exchange in islice(found, 1):
+            return exchange
+        numbers = self._numbers()
+        has = f"it has {min(numbers)} to {max(numbers)}" if numbers else "it has none"
+        raise UsageError(f"{self.path}#{number}: no such exchange on the tape; {has}")
+
+    def records(self) -> Iterator[Numbered]:
+        """Every record with its line number, in order.
+
+        Raises:
+            TapeFormatError: the tape is damaged, at the place where that shows.
+        """
+        return self._records(None)
+
+    def exchanges(self) -> Iterator[Exchange]:
+        """Each exchange as it ends, then the unfinished ones; holds only those that are open.
+
+        Raises:
+            TapeFormatError: the tape is damaged, at the place where that shows.
+        """
+        return assemble(
+            self.records(), tape=self.path, header=self.header, stopped_ns=self.stopped_ns
+        )
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the recorder ended the tape in good order."""
+        return self.stopped_ns is not None
+
+    @property
+    def stopped_ns(self) -> int | None:
+        """When the recorder stopped, if the tape's last whole record says so."""
+        return self._ending[0]
+
+    @property
+    def torn(self) -> int:
+        """How many bytes of a record that was cut off stand at the end; 0: none."""
+        return self._ending[1]
+
+    @functools.cached_property
+    def _ending(self) -> tuple[int | None, int]:
+        with _open(self.path) as file:
+            last, rest = _last_lines(file)
+        torn = len(rest)
+        if rest and _try_record(rest) is not None:
+            last, torn = rest, 0
+        record = _try_record(last)
+        stop = record is not None and record.exchange == 0 and isinstance(record.payload, Stop)
+        return (record.t_ns if record and stop else None), torn
+
+    def _numbers(self) -> set[int]:
+        numbers = set()
+        for number, line in _lines(self.path):
+            start = _START.match(line)
+            if start is not None:
+                known = start[2].decode() in CODES
+                numbers.add(int(start[1]) if known else 0)
+            else:
+                numbers.update(record.exchange for record in self._record(number, line))
+        return numbers - {0}
+
+    def _records(self, only: int | None) -> Iterator[Numbered]:
+        """The records, of one exchange and the tape itself where `only` is given."""
+        for number, line in _lines(self.path):
+            if only is not None:
+                start = _START.match(line)
+                if start is not None and int(start[1]) != only:
+                    continue
+            for record in self._record(number, line):
+                if only is None or record.exchange == only:
+                    yield number, record
+
+    def _record(self, number: int, line: bytes) -> Iterator[Record]:
+        """The record that a line is; none if it is torn."""
+        try:
+            record = decode_record(line)
+        except MalformedError as error:
+            if line.endswith(b"\n"):
+                raise TapeFormatError(self.path, number, str(error)) from error
+            return
+        yield record
+
+
+def open_tape(path: str | Path) -> Tape:
+    """The tape at `path`; only its header is read now.
+
+    Raises:
+        UsageError: there is no such file, or it cannot be opened.
+        TapeFormatError: it is no tape, or of a version that this deltatape does not read.
+    """
+    name = os.fspath(path)
+    with _open(name) as file:
+        line = file.readline(_BLOCK)
+    if not line:
+        raise TapeFormatError(name, 0, "empty; a tape starts with a header line")
+    try:
+        header = decode_header(line)
+    except MalformedError as error:
+        what = "no tape" if line.endswith(b"\n") else "no tape, or one cut off in its header"
+        raise TapeFormatError(name, 1, f"{what}: {error}") from error
+    return Tape(name, header)
+
+
+def _open(name: str) -> BinaryIO:
+    path = Path(name)
+    try:
+        # Opening a named pipe would wait for a writer.
+        if not stat.S_ISREG(path.stat().st_mode):
+            kind = "a folder" if path.is_dir() else "no regular file"
+            raise UsageError(f"{name}: is {kind}; name a tape")
+        return path.open("rb")
+    except OSError as error:
+        raise UsageError(f"{name}: {error.strerror}; name a tape") from error
+    except ValueError as error:  # a NUL in the name
+        raise UsageError(f"{name!a}: {error}; name a tape") from error
+
+
+def _lines(name: str) -> Iterator[tuple[int, bytes]]:
+    """The lines after the header, with their numbers."""
+    with _open(name) as file:
+        number = 0
+        while line := file.readline(MAX_LINE + 1):
+            number += 1
+            if len(line) > MAX_LINE:
+                raise TapeFormatError(
+                    name, number, f"longer than {MAX_LINE} bytes, the most that a line may have"
+                )
+            if number > 1:
+                yield number, line
+
+
+def _last_lines(file: BinaryIO) -> tuple[bytes, bytes]:
+    """The last line that has a line feed, and what stands after it."""
+    at = file.seek(0, os.SEEK_END)
+    tail = b""
+    while at and tail.count(b"\n") < 2 and len(tail) < 2 * MAX_LINE:  # noqa: PLR2004
+        step = min(max(_BLOCK, len(tail)), at)  # doubles, so that the joins stay cheap
+        at -= step
+        file.seek(at)
+        tail = file.read(step) + tail
+    whole, feed, rest = tail.rpartition(b"\n")
+    return (whole.rpartition(b"\n")[2] if feed else b""), rest
+
+
+def _try_record(line: bytes) -> Record | None:
+    try:
+        return decode_record(line)
+    except MalformedError:
+        return None

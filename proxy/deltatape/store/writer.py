@@ -1,0 +1,165 @@
+"""Writes a tape while the streams it records go on.
+
+Strategy: lines are collected for one turn of the event loop and go out in one `writev`, after the
+bytes they tell of went to the application. Syncing happens in a thread. A write that takes longer
+than 100 ms moves all further ones to a thread too, for the rest of the run.
+
+Invariants: no method raises for what a disk does, or waits for it beyond one write; what does not
+reach the tape is counted and told; the file is readable at every moment.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Self
+
+from deltatape.clock import Clock, rfc3339
+from deltatape.model.exchange import Source
+from deltatape.store.background import SyncThread, WriterThread
+from deltatape.store.ids import ulid
+from deltatape.store.ledger import Ledger
+from deltatape.store.names import check_stem, open_new, prepare_folder
+from deltatape.store.tape_file import TapeFile
+from deltatape.tape.encode import header_line
+from deltatape.tape.record import Header
+
+_SLOW_NS = 100_000_000
+
+_NO_TAPE = "there is no tape"
+
+
+class TapeWriter:
+    """A tape being written. Use `create`.
+
+    Attributes:
+        path: the tape; None when it could not be made, and everything is counted as lost.
+        header: its first line.
+        on_dirty: called when the first line of a turn waits; the shell sets it to something that
+            calls `flush` at the end of the turn. Until then every line is written at once.
+    """
+
+    def __init__(
+        self, file: TapeFile | None, header: Header, clock: Clock, zero_ns: int, ledger: Ledger
+    ) -> None:
+        self.path = file.path if file is not None else None
+        self.header = header
+        self.on_dirty: Callable[[], None] = self.flush
+        self._file = file
+        self._clock = clock
+        self._zero_ns = zero_ns
+        self._ledger = ledger
+        self._exchanges: list[int] = []
+        self._lines: list[bytes] = []
+        self._thread: WriterThread | None = None
+        self._sync = SyncThread(file.sync) if file is not None else None
+
+    @classmethod
+    def create(
+        cls,
+        folder: Path,
+        stem: str,
+        *,
+        clock: Clock,
+        tool: str,
+        source: Source,
+        alarm: Callable[[str], None],
+    ) -> Self:
+        """A new tape `FOLDER/STEM.tape` (or `STEM-2.tape`, ... if taken), with its header.
+
+        Args:
+            folder: made if missing, for its owner only.
+            stem: see `names.check_stem`.
+            clock: times on the tape count from now.
+            tool: who writes: `deltatape 0.1.0`.
+            source: what kind of recorder feeds it.
+            alarm: gets one line per kind of trouble; may be called from another thread.
+
+        Raises:
+            UsageError: `stem` is no name for a tape. Never for a disk: see `path`.
+        """
+        check_stem(stem)
+        zero_ns, recorded_at = clock.now_ns(), rfc3339(clock.wall_ns())
+        header = Header(id=ulid(clock), tool=tool, recorded_at=recorded_at, source=source)
+        ledger = Ledger(alarm)
+        try:
+            prepare_folder(folder)
+            fd, path = open_new(folder, stem)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            ledger.trouble(
+                reason,
+                f"nothing will be taped: {folder}: {reason}; the streams go on unrecorded",
+            )
+            return cls(None, header, clock, zero_ns, ledger)
+        file = TapeFile(fd, path, header_line(header), ledger)
+        file.append((), (), zero_ns)
+        return cls(file, header, clock, zero_ns, ledger)
+
+    def now_ns(self) -> int:
+        """The time on the tape: nanoseconds since `recorded_at`."""
+        return self._clock.now_ns() - self._zero_ns
+
+    def put(self, exchange: int, line: bytes) -> None:
+        """Take a line of an exchange, its line feed included; `flush` writes it."""
+        first = not self._lines
+        self._exchanges.append(exchange)
+        self._lines.append(line)
+        if first:
+            self.on_dirty()
+
+    def flush(self) -> None:
+        """Write what was put."""
+        if not self._lines:
+            return
+        exchanges, lines = self._exchanges, self._lines
+        self._exchanges, self._lines = [], []
+        if self._file is None:
+            self._ledger.lost(exchanges, lines, _NO_TAPE)
+        elif self._thread is not None:
+            self._thread.put(exchanges, lines)
+        else:
+            start_ns = self._clock.now_ns()
+            self._file.append(exchanges, lines, start_ns)
+            if self._clock.now_ns() - start_ns > _SLOW_NS:
+                self._thread = WriterThread(self._appender(self._file), self._ledger)
+
+    def _appender(self, file: TapeFile) -> Callable[[Sequence[int], Sequence[bytes]], None]:
+        clock = self._clock
+        return lambda exchanges, lines: file.append(exchanges, lines, clock.now_ns())
+
+    def losses(self, exchange: int) -> dict[str, object]:
+        """What the tape lacks of an exchange so far, for `ExchangeTap.end`; empty: nothing.
+
+        Shape: `{"lost_records": 3, "lost_bytes": 1200, "error": "No space left on device"}`. On
+        a disk so slow that a thread writes, what waits for it is not yet known.
+        """
+        self.flush()
+        return self._ledger.of(exchange)
+
+    @property
+    def lost_records(self) -> int:
+        """How many records the tape lacks, of all exchanges."""
+        return self._ledger.records
+
+    @property
+    def lost_bytes(self) -> int:
+        """How many bytes of lines the tape lacks."""
+        return self._ledger.bytes
+
+    def durable(self) -> None:
+        """Write what was put, and have a thread sync it; does not wait for that."""
+        self.flush()
+        if self._sync is not None:
+            self._sync.want()
+
+    def close(self) -> None:
+        """Write, sync and close the tape; waits some seconds for a disk that hangs, not longer."""
+        self.flush()
+        file, self._file = self._file, None
+        if file is None or self._sync is None:
+            return
+        written = self._thread is None or self._thread.close()
+        file.look()
+        synced = written and self._sync.close()
+        if synced:
+            # A thread that still hangs in a write must not find another file under this number.
+            file.close()

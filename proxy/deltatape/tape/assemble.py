@@ -1,0 +1,213 @@
+"""Records to exchanges: what one pass over a tape knows of each.
+
+Strategy: an exchange under construction per number, closed by its `end`. Tapes are cut anywhere,
+lose records to full disks, and are edited by hand, so nothing is taken for granted about the
+order: what is missing stays missing, what comes twice counts once, and what comes after an `end`
+is ignored.
+
+Format: recordings/README.md, "Order" and "What a reader must bear".
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from deltatape.model.exchange import (
+    Delivered,
+    End,
+    Exchange,
+    Framing,
+    Headers,
+    Note,
+    Read,
+    Request,
+    ResponseHead,
+    Sent,
+)
+from deltatape.tape.heads import Informational, RequestHead, ResponseStart, Trailers
+from deltatape.tape.payload import (
+    BodyRead,
+    Boundaries,
+    DeliveredSoFar,
+    Ending,
+    Idle,
+    Remark,
+    RequestBody,
+    RequestEnd,
+    SentUpstream,
+    Stop,
+)
+from deltatape.tape.record import Header, Payload, Record, Unknown
+
+Numbered = tuple[int, Record]
+"""A record and the line it stands on, from 1."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Parts:
+    """What is known of an exchange so far."""
+
+    number: int
+    head: RequestHead | None = None
+    head_ns: int = 0
+    head_line: int | None = None
+    request_body: list[bytes] = field(default_factory=list)
+    request_end_ns: int | None = None
+    sent: Sent | None = None
+    informational: list[ResponseHead] = field(default_factory=list)
+    response: ResponseHead | None = None
+    boundaries: tuple[int, ...] | None = None
+    reads: list[Read] = field(default_factory=list)
+    trailers: Headers = ()
+    delivered: list[Delivered] = field(default_factory=list)
+    idle_ns: list[int] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
+    end: End | None = None
+
+    def take(self, line: int, record: Record) -> None:
+        """Add what `record` says."""
+        payload, t_ns = record.payload, record.t_ns
+        if isinstance(payload, BodyRead):
+            self._take_read(payload.data, t_ns, line)
+        else:
+            self._take_request(payload, t_ns, line)
+            self._take_response(payload, t_ns, line)
+            self._take_remark(payload, t_ns, line)
+
+    def _take_read(self, data: bytes, t_ns: int, line: int) -> None:
+        boundaries, self.boundaries = self.boundaries, None
+        chunked = self.response is not None and self.response.framing is Framing.CHUNKED
+        if boundaries is None and chunked:
+            boundaries = (len(data),)
+        self.reads.append(Read(t_ns=t_ns, data=data, boundaries=boundaries, line=line))
+
+    def _take_request(self, payload: Payload, t_ns: int, line: int) -> None:
+        match payload:
+            case RequestHead() if self.head is None:
+                self.head, self.head_ns, self.head_line = payload, t_ns, line
+            case RequestBody(data=data):
+                self.request_body.append(data)
+            case RequestEnd():
+                self.request_end_ns = t_ns
+            case SentUpstream():
+                self.sent = Sent(
+                    t_ns=t_ns,
+                    connect_ns=payload.connect_ns,
+                    tls_ns=payload.tls_ns,
+                    reused=payload.reused,
+                )
+            case _:
+                pass
+
+    def _take_response(self, payload: Payload, t_ns: int, line: int) -> None:
+        match payload:
+            case Informational():
+                self.informational.append(_head(payload, Framing.NONE, t_ns, line))
+            case ResponseStart() if self.response is None:
+                self.response = _head(payload, payload.framing, t_ns, line)
+            case Boundaries(ends=ends):
+                self.boundaries = ends
+            case Trailers(headers=headers):
+                self.trailers = headers
+            case _:
+                pass
+
+    def _take_remark(self, payload: Payload, t_ns: int, line: int) -> None:
+        match payload:
+            case DeliveredSoFar():
+                self.delivered.append(Delivered(t_ns=t_ns, bytes=payload.bytes))
+            case Idle():
+                self.idle_ns.append(t_ns)
+            case Remark(text=text):
+                self.notes.append(Note(t_ns=t_ns, text=text))
+            case Ending():
+                self.end = End(
+                    t_ns=t_ns,
+                    reason=payload.reason,
+                    bytes=payload.bytes,
+                    sha256=payload.sha256,
+                    detail=payload.detail,
+                    recorder=payload.recorder,
+                    line=line,
+                )
+            case _:
+                pass
+
+    def exchange(self, tape: str, header: Header, stopped_ns: int | None) -> Exchange:
+        """The exchange as far as it is known."""
+        return Exchange(
+            tape=tape,
+            number=self.number,
+            id=self.head.id if self.head else "",
+            source=header.source,
+            recorded_at=header.recorded_at,
+            request=self._request(),
+            sent=self.sent,
+            informational=tuple(self.informational),
+            response=self.response,
+            reads=tuple(self.reads),
+            trailers=self.trailers,
+            delivered=tuple(self.delivered),
+            idle_ns=tuple(self.idle_ns),
+            notes=tuple(self.notes),
+            end=self.end,
+            stopped_ns=stopped_ns,
+        )
+
+    def _request(self) -> Request:
+        """The request; without a method when its record is not on the tape."""
+        head = self.head
+        return Request(
+            method=head.method if head else "",
+            target=head.target if head else (),
+            upstream=head.upstream if head else "",
+            http=head.http if head else "",
+            headers=head.headers if head else (),
+            body=b"".join(self.request_body),
+            t_ns=self.head_ns,
+            t_end_ns=self.request_end_ns,
+            line=self.head_line,
+        )
+
+
+def _head(
+    payload: Informational | ResponseStart, framing: Framing, t_ns: int, line: int
+) -> ResponseHead:
+    return ResponseHead(
+        status=payload.status,
+        reason=payload.reason,
+        http=payload.http,
+        framing=framing,
+        headers=payload.headers,
+        t_ns=t_ns,
+        line=line,
+    )
+
+
+def assemble(
+    records: Iterable[Numbered], *, tape: str, header: Header, stopped_ns: int | None = None
+) -> Iterator[Exchange]:
+    """Each exchange of `records` as it ends, then those without an end in order of appearance.
+
+    Args:
+        records: with their line numbers, in the order of the tape.
+        tape: the tape's name as the user gave it.
+        header: of the tape.
+        stopped_ns: when the recorder stopped, if known before; else what a `stop` says, for the
+            exchanges that come out after it.
+    """
+    building: dict[int, _Parts] = {}
+    ended: set[int] = set()
+    for line, record in records:
+        number = record.exchange
+        if number == 0:
+            stopped_ns = record.t_ns if isinstance(record.payload, Stop) else stopped_ns
+        elif number not in ended and not isinstance(record.payload, Unknown):
+            parts = building.get(number)
+            if parts is None:
+                parts = building[number] = _Parts(number=number, head_ns=record.t_ns)
+            parts.take(line, record)
+            if parts.end is not None:
+                ended.add(number)
+                yield building.pop(number).exchange(tape, header, stopped_ns)
+    for parts in building.values():
+        yield parts.exchange(tape, header, stopped_ns)

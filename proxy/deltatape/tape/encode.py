@@ -1,0 +1,67 @@
+r"""Values to the text of a tape line.
+
+Strategy: a line is put together by hand around the interpreter's own C quoting of strings, since
+dumping a list per record costs three times as much. What a terminal or an editor might act upon
+or break a line at (controls, separators, bidirectional controls, U+FEFF) is escaped as `\uXXXX`;
+all else stays readable.
+
+Invariants: every result is one line of valid UTF-8; bytes come back exactly; nothing raises.
+
+Format: recordings/README.md, "Records".
+"""
+
+import base64
+import json
+import re
+from json.encoder import encode_basestring
+
+from deltatape.tape.record import Header, Payload
+
+_UNREADABLE = re.compile(
+    "[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
+)
+"""What the quoting of JSON leaves as it is although a line must not contain it."""
+
+_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
+
+
+def _escape(match: re.Match[str]) -> str:
+    r"""`\uXXXX`; lone surrogates have no UTF-8 form and become U+FFFD."""
+    code = ord(match.group())
+    return "\ufffd" if 0xD800 <= code <= 0xDFFF else f"\\u{code:04x}"  # noqa: PLR2004
+
+
+def json_text(value: object) -> str:
+    """Any JSON value as canonical text: no spaces, keys in their order, unreadable escaped."""
+    # Outside of strings JSON is ASCII, so escaping in the finished text is safe.
+    return _UNREADABLE.sub(_escape, _JSON.encode(value))
+
+
+def json_bytes(data: bytes) -> str:
+    """`data` as JSON: a string if and only if it is UTF-8, else `{"b64":...}`."""
+    try:
+        quoted = encode_basestring(data.decode())
+    except UnicodeDecodeError:
+        return f'{{"b64":"{base64.b64encode(data).decode()}"}}'
+    if quoted.isascii() and "\x7f" not in quoted:
+        return quoted
+    return _UNREADABLE.sub(_escape, quoted)
+
+
+def payload_record(t_ns: int, exchange: int, payload: Payload) -> bytes:
+    """The line of any record."""
+    code, value = json_text(payload.code), json_text(payload.to_json())
+    return f"[{t_ns},{exchange},{code},{value}]\n".encode()
+
+
+def data_record(t_ns: int, middle: str, data: bytes) -> bytes:
+    """A line whose payload is `data`; `middle` is `,EXCHANGE,"CODE",`.
+
+    The hot path: one per read.
+    """
+    return f"[{t_ns}{middle}{json_bytes(data)}]\n".encode()
+
+
+def header_line(header: Header) -> bytes:
+    """The first line of a tape."""
+    return f"{json_text(header.to_json())}\n".encode()

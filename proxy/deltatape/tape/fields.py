@@ -1,0 +1,166 @@
+"""The parts that payloads are made of: bytes, header fields, request targets, checked fields.
+
+Each has one JSON form, so that a record read and written again is the same line. What does not
+have the form raises `MalformedError` with what was seen and what would be accepted.
+
+Format: recordings/README.md, "Bytes" and "Masked values".
+"""
+
+import base64
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeVar
+
+from deltatape.model.exchange import Headers, HeaderValue, Masked
+
+_HASH = re.compile("[0-9a-f]{8}")
+_MAX_INT = 2**63 - 1
+_SHOWN = 60
+_PAIR = 2
+
+E = TypeVar("E", bound=StrEnum)
+
+
+class MalformedError(ValueError):
+    """A line is no record of this format; the text says why, without file and line."""
+
+
+def seen(value: object) -> str:
+    """`value` as short ASCII JSON for a message; never raises."""
+    try:
+        text = json.dumps(value, default=str)
+    except (ValueError, RecursionError):
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def bytes_to_json(data: bytes) -> object:
+    """A string if and only if `data` is UTF-8, else `{"b64": ...}`."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return {"b64": base64.b64encode(data).decode()}
+
+
+def bytes_from_json(value: object) -> bytes:
+    """The bytes behind a string or `{"b64": ...}`."""
+    try:
+        match value:
+            case str():
+                return value.encode()
+            case {"b64": str(text)}:
+                return base64.b64decode(text, validate=True)
+            case _:
+                pass
+    except ValueError as error:
+        raise MalformedError(f"{seen(value)} holds no bytes: {error}") from error
+    raise MalformedError(f'{seen(value)} where a string or {{"b64": "..."}} is expected')
+
+
+def value_to_json(value: HeaderValue) -> object:
+    """A header value or a part of a target."""
+    if isinstance(value, Masked):
+        return {"masked": {"length": value.length, "hash": value.hash}}
+    return bytes_to_json(value)
+
+
+def value_from_json(value: object) -> HeaderValue:
+    """See `value_to_json`."""
+    match value:
+        case {"masked": {"length": int(length), "hash": str(digest)}}:
+            if not 0 <= length <= _MAX_INT or not _HASH.fullmatch(digest):
+                raise MalformedError(f"{seen(value)}: length >= 0 and 8 hex digits are expected")
+            return Masked(length=int(length), hash=digest)
+        case _:
+            return bytes_from_json(value)
+
+
+def headers_to_json(headers: Headers) -> object:
+    """`[[name, value], ...]` in wire order."""
+    return [[bytes_to_json(name), value_to_json(value)] for name, value in headers]
+
+
+def headers_from_json(value: object) -> Headers:
+    """See `headers_to_json`."""
+    if not isinstance(value, list):
+        raise MalformedError(f"{seen(value)} where a list of [name, value] is expected")
+    for pair in value:
+        if not isinstance(pair, list) or len(pair) != _PAIR:
+            raise MalformedError(f"{seen(pair)} where [name, value] is expected")
+    return tuple((bytes_from_json(name), value_from_json(field)) for name, field in value)
+
+
+def target_to_json(target: tuple[HeaderValue, ...]) -> object:
+    """A string when nothing is masked, else the list of parts."""
+    parts = [_part_to_json(part) for part in target]
+    return parts[0] if len(parts) == 1 and isinstance(target[0], bytes) else parts
+
+
+def _part_to_json(part: HeaderValue) -> object:
+    # A target is ASCII by RFC 9112; text beyond it would hide which bytes were sent.
+    if isinstance(part, bytes) and not part.isascii():
+        return {"b64": base64.b64encode(part).decode()}
+    return value_to_json(part)
+
+
+def target_from_json(value: object) -> tuple[HeaderValue, ...]:
+    """See `target_to_json`."""
+    if isinstance(value, list):
+        return tuple(value_from_json(part) for part in value)
+    return (bytes_from_json(value),)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fields:
+    """The object that a payload is, read field by field."""
+
+    of: Mapping[str, object]
+
+    @classmethod
+    def read(cls, value: object) -> "Fields":
+        """`value` as an object with fields."""
+        if not isinstance(value, dict):
+            raise MalformedError(f"{seen(value)} where an object is expected")
+        return cls(of=value)
+
+    def number(self, name: str) -> int:
+        """An integer >= 0."""
+        value = self.of.get(name)
+        if type(value) is not int or not 0 <= value <= _MAX_INT:
+            raise MalformedError(
+                f'"{name}" is {seen(value)}: an integer from 0 to 2^63-1 is expected'
+            )
+        return value
+
+    def maybe_number(self, name: str) -> int | None:
+        """An integer, or None when absent or null."""
+        value = self.of.get(name)
+        if value is not None and (type(value) is not int or abs(value) > _MAX_INT):
+            raise MalformedError(f'"{name}" is {seen(value)}: an integer or null is expected')
+        return value
+
+    def text(self, name: str, default: str | None = None) -> str:
+        """A string, `default` if absent; lone surrogates become U+FFFD."""
+        value = self.of.get(name, default)
+        if not isinstance(value, str):
+            raise MalformedError(f'"{name}" is {seen(value)}: a string is expected')
+        # So that whoever prints it can encode it.
+        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+    def flag(self, name: str) -> bool:
+        """True or false."""
+        value = self.of.get(name)
+        if not isinstance(value, bool):
+            raise MalformedError(f'"{name}" is {seen(value)}: true or false is expected')
+        return value
+
+    def choice(self, name: str, kind: type[E]) -> E:
+        """A member of the enumeration `kind`."""
+        value = self.of.get(name)
+        for member in kind:
+            if value == member.value:
+                return member
+        raise MalformedError(f'"{name}" is {seen(value)}: one of {", ".join(kind)} is expected')

@@ -1,0 +1,235 @@
+"""The payloads that are not HTTP heads: one class per code, with its JSON form both ways.
+
+The codes `frame`, `masked` and `log`, which the format reserves, are kept as `record.Unknown`.
+
+Format: recordings/README.md, "Codes".
+"""
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Self
+
+from deltatape.model.exchange import EndReason
+from deltatape.tape import fields
+from deltatape.tape.fields import Fields, MalformedError, seen
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Bytes:
+    """Body bytes: the payload itself is their JSON form."""
+
+    data: bytes
+
+    def to_json(self) -> object:
+        """See `Payload.to_json`."""
+        return fields.bytes_to_json(self.data)
+
+    @classmethod
+    def from_json(cls, value: object) -> Self:
+        """The inverse of `to_json`."""
+        return cls(data=fields.bytes_from_json(value))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestBody(_Bytes):
+    """A piece of the request's body."""
+
+    code: ClassVar[str] = "request-body"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BodyRead(_Bytes):
+    """Response body bytes got by one read from the upstream socket."""
+
+    code: ClassVar[str] = "read"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Empty:
+    """A payload without content."""
+
+    def to_json(self) -> object:
+        """See `Payload.to_json`."""
+        return {}
+
+    @classmethod
+    def from_json(cls, value: object) -> Self:
+        """The inverse of `to_json`."""
+        Fields.read(value)
+        return cls()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestEnd(_Empty):
+    """The last byte of the request has been read."""
+
+    code: ClassVar[str] = "request-end"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Idle(_Empty):
+    """The recorder is still watching."""
+
+    code: ClassVar[str] = "idle"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentUpstream:
+    """The request has left for upstream."""
+
+    code: ClassVar[str] = "sent"
+    connect_ns: int
+    tls_ns: int
+    reused: bool
+
+    def to_json(self) -> object:
+        """See `Payload.to_json`."""
+        return {"connect_ns": self.connect_ns, "tls_ns": self.tls_ns, "reused": self.reused}
+
+    @classmethod
+    def from_json(cls, value: object) -> Self:
+        """The inverse of `to_json`."""
+        read = Fields.read(value)
+        return cls(
+            connect_ns=read.number("connect_ns"),
+            tls_ns=read.number("tls_ns"),
+            reused=read.flag("reused"),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Boundaries:
+    """Where HTTP chunks end in the read that follows."""
+
+    code: ClassVar[str] = "boundaries"
+    ends: tuple[int, ...]
+
+    def to_json(self) -> object:
+        """See `Payload.to_json`."""
+        return list(self.ends)
+
+    @classmethod
+    def from_json(cls, value: object) -> Self:
+        """The inverse of `to_json`."""
+        if not isinstance(value, list) or not all(type(end) is int and end >= 0 for end in value):
+            raise MalformedError(f"{seen(value)} where a list of offsets >= 0 is expected")
+        if value != sorted(value):
+            raise MalformedError(f"{seen(value)} where ascending offsets are expected")
+        return cls(ends=tuple(value))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveredSoFar:
+    """How much of the response body a lagging client has taken."""
+
+    code: ClassVar[str] = "delivered"
+    bytes: int
+
+    def to_json(self) -> object:
+        """See `Payload.to_json`."""
+        return {"bytes": self.bytes}
+
+    @classmethod
+    def from_json(cls, value: object) -> Self:
+        """The inverse of `to_json`."""
+        return cls(bytes=Fields.read(value).number("bytes"))
+
+
+class ClientState(enum.StrEnum):
+    """What a client connection did."""
+
+    OPENED = "opened"
+    CLOSED = "closed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Client:
+    """A client connection was opened or closed; `connection` counts them from 1."""
+
+    code: ClassVar[str] = "client"
+    connection: int
+    state: ClientState
+
+    def to_json(self) -> object:
+        """See `Payload.to_json`."""
+        return {"connection": self.connection, "state": self.state.value}
+
+    @classmethod
+    def from_json(cls, value: object) -> Self:
+        """The inverse of `to_json`."""
+        read = Fields.read(value)
+        return cls(connection=read.number("connection"), state=read.choice("state", ClientState))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remark:
+    """A remark of the recorder."""
+
+    code: ClassVar[str] = "note"
+    text: str
+
+    def to_json(self) -> object:
+        """See `Payload.to_json`."""
+        return {"text": self.text}
+
+    @classmethod
+    def from_json(cls, value: object) -> Self:
+        """The inverse of `to_json`."""
+        return cls(text=Fields.read(value).text("text"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """How the exchange ended; `bytes` and `sha256` are of the response body as taped."""
+
+    code: ClassVar[str] = "end"
+    reason: EndReason
+    bytes: int
+    sha256: str
+    detail: str = ""
+    recorder: Mapping[str, object] = field(default_factory=dict)
+
+    def to_json(self) -> object:
+        """See `Payload.to_json`."""
+        return {
+            "reason": self.reason.value,
+            "bytes": self.bytes,
+            "sha256": self.sha256,
+            **({"detail": self.detail} if self.detail else {}),
+            **({"recorder": dict(self.recorder)} if self.recorder else {}),
+        }
+
+    @classmethod
+    def from_json(cls, value: object) -> Self:
+        """The inverse of `to_json`."""
+        read = Fields.read(value)
+        return cls(
+            reason=read.choice("reason", EndReason),
+            bytes=read.number("bytes"),
+            sha256=read.text("sha256"),
+            detail=read.text("detail", ""),
+            recorder=Fields.read(read.of.get("recorder", {})).of,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stop:
+    """The recorder stopped in good order; `exit_code` is that of the child it ran, if any."""
+
+    code: ClassVar[str] = "stop"
+    reason: str
+    exit_code: int | None
+
+    def to_json(self) -> object:
+        """See `Payload.to_json`."""
+        return {
+            "reason": self.reason,
+            **({} if self.exit_code is None else {"code": self.exit_code}),
+        }
+
+    @classmethod
+    def from_json(cls, value: object) -> Self:
+        """The inverse of `to_json`."""
+        read = Fields.read(value)
+        return cls(reason=read.text("reason"), exit_code=read.maybe_number("code"))

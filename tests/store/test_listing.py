@@ -1,0 +1,84 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from deltatape.errors import UsageError
+from deltatape.store import listing
+from deltatape.store.listing import Location, list_tapes, locate
+
+
+def tape(folder: Path, name: str, seconds: int) -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"12345")
+    os.utime(path, (seconds, seconds))
+    return path
+
+
+def test_tapes_are_listed_newest_first_through_all_folders(tmp_path: Path) -> None:
+    old = tape(tmp_path / "a", "deep/old.tape", 10)
+    new = tape(tmp_path / "b", "new.tape", 30)
+    middle = tape(tmp_path / "a", "middle.tape", 20)
+    tape(tmp_path / "a", "notes.txt", 40)
+    (tmp_path / "a" / "folder.tape").mkdir()
+    (tmp_path / "a" / "link.tape").symlink_to(new)
+    listed = list_tapes((tmp_path / "a", tmp_path / "b", tmp_path / "missing"))
+    assert [found.path for found in listed] == [new, middle, old]
+    assert (listed[0].size, listed[0].modified_ns) == (5, 30_000_000_000)
+
+
+def test_tapes_of_the_same_time_are_listed_by_name(tmp_path: Path) -> None:
+    tapes = [tape(tmp_path, name, 10) for name in ("a.tape", "b.tape", "c.tape")]
+    assert [found.path for found in list_tapes((tmp_path,))] == tapes
+
+
+def test_a_tape_that_is_moved_away_meanwhile_is_not_listed(tmp_path: Path) -> None:
+    for name in ("a.tape", "b.tape", "c.tape"):
+        tape(tmp_path, name, 1)
+    found = listing._tapes_below(tmp_path)
+    first = next(found).path.name
+    gone = next(name for name in ("a.tape", "b.tape", "c.tape") if name != first)
+    (tmp_path / gone).unlink()
+    assert len(list(found)) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "exchange"),
+    [
+        ("x.tape", "x.tape", None),
+        ("x.tape#12", "x.tape", 12),
+        ("a#b/x.tape#3", "a#b/x.tape", 3),
+        ("x.tape#", "x.tape#", None),
+        ("x.tape#-1", "x.tape#-1", None),
+        ("x.tape#1a", "x.tape#1a", None),
+        ("x.tape#" + "9" * 30, "x.tape#" + "9" * 30, None),
+        ("\0#2", "\0", 2),
+        ("x" * 300 + "#2", "x" * 300, 2),
+    ],
+)
+def test_a_place_on_a_tape(text: str, path: str, exchange: int | None) -> None:
+    assert locate(text) == Location(path=Path(path), exchange=exchange)
+
+
+def test_a_file_with_a_number_sign_in_its_name_is_a_file(tmp_path: Path) -> None:
+    path = tape(tmp_path, "issue#7", 1)
+    assert locate(str(path)) == Location(path=path, exchange=None)
+    assert locate(f"{path}#2") == Location(path=path, exchange=2)
+
+
+def test_without_a_name_the_latest_tape_is_meant(tmp_path: Path) -> None:
+    tape(tmp_path, "old.tape", 1)
+    new = tape(tmp_path, "new.tape", 2)
+    assert locate("", (tmp_path,)) == Location(path=new, exchange=None)
+    assert locate("#2", (tmp_path,)) == Location(path=new, exchange=2)
+
+
+def test_without_a_name_and_without_a_tape_it_is_said_where_was_looked(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"no tape in .*/a or .*/b; make one with"):
+        locate("", (tmp_path / "a", tmp_path / "b"))
+
+
+def test_exchanges_are_counted_from_one() -> None:
+    with pytest.raises(UsageError, match="counted from 1"):
+        locate("x.tape#0")

@@ -1,0 +1,184 @@
+import gc
+import os
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from deltatape.errors import TapeFormatError, UsageError
+from deltatape.store import reader
+from deltatape.store.reader import open_tape
+from deltatape.tape import encode
+from deltatape.tape.payload import BodyRead
+from deltatape.tape.record import Payload, Unknown
+from helpers.tapes import HEADER, whole_tape, write_tape
+
+HEAD = encode.header_line(HEADER)
+WHOLE = whole_tape()
+LINES = WHOLE.splitlines(keepends=True)
+
+
+def line(exchange: int, payload: Payload) -> bytes:
+    return encode.payload_record(0, exchange, payload)
+
+
+def test_a_whole_tape_gives_its_exchanges(tmp_path: Path) -> None:
+    tape = open_tape(write_tape(tmp_path, WHOLE))
+    assert tape.header == HEADER
+    assert (tape.stopped, tape.stopped_ns, tape.torn, len(tape)) == (True, 160, 0, 2)
+    assert [exchange.number for exchange in tape] == [1, 2]
+    assert [exchange.stopped_ns for exchange in tape] == [160, 160]
+    assert [tape[1], tape[2]] == list(tape.exchanges())
+    assert tape[1].tape == tape.path
+
+
+def test_records_have_the_numbers_of_their_lines(tmp_path: Path) -> None:
+    tape = open_tape(Path(write_tape(tmp_path, WHOLE)))
+    numbers = [number for number, _ in tape.records()]
+    assert numbers == list(range(2, len(LINES) + 1))
+
+
+def test_a_tape_without_records_is_a_tape(tmp_path: Path) -> None:
+    tape = open_tape(write_tape(tmp_path, HEAD))
+    assert (len(tape), list(tape), tape.stopped, tape.torn) == (0, [], False, 0)
+    with pytest.raises(UsageError, match=r"x.tape#1: no such exchange on the tape; it has none"):
+        tape[1]
+
+
+def test_a_tape_torn_at_any_byte_is_readable(tmp_path: Path) -> None:
+    path = tmp_path / "x.tape"
+    path.write_bytes(WHOLE)
+    tape = open_tape(path)
+    bodies = {exchange.number: exchange.body for exchange in tape}
+    for size in range(len(WHOLE), len(HEAD), -1):
+        os.truncate(path, size)
+        tape = open_tape(path)
+        rest = WHOLE[:size].rpartition(b"\n")[2]
+        whole = WHOLE[:size].count(b"\n") - 1
+        complete = WHOLE[size : size + 1] == b"\n"
+        assert tape.torn == (0 if complete else len(rest))
+        assert sum(1 for _ in tape.records()) == whole + (1 if complete else 0)
+        assert tape.stopped is (size >= len(WHOLE) - 1)
+        for exchange in tape:
+            assert bodies[exchange.number].startswith(exchange.body)
+        len(tape)
+
+
+@pytest.mark.parametrize("size", range(1, len(HEAD) - 1))
+def test_a_tape_torn_in_its_header_is_no_tape(tmp_path: Path, size: int) -> None:
+    with pytest.raises(TapeFormatError, match=":1: no tape, or one cut off in its header: "):
+        open_tape(write_tape(tmp_path, HEAD[:size]))
+
+
+def test_zeros_at_the_end_after_a_power_loss_are_a_torn_line(tmp_path: Path) -> None:
+    tape = open_tape(write_tape(tmp_path, WHOLE + b"\0" * 5000))
+    assert (tape.torn, tape.stopped, len(tape)) == (5000, True, 2)
+
+
+@pytest.mark.parametrize("at", [2, 5, len(LINES)])
+def test_damage_before_the_end_names_file_and_line(tmp_path: Path, at: int) -> None:
+    lines = [*LINES[: at - 1], b'[0,1,"re\n', *LINES[at:]]
+    tape = open_tape(write_tape(tmp_path, b"".join(lines)))
+    assert tape.torn == 0
+    with pytest.raises(TapeFormatError) as caught:
+        list(tape)
+    assert str(caught.value).startswith(f"{tape.path}:{at}: no JSON at character 8, ")
+    assert caught.value.line == at
+    with pytest.raises(TapeFormatError):
+        len(tape)
+
+
+def test_an_exchange_is_read_although_another_one_is_damaged(tmp_path: Path) -> None:
+    content = WHOLE.replace(b'[75,2,"read","', b'[75,2,"read",7,"')
+    tape = open_tape(write_tape(tmp_path, content))
+    assert tape[1].body == b"data: 1\n\ndata: 2\n\ndata: 3\n\n\xff"
+    with pytest.raises(TapeFormatError):
+        tape[2]
+
+
+def test_other_spellings_of_a_record_are_read(tmp_path: Path) -> None:
+    content = HEAD + b' [1, 2, "read", "a"]\r\n[2,\t2,"read","b"]\n'
+    tape = open_tape(write_tape(tmp_path, content))
+    assert (len(tape), tape[2].body) == (1, b"ab")
+    with pytest.raises(UsageError, match="no such exchange on the tape; it has 2 to 2"):
+        tape[1]
+
+
+def test_codes_from_the_future_are_no_exchanges(tmp_path: Path) -> None:
+    tape = open_tape(write_tape(tmp_path, HEAD + line(7, Unknown(code="hologram", value=1))))
+    assert (len(tape), list(tape)) == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"", "x.tape: empty; a tape starts with a header line"),
+        (b"\n", "x.tape:1: no tape: no JSON"),
+        (b"data: {}\n\n", "x.tape:1: no tape: no JSON"),
+        (b'{"a":1}\n', 'x.tape:1: no tape: {"a": 1} where a tape starts with'),
+        (b'{"deltatape":9}\n', "x.tape:1: no tape: format version 9; this deltatape reads 1"),
+        (b"\x00" * 100_000, "x.tape:1: no tape"),
+        (b"[" * 100_000, "x.tape:1: no tape"),
+    ],
+)
+def test_what_is_no_tape_is_refused_in_one_line(
+    tmp_path: Path, content: bytes, problem: str
+) -> None:
+    with pytest.raises(TapeFormatError) as caught:
+        open_tape(write_tape(tmp_path, content))
+    assert problem in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert caught.value.exit_code == 2
+
+
+def test_what_cannot_be_opened_is_refused_in_one_line(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for name, problem in (
+        ("missing", "missing: No such file or directory; name a tape"),
+        (".", ": is a folder; name a tape"),
+        ("pipe", "pipe: is no regular file; name a tape"),
+        ("x\0", "embedded null"),
+        ("x" * 300, "File name too long; name a tape"),
+    ):
+        with pytest.raises(UsageError) as caught:
+            open_tape(os.path.join(tmp_path, name))  # noqa: PTH118 - Path would normalise
+        assert problem in str(caught.value)
+
+
+def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader, "MAX_LINE", 1000)
+    content = HEAD + b'[0,1,"read","' + b"x" * 5000
+    tape = open_tape(write_tape(tmp_path, content))
+    with pytest.raises(TapeFormatError, match=r"x.tape:2: longer than 1000 bytes"):
+        list(tape)
+
+
+@pytest.mark.parametrize(
+    "payload", [b"9" * 10_000, b"[" * 100_000 + b"]" * 100_000, b'"\\ud800"', b"1e999999"]
+)
+def test_hostile_json_is_a_damaged_line(tmp_path: Path, payload: bytes) -> None:
+    content = HEAD + b'[0,1,"read",' + payload + b"]\n" + LINES[-1]
+    with pytest.raises(TapeFormatError, match=r"x.tape:2: "):
+        list(open_tape(write_tape(tmp_path, content)))
+
+
+def test_the_end_of_a_tape_is_found_behind_a_long_line(tmp_path: Path) -> None:
+    long = line(1, BodyRead(data=b"x" * 300_000))
+    tape = open_tape(write_tape(tmp_path, HEAD + long + LINES[-1] + b"torn"))
+    assert (tape.stopped_ns, tape.torn) == (160, 4)
+    tape = open_tape(write_tape(tmp_path, HEAD + LINES[-1] + long))
+    assert (tape.stopped, len(tape)) == (False, 1)
+
+
+def test_reading_takes_no_more_memory_for_a_longer_tape(tmp_path: Path) -> None:
+    ended = b"".join(LINES[3:6]) + line(1, BodyRead(data=b"x" * 5000)) + LINES[-4]
+    assert b'"end"' in ended
+    exchanges = (ended.replace(b",1,", b",%d," % number) for number in range(1, 1000))
+    tape = open_tape(write_tape(tmp_path, HEAD + b"".join(exchanges)))
+    gc.collect()
+    tracemalloc.start()
+    assert sum(1 for exchange in tape if exchange.end) == 999
+    assert tape[999].number == 999
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 600_000

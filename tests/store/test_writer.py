@@ -1,0 +1,284 @@
+import shutil
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+
+from deltatape.errors import UsageError
+from deltatape.model.exchange import EndReason, Source
+from deltatape.store import background
+from deltatape.store.reader import open_tape
+from deltatape.store.tape_file import TapeFile
+from deltatape.store.writer import TapeWriter
+from deltatape.tape.tap import ExchangeTap, TapeTap
+from helpers.disk import file_size_limit, read_only, small_disk
+from helpers.tapes import MASKER, StillClock, every_record, start
+
+
+class Recorder:
+    """A writer, its clock, and the alarms it gave."""
+
+    def __init__(self, folder: Path, stem: str = "run", clock: StillClock | None = None) -> None:
+        self.alarms: list[str] = []
+        self.clock = clock or StillClock()
+        self.writer = TapeWriter.create(
+            folder,
+            stem,
+            clock=self.clock,
+            tool="deltatape 0.1.0",
+            source=Source.GATEWAY,
+            alarm=self.alarms.append,
+        )
+        self.path = self.writer.path or Path("missing")
+
+    def put_notes(self, count: int, size: int = 100, exchange: int = 1) -> None:
+        tap = ExchangeTap(exchange, self.writer.put, MASKER)
+        for number in range(count):
+            tap.note(number, "x" * size)
+
+    def note_count(self) -> int:
+        """How many notes the tape has; raises if any line but the last is damaged."""
+        return sum(1 for _ in open_tape(self.path).records())
+
+
+def test_what_is_put_is_on_the_tape(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path)
+    every_record(recorder.writer.put)
+    TapeTap(recorder.writer.put).stop(recorder.writer.now_ns(), "interrupted", None)
+    recorder.writer.close()
+    tape = open_tape(recorder.path)
+    assert tape.header == recorder.writer.header
+    assert tape.header.recorded_at == "2026-11-21T20:36:01.000000000Z"
+    assert (len(tape), tape.stopped, tape.torn) == (2, True, 0)
+    assert recorder.alarms == []
+    assert (recorder.writer.lost_records, recorder.writer.lost_bytes) == (0, 0)
+
+
+def test_tape_and_folder_are_for_their_owner_only(tmp_path: Path) -> None:
+    folder = tmp_path / "a" / ".deltatape"
+    recorder = Recorder(folder)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert stat.S_IMODE(recorder.path.stat().st_mode) == 0o600
+    assert (folder / ".gitignore").read_text() == "*\n"
+    recorder.writer.close()
+
+
+def test_times_count_from_the_start_of_the_tape(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path)
+    assert recorder.writer.now_ns() == 0
+    recorder.clock.ns += 17
+    assert recorder.writer.now_ns() == 17
+    recorder.writer.close()
+
+
+def test_the_lines_of_a_turn_wait_for_its_end(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path)
+    calls: list[int] = []
+    recorder.writer.on_dirty = lambda: calls.append(1)
+    recorder.put_notes(3)
+    assert (len(calls), recorder.note_count()) == (1, 0)
+    recorder.writer.flush()
+    recorder.writer.flush()
+    assert (len(calls), recorder.note_count()) == (1, 3)
+    recorder.put_notes(1)
+    assert len(calls) == 2
+    recorder.writer.close()
+    assert recorder.note_count() == 4
+
+
+def test_a_turn_of_many_thousand_lines_is_written_whole(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path)
+    recorder.writer.on_dirty = lambda: None
+    recorder.put_notes(5000)
+    recorder.writer.close()
+    assert recorder.note_count() == 5000
+
+
+def test_a_taken_name_gets_a_number(tmp_path: Path) -> None:
+    names = []
+    for _ in range(3):
+        recorder = Recorder(tmp_path, "run-2")
+        names.append(recorder.path.name)
+        recorder.writer.close()
+    assert names == ["run-2.tape", "run-2-2.tape", "run-2-3.tape"]
+
+
+def test_a_name_that_leaves_the_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError):
+        Recorder(tmp_path, "../x")
+
+
+def test_a_full_disk_costs_records_and_nothing_else(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    with small_disk(disk, 64 << 10):
+        recorder = Recorder(disk)
+        recorder.put_notes(1000)
+        kept = recorder.note_count()
+        assert 0 < kept < 1000
+        assert open_tape(recorder.path).torn == 0
+        losses = recorder.writer.losses(1)
+        assert losses["lost_records"] == 1000 - kept == recorder.writer.lost_records
+        assert losses["lost_bytes"] == recorder.writer.lost_bytes > 0
+        assert losses["error"] == "No space left on device"
+        assert recorder.writer.losses(2) == {}
+        assert len(recorder.alarms) == 1
+        assert "No space left on device" in recorder.alarms[0]
+        recorder.writer.close()
+
+
+def test_taping_goes_on_when_the_disk_has_space_again(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    with small_disk(disk, 64 << 10):
+        ballast = disk / "ballast"
+        ballast.write_bytes(b"x" * (40 << 10))
+        recorder = Recorder(disk)
+        recorder.put_notes(500)
+        kept = recorder.note_count()
+        ballast.unlink()
+        recorder.put_notes(50)
+        assert recorder.note_count() == kept + 50
+        recorder.writer.close()
+
+
+def test_a_full_disk_in_the_middle_of_a_batch_keeps_its_whole_lines(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    with small_disk(disk, 64 << 10):
+        recorder = Recorder(disk)
+        recorder.writer.on_dirty = lambda: None
+        recorder.put_notes(400, exchange=1)
+        recorder.put_notes(400, exchange=2)
+        recorder.writer.flush()
+        kept = recorder.note_count()
+        assert recorder.writer.losses(1) == {}
+        assert recorder.writer.losses(2)["lost_records"] == recorder.writer.lost_records
+        assert kept + recorder.writer.lost_records == 800
+        recorder.writer.close()
+
+
+def test_a_limit_on_file_sizes_costs_records_and_nothing_else(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path)
+    with file_size_limit(2000):
+        recorder.put_notes(30)
+        recorder.put_notes(30, size=5000)
+    kept = recorder.note_count()
+    recorder.put_notes(2)
+    assert recorder.note_count() == kept + 2
+    assert recorder.path.read_bytes().endswith(b"\n")
+    assert recorder.alarms == [
+        f"taping fails: {recorder.path}: File too large; the stream goes on, the tape loses records"
+    ]
+    recorder.writer.close()
+
+
+def test_the_end_of_an_exchange_tells_what_its_tape_lacks(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path)
+    tap = ExchangeTap(1, recorder.writer.put, MASKER)
+    start(tap)
+    with file_size_limit(recorder.path.stat().st_size + 30):
+        tap.read(1, b"x" * 50, None)
+    tap.end(2, EndReason.COMPLETE, recorder=recorder.writer.losses(1))
+    recorder.writer.close()
+    end = open_tape(recorder.path)[1].end
+    assert end is not None
+    assert end.recorder == {"lost_records": 1, "lost_bytes": 66, "error": "File too large"}
+
+
+def test_a_folder_that_cannot_be_written_loses_everything_loudly(tmp_path: Path) -> None:
+    folder = tmp_path / "locked"
+    folder.mkdir()
+    with read_only(folder):
+        recorder = Recorder(folder)
+        assert recorder.writer.path is None
+        assert len(recorder.alarms) == 1
+        assert "nothing will be taped" in recorder.alarms[0]
+        recorder.put_notes(3)
+        assert recorder.writer.losses(1) == {
+            "lost_records": 3,
+            "lost_bytes": 375,
+            "error": "there is no tape",
+        }
+        recorder.writer.durable()
+        recorder.writer.close()
+
+
+def test_a_folder_that_is_a_file_loses_everything_loudly(tmp_path: Path) -> None:
+    folder = tmp_path / "file"
+    folder.write_text("")
+    recorder = Recorder(folder)
+    assert recorder.writer.path is None
+    assert recorder.alarms == [
+        f"nothing will be taped: {folder}: File exists; the streams go on unrecorded"
+    ]
+
+
+def test_a_folder_removed_meanwhile_is_noticed(tmp_path: Path) -> None:
+    folder = tmp_path / "gone"
+    recorder = Recorder(folder)
+    recorder.put_notes(3)
+    written = recorder.path.stat().st_size
+    shutil.rmtree(folder)
+    recorder.put_notes(1)
+    recorder.clock.ns += 2_000_000_000
+    recorder.put_notes(2)
+    recorder.put_notes(2)
+    (alarm,) = recorder.alarms
+    assert alarm == (
+        f"taping fails: {recorder.path}: the tape was deleted while it was written; "
+        "the stream goes on"
+    )
+    assert recorder.writer.lost_records == 8
+    assert recorder.writer.lost_bytes > written
+    assert recorder.writer.losses(1)["lost_records"] == 4
+    recorder.writer.close()
+
+
+def test_a_tape_removed_after_the_last_record_is_noticed_at_the_close(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path)
+    recorder.put_notes(3)
+    recorder.path.unlink()
+    recorder.writer.close()
+    assert recorder.writer.lost_records == 3
+    assert len(recorder.alarms) == 1
+
+
+def test_a_write_that_takes_long_moves_taping_to_a_thread(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path, clock=StillClock(steps=[0, 0, 200_000_000]))
+    recorder.put_notes(2)
+    assert "tape-writer" in [thread.name for thread in threading.enumerate()]
+    recorder.put_notes(10)
+    recorder.writer.close()
+    assert "tape-writer" not in [thread.name for thread in threading.enumerate()]
+    assert recorder.note_count() == 12
+    assert recorder.writer.lost_records == 0
+
+
+def test_syncing_is_done_by_a_thread(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path)
+    recorder.writer.durable()
+    recorder.writer.durable()
+    assert "tape-sync" in [thread.name for thread in threading.enumerate()]
+    recorder.writer.close()
+    assert "tape-sync" not in [thread.name for thread in threading.enumerate()]
+    assert recorder.alarms == []
+
+
+def test_closing_does_not_wait_for_ever_for_a_disk_that_hangs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(background, "_PATIENCE_S", 0.01)
+    answer = threading.Event()
+    monkeypatch.setattr(TapeFile, "sync", lambda _: answer.wait())
+    recorder = Recorder(tmp_path)
+    recorder.put_notes(1)
+    recorder.writer.close()
+    answer.set()
+    assert recorder.note_count() == 1
+
+
+def test_a_closed_tape_takes_nothing_more(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path)
+    recorder.writer.close()
+    recorder.put_notes(1)
+    recorder.writer.close()
+    assert (recorder.note_count(), recorder.writer.lost_records) == (0, 1)

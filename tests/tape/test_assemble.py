@@ -1,0 +1,125 @@
+import random
+
+import pytest
+
+from deltatape.model.exchange import EndReason, Exchange, Framing, Masked
+from deltatape.tape.assemble import assemble
+from deltatape.tape.decode import decode_record
+from deltatape.tape.tap import ExchangeTap
+from helpers.tapes import HEADER, Lines, every_record, start, taped, whole_tape
+
+
+def exchanges(lines: list[bytes]) -> list[Exchange]:
+    numbered = ((number, decode_record(line)) for number, line in enumerate(lines, start=2))
+    return list(assemble(numbered, tape="x.tape", header=HEADER))
+
+
+def read_back(lines: Lines) -> Exchange:
+    (exchange,) = exchanges(lines.all)
+    return exchange
+
+
+def test_an_exchange_is_what_its_records_say() -> None:
+    first, second = exchanges(whole_tape().splitlines(keepends=True)[1:])
+    assert (first.tape, first.number, first.id) == ("x.tape", 1, "01JD3ZQ8T0000000000000001A")
+    assert (first.source, first.recorded_at) == (HEADER.source, HEADER.recorded_at)
+    request = first.request
+    assert (request.method, request.http, request.body) == ("POST", "1.1", b'{"a":1}')
+    assert request.target_bytes == b"/v1/chat/completions?key=********"
+    assert request.headers[0] == (b"Host", b"api.example.com")
+    assert isinstance(request.headers[1][1], Masked)
+    assert (request.t_ns, request.t_end_ns, request.line) == (0, 20, 4)
+    assert first.sent is not None
+    assert (first.sent.t_ns, first.sent.connect_ns, first.sent.tls_ns) == (30, 5, 6)
+    assert [head.status for head in first.informational] == [103]
+    assert first.response is not None
+    assert (first.response.status, first.response.framing) == (200, Framing.CHUNKED)
+    assert first.trailers[0] == (b"X-Sum", b"1")
+    assert [(mark.t_ns, mark.bytes) for mark in first.delivered] == [(100, 22)]
+    assert first.idle_ns == (110,)
+    assert [note.text for note in first.notes] == ["a remark"]
+    assert first.end is not None
+    assert (first.end.reason, first.end.bytes) == (EndReason.UPSTREAM_RESET, 28)
+    assert (first.end.detail, first.end.recorder) == ("connection reset", {"lost_records": 1})
+    assert second.end is None
+    assert second.request.body == b"\x00\xff"
+
+
+def test_every_read_has_its_line_and_the_ends_of_its_chunks() -> None:
+    first, second = exchanges(whole_tape().splitlines(keepends=True)[1:])
+    assert [(read.line, read.data, read.boundaries) for read in first.reads] == [
+        (16, b"data: 1\n\n", (9,)),
+        (18, b"data: 2\n\ndata", (9,)),
+        (21, b": 3\n\n\xff", (0, 6)),
+    ]
+    assert [read.boundaries for read in second.reads] == [None]
+
+
+def test_only_exchanges_that_come_out_after_the_stop_know_of_it_unless_it_is_given() -> None:
+    lines = whole_tape().splitlines(keepends=True)[1:]
+    assert [exchange.stopped_ns for exchange in exchanges(lines)] == [None, 160]
+    numbered = ((0, decode_record(line)) for line in lines)
+    known = assemble(numbered, tape="", header=HEADER, stopped_ns=160)
+    assert [exchange.stopped_ns for exchange in known] == [160, 160]
+
+
+def test_an_exchange_is_handed_out_when_it_ends() -> None:
+    lines = iter(whole_tape().splitlines(keepends=True)[1:])
+    numbered = ((0, decode_record(line)) for line in lines)
+    first = next(assemble(numbered, tape="", header=HEADER))
+    assert first.end is not None
+    assert b'"idle"' in next(lines)
+
+
+def test_a_tape_cut_anywhere_still_gives_its_exchanges() -> None:
+    lines = Lines()
+    every_record(lines.put)
+    for count in range(len(lines.all) + 1):
+        found = exchanges(lines.all[:count])
+        assert len(found) <= 2
+        for exchange in found:
+            assert whole_tape_body(exchange.number).startswith(exchange.body)
+
+
+def whole_tape_body(number: int) -> bytes:
+    lines = whole_tape().splitlines(keepends=True)[1:]
+    return next(one.body for one in exchanges(lines) if one.number == number)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_any_order_of_records_is_survived(seed: int) -> None:
+    lines = whole_tape().splitlines(keepends=True)[1:]
+    random.Random(seed).shuffle(lines)
+    assert {exchange.number for exchange in exchanges(lines)} == {1, 2}
+
+
+def test_a_request_that_is_not_on_the_tape_has_no_method() -> None:
+    exchange = read_back(taped(lambda tap: tap.read(7, b"abc", None)))
+    assert (exchange.request.method, exchange.request.target, exchange.request.line) == (
+        "",
+        (),
+        None,
+    )
+    assert (exchange.id, exchange.request.t_ns, exchange.body) == ("", 7, b"abc")
+
+
+def test_what_comes_twice_counts_once() -> None:
+    def feed(tap: ExchangeTap) -> None:
+        start(tap, Framing.LENGTH)
+        start(tap, Framing.CLOSE)
+
+    exchange = read_back(taped(feed))
+    assert exchange.response is not None
+    assert exchange.response.framing is Framing.LENGTH
+    assert exchange.request.line == 2
+
+
+def test_what_comes_after_the_end_is_ignored() -> None:
+    ended = taped(lambda tap: tap.end(1, EndReason.COMPLETE))
+    late = taped(lambda tap: tap.read(2, b"late", None))
+    (exchange,) = exchanges(ended.all + late.all)
+    assert exchange.body == b""
+
+
+def test_unknown_codes_neither_make_nor_change_an_exchange() -> None:
+    assert exchanges([b'[1,1,"from-the-future",{}]\n', b'[1,0,"log","x"]\n']) == []

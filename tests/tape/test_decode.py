@@ -1,0 +1,113 @@
+import contextlib
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deltatape.tape import encode
+from deltatape.tape.decode import CODES, decode_header, decode_record
+from deltatape.tape.fields import MalformedError
+from deltatape.tape.record import Unknown
+from helpers.tapes import HEADER, whole_tape
+
+DIGITS = "9" * 5000
+
+
+def test_a_record_of_every_code_is_read_and_written_as_the_same_line() -> None:
+    lines = whole_tape().splitlines(keepends=True)[1:]
+    assert {decode_record(line).payload.code for line in lines} == set(CODES)
+    for line in lines:
+        record = decode_record(line)
+        assert encode.payload_record(record.t_ns, record.exchange, record.payload) == line
+
+
+def test_a_header_is_read_and_written_as_the_same_line() -> None:
+    line = encode.header_line(HEADER)
+    assert decode_header(line) == HEADER
+    assert encode.header_line(decode_header(line)) == line
+
+
+def test_unknown_header_keys_are_ignored_and_the_tool_may_be_missing() -> None:
+    header = decode_header(
+        b'{"mood":[],"deltatape":1,"id":"A","recorded_at":"2026","source":"mitm"}'
+    )
+    assert (header.id, header.tool, header.source) == ("A", "", "mitm")
+
+
+@pytest.mark.parametrize("code", ["log", "frame", "masked", "from-the-future", ""])
+def test_codes_that_are_not_known_are_kept(code: str) -> None:
+    record = decode_record(b'[1,2,"%b",{"x":[1]}]' % code.encode())
+    assert record.payload == Unknown(code=code, value={"x": [1]})
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        (b"", "no JSON at character 0"),
+        (b"nonsense", "no JSON at character 0"),
+        (b"[1,2", "no JSON at character 4"),
+        (b'[0,1,"read",NaN]', "NaN is no JSON"),
+        (b'[0,1,"read","\xff"]', "no UTF-8 at byte 13"),
+        (b"[" * 200_000, "nested too deep"),
+        (f'[{DIGITS},1,"idle",{{}}]'.encode(), "a number too large"),
+        (b"{}", "[t, exchange, code, payload] is expected"),
+        (b"[1,2,3]", "[t, exchange, code, payload] is expected"),
+        (b'[-1,1,"idle",{}]', "time -1"),
+        (b'[1.5,1,"idle",{}]', "time 1.5"),
+        (b'[true,1,"idle",{}]', "time true"),
+        (b'[9223372036854775808,1,"idle",{}]', "time 9223372036854775808"),
+        (b'[1,-1,"idle",{}]', "exchange -1"),
+        (b'[1,null,"idle",{}]', "exchange null"),
+        (b"[1,1,7,{}]", "code 7"),
+        (b'[1,1,"idle",[]]', "idle: [] where an object is expected"),
+    ],
+)
+def test_what_is_no_record_is_refused_with_what_was_seen(line: bytes, problem: str) -> None:
+    with pytest.raises(MalformedError) as caught:
+        decode_record(line)
+    assert problem in str(caught.value)
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        (b"data: x", "no JSON at character 0"),
+        (b"[]", '[] where a tape starts with {"deltatape":1,...}'),
+        (b'{"log":{"version":"1.2"}}', "where a tape starts with"),
+        (b'{"deltatape":2}', "format version 2; this deltatape reads 1"),
+        (b'{"deltatape":true}', "format version true"),
+        (b'{"deltatape":1}', '"id" is null: a string is expected'),
+        (
+            b'{"deltatape":1,"id":"A","recorded_at":"","source":"x"}',
+            '"source" is "x": one of gateway, mitm, import is expected',
+        ),
+    ],
+)
+def test_what_is_no_header_is_refused_with_what_was_seen(line: bytes, problem: str) -> None:
+    with pytest.raises(MalformedError) as caught:
+        decode_header(line)
+    assert problem in str(caught.value)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner),
+    max_leaves=8,
+)
+
+
+@given(st.binary(max_size=60))
+@settings(max_examples=60)
+def test_any_bytes_are_a_record_or_refused(line: bytes) -> None:
+    for decode in (decode_record, decode_header):
+        with contextlib.suppress(MalformedError):
+            decode(line)
+
+
+@given(st.sampled_from(sorted(CODES)), JSON)
+@settings(max_examples=60)
+def test_any_payload_is_read_or_refused(code: str, payload: object) -> None:
+    line = encode.payload_record(0, 1, Unknown(code=code, value=payload))
+    with contextlib.suppress(MalformedError):
+        assert decode_record(line).payload.code == code

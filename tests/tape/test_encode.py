@@ -1,0 +1,68 @@
+import json
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from deltatape.tape import encode
+from deltatape.tape.decode import decode_record
+from deltatape.tape.payload import BodyRead, Remark
+from deltatape.tape.record import Unknown
+
+ESCAPED = [
+    *range(0x20),
+    *range(0x7F, 0xA0),
+    0x061C,
+    0x200E,
+    0x200F,
+    *range(0x2028, 0x202F),
+    *range(0x2066, 0x206A),
+    0xFEFF,
+]
+
+
+@pytest.mark.parametrize("code", ESCAPED)
+def test_controls_separators_and_bidi_controls_are_escaped(code: int) -> None:
+    line = encode.data_record(1, ',1,"read",', f"a{chr(code)}b".encode())
+    assert chr(code) not in line.decode().removesuffix("\n")
+    assert json.loads(line)[3] == f"a{chr(code)}b"
+
+
+def test_readable_text_beyond_ascii_stays_readable() -> None:
+    line = encode.data_record(1, ',1,"read",', "Zoë 東京 … 👩‍🚀".encode())
+    assert line.decode() == '[1,1,"read","Zoë 東京 … 👩‍🚀"]\n'
+
+
+def test_bytes_that_are_no_utf8_become_base64() -> None:
+    assert encode.json_bytes(b"\xff\x00") == '{"b64":"/wA="}'
+
+
+@pytest.mark.parametrize("data", [b"\xed\xa0\x80", b"\xc0\xaf", b"\xf4\x90\x80\x80", b"\xe2\x82"])
+def test_surrogates_overlong_and_cut_sequences_are_no_utf8(data: bytes) -> None:
+    assert encode.json_bytes(data).startswith('{"b64":')
+
+
+@given(st.binary() | st.text().map(str.encode))
+@example(b"")
+@example(b'"\\/\x7f\x85')
+@settings(max_examples=60)
+def test_any_bytes_come_back_from_their_line(data: bytes) -> None:
+    line = encode.data_record(7, ',3,"read",', data)
+    assert line.count(b"\n") == 1
+    record = decode_record(line)
+    assert (record.t_ns, record.exchange, record.payload) == (7, 3, BodyRead(data=data))
+    assert encode.payload_record(7, 3, record.payload) == line
+
+
+def test_lone_surrogates_in_text_become_the_replacement_character() -> None:
+    line = encode.payload_record(0, 0, Remark(text="file-\udcff"))
+    assert line.decode() == '[0,0,"note",{"text":"file-\ufffd"}]\n'
+
+
+def test_a_code_is_quoted_whatever_it_is() -> None:
+    line = encode.payload_record(0, 0, Unknown(code='a"\n\u2028', value=None))
+    assert line.decode() == '[0,0,"a\\"\\n\\u2028",null]\n'
+
+
+def test_values_that_json_lacks_become_their_text() -> None:
+    assert encode.json_text({"error": OSError(28, "full")}) == '{"error":"[Errno 28] full"}'

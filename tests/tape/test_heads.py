@@ -1,0 +1,43 @@
+import pytest
+
+from deltatape.tape.fields import MalformedError
+from deltatape.tape.heads import RequestHead, ResponseStart, Trailers
+
+REQUEST = {
+    "id": "A",
+    "method": "POST",
+    "target": "/",
+    "upstream": "https://host",
+    "http": "1.1",
+    "headers": [],
+}
+
+
+@pytest.mark.parametrize("key", sorted(REQUEST))
+def test_every_part_of_a_request_head_is_required(key: str) -> None:
+    with pytest.raises(MalformedError):
+        RequestHead.from_json({name: value for name, value in REQUEST.items() if name != key})
+
+
+def test_a_reason_phrase_may_hold_any_bytes() -> None:
+    value = {
+        "status": 200,
+        "reason": {"b64": "/w=="},
+        "http": "1.0",
+        "framing": "close",
+        "headers": [["A", ""]],
+    }
+    head = ResponseStart.from_json(value)
+    assert head.reason == b"\xff"
+    assert head.to_json() == value
+
+
+def test_an_unknown_framing_is_refused() -> None:
+    with pytest.raises(MalformedError, match="one of chunked, length, close, none"):
+        ResponseStart.from_json(
+            {"status": 200, "reason": "", "http": "1.1", "framing": "huge", "headers": []}
+        )
+
+
+def test_trailers_are_header_fields() -> None:
+    assert Trailers.from_json({"headers": [["a", "b"]]}).headers == ((b"a", b"b"),)

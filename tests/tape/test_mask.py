@@ -1,0 +1,218 @@
+import hashlib
+import hmac
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deltatape.model.exchange import HeaderValue, Masked
+from deltatape.tape.mask import (
+    Masker,
+    credential_spans,
+    is_credential_header,
+    is_credential_parameter,
+    without_userinfo,
+)
+
+MASKER = Masker(b"k" * 32)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Authorization",
+        "Proxy-Authorization",
+        "X-API-Key",
+        "api-key",
+        "x-goog-api-key",
+        "x-goog-iam-authorization-token",
+        "X-Amz-Security-Token",
+        "Cookie",
+        "Set-Cookie",
+        "OpenAI-Organization",
+        "openai-project",
+        "cf-aig-authorization",
+        "Helicone-Auth",
+        "x-portkey-api-key",
+        "CF-Access-Client-Secret",
+        "Ocp-Apim-Subscription-Key",
+        "X_Api_Key",
+        "x-deltatape-token",
+    ],
+)
+def test_header_fields_that_carry_credentials(name: str) -> None:
+    assert is_credential_header(name.encode())
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Idempotency-Key",
+        "x-idempotency-key",
+        "X-Request-Id",
+        "request-id",
+        "Sec-WebSocket-Key",
+        "Surrogate-Key",
+        "x-ratelimit-limit-tokens",
+        "anthropic-version",
+        "traceparent",
+        "WWW-Authenticate",
+        "Host",
+        "\xff",
+    ],
+)
+def test_header_fields_that_stay_readable(name: str) -> None:
+    assert not is_credential_header(name.encode("latin-1"))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        b"key",
+        b"KEY",
+        b"api_key",
+        b"api-key",
+        b"apiKey",
+        b"access_token",
+        b"token",
+        b"sig",
+        b"signature",
+        b"X-Amz-Signature",
+        b"X-Amz-Credential",
+        b"X-Amz-Security-Token",
+        b"client_secret",
+        b"a%70i_key",
+        b"%6B%65%79",
+        b"+key",
+    ],
+)
+def test_query_parameters_that_carry_credentials(name: bytes) -> None:
+    assert is_credential_parameter(name)
+
+
+@pytest.mark.parametrize(
+    "name", [b"alt", b"pageToken", b"page_token", b"api-version", b"monkey", b"", b"%", b"%zz"]
+)
+def test_query_parameters_that_stay_readable(name: bytes) -> None:
+    assert not is_credential_parameter(name)
+
+
+MASK = "*"
+
+
+def shown(target: bytes) -> str:
+    """The target with every masked byte as an asterisk."""
+    return "".join(
+        part.decode() if isinstance(part, bytes) else MASK * part.length
+        for part in MASKER.target(target)
+    )
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        (b"", ""),
+        (b"/v1/models", "/v1/models"),
+        (b"/v1?alt=sse&x", "/v1?alt=sse&x"),
+        (b"/v1?key=abc", "/v1?key=***"),
+        (b"/v1?key=abc&alt=sse", "/v1?key=***&alt=sse"),
+        (b"/v1?alt=sse&key=a%26b&token=c", "/v1?alt=sse&key=*****&token=*"),
+        (b"/v1?key=", "/v1?key="),
+        (b"/v1?key", "/v1?key"),
+        (b"/v1?key=a=b", "/v1?key=***"),
+        (b"/v1?a=1;key=abc;b=2&c=3", "/v1?a=1;key=*******&c=3"),
+        (b"/v1?alt=sse?key=abc", "/v1?alt=sse?key=***"),
+        (b"/v1?alt=sse#key=abc", "/v1?alt=sse#key=***"),
+        (b"/v1?&&key=abc&", "/v1?&&key=***&"),
+        (b"/key=abc", "/key=abc"),
+        (b"http://user:pass@host/x?key=abc", "http://*********@host/x?key=***"),
+        (b"/to/https://user@host/x", "/to/https://****@host/x"),
+        (b"/v1?next=https://user:pass@host&a=@", "/v1?next=https://*********@host&a=@"),
+    ],
+)
+def test_credentials_in_a_target_are_masked_in_place(target: bytes, expected: str) -> None:
+    assert shown(target) == expected
+
+
+def test_an_empty_credential_is_told_as_empty() -> None:
+    parts = MASKER.target(b"/v1?key=&a=1")
+    assert parts == (b"/v1?key=", MASKER.value(b""), b"&a=1")
+
+
+def test_a_target_without_credentials_is_one_part() -> None:
+    assert MASKER.target(b"/v1?a=1") == (b"/v1?a=1",)
+    assert MASKER.target(b"") == (b"",)
+
+
+@given(st.text("akey=&;?#/:@%3. -_", max_size=40).map(str.encode) | st.binary(max_size=40))
+@settings(max_examples=60)
+def test_spans_ascend_and_masking_keeps_the_length(target: bytes) -> None:
+    at = 0
+    for start, end in credential_spans(target):
+        assert at <= start <= end <= len(target)
+        at = end
+    lengths = [
+        part.length if isinstance(part, Masked) else len(part) for part in MASKER.target(target)
+    ]
+    assert sum(lengths) == len(target)
+
+
+@pytest.mark.parametrize("unit", [b"a", b";", b"?", b"://", b"key", b"a=", b"&", b"@"])
+def test_a_hostile_target_costs_time_in_proportion_to_its_length(unit: bytes) -> None:
+    assert sum(1 for _ in credential_spans(b"/?" + unit * 100_000)) <= 100_000
+
+
+def test_the_whole_value_of_a_credential_header_is_masked() -> None:
+    digest = hmac.new(b"k" * 32, b"Bearer fake", hashlib.sha256).hexdigest()[:8]
+    headers: tuple[tuple[bytes, HeaderValue], ...] = (
+        (b"authorization", b"Bearer fake"),
+        (b"X-Request-Id", b"17"),
+        (b"authorization", b"Bearer fake"),
+    )
+    masked = Masked(length=11, hash=digest)
+    assert MASKER.headers(headers) == (
+        (b"authorization", masked),
+        (b"X-Request-Id", b"17"),
+        (b"authorization", masked),
+    )
+
+
+def test_what_is_masked_already_stays_as_it_is() -> None:
+    headers = ((b"authorization", Masked(length=3, hash="00000000")),)
+    assert MASKER.headers(headers) == headers
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "masked"),
+    [
+        (b"Location", b"https://host/x?sig=abc", True),
+        (b"Location", b"https://user:pass@host/", True),
+        (b"Link", b'<https://user:pass@host/>; rel="next"', True),
+        (b"Location", b"https://host/x?a=1", False),
+        (b"Date", b"https://user:pass@host/", False),
+    ],
+)
+def test_header_fields_that_repeat_urls_are_masked_when_those_carry_credentials(
+    name: bytes, value: bytes, *, masked: bool
+) -> None:
+    ((_, found),) = MASKER.headers(((name, value),))
+    assert isinstance(found, Masked) is masked
+
+
+def test_another_key_gives_another_hash() -> None:
+    assert MASKER.value(b"fake") == Masker(b"k" * 32).value(b"fake")
+    assert MASKER.value(b"fake") != Masker(b"other").value(b"fake")
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("https://api.example.com", "https://api.example.com"),
+        ("https://user:p@ss@api.example.com:8443", "https://api.example.com:8443"),
+        ("https://user@host/a@b", "https://host/a@b"),
+        ("", ""),
+        ("host:80", "host:80"),
+    ],
+)
+def test_userinfo_is_dropped_from_the_upstream(url: str, expected: str) -> None:
+    assert without_userinfo(url) == expected
