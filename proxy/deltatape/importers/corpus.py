@@ -1,0 +1,31 @@
+"""A folder that holds an exchange in files: `body.raw`, `request.json`, `response.json`.
+
+`body.raw` is the response body, byte for byte; the other two are described in `envelope`, and may
+be missing.
+"""
+
+from deltatape.importers._base import Material
+from deltatape.importers.envelope import read_request, read_response
+from deltatape.importers.raw import from_parts
+from deltatape.model.exchange import Exchange
+
+BODY = "body.raw"
+FILES = (BODY, "request.json", "response.json")
+"""What is read of such a folder; only the first is needed."""
+
+
+class Corpus:
+    """Takes a folder with a body."""
+
+    name = "folder"
+
+    def claims(self, material: Material) -> bool:
+        """See `Importer.claims`."""
+        return BODY in material.files
+
+    def read(self, material: Material) -> Exchange:
+        """See `Importer.read`."""
+        files = material.files
+        asked = read_request(material.name, material.request or files.get("request.json"))
+        answered = read_response(material.name, material.response or files.get("response.json"))
+        return from_parts(material.name, asked, answered, files[BODY])

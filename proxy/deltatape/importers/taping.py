@@ -1,0 +1,62 @@
+"""An imported exchange as a tape.
+
+Such a tape has source `import` and no `end`: a file does not tell how the transport ended, so the
+tape claims nothing about it. All times are 0. It has a `stop`, because the import itself is whole.
+
+Format: recordings/README.md, "Imports".
+"""
+
+from deltatape.model.exchange import Exchange
+from deltatape.tape.encode import header_line
+from deltatape.tape.mask import Masker
+from deltatape.tape.record import Header
+from deltatape.tape.tap import ExchangeTap, TapeTap
+
+
+def tape_lines(exchange: Exchange, *, header: Header, ident: str, masker: Masker) -> list[bytes]:
+    """The lines of a whole tape with this one exchange.
+
+    Args:
+        exchange: an import.
+        header: of the tape; its source is `import`.
+        ident: the exchange's ULID.
+        masker: makes credentials unreadable.
+    """
+    lines = [header_line(header)]
+
+    def put(_exchange: int, line: bytes) -> None:
+        lines.append(line)
+
+    tap = ExchangeTap(1, put, masker)
+    request = exchange.request
+    tap.request(
+        0,
+        id=ident,
+        method=request.method,
+        target=request.target_bytes,
+        upstream=request.upstream,
+        http=request.http,
+        headers=request.headers,
+    )
+    tap.request_body(0, request.body)
+    tap.request_end(0)
+    _tap_response(tap, exchange)
+    for note in exchange.notes:
+        tap.note(0, note.text)
+    TapeTap(put).stop(0, "imported", None)
+    return lines
+
+
+def _tap_response(tap: ExchangeTap, exchange: Exchange) -> None:
+    response = exchange.response
+    if response is not None:
+        tap.response(
+            0,
+            status=response.status,
+            reason=response.reason,
+            http=response.http,
+            framing=response.framing,
+            headers=response.headers,
+        )
+    for read in exchange.reads:
+        tap.read(0, read.data, read.boundaries)

@@ -1,0 +1,39 @@
+import pkgutil
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deltatape import importers
+from deltatape.errors import UsageError
+from deltatape.importers import IMPORTERS, import_exchange
+from deltatape.importers._base import Material
+from deltatape.model.exchange import Source
+
+NO_IMPORTERS = {"envelope", "taping"}
+
+
+def test_every_importer_is_listed() -> None:
+    files = {module.name for module in pkgutil.iter_modules(importers.__path__)}
+    public = {name for name in files if not name.startswith("_")} - NO_IMPORTERS
+    assert public == {type(importer).__module__.rpartition(".")[2] for importer in IMPORTERS}
+    assert len({importer.name for importer in IMPORTERS}) == len(IMPORTERS)
+
+
+def test_a_folder_without_a_body_is_refused() -> None:
+    material = Material(name="folder", files={"b.txt": b"", "a.txt": b""})
+    with pytest.raises(UsageError, match=r"folder: holds a.txt, b.txt; a file, or a folder with"):
+        import_exchange(material)
+    with pytest.raises(UsageError, match="empty: holds nothing"):
+        import_exchange(Material(name="empty", files={}))
+
+
+@given(
+    st.binary(max_size=80)
+    | st.text("data:event id{}\"'[]\\\n\r <>|*12:T-HTP/.b\x1b\ufeff", max_size=80).map(str.encode)
+)
+@settings(max_examples=60)
+def test_any_file_gives_an_exchange_that_claims_no_time_and_no_ending(body: bytes) -> None:
+    exchange = import_exchange(Material(name="x", files={"x": body}))
+    assert (exchange.source, exchange.timed, exchange.cut) == (Source.IMPORT, False, False)
+    assert exchange.end is None
