@@ -1,0 +1,201 @@
+"""JSON text to values that never fails, and the exact source text of a nested value.
+
+`parse` is the only way in which text from the wire becomes objects. It accepts what `json_scan`
+accepts, with the speed of the standard library's parser, and says where and why it refuses the
+rest. Integers too long for Python become the double that other clients see: infinity.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from deltatape.wire.json_scan import DEPTH_LIMIT, Verdict, scan
+
+VALUES_LIMIT = 1000
+"""Values after each other that are still taken apart."""
+
+_STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_BLANKS = re.compile(r"[ \t\n\r]*")
+_KEY = re.compile(_STRING)
+_SCALAR = re.compile(rf"{_STRING}|[^\s,\]}}]+", re.DOTALL)
+_TOKEN = re.compile(rf"{_STRING}|[\[\]{{}}]", re.DOTALL)
+_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JsonError:
+    """Why a text is not one JSON value. `offset` counts characters."""
+
+    verdict: Verdict
+    reason: str
+    offset: int
+
+    def __str__(self) -> str:
+        return f"{self.reason} (offset {self.offset})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parsed:
+    """A parsed text: `value`, or `error` and no value."""
+
+    value: object
+    error: JsonError | None
+    duplicate_keys: tuple[str, ...] = ()
+    """Keys that occurred again in the same object; the last value is kept."""
+
+
+class _NotStrictError(ValueError):
+    """The text holds what the fast decoder must not decide about."""
+
+
+def _refuse(_: str) -> object:
+    raise _NotStrictError
+
+
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise _NotStrictError
+    return found
+
+
+def _integer(digits: str) -> int | float:
+    try:
+        return int(digits)
+    except ValueError:
+        return float(digits)
+
+
+_FAST = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse)
+_SLOW = json.JSONDecoder(parse_int=_integer)
+
+
+def parse(text: str) -> Parsed:
+    """The value of `text`, or why it has none."""
+    if text.count("{") + text.count("[") <= DEPTH_LIMIT:
+        try:
+            return Parsed(value=_FAST.decode(text), error=None)
+        except ValueError:
+            pass
+    scanner = scan(text)
+    if scanner.verdict is Verdict.COMPLETE:
+        keys = tuple(scanner.duplicate_keys)
+        return Parsed(value=_SLOW.decode(text), error=None, duplicate_keys=keys)
+    error = JsonError(verdict=scanner.verdict, reason=scanner.problem, offset=scanner.position)
+    return Parsed(value=None, error=error)
+
+
+def slice_at(text: str, path: Sequence[str | int]) -> str | None:
+    """The source text of the value at `path`, without whitespace around it.
+
+    Args:
+        text: a whole, valid JSON text.
+        path: keys and indexes from the outside in; of equal keys the last counts, as for parsers.
+
+    Returns:
+        The exact characters, or None if nothing is there.
+    """
+    at = _skip_blanks(text, 0)
+    for step in path:
+        found = _member(text, at, step) if isinstance(step, str) else _element(text, at, step)
+        if found is None:
+            return None
+        at = found
+    return text[at : _skip_value(text, at)]
+
+
+def elements_of(text: str) -> list[str]:
+    """The source texts of the elements of `text`, a whole, valid JSON array; one pass for all."""
+    found = []
+    at = _skip_blanks(text, _skip_blanks(text, 0) + 1)
+    while text[at] != "]":
+        end = _skip_value(text, at)
+        found.append(text[at:end])
+        at = _skip_blanks(text, end)
+        if text[at] == ",":
+            at = _skip_blanks(text, at + 1)
+    return found
+
+
+def values_in(text: str) -> list[str] | None:
+    """The source texts of the JSON values that follow each other in `text`; None if it is no such.
+
+    Only objects, arrays and strings end by themselves; anything else makes it None, and so do more
+    than `VALUES_LIMIT` values.
+    """
+    found: list[str] = []
+    at = _skip_blanks(text, 0)
+    while at < len(text):
+        end = _skip_value(text, at) if text[at] in '{["' else at
+        if scan(text[at:end]).verdict is not Verdict.COMPLETE or len(found) == VALUES_LIMIT:
+            return None
+        found.append(text[at:end])
+        at = _skip_blanks(text, end)
+    return found
+
+
+def canonical(text: str) -> str | None:
+    """`text` with sorted keys and without whitespace, for comparing values; None if not JSON."""
+    parsed = parse(text)
+    if parsed.error is not None:
+        return None
+    return json.dumps(parsed.value, sort_keys=True, separators=(",", ":"))
+
+
+def join_pairs(text: str) -> str:
+    r"""`text` with surrogate pairs as one character.
+
+    A pair may be cut between two JSON strings (`"\ud83d"`, `"\ude00"`): the halves come out as
+    two lone surrogates, and only their concatenation is text.
+    """
+    if text.isascii():
+        return text
+    return _PAIR.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
+
+
+def _skip_blanks(text: str, at: int) -> int:
+    blanks = _BLANKS.match(text, at)
+    return blanks.end() if blanks else at
+
+
+def _skip_value(text: str, at: int) -> int:
+    """The offset behind the value that starts at `at`."""
+    if text[at] not in "{[":
+        scalar = _SCALAR.match(text, at)
+        return scalar.end() if scalar else at
+    depth = 0
+    for token in _TOKEN.finditer(text, at):
+        depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(token[0], 0)
+        if depth == 0:
+            return token.end()
+    return len(text)
+
+
+def _member(text: str, at: int, wanted: str) -> int | None:
+    """Where the value of the last member called `wanted` starts."""
+    if text[at] != "{":
+        return None
+    found = None
+    at = _skip_blanks(text, at + 1)
+    while key := _KEY.match(text, at):
+        at = _skip_blanks(text, key.end())
+        at = _skip_blanks(text, at + 1)
+        if json.loads(key[0]) == wanted:
+            found = at
+        at = _skip_blanks(text, _skip_value(text, at))
+        at = _skip_blanks(text, at + 1)
+    return found
+
+
+def _element(text: str, at: int, index: int) -> int | None:
+    """Where the element number `index` starts."""
+    if text[at] != "[":
+        return None
+    at = _skip_blanks(text, at + 1)
+    for _ in range(index):
+        at = _skip_blanks(text, _skip_value(text, at))
+        if text[at : at + 1] != ",":
+            return None
+        at = _skip_blanks(text, at + 1)
+    return None if text[at] == "]" else at

@@ -1,0 +1,144 @@
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deltatape.wire.json_scan import Verdict
+from deltatape.wire.json_value import (
+    VALUES_LIMIT,
+    canonical,
+    elements_of,
+    join_pairs,
+    parse,
+    slice_at,
+    values_in,
+)
+
+
+def test_a_value_is_parsed() -> None:
+    parsed = parse(' {"a": [1, 2.5, "x", null]} ')
+    assert (parsed.value, parsed.error, parsed.duplicate_keys) == (
+        {"a": [1, 2.5, "x", None]},
+        None,
+        (),
+    )
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"a":1}x', "NaN", "[-Infinity]", "\ufeff{}", "[1,]"])
+def test_what_is_no_strict_json_has_an_error_and_no_value(text: str) -> None:
+    parsed = parse(text)
+    assert parsed.value is None
+    assert parsed.error is not None
+
+
+def test_an_error_says_where_and_why() -> None:
+    error = parse('{"a": Dave}').error
+    assert error is not None
+    assert str(error) == "unexpected 'D', expected a value (offset 6)"
+    assert (error.verdict, error.offset) == (Verdict.MALFORMED, 6)
+
+
+def test_of_duplicate_keys_the_last_value_is_kept_and_the_key_told() -> None:
+    parsed = parse('{"a":1,"a":2}')
+    assert (parsed.value, parsed.duplicate_keys) == ({"a": 2}, ("a",))
+
+
+def test_an_integer_too_long_for_python_is_what_other_clients_see() -> None:
+    assert parse("[" + "9" * 5000 + ",-" + "9" * 5000 + ",7]").value == [
+        float("inf"),
+        -float("inf"),
+        7,
+    ]
+
+
+def test_deep_nesting_is_an_error_and_many_brackets_are_not() -> None:
+    error = parse("[" * 100_000).error
+    assert error is not None
+    assert error.reason.startswith("nested too deeply")
+    assert parse('{"a":"' + "{" * 600 + '"}').value == {"a": "{" * 600}
+    assert parse("[" * 512 + "]" * 512).error is None
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ((), '{"a": [1, {"b" : { "x": 1.0 } }, "]"], "c":"\\"}", "a\\u0062": -2e5}'),
+        (("a",), '[1, {"b" : { "x": 1.0 } }, "]"]'),
+        (("a", 0), "1"),
+        (("a", 1, "b"), '{ "x": 1.0 }'),
+        (("a", 1, "b", "x"), "1.0"),
+        (("a", 2), '"]"'),
+        (("c",), '"\\"}"'),
+        (("ab",), "-2e5"),
+        (("a", 3), None),
+        (("a", 9), None),
+        (("zz",), None),
+        (("c", 0), None),
+        (("c", "x"), None),
+    ],
+)
+def test_a_slice_is_the_exact_source_of_a_nested_value(
+    path: tuple[str | int, ...], expected: str | None
+) -> None:
+    text = ' {"a": [1, {"b" : { "x": 1.0 } }, "]"], "c":"\\"}", "a\\u0062": -2e5}\n'
+    assert slice_at(text, path) == expected
+
+
+def test_a_slice_of_duplicate_keys_is_the_last_one_as_for_parsers() -> None:
+    assert slice_at('{"a":1,"a":[2]}', ("a",)) == "[2]"
+
+
+@pytest.mark.parametrize(
+    ("text", "elements"),
+    [("[]", []), (" [ ] ", []), ('[1, "]" ,{"a":[2]},[]]', ["1", '"]"', '{"a":[2]}', "[]"])],
+)
+def test_the_elements_of_an_array_are_taken_apart_in_one_pass(
+    text: str, elements: list[str]
+) -> None:
+    assert elements_of(text) == elements
+
+
+def test_a_thousand_values_after_each_other_are_enough() -> None:
+    assert len(values_in("{}" * VALUES_LIMIT) or ()) == VALUES_LIMIT
+    assert values_in("{}" * (VALUES_LIMIT + 1)) is None
+
+
+def test_nothing_lies_in_empty_containers() -> None:
+    assert (slice_at("[]", (0,)), slice_at("{}", ("a",))) == (None, None)
+
+
+def test_values_that_follow_each_other_are_taken_apart() -> None:
+    assert values_in('{"a":1} {"b":"}"}[]"x"\n') == ['{"a":1}', '{"b":"}"}', "[]", '"x"']
+    assert values_in(" ") == []
+
+
+@pytest.mark.parametrize("text", ['{"a":1}}', '{"a":1}{"a"', "{}12", "12", '{"a":x}', '{}"x'])
+def test_anything_else_is_no_sequence_of_values(text: str) -> None:
+    assert values_in(text) is None
+
+
+def test_equal_values_have_equal_canonical_texts() -> None:
+    assert canonical('{"b": 1, "a":[ ]}') == canonical('{"a":[],"b":1}') == '{"a":[],"b":1}'
+    assert canonical("{") is None
+
+
+def test_a_surrogate_pair_cut_between_two_texts_becomes_one_character() -> None:
+    assert join_pairs("a\ud83d" + "\ude00b") == "a\U0001f600b"
+    assert join_pairs("\ude00\ud83d") == "\ude00\ud83d"
+    assert join_pairs("plain") == "plain"
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text('{}[]",:01.e-\\u dtruefalsn') | st.text())
+def test_parse_never_raises_and_agrees_with_the_standard_library(text: str) -> None:
+    def refuse(_: str) -> object:
+        raise ValueError
+
+    try:
+        expected = json.loads(text, parse_constant=refuse)
+    except ValueError:
+        assert parse(text).error is not None
+    else:
+        assert parse(text).value == expected
+        assert slice_at(text, ()) == text.strip(" \t\r\n")
