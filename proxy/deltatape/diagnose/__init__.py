@@ -1,0 +1,1 @@
+"""What an exchange comes to: framed (`decode`), rebuilt (`rebuild`), and checked by the rules."""

@@ -1,0 +1,55 @@
+"""What a dialect is: how it claims an exchange, reads its request and rebuilds its reply.
+
+A dialect is stateless; what a reply needs while it arrives lives in its `Reducer`. Both are pure
+and raise on no input: whatever the wire got wrong becomes an `Observation`, a call's status or a
+repair. A new dialect is one module or package and one line in `DIALECTS`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+from deltatape.model.asked import Asked
+from deltatape.model.reply import Reply
+from deltatape.model.stream import Event
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hints:
+    """What tells one dialect from another."""
+
+    path: str
+    """The request's path; "" where only the response may decide."""
+    content_type: str
+    """The response's media type in lower case, without parameters; "" if unknown."""
+    first: tuple[Mapping[str, object], ...]
+    """The JSON objects among the first events."""
+
+
+class Reducer(Protocol):
+    """Rebuilds one reply from its events."""
+
+    def feed(self, event: Event) -> None:
+        """Takes the next event; an answer that is not streamed is one event, the JSON document."""
+
+    def finish(self, *, cut: bool) -> Reply:
+        """The reply, judged. To be called once, after the last event.
+
+        Args:
+            cut: whether the transport is known to have ended early.
+        """
+
+
+class Dialect(Protocol):
+    """A provider's language on the wire."""
+
+    name: ClassVar[str]
+
+    def claims(self, hints: Hints) -> bool:
+        """Whether `hints` are of this dialect."""
+
+    def read_request(self, body: bytes) -> Asked:
+        """What the request's body asks for; `NOTHING_ASKED` if it cannot be read."""
+
+    def reducer(self, asked: Asked) -> Reducer:
+        """A reducer for the answer to `asked`."""

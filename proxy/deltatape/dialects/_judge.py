@@ -1,0 +1,61 @@
+"""The end of a call: what a correct client can do with its arguments, judged once."""
+
+import enum
+
+from deltatape.model.asked import Asked
+from deltatape.model.reply import CallKind, CallStatus
+from deltatape.wire.json_scan import Kind, Verdict, scan
+from deltatape.wire.json_value import parse
+
+
+class Ending(enum.Enum):
+    """What ended the call."""
+
+    NORMAL = "normal"
+    """A finish reason that lets the model end a call, or the dialect's terminal signal."""
+    CUT = "cut"
+    """The end of the body, a limit, or an error."""
+
+
+_BROKEN = {
+    Verdict.PREFIX: CallStatus.TRUNCATED,
+    Verdict.MALFORMED: CallStatus.MALFORMED,
+    Verdict.EXTRA: CallStatus.EXTRA_DATA,
+}
+
+
+def judge(text: str, name: str, ending: Ending, asked: Asked) -> CallStatus:
+    """What a correct client can do with the arguments `text` of a call of the function `name`."""
+    scanner = scan(text)
+    if scanner.verdict is Verdict.EMPTY:
+        return _judge_empty(name, ending, asked)
+    if scanner.verdict is not Verdict.COMPLETE:
+        return _BROKEN[scanner.verdict]
+    return CallStatus.COMPLETE if scanner.kind is Kind.OBJECT else _judge_value(parse(text).value)
+
+
+def judge_call(kind: CallKind, text: str, name: str, ending: Ending, asked: Asked) -> CallStatus:
+    """`judge`, for any kind of call: a custom tool's input is free text, whole if it did end."""
+    if not name:
+        return CallStatus.NO_NAME
+    if kind is CallKind.CUSTOM:
+        return CallStatus.COMPLETE if ending is Ending.NORMAL else CallStatus.TRUNCATED
+    return judge(text, name, ending, asked)
+
+
+def _judge_value(value: object) -> CallStatus:
+    """Whole JSON, but no object."""
+    if isinstance(value, str) and isinstance(parse(value).value, dict):
+        return CallStatus.DOUBLE_ENCODED
+    return CallStatus.NOT_OBJECT
+
+
+def _judge_empty(name: str, ending: Ending, asked: Asked) -> CallStatus:
+    """No argument bytes: legal for a tool without required parameters, if the call did end."""
+    if ending is Ending.CUT:
+        return CallStatus.TRUNCATED
+    tool = asked.tool(name)
+    if tool is None:
+        return CallStatus.EMPTY_SUSPECT
+    required = None if tool.parameters is None else tool.parameters.get("required")
+    return CallStatus.EMPTY_SUSPECT if required else CallStatus.EMPTY_OK

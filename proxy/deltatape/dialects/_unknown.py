@@ -1,0 +1,39 @@
+"""The reply of an exchange that no dialect claims: no text, no calls, at most an error."""
+
+from deltatape.dialects._errors import error_message
+from deltatape.dialects._json import as_object
+from deltatape.model.reply import Choice, Reply
+from deltatape.model.stream import Event
+from deltatape.wire.json_value import parse
+
+UNKNOWN = "unknown"
+"""The dialect's name in such a reply."""
+
+
+class UnknownReducer:
+    """Looks for an error and nothing else. See `Reducer`."""
+
+    def __init__(self) -> None:
+        self._error: str | None = None
+
+    def feed(self, event: Event) -> None:
+        """See `Reducer.feed`."""
+        frame = as_object(parse(event.data).value)
+        if frame is not None and self._error is None:
+            self._error = error_message(frame, event.type)
+
+    def finish(self, *, cut: bool) -> Reply:
+        """See `Reducer.finish`."""
+        empty = Choice(
+            index=0, text="", reasoning="", refusal="", tool_calls=(), finish_reason_raw=None
+        )
+        return Reply(
+            dialect=UNKNOWN,
+            choices=(empty,),
+            usage=None,
+            model=None,
+            error=self._error,
+            terminated=not cut,
+            terminator="the end of the body",
+            observations=(),
+        )

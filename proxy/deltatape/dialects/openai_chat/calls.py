@@ -1,0 +1,236 @@
+"""The calls of one choice: which call an entry belongs to, and what it changes there.
+
+The documented key is the entry's `index`. Providers leave it out, repeat it, count it anew in every
+chunk; they repeat ids, change them, or never send any. What is decided here, entry by entry:
+
+- without index: by id, else the last call, unless the entry opens one (T011);
+- an index used for a second call: recognised by a new id or name, or by arguments that start anew
+  although the call's arguments are whole (T012);
+- one id at two indexes: one call that moved (T020), or, once its arguments are whole, a copy of it,
+  of which the end tells whether it repeats the call (T020, dropped) or is another one (T010).
+
+Arguments are judged only at the end.
+"""
+
+from deltatape.dialects._calls import CallDraft
+from deltatape.dialects._judge import Ending, judge_call
+from deltatape.dialects._mend import CUMULATIVE_MINIMUM
+from deltatape.dialects.openai_chat.entry import Entry
+from deltatape.dialects.openai_chat.names import merge_name
+from deltatape.model.asked import Asked
+from deltatape.model.reply import CallKind, CallStatus, Observation, ToolCall
+
+
+class ChoiceCalls:
+    """Assigns entries to calls under construction."""
+
+    def __init__(self, asked: Asked) -> None:
+        self._asked = asked
+        self._drafts: list[CallDraft] = []
+        self._newest: dict[int, CallDraft] = {}
+        self._by_id: dict[str, CallDraft] = {}
+        self._last: CallDraft | None = None
+        self._legacy: CallDraft | None = None
+        self._copies: list[tuple[CallDraft, CallDraft]] = []
+        self._streamed = False
+
+    def take_delta(self, entry: Entry) -> None:
+        """Takes an entry of a streamed delta."""
+        self._streamed = True
+        if entry.says_nothing:
+            return
+        draft = self._find(entry)
+        opening = draft is None
+        if draft is None:
+            draft = self._open(entry)
+        if entry.index is None and entry.kind is not CallKind.LEGACY:
+            draft.note("", "T011", "an entry of tool_calls has no index", entry.value, entry.event)
+        self._merge(draft, entry, opening=opening)
+
+    def take_whole(self, entry: Entry) -> None:
+        """Takes an entry of an answer that is not streamed: a call of its own."""
+        if not entry.says_nothing:
+            self._merge(self._open(entry), entry, opening=True)
+
+    def finish(self, choice: int, ending: Ending) -> tuple[list[ToolCall], list[Observation]]:
+        """The calls in the order in which they were opened, and what was noticed about them."""
+        self._drop_copies()
+        self._drop_legacy()
+        self._note_indexes()
+        calls = []
+        observations = []
+        for index, draft in enumerate(self._drafts):
+            calls.append(self._judge(draft, index, ending))
+            observations += draft.notes.observations(choice, index)
+        return calls, observations
+
+    def _find(self, entry: Entry) -> CallDraft | None:
+        """The call that `entry` continues; None if it opens one."""
+        if entry.kind is CallKind.LEGACY:
+            return self._legacy
+        owner = self._by_id.get(entry.id)
+        if entry.index is None:
+            return self._find_unindexed(owner, entry)
+        current = self._newest.get(entry.index)
+        if current is not None and entry.id in current.ids:
+            return current
+        if owner is not None:
+            return self._find_moved(owner, entry, entry.index)
+        if current is None or _opens_anew(current, entry):
+            return None
+        return current
+
+    def _find_moved(self, owner: CallDraft, entry: Entry, index: int) -> CallDraft | None:
+        """The call for an entry with the id of `owner`, which is not the newest at its index."""
+        if owner.wire_index == index:
+            return owner
+        if owner.holds_object:
+            return None
+        detail = f"the call {entry.id!r} of index {owner.wire_index} continues at {index}"
+        owner.note("", "T020", detail, entry.value, entry.event)
+        self._newest[index] = owner
+        return owner
+
+    def _find_unindexed(self, owner: CallDraft | None, entry: Entry) -> CallDraft | None:
+        if owner is not None:
+            again = owner.holds_object and entry.name and _starts_object(entry)
+            return None if again else owner
+        last = self._last
+        if last is None or not (entry.id or entry.name):
+            return last
+        renamed = entry.name and last.name not in ("", entry.name)
+        if renamed or not last.begun or not entry.text:
+            return None
+        # The call before is not whole: what cannot be the beginning of another one continues it.
+        return None if _starts_object(entry) and not _repeats(last, entry) else last
+
+    def _open(self, entry: Entry) -> CallDraft:
+        draft = CallDraft(entry.index, entry.kind, entry.event)
+        self._drafts.append(draft)
+        if entry.kind is CallKind.LEGACY:
+            self._legacy = draft
+            return draft
+        self._last = draft
+        original = self._by_id.get(entry.id)
+        if original is not None:
+            self._copies.append((draft, original))
+        if entry.index is not None:
+            if self._streamed and entry.index in self._newest:
+                detail = f"the index {entry.index} is used for another call"
+                draft.note("", "T012", detail, entry.value, entry.event)
+            self._newest[entry.index] = draft
+        return draft
+
+    def _merge(self, draft: CallDraft, entry: Entry, *, opening: bool) -> None:
+        for phrase in entry.odd:
+            draft.note(phrase, "S006", f"in a tool call, {phrase}", entry.value, entry.event)
+        if entry.kind is CallKind.CUSTOM and not draft.fragments:
+            draft.kind = CallKind.CUSTOM
+        self._merge_id(draft, entry)
+        if entry.name:
+            if opening:
+                draft.name = entry.name
+            else:
+                self._merge_name(draft, entry)
+        if entry.bare:
+            detail = "the arguments are JSON instead of a string with JSON in it"
+            draft.note("bare", "T006", detail, entry.value, entry.event)
+        draft.add(entry.text, entry.event)
+
+    def _merge_id(self, draft: CallDraft, entry: Entry) -> None:
+        if not entry.id:
+            return
+        if entry.id in draft.ids and entry.index in (None, draft.wire_index):
+            detail = f"the id {entry.id!r} is repeated on a continuation"
+            draft.note("repeated", "T010", detail, entry.value, entry.event)
+        elif draft.ids and entry.id not in draft.ids:
+            detail = f"the id {draft.first_id!r} changes to {entry.id!r}"
+            draft.note("changed", "T010", detail, entry.value, entry.event)
+        if entry.id not in draft.ids:
+            draft.ids[entry.id] = None
+            self._by_id.setdefault(entry.id, draft)
+
+    def _merge_name(self, draft: CallDraft, entry: Entry) -> None:
+        naming = merge_name(draft.name, entry.name, begun=bool(draft.fragments), asked=self._asked)
+        draft.name = naming.name
+        draft.note("name", naming.code, naming.detail, entry.value, entry.event)
+
+    def _drop_copies(self) -> None:
+        dropped: set[int] = set()
+        for copy, original in self._copies:
+            one = copy.mended.text
+            if not one or copy.repeats(original):
+                detail = f"the call {original.first_id!r} is sent again"
+                original.note("copy", "T020", detail, one, copy.opened)
+                dropped.add(id(copy))
+            else:
+                detail = f"the id {original.first_id!r} is used for another call"
+                copy.note("shared", "T010", detail, one, copy.opened)
+        self._drafts = [draft for draft in self._drafts if id(draft) not in dropped]
+
+    def _drop_legacy(self) -> None:
+        legacy = self._legacy
+        twin = next(
+            (
+                one
+                for one in self._drafts
+                if one is not legacy and legacy and one.name == legacy.name
+            ),
+            None,
+        )
+        if legacy is not None and twin is not None:
+            detail = f"function_call repeats the call of {legacy.name!r} in tool_calls"
+            twin.note("legacy", "T020", detail, legacy.raw, legacy.opened)
+            self._drafts.remove(legacy)
+
+    def _note_indexes(self) -> None:
+        """The index of a streamed choice's calls starts at 0, or clients place them wrongly."""
+        indexed = [draft for draft in self._drafts if draft.wire_index is not None]
+        if not self._streamed or not indexed:
+            return
+        first = min(indexed, key=lambda draft: draft.wire_index or 0)
+        if first.wire_index:
+            detail = f"the lowest index of a tool call is {first.wire_index}"
+            first.note("", "T013", detail, detail, first.opened)
+
+    def _judge(self, draft: CallDraft, index: int, ending: Ending) -> ToolCall:
+        if not draft.ids and not draft.name and draft.kind is not CallKind.LEGACY:
+            return draft.build(index, draft.raw, CallStatus.ORPHAN)
+        if not draft.ids and draft.kind is not CallKind.LEGACY:
+            detail = f"no entry gives the call of {draft.name!r} an id"
+            draft.note("", "T005", detail, detail, draft.opened)
+        text = draft.raw
+        if draft.kind is not CallKind.CUSTOM:
+            text = draft.mended.text
+            for code, detail in draft.mended.repairs:
+                draft.note("mended", code, detail, draft.raw, draft.latest)
+        status = judge_call(draft.kind, text, draft.name, ending, self._asked)
+        return draft.build(index, text, status)
+
+
+def _starts_object(entry: Entry) -> bool:
+    return entry.text.lstrip().startswith("{")
+
+
+def _repeats(slot: CallDraft, entry: Entry) -> bool:
+    """Whether `entry` begins with the last piece of `slot`, which has one: cumulative arguments."""
+    last = slot.fragments[-1].text
+    longer = CUMULATIVE_MINIMUM <= len(last) < len(entry.text)
+    return longer and entry.text.startswith(last)
+
+
+def _opens_anew(slot: CallDraft, entry: Entry) -> bool:
+    """Whether `entry`, at the index of `slot` and with no known id, is another call."""
+    whole = slot.holds_object or slot.holds_empty_object
+    renamed = bool(entry.name and slot.name and entry.name != slot.name)
+    if entry.id and slot.ids:
+        return whole or renamed
+    if not whole or not _starts_object(entry):
+        return False
+    if renamed or entry.id:
+        return True
+    # A whole object again, with nothing to tell two calls apart. `{}` may have leaked in front; on
+    # a call with an id the end judges what follows; the same text without a name is a repeat.
+    if slot.ids or not slot.holds_object:
+        return False
+    return bool(entry.name) or entry.text.strip() != slot.value

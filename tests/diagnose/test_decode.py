@@ -1,0 +1,147 @@
+import gzip
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deltatape.diagnose.decode import decode, media_type
+from deltatape.model.exchange import Exchange, Headers, Masked, Read, Source
+from deltatape.model.stream import AnomalyKind, Format, Span
+
+SSE = b'data: {"a":1}\n\n: ping\n\ndata: [DONE]\n\n'
+
+
+def exchange(
+    *pieces: bytes,
+    media: str = "text/event-stream",
+    coding: str = "",
+    source: Source = Source.GATEWAY,
+) -> Exchange:
+    """An exchange of which read number n came at n ns and is on tape line 10 n."""
+    made = Exchange.from_body(b"", content_type=media, url="http://127.0.0.1/x")
+    headers: Headers = (
+        (b"Content-Type", media.encode()),
+        *(((b"Content-Encoding", coding.encode()),) if coding else ()),
+    )
+    reads = tuple(
+        Read(t_ns=number, data=piece, boundaries=None, line=10 * number)
+        for number, piece in enumerate(pieces, 1)
+    )
+    response = made.response
+    assert response is not None
+    return replace(made, source=source, response=replace(response, headers=headers), reads=reads)
+
+
+def test_an_event_has_the_time_and_line_of_the_read_that_completed_it() -> None:
+    stream = decode(exchange(b"data: a\n", b"\ndata: b\n\nda", b"ta: c"))
+    assert stream.format is Format.SSE
+    assert [(one.data, one.place.t_ns, one.place.line) for one in stream.events] == [
+        ("a", 2, 20),
+        ("b", 2, 20),
+    ]
+    assert stream.pending is not None
+    assert (stream.pending.data, stream.pending.place.line) == ("c", 30)
+    assert stream.body == b"data: a\n\ndata: b\n\ndata: c"
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_content_coding_is_undone_read_by_read(size: int) -> None:
+    coded = gzip.compress(SSE)
+    pieces = [coded[at : at + size] for at in range(0, len(coded), size)]
+    stream = decode(exchange(*pieces, coding="gzip"))
+    assert (stream.body, stream.anomalies) == (SSE, ())
+    assert [event.data for event in stream.events] == ['{"a":1}', "[DONE]"]
+    assert [comment.text for comment in stream.comments] == [" ping"]
+
+
+def test_what_a_damaged_coding_leaves_is_framed_and_the_damage_told() -> None:
+    stream = decode(exchange(gzip.compress(SSE)[:-8], b"garbage!", coding="gzip"))
+    (anomaly,) = stream.anomalies
+    assert (anomaly.kind, anomaly.event) == (AnomalyKind.BAD_CONTENT_CODING, None)
+    assert (anomaly.place.span, anomaly.place.line) == (Span(len(SSE), len(SSE)), 20)
+    assert len(stream.events) == 2
+
+
+def test_a_coding_that_cannot_be_undone_leaves_nothing() -> None:
+    stream = decode(exchange(SSE, coding="gzip"))
+    assert (stream.body, stream.events) == (b"", ())
+    assert [one.kind for one in stream.anomalies] == [AnomalyKind.BAD_CONTENT_CODING]
+    assert decode(exchange(coding="compress")).anomalies[0].place.line is None
+
+
+def test_an_imported_body_may_have_lost_its_coding() -> None:
+    stream = decode(exchange(SSE, coding="gzip", source=Source.IMPORT))
+    assert (stream.body, stream.anomalies) == (SSE, ())
+    broken = decode(exchange(b"\x1f\x8bxx", coding="gzip", source=Source.IMPORT))
+    assert [one.kind for one in broken.anomalies] == [AnomalyKind.BAD_CONTENT_CODING]
+
+
+@pytest.mark.parametrize(
+    ("body", "media", "expected"),
+    [
+        (SSE, "text/event-stream", Format.SSE),
+        (SSE, "application/json", Format.SSE),
+        (SSE, "", Format.SSE),
+        (b"\xef\xbb\xbf\r\n: x\n", "text/plain", Format.SSE),
+        (b"data\n\n", "text/plain", Format.SSE),
+        (b"database error", "text/plain", Format.OTHER),
+        (b"", "text/event-stream", Format.SSE),
+        (b"garbage", "text/event-stream", Format.SSE),
+        (b'{"error":1}', "text/event-stream", Format.JSON),
+        (b'{"error":1}\n\ndata: x\n\n', "text/event-stream", Format.SSE),
+        (b' \n[{"a":1}]', "text/plain", Format.JSON),
+        (b"null", "application/json", Format.JSON),
+        (b"null", "application/problem+json", Format.JSON),
+        (b" ", "application/json", Format.OTHER),
+        (b"<html>", "text/html", Format.OTHER),
+        (b"", "", Format.OTHER),
+    ],
+)
+def test_the_body_tells_its_format_and_else_the_media_type(
+    body: bytes, media: str, expected: Format
+) -> None:
+    stream = decode(exchange(body, media=media) if body else exchange(media=media))
+    assert (stream.format, stream.body) == (expected, body)
+
+
+def test_a_json_document_is_one_event_completed_by_the_last_read() -> None:
+    stream = decode(exchange(b'{"a":', b"1}", media="application/json"))
+    (event,) = stream.events
+    assert (event.data, event.place.span, event.place.line) == ('{"a":1}', Span(0, 7), 20)
+    assert (stream.anomalies, stream.pending) == ((), None)
+
+
+def test_bytes_of_a_json_document_that_are_no_text_are_told() -> None:
+    stream = decode(exchange(b'\xef\xbb\xbf{"a":"\xff"}', media="application/json"))
+    assert stream.events[0].data == '{"a":"\ufffd"}'
+    assert [(one.kind, one.place.span) for one in stream.anomalies] == [
+        (AnomalyKind.INVALID_UTF8, Span(9, 10)),
+        (AnomalyKind.BYTE_ORDER_MARK, Span(0, 3)),
+    ]
+
+
+def test_a_media_type_is_in_lower_case_without_parameters() -> None:
+    assert media_type(((b"content-TYPE", b"Text/Event-Stream ; charset=x"),)) == "text/event-stream"
+    assert media_type(()) == ""
+    assert media_type(((b"content-type", Masked(length=3, hash="00000000")),)) == ""
+
+
+def test_an_exchange_without_response_has_no_events() -> None:
+    stream = decode(replace(exchange(), response=None))
+    assert (stream.format, stream.body) == (Format.OTHER, b"")
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.binary(min_size=1, max_size=20) | st.sampled_from([SSE, b"{", b"\n\n"]), max_size=5
+    ),
+    st.sampled_from(["text/event-stream", "application/json", "text/html"]),
+    st.sampled_from(["", "gzip", "deflate", "zstd", "br", "gzip, br", "x"]),
+)
+def test_no_response_makes_decoding_raise(pieces: list[bytes], media: str, coding: str) -> None:
+    stream = decode(exchange(*pieces, media=media, coding=coding))
+    again = decode(exchange(*([b"".join(pieces)] if pieces else []), media=media, coding=coding))
+    assert (stream.format, stream.body) == (again.format, again.body)
+    assert [event.data for event in stream.events] == [event.data for event in again.events]

@@ -1,0 +1,166 @@
+import random
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deltatape.diagnose.rebuild import analyse, rebuild
+from deltatape.model.exchange import Exchange, Read
+from deltatape.model.reply import CallStatus
+from deltatape.model.stream import Format
+from helpers.chat import FINISH, URL, calls, choice, entry, request, sse
+from helpers.corpus import DIFFERENT, RAISED, Case, cases, differences, needs_corpus
+from helpers.splits import cut
+
+CASES = list(cases("openai-chat"))
+CALL = calls(entry(0, "c1", name="get", arguments=""))
+
+
+def exchange(body: bytes, *, media: str = "text/event-stream", status: int = 200) -> Exchange:
+    return Exchange.from_body(body, content_type=media, url=URL, status=status)
+
+
+def test_an_analysis_holds_all_that_is_derived_from_an_exchange() -> None:
+    given_ = Exchange.from_body(
+        sse(CALL, FINISH), content_type="text/event-stream", url=URL, request=request(get={})
+    )
+    analysis = analyse(given_)
+    assert analysis.exchange is given_
+    assert (analysis.stream.format, len(analysis.stream.events)) == (Format.SSE, 3)
+    assert [tool.name for tool in analysis.asked.tools] == ["get"]
+    assert analysis.reply.tool_calls[0].status is CallStatus.EMPTY_OK
+    assert rebuild(given_) == analysis.reply
+
+
+def test_the_event_that_no_blank_line_ends_is_no_part_of_the_reply() -> None:
+    body = sse(choice({"content": "a"}), choice({"content": "b"}), done=False)[:-1]
+    analysis = analyse(exchange(body))
+    assert analysis.reply.text == "a"
+    assert analysis.stream.pending is not None
+
+
+def test_an_answer_that_is_not_streamed_is_rebuilt_as_well() -> None:
+    body = b'{"choices":[{"message":{"content":"Hi"},"finish_reason":"stop"}]}'
+    reply = rebuild(exchange(body, media="application/json"))
+    assert (reply.dialect, reply.text, reply.terminated) == ("openai-chat", "Hi", True)
+
+
+@pytest.mark.parametrize(
+    ("body", "media", "error"),
+    [
+        (b'{"error":{"message":"bad key"}}', "application/json", "bad key"),
+        (b"<html>", "text/html", "HTTP 502 Bad Gateway"),
+        (b"", "", "HTTP 502 Bad Gateway"),
+    ],
+)
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/unknown"])
+def test_an_http_error_is_the_error_of_the_reply(
+    body: bytes, media: str, error: str, path: str
+) -> None:
+    made = Exchange.from_body(body, content_type=media, url=f"http://127.0.0.1{path}", status=502)
+    assert made.response is not None
+    reply = rebuild(replace(made, response=replace(made.response, reason=b"Bad Gateway")))
+    assert (reply.error, reply.terminated and path == "/v1/chat/completions") == (error, False)
+
+
+def test_an_exchange_without_response_has_an_empty_reply() -> None:
+    reply = rebuild(replace(exchange(b""), response=None))
+    assert (reply.text, reply.error) == ("", None)
+
+
+def test_an_exchange_of_no_known_dialect_has_an_empty_reply() -> None:
+    made = Exchange.from_body(b'data: {"a":1}\n\n', content_type="", url="http://127.0.0.1/x")
+    analysis = analyse(made)
+    assert (analysis.reply.dialect, analysis.reply.text) == ("unknown", "")
+    assert analysis.asked.known is False
+
+
+@needs_corpus
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_a_captured_stream_is_rebuilt_as_the_vendors_sdk_does(case: Case) -> None:
+    found = {(case.id, aspect) for aspect in differences(case, analyse(case.exchange))}
+    assert found == {key for key in DIFFERENT if key[0] == case.id}
+    assert bool(case.raised) == (case.id in RAISED)
+
+
+@needs_corpus
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_a_captured_stream_is_rebuilt_the_same_from_any_reads(case: Case) -> None:
+    chance = random.Random(case.id)
+    whole = analyse(case.exchange)
+    for size in (1, 40):
+        at = chance.sample(range(1, len(case.body)), min(size, len(case.body) - 1))
+        reads = tuple(
+            Read(t_ns=0, data=piece, boundaries=None, line=None) for piece in cut(case.body, at)
+        )
+        again = analyse(replace(case.exchange, reads=reads))
+        assert (again.reply, again.stream) == (whole.reply, whole.stream)
+
+
+@needs_corpus
+def test_the_corpus_holds_cases_of_every_kind() -> None:
+    assert len(CASES) >= len(RAISED) + len(DIFFERENT)
+    assert {case.id for case in CASES} >= {*RAISED, *(case_id for case_id, _ in DIFFERENT)}
+
+
+PIECES = [
+    '{"choices":[',
+    '{"delta":{"tool_calls":[',
+    '{"index":0,',
+    '"function":{"arguments":"{}"',
+    "}]",
+]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.sampled_from([b"data: ", b"\n\n", *[one.encode() for one in PIECES]])).map(b"".join)
+    | st.binary(),
+    st.sampled_from([200, 500]),
+)
+def test_no_body_makes_rebuilding_raise(body: bytes, status: int) -> None:
+    assert len(rebuild(exchange(body, status=status)).choices) >= 1
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-2, 3) | st.sampled_from(["", "a", "{}", '{"a":']),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["index", "id", "function", "name", "arguments", "delta", "message"])
+            | st.sampled_from(["tool_calls", "function_call", "content", "finish_reason", "error"]),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+ENTRY = st.fixed_dictionaries(
+    {},
+    optional={
+        "index": st.sampled_from([0, 1, None, "0", "x"]),
+        "id": st.sampled_from(["c1", "c2", "", None, 5]),
+        "function": st.fixed_dictionaries(
+            {},
+            optional={
+                "name": st.sampled_from(["get", "put", "", None]),
+                "arguments": st.sampled_from(["{}", '{"a":', "1}", '{"a":1}', "", None, {"a": 1}]),
+            },
+        ),
+        "custom": JSON,
+    },
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(JSON | st.lists(ENTRY, max_size=3), max_size=8))
+def test_no_shape_of_deltas_makes_rebuilding_raise(shapes: list[object]) -> None:
+    chunks = [choice({"tool_calls": shape, "function_call": shape}) for shape in shapes]
+    chunks += [{"choices": [shape]} for shape in shapes]
+    reply = rebuild(exchange(sse(*chunks)))
+    for one in reply.choices:
+        assert [call.index for call in one.tool_calls] == list(range(len(one.tool_calls)))
+    for seen in reply.observations:
+        known = {one.index: one for one in reply.choices}
+        assert seen.call is None or seen.call < len(known[seen.choice].tool_calls)

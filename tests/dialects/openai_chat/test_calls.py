@@ -1,0 +1,330 @@
+import pytest
+
+from deltatape.model.reply import CallKind, CallStatus
+from helpers.chat import FINISH, calls, choice, codes, entry, reply_to, request, told
+
+A1 = '{"a":1}'
+B2 = '{"b":2}'
+
+
+def test_interleaved_calls_are_kept_apart_by_their_index() -> None:
+    reply = reply_to(
+        calls(entry(0, "c1", name="get", arguments="")),
+        calls(entry(1, "c2", name="put", arguments='{"b"')),
+        calls(entry(0, arguments=A1)),
+        calls(entry(1, arguments=":2}")),
+        FINISH,
+    )
+    assert told(reply) == [("c1", "get", A1), ("c2", "put", B2)]
+    assert codes(reply) == []
+    assert [call.wire_index for call in reply.tool_calls] == [0, 1]
+
+
+def test_calls_are_in_the_order_in_which_they_were_opened() -> None:
+    reply = reply_to(
+        calls(entry(1, "c2", name="put", arguments=B2)),
+        calls(entry(0, "c1", name="get", arguments=A1)),
+        FINISH,
+    )
+    assert [(call.index, call.wire_index) for call in reply.tool_calls] == [(0, 1), (1, 0)]
+
+
+def test_fragments_point_at_the_events_that_carried_them() -> None:
+    reply = reply_to(
+        choice({"role": "assistant"}),
+        calls(entry(0, "c1", name="get", arguments='{"a"')),
+        calls(entry(0, arguments=":1}")),
+        FINISH,
+    )
+    (call,) = reply.tool_calls
+    assert [(one.text, one.event) for one in call.fragments] == [('{"a"', 1), (":1}", 2)]
+    assert (call.start_event, call.arguments_raw) == (1, A1)
+
+
+@pytest.mark.parametrize(
+    ("chunks", "expected", "seen"),
+    [
+        pytest.param(
+            [calls(entry(0, "c1", name="get", arguments=A1)), calls(entry(0, "c2", arguments=B2))],
+            [("c1", "get", A1), ("c2", None, B2)],
+            ["T012"],
+            id="another id after a whole object",
+        ),
+        pytest.param(
+            [calls(entry(0, "c1", name="get")), calls(entry(0, "c2", name="put", arguments=B2))],
+            [("c1", "get", ""), ("c2", "put", B2)],
+            ["T012"],
+            id="another id and name",
+        ),
+        pytest.param(
+            [
+                calls(entry(0, "c1", name="get", arguments="{}")),
+                calls(entry(0, "c2", name="get", arguments=B2)),
+            ],
+            [("c1", "get", "{}"), ("c2", "get", B2)],
+            ["T012"],
+            id="another id after an empty object",
+        ),
+        pytest.param(
+            [calls(entry(0, "c1", name="get")), calls(entry(0, "c2", arguments=A1))],
+            [("c1", "get", A1)],
+            ["T010"],
+            id="another id on a call that is not whole",
+        ),
+        pytest.param(
+            [calls(entry(0, name="get", arguments=A1)), calls(entry(0, "c2", arguments=B2))],
+            [(None, "get", A1), ("c2", None, B2)],
+            ["T005", "T012"],
+            id="a first id with a second object",
+        ),
+        pytest.param(
+            [calls(entry(0, name="get", arguments=A1)), calls(entry(0, "c2", arguments=" "))],
+            [("c2", "get", A1 + " ")],
+            [],
+            id="a late id",
+        ),
+        pytest.param(
+            [calls(entry(0, name="get", arguments=A1)), calls(entry(0, arguments=B2))],
+            [(None, "get", A1), (None, None, B2)],
+            ["T005", "T012"],
+            id="no ids, another object",
+        ),
+        pytest.param(
+            [
+                calls(entry(0, name="get", arguments=A1)),
+                calls(entry(0, name="get", arguments=A1)),
+            ],
+            [(None, "get", A1), (None, "get", A1)],
+            ["T005", "T012", "T005"],
+            id="no ids, the same call with its name",
+        ),
+        pytest.param(
+            [calls(entry(0, name="get", arguments=A1)), *[calls(entry(0, arguments=A1))] * 3],
+            [(None, "get", A1)],
+            ["T005", "T014"],
+            id="no ids, the same object again and again",
+        ),
+        pytest.param(
+            [calls(entry(0, "c1", name="get", arguments=A1)), calls(entry(0, arguments=B2))],
+            [("c1", "get", A1 + B2)],
+            [],
+            id="an id, then another object with nothing",
+        ),
+        pytest.param(
+            [
+                calls(entry(0, "c1", name="get", arguments=A1)),
+                calls(entry(0, name="put", arguments=B2)),
+            ],
+            [("c1", "get", A1), (None, "put", B2)],
+            ["T012", "T005"],
+            id="another name and another object",
+        ),
+        pytest.param(
+            [calls(entry(0, name="get", arguments="{}")), calls(entry(0, arguments=A1))],
+            [(None, "get", A1)],
+            ["T005", "T017"],
+            id="an empty object in front",
+        ),
+    ],
+)
+def test_an_index_used_again_opens_a_call_only_if_the_wire_says_so(
+    chunks: list[object], expected: list[tuple[str | None, str | None, str]], seen: list[str]
+) -> None:
+    reply = reply_to(*chunks, FINISH)
+    assert told(reply) == expected
+    assert codes(reply) == seen
+
+
+def test_after_a_reused_index_fragments_go_to_their_id_or_to_the_newest_call() -> None:
+    reply = reply_to(
+        calls(entry(0, "c1", name="get", arguments=A1)),
+        calls(entry(0, "c2", name="put", arguments='{"b"')),
+        calls(entry(0, "c1", arguments=" ")),
+        calls(entry(0, arguments=":2}")),
+        FINISH,
+    )
+    assert told(reply) == [("c1", "get", A1 + " "), ("c2", "put", B2)]
+    assert codes(reply) == ["T012", "T010"]
+
+
+def test_two_entries_with_one_index_in_one_chunk_are_one_call() -> None:
+    reply = reply_to(calls(entry(0, "c1", name="get", arguments="{"), entry(0, arguments="}")))
+    assert told(reply) == [("c1", "get", "{}")]
+
+
+@pytest.mark.parametrize(
+    ("chunks", "expected", "seen"),
+    [
+        pytest.param(
+            [
+                calls(entry(0, "c1", name="get", arguments='{"a"')),
+                calls(entry(1, "c1", arguments=":1}")),
+            ],
+            [("c1", "get", A1)],
+            ["T020"],
+            id="a call that moved",
+        ),
+        pytest.param(
+            [
+                calls(entry(0, "c1", name="get", arguments='{"a"')),
+                calls(entry(1, "c1", arguments=":")),
+                calls(entry(1, arguments="1}")),
+            ],
+            [("c1", "get", A1)],
+            ["T020"],
+            id="a call that moved and stayed",
+        ),
+        pytest.param(
+            [
+                calls(entry(0, "c1", name="get", arguments=A1)),
+                calls(entry(1, "c1", name="get", arguments='{"a": 1}')),
+            ],
+            [("c1", "get", A1)],
+            ["T020"],
+            id="a call sent again",
+        ),
+        pytest.param(
+            [
+                calls(entry(0, "c1", name="get", arguments=A1)),
+                calls(entry(1, "c1", name="get", arguments="")),
+                calls(entry(1, arguments='{"a":')),
+                calls(entry(1, arguments="1}")),
+            ],
+            [("c1", "get", A1)],
+            ["T020"],
+            id="a call sent again in pieces",
+        ),
+        pytest.param(
+            [calls(entry(0, "c1", name="get", arguments=A1)), calls(entry(1, "c1", name="get"))],
+            [("c1", "get", A1)],
+            ["T020"],
+            id="the head of a call sent again",
+        ),
+        pytest.param(
+            [
+                calls(entry(0, "c1", name="get", arguments=A1)),
+                calls(entry(1, "c1", name="put", arguments='{"b"')),
+                calls(entry(1, "c1", arguments=":2}")),
+            ],
+            [("c1", "get", A1), ("c1", "put", B2)],
+            ["T010", "T010"],
+            id="two calls with one id",
+        ),
+    ],
+)
+def test_one_id_at_two_indexes_is_one_call_unless_its_arguments_differ(
+    chunks: list[object], expected: list[tuple[str | None, str | None, str]], seen: list[str]
+) -> None:
+    reply = reply_to(*chunks, FINISH)
+    assert told(reply) == expected
+    assert codes(reply) == seen
+
+
+def test_fragments_of_nothing_are_an_orphan() -> None:
+    reply = reply_to(calls(entry(0, arguments=A1)), FINISH)
+    (call,) = reply.tool_calls
+    assert (call.status, call.id, call.name, call.arguments) == (CallStatus.ORPHAN, None, None, A1)
+    assert codes(reply) == []
+
+
+def test_an_entry_that_says_nothing_opens_no_call() -> None:
+    assert reply_to(calls(entry(0), {"index": 1, "function": None}), FINISH).tool_calls == ()
+
+
+def test_a_call_without_name_has_no_name() -> None:
+    (call,) = reply_to(calls(entry(0, "c1", arguments=A1)), FINISH).tool_calls
+    assert (call.status, call.name) == (CallStatus.NO_NAME, None)
+
+
+@pytest.mark.parametrize(("first", "code"), [("0", []), (0, []), (1, ["T013"]), (2, ["T013"])])
+def test_indexes_start_at_zero(first: object, code: list[str]) -> None:
+    reply = reply_to(calls(entry(first, "c1", name="get", arguments=A1)), FINISH)
+    assert told(reply) == [("c1", "get", A1)]
+    assert codes(reply) == code
+
+
+def test_an_id_that_changes_is_listed_and_the_first_one_kept() -> None:
+    reply = reply_to(
+        calls(entry(0, "c1", name="get", arguments="{")),
+        calls(entry(0, "c2")),
+        calls(entry(0, "c3", arguments="}")),
+        calls(entry(0, "null", arguments=" ")),
+        FINISH,
+    )
+    (call,) = reply.tool_calls
+    assert (call.id, call.ids, call.repairs) == ("c1", ("c1", "c2", "c3"), ("T010",))
+
+
+def test_repeats_are_told_once_per_call() -> None:
+    again = [calls(entry(0, "c1", name="get", arguments="")) for _ in range(5)]
+    assert codes(reply_to(*again, done=False)) == ["T010", "T009"]
+
+
+def test_arguments_that_came_as_an_object_keep_their_source() -> None:
+    source = '{ "a" : 1.50 }'
+    head = '{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"arguments":'
+    raw = head + source + ',"name":"g"}}]}}]}'
+    reply = reply_to(raw, FINISH)
+    (call,) = reply.tool_calls
+    assert (call.arguments, call.status) == (source, CallStatus.COMPLETE)
+    assert call.repairs == ("T006",)
+
+
+def test_a_custom_tools_input_is_free_text() -> None:
+    reply = reply_to(
+        calls({"index": 0, "id": "c1", "type": "custom"}),
+        calls({"index": 0, "custom": {"name": "run", "input": "{}"}}),
+        calls({"index": 0, "custom": {"input": '{"a"'}}),
+        FINISH,
+    )
+    (call,) = reply.tool_calls
+    assert (call.kind, call.name, call.arguments) == (CallKind.CUSTOM, "run", '{}{"a"')
+    assert call.status is CallStatus.COMPLETE
+
+
+def test_an_odd_entry_is_told_and_its_call_kept() -> None:
+    reply = reply_to(calls({"index": 0, "id": 7, "function": {"name": "get", "arguments": A1}}))
+    assert told(reply) == [(None, "get", A1)]
+    assert codes(reply) == ["S006", "T005"]
+
+
+def legacy(**function: object) -> dict[str, object]:
+    return choice({"function_call": function})
+
+
+def test_a_legacy_call_is_one_per_choice_and_needs_no_id() -> None:
+    reply = reply_to(legacy(name="get", arguments='{"a"'), legacy(arguments=":1}"), FINISH)
+    (call,) = reply.tool_calls
+    assert (call.kind, call.name, call.arguments) == (CallKind.LEGACY, "get", A1)
+    assert codes(reply) == []
+
+
+def test_a_call_sent_in_both_forms_is_one_call() -> None:
+    both = {
+        "tool_calls": [entry(0, "c1", name="get", arguments=A1)],
+        "function_call": {"name": "get", "arguments": A1},
+    }
+    reply = reply_to(choice(both), FINISH)
+    assert told(reply) == [("c1", "get", A1)]
+    assert (codes(reply), reply.tool_calls[0].repairs) == (["T020"], ("T020",))
+
+
+def test_a_legacy_call_of_another_name_is_another_call() -> None:
+    reply = reply_to(legacy(name="get", arguments=A1), calls(entry(0, "c1", name="put")), FINISH)
+    assert told(reply) == [(None, "get", A1), ("c1", "put", "")]
+
+
+def test_the_schema_of_the_request_decides_about_empty_arguments() -> None:
+    def status(**tools: object) -> CallStatus:
+        chunks = [calls(entry(0, "c1", name="get", arguments="")), FINISH]
+        return reply_to(*chunks, request=request(**tools)).tool_calls[0].status
+
+    assert status(get={"type": "object"}) is CallStatus.EMPTY_OK
+    assert status(get={"required": ["a"]}) is CallStatus.EMPTY_SUSPECT
+    assert status(put={}) is CallStatus.EMPTY_SUSPECT
+
+
+def test_the_offered_tools_decide_about_a_split_name() -> None:
+    chunks = [calls(entry(0, "c1", name="old")), calls(entry(0, name="get", arguments=A1)), FINISH]
+    assert told(reply_to(*chunks, request=request(get={}))) == [("c1", "get", A1)]
+    assert told(reply_to(*chunks)) == [("c1", "oldget", A1)]

@@ -1,0 +1,33 @@
+import inspect
+
+import pytest
+
+from deltatape.dialects import DIALECTS, Dialect, Reducer, UnknownReducer
+from deltatape.model.asked import NOTHING_ASKED
+from deltatape.model.stream import Event, Place, Span
+
+
+def event(number: int, data: str, kind: str = "message") -> Event:
+    place = Place(span=Span(0, 1), t_ns=0, line=None)
+    return Event(number=number, type=kind, data=data, id="", retry=None, place=place)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
+def test_a_dialect_makes_something_of_nothing(dialect: Dialect) -> None:
+    assert inspect.getdoc(dialect)
+    assert dialect.read_request(b"") == NOTHING_ASKED
+    reply = dialect.reducer(NOTHING_ASKED).finish(cut=False)
+    assert (reply.dialect, len(reply.choices), reply.terminated) == (dialect.name, 1, False)
+    assert (reply.text, reply.tool_calls, reply.observations) == ("", (), ())
+
+
+HOSTILE = ["", "[", "[" * 5000, "null", "[]", '{"choices":0}', '{"a":NaN}', "9" * 5000, "\0"]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
+def test_no_event_makes_a_reducer_raise(dialect: Dialect) -> None:
+    reducers: list[Reducer] = [dialect.reducer(NOTHING_ASKED), UnknownReducer()]
+    for reducer in reducers:
+        for number, data in enumerate(HOSTILE):
+            reducer.feed(event(number, data, "error" if number % 2 else "message"))
+        assert reducer.finish(cut=True).tool_calls == ()

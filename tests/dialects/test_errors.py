@@ -1,0 +1,25 @@
+import pytest
+
+from deltatape.dialects._errors import error_message
+
+
+@pytest.mark.parametrize(
+    ("frame", "message"),
+    [
+        ({"error": {"message": "overloaded", "code": 502}}, "overloaded"),
+        ({"error": "overloaded"}, "overloaded"),
+        ({"error": {"code": 502}}, '{"code": 502}'),
+        ({"error": 5}, "5"),
+        ({"object": "error", "message": "too long"}, "too long"),
+        ({"object": "error", "code": 1}, '{"object": "error", "code": 1}'),
+        ({"error": None, "choices": []}, None),
+        ({"choices": []}, None),
+    ],
+)
+def test_the_known_shapes_of_errors_are_read(frame: dict[str, object], message: str | None) -> None:
+    assert error_message(frame, "message") == message
+
+
+def test_an_event_of_the_type_error_is_one_whatever_it_carries() -> None:
+    assert error_message({"message": "gone"}, "error") == "gone"
+    assert error_message({"detail": "gone"}, "error") == '{"detail": "gone"}'
