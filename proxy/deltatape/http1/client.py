@@ -17,7 +17,6 @@ from deltatape.http1.head import (
     find_head,
     parse_response,
 )
-from deltatape.http1.socket import reset
 from deltatape.model.exchange import Framing
 
 
@@ -63,7 +62,6 @@ class UpstreamConnection(asyncio.Protocol):
         self._body: Body | None = None
         self._keep_alive = False
         self._transport: asyncio.Transport | None = None
-        self.idle_since = 0.0
 
     # What asyncio calls.
 
@@ -146,12 +144,6 @@ class UpstreamConnection(asyncio.Protocol):
         self._handler = None
         if self._transport is not None:
             self._transport.abort()
-
-    def reset(self) -> None:
-        """Drop the connection with RST, without a word to the handler."""
-        self._handler = None
-        if self._transport is not None:
-            reset(self._transport)
 
     # Reading.
 

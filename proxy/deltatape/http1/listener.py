@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import ipaddress
+import re
 import socket
 from collections.abc import Callable
 
@@ -10,6 +11,7 @@ from deltatape.errors import UsageError
 from deltatape.http1.server import ServerConnection
 
 BACKLOG = 128
+_PORT = re.compile(r"[0-9]{1,5}")
 _MAX_PORT = 65535
 
 
@@ -21,7 +23,7 @@ def parse_address(text: str) -> tuple[str, int]:
     """
     host, colon, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
-    if not colon or not host or not port.isdecimal() or int(port) > _MAX_PORT:
+    if not colon or not host or not _PORT.fullmatch(port) or int(port) > _MAX_PORT:
         raise UsageError(
             f"--listen {text!r}: not an address; HOST:PORT is accepted, such as 127.0.0.1:8377,"
             " with port 0 for any free one"

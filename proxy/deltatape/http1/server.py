@@ -64,7 +64,8 @@ class ServerConnection(asyncio.Protocol):
         self._body: Body | None = None
         self._buffer = bytearray()
         self._request_whole = True
-        self._lingering = False
+        self._answering = False
+        self._deaf = False
         self._paused: set[str] = set()
         self._transport: asyncio.Transport | None = None
         self._watch: HangupWatch | None = None
@@ -82,7 +83,7 @@ class ServerConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """See `asyncio.Protocol`."""
-        if self._lingering:
+        if self._deaf:
             return
         if self._handler is not None and self._request_whole:
             self._buffer += data  # pipelined: its turn comes
@@ -126,17 +127,13 @@ class ServerConnection(asyncio.Protocol):
         return self._handler is None and not self._buffer
 
     @property
-    def unwritten(self) -> int:
-        """Bytes written that the kernel has not taken yet."""
-        return self._transport.get_write_buffer_size() if self._transport else 0
-
-    @property
     def transport(self) -> asyncio.Transport | None:
         """The transport; None once the connection is gone."""
         return self._transport
 
     def write(self, data: bytes) -> None:
         """Send bytes of the response."""
+        self._answering = True
         if self._transport is not None:
             self._transport.write(data)
 
@@ -167,8 +164,9 @@ class ServerConnection(asyncio.Protocol):
             self._transport.close()
 
     def reset(self) -> None:
-        """End with RST after what was written."""
+        """End with RST after what was written; nothing that still comes is a request."""
         self._handler = None
+        self._deaf = True
         if self._transport is not None:
             reset(self._transport)
 
@@ -180,7 +178,8 @@ class ServerConnection(asyncio.Protocol):
     # Reading.
 
     def _next_head(self) -> None:
-        if self._transport is None or self._handler is not None or self._lingering:
+        transport = self._transport
+        if transport is None or transport.is_closing() or self._handler is not None or self._deaf:
             return
         try:
             end = find_head(self._buffer)
@@ -194,6 +193,7 @@ class ServerConnection(asyncio.Protocol):
         head = self._head
         self._body = ChunkedBody() if head.length is None else LengthBody(head.length)
         self._request_whole = False
+        self._answering = False
         self._handler = self._owner.handler(self)
         self._handler.on_request(head)
         rest, self._buffer = bytes(self._buffer), bytearray()
@@ -201,18 +201,19 @@ class ServerConnection(asyncio.Protocol):
 
     def _feed_body(self, raw: bytes) -> None:
         body, handler = self._body, self._handler
-        if body is None:
+        if body is None or handler is None:
             return
         try:
             scan = body.feed(raw)
         except BadMessageError as error:
-            self._body = None
-            if handler is not None:
-                self._handler = None
-                handler.on_client_lost(was_reset=False)
-            self.fail(self._owner.refused_bytes(str(error)))
+            self._body = self._handler = None
+            handler.on_client_lost(was_reset=False)
+            if self._answering:
+                self.reset()  # words of ours would become part of the response that has begun
+            else:
+                self.fail(self._owner.refused_bytes(str(error)))
             return
-        if scan.data and handler is not None:
+        if scan.data:
             handler.on_body(scan.data)
         if body.done:
             self._body = None
@@ -239,12 +240,11 @@ class ServerConnection(asyncio.Protocol):
         Closing beside unread bytes sends an RST that would take the response with it (RFC 9112
         section 9.6).
         """
-        self._lingering = True
+        self._deaf = True
         self._handler = None
         transport = self._transport
         if transport is None:
             return
         self._resume("body")
-        if transport.can_write_eof():
-            transport.write_eof()
+        transport.write_eof()
         asyncio.get_running_loop().call_later(_LINGER_S, transport.close)

@@ -1,0 +1,57 @@
+"""Where two JSON values differ, in few words."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+MAX_DIFFERENCES = 20
+MAX_VALUE_CHARACTERS = 60
+_MISSING = "(absent)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """One path at which two JSON values differ, each value as shortened JSON."""
+
+    path: str
+    recorded: str
+    received: str
+
+
+def compare(recorded: object, received: object) -> tuple[Difference, ...]:
+    """The first differences, at most `MAX_DIFFERENCES`, in document order; () when equal."""
+    return tuple(islice(_walk(recorded, received, "$"), MAX_DIFFERENCES))
+
+
+def _walk(recorded: object, received: object, path: str) -> Iterator[Difference]:
+    if isinstance(recorded, dict) and isinstance(received, dict):
+        for key in (*recorded, *(key for key in received if key not in recorded)):
+            yield from _member(recorded, received, key, f"{path}.{key}")
+    elif isinstance(recorded, list) and isinstance(received, list):
+        for index, (one, other) in enumerate(zip(recorded, received, strict=False)):
+            yield from _walk(one, other, f"{path}[{index}]")
+        if len(recorded) != len(received):
+            yield Difference(
+                path=f"{path}.length", recorded=str(len(recorded)), received=str(len(received))
+            )
+    elif type(recorded) is not type(received) or recorded != received:
+        yield Difference(path=path, recorded=_short(recorded), received=_short(received))
+
+
+def _member(
+    recorded: dict[str, object], received: dict[str, object], key: str, path: str
+) -> Iterator[Difference]:
+    if key not in received:
+        yield Difference(path=path, recorded=_short(recorded[key]), received=_MISSING)
+    elif key not in recorded:
+        yield Difference(path=path, recorded=_MISSING, received=_short(received[key]))
+    else:
+        yield from _walk(recorded[key], received[key], path)
+
+
+def _short(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=True)
+    if len(text) <= MAX_VALUE_CHARACTERS:
+        return text
+    return text[: MAX_VALUE_CHARACTERS - 3] + "..."

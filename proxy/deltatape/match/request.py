@@ -1,0 +1,201 @@
+"""Which recorded exchange answers a request: a ladder from exact to canonical, never a guess.
+
+1. the same bytes, 2. the same JSON (key order and spacing aside), 3. the same JSON without the
+fields that the user calls volatile; else a miss, told with the nearest recorded request. Equal
+requests play in the order in which they were recorded. Headers do not take part: they carry
+credentials, versions and dates.
+"""
+
+import enum
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from urllib.parse import parse_qsl
+
+from deltatape.match.difference import Difference, compare
+from deltatape.model.exchange import Exchange
+from deltatape.tape.mask import is_credential_parameter
+
+_ABSENT = object()
+
+
+class Rung(enum.IntEnum):
+    """How a request was matched; the lowest is the best."""
+
+    EXACT = 0
+    CANONICAL = 1
+    WITHOUT_VOLATILE = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """A request that wants an answer."""
+
+    method: str
+    target: bytes
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Match:
+    """The recorded exchange that answers; `position` is its place in the list."""
+
+    position: int
+    rung: Rung
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Miss:
+    """Nothing answers.
+
+    `nearest` is the position of the most similar recorded request (None: nothing is recorded),
+    `problem` says in one sentence why it does not answer, `differences` which JSON paths differ.
+    """
+
+    nearest: int | None
+    problem: str
+    differences: tuple[Difference, ...]
+
+
+class Ladder:
+    """The recorded requests of one or more tapes, ready to be matched."""
+
+    def __init__(self, exchanges: Iterable[Exchange], volatile: Sequence[str] = ()) -> None:
+        """Args: volatile: dotted JSON paths that are left out on the third rung."""
+        self._volatile = tuple(tuple(path.split(".")) for path in volatile)
+        self._recorded = tuple(
+            Asking(
+                method=exchange.request.method,
+                target=exchange.request.target_bytes,
+                body=exchange.request.body,
+            )
+            for exchange in exchanges
+        )
+        self._keys = tuple(self._key(asking) for asking in self._recorded)
+
+    def match(self, asking: Asking, spent: frozenset[int]) -> Match | Miss:
+        """The best recorded exchange that is not in `spent`, the first of equals."""
+        key = self._key(asking)
+        best: Match | None = None
+        for position, recorded in enumerate(self._recorded):
+            if position in spent or not _same_place(asking, recorded):
+                continue
+            rung = key.rung(self._keys[position])
+            if rung is not None and (best is None or rung < best.rung):
+                best = Match(position=position, rung=rung)
+        return best or self._miss(asking, key, spent)
+
+    def _key(self, asking: Asking) -> "_Key":
+        value = _parse(asking.body)
+        reduced = value
+        if value is not _ABSENT and self._volatile:
+            reduced = _parse(asking.body)
+            for path in self._volatile:
+                _drop(reduced, path)
+        return _Key(asking.body, value, _canonical(value), _canonical(reduced))
+
+    def _miss(self, asking: Asking, key: "_Key", spent: frozenset[int]) -> Miss:
+        places = [
+            position
+            for position, recorded in enumerate(self._recorded)
+            if _same_place(asking, recorded)
+        ]
+        if not places:
+            known = sorted(
+                {f"{r.method} {r.target.decode('ascii', 'replace')}" for r in self._recorded}
+            )
+            wanted = f"{asking.method} {asking.target.decode('ascii', 'replace')}"
+            listed = ", ".join(known[:5]) or "no request at all"
+            return Miss(
+                nearest=0 if self._recorded else None,
+                problem=f"no {wanted} is recorded; recorded: {listed}",
+                differences=(),
+            )
+        found = [(position, self._differences(key, position)) for position in places]
+        nearest, differences = min(found, key=lambda pair: (len(pair[1]), pair[0] in spent))
+        if not differences and nearest in spent:
+            problem = "the request is recorded, but each exchange plays once and it has been played"
+        else:
+            problem = "the nearest recorded request differs"
+        return Miss(nearest=nearest, problem=problem, differences=differences)
+
+    def _differences(self, key: "_Key", position: int) -> tuple[Difference, ...]:
+        other = self._keys[position]
+        if key.canonical is None or other.canonical is None:
+            if key.body == other.body:
+                return ()
+            text = f"{len(other.body)} bytes, not JSON" if other.canonical is None else "JSON"
+            mine = f"{len(key.body)} bytes, not JSON" if key.canonical is None else "JSON"
+            return (Difference(path="(body)", recorded=text, received=mine),)
+        return compare(other.value, key.value)
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """A body in the forms in which bodies are compared; canonical None: not JSON."""
+
+    body: bytes
+    value: object
+    canonical: str | None
+    reduced: str | None
+
+    def rung(self, other: "_Key") -> Rung | None:
+        if self.body == other.body:
+            return Rung.EXACT
+        if self.canonical is None or other.canonical is None:
+            return None
+        if self.canonical == other.canonical:
+            return Rung.CANONICAL
+        return Rung.WITHOUT_VOLATILE if self.reduced == other.reduced else None
+
+
+def _same_place(asking: Asking, recorded: Asking) -> bool:
+    """Whether method and target agree.
+
+    The tape holds the target as sent upstream; the application may ask for it bare or below a
+    gateway's prefix.
+    """
+    if asking.method != recorded.method:
+        return False
+    path, _, query = asking.target.partition(b"?")
+    recorded_path, _, recorded_query = recorded.target.partition(b"?")
+    if _query(query) != _query(recorded_query):
+        return False
+    if path == recorded_path:
+        return True
+    rest = b"/" + path.lstrip(b"/").partition(b"/")[2]
+    return len(rest) > 1 and (rest == recorded_path or recorded_path.endswith(rest))
+
+
+def _query(query: bytes) -> list[tuple[str, str]]:
+    pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
+    return [
+        (name, "" if is_credential_parameter(name.encode()) else value) for name, value in pairs
+    ]
+
+
+def _parse(body: bytes) -> object:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return _ABSENT
+
+
+def _canonical(value: object) -> str | None:
+    if value is _ABSENT:
+        return None
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def _drop(value: object, path: tuple[str, ...]) -> None:
+    """Remove the member at a dotted path; `*` stands for each element of an array."""
+    head, rest = path[0], path[1:]
+    if isinstance(value, list) and head == "*":
+        for element in value:
+            if rest:
+                _drop(element, rest)
+    elif isinstance(value, dict) and head in value:
+        if rest:
+            _drop(value[head], rest)
+        else:
+            del value[head]

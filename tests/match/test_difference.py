@@ -1,0 +1,29 @@
+from deltatape.match.difference import MAX_DIFFERENCES, Difference, compare
+
+
+def test_equal_values_do_not_differ() -> None:
+    assert compare({"a": [1, {"b": None}]}, {"a": [1, {"b": None}]}) == ()
+
+
+def test_each_path_is_named_with_both_values() -> None:
+    assert compare({"a": 1, "b": [1], "gone": 0}, {"a": 2, "b": [1, 2], "new": True}) == (
+        Difference(path="$.a", recorded="1", received="2"),
+        Difference(path="$.b.length", recorded="1", received="2"),
+        Difference(path="$.gone", recorded="0", received="(absent)"),
+        Difference(path="$.new", recorded="(absent)", received="true"),
+    )
+
+
+def test_numbers_and_booleans_are_different_things() -> None:
+    assert compare([1], [True]) == (Difference(path="$[0]", recorded="1", received="true"),)
+    assert compare([1], {"a": 1})[0].path == "$"
+
+
+def test_long_values_are_shortened_and_escaped() -> None:
+    (difference,) = compare("\x1b" * 100, "")
+    assert difference.recorded == '"' + "\\u001b" * 9 + "\\u..."
+    assert len(difference.recorded) == 60
+
+
+def test_differences_are_limited() -> None:
+    assert len(compare(list(range(99)), [-1] * 99)) == MAX_DIFFERENCES

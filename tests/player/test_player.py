@@ -1,0 +1,294 @@
+"""The player, asked by a raw client."""
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator, Sequence
+
+import pytest
+
+from deltatape.errors import UsageError
+from deltatape.match.request import Rung
+from deltatape.match.schedule import Tempo
+from deltatape.model.exchange import EndReason, Exchange, Framing, Masked
+from deltatape.player.player import Missed, Played, Player
+from helpers.taped import taped
+from helpers.upstream import Peer, chunk, connect, eventually, post, run
+
+TWO = ((10, b"data: 1\n\n"), (20, b"data: 2\n\n"))
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+CHUNKS = chunk(b"data: 1\n\n") + chunk(b"data: 2\n\n")
+
+
+class Stage:
+    """A running player and what it told."""
+
+    def __init__(self, player: Player, told: list[Played | Missed]) -> None:
+        self.player = player
+        self.told = told
+
+    async def client(self) -> Peer:
+        return await connect(self.player.listener.port)
+
+
+@contextlib.asynccontextmanager
+async def playing(
+    *exchanges: Exchange,
+    factor: float = 0.0,
+    hold_s: float = 30.0,
+    repeat: bool = False,
+    volatile: Sequence[str] = (),
+) -> AsyncIterator[Stage]:
+    told: list[Played | Missed] = []
+    player = Player(
+        exchanges,
+        told.append,
+        tempo=Tempo(factor=factor),
+        hold_s=hold_s,
+        repeat=repeat,
+        volatile=volatile,
+    )
+    await player.start("127.0.0.1", 0)
+    try:
+        yield Stage(player, told)
+    finally:
+        await player.stop()
+
+
+def answer(exchange: Exchange, request: bytes = b"", **how: float) -> tuple[bytes, str]:
+    """All that a client gets to one request, and how the connection ends."""
+
+    async def scenario() -> tuple[bytes, str]:
+        async with playing(exchange, hold_s=how.get("hold_s", 30.0)) as stage:
+            client = await stage.client()
+            await client.send(request or post(extra="Connection: close\r\n"))
+            return await client.rest()
+
+    return run(scenario())
+
+
+def test_an_exchange_plays_with_its_head_chunks_and_end() -> None:
+    async def scenario() -> None:
+        async with playing(taped(TWO)) as stage:
+            client = await stage.client()
+            await client.send(post())
+            assert await client.until(b"0\r\n\r\n") == HEAD + CHUNKS + b"0\r\n\r\n"
+            assert stage.player.unplayed == ()
+            assert isinstance(stage.told[0], Played)
+            assert stage.told[0].rung is Rung.EXACT
+
+    run(scenario())
+
+
+def test_reads_arrive_at_their_recorded_times() -> None:
+    slow = ((10, b"data: 1\n\n"), (310, b"data: 2\n\n"))
+
+    async def scenario() -> None:
+        async with playing(taped(slow), factor=1.0) as stage:
+            client = await stage.client()
+            await client.send(post())
+            await client.until(chunk(b"data: 1\n\n"))
+            started = asyncio.get_running_loop().time()
+            await client.until(chunk(b"data: 2\n\n"))
+            assert 0.2 < asyncio.get_running_loop().time() - started < 2
+
+    run(scenario())
+
+
+def test_a_cut_is_played_as_a_cut() -> None:
+    got, how = answer(taped(TWO, reason=EndReason.UPSTREAM_CLOSED))
+    assert got.endswith(CHUNKS)
+    assert how == "eof"
+    got, how = answer(taped(TWO, reason=EndReason.UPSTREAM_RESET))
+    assert got.endswith(CHUNKS)
+    assert how == "reset"
+
+
+def test_a_cut_without_chunks_is_a_reset() -> None:
+    ended = taped(TWO, reason=EndReason.UPSTREAM_CLOSED)
+    request = b"POST /v1/chat/completions HTTP/1.0\r\nContent-Length: 2\r\n\r\n{}"
+    got, how = answer(ended, request)
+    assert got.endswith(b"\r\n\r\ndata: 1\n\ndata: 2\n\n")
+    assert how == "reset"
+
+
+def test_a_body_that_the_close_ends_is_closed_cleanly() -> None:
+    got, how = answer(taped(TWO, framing=Framing.CLOSE))
+    assert got.endswith(b"Connection: close\r\n\r\ndata: 1\n\ndata: 2\n\n")
+    assert how == "eof"
+
+
+@pytest.mark.parametrize("reason", [EndReason.CLIENT_CLOSED, EndReason.STOPPED, None])
+def test_what_the_tape_does_not_know_is_held_and_then_cut(reason: EndReason | None) -> None:
+    async def scenario() -> None:
+        async with playing(taped(TWO, reason=reason), hold_s=0.3) as stage:
+            client = await stage.client()
+            await client.send(post())
+            await client.until(CHUNKS)
+            started = asyncio.get_running_loop().time()
+            assert await client.rest() == (b"", "eof")
+            assert asyncio.get_running_loop().time() - started > 0.2
+
+    run(scenario())
+
+
+def test_a_provider_that_never_answered_leaves_again() -> None:
+    assert answer(taped((), framing=None, reason=EndReason.UPSTREAM_CLOSED)) == (b"", "eof")
+    assert answer(taped((), framing=None, reason=EndReason.UPSTREAM_RESET)) == (b"", "reset")
+
+
+def test_the_gateways_own_answer_is_given_again() -> None:
+    refused = taped((), framing=None, reason=EndReason.REFUSED, detail="http://x: refused")
+    got, _ = answer(refused)
+    assert got.startswith(b"HTTP/1.1 502")
+    assert b"http://x: refused" in got
+    late = taped((), framing=None, reason=EndReason.TIMEOUT, detail="http://x: late")
+    assert answer(late)[0].startswith(b"HTTP/1.1 504")
+
+
+def test_masked_fields_and_those_for_one_hop_are_not_played() -> None:
+    headers = (
+        (b"Set-Cookie", Masked(length=3, hash="00000000")),
+        (b"Keep-Alive", b"timeout=5"),
+        (b"X-Kept", b"1"),
+    )
+    got, _ = answer(taped(TWO, headers=headers))
+    assert b"Set-Cookie" not in got
+    assert b"Keep-Alive" not in got
+    assert b"X-Kept: 1" in got
+
+
+def test_a_miss_is_refused_with_the_nearest_request_and_never_retried() -> None:
+    async def scenario() -> None:
+        async with playing(taped(body={"model": "a"})) as stage:
+            client = await stage.client()
+            await client.send(post(b'{"model": "b"}'))
+            got, _ = await client.rest()
+            head, _, body = got.partition(b"\r\n\r\n")
+            assert head.startswith(b"HTTP/1.1 400 Bad Request")
+            assert b"x-should-retry: false" in head
+            error = json.loads(body)["error"]
+            assert error["code"] == "not_on_tape"
+            assert error["nearest"] == "x.tape#1"
+            assert error["differences"] == [
+                {"path": "$.model", "recorded": '"a"', "received": '"b"'}
+            ]
+            assert "$.model: recorded" in error["message"]
+            assert stage.player.missed_count == 1
+            assert len(stage.player.unplayed) == 1
+            assert isinstance(stage.told[0], Missed)
+
+    run(scenario())
+
+
+def test_each_exchange_plays_once_in_order_unless_repeated() -> None:
+    one = taped(((10, b"one"),))
+    two = taped(((10, b"two"),), number=2)
+
+    async def ask(stage: Stage) -> bytes:
+        client = await stage.client()
+        await client.send(post(extra="Connection: close\r\n"))
+        return (await client.rest())[0]
+
+    async def scenario(*, repeat: bool) -> list[bytes]:
+        async with playing(one, two, repeat=repeat) as stage:
+            return [await ask(stage) for _ in range(3)]
+
+    first, second, third = run(scenario(repeat=False))
+    assert chunk(b"one") in first
+    assert chunk(b"two") in second
+    assert third.startswith(b"HTTP/1.1 400")
+    assert b"has been played" in third
+    assert chunk(b"one") in run(scenario(repeat=True))[2]
+
+
+def test_nothing_recorded_is_said_so() -> None:
+    async def scenario() -> bytes:
+        async with playing() as stage:
+            client = await stage.client()
+            await client.send(b"HEAD /x HTTP/1.1\r\nHost: a\r\n\r\n")
+            return (await client.rest())[0]
+
+    got = run(scenario())
+    assert got.startswith(b"HTTP/1.1 400")
+    assert got.endswith(b"\r\n\r\n")
+
+
+def test_expect_100_continue_is_answered() -> None:
+    async def scenario() -> None:
+        async with playing(taped(TWO)) as stage:
+            client = await stage.client()
+            request = post(extra="Expect: 100-continue\r\n")
+            await client.send(request[:-2])
+            assert await client.until(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
+            await client.send(request[-2:])
+            await client.until(b"0\r\n\r\n")
+
+    run(scenario())
+
+
+def test_bytes_that_are_no_request_are_told() -> None:
+    async def scenario() -> bytes:
+        async with playing(taped(TWO)) as stage:
+            client = await stage.client()
+            await client.send(b"hello\r\n\r\n")
+            return (await client.rest())[0]
+
+    assert b"not an HTTP/1 request" in run(scenario())
+
+
+def test_a_client_that_does_not_read_stops_the_clock() -> None:
+    big = b"x" * 8_000_000
+    exchange = taped(((1, big), (2, big), (3, b"end")))
+
+    async def scenario() -> None:
+        async with playing(exchange) as stage:
+            client = await stage.client()
+            client.writer.transport.pause_reading()  # type: ignore[attr-defined]
+            await client.send(post())
+            await asyncio.sleep(0.3)
+            client.writer.transport.resume_reading()  # type: ignore[attr-defined]
+            got = await client.until(chunk(b"end") + b"0\r\n\r\n")
+            assert len(got) > 16_000_000
+
+    run(scenario())
+
+
+def test_a_client_that_leaves_ends_its_answer() -> None:
+    slow = taped(((10, b"a"), (9_000, b"b")))
+
+    async def scenario() -> None:
+        async with playing(slow, factor=1.0) as stage:
+            client = await stage.client()
+            await client.send(post())
+            await client.until(chunk(b"a"))
+            client.close()
+            await eventually(lambda: not stage.player._plays, "the answer ends")
+
+    run(scenario())
+
+
+def test_stopping_lets_answers_end_and_cuts_the_rest() -> None:
+    soon = taped(((10, b"a"), (200, b"b")))
+    late = taped(((10, b"a"), (60_000, b"b")))
+
+    async def scenario(exchange: Exchange, grace_s: float) -> tuple[bytes, str]:
+        async with playing(exchange, factor=1.0) as stage:
+            client = await stage.client()
+            await client.send(post(extra="Connection: close\r\n"))
+            await client.until(chunk(b"a"))
+            await stage.player.stop(grace_s=grace_s)
+            return await client.rest()
+
+    assert run(scenario(soon, 5.0)) == (chunk(b"b") + b"0\r\n\r\n", "eof")
+    assert run(scenario(late, 0.2)) == (b"", "eof")
+
+
+def test_a_taken_port_is_told() -> None:
+    async def scenario() -> None:
+        async with playing() as stage:
+            other = Player((), lambda _: None, tempo=Tempo())
+            with pytest.raises(UsageError, match="choose another port"):
+                await other.start("127.0.0.1", stage.player.listener.port)
+
+    run(scenario())
