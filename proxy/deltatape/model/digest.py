@@ -54,9 +54,8 @@ class Digest:
     prefixes: tuple[str, ...]
     forced: bool
     """Whether the request names the one tool to be called: an answer in the form of a call."""
-    choices: int
     whole: bool
-    """Whether the reply came to its regular end, so that its calls were meant to be run."""
+    """Whether the reply is one answer that came to its regular end: its calls were to be run."""
     text: str
     """A hash of the reply's text, "" if there is none but whitespace."""
     calls: tuple[SaidCall, ...]

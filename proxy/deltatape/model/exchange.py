@@ -195,26 +195,13 @@ class Exchange:
             request: the request's JSON body as bytes or as a mapping; None if unknown.
             status: the response's status code.
         """
-        parts = urlsplit(url)
-        target = parts._replace(scheme="", netloc="", fragment="").geturl().encode() or b"/"
-        asked = request if isinstance(request, bytes) else json.dumps(request or {}).encode()
         return cls(
             tape="",
             number=1,
             id="",
             source=Source.IMPORT,
             recorded_at="",
-            request=Request(
-                method="POST",
-                target=(target,),
-                upstream=f"{parts.scheme}://{parts.netloc}" if parts.netloc else "",
-                http="1.1",
-                headers=(),
-                body=asked if request is not None else b"",
-                t_ns=0,
-                t_end_ns=0,
-                line=None,
-            ),
+            request=_untaped_request(url, request),
             response=ResponseHead(
                 status=status,
                 reason=b"",
@@ -243,6 +230,25 @@ class Exchange:
         if self.end is None:
             return self.timed
         return self.end.reason is not EndReason.COMPLETE
+
+
+def _untaped_request(url: str, body: bytes | Mapping[str, object] | None) -> Request:
+    """A POST to `url` of which only the body is known, or not even that."""
+    parts = urlsplit(url)
+    target = parts._replace(scheme="", netloc="", fragment="").geturl().encode() or b"/"
+    if body is None:
+        body = b""
+    return Request(
+        method="POST",
+        target=(target,),
+        upstream=f"{parts.scheme}://{parts.netloc}" if parts.netloc else "",
+        http="1.1",
+        headers=(),
+        body=body if isinstance(body, bytes) else json.dumps(body).encode(),
+        t_ns=0,
+        t_end_ns=0,
+        line=None,
+    )
 
 
 def header(headers: Headers, name: str) -> bytes | None:

@@ -1,0 +1,38 @@
+"""The rules over one exchange."""
+
+from deltatape.diagnose.rebuild import Analysis, analyse
+from deltatape.model.exchange import Exchange
+from deltatape.model.finding import Finding
+from deltatape.rules import INTERNAL_ERROR, RULES, Rule, RuleContext
+from deltatape.rules.guard import guarded
+from deltatape.rules.settings import DEFAULTS, Settings
+
+
+def check(exchange: Exchange, settings: Settings = DEFAULTS) -> tuple[Finding, ...]:
+    """What is wrong with `exchange`, the worst first.
+
+    Sorted by severity, then in the order of `RULES`, then in wire order. Never raises: a rule that
+    does is reported as X001.
+    """
+    return check_analysis(analyse(exchange), settings)
+
+
+def check_analysis(analysis: Analysis, settings: Settings = DEFAULTS) -> tuple[Finding, ...]:
+    """As `check`, for an exchange that has been analysed already."""
+    context = RuleContext(
+        exchange=analysis.exchange,
+        stream=analysis.stream,
+        asked=analysis.asked,
+        reply=analysis.reply,
+        settings=settings,
+    )
+    found = [finding for rule in RULES for finding in _findings(rule, context)]
+    return tuple(sorted(found, key=lambda finding: finding.severity.rank))
+
+
+def _findings(rule: Rule, context: RuleContext) -> tuple[Finding, ...]:
+    def failed(error: Exception) -> Finding:
+        exchange = context.exchange
+        return INTERNAL_ERROR.report(rule, exchange.tape, exchange.number, error)
+
+    return guarded(lambda: rule.check(context), failed)

@@ -1,0 +1,118 @@
+"""The story of an exchange: promised, arrived, repeated, on one axis of time, and the verdict."""
+
+import enum
+from dataclasses import dataclass
+
+from deltatape.model.asked import RepeatedCall
+from deltatape.model.finding import Blame, Confidence, Finding
+from deltatape.model.reply import ToolCall
+
+
+class Teller(enum.StrEnum):
+    """Who says that something happened."""
+
+    WIRE = "wire"
+    """It came from upstream."""
+    APP = "app"
+    """It came from the application: a request, and what a request repeats."""
+    RECORDER = "recorder"
+    """The recorder noticed it: a silence, an ending, a remark."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """Something that happened; `event` is the first of the events it stands for.
+
+    `what` is not escaped. `codes`: the findings that point here.
+    """
+
+    t_ns: int | None
+    """None without times."""
+    exchange: int
+    event: int | None
+    what: str
+    source: Teller
+    codes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promise:
+    """What the request asked for; `known` False: it is not on the tape or cannot be read."""
+
+    known: bool
+    target: str
+    model: str | None
+    stream: bool
+    tools: tuple[str, ...]
+    tool_choice: str | None
+    messages: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrival:
+    """What came. `text` and `reasoning` are counts of characters."""
+
+    status: int | None
+    dialect: str
+    text: int
+    reasoning: int
+    refusal: str
+    error: str | None
+    calls: tuple[ToolCall, ...]
+    finish_reason: str | None
+    ending: str
+    """How the transport ended, in words."""
+    events: int
+    reads: int
+    bytes: int
+    duration_ns: int | None
+    """From the request to the end of the response; None without times."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repeated:
+    """A delivered call and what a later request made of it; `heard` None: it is not there."""
+
+    index: int
+    heard: RepeatedCall | None
+    differs: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repetition:
+    """What a later request repeats of the reply."""
+
+    exchange: int
+    calls: tuple[Repeated, ...]
+    extra: tuple[RepeatedCall, ...]
+    results: tuple[tuple[str, str], ...]
+    """Results that the request brings: call id and text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The answer. `blame` and `confidence` None: not provable from this tape.
+
+    `code` names the finding that decided, if one did.
+    """
+
+    blame: Blame | None
+    confidence: Confidence | None
+    summary: str
+    fix: str
+    code: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Story:
+    """All of it. `findings` are those of the exchange, and those about what was repeated of it."""
+
+    tape: str
+    exchange: int
+    timed: bool
+    promise: Promise
+    arrival: Arrival
+    repetition: Repetition | None
+    timeline: tuple[Entry, ...]
+    findings: tuple[Finding, ...]
+    verdict: Verdict

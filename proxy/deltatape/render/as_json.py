@@ -1,0 +1,142 @@
+"""JSON for programs: objects with `"version": 1`, in ASCII, so that nothing in them can act.
+
+The keys are a contract: they are added to, never renamed.
+"""
+
+import json
+from collections.abc import Iterable
+
+from deltatape.diagnose.rebuild import Analysis
+from deltatape.model.exchange import Exchange
+from deltatape.model.finding import Finding
+from deltatape.model.reply import ToolCall
+from deltatape.model.story import Entry, Story
+from deltatape.model.stream import Event
+from deltatape.render.listing import TapeRow
+
+VERSION = 1
+
+
+def findings_json(findings: Iterable[Finding]) -> str:
+    """`check --format json`."""
+    return _document(findings=[_finding(finding) for finding in findings])
+
+
+def story_json(story: Story) -> str:
+    """`why --format json`."""
+    verdict = story.verdict
+    return _document(
+        verdict={
+            "blame": verdict.blame,
+            "confidence": verdict.confidence,
+            "summary": verdict.summary,
+            "fix": verdict.fix,
+        },
+        suspects=[],
+        timeline=[_entry(entry) for entry in story.timeline],
+        findings=[_finding(finding) for finding in story.findings],
+    )
+
+
+def calls_json(analyses: Iterable[Analysis]) -> str:
+    """`show --calls --format json`."""
+    return _document(
+        calls=[
+            _call(call, analysis)
+            for analysis in analyses
+            for choice in analysis.reply.choices
+            for call in choice.tool_calls
+        ]
+    )
+
+
+def events_json(analysis: Analysis) -> str:
+    """`show --events --format json`."""
+    return _document(events=[_event(event, analysis.exchange) for event in analysis.stream.events])
+
+
+def reads_json(exchange: Exchange) -> str:
+    """`show --reads --format json`; data that is not UTF-8 is in hexadecimal."""
+    return _document(reads=[_read(data, t_ns) for data, t_ns in _reads(exchange)])
+
+
+def tapes_json(rows: Iterable[TapeRow]) -> str:
+    """`ls --format json`."""
+    return _document(
+        tapes=[
+            {"path": row.path, "bytes": row.bytes, "age_ns": row.age_ns, "exchanges": row.exchanges}
+            for row in rows
+        ]
+    )
+
+
+def _document(**content: object) -> str:
+    text = json.dumps({"version": VERSION, **content}, ensure_ascii=True, indent=1)
+    return text.replace("\x7f", "\\u007f") + "\n"
+
+
+def _finding(finding: Finding) -> dict[str, object]:
+    return {
+        "code": finding.code,
+        "name": finding.name,
+        "severity": finding.severity,
+        "blame": finding.blame,
+        "confidence": finding.confidence,
+        "message": finding.message,
+        "tape": finding.tape,
+        "line": finding.line,
+        "exchange": finding.exchange,
+        "event": finding.event,
+        "span": None if finding.span is None else list(finding.span),
+        "t_ns": finding.t_ns,
+        "evidence": finding.evidence,
+        "hint": finding.hint,
+    }
+
+
+def _entry(entry: Entry) -> dict[str, object]:
+    return {
+        "t_ns": entry.t_ns,
+        "exchange": entry.exchange,
+        "event": entry.event,
+        "what": entry.what,
+        "source": entry.source,
+    }
+
+
+def _call(call: ToolCall, analysis: Analysis) -> dict[str, object]:
+    return {
+        "exchange": analysis.exchange.number,
+        "dialect": analysis.reply.dialect,
+        "index": call.index,
+        "wire_index": call.wire_index,
+        "id": call.id,
+        "name": call.name,
+        "arguments": call.arguments,
+        "status": call.status,
+        "repairs": list(call.repairs),
+    }
+
+
+def _event(event: Event, exchange: Exchange) -> dict[str, object]:
+    return {
+        "exchange": exchange.number,
+        "event": event.number,
+        "type": event.type,
+        "id": event.id,
+        "data": event.data,
+        "span": list(event.place.span),
+        "line": event.place.line,
+        "t_ns": event.place.t_ns if exchange.timed else None,
+    }
+
+
+def _reads(exchange: Exchange) -> Iterable[tuple[bytes, int | None]]:
+    return ((read.data, read.t_ns if exchange.timed else None) for read in exchange.reads)
+
+
+def _read(data: bytes, t_ns: int | None) -> dict[str, object]:
+    try:
+        return {"t_ns": t_ns, "bytes": len(data), "data": data.decode()}
+    except UnicodeDecodeError:
+        return {"t_ns": t_ns, "bytes": len(data), "hex": data.hex()}

@@ -1,0 +1,63 @@
+"""Findings as text: where, what, whose fault, the evidence, what to do."""
+
+from collections.abc import Iterable, Sequence
+
+from deltatape.model.finding import Finding, Severity
+from deltatape.model.story import Verdict
+from deltatape.render.lines import BOLD, DIM, GOOD, STYLES, Line, Segment, line, wrapped
+from deltatape.render.units import seconds
+from deltatape.rules.words import count
+
+
+def finding_lines(findings: Sequence[Finding]) -> list[Line]:
+    """All findings, and a summary."""
+    if not findings:
+        return [line(Segment("no findings", GOOD))]
+    lines = [each for finding in findings for each in one_finding(finding)]
+    codes = sorted({finding.code for finding in findings})
+    return [
+        *lines,
+        line(Segment(summary(findings), BOLD)),
+        line(Segment(f"more about a code: deltatape why {codes[0]}", DIM)),
+    ]
+
+
+def one_finding(finding: Finding, tape: str | None = None, exchange: int = 0) -> list[Line]:
+    """One finding; its place leaves out what is said already: the tape, or the exchange on it."""
+    head = [Segment(f"{finding.severity} ", STYLES[finding.severity])]
+    head.append(Segment(f"{finding.code} {finding.name}", BOLD))
+    head.append(Segment(f"  {blamed(finding)}"))
+    if where := _where(finding, tape, exchange):
+        head.append(Segment(f"  {where}", DIM))
+    lines = [tuple(head), *wrapped(finding.message, 4)]
+    if finding.evidence:
+        lines += wrapped(f"evidence: {finding.evidence}", 4, DIM)
+    return [*lines, *wrapped(f"fix: {finding.hint}", 4), line()]
+
+
+def blamed(finding: Finding | Verdict) -> str:
+    """Whose fault, and how sure: `app, proven`; `not provable`."""
+    if finding.blame is None:
+        return "not provable"
+    return f"{finding.blame}, {finding.confidence}"
+
+
+def summary(findings: Iterable[Finding]) -> str:
+    """`2 errors, 1 warning`; "no findings"."""
+    found = [finding.severity for finding in findings]
+    parts = [count(found.count(each), each) for each in Severity if each in found]
+    return ", ".join(parts) or "no findings"
+
+
+def _where(finding: Finding, tape: str | None, exchange: int) -> str:
+    """`x.tape#3, line 14, event 7, 1.234 s`: as the user can name it."""
+    parts = []
+    if finding.tape != tape or finding.exchange != exchange:
+        parts.append(f"{'' if finding.tape == tape else finding.tape}#{finding.exchange}")
+    if finding.line is not None:
+        parts.append(f"line {finding.line}")
+    if finding.event is not None:
+        parts.append(f"event {finding.event}")
+    if finding.t_ns is not None:
+        parts.append(f"{seconds(finding.t_ns)} s")
+    return ", ".join(parts)

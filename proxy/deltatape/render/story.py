@@ -1,0 +1,181 @@
+"""The story as text, for somebody who has an incident and no time.
+
+The verdict first, then what to do, then the axis of time, then the three columns of evidence:
+promised, arrived, repeated. At most 100 columns wide.
+"""
+
+from deltatape.model.asked import RepeatedCall
+from deltatape.model.finding import Blame
+from deltatape.model.story import Entry, Repeated, Story, Teller
+from deltatape.render.findings import blamed, one_finding, summary
+from deltatape.render.lines import (
+    BOLD,
+    DIM,
+    GOOD,
+    WIDTH,
+    Cell,
+    Line,
+    Segment,
+    cropped,
+    line,
+    table,
+    wrapped,
+)
+from deltatape.render.show import call_cells
+from deltatape.render.units import duration, seconds, size
+from deltatape.rules.evidence import escape, excerpt
+from deltatape.rules.words import count
+
+_INDENT = 10
+_RED = "bold red"
+_AXIS = {Teller.WIRE: "wire  |", Teller.APP: "app   o", Teller.RECORDER: "      :"}
+_SHOWN = 60
+_HALF = 40
+"""Lines of the timeline that are shown at its beginning and at its end."""
+
+
+def story_lines(story: Story) -> list[Line]:
+    """The whole story; print it with `plain` or `styled`."""
+    lines = [
+        *_head(story),
+        *_verdict(story),
+        *_timeline(story),
+        *_promised(story),
+        *_arrived(story),
+        *_repeated(story),
+        *_findings(story),
+    ]
+    return [cropped(each) for each in lines]
+
+
+def _head(story: Story) -> list[Line]:
+    arrival = story.arrival
+    model = f"  {excerpt(story.promise.model, _SHOWN)}" if story.promise.model else ""
+    status = "no response" if arrival.status is None else f"status {arrival.status}"
+    took = "" if arrival.duration_ns is None else f", {duration(arrival.duration_ns)}"
+    name = f"{excerpt(story.tape, _SHOWN)}#{story.exchange}"
+    target = excerpt(story.promise.target, _SHOWN)
+    what = f"{count(arrival.events, 'event')} in {count(arrival.reads, 'read')}"
+    return [
+        line(Segment(name, BOLD), f"  {target}  {arrival.dialect}{model}"),
+        line(Segment(f"{status}, {what}, {size(arrival.bytes)}{took}", DIM)),
+        line(),
+    ]
+
+
+def _verdict(story: Story) -> list[Line]:
+    verdict = story.verdict
+    code = f"  ({verdict.code})" if verdict.code else ""
+    who = blamed(verdict)
+    style = _RED if verdict.blame is Blame.APP else BOLD
+    return [
+        _label("VERDICT", Segment(f"{who}{code}", style)),
+        *wrapped(verdict.summary, _INDENT),
+        line(),
+        *_labelled("FIX", wrapped(verdict.fix, _INDENT)),
+        line(),
+    ]
+
+
+def _label(name: str, *pieces: Cell) -> Line:
+    return line(Segment(name.ljust(_INDENT), BOLD), *pieces)
+
+
+def _labelled(name: str, lines: list[Line]) -> list[Line]:
+    """`lines`, all indented, with `name` in front of the first."""
+    return [_label(name, *lines[0][1:]), *lines[1:]]
+
+
+def _timeline(story: Story) -> list[Line]:
+    unit = "seconds since the request" if story.timed else "in wire order; no times were recorded"
+    first = story.timeline[0].t_ns or 0
+    lines = [_label("TIMELINE", Segment(unit, DIM))]
+    entries = [_entry(entry, story, first) for entry in story.timeline]
+    left = len(entries) - 2 * _HALF
+    if left > 0:
+        more = line(" " * _INDENT, Segment(f"  ... {count(left, 'more line')} ...", DIM))
+        entries = [*entries[:_HALF], more, *entries[-_HALF:]]
+    return [*lines, *entries, line()]
+
+
+def _entry(entry: Entry, story: Story, first_ns: int) -> Line:
+    time = "" if entry.t_ns is None else seconds(entry.t_ns - first_ns)
+    number = f"#{entry.exchange} " if entry.exchange != story.exchange else ""
+    marks = f"  <- {' '.join(entry.codes)}" if entry.codes else ""
+    front = f"{time:>{_INDENT}}  {_AXIS[entry.source]} "
+    room = WIDTH - len(front) - len(number) - len(marks)
+    style = DIM if entry.source is Teller.RECORDER else ""
+    what = Segment(f"{number}{excerpt(entry.what, room)}", style)
+    return line(Segment(front, DIM), what, Segment(marks, _RED))
+
+
+def _promised(story: Story) -> list[Line]:
+    promise = story.promise
+    if not promise.known:
+        return [_label("PROMISED", Segment("the request is not on the tape, or not readable", DIM))]
+    what = [
+        f"{'a stream' if promise.stream else 'an answer'} to {count(promise.messages, 'message')}"
+    ]
+    if promise.tools:
+        what.append(f"tools: {', '.join(promise.tools)}")
+    if promise.tool_choice:
+        what.append(f"tool choice: {promise.tool_choice}")
+    return _labelled("PROMISED", wrapped("; ".join(what), _INDENT))
+
+
+def _arrived(story: Story) -> list[Line]:
+    arrival = story.arrival
+    what = []
+    if arrival.error is not None:
+        what.append(f"error: {excerpt(arrival.error)}")
+    if arrival.refusal:
+        what.append(f"refusal: {excerpt(arrival.refusal)}")
+    what += [
+        f"{number} characters of {kind}"
+        for number, kind in ((arrival.text, "text"), (arrival.reasoning, "reasoning"))
+        if number
+    ]
+    what.append(f"finish reason: {excerpt(arrival.finish_reason or 'none', _SHOWN)}")
+    what.append(arrival.ending)
+    lines = _labelled("ARRIVED", wrapped("; ".join(what), _INDENT))
+    return [
+        *lines,
+        *table([[Segment("call", DIM), *call_cells(c)] for c in arrival.calls], _INDENT),
+    ]
+
+
+def _repeated(story: Story) -> list[Line]:
+    told = story.repetition
+    if told is None:
+        no = Segment("no later request on the tape repeats this reply", DIM)
+        return [_label("REPEATED", no), line()]
+    lines = [_label("REPEATED", f"by request #{told.exchange}")]
+    rows = [_heard_cells(f"call {each.index}", each.heard, each) for each in told.calls]
+    rows += [_heard_cells("not delivered", call, None) for call in told.extra]
+    lines += table(rows, _INDENT)
+    for call_id, text in told.results:
+        lines += wrapped(f"result of {excerpt(call_id, 40)}: {excerpt(text)}", _INDENT)
+    return [*lines, line()]
+
+
+def _heard_cells(name: str, heard: RepeatedCall | None, each: Repeated | None) -> list[Cell]:
+    if heard is None:
+        return [name, "-", "-", Segment("LOST", _RED), ""]
+    same = each is not None and not each.differs
+    return [
+        name,
+        excerpt(heard.id or "-", 40),
+        excerpt(heard.name or "-", 40),
+        Segment("as delivered", GOOD) if same else Segment("DIFFERS", _RED),
+        excerpt(heard.arguments, _SHOWN) or "(no bytes)",
+    ]
+
+
+def _findings(story: Story) -> list[Line]:
+    if not story.findings:
+        return [_label("FINDINGS", Segment("none", GOOD))]
+    lines = [_label("FINDINGS", summary(story.findings)), line()]
+    for finding in story.findings:
+        lines += one_finding(finding, story.tape, story.exchange)
+    codes = ", ".join(dict.fromkeys(finding.code for finding in story.findings))
+    return [*lines, line(Segment(f"more: deltatape why CODE   ({escape(codes)})", DIM))]

@@ -1,0 +1,40 @@
+"""An exchange in one line."""
+
+from collections.abc import Sequence
+
+from deltatape.diagnose.rebuild import Analysis
+from deltatape.model.finding import Finding
+from deltatape.render.units import duration
+from deltatape.rules.evidence import excerpt
+from deltatape.rules.words import count
+
+_NAMES = 80
+
+
+def exchange_line(analysis: Analysis, findings: Sequence[Finding]) -> str:
+    """`#3 POST /v1/chat/completions 200 1.8 s: 2 calls (f, g), finish stop; error S002 ...`."""
+    exchange = analysis.exchange
+    head = [f"#{exchange.number}", exchange.request.method, excerpt(exchange.request.path, _NAMES)]
+    head.append(str(exchange.response.status) if exchange.response else "no response")
+    if exchange.timed and exchange.end:
+        head.append(duration(exchange.end.t_ns - exchange.request.t_ns))
+    worst = min(findings, key=lambda finding: finding.severity.rank, default=None)
+    said = f"{worst.severity} {worst.code} {worst.name}" if worst else "no findings"
+    more = f" and {len(findings) - 1} more" if len(findings) > 1 else ""
+    return f"{' '.join(head)}: {what_arrived(analysis)}; {said}{more}"
+
+
+def what_arrived(analysis: Analysis) -> str:
+    """The reply in a few words: `2 calls (get_weather, get_time), finish tool_calls`."""
+    reply = analysis.reply
+    parts = []
+    if reply.error is not None:
+        parts.append(f"error {excerpt(reply.error, _NAMES)}")
+    if reply.text:
+        parts.append(f"{len(reply.text)} characters")
+    if reply.tool_calls:
+        names = ", ".join(call.name or "?" for call in reply.tool_calls)
+        parts.append(f"{count(len(reply.tool_calls), 'call')} ({excerpt(names, _NAMES)})")
+    if reply.finish_reason_raw:
+        parts.append(f"finish {excerpt(reply.finish_reason_raw, _NAMES)}")
+    return ", ".join(parts) or f"{len(analysis.exchange.body)} bytes"

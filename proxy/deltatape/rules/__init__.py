@@ -1,0 +1,112 @@
+"""The rules, one file each: a defect, how it is recognised, why it is bad, what to do about it.
+
+A new rule is a file and a line here. The order is that of reports: the wire, the stream, the calls,
+dead zones, the conversation.
+"""
+
+from deltatape.rules._base import Documented, Rule, RuleContext
+from deltatape.rules._conversation import ConversationRule
+from deltatape.rules.c001_call_lost_by_app import CallLostByApp
+from deltatape.rules.c002_arguments_changed_by_app import ArgumentsChangedByApp
+from deltatape.rules.c003_identity_changed_by_app import IdentityChangedByApp
+from deltatape.rules.d001_stall import Stall
+from deltatape.rules.d002_silent_answer import SilentAnswer
+from deltatape.rules.d005_slow_client import SlowClient
+from deltatape.rules.s001_no_terminal_event import NoTerminalEvent
+from deltatape.rules.s002_finish_reason_mismatch import FinishReasonMismatch
+from deltatape.rules.s003_finish_without_calls import FinishWithoutCalls
+from deltatape.rules.s004_repeated_finish import RepeatedFinish
+from deltatape.rules.s005_error_event import ErrorEvent
+from deltatape.rules.s006_unexpected_event import UnexpectedEvent
+from deltatape.rules.s009_cut_by_limit import CutByLimit
+from deltatape.rules.t001_empty_arguments import EmptyArguments
+from deltatape.rules.t002_malformed_arguments import MalformedArguments
+from deltatape.rules.t003_truncated_arguments import TruncatedArguments
+from deltatape.rules.t004_missing_name import MissingName
+from deltatape.rules.t005_missing_id import MissingId
+from deltatape.rules.t006_arguments_not_an_object import ArgumentsNotAnObject
+from deltatape.rules.t007_unknown_tool import UnknownTool
+from deltatape.rules.t008_arguments_violate_schema import ArgumentsViolateSchema
+from deltatape.rules.t009_repeated_name import RepeatedName
+from deltatape.rules.t010_unstable_id import UnstableId
+from deltatape.rules.t011_missing_index import MissingIndex
+from deltatape.rules.t012_reused_index import ReusedIndex
+from deltatape.rules.t013_index_not_zero_based import IndexNotZeroBased
+from deltatape.rules.t014_repeated_arguments import RepeatedArguments
+from deltatape.rules.t016_data_after_arguments import DataAfterArguments
+from deltatape.rules.t017_empty_object_prefix import EmptyObjectPrefix
+from deltatape.rules.t020_duplicate_call import DuplicateCall
+from deltatape.rules.t021_split_or_late_name import SplitOrLateName
+from deltatape.rules.w001_unterminated_event import UnterminatedEvent
+from deltatape.rules.w002_invalid_utf8 import InvalidUtf8
+from deltatape.rules.w003_byte_order_mark import ByteOrderMark
+from deltatape.rules.w004_event_not_json import EventNotJson
+from deltatape.rules.w005_not_a_stream import NotAStream
+from deltatape.rules.w006_stream_cut import StreamCut
+from deltatape.rules.w007_buffered_burst import BufferedBurst
+from deltatape.rules.w009_bad_content_coding import BadContentCoding
+from deltatape.rules.x001_internal_error import InternalError
+
+RULES: tuple[Rule, ...] = (
+    UnterminatedEvent(),
+    InvalidUtf8(),
+    ByteOrderMark(),
+    EventNotJson(),
+    NotAStream(),
+    StreamCut(),
+    BufferedBurst(),
+    BadContentCoding(),
+    NoTerminalEvent(),
+    FinishReasonMismatch(),
+    FinishWithoutCalls(),
+    RepeatedFinish(),
+    ErrorEvent(),
+    UnexpectedEvent(),
+    CutByLimit(),
+    EmptyArguments(),
+    MalformedArguments(),
+    TruncatedArguments(),
+    MissingName(),
+    MissingId(),
+    ArgumentsNotAnObject(),
+    UnknownTool(),
+    ArgumentsViolateSchema(),
+    RepeatedName(),
+    UnstableId(),
+    MissingIndex(),
+    ReusedIndex(),
+    IndexNotZeroBased(),
+    RepeatedArguments(),
+    DataAfterArguments(),
+    EmptyObjectPrefix(),
+    DuplicateCall(),
+    SplitOrLateName(),
+    Stall(),
+    SilentAnswer(),
+    SlowClient(),
+)
+"""Rules about one exchange, in the order of reports."""
+
+CONVERSATION_RULES: tuple[ConversationRule, ...] = (
+    CallLostByApp(),
+    ArgumentsChangedByApp(),
+    IdentityChangedByApp(),
+)
+"""Rules about what the application made of a reply, in the order of reports."""
+
+INTERNAL_ERROR = InternalError()
+"""Reports a rule that raised."""
+
+DOCUMENTED: tuple[Documented, ...] = (*RULES, *CONVERSATION_RULES, INTERNAL_ERROR)
+"""Everything that can be reported, in the order of reports."""
+
+__all__ = [
+    "CONVERSATION_RULES",
+    "DOCUMENTED",
+    "INTERNAL_ERROR",
+    "RULES",
+    "ConversationRule",
+    "Documented",
+    "Rule",
+    "RuleContext",
+]

@@ -1,0 +1,32 @@
+"""Findings out of the anomalies that framing noticed."""
+
+from collections.abc import Iterator
+
+from deltatape.model.finding import Blame, Finding
+from deltatape.model.stream import AnomalyKind
+from deltatape.rules._base import Claim, Documented, RuleContext, finding
+
+
+def anomalies(
+    rule: Documented, context: RuleContext, kind: AnomalyKind, what: str, hint: str
+) -> Iterator[Finding]:
+    """One finding for all anomalies of `kind`, placed at the first: a defect repeats itself."""
+    found = [each for each in context.stream.anomalies if each.kind is kind]
+    if not found:
+        return
+    first = found[0]
+    start, end = first.place.span
+    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    yield finding(
+        rule,
+        context,
+        Claim(
+            message=f"{what}: {first.detail}{more}",
+            hint=hint,
+            blame=Blame.UPSTREAM,
+            confidence=context.seen,
+            event=first.event,
+            place=first.place,
+            evidence=context.stream.body[start:end].decode("utf-8", "backslashreplace"),
+        ),
+    )

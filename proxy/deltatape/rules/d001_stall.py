@@ -1,0 +1,133 @@
+"""D001: a long time without progress."""
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from deltatape.model.exchange import EndReason
+from deltatape.model.finding import Blame, Confidence, Finding, Severity
+from deltatape.rules._base import NS, Claim, RuleContext, finding, label
+from deltatape.rules._lag import lags
+from deltatape.rules.progress import Phase, Silence, place_of, silences
+from deltatape.rules.words import count
+
+_ENDS = {
+    EndReason.COMPLETE: "the response ended",
+    EndReason.UPSTREAM_CLOSED: "the upstream closed the connection",
+    EndReason.UPSTREAM_RESET: "the connection was reset",
+    EndReason.CLIENT_CLOSED: "the client gave up",
+    EndReason.TIMEOUT: "the recorder gave up",
+    EndReason.REFUSED: "the connection failed",
+    EndReason.STOPPED: "the recorder was stopped",
+}
+
+
+class Stall:
+    r"""The answer made no progress for a long time.
+
+    ## What it does
+    Reports times without progress, 10 s or longer by default, with their phase: `before-first`,
+    `in-text`, `in-arguments`, `after-call` (a call was whole, nothing followed), `before-end`
+    (after the finish reason). Keep-alive comments, roles and empty deltas are no progress; the
+    message counts them. The time between the last progress and the end of the exchange counts,
+    too.
+
+    ## Why is this bad
+    Users see a frozen application, idle timeouts of clients and proxies strike. A timer that every
+    event resets never notices, because keep-alives go on.
+
+    ## Example
+    ```
+    12.1 s  {"tool_calls":[{"index":0,"function":{"name":"write_file","arguments":""}}]}
+    12.1 s to 73.4 s   : keep-alive (4 times)
+    73.4 s  {"tool_calls":[{"index":0,"function":{"arguments":"{\"path\": ...
+    ```
+
+    ## Fix
+    In arguments: the provider holds them back until they are whole; ask for fine-grained streaming
+    of tool arguments, or allow for it in your timeouts. Before the first event: a long prompt, a
+    reasoning model, a queue. In the client, time progress instead of bytes, and tell the user what
+    is being waited for.
+
+    ## References
+    - https://github.com/BerriAI/litellm/issues/32004
+    - https://github.com/vercel/ai/issues/19695
+    """
+
+    code: ClassVar[str] = "D001"
+    name: ClassVar[str] = "stall"
+    severity: ClassVar[Severity] = Severity.WARNING
+
+    def check(self, context: RuleContext) -> Iterator[Finding]:
+        """See `Rule.check`."""
+        if not context.exchange.timed:
+            return
+        for silence in silences(context, int(context.settings.stall_s * NS)):
+            blame, confidence = _blame(context, silence)
+            yield finding(
+                self,
+                context,
+                Claim(
+                    message=_message(context, silence),
+                    hint=_HINTS[silence.phase],
+                    blame=blame,
+                    confidence=confidence,
+                    severity=_severity(context, silence),
+                    event=silence.after.number if silence.after else None,
+                    place=place_of(silence),
+                    evidence=silence.after.data if silence.after else "",
+                ),
+            )
+
+
+_HINTS = {
+    Phase.BEFORE_FIRST: "a long prompt, a reasoning model or a queue; show the user that you wait",
+    Phase.IN_TEXT: "in the client, time progress instead of bytes, and offer to ask again",
+    Phase.IN_ARGUMENTS: "ask for fine-grained streaming of arguments, or allow for it in timeouts",
+    Phase.AFTER_CALL: "the call was whole: a client may run it when the finish reason is there",
+    Phase.BEFORE_END: "end at the terminal event instead of waiting for the end of the body",
+}
+
+
+def _message(context: RuleContext, silence: Silence) -> str:
+    seconds = (silence.end_ns - silence.start_ns) / NS
+    where = f" of {label(silence.call)}" if silence.call else ""
+    between = [
+        count(number, what)
+        for number, what in (
+            (silence.comments, "keep-alive comment"),
+            (silence.idle_events, "empty event"),
+        )
+        if number
+    ]
+    noise = f", with {' and '.join(between)} in between" if between else ""
+    then = _then(context, silence)
+    return f"no progress for {seconds:.1f} s ({silence.phase}{where}){noise}; {then}"
+
+
+def _then(context: RuleContext, silence: Silence) -> str:
+    if not silence.open:
+        return "then it went on"
+    end = context.exchange.end
+    return f"then {_ENDS[end.reason]}" if end else "then the tape ends"
+
+
+def _severity(context: RuleContext, silence: Silence) -> Severity:
+    """An answer that never went on, or came later than common timeouts, is an error."""
+    long = silence.end_ns - silence.start_ns >= context.settings.stall_error_s * NS
+    if silence.open and not context.reply.terminated:
+        return Severity.ERROR
+    return Severity.ERROR if long and silence.phase is not Phase.BEFORE_END else Severity.WARNING
+
+
+def _blame(context: RuleContext, silence: Silence) -> tuple[Blame | None, Confidence]:
+    """Keep-alives prove a living connection; a client that takes nothing stops the reading."""
+    half = (silence.end_ns - silence.start_ns) / 2
+    for lag in lags(context.exchange):
+        shared = min(lag.end_ns, silence.end_ns) - max(lag.start_ns, silence.start_ns)
+        if shared >= half:
+            return Blame.APP, Confidence.LIKELY
+    if silence.comments or silence.idle_events:
+        return Blame.UPSTREAM, Confidence.PROVEN
+    if context.exchange.end is None and silence.open:
+        return None, Confidence.POSSIBLE
+    return Blame.UPSTREAM, Confidence.LIKELY

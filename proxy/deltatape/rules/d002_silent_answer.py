@@ -1,0 +1,77 @@
+"""D002: an answer without text and without a call."""
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from deltatape.model.finding import Blame, Confidence, Finding, Severity
+from deltatape.model.reply import Choice
+from deltatape.rules._base import Claim, RuleContext, finding
+from deltatape.rules.finish import Finish, meaning
+
+
+class SilentAnswer:
+    """The answer ended in good order and says nothing.
+
+    ## What it does
+    Reports replies that ended as they should and have no text, no refusal, no call and no error. It
+    says whether there was reasoning that the user never sees.
+
+    ## Why is this bad
+    The application shows nothing, and nothing is wrong with the stream: it looks like a defect of
+    the application. Often it is the second answer, the one after a tool's result.
+
+    ## Example
+    ```
+    data: {"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}
+    data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}
+    data: [DONE]
+    ```
+
+    ## Fix
+    In the client, treat an empty answer as an error: ask again, or tell the user. With reasoning
+    and nothing else, the limit of output tokens is often used up by the reasoning.
+
+    ## References
+    - https://platform.openai.com/docs/guides/reasoning
+    - https://github.com/open-webui/open-webui/issues/27800
+    """
+
+    code: ClassVar[str] = "D002"
+    name: ClassVar[str] = "silent-answer"
+    severity: ClassVar[Severity] = Severity.ERROR
+
+    def check(self, context: RuleContext) -> Iterator[Finding]:
+        """See `Rule.check`."""
+        reply, events = context.reply, context.stream.events
+        if not context.successful or not reply.terminated or reply.error is not None or not events:
+            return
+        if context.exchange.cut or not all(_is_silent(choice) for choice in reply.choices):
+            return
+        thought = sum(len(choice.reasoning) for choice in reply.choices)
+        only = f", only {thought} characters of reasoning" if thought else ""
+        cut = any(
+            meaning(choice.finish_reason_raw) in {Finish.LENGTH, Finish.FILTER}
+            for choice in reply.choices
+        )
+        yield finding(
+            self,
+            context,
+            Claim(
+                message=f"the answer has no text and no call{only}"
+                f" (finish reason {reply.choices[0].finish_reason_raw!r}, {len(events)} events)",
+                hint="in the client, treat an empty answer as an error: ask again or tell the user",
+                blame=Blame.UPSTREAM,
+                confidence=context.seen if not thought else Confidence.LIKELY,
+                severity=Severity.WARNING if cut else Severity.ERROR,
+                event=events[-1].number,
+                place=events[-1].place,
+                evidence=events[-1].data,
+            ),
+        )
+
+
+def _is_silent(choice: Choice) -> bool:
+    """Nothing to show or run, although the reply has a reason to finish of its own."""
+    said = choice.text.strip() or choice.refusal or choice.tool_calls
+    finish = choice.finish_reason_raw
+    return not said and finish is not None and meaning(finish) is not Finish.TOOLS

@@ -1,0 +1,61 @@
+r"""Text of a tape, made fit to be shown: the one place that escapes.
+
+A tape is untrusted: its text must not move a terminal's cursor, reverse the reading order, start
+a line of its own in a log, or end one early in CI. Every character that could is written as a
+visible escape as in Python and JSON source: `\n`, `\x1b`, `\u202e`. A backslash stays as it is,
+so that JSON remains readable; what is shown is for eyes, not for parsers.
+"""
+
+import unicodedata
+
+MAX_EVIDENCE = 200
+"""Longest evidence of a finding, in characters after escaping."""
+
+_NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+# Cc control, Cf format (bidirectional controls, zero-width, tags), Cs lone surrogates, Zl and Zp
+# line and paragraph separators, Co and Cn private and unassigned: fonts draw them as they like.
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp", "Co", "Cn"})
+_ELLIPSIS = "..."
+
+
+def escape(text: str) -> str:
+    """`text` on one line, with everything that a terminal or a log could act on made visible."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_escaped(character) for character in text)
+
+
+def _escaped(character: str) -> str:
+    if character in _NAMED:
+        return _NAMED[character]
+    if unicodedata.category(character) not in _HIDDEN:
+        return character
+    code = ord(character)
+    if code <= 0xFF:  # noqa: PLR2004 - what two hex digits can say
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"  # noqa: PLR2004 - four digits
+
+
+def excerpt(text: str, limit: int = MAX_EVIDENCE) -> str:
+    """`text` escaped and cut to `limit` characters; `...` at its end if something is left out."""
+    shown = escape(text[: limit + 1])
+    if len(text) <= limit and len(shown) <= limit:
+        return shown
+    return _whole_escapes(text, limit - len(_ELLIPSIS)) + _ELLIPSIS
+
+
+def _whole_escapes(text: str, limit: int) -> str:
+    """As many characters of `text` as fit into `limit` once escaped, none of them cut in two."""
+    parts: list[str] = []
+    for character in text[:limit]:
+        part = _escaped(character)
+        if len(part) > limit:
+            break
+        limit -= len(part)
+        parts.append(part)
+    return "".join(parts)
+
+
+def excerpt_bytes(data: bytes, limit: int = MAX_EVIDENCE) -> str:
+    r"""`data` as text where it is UTF-8, with `\xNN` for bytes that are not, escaped and cut."""
+    return excerpt(data[: 4 * limit].decode("utf-8", "backslashreplace"), limit)

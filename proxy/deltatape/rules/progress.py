@@ -1,0 +1,170 @@
+"""When an answer made progress: the events that brought something, and the times between them.
+
+A keep-alive, a role without text, an empty delta show that a connection lives, not that an answer
+grows; a timer that they reset never fires. What brings something is recognised by the shape that
+all dialects share: a text that is not empty under a field that carries text, or a finish reason.
+"""
+
+import enum
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from deltatape.model.exchange import Exchange
+from deltatape.model.reply import CallStatus, ToolCall
+from deltatape.model.stream import Event, Place
+from deltatape.rules._base import RuleContext
+from deltatape.wire.json_value import parse
+
+_CARRIERS = frozenset(
+    {
+        "arguments",
+        "content",
+        "delta",
+        "input",
+        "message",
+        "name",
+        "partial_json",
+        "reasoning",
+        "reasoning_content",
+        "refusal",
+        "text",
+        "thinking",
+    }
+)
+_FINISHERS = frozenset({"finish_reason", "stop_reason", "finishReason", "done_reason", "error"})
+
+
+class Phase(enum.StrEnum):
+    """Where in an answer a silence lies."""
+
+    BEFORE_FIRST = "before-first"
+    IN_TEXT = "in-text"
+    IN_ARGUMENTS = "in-arguments"
+    AFTER_CALL = "after-call"
+    BEFORE_END = "before-end"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Silence:
+    """A time without progress. `after` is the last event that brought something, if any did.
+
+    `idle_events` and `comments` came in between; `open` says that nothing ended it but the end of
+    the exchange or of the watching.
+    """
+
+    phase: Phase
+    start_ns: int
+    end_ns: int
+    after: Event | None
+    call: ToolCall | None
+    idle_events: int
+    comments: int
+    open: bool
+
+
+def silences(context: RuleContext, least_ns: int) -> Iterator[Silence]:
+    """The times without progress that last at least `least_ns`, in order."""
+    exchange = context.exchange
+    start_ns = exchange.sent.t_ns if exchange.sent else exchange.request.t_ns
+    last_ns = watched_until(exchange)
+    if last_ns - start_ns < least_ns:
+        return
+    after: Event | None = None
+    idle = 0
+    for event in context.stream.events:
+        if not _brings_something(context, event):
+            idle += 1
+            continue
+        if event.place.t_ns - start_ns >= least_ns:
+            yield _silence(context, start_ns, event.place.t_ns, after, idle)
+        after, start_ns, idle = event, event.place.t_ns, 0
+    if last_ns - start_ns >= least_ns:
+        yield _silence(context, start_ns, last_ns, after, idle, last=True)
+
+
+def watched_until(exchange: Exchange) -> int:
+    """The last moment of which the tape says something about this exchange."""
+    if exchange.end:
+        return exchange.end.t_ns
+    known = [exchange.request.t_ns, *exchange.idle_ns, *(read.t_ns for read in exchange.reads)]
+    return max(known if exchange.stopped_ns is None else [*known, exchange.stopped_ns])
+
+
+def _silence(
+    context: RuleContext,
+    start_ns: int,
+    end_ns: int,
+    after: Event | None,
+    idle: int,
+    *,
+    last: bool = False,
+) -> Silence:
+    phase, call = _phase(context, after)
+    comments = sum(start_ns < each.place.t_ns <= end_ns for each in context.stream.comments)
+    return Silence(
+        phase=phase,
+        start_ns=start_ns,
+        end_ns=end_ns,
+        after=after,
+        call=call,
+        idle_events=idle,
+        comments=comments,
+        open=last,
+    )
+
+
+def _phase(context: RuleContext, after: Event | None) -> tuple[Phase, ToolCall | None]:
+    if after is None:
+        return Phase.BEFORE_FIRST, None
+    value = parse(after.data).value
+    if not isinstance(value, Mapping) or finishes(value) is not None:
+        return Phase.BEFORE_END, None
+    for _, call in context.calls():
+        events = [call.start_event, *(fragment.event for fragment in call.fragments)]
+        if after.number not in events:
+            continue
+        whole = call.status in {CallStatus.COMPLETE, CallStatus.EMPTY_OK}
+        ended = after.number == events[-1] and whole
+        return (Phase.AFTER_CALL if ended else Phase.IN_ARGUMENTS), call
+    return Phase.IN_TEXT, None
+
+
+def _brings_something(context: RuleContext, event: Event) -> bool:
+    value = parse(event.data).value
+    if not isinstance(value, Mapping):
+        return True  # a sentinel, or nothing that can be judged
+    if any(event.number == call.start_event for _, call in context.calls()):
+        return True
+    return brings(value) or finishes(value) is not None
+
+
+def brings(value: Mapping[str, object]) -> bool:
+    """Whether the JSON of an event carries a text that is not empty: the answer has grown."""
+    return _text_under(value, _CARRIERS) is not None
+
+
+def finishes(value: Mapping[str, object]) -> str | None:
+    """The reason to finish, or the error, that the JSON of an event gives."""
+    return _text_under(value, _FINISHERS)
+
+
+def _text_under(value: object, keys: frozenset[str]) -> str | None:
+    """The first text that is not empty, or error, under one of `keys`, at any depth."""
+    pending = [value]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, list):
+            pending += item
+        elif isinstance(item, Mapping):
+            for key, inner in item.items():
+                if key in keys and inner and isinstance(inner, str):
+                    return inner
+                if key == "error" and key in keys and inner:
+                    return "error"
+                pending.append(inner)
+    return None
+
+
+def place_of(silence: Silence) -> Place | None:
+    """Where the silence begins."""
+    return silence.after.place if silence.after else None

@@ -1,0 +1,135 @@
+"""Comparing a call that the wire delivered with the call that the application repeats."""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+from deltatape.model.asked import RepeatedCall
+from deltatape.model.digest import SaidCall
+from deltatape.model.reply import CallKind, CallStatus
+from deltatape.rules.evidence import excerpt
+from deltatape.wire.json_value import parse
+
+CLEAN = frozenset({CallStatus.COMPLETE, CallStatus.EMPTY_OK, CallStatus.EMPTY_SUSPECT})
+"""Calls with which a correct client can do one thing only: repeat them as they are."""
+
+_ABSENT = object()
+
+
+def first_difference(said: SaidCall, heard: RepeatedCall) -> str | None:
+    """The JSON path of the first difference of the arguments, None if they mean the same.
+
+    Compared as values: spacing, order of keys and spelling of numbers do not matter, and no
+    argument bytes are the same as `{}`. Free text, and text that is not JSON, is compared as it is.
+    """
+    if said.arguments == heard.arguments:
+        return None
+    one, other = parse(said.arguments.strip() or "{}"), parse(heard.arguments.strip() or "{}")
+    if said.kind is CallKind.CUSTOM or one.error or other.error:
+        return "$"
+    return _difference(one.value, other.value)
+
+
+def _difference(one: object, other: object) -> str | None:
+    """Depth first without recursion: both values may be nested as deeply as the parser allows."""
+    pending: list[tuple[str, object, object]] = [("$", one, other)]
+    while pending:
+        path, left, right = pending.pop()
+        if isinstance(left, Mapping) and isinstance(right, Mapping):
+            keys = [*left, *(key for key in right if key not in left)]
+            inner = [(_member(path, k), left.get(k, _ABSENT), right.get(k, _ABSENT)) for k in keys]
+        elif isinstance(left, list) and isinstance(right, list) and len(left) == len(right):
+            both = enumerate(zip(left, right, strict=True))
+            inner = [(f"{path}[{at}]", a, b) for at, (a, b) in both]
+        elif _same_scalar(left, right):
+            continue
+        else:
+            return path
+        pending += reversed(inner)
+    return None
+
+
+def _member(path: str, key: str) -> str:
+    return f"{path}.{excerpt(key, 40)}"
+
+
+def _same_scalar(one: object, other: object) -> bool:
+    """1 and 1.0 are the same number, 1 and true are not."""
+    return isinstance(one, bool) == isinstance(other, bool) and one == other
+
+
+def relation(said: SaidCall, heard: RepeatedCall, others: Sequence[SaidCall]) -> str:
+    """What the application's text is made of, as a clause; "" if nothing fits.
+
+    It names the mistake: which fragments of which calls are in it, and which are not.
+    """
+    text, pieces = heard.arguments, [piece for piece in said.fragments if piece]
+    if not text.strip():
+        return "the app repeats no arguments at all"
+    if text.strip() == "{}":
+        return "the app repeats an empty object"
+    for other in others:
+        if other is not said and other.arguments and text == other.arguments:
+            return f"these are the arguments of call {other.index}"
+    for first, second in pairwise([*others]):
+        if text in (first.arguments + second.arguments, second.arguments + first.arguments):
+            return f"the arguments of call {first.index} and call {second.index} are glued together"
+    return _of_fragments(text, said.arguments, pieces) or _of_several(text, others)
+
+
+def _of_fragments(text: str, whole: str, pieces: list[str]) -> str:
+    if text in pieces:
+        return f"it is fragment {pieces.index(text) + 1} of {len(pieces)} alone"
+    if whole and text == whole + whole:
+        return "it is the arguments twice"
+    taken = _taken(text, pieces)
+    if taken is not None:
+        missing = [str(at + 1) for at in range(len(pieces)) if at not in taken]
+        return f"fragment {', '.join(missing[:8])} of {len(pieces)} is missing"
+    if whole.startswith(text):
+        return f"it is the first {len(text)} of {len(whole)} characters"
+    if whole.endswith(text):
+        return f"it is the last {len(text)} of {len(whole)} characters"
+    return ""
+
+
+def _of_several(text: str, calls: Sequence[SaidCall]) -> str:
+    """Whether `text` is made of fragments of several calls: they were joined as they came."""
+    left = [(call.index, piece) for call in calls for piece in call.fragments if piece]
+    used: set[int] = set()
+    at = 0
+    while at < len(text):
+        fits = [pair for pair in left if text.startswith(pair[1], at)]
+        if not fits:
+            return ""
+        longest = max(fits, key=lambda pair: len(pair[1]))
+        left.remove(longest)
+        used.add(longest[0])
+        at += len(longest[1])
+    names = " and ".join(f"call {index}" for index in sorted(used))
+    return f"the fragments of {names} are mixed, in the order in which they came"
+
+
+def _taken(text: str, pieces: list[str]) -> set[int] | None:
+    """The fragments whose concatenation `text` is, in order and not all; None if there are none."""
+    at, taken = 0, set()
+    for number, piece in enumerate(pieces):
+        if text.startswith(piece, at):
+            at += len(piece)
+            taken.add(number)
+    return taken if at == len(text) and len(taken) < len(pieces) else None
+
+
+def same_name(said: SaidCall, heard: RepeatedCall) -> bool:
+    """Whether the application repeats the name; a name that never came cannot be repeated."""
+    return not said.name or said.name == heard.name
+
+
+def same_id(said: SaidCall, heard: RepeatedCall) -> bool:
+    """Whether the application repeats an id of the call; a missing one it has to invent."""
+    return not said.ids or heard.id in said.ids
+
+
+def is_derived(said: SaidCall, heard: RepeatedCall) -> bool:
+    """Whether the repeated id is made of the delivered one: joined, cut, never just another."""
+    mine = heard.id or ""
+    return any(mine and (each in mine or mine in each) for each in said.ids)

@@ -1,0 +1,28 @@
+"""The thresholds of the rules, with the values that hold unless somebody sets others."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What the rules measure against. Durations are in seconds."""
+
+    stall_s: float = 10.0
+    """D001: a time without progress that is worth a warning."""
+    stall_error_s: float = 60.0
+    """D001: from here on it is an error: common idle timeouts of clients and proxies have fired."""
+    burst_events: int = 30
+    """W007: fewer events than this are no burst."""
+    burst_wait_s: float = 2.0
+    """W007: the silence before a burst."""
+    burst_share: float = 0.02
+    """W007: the events' own duration, as a share of the silence before them."""
+    slow_client_s: float = 1.0
+    """D005: how far the client may lag behind the upstream."""
+    schema_steps: int = 20_000
+    """T008: keyword applications before validation gives up on a schema."""
+    schema_characters: int = 200_000
+    """T008: larger arguments or schemas are not validated."""
+
+
+DEFAULTS = Settings()

@@ -1,0 +1,64 @@
+"""T002: arguments that are no JSON and no beginning of any."""
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from deltatape.model.finding import Blame, Confidence, Finding, Severity
+from deltatape.model.reply import CallStatus
+from deltatape.rules._base import Claim, RuleContext, about_call, label
+from deltatape.wire.json_scan import scan
+
+
+class MalformedArguments:
+    r"""The arguments of a call are not JSON.
+
+    ## What it does
+    Reports calls whose joined arguments break the grammar of JSON: a missing quote, a raw line
+    break inside a string, a lost beginning. Arguments that only end too early are T003.
+
+    ## Why is this bad
+    No client can run the call. Clients that swallow the parse error run it with `{}`.
+
+    ## Example
+    ```
+    {"keywords": Dave}
+    code": "uptime"}
+    ```
+
+    ## Fix
+    If the tape shows one fragment per token, the model wrote it: ask again, use a strict mode, or
+    simplify the schema. If pieces are missing, the server's parser lost them. In the client, answer
+    such a call with the parse error, so that the model can correct itself.
+
+    ## References
+    - https://www.rfc-editor.org/rfc/rfc8259
+    - https://github.com/vllm-project/vllm/issues/34887
+    - https://github.com/earendil-works/pi/issues/2981
+    - https://github.com/dust-tt/dust/issues/24414
+    """
+
+    code: ClassVar[str] = "T002"
+    name: ClassVar[str] = "malformed-arguments"
+    severity: ClassVar[Severity] = Severity.ERROR
+
+    def check(self, context: RuleContext) -> Iterator[Finding]:
+        """See `Rule.check`."""
+        for _, call in context.calls():
+            if call.status is not CallStatus.MALFORMED:
+                continue
+            scanner = scan(call.arguments)
+            tool = context.asked.tool(call.name)
+            plain = tool is not None and tool.parameters is not None
+            yield about_call(
+                self,
+                context,
+                call,
+                Claim(
+                    message=f"the arguments of {label(call)} are not JSON: {scanner.problem}"
+                    f" at character {scanner.position}",
+                    hint="answer the call with the parse error, never run it with a guess",
+                    blame=Blame.MODEL if plain else Blame.UPSTREAM,
+                    confidence=Confidence.LIKELY if plain else context.seen,
+                    evidence=call.arguments[max(0, scanner.position - 100) :],
+                ),
+            )

@@ -1,0 +1,83 @@
+"""T008: arguments that the tool's own schema does not allow."""
+
+import json
+from collections.abc import Iterator
+from typing import ClassVar
+
+from deltatape.model.finding import Blame, Confidence, Finding, Severity
+from deltatape.model.reply import CallStatus, ToolCall
+from deltatape.rules._base import Claim, RuleContext, about_call, label
+from deltatape.rules._schema import Outcome, validate
+from deltatape.wire.json_value import parse
+
+_BREAKS = frozenset({"required", "type", "enum", "const"})
+
+
+class ArgumentsViolateSchema:
+    r"""The arguments do not fit the tool's schema.
+
+    ## What it does
+    Validates the arguments of each whole call against the JSON Schema that the same request gives
+    for the tool. References are looked up inside the schema only. What cannot be checked at a
+    reasonable price, a pattern that may backtrack or an enormous schema, is skipped and said.
+
+    ## Why is this bad
+    The call is well-formed and wrong: a parameter is missing, or a text stands where the tool
+    expects a number. It fails inside the tool, far from its cause.
+
+    ## Example
+    ```
+    parameters: {"type":"object","required":["city"],"properties":{"city":{"type":"string"}}}
+    arguments:  {"location":"Rome"}
+    ```
+
+    ## Fix
+    Answer the call with the violation, so that the model can correct itself. Strict modes of the
+    providers prevent it. Look also whether the schema says what the tool needs.
+
+    ## References
+    - https://json-schema.org/draft/2020-12/json-schema-validation
+    - https://platform.openai.com/docs/guides/function-calling
+    """
+
+    code: ClassVar[str] = "T008"
+    name: ClassVar[str] = "arguments-violate-schema"
+    severity: ClassVar[Severity] = Severity.ERROR
+
+    def check(self, context: RuleContext) -> Iterator[Finding]:
+        """See `Rule.check`."""
+        for _, call in context.calls():
+            tool = context.asked.tool(call.name)
+            if call.status is not CallStatus.COMPLETE or tool is None or tool.parameters is None:
+                continue
+            limit = context.settings.schema_characters
+            if max(len(json.dumps(tool.parameters)), len(call.arguments)) > limit:
+                outcome = Outcome(violations=(), unchecked=(f"more than {limit} characters",))
+            else:
+                outcome = validate(tool.parameters, parse(call.arguments).value, context.settings)
+            claim = _claim(call, outcome)
+            if claim:
+                yield about_call(self, context, call, claim)
+
+
+def _claim(call: ToolCall, outcome: Outcome) -> Claim | None:
+    skipped = f" (not checked: {', '.join(outcome.unchecked)})" if outcome.unchecked else ""
+    if outcome.violations:
+        wrong = "; ".join(f"{each.path}: {each.message[:200]}" for each in outcome.violations)
+        breaks = any(each.keyword in _BREAKS for each in outcome.violations)
+        return Claim(
+            message=f"the arguments of {label(call)} violate the tool's schema: {wrong}{skipped}",
+            hint="answer the call with the violation, so that the model can correct itself",
+            blame=Blame.MODEL,
+            confidence=Confidence.LIKELY,
+            severity=Severity.ERROR if breaks else Severity.WARNING,
+        )
+    if not skipped:
+        return None
+    return Claim(
+        message=f"the arguments of {label(call)} were not checked completely{skipped}",
+        hint="nothing is wrong; the schema is too costly to check, or unusual",
+        blame=None,
+        confidence=Confidence.POSSIBLE,
+        severity=Severity.INFO,
+    )

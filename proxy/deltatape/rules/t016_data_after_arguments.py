@@ -1,0 +1,57 @@
+"""T016: something after the end of the arguments."""
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from deltatape.model.finding import Blame, Finding, Severity
+from deltatape.model.reply import CallStatus
+from deltatape.rules._base import Claim, RuleContext, about_call, label
+from deltatape.wire.json_scan import scan
+
+
+class DataAfterArguments:
+    """Something follows the arguments' JSON value.
+
+    ## What it does
+    Reports calls whose arguments are a whole JSON value and then something else.
+
+    ## Why is this bad
+    "Extra data", "unexpected non-whitespace character after JSON": strict parsers refuse the call,
+    lenient ones do not notice, and nobody knows which value was meant.
+
+    ## Example
+    ```
+    {"city": "Rome"}}
+    ```
+
+    ## Fix
+    Repair the server's parser. In the client, answer the call with the parse error.
+
+    ## References
+    - https://github.com/yigit353/langchain-qwq/issues/30
+    - https://github.com/OpenRouterTeam/ai-sdk-provider/issues/489
+    """
+
+    code: ClassVar[str] = "T016"
+    name: ClassVar[str] = "data-after-arguments"
+    severity: ClassVar[Severity] = Severity.ERROR
+
+    def check(self, context: RuleContext) -> Iterator[Finding]:
+        """See `Rule.check`."""
+        for _, call in context.calls():
+            if call.status is not CallStatus.EXTRA_DATA:
+                continue
+            scanner = scan(call.arguments)
+            yield about_call(
+                self,
+                context,
+                call,
+                Claim(
+                    message=f"the arguments of {label(call)} are whole after"
+                    f" {scanner.end} characters, and then more follows",
+                    hint="answer the call with the parse error; the server has to be repaired",
+                    blame=Blame.UPSTREAM,
+                    confidence=context.seen,
+                    evidence=call.arguments[max(0, (scanner.extra or 0) - 100) :],
+                ),
+            )

@@ -1,0 +1,98 @@
+"""A whole tape at a glance: what is found on each exchange, and which of them is the worst."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from deltatape.conversation import findings_of, goes_on_without, read_backs
+from deltatape.diagnose.check import check_analysis
+from deltatape.diagnose.digest import digest_analysis
+from deltatape.diagnose.rebuild import analyse
+from deltatape.errors import UsageError
+from deltatape.model.digest import Digest, ReadBack
+from deltatape.model.exchange import Exchange
+from deltatape.model.finding import Finding, Severity
+from deltatape.rules.settings import Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Survey:
+    """The exchanges of a tape without their bytes, in the order of their requests."""
+
+    digests: tuple[Digest, ...]
+    findings: tuple[tuple[Finding, ...], ...]
+    """For each exchange its own."""
+    read_backs: tuple[ReadBack, ...]
+
+    def read_back(self, number: int) -> ReadBack | None:
+        """What a later request repeats of this exchange's reply; the worst of several."""
+        links = [each for each in self.read_backs if each.reply.exchange == number]
+        return min(links, key=lambda link: _gravity(findings_of(link)), default=None)
+
+    def about_reply(self, number: int) -> tuple[Finding, ...]:
+        """What the application made of the reply of this exchange."""
+        link = self.read_back(number)
+        return findings_of(link) if link else ()
+
+    def about_request(self, number: int) -> tuple[Finding, ...]:
+        """What the request of this exchange shows about earlier replies."""
+        links = [each for each in self.read_backs if each.later.exchange == number]
+        return tuple(finding for link in links for finding in findings_of(link))
+
+    def gone_on(self, number: int) -> int | None:
+        """The later request that goes on without the calls of this exchange, if there is one."""
+        place = self._place(number)
+        reply = self.digests[place]
+        if not reply.calls or not reply.whole or reply.forced or self.read_back(number):
+            return None
+        later = goes_on_without(reply, self.digests[place + 1 :])
+        return later.exchange if later else None
+
+    def own(self, number: int) -> tuple[Finding, ...]:
+        """The findings on this exchange alone."""
+        return self.findings[self._place(number)]
+
+    def worst(self) -> int:
+        """The first exchange with the gravest finding, those about its reply included.
+
+        Without findings the last one with a reply.
+        """
+        about_reply: dict[int, list[Finding]] = {}
+        for link in self.read_backs:
+            about_reply.setdefault(link.reply.exchange, []).extend(findings_of(link))
+        gravity = [
+            _gravity((*own, *about_reply.get(digest.exchange, ())))
+            for digest, own in zip(self.digests, self.findings, strict=True)
+        ]
+        gravest = min(gravity)
+        pairs = zip(self.digests, gravity, strict=True)
+        equals = [digest for digest, each in pairs if each == gravest]
+        if gravest <= Severity.WARNING.rank:
+            return equals[0].exchange
+        replies = [digest for digest in equals if digest.calls or digest.text]
+        return (replies or equals)[-1].exchange
+
+    def _place(self, number: int) -> int:
+        for place, digest in enumerate(self.digests):
+            if digest.exchange == number:
+                return place
+        raise UsageError(f"#{number}: no such exchange; there are {len(self.digests)}")
+
+
+def survey(exchanges: Sequence[Exchange], settings: Settings) -> Survey:
+    """Looks at all `exchanges`, which are in the order of their requests.
+
+    Raises:
+        UsageError: there are none.
+    """
+    if not exchanges:
+        raise UsageError("there is no exchange on the tape")
+    digests, findings = [], []
+    for exchange in exchanges:
+        analysis = analyse(exchange)
+        digests.append(digest_analysis(analysis))
+        findings.append(check_analysis(analysis, settings))
+    return Survey(digests=tuple(digests), findings=tuple(findings), read_backs=read_backs(digests))
+
+
+def _gravity(findings: Iterable[Finding]) -> int:
+    return min((finding.severity.rank for finding in findings), default=len(Severity))

@@ -1,0 +1,157 @@
+"""Telling the story of one exchange of a tape: the chosen one, or the worst."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from deltatape.diagnose.rebuild import Analysis, analyse
+from deltatape.model.digest import ReadBack
+from deltatape.model.exchange import Exchange
+from deltatape.model.finding import Finding
+from deltatape.model.story import Arrival, Entry, Promise, Repeated, Repetition, Story, Teller
+from deltatape.rules.repeated import first_difference, same_id, same_name
+from deltatape.rules.settings import DEFAULTS, Settings
+from deltatape.why.survey import survey
+from deltatape.why.timeline import ending_of, timeline
+from deltatape.why.verdict import Case, judge
+
+
+def tell(
+    exchanges: Sequence[Exchange], number: int | None = None, settings: Settings = DEFAULTS
+) -> Story:
+    """The story of the exchange `number`; None: of the one with the gravest finding.
+
+    `exchanges` are all of a tape, in the order of their requests: later ones show what the
+    application made of a reply.
+
+    Raises:
+        UsageError: there is no exchange, or none of this number.
+    """
+    seen = survey(exchanges, settings)
+    chosen = seen.worst() if number is None else number
+    own = seen.own(chosen)
+    by_number = {exchange.number: exchange for exchange in exchanges}
+    analysis = analyse(by_number[chosen])
+    read_back = seen.read_back(chosen)
+    case = Case(
+        findings=own,
+        about_reply=seen.about_reply(chosen),
+        about_request=seen.about_request(chosen),
+        reply=analysis.reply,
+        read_back=read_back,
+        gone_on=seen.gone_on(chosen),
+    )
+    later = analyse(by_number[read_back.later.exchange]) if read_back else None
+    repetition = _repetition(read_back, later) if read_back and later else None
+    findings = (*case.about_reply, *case.about_request, *own)
+    return Story(
+        tape=analysis.exchange.tape,
+        exchange=chosen,
+        timed=analysis.exchange.timed,
+        promise=_promise(analysis),
+        arrival=_arrival(analysis),
+        repetition=repetition,
+        timeline=_timeline(analysis, case, repetition, later),
+        findings=tuple(sorted(findings, key=lambda finding: finding.severity.rank)),
+        verdict=judge(case),
+    )
+
+
+def _timeline(
+    analysis: Analysis, case: Case, repetition: Repetition | None, later: Analysis | None
+) -> tuple[Entry, ...]:
+    """The exchange, with what its own request shows, and what the later request repeats of it."""
+    first, *rest = timeline(analysis, case.findings)
+    entries = (replace(first, codes=(*first.codes, *_codes(case.about_request))), *rest)
+    if repetition and later:
+        return (*entries, *_heard(repetition, later, case.about_reply))
+    return entries
+
+
+def _codes(findings: Iterable[Finding]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(finding.code for finding in findings))
+
+
+def _promise(analysis: Analysis) -> Promise:
+    asked = analysis.asked
+    return Promise(
+        known=asked.known,
+        target=f"{analysis.exchange.request.method} {analysis.exchange.request.path}",
+        model=asked.model,
+        stream=asked.stream,
+        tools=tuple(tool.name for tool in asked.tools),
+        tool_choice=asked.tool_choice,
+        messages=len(asked.history),
+    )
+
+
+def _arrival(analysis: Analysis) -> Arrival:
+    exchange, reply = analysis.exchange, analysis.reply
+    ended = exchange.end.t_ns if exchange.end else None
+    return Arrival(
+        status=exchange.response.status if exchange.response else None,
+        dialect=reply.dialect,
+        text=len(reply.text),
+        reasoning=len(reply.reasoning),
+        refusal=reply.choices[0].refusal,
+        error=reply.error,
+        calls=reply.tool_calls,
+        finish_reason=reply.finish_reason_raw,
+        ending=ending_of(exchange),
+        events=len(analysis.stream.events),
+        reads=len(exchange.reads),
+        bytes=len(exchange.body),
+        duration_ns=ended - exchange.request.t_ns if ended is not None else None,
+    )
+
+
+def _repetition(read_back: ReadBack, later: Analysis) -> Repetition:
+    heard = {pair.said.index: pair for pair in read_back.pairs}
+    calls = []
+    for said in read_back.reply.calls:
+        pair = heard.get(said.index)
+        same = pair is not None and (
+            same_name(said, pair.heard)
+            and same_id(said, pair.heard)
+            and first_difference(said, pair.heard) is None
+        )
+        calls.append(
+            Repeated(index=said.index, heard=pair.heard if pair else None, differs=not same)
+        )
+    results = tuple(
+        (message.call_id, message.text)
+        for message in later.asked.history
+        if message.call_id and message.call_id in read_back.answered
+    )
+    return Repetition(
+        exchange=read_back.later.exchange,
+        calls=tuple(calls),
+        extra=read_back.extra,
+        results=results,
+    )
+
+
+def _heard(
+    repetition: Repetition, later: Analysis, about_app: Sequence[Finding]
+) -> Iterable[Entry]:
+    """What the later request says, as entries of the application."""
+    t_ns = later.exchange.request.t_ns if later.exchange.timed else None
+    lines = [_repeats(each) for each in repetition.calls]
+    lines += [f"repeats a call that was never delivered: {each.name}" for each in repetition.extra]
+    lines += [f"brings the result of {call_id}: {text}" for call_id, text in repetition.results]
+    for place, line in enumerate(lines or ["repeats a reply without calls"]):
+        yield Entry(
+            t_ns=t_ns,
+            exchange=repetition.exchange,
+            event=None,
+            what=line,
+            source=Teller.APP,
+            codes=_codes(about_app) if place == 0 else (),
+        )
+
+
+def _repeats(each: Repeated) -> str:
+    if each.heard is None:
+        return f"does not repeat call {each.index}"
+    how = "differently" if each.differs else "as delivered"
+    arguments = each.heard.arguments or "(no arguments)"
+    return f"repeats call {each.index} {how}: {each.heard.name or 'no name'} {arguments}"

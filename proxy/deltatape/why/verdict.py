@@ -1,0 +1,174 @@
+"""Which finding decides, and what to say if none does.
+
+1. An error on the wire decides: nobody can be blamed for what it did with a broken reply. Of
+   several errors the one nearest to the cause decides, in the order of `CAUSES`.
+2. Else a difference between what was delivered and what the application repeats decides: the
+   application changed it, the wire was in order.
+3. Else a later request that goes on without the reply points at the application, no more.
+4. Else a warning on the wire decides, the same way.
+5. Else nothing is wrong as far as the tape goes, and it says what to tape next.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from deltatape.model.digest import ReadBack
+from deltatape.model.finding import Blame, Confidence, Finding, Severity
+from deltatape.model.reply import Reply
+from deltatape.model.story import Verdict
+from deltatape.rules.words import count
+
+CAUSES = (
+    "S005",  # upstream says itself what went wrong
+    "W009",  # nothing behind it can be read
+    "W005",  # there is no stream to look at
+    "W006",  # what is missing at the end is missing because of the cut
+    "D001",  # a silence that nothing ended
+    "S009",  # the provider cut it
+    "S001",
+    "W004",
+    "W001",
+    "T012",  # a broken identity spoils arguments, not the other way round
+    "T011",
+    "T017",
+    "T014",
+    "T013",
+    "T021",
+    "T009",
+    "T010",
+    "T004",
+    "T005",
+    "T003",
+    "T001",
+    "T002",
+    "T016",
+    "T006",
+    "T007",
+    "T008",
+    "S003",
+    "S002",
+    "D002",
+)
+"""Codes from cause to consequence; the others come after them, in the order of reports."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """All that a verdict is made from."""
+
+    findings: tuple[Finding, ...]
+    """The exchange's own."""
+    about_reply: tuple[Finding, ...]
+    """What a later request shows that the application made of the reply."""
+    about_request: tuple[Finding, ...]
+    """What the exchange's own request shows that it made of earlier replies."""
+    reply: Reply
+    read_back: ReadBack | None
+    """What a later request repeats of the reply, None if none does."""
+    gone_on: int | None
+    """A later request that goes on from the same history, but without the calls of the reply."""
+
+
+def judge(case: Case) -> Verdict:
+    """The verdict on an exchange."""
+    own = [each for each in case.findings if each.code != "X001"]
+    errors = [each for each in own if each.severity is Severity.ERROR]
+    about_app = case.about_reply or case.about_request
+    if errors:
+        first = min(errors, key=_nearness)
+        if first.blame is Blame.APP and first.code == "S005" and case.about_request:
+            return _by_app(case.about_request, f" This request was refused: {first.message}.")
+        return _by_wire(first, _before(first, own) + _after(case.about_reply))
+    if about_app:
+        return _by_app(about_app, "")
+    if case.gone_on is not None:
+        return _by_absence(case.reply, case.gone_on)
+    warnings = [each for each in own if each.severity is Severity.WARNING]
+    if warnings:
+        return _by_wire(min(warnings, key=_nearness), "")
+    return _by_nothing(case.reply, case.read_back)
+
+
+def _nearness(finding: Finding) -> tuple[int, int]:
+    """How near to the cause, the nearest first.
+
+    A client that left in the middle of a silence left because of it.
+    """
+    place = CAUSES.index(finding.code) if finding.code in CAUSES else len(CAUSES)
+    if finding.code == "W006" and finding.blame is Blame.APP:
+        return CAUSES.index("D001"), 1
+    return place, 0
+
+
+def _before(finding: Finding, own: Sequence[Finding]) -> str:
+    """A silence before a cut belongs to its story."""
+    stalls = [each for each in own if each.code == "D001" and finding.code == "W006"]
+    return f" Before that: {stalls[-1].message}." if stalls else ""
+
+
+def _after(about_app: Sequence[Finding]) -> str:
+    return f" The app did not cope with it: {about_app[0].message}." if about_app else ""
+
+
+def _by_wire(finding: Finding, also: str) -> Verdict:
+    return Verdict(
+        blame=finding.blame,
+        confidence=finding.confidence if finding.blame else None,
+        summary=f"{finding.message}.{also}",
+        fix=finding.hint,
+        code=finding.code,
+    )
+
+
+def _by_app(findings: Sequence[Finding], then: str) -> Verdict:
+    first = min(findings, key=lambda finding: finding.severity.rank)
+    more = f" And {len(findings) - 1} more." if len(findings) > 1 else ""
+    return Verdict(
+        blame=first.blame,
+        confidence=first.confidence,
+        summary=f"The wire was in order; the app was not: {first.message}.{more}{then}",
+        fix=first.hint,
+        code=first.code,
+    )
+
+
+def _by_absence(reply: Reply, number: int) -> Verdict:
+    calls = count(len(reply.tool_calls), "call")
+    return Verdict(
+        blame=Blame.APP,
+        confidence=Confidence.POSSIBLE,
+        summary=f"{calls} arrived whole, but request #{number} goes on from the same history"
+        " without this reply: the app dropped it, unless the user interrupted it.",
+        fix="look at what the app does with a reply that has calls: a filter, an early return",
+        code=None,
+    )
+
+
+def _by_nothing(reply: Reply, read_back: ReadBack | None) -> Verdict:
+    calls = count(len(reply.tool_calls), "call")
+    if read_back:
+        return _undecided(
+            f"Nothing is wrong here: {calls} arrived whole, and request"
+            f" #{read_back.later.exchange} repeats what was delivered.",
+            "look at the exchanges after this one; `deltatape check` lists what it finds on them",
+        )
+    if reply.tool_calls:
+        return _undecided(
+            f"Not provable from this tape, because {calls} arrived whole and no later"
+            " request on the tape repeats them: what the app made of them is not to be seen.",
+            "tape the app's next request, too: let the recorder run until the app has gone on",
+        )
+    if reply.text:
+        return _undecided(
+            f"Nothing is wrong on the wire: {len(reply.text)} characters of text arrived whole."
+            " What the app showed of them is not provable from this tape.",
+            "compare the text with what the app shows; the loss is behind the socket, in the app",
+        )
+    return _undecided(
+        "No finding, and no reply of a dialect that deltatape reads.",
+        "tape an exchange with an LLM provider",
+    )
+
+
+def _undecided(summary: str, fix: str) -> Verdict:
+    return Verdict(blame=None, confidence=None, summary=summary, fix=fix, code=None)

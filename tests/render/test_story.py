@@ -1,0 +1,147 @@
+from dataclasses import replace
+
+import pytest
+
+from deltatape.model.exchange import EndReason, Exchange
+from deltatape.model.story import Story
+from deltatape.render.lines import WIDTH, plain
+from deltatape.render.story import story_lines
+from deltatape.why import tell
+from helpers.chat import FINISH, calls, choice, entry
+from helpers.exchanges import (
+    FINISH_TEXT,
+    TEXT,
+    USER,
+    asks,
+    assistant,
+    call,
+    conversation,
+    pasted,
+    result,
+    timed,
+)
+
+TOOLS = [{"type": "function", "function": {"name": "get"}}]
+
+
+BROKEN_APP = """\
+x.tape#1  POST /v1/chat/completions  openai-chat  m
+status 200, 6 events in 6 reads, 608 B, 600 ms
+
+VERDICT   app, proven  (C002)
+          The wire was in order; the app was not: call 0 (get, c1) of #1 was delivered with
+          '{"a":1}', the app repeats '' (first difference at $.a): the app repeats no arguments at
+          all.
+
+FIX       append every fragment to the entry of its index; parse once, at the end
+
+TIMELINE  seconds since the request
+     0.000  app   o asks m for a stream: 1 message, 1 tool, tool choice auto
+     0.005  wire  | status 200 OK
+     0.100  wire  | text: 1 event
+     0.200  wire  | call 0 opens: get (c1)
+     0.300  wire  | call 0 arguments: 2 events over 0.10 s
+     0.500  wire  | ends: tool_calls
+     0.600  wire  | [DONE]
+     0.600        : the response ended as announced
+    10.000  app   o #2 repeats call 0 differently: get (no arguments)  <- C002
+    10.000  app   o #2 brings the result of c1: Unexpected end of JSON input
+
+PROMISED  a stream to 1 message; tools: get; tool choice: auto
+ARRIVED   5 characters of text; finish reason: tool_calls; the response ended as announced
+          call  0  c1  get  complete  {"a":1}
+REPEATED  by request #2
+          call 0  c1  get  DIFFERS  (no bytes)
+          result of c1: Unexpected end of JSON input
+
+FINDINGS  1 error
+
+error C002 arguments-changed-by-app  app, proven  #2, line 200, 10.000 s
+    call 0 (get, c1) of #1 was delivered with '{"a":1}', the app repeats '' (first difference at
+    $.a): the app repeats no arguments at all
+    evidence: (no arguments)
+    fix: append every fragment to the entry of its index; parse once, at the end
+
+more: deltatape why CODE   (C002)
+"""
+
+
+def text(story: Story) -> str:
+    return plain(story_lines(story))
+
+
+def broken_app() -> list[Exchange]:
+    after = asks(USER, assistant(("c1", "get", "")), result("c1", "Unexpected end of JSON input"))
+    request = asks(USER, tools=TOOLS, tool_choice="auto")
+    return conversation((request, [TEXT, *call(), FINISH]), (after, [TEXT, FINISH_TEXT]))
+
+
+def test_the_whole_story_of_an_application_that_lost_the_arguments() -> None:
+    assert text(tell(broken_app())) == BROKEN_APP
+
+
+def test_a_healthy_exchange_says_what_is_not_provable() -> None:
+    shown = text(tell(broken_app()[:1]))
+    assert "VERDICT   not provable\n" in shown
+    assert "REPEATED  no later request on the tape repeats this reply\n" in shown
+    assert shown.endswith("FINDINGS  none\n")
+
+
+def test_what_is_unknown_is_said_to_be() -> None:
+    shown = text(tell([pasted(choice({"reasoning_content": "hm"}), TEXT, FINISH_TEXT)]))
+    assert "PROMISED  the request is not on the tape, or not readable\n" in shown
+    assert "TIMELINE  in wire order; no times were recorded\n" in shown
+    assert "            wire  | text: 2 events\n" in shown
+    assert "5 characters of text; 2 characters of reasoning; finish reason: stop" in shown
+    assert text(tell([timed(framing=None)])).splitlines()[1].startswith("no response, 0 events")
+
+
+def test_errors_and_refusals_are_shown() -> None:
+    chunks = [choice({"refusal": "I cannot"}), {"error": {"message": "overloaded"}}]
+    assert "ARRIVED   error: overloaded; refusal: I cannot; finish reason: none" in text(
+        tell([pasted(*chunks)])
+    )
+
+
+def test_lost_foreign_and_faithful_calls_are_told_apart() -> None:
+    two = [*call("get"), *call("put", '{"b":2}', 1), FINISH]
+    after = asks(
+        USER, assistant(("c2", "put", '{"b":2}'), (None, "x", "{}"), (None, None, "")), USER
+    )
+    lines = text(tell(conversation((asks(USER), two), (after, [])))).splitlines()
+    rows = [line.split() for line in lines if line.startswith("          ")]
+    assert ["call", "0", "-", "-", "LOST"] in rows
+    assert ["call", "1", "c2", "put", "as", "delivered", '{"b":2}'] in rows
+    assert ["not", "delivered", "-", "x", "DIFFERS", "{}"] in rows
+    assert ["not", "delivered", "-", "-", "DIFFERS", "(no", "bytes)"] in rows
+
+
+def test_a_timeline_that_fills_the_screen_is_shown_from_both_ends() -> None:
+    restless = [choice({"content": "a"}), choice({}, "stop")] * 60
+    lines = text(tell([pasted(*restless)])).splitlines()
+    assert "            ... 43 more lines ..." in lines
+    start = lines.index("TIMELINE  in wire order; no times were recorded")
+    assert lines[start + 82] == ""
+
+
+EVIL = "\x1b[2J\u202e\n" * 60
+
+
+@pytest.mark.parametrize("cut", [EndReason.UPSTREAM_RESET, None])
+def test_it_fits_into_a_hundred_columns_and_nothing_of_a_tape_acts(cut: EndReason | None) -> None:
+    half = calls(entry(0, EVIL, name=EVIL, arguments='{"a":' + EVIL))
+    exchange = timed(
+        (0.1, choice({"content": EVIL})),
+        (15.0, half),
+        (15.1, {"error": {"message": EVIL}}),
+        request=asks(USER, model=EVIL, tools=[{"function": {"name": EVIL}}], tool_choice=EVIL),
+    )
+    assert exchange.end
+    end = replace(exchange.end, reason=cut, detail=EVIL) if cut else None
+    again = asks(USER, assistant((EVIL, EVIL, EVIL), text=EVIL), result(EVIL, EVIL))
+    later = replace(timed(request=again), number=2)
+    for number in (1, 2):
+        shown = text(tell([replace(exchange, end=end, tape=EVIL), later], number))
+        for line in shown.splitlines():
+            assert line.isprintable()
+            assert len(line) <= WIDTH

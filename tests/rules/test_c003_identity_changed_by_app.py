@@ -1,0 +1,51 @@
+from deltatape.conversation import check_conversation
+from deltatape.model.finding import Finding, Severity
+from helpers.chat import FINISH
+from helpers.exchanges import USER, asks, assistant, call, digests, result
+
+MORE: dict[str, object] = {"role": "user", "content": "Hello?"}
+TWO = [*call("get"), *call("put", '{"b":2}', 1), FINISH]
+
+
+def changed(
+    *repeated: tuple[str | None, str | None, str], answers: tuple[str, ...] = ()
+) -> list[Finding]:
+    chunks = [*call(), FINISH] if len(repeated) == 1 else TWO
+    after = asks(USER, assistant(*repeated), *map(result, answers), MORE)
+    found = check_conversation(digests((asks(USER), chunks), (after, [])))
+    return [finding for finding in found if finding.code == "C003"]
+
+
+def test_a_name_that_was_joined_is_an_error() -> None:
+    (finding,) = changed(("c1", "getget", '{"a":1}'), answers=("c1",))
+    assert "the name 'getget' instead of 'get' (the original 2 times)" in finding.message
+    assert finding.severity is Severity.ERROR
+
+
+def test_an_id_that_was_joined_throughout_works_by_luck() -> None:
+    (finding,) = changed(("c1c1c1", "get", '{"a":1}'), answers=("c1c1c1",))
+    assert finding.message.endswith("(the original 3 times), its result too")
+    assert finding.severity is Severity.WARNING
+
+
+def test_a_lost_id_is_an_error() -> None:
+    (finding,) = changed(("", "get", '{"a":1}'))
+    assert "the id empty instead of 'c1'" in finding.message
+    assert finding.severity is Severity.ERROR
+
+
+def test_an_id_of_its_own_is_the_applications_right_if_the_result_has_it_too() -> None:
+    assert not changed(("mine", "get", '{"a":1}'), answers=("mine",))
+
+
+def test_a_foreign_id_without_result_may_belong_to_another_reply() -> None:
+    assert not changed(("other", "get", '{"a":1}'))
+
+
+def test_a_foreign_id_beside_a_known_one_is_a_change() -> None:
+    (finding,) = changed(("c1", "get", '{"a":1}'), ("other", "put", '{"b":2}'), answers=("c1",))
+    assert "the id 'other' instead of 'c2'" in finding.message
+
+
+def test_what_is_repeated_as_delivered_is_fine() -> None:
+    assert not changed(("c1", "get", '{"a":1}'), answers=("c1",))

@@ -1,0 +1,101 @@
+from dataclasses import replace
+
+import pytest
+
+from deltatape.model.exchange import Delivered, EndReason, Exchange
+from deltatape.model.finding import Blame, Confidence, Severity
+from helpers.chat import FINISH, calls, choice, entry
+from helpers.exchanges import FINISH_TEXT, TEXT, call, found, one, pasted, timed
+from helpers.taped import MS
+
+ROLE = choice({"role": "assistant", "content": ""})
+OPEN = calls(entry(0, "c1", name="get", arguments='{"a":'))
+REST = calls(entry(0, arguments="1}"))
+ALIVE = b": keep-alive\n\n"
+DONE = b"data: [DONE]\n\n"
+
+
+@pytest.mark.parametrize(
+    ("reads", "phase"),
+    [
+        ([(0.1, ROLE), (12.0, TEXT), (12.1, FINISH_TEXT)], "before-first)"),
+        ([(0.1, TEXT), (12.0, TEXT), (12.1, FINISH_TEXT)], "in-text)"),
+        ([(0.1, OPEN), (12.0, REST), (12.1, FINISH)], "in-arguments of call 0 (get))"),
+        ([(0.1, OPEN), (0.2, REST), (12.1, FINISH)], "after-call of call 0 (get))"),
+        ([(0.1, TEXT), (0.2, FINISH_TEXT), (12.1, DONE)], "before-end)"),
+    ],
+)
+def test_a_silence_is_reported_with_its_phase(
+    reads: list[tuple[float, object]], phase: str
+) -> None:
+    finding = one(timed(*reads), "D001")
+    assert phase in finding.message
+    assert finding.message.endswith("then it went on")
+    assert finding.severity is Severity.WARNING
+
+
+def test_keep_alives_and_empty_events_are_no_progress_but_prove_a_living_connection() -> None:
+    exchange = timed(
+        (0.1, TEXT),
+        (5.0, ALIVE),
+        (6.0, choice({})),
+        (9.0, ALIVE),
+        (14.0, TEXT),
+        (14.1, FINISH_TEXT),
+    )
+    finding = one(exchange, "D001")
+    assert "13.9 s (in-text), with 2 keep-alive comments and 1 empty event in between" in (
+        finding.message
+    )
+    assert (finding.blame, finding.confidence) == (Blame.UPSTREAM, Confidence.PROVEN)
+    assert (finding.event, finding.t_ns) == (0, 100 * MS)
+
+
+def test_a_silence_of_a_minute_is_an_error() -> None:
+    assert one(timed((0.1, OPEN), (70.0, REST), (70.1, FINISH)), "D001").severity is Severity.ERROR
+
+
+def test_waiting_for_the_end_of_the_body_is_never_an_error() -> None:
+    exchange = timed((0.1, TEXT), (0.2, FINISH_TEXT), (0.3, DONE), end_s=90)
+    finding = one(exchange, "D001")
+    assert finding.severity is Severity.WARNING
+    assert finding.message.endswith("then the response ended")
+
+
+def left(exchange: Exchange, reason: EndReason) -> Exchange:
+    assert exchange.end
+    return replace(exchange, end=replace(exchange.end, reason=reason))
+
+
+def test_a_silence_that_only_the_end_ended_is_an_error() -> None:
+    exchange = left(timed((0.1, OPEN), end_s=31), EndReason.CLIENT_CLOSED)
+    finding = one(exchange, "D001")
+    assert finding.severity is Severity.ERROR
+    assert finding.message.endswith("then the client gave up")
+    assert (finding.blame, finding.confidence) == (Blame.UPSTREAM, Confidence.LIKELY)
+
+
+def test_silence_is_proven_only_while_the_recorder_watched() -> None:
+    crashed = replace(timed((0.1, TEXT)), end=None)
+    assert not found(crashed, "D001")
+    watched = replace(crashed, idle_ns=(5_000 * MS, 15_000 * MS))
+    finding = one(watched, "D001")
+    assert finding.message.endswith("then the tape ends")
+    assert finding.blame is None
+    stopped = replace(crashed, stopped_ns=20_000 * MS)
+    assert "19.9 s" in one(stopped, "D001").message
+
+
+def test_a_client_that_takes_nothing_stops_the_reading_itself() -> None:
+    exchange = timed((0.1, TEXT), (0.2, TEXT), (20.0, FINISH_TEXT))
+    slow = replace(
+        exchange,
+        delivered=(Delivered(t_ns=150 * MS, bytes=10), Delivered(t_ns=19_000 * MS, bytes=100)),
+    )
+    finding = one(slow, "D001")
+    assert (finding.blame, finding.confidence) == (Blame.APP, Confidence.LIKELY)
+
+
+def test_a_steady_stream_and_one_without_times_are_fine() -> None:
+    assert not found(timed((0.1, TEXT), (9.0, TEXT), (18.0, FINISH_TEXT)), "D001")
+    assert not found(pasted(*call(), FINISH), "D001")

@@ -1,0 +1,41 @@
+from dataclasses import replace
+
+from deltatape.model.exchange import EndReason
+from deltatape.model.finding import Confidence, Severity
+from helpers.chat import FINISH, choice
+from helpers.exchanges import FINISH_TEXT, TEXT, call, found, from_bytes, one, pasted, timed
+
+ROLE = choice({"role": "assistant", "content": ""})
+
+
+def test_an_answer_that_says_nothing_is_reported() -> None:
+    finding = one(timed((0.1, ROLE), (0.2, FINISH_TEXT)), "D002")
+    assert finding.message == "the answer has no text and no call (finish reason 'stop', 2 events)"
+    assert (finding.severity, finding.confidence) == (Severity.ERROR, Confidence.PROVEN)
+
+
+def test_reasoning_alone_is_said() -> None:
+    exchange = pasted(choice({"reasoning_content": "hm"}), FINISH_TEXT)
+    assert "only 2 characters of reasoning" in one(exchange, "D002").message
+
+
+def test_a_limit_makes_it_a_warning() -> None:
+    assert one(pasted(ROLE, choice({}, "length")), "D002").severity is Severity.WARNING
+
+
+def test_text_refusals_calls_and_errors_are_answers() -> None:
+    assert not found(pasted(TEXT, FINISH_TEXT), "D002")
+    assert not found(pasted(choice({"refusal": "no"}), FINISH_TEXT), "D002")
+    assert not found(pasted(*call(), FINISH), "D002")
+    assert not found(pasted(ROLE, FINISH_TEXT, {"error": {"message": "x"}}), "D002")
+
+
+def test_what_other_rules_tell_is_not_told_twice() -> None:
+    assert not found(pasted(ROLE, FINISH), "D002")
+    assert not found(pasted(ROLE, done=False), "D002")
+    assert not found(pasted(ROLE, FINISH_TEXT, status=500), "D002")
+    assert not found(from_bytes(b""), "D002")
+    exchange = timed((0.1, ROLE), (0.2, FINISH_TEXT))
+    assert exchange.end
+    cut = replace(exchange, end=replace(exchange.end, reason=EndReason.UPSTREAM_RESET))
+    assert not found(cut, "D002")

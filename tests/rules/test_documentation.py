@@ -1,0 +1,41 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from deltatape.rules import DOCUMENTED
+from deltatape.rules.documentation import explain, find, page
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+@pytest.mark.parametrize("name", ["T003", " t003 ", "truncated-arguments"])
+def test_a_rule_is_found_by_code_and_by_name(name: str) -> None:
+    rule = find(name)
+    assert rule
+    assert rule.code == "T003"
+
+
+def test_an_explanation_is_markdown_without_the_indent_of_the_source() -> None:
+    text = explain("T003")
+    assert text
+    assert text.startswith("# T003 truncated-arguments\n\nThe arguments of a call end too early.\n")
+    assert "\n## Why is this bad\n" in text
+
+
+def test_what_is_not_known_has_no_explanation() -> None:
+    assert explain("Z999") is None
+
+
+def test_the_page_has_a_row_and_a_section_for_every_rule() -> None:
+    text = page()
+    for rule in DOCUMENTED:
+        assert f"| [{rule.code}](#{rule.code.lower()}-{rule.name}) | {rule.name} |" in text
+        assert f"\n### {rule.code} {rule.name}\n" in text
+
+
+def test_the_committed_page_is_what_the_rules_say() -> None:
+    command = [sys.executable, str(ROOT / "scripts" / "findings-docs"), "--check"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,0 +1,86 @@
+import re
+from pathlib import Path
+
+import pytest
+
+import deltatape.rules
+from deltatape.rules import CONVERSATION_RULES, DOCUMENTED, INTERNAL_ERROR, RULES, Documented
+
+FOLDER = Path(deltatape.rules.__file__).parent
+SECTIONS = ("What it does", "Why is this bad", "Example", "Fix", "References")
+FILE = re.compile(r"([a-z]\d{3})_(\w+)\.py")
+
+NAMES = {
+    "W001": "unterminated-event",
+    "W002": "invalid-utf8",
+    "W003": "byte-order-mark",
+    "W004": "event-not-json",
+    "W005": "not-a-stream",
+    "W006": "stream-cut",
+    "W007": "buffered-burst",
+    "W009": "bad-content-coding",
+    "S001": "no-terminal-event",
+    "S002": "finish-reason-mismatch",
+    "S003": "finish-without-calls",
+    "S004": "repeated-finish",
+    "S005": "error-event",
+    "S006": "unexpected-event",
+    "S009": "cut-by-limit",
+    "T001": "empty-arguments",
+    "T002": "malformed-arguments",
+    "T003": "truncated-arguments",
+    "T004": "missing-name",
+    "T005": "missing-id",
+    "T006": "arguments-not-an-object",
+    "T007": "unknown-tool",
+    "T008": "arguments-violate-schema",
+    "T009": "repeated-name",
+    "T010": "unstable-id",
+    "T011": "missing-index",
+    "T012": "reused-index",
+    "T013": "index-not-zero-based",
+    "T014": "repeated-arguments",
+    "T016": "data-after-arguments",
+    "T017": "empty-object-prefix",
+    "T020": "duplicate-call",
+    "T021": "split-or-late-name",
+    "D001": "stall",
+    "D002": "silent-answer",
+    "D005": "slow-client",
+    "C001": "call-lost-by-app",
+    "C002": "arguments-changed-by-app",
+    "C003": "identity-changed-by-app",
+    "X001": "internal-error",
+}
+"""The public contract: codes and names are never changed and never used again."""
+
+
+def test_every_file_of_a_rule_is_listed_and_every_listed_rule_has_its_file() -> None:
+    files = {
+        (match[1].upper(), match[2].replace("_", "-"))
+        for path in FOLDER.iterdir()
+        if (match := FILE.fullmatch(path.name))
+    }
+    listed = [(rule.code, rule.name) for rule in DOCUMENTED]
+    assert files == set(listed)
+    assert len(listed) == len(files)
+
+
+def test_codes_and_names_are_the_public_ones_in_the_order_of_reports() -> None:
+    assert [(rule.code, rule.name) for rule in DOCUMENTED] == list(NAMES.items())
+    assert (*RULES, *CONVERSATION_RULES, INTERNAL_ERROR) == DOCUMENTED
+
+
+@pytest.mark.parametrize("rule", DOCUMENTED, ids=lambda rule: rule.code)
+def test_every_docstring_has_the_sections_in_order_and_a_link(rule: Documented) -> None:
+    text = type(rule).__doc__ or ""
+    headings = tuple(re.findall(r"^ *## (.+)$", text, re.MULTILINE))
+    assert headings == SECTIONS
+    assert "https://" in text.partition("## References")[2]
+    assert text.count("```") == 2
+
+
+@pytest.mark.parametrize("rule", DOCUMENTED, ids=lambda rule: rule.code)
+def test_every_module_says_what_its_rule_is_about(rule: Documented) -> None:
+    path = FOLDER / f"{rule.code.lower()}_{rule.name.replace('-', '_')}.py"
+    assert path.read_text().startswith(f'"""{rule.code}: ')

@@ -1,0 +1,56 @@
+from dataclasses import replace
+
+import pytest
+
+from deltatape.model.exchange import EndReason
+from deltatape.model.finding import Blame, Severity
+from helpers.chat import FINISH, calls, choice, entry
+from helpers.exchanges import call, found, one, pasted, timed
+
+HALF = calls(entry(0, "c1", name="get", arguments='{"a":'))
+
+
+def test_a_tail_lost_before_a_regular_end_is_upstreams_fault() -> None:
+    finding = one(pasted(HALF, FINISH), "T003")
+    assert finding.blame is Blame.UPSTREAM
+    assert "end after 5 characters in 1 fragment: the reply went on" in finding.message
+    assert finding.evidence == '{"a":'
+
+
+def test_a_limit_blames_nobody() -> None:
+    finding = one(pasted(HALF, choice({}, "length")), "T003")
+    assert finding.blame is None
+    assert "finish reason 'length'" in finding.message
+
+
+def test_an_error_frame_is_upstreams() -> None:
+    exchange = pasted(HALF, {"error": {"message": "overloaded"}}, done=False)
+    assert one(exchange, "T003").blame is Blame.UPSTREAM
+
+
+def test_the_end_of_a_pasted_stream_proves_nothing_and_of_a_taped_one_upstream() -> None:
+    assert one(pasted(HALF, done=False), "T003").blame is None
+    assert one(timed((0.1, HALF)), "T003").blame is Blame.UPSTREAM
+
+
+@pytest.mark.parametrize(
+    ("reason", "blame", "severity"),
+    [
+        (EndReason.UPSTREAM_RESET, Blame.TRANSPORT, Severity.ERROR),
+        (EndReason.CLIENT_CLOSED, Blame.APP, Severity.WARNING),
+        (EndReason.STOPPED, None, Severity.ERROR),
+        (None, None, Severity.ERROR),
+    ],
+)
+def test_a_cut_is_blamed_on_who_cut(
+    reason: EndReason | None, blame: Blame | None, severity: Severity
+) -> None:
+    exchange = timed((0.1, HALF))
+    assert exchange.end
+    end = replace(exchange.end, reason=reason) if reason else None
+    finding = one(replace(exchange, end=end), "T003")
+    assert (finding.blame, finding.severity) == (blame, severity)
+
+
+def test_whole_arguments_are_fine() -> None:
+    assert not found(pasted(*call(), FINISH), "T003")

@@ -1,0 +1,21 @@
+from deltatape.model.finding import Blame
+from helpers.chat import FINISH, calls, entry
+from helpers.exchanges import call, found, one, pasted
+
+
+def test_an_argument_text_that_grows_is_reported() -> None:
+    finding = one(
+        pasted(
+            calls(entry(0, "c1", name="get", arguments='{"a":')),
+            calls(entry(0, arguments='{"a":1}')),
+            FINISH,
+        ),
+        "T014",
+    )
+    assert finding.blame is Blame.UPSTREAM
+    assert "repeats" in finding.message
+    assert finding.evidence
+
+
+def test_a_healthy_call_is_fine() -> None:
+    assert not found(pasted(*call(), FINISH), "T014")

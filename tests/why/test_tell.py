@@ -1,0 +1,156 @@
+from dataclasses import replace
+
+import pytest
+
+from deltatape.errors import UsageError
+from deltatape.model.finding import Blame, Confidence
+from deltatape.model.story import Teller
+from deltatape.why import tell
+from helpers.chat import FINISH, calls, entry
+from helpers.exchanges import (
+    FINISH_TEXT,
+    TEXT,
+    USER,
+    asks,
+    assistant,
+    call,
+    conversation,
+    pasted,
+    result,
+    timed,
+)
+
+TWO = [*call("get"), *call("put", '{"b":2}', 1), FINISH]
+BROKEN = asks(
+    USER,
+    assistant(("c2", "put", ""), ("x", "other", "{}")),
+    result("c2", "Unexpected end of JSON input"),
+)
+
+
+def test_the_story_of_a_lost_call() -> None:
+    story = tell(conversation((asks(USER), TWO), (BROKEN, [TEXT, FINISH_TEXT])))
+    assert (story.tape, story.exchange, story.timed) == ("x.tape", 1, True)
+    assert story.verdict.blame is Blame.APP
+    assert {finding.code for finding in story.findings} == {"C001", "C002"}
+    told = story.repetition
+    assert told
+    assert [(each.index, each.heard is None, each.differs) for each in told.calls] == [
+        (0, True, True),
+        (1, False, True),
+    ]
+    assert [call.name for call in told.extra] == ["other"]
+    assert told.results == (("c2", "Unexpected end of JSON input"),)
+    heard = [each for each in story.timeline if each.exchange == 2]
+    assert [each.what for each in heard] == [
+        "does not repeat call 0",
+        "repeats call 1 differently: put (no arguments)",
+        "repeats a call that was never delivered: other",
+        "brings the result of c2: Unexpected end of JSON input",
+    ]
+    assert heard[0].codes == ("C001", "C002")
+    assert {each.source for each in heard} == {Teller.APP}
+
+
+def test_what_was_promised_and_what_arrived() -> None:
+    tools = [{"type": "function", "function": {"name": "get"}}]
+    request = asks(USER, tools=tools, tool_choice="auto")
+    story = tell([timed((0.1, TEXT), (0.2, FINISH_TEXT), request=request)])
+    assert (story.promise.model, story.promise.stream) == ("m", True)
+    assert (story.promise.tools, story.promise.tool_choice) == (("get",), "auto")
+    assert (story.arrival.text, story.arrival.finish_reason) == (5, "stop")
+    assert (story.arrival.status, story.arrival.events, story.arrival.reads) == (200, 2, 2)
+    assert story.arrival.duration_ns == 200_000_000
+    assert story.repetition is None
+
+
+def test_the_worst_exchange_is_the_first_with_the_gravest_finding() -> None:
+    bad = [calls(entry(0, "c1", name="get", arguments="[1]")), FINISH]
+    healthy = [TEXT, FINISH_TEXT]
+    tape = conversation((asks(USER), healthy), (asks(), bad), (asks(), bad))
+    assert tell(tape).exchange == 2
+
+
+def test_a_reply_that_the_application_spoiled_is_the_worst_not_the_request_that_shows_it() -> None:
+    tape = conversation((asks(USER), TWO), (BROKEN, [TEXT, FINISH_TEXT, FINISH]))
+    assert tell(tape).exchange == 1
+
+
+def test_without_findings_the_last_reply_is_told() -> None:
+    healthy = [TEXT, FINISH_TEXT]
+    tape = conversation((asks(USER), healthy), (asks(), healthy), (asks(), []))
+    assert tell(tape).exchange == 2
+    assert tell([pasted(done=False, status=204)]).exchange == 1
+
+
+def test_an_exchange_can_be_named() -> None:
+    tape = conversation((asks(USER), TWO), (asks(), [TEXT, FINISH_TEXT]))
+    story = tell(tape, 2)
+    assert (story.exchange, story.repetition) == (2, None)
+
+
+def test_a_faithful_repetition_without_calls_is_told() -> None:
+    tape = conversation(
+        (asks(USER), [TEXT, FINISH_TEXT]), (asks(USER, assistant(text="Hello"), USER), [])
+    )
+    story = tell(tape, 1)
+    assert story.timeline[-1].what == "repeats a reply without calls"
+    faithful = asks(USER, assistant(("c1", "get", '{"a":1}')), result("c1"))
+    story = tell(conversation((asks(USER), [*call(), FINISH]), (faithful, [])), 1)
+    assert story.timeline[-2].what == 'repeats call 0 as delivered: get {"a":1}'
+    assert not story.findings
+
+
+def test_a_call_without_name_or_times_is_told() -> None:
+    tape = conversation(
+        (asks(USER), [*call(), FINISH]), (asks(USER, assistant((None, None, "{}")), USER), [])
+    )
+    assert tell(tape).timeline[-1].what == "repeats call 0 differently: no name {}"
+
+
+def test_stories_of_pasted_streams_have_no_times() -> None:
+    first = pasted(*call(), FINISH, request=asks(USER))
+    second = replace(
+        pasted(request=asks(USER, assistant(("c1", "get", "")), result("c1"))), number=2
+    )
+    story = tell([first, second])
+    assert story.exchange == 1
+    assert {each.t_ns for each in story.timeline} == {None}
+    assert story.arrival.duration_ns is None
+    assert story.verdict.blame is Blame.APP
+
+
+def test_there_must_be_something_to_tell() -> None:
+    with pytest.raises(UsageError, match="no exchange on the tape"):
+        tell([])
+    with pytest.raises(UsageError, match="#7: no such exchange"):
+        tell([pasted(TEXT)], 7)
+
+
+def test_the_request_that_shows_the_mistake_tells_of_it_too() -> None:
+    tape = conversation((asks(USER), TWO), (BROKEN, [TEXT, FINISH_TEXT]))
+    story = tell(tape, 2)
+    assert story.verdict.blame is Blame.APP
+    assert story.verdict.summary.startswith("The wire was in order; the app was not: call 0")
+    assert story.timeline[0].codes == ("C001", "C002")
+
+
+def test_a_refused_request_is_blamed_on_what_the_application_put_into_it() -> None:
+    first, second = conversation((asks(USER), TWO), (BROKEN, []))
+    assert second.response
+    refused = replace(second, response=replace(second.response, status=400))
+    summary = tell([first, refused], 2).verdict.summary
+    assert "call 0 (get, c1) of #1 was delivered whole" in summary
+    assert "This request was refused: the answer is status 400" in summary
+
+
+def test_a_request_that_goes_on_without_the_reply_makes_the_application_possible() -> None:
+    tape = conversation((asks(USER), TWO), (asks(USER, USER), [TEXT, FINISH_TEXT]))
+    verdict = tell(tape, 1).verdict
+    assert (verdict.blame, verdict.confidence) == (Blame.APP, Confidence.POSSIBLE)
+    assert "request #2 goes on from the same history without this reply" in verdict.summary
+
+
+def test_no_response_at_all_is_a_story_too() -> None:
+    story = tell([timed(framing=None)])
+    assert story.arrival.status is None

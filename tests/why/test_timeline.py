@@ -1,0 +1,133 @@
+from dataclasses import replace
+
+from deltatape.diagnose.check import check_analysis
+from deltatape.diagnose.rebuild import analyse
+from deltatape.model.exchange import EndReason, Exchange, Note, Sent
+from deltatape.model.story import Entry
+from deltatape.rules.settings import Settings
+from deltatape.why.timeline import ENDINGS, ending_of, timeline
+from helpers.chat import FINISH, calls, entry
+from helpers.exchanges import FINISH_TEXT, TEXT, USER, asks, call, from_bytes, pasted, timed
+from helpers.taped import MS
+
+
+def entries(exchange: Exchange) -> tuple[Entry, ...]:
+    analysis = analyse(exchange)
+    return timeline(analysis, check_analysis(analysis))
+
+
+def told(exchange: Exchange) -> list[tuple[int | None, str, str]]:
+    return [
+        (None if each.t_ns is None else each.t_ns // MS, each.source.value, each.what)
+        for each in entries(exchange)
+    ]
+
+
+def test_a_healthy_exchange_is_a_few_lines_from_request_to_end() -> None:
+    request = asks(USER, tools=[{"type": "function", "function": {"name": "get"}}])
+    chunks = [(0.1 * (at + 1), each) for at, each in enumerate([TEXT, TEXT, *call(), FINISH])]
+    exchange = timed(*chunks, (0.7, b"data: [DONE]\n\n"), request=request)
+    assert told(exchange) == [
+        (0, "app", "asks m for a stream: 1 message, 1 tool"),
+        (5, "wire", "status 200 OK"),
+        (100, "wire", "text: 2 events over 0.10 s"),
+        (300, "wire", "call 0 opens: get (c1)"),
+        (400, "wire", "call 0 arguments: 2 events over 0.10 s"),
+        (600, "wire", "ends: tool_calls"),
+        (700, "wire", "[DONE]"),
+        (700, "recorder", "the response ended as announced"),
+    ]
+
+
+def test_a_silence_divides_a_run_and_is_a_line_of_its_own() -> None:
+    exchange = timed((0.1, TEXT), (1.0, b": hi\n\n"), (3.1, TEXT), (3.2, FINISH_TEXT), end_s=5)
+    assert [line for line in told(exchange) if line[1] != "app"][1:] == [
+        (100, "wire", "text: 1 event"),
+        (100, "recorder", "silence for 3.0 s, 1 keep-alive comment"),
+        (3100, "wire", "text: 1 event"),
+        (3200, "wire", "ends: stop"),
+        (3200, "recorder", "silence for 1.8 s"),
+        (5000, "recorder", "the response ended as announced"),
+    ]
+
+
+def test_the_wait_for_the_first_event_counts_from_the_request_on_its_way() -> None:
+    exchange = timed((2.0, TEXT), (2.1, FINISH_TEXT))
+    sent = replace(exchange, sent=Sent(t_ns=500 * MS, connect_ns=1, tls_ns=1, reused=False))
+    assert (500, "recorder", "silence for 1.5 s") in told(sent)
+
+
+def test_findings_mark_the_entries_that_they_are_about() -> None:
+    half = calls(entry(0, "c1", name="get", arguments='{"a":'))
+    exchange = timed((0.1, TEXT), (0.2, half), (0.3, calls(entry(0, arguments="1"))), end_s=30)
+    assert exchange.end
+    cut = replace(exchange, end=replace(exchange.end, reason=EndReason.UPSTREAM_RESET))
+    marks = {each.what: each.codes for each in entries(cut) if each.codes}
+    assert marks == {
+        "call 0 arguments: 1 event": ("S001", "T003"),
+        "silence for 29.7 s": ("D001",),
+        "the connection was reset by the upstream": ("W006",),
+    }
+
+
+def test_a_silence_before_anything_is_marked() -> None:
+    marked = [each.what for each in entries(timed((20.0, TEXT), (20.1, FINISH_TEXT))) if each.codes]
+    assert marked == ["silence for 20.0 s"]
+
+
+def test_a_stall_too_short_for_a_line_of_its_own_marks_what_was_before_it() -> None:
+    analysis = analyse(timed((0.1, TEXT), (0.9, FINISH_TEXT)))
+    entries = timeline(analysis, check_analysis(analysis, Settings(stall_s=0.5)))
+    assert [each.what for each in entries if each.codes] == ["text: 1 event"]
+
+
+def test_a_finding_without_event_marks_nothing() -> None:
+    exchange = from_bytes(b"", asks(USER))
+    assert [each.codes for each in entries(exchange)] == [(), ()]
+
+
+def test_without_times_there_are_none_and_no_ending() -> None:
+    lines = entries(pasted(TEXT, FINISH_TEXT))
+    assert {line.t_ns for line in lines} == {None}
+    assert lines[-1].what == "[DONE]"
+    assert lines[0].what == "the request was not recorded"
+
+
+def test_a_request_that_cannot_be_read_is_told_by_its_path() -> None:
+    unreadable = timed((0.1, TEXT))
+    request = replace(unreadable.request, body=b"[")
+    assert told(replace(unreadable, request=request))[0][2] == "POST /v1/chat/completions"
+
+
+def test_the_recorders_remarks_have_their_place() -> None:
+    exchange = replace(timed((0.1, TEXT)), notes=(Note(t_ns=50 * MS, text="sent again"),))
+    assert told(exchange)[2] == (50, "recorder", "sent again")
+
+
+def test_a_request_for_an_answer_names_its_tool_choice() -> None:
+    request = {**asks(USER, USER), "stream": False, "tool_choice": "required", "model": None}
+    request["tools"] = [{"type": "function", "function": {"name": name}} for name in ("a", "b")]
+    assert told(timed((0.1, TEXT), request=request))[0][2] == (
+        "asks the model for an answer: 2 messages, 2 tools, tool choice required"
+    )
+
+
+def test_every_ending_is_told() -> None:
+    exchange = timed((0.1, TEXT))
+    assert exchange.end
+    for reason in EndReason:
+        end = replace(exchange.end, reason=reason, detail="detail")
+        assert ending_of(replace(exchange, end=end)) == f"{ENDINGS[reason]} (detail)"
+    assert ending_of(replace(exchange, end=None)) == "the tape breaks off here: the recorder died"
+    assert ending_of(pasted(TEXT)) == "how it ended was not recorded"
+
+
+def test_a_tape_that_breaks_off_ends_with_the_last_thing_it_says() -> None:
+    crashed = replace(timed((0.1, TEXT)), end=None, idle_ns=(5_100 * MS,))
+    assert told(crashed)[-1][0] == 5100
+    silent = replace(timed(framing=None), end=None)
+    assert [line[1] for line in told(silent)] == ["app", "recorder"]
+
+
+def test_an_event_that_ends_with_an_error_is_told_so() -> None:
+    assert (200, "wire", "ends: error") in told(timed((0.1, TEXT), (0.2, {"error": {"code": 1}})))
