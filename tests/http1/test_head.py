@@ -39,6 +39,8 @@ def test_fields_keep_order_case_and_repeats() -> None:
         b"WHATEVER / HTTP/1.1\r\nHost: a\r\n\r\n",
         b"GET / HTTP/2.0\r\nHost: a\r\n\r\n",
         b"GET / HTTP/1.1\r\nHost: a\r\n",
+        b"GET / HTTP/1.1\r\nAccept: */*\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: a\r\nhost: a\r\n\r\n",
     ],
 )
 def test_requests_that_could_be_smuggled_are_refused(raw: bytes) -> None:

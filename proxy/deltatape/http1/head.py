@@ -119,6 +119,10 @@ def parse_request(raw: bytes) -> RequestHead:
     parser = httptools.HttpRequestParser(found)
     _feed(parser, found, raw)
     http = _version(parser)
+    hosts = sum(name.lower() == b"host" for name, _ in found.fields)
+    if hosts > 1 or (http == "1.1" and not hosts):
+        # RFC 9112 section 3.2: peers that pick different ones can be played against each other.
+        raise BadMessageError(f"{hosts} Host fields; exactly one is accepted")
     chunked = field(found.fields, b"transfer-encoding") is not None
     return RequestHead(
         method=parser.get_method().decode("ascii"),

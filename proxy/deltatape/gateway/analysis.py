@@ -1,0 +1,107 @@
+"""What the tape says about an exchange that has just ended.
+
+The lines that went to the tape are read back, so that the live line and `deltatape check` can
+never disagree. Reading takes milliseconds, so it happens in one thread beside the loop; an
+exchange too large to keep in memory is left to `deltatape check`.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from deltatape.conversation import check_conversation
+from deltatape.diagnose.check import check_analysis
+from deltatape.diagnose.digest import digest_analysis
+from deltatape.diagnose.rebuild import Analysis, analyse
+from deltatape.model.digest import Digest
+from deltatape.model.finding import Finding
+from deltatape.tape.assemble import assemble
+from deltatape.tape.decode import decode_record
+from deltatape.tape.record import Header
+
+MAX_KEPT_BYTES = 8 * 1024 * 1024
+MAX_REMEMBERED = 64
+"""How many exchanges back a request may repeat and still be compared in the live line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """An exchange that has ended. `analysis` is None when it was too large to analyse live."""
+
+    number: int
+    analysis: Analysis | None
+    findings: tuple[Finding, ...]
+
+
+class Kept:
+    """The lines of the exchanges in progress, up to a size."""
+
+    def __init__(self) -> None:
+        self._lines: dict[int, list[bytes]] = {}
+        self._left: dict[int, int] = {}
+
+    def begin(self, number: int) -> None:
+        """Keep what comes for this exchange."""
+        self._lines[number] = []
+        self._left[number] = MAX_KEPT_BYTES
+
+    def put(self, number: int, line: bytes) -> None:
+        """One more line."""
+        lines = self._lines.get(number)
+        if lines is None:
+            return
+        self._left[number] -= len(line)
+        if self._left[number] < 0:
+            self._lines.pop(number)
+        else:
+            lines.append(line)
+
+    def take(self, number: int) -> list[bytes] | None:
+        """All lines of an exchange; None when they were too many."""
+        self._left.pop(number, None)
+        return self._lines.pop(number, None)
+
+
+class Analyst:
+    """Analyses ended exchanges, one after the other, off the loop."""
+
+    def __init__(self, tell: Callable[[Ended], None]) -> None:
+        """Args: tell: called on the loop with each result, in the order of endings."""
+        self._tell = tell
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="deltatape-analysis")
+        self._open: set[asyncio.Future[Ended]] = set()
+        self._digests: deque[Digest] = deque(maxlen=MAX_REMEMBERED)
+
+    def submit(self, tape: str, header: Header, number: int, lines: list[bytes] | None) -> None:
+        """Analyse an exchange from its lines on the tape of that name and header."""
+        future = asyncio.get_running_loop().run_in_executor(
+            self._pool, self._analyse, tape, header, number, lines
+        )
+        self._open.add(future)
+        future.add_done_callback(self._done)
+
+    def _done(self, future: asyncio.Future[Ended]) -> None:
+        self._open.discard(future)
+        if not future.cancelled():
+            self._tell(future.result())
+
+    async def finish(self) -> None:
+        """Wait for what is still being analysed."""
+        if self._open:
+            await asyncio.wait(set(self._open))
+        self._pool.shutdown(wait=False)
+
+    def _analyse(
+        self, tape: str, header: Header, number: int, lines: Iterable[bytes] | None
+    ) -> Ended:
+        """In the thread. What the request made of earlier replies comes first: it is the cause."""
+        records = [(place, decode_record(line)) for place, line in enumerate(lines or ())]
+        for exchange in assemble(records, tape=tape, header=header):
+            analysis = analyse(exchange)
+            self._digests.append(digest_analysis(analysis))
+            in_order = sorted(self._digests, key=lambda digest: digest.exchange)
+            about_app = (f for f in check_conversation(in_order) if f.exchange == number)
+            return Ended(number, analysis, (*about_app, *check_analysis(analysis)))
+        return Ended(number, None, ())

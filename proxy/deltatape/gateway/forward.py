@@ -1,0 +1,304 @@
+"""One exchange on its way: request up, response down, each byte first to its peer, then to tape.
+
+The response body is spliced: bytes go to the client as they were read, with the HTTP framing they
+came in; only an HTTP/1.0 client gets a chunked body without its chunks. Heads are written again
+field by field. The ending is passed on as what it is: RST stays RST, and a cut never becomes a
+clean end, for which FIN must not follow a body that a FIN would complete.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol
+
+from deltatape.gateway.dial import DialError, Dialled
+from deltatape.gateway.routes import Origin, Refusal, Route
+from deltatape.gateway.taping import Taping
+from deltatape.http1.answer import error_answer
+from deltatape.http1.body import Scan, write_chunk
+from deltatape.http1.client import Lost, UpstreamConnection
+from deltatape.http1.head import (
+    Fields,
+    RequestHead,
+    ResponseHead,
+    end_to_end,
+    field,
+    write_fields,
+    write_request,
+    write_response,
+)
+from deltatape.http1.server import ServerConnection
+from deltatape.model.exchange import EndReason, Framing
+
+OWN_FIELD_PREFIX = b"x-deltatape-"
+
+
+class Carrier(Protocol):
+    """What an exchange needs of the gateway it passes through."""
+
+    def route(self, head: RequestHead) -> Route | Refusal:
+        """Where the request goes."""
+
+    def tape(self, forward: "Forward") -> Taping:
+        """Begin a new exchange on the tape."""
+
+    def idle_connection(
+        self, client: ServerConnection, origin: Origin
+    ) -> UpstreamConnection | None:
+        """A fresh upstream connection that this client used before."""
+
+    def dial(
+        self,
+        origin: Origin,
+        done: Callable[[Dialled], None],
+        failed: Callable[[DialError], None],
+    ) -> asyncio.Task[None]:
+        """Open an upstream connection; calls back unless the task is cancelled."""
+
+    def refused(self, refusal: Refusal) -> None:
+        """A request was answered without an upstream."""
+
+    def ended(
+        self,
+        number: int,
+        origin: Origin,
+        client: ServerConnection,
+        spare: UpstreamConnection | None,
+    ) -> None:
+        """An exchange is over; `spare` is an upstream connection that may serve again."""
+
+
+class Forward:
+    """One exchange; see `http1.server.Handler` and `http1.client.ResponseHandler`."""
+
+    def __init__(self, carrier: Carrier, client: ServerConnection) -> None:
+        self._carrier = carrier
+        self._client = client
+        self._upstream: UpstreamConnection | None = None
+        self._dialling: asyncio.Task[None] | None = None
+        self._outbox: list[bytes] = []
+        self._origin: Origin | None = None
+        self._sent: dict[str, int | bool] = {}
+        self._request: RequestHead | None = None
+        self._response: ResponseHead | None = None
+        self._request_whole = False
+        self._without_chunks = False
+        self._delivered = 0
+        self._over = False
+        self.taping: Taping | None = None
+
+    # The request, from the client.
+
+    def on_request(self, head: RequestHead) -> None:
+        """See `Handler.on_request`."""
+        self._request = head
+        route = self._carrier.route(head)
+        if isinstance(route, Refusal):
+            self._over = True
+            self._carrier.refused(route)
+            self._answer(route.status, route.code, route.message)
+            return
+        fields = _request_fields(head, route.origin)
+        self._origin = route.origin
+        self.taping = self._carrier.tape(self)
+        self.taping.request(
+            method=head.method,
+            target=route.target,
+            upstream=route.origin.url,
+            http=head.http,
+            headers=fields,
+        )
+        self._outbox.append(write_request(head.method, route.target, fields))
+        idle = self._carrier.idle_connection(self._client, route.origin)
+        if idle is not None:
+            self._attach(Dialled(idle, 0, 0), reused=True)
+        else:
+            self._client.pause_body()
+            self._dialling = self._carrier.dial(route.origin, self._attach, self._dial_failed)
+
+    def on_body(self, data: bytes) -> None:
+        """See `Handler.on_body`."""
+        if self._over or self._request is None or self.taping is None:
+            return
+        self._send(write_chunk(data) if self._request.length is None else data)
+        self.taping.request_body(data)
+
+    def on_request_end(self, trailers: Fields) -> None:
+        """See `Handler.on_request_end`."""
+        if self._over or self._request is None or self.taping is None:
+            return
+        self._request_whole = True
+        if self._request.length is None:
+            self._send(b"0\r\n%b\r\n" % write_fields(trailers))
+        self.taping.request_end()
+        self._note_sent()
+
+    def on_writable(self, *, writable: bool) -> None:
+        """See `Handler.on_writable`."""
+        if self._upstream is None or self.taping is None:
+            return
+        if writable:
+            self.taping.delivered(self._delivered)
+            self._upstream.resume()
+        else:
+            self._upstream.pause()
+
+    def on_client_lost(self, *, was_reset: bool) -> None:
+        """See `Handler.on_client_lost`."""
+        self._end(EndReason.CLIENT_CLOSED, "the client reset its connection" if was_reset else "")
+
+    def stop(self) -> None:
+        """The gateway stops: end both sides, as a cut where a response was on its way."""
+        self._cut(hard=False)
+        self._end(EndReason.STOPPED, "deltatape was stopped")
+
+    # The upstream connection.
+
+    def _attach(self, dialled: Dialled, *, reused: bool = False) -> None:
+        assert self._request is not None
+        self._dialling = None
+        self._upstream = dialled.connection
+        self._sent = {
+            "connect_ns": dialled.connect_ns,
+            "tls_ns": dialled.tls_ns,
+            "reused": reused,
+        }
+        dialled.connection.start(self, self._request.method)
+        outbox, self._outbox = self._outbox, []
+        dialled.connection.write(b"".join(outbox))
+        self._note_sent()
+        self._client.resume_body()
+
+    def _dial_failed(self, error: DialError) -> None:
+        timeout = error.code == "upstream_timeout"
+        self._end(EndReason.TIMEOUT if timeout else EndReason.REFUSED, str(error))
+        self._answer(504 if timeout else 502, error.code, str(error))
+
+    def _send(self, data: bytes) -> None:
+        if self._upstream is not None:
+            self._upstream.write(data)
+        else:
+            self._outbox.append(data)
+
+    def _note_sent(self) -> None:
+        if self._request_whole and self._sent and self.taping is not None:
+            self.taping.sent(
+                connect_ns=int(self._sent["connect_ns"]),
+                tls_ns=int(self._sent["tls_ns"]),
+                reused=bool(self._sent["reused"]),
+            )
+
+    def on_upstream_writable(self, *, writable: bool) -> None:
+        """See `ResponseHandler.on_upstream_writable`."""
+        if writable:
+            self._client.resume_body()
+        else:
+            self._client.pause_body()
+
+    # The response, from upstream.
+
+    def on_informational(self, head: ResponseHead) -> None:
+        """See `ResponseHandler.on_informational`."""
+        if self._request is not None and self._request.http != "1.0":
+            self._client.write(write_response(head.status, head.reason, end_to_end(head.fields)))
+        if self.taping is not None:
+            self.taping.informational(head)
+
+    def on_response(self, head: ResponseHead) -> None:
+        """See `ResponseHandler.on_response`."""
+        assert self._request is not None
+        self._response = head
+        chunked = head.framing is Framing.CHUNKED
+        self._without_chunks = chunked and self._request.http == "1.0"
+        fields = end_to_end(head.fields)
+        if self._without_chunks:
+            fields = tuple(f for f in fields if f[0].lower() != b"transfer-encoding")
+        if not self._keep_client:
+            fields += ((b"Connection", b"close"),)
+        self._client.write(write_response(head.status, head.reason, fields))
+        if self.taping is not None:
+            self.taping.response(head)
+
+    def on_response_data(self, raw: bytes, scan: Scan) -> None:
+        """See `ResponseHandler.on_response_data`: the client first, the tape after."""
+        self._client.write(scan.data if self._without_chunks else raw)
+        if scan.data and self.taping is not None:
+            self._delivered += len(scan.data)
+            self.taping.read(scan.data, scan.ends)
+
+    def on_response_note(self, text: str) -> None:
+        """See `ResponseHandler.on_response_note`."""
+        if self.taping is not None:
+            self.taping.note(text)
+
+    def on_response_end(self, trailers: Fields) -> None:
+        """See `ResponseHandler.on_response_end`."""
+        if self.taping is not None and trailers:
+            self.taping.trailers(trailers)
+        keep = self._keep_client
+        self._end(EndReason.COMPLETE, "", keep_upstream=self._request_whole)
+        self._client.finish(keep_alive=keep)
+
+    def on_upstream_lost(self, how: Lost, detail: str) -> None:
+        """See `ResponseHandler.on_upstream_lost`."""
+        self._upstream = None
+        reason = EndReason.UPSTREAM_RESET if how is Lost.RESET else EndReason.UPSTREAM_CLOSED
+        self._end(reason, detail)
+        if self._response is None and how is Lost.CLOSED and detail:
+            self._answer(502, "upstream_not_http", f"the upstream's answer is {detail}")
+        else:
+            self._cut(hard=how is Lost.RESET)
+
+    # Endings.
+
+    @property
+    def _keep_client(self) -> bool:
+        """Whether the client's connection can serve another request after this response."""
+        assert self._request is not None
+        return (
+            self._response is not None
+            and self._response.framing is not Framing.CLOSE
+            and self._request.keep_alive
+            and self._request.http == "1.1"
+        )
+
+    def _cut(self, *, hard: bool) -> None:
+        """End the client's connection so that the response is seen to be cut."""
+        response = self._response
+        fin_would_complete = response is not None and (
+            response.framing is Framing.CLOSE or self._without_chunks
+        )
+        if hard or fin_would_complete:
+            self._client.reset()
+        else:
+            self._client.close()
+
+    def _answer(self, status: int, code: str, message: str) -> None:
+        head_only = self._request is not None and self._request.method == "HEAD"
+        self._client.write(error_answer(status, code, message, head_only=head_only))
+        self._client.finish(keep_alive=False)
+
+    def _end(self, reason: EndReason, detail: str, *, keep_upstream: bool = False) -> None:
+        if self._over:
+            return
+        self._over = True
+        if self._dialling is not None:
+            self._dialling.cancel()
+        upstream, self._upstream = self._upstream, None
+        spare = upstream if upstream is not None and keep_upstream and upstream.reusable else None
+        if upstream is not None and spare is None:
+            upstream.abort()
+        if self.taping is not None and self._origin is not None:
+            self.taping.end(reason, detail)
+            self._carrier.ended(self.taping.number, self._origin, self._client, spare)
+
+
+def _request_fields(head: RequestHead, origin: Origin) -> Fields:
+    """The fields to send: for this hop's upstream, without those for us."""
+    fields = tuple(
+        (name, origin.authority.encode() if name.lower() == b"host" else value)
+        for name, value in end_to_end(head.fields)
+        if not name.lower().startswith(OWN_FIELD_PREFIX)
+    )
+    if field(fields, b"host") is None:  # an HTTP/1.0 client need not send one
+        return ((b"Host", origin.authority.encode()), *fields)
+    return fields

@@ -1,0 +1,181 @@
+"""Where a request goes: fixed by configuration, never by the client (no open proxy, no SSRF).
+
+With prefixes (`/openai/v1/...`), since every SDK keeps a path prefix; or one upstream at `/`.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from deltatape.errors import UsageError
+
+PROVIDERS: Mapping[str, str] = {
+    "openai": "https://api.openai.com",
+    "anthropic": "https://api.anthropic.com",
+    "gemini": "https://generativelanguage.googleapis.com",
+    "openrouter": "https://openrouter.ai",
+    "groq": "https://api.groq.com",
+    "mistral": "https://api.mistral.ai",
+    "deepseek": "https://api.deepseek.com",
+    "xai": "https://api.x.ai",
+    "cohere": "https://api.cohere.com",
+    "together": "https://api.together.xyz",
+    "fireworks": "https://api.fireworks.ai",
+    "ollama": "http://127.0.0.1:11434",
+}
+"""Prefixes that work without configuration."""
+
+_NEEDS_CONFIGURATION = ("azure", "bedrock")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """An upstream server."""
+
+    scheme: str
+    host: str
+    port: int
+
+    @property
+    def authority(self) -> str:
+        """The value of `Host`: the port only where it is not the scheme's own."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == _DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
+
+    @property
+    def url(self) -> str:
+        """`https://api.openai.com`."""
+        return f"{self.scheme}://{self.authority}"
+
+
+@dataclass(frozen=True, slots=True)
+class Upstream:
+    """A configured upstream: its origin and the path that is put before every target."""
+
+    name: str
+    origin: Origin
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Where one request goes: the origin and the target to send."""
+
+    origin: Origin
+    target: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a request goes nowhere."""
+
+    status: int
+    code: str
+    message: str
+
+
+def parse_upstream(text: str) -> Upstream:
+    """`URL` or `NAME=URL`; the name is "" for the first form.
+
+    Raises:
+        UsageError: not such a thing.
+    """
+    name, url = "", text
+    head, equals, tail = text.partition("=")
+    if equals and "/" not in head:
+        name, url = head, tail
+        if not _NAME.fullmatch(name):
+            raise UsageError(
+                f"--upstream {text!r}: {name!r} is no name; letters, digits, . _ - are"
+            )
+    parts = urlsplit(url)
+    if parts.scheme not in _DEFAULT_PORTS or not parts.hostname:
+        raise UsageError(
+            f"--upstream {text!r}: not an upstream; [NAME=]http://HOST or [NAME=]https://HOST is,"
+            " such as https://api.openai.com"
+        )
+    if "@" in parts.netloc:
+        raise UsageError(
+            "--upstream: credentials in the URL are not accepted; send them as a header"
+        )
+    if parts.query or parts.fragment:
+        raise UsageError(f"--upstream {text!r}: a query or fragment cannot be part of an upstream")
+    try:
+        port = parts.port or _DEFAULT_PORTS[parts.scheme]
+    except ValueError:
+        raise UsageError(f"--upstream {text!r}: the port is no number up to 65535") from None
+    origin = Origin(parts.scheme, parts.hostname, port)
+    return Upstream(name, origin, parts.path.rstrip("/"))
+
+
+class Routes:
+    """The routing table: either one upstream at `/`, or names as prefixes."""
+
+    def __init__(self, upstreams: Iterable[Upstream]) -> None:
+        """Args: upstreams: those of the user, which replace a provider of the same name.
+
+        Raises:
+            UsageError: two without a name, or one without beside others.
+        """
+        given = tuple(upstreams)
+        unnamed = [upstream for upstream in given if not upstream.name]
+        if unnamed and len(given) > 1:
+            raise UsageError(
+                "--upstream: one URL without a name serves everything, so it stands alone;"
+                " with several, each is NAME=URL"
+            )
+        self.single = unnamed[0] if unnamed else None
+        builtin = (parse_upstream(f"{name}={url}") for name, url in PROVIDERS.items())
+        self.named = {u.name: u for u in (*builtin, *given) if u.name}
+
+    def resolve(self, target: bytes) -> Route | Refusal:
+        """Where a request with this target goes."""
+        if not target.startswith(b"/"):
+            return Refusal(
+                400,
+                "not_a_proxy",
+                f"the request target {target[:80].decode('ascii', 'replace')!r} is not a path:"
+                " this is a gateway for base URLs, not a forward proxy",
+            )
+        if self.single is not None:
+            return Route(self.single.origin, self.single.path.encode() + target)
+        name, rest = _split_prefix(target)
+        upstream = self.named.get(name)
+        if upstream is None:
+            return self._unknown(name)
+        return Route(upstream.origin, upstream.path.encode() + _repair_path(name, rest))
+
+    def _unknown(self, name: str) -> Refusal:
+        known = " ".join(f"/{each}" for each in self.named)
+        if name in _NEEDS_CONFIGURATION:
+            message = (
+                f"/{name} has no upstream yet, since each account has its own: start deltatape with"
+                f" --upstream {name}=https://YOUR-ENDPOINT"
+            )
+        else:
+            message = (
+                f"no upstream for /{name[:64]}; the base URL needs one of {known}, such as"
+                " http://127.0.0.1:8377/openai/v1, or start deltatape with --upstream URL"
+            )
+        return Refusal(404, "unknown_upstream", message)
+
+
+def _split_prefix(target: bytes) -> tuple[str, bytes]:
+    """The first path segment, and the target without it."""
+    match = re.match(rb"/([^/?]*)(.*)", target, re.DOTALL)
+    assert match is not None
+    rest = match[2]
+    return match[1].decode("ascii", "replace"), rest if rest.startswith(b"/") else b"/" + rest
+
+
+def _repair_path(name: str, rest: bytes) -> bytes:
+    """A documented difference: `/anthropic/messages` means `/v1/messages`.
+
+    One SDK family expects `ANTHROPIC_BASE_URL` with `/v1`, the other without.
+    """
+    if name == "anthropic" and re.match(rb"/messages(?:[/?]|$)", rest):
+        return b"/v1" + rest
+    return rest

@@ -1,0 +1,141 @@
+"""The tape's side of an exchange: the recorder's clock, and a guard.
+
+Nothing that goes wrong in taping may reach the stream. A failure of ours ends the taping of the
+exchange, is told once, and the bytes go on.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from deltatape.http1.head import Fields, ResponseHead
+from deltatape.model.exchange import EndReason
+from deltatape.tape.tap import ExchangeTap
+
+
+class Recorder(Protocol):
+    """What taping needs of the writer."""
+
+    def now_ns(self) -> int:
+        """Nanoseconds since the tape's `recorded_at`."""
+
+    def losses(self, exchange: int) -> Mapping[str, object]:
+        """What was lost of an exchange, for `end.recorder`."""
+
+
+class Taping:
+    """Writes one exchange. Each method is one record."""
+
+    def __init__(
+        self,
+        number: int,
+        ident: str,
+        recorder: Recorder,
+        tap: ExchangeTap,
+        alarm: Callable[[str], None],
+    ) -> None:
+        self.number = number
+        self.last_ns = recorder.now_ns()
+        """When the exchange was last heard of; `idle` records come from here."""
+        self._ident = ident
+        self._recorder = recorder
+        self._tap: ExchangeTap | None = tap
+        self._alarm = alarm
+
+    def _write(self, write: Callable[[ExchangeTap, int], None]) -> None:
+        tap = self._tap
+        if tap is None:
+            return
+        now = self._recorder.now_ns()
+        try:
+            write(tap, now)
+        except Exception as error:  # noqa: BLE001 - the tap guard: taping never harms a stream
+            self._tap = None
+            self._alarm(f"exchange {self.number} is taped no further: {error!r}")
+        else:
+            self.last_ns = now
+
+    def request(
+        self, *, method: str, target: bytes, upstream: str, http: str, headers: Fields
+    ) -> None:
+        """The request's head, as sent upstream."""
+        self._write(
+            lambda tap, now: tap.request(
+                now,
+                id=self._ident,
+                method=method,
+                target=target,
+                upstream=upstream,
+                http=http,
+                headers=headers,
+            )
+        )
+
+    def request_body(self, data: bytes) -> None:
+        """Bytes of the request's body."""
+        self._write(lambda tap, now: tap.request_body(now, data))
+
+    def request_end(self) -> None:
+        """The request is whole."""
+        self._write(lambda tap, now: tap.request_end(now))
+
+    def sent(self, *, connect_ns: int, tls_ns: int, reused: bool) -> None:
+        """The request has left."""
+        self._write(
+            lambda tap, now: tap.sent(now, connect_ns=connect_ns, tls_ns=tls_ns, reused=reused)
+        )
+
+    def informational(self, head: ResponseHead) -> None:
+        """A 1xx head."""
+        self._write(
+            lambda tap, now: tap.informational(
+                now, status=head.status, reason=head.reason, http=head.http, headers=head.fields
+            )
+        )
+
+    def response(self, head: ResponseHead) -> None:
+        """The final head."""
+        self._write(
+            lambda tap, now: tap.response(
+                now,
+                status=head.status,
+                reason=head.reason,
+                http=head.http,
+                framing=head.framing,
+                headers=head.fields,
+            )
+        )
+
+    def read(self, data: bytes, ends: tuple[int, ...] | None) -> None:
+        """One socket read of the response body: the hot path, so without `_write`."""
+        tap = self._tap
+        if tap is None:
+            return
+        now = self.last_ns = self._recorder.now_ns()
+        try:
+            tap.read(now, data, ends)
+        except Exception as error:  # noqa: BLE001 - the tap guard: taping never harms a stream
+            self._tap = None
+            self._alarm(f"exchange {self.number} is taped no further: {error!r}")
+
+    def trailers(self, fields: Fields) -> None:
+        """Fields after a chunked body."""
+        self._write(lambda tap, now: tap.trailers(now, fields))
+
+    def delivered(self, total: int) -> None:
+        """A lagging client has caught up to `total` body bytes."""
+        self._write(lambda tap, now: tap.delivered(now, total))
+
+    def idle(self) -> None:
+        """Still watching a silent exchange."""
+        last = self.last_ns
+        self._write(lambda tap, now: tap.idle(now))
+        self.last_ns = last
+
+    def note(self, text: str) -> None:
+        """A remark."""
+        self._write(lambda tap, now: tap.note(now, text))
+
+    def end(self, reason: EndReason, detail: str) -> None:
+        """How it ended."""
+        losses = self._recorder.losses(self.number)
+        self._write(lambda tap, now: tap.end(now, reason, detail=detail, recorder=losses))

@@ -1,0 +1,130 @@
+"""Ended exchanges, read back from their lines off the loop."""
+
+import asyncio
+import json
+import threading
+
+import pytest
+
+from deltatape.gateway import analysis
+from deltatape.gateway.analysis import Analyst, Ended, Kept
+from deltatape.model.exchange import EndReason
+from deltatape.tape.tap import ExchangeTap
+from helpers.chat import FINISH, calls, entry, sse
+from helpers.exchanges import USER, assistant, result
+from helpers.tapes import HEADER, MASKER, start
+from helpers.upstream import run
+
+HI = b'data: {"choices":[{"index":0,"delta":{"content":"hi"},"finish_reason":"stop"}]}\n\n'
+DONE = b"data: [DONE]\n\n"
+CALL = sse(calls(entry(0, "c1", name="get", arguments='{"q":1}')), FINISH)
+
+
+def lines(number: int, *reads: bytes, body: bytes = b"{}") -> list[bytes]:
+    """The lines of an exchange with these reads."""
+    kept = Kept()
+    kept.begin(number)
+    tap = ExchangeTap(number, kept.put, MASKER)
+    start(tap, body=body)
+    for at, data in enumerate(reads):
+        tap.read(60 + at, data, (len(data),))
+    tap.end(100, EndReason.COMPLETE, detail="", recorder={})
+    taken = kept.take(number)
+    assert taken is not None
+    return taken
+
+
+def analysed(*work: tuple[int, list[bytes] | None]) -> list[Ended]:
+    """What an analyst tells of these exchanges."""
+    told: list[Ended] = []
+
+    async def scenario() -> None:
+        analyst = Analyst(told.append)
+        for number, kept in work:
+            analyst.submit("x.tape", HEADER, number, kept)
+        await analyst.finish()
+        await asyncio.sleep(0)  # the callbacks of the last result
+
+    run(scenario())
+    return told
+
+
+def test_an_exchange_is_what_its_lines_say() -> None:
+    (ended,) = analysed((1, lines(1, HI, DONE)))
+    assert ended.analysis is not None
+    assert ended.analysis.reply.text == "hi"
+    assert ended.analysis.exchange.tape == "x.tape"
+    assert ended.findings == ()
+
+
+def test_its_findings_are_those_of_the_tape() -> None:
+    (ended,) = analysed((1, lines(1, HI.replace(b'"stop"', b"null"))))
+    assert [finding.code for finding in ended.findings] == ["S001"]
+
+
+def test_what_a_request_made_of_an_earlier_reply_is_told_with_it() -> None:
+    repeated = [USER, assistant(("c1", "get", "")), result("c1")]
+    body = json.dumps({"model": "m", "messages": repeated}).encode()
+    asked = json.dumps({"model": "m", "messages": [USER]}).encode()
+    first, second = analysed((1, lines(1, CALL, body=asked)), (2, lines(2, HI, DONE, body=body)))
+    assert first.findings == ()
+    assert [finding.code for finding in second.findings] == ["C002"]
+
+
+def test_results_come_in_the_order_of_endings() -> None:
+    many = [(number, lines(number, HI, DONE)) for number in range(1, 9)]
+    assert [ended.number for ended in analysed(*many)] == list(range(1, 9))
+
+
+@pytest.mark.parametrize("kept", [None, []])
+def test_an_exchange_without_lines_is_told_without_an_analysis(kept: list[bytes] | None) -> None:
+    assert analysed((7, kept)) == [Ended(7, None, ())]
+
+
+def test_finishing_without_work_returns_at_once() -> None:
+    assert analysed() == []
+
+
+def test_work_that_is_cancelled_is_not_told() -> None:
+    told: list[Ended] = []
+    gate = threading.Event()
+
+    async def scenario() -> None:
+        analyst = Analyst(told.append)
+        analyst._pool.submit(gate.wait, 10)
+        analyst.submit("x.tape", HEADER, 1, [])
+        for future in tuple(analyst._open):
+            future.cancel()
+        gate.set()
+        await analyst.finish()
+
+    run(scenario())
+    assert told == []
+
+
+def test_lines_are_kept_for_each_exchange_alone_and_only_once() -> None:
+    kept = Kept()
+    kept.begin(1)
+    kept.begin(2)
+    for number, line in ((1, b"a"), (2, b"b"), (1, b"c"), (3, b"unknown")):
+        kept.put(number, line)
+    assert kept.take(1) == [b"a", b"c"]
+    assert kept.take(2) == [b"b"]
+    assert kept.take(3) is None
+    assert kept.take(1) is None
+    kept.put(1, b"late")
+    assert kept.take(1) is None
+
+
+def test_no_more_is_kept_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(analysis, "MAX_KEPT_BYTES", 10)
+    kept = Kept()
+    kept.begin(1)
+    kept.put(1, b"12345")
+    kept.put(1, b"67890")
+    kept.put(1, b"x")
+    kept.put(1, b"y")
+    assert kept.take(1) is None
+    kept.begin(1)
+    kept.put(1, b"1234567890")
+    assert kept.take(1) == [b"1234567890"]

@@ -1,0 +1,96 @@
+import pytest
+
+from deltatape.errors import UsageError
+from deltatape.gateway.routes import PROVIDERS, Refusal, Route, Routes, parse_upstream
+
+
+def resolve(target: bytes, *upstreams: str) -> tuple[str, bytes]:
+    route = Routes(map(parse_upstream, upstreams)).resolve(target)
+    assert isinstance(route, Route)
+    return route.origin.url, route.target
+
+
+def test_a_prefix_names_the_provider() -> None:
+    assert resolve(b"/openai/v1/chat/completions?a=%7E") == (
+        "https://api.openai.com",
+        b"/v1/chat/completions?a=%7E",
+    )
+    assert resolve(b"/ollama") == ("http://127.0.0.1:11434", b"/")
+    assert resolve(b"/openai?x=/y") == ("https://api.openai.com", b"/?x=/y")
+
+
+@pytest.mark.parametrize("name", PROVIDERS)
+def test_every_provider_has_a_route(name: str) -> None:
+    assert resolve(f"/{name}/x".encode()) == (PROVIDERS[name], b"/x")
+
+
+def test_anthropic_messages_means_v1_messages() -> None:
+    assert resolve(b"/anthropic/messages?beta=true")[1] == b"/v1/messages?beta=true"
+    assert resolve(b"/anthropic/v1/messages")[1] == b"/v1/messages"
+    assert resolve(b"/anthropic/messages/batches")[1] == b"/v1/messages/batches"
+    assert resolve(b"/anthropic/messagesx")[1] == b"/messagesx"
+
+
+def test_a_users_own_upstream_keeps_its_path_and_replaces_a_provider() -> None:
+    assert resolve(b"/or/chat/completions", "or=https://openrouter.ai/api/v1/") == (
+        "https://openrouter.ai",
+        b"/api/v1/chat/completions",
+    )
+    assert resolve(b"/openai/v1", "openai=http://localhost:1/x")[0] == "http://localhost:1"
+
+
+def test_a_single_upstream_serves_everything_and_reserves_no_path() -> None:
+    assert resolve(b"/openai/v1", "https://h:8443/base") == ("https://h:8443", b"/base/openai/v1")
+
+
+def test_an_unknown_prefix_lists_the_known_ones() -> None:
+    refusal = Routes(()).resolve(b"/v1/chat/completions")
+    assert isinstance(refusal, Refusal)
+    assert refusal.status == 404
+    assert "/openai" in refusal.message
+    assert "--upstream URL" in refusal.message
+
+
+@pytest.mark.parametrize("name", ["azure", "bedrock"])
+def test_a_provider_without_a_common_address_names_its_option(name: str) -> None:
+    refusal = Routes(()).resolve(f"/{name}/x".encode())
+    assert isinstance(refusal, Refusal)
+    assert f"--upstream {name}=" in refusal.message
+
+
+@pytest.mark.parametrize("target", [b"http://evil/x", b"*", b"evil:443"])
+def test_only_paths_are_served(target: bytes) -> None:
+    refusal = Routes(()).resolve(target)
+    assert isinstance(refusal, Refusal)
+    assert refusal.status == 400
+
+
+def test_the_port_is_told_only_where_it_is_not_the_schemes_own() -> None:
+    assert parse_upstream("https://h:443").origin.authority == "h"
+    assert parse_upstream("http://h:443").origin.authority == "h:443"
+    assert parse_upstream("http://[::1]:8080").origin.authority == "[::1]:8080"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("api.openai.com", "not an upstream"),
+        ("ftp://h", "not an upstream"),
+        ("https://", "not an upstream"),
+        ("-x=https://h", "is no name"),
+        ("https://user:pw@h", "credentials in the URL"),
+        ("https://h?x=1", "a query or fragment"),
+        ("https://h#f", "a query or fragment"),
+        ("https://h:99999", "the port is no number"),
+    ],
+)
+def test_what_is_no_upstream_is_told(text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        parse_upstream(text)
+
+
+def test_an_upstream_without_a_name_stands_alone() -> None:
+    with pytest.raises(UsageError, match="stands alone"):
+        Routes(map(parse_upstream, ("https://a", "https://b")))
+    with pytest.raises(UsageError, match="stands alone"):
+        Routes(map(parse_upstream, ("https://a", "b=https://b")))

@@ -1,0 +1,135 @@
+"""A listening `ServerConnection` with a scripted handler behind it, for raw clients."""
+
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from typing import TypeAlias
+
+from deltatape.http1.head import Fields, RequestHead
+from deltatape.http1.listener import Listener
+from deltatape.http1.server import ServerConnection
+from helpers.upstream import Peer, connect
+
+
+CHUNKED = b"POST /c HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+"""The head of a request for /c; chunks follow."""
+REFUSED = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\nrefused"
+"""What is answered to bytes that are no request."""
+
+
+def answered(body: bytes) -> bytes:
+    """The whole response that `Service.answer` gives."""
+    return b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+
+
+class Service:
+    """One request: notes all it is told, and runs the script at each step."""
+
+    def __init__(self, connection: ServerConnection, script: "Script") -> None:
+        self.connection = connection
+        self._script = script
+        self.head: RequestHead | None = None
+        self.body = b""
+        self.pieces = 0
+        self.trailers: Fields = ()
+        self.whole = False
+        self.writable: list[bool] = []
+        self.lost: list[bool] = []
+
+    def on_request(self, head: RequestHead) -> None:
+        """See `Handler.on_request`."""
+        self.head = head
+        self._script(self, "head")
+
+    def on_body(self, data: bytes) -> None:
+        """See `Handler.on_body`."""
+        self.body += data
+        self.pieces += 1
+        self._script(self, "body")
+
+    def on_request_end(self, trailers: Fields) -> None:
+        """See `Handler.on_request_end`."""
+        self.trailers = trailers
+        self.whole = True
+        self._script(self, "end")
+
+    def on_writable(self, *, writable: bool) -> None:
+        """See `Handler.on_writable`."""
+        self.writable.append(writable)
+
+    def on_client_lost(self, *, was_reset: bool) -> None:
+        """See `Handler.on_client_lost`."""
+        self.lost.append(was_reset)
+
+    @property
+    def target(self) -> bytes:
+        """What was asked for."""
+        assert self.head is not None
+        return self.head.target
+
+    def answer(self, body: bytes, *, keep_alive: bool = True) -> None:
+        """A whole response."""
+        self.connection.write(answered(body))
+        self.connection.finish(keep_alive=keep_alive)
+
+
+Script: TypeAlias = Callable[[Service, str], None]
+
+
+class Serving:
+    """A running server; see `Owner`."""
+
+    def __init__(self, script: Script) -> None:
+        self._script = script
+        self.listener = Listener()
+        self.services: list[Service] = []
+        self.connections: list[ServerConnection] = []
+        self.closed_count = 0
+        self.problems: list[str] = []
+
+    def handler(self, connection: ServerConnection) -> Service:
+        """See `Owner.handler`."""
+        self.services.append(Service(connection, self._script))
+        return self.services[-1]
+
+    def opened(self, connection: ServerConnection) -> None:
+        """See `Owner.opened`."""
+        self.connections.append(connection)
+        self.listener.opened(connection)
+
+    def closed(self, connection: ServerConnection) -> None:
+        """See `Owner.closed`."""
+        self.closed_count += 1
+        self.listener.closed(connection)
+
+    def refused_bytes(self, problem: str) -> bytes:
+        """See `Owner.refused_bytes`."""
+        self.problems.append(problem)
+        return REFUSED
+
+    async def client(self) -> Peer:
+        """A raw connection to it."""
+        return await connect(self.listener.port)
+
+
+@contextlib.asynccontextmanager
+async def serving(script: Script, host: str = "127.0.0.1") -> AsyncIterator[Serving]:
+    """A server on a free port that runs `script` for each step of each request."""
+    running = Serving(script)
+    await running.listener.open(host, 0, lambda: ServerConnection(running))
+    try:
+        yield running
+    finally:
+        running.listener.close()
+        for connection in running.connections:
+            if connection.transport is not None:
+                connection.transport.abort()
+
+
+def echo(service: Service, step: str) -> None:
+    """Answers a whole request with its own target and body."""
+    if step == "end":
+        service.answer(service.target + b"=" + service.body)
+
+
+def silent(_service: Service, _step: str) -> None:
+    """Never answers."""
