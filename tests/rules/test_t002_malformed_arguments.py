@@ -1,4 +1,6 @@
-from deltatape.model.finding import Blame, Confidence
+import pytest
+
+from deltatape.model.finding import Blame, Confidence, Severity
 from helpers.chat import FINISH, calls, entry, request
 from helpers.exchanges import call, found, one, pasted
 
@@ -13,6 +15,17 @@ def test_arguments_that_break_the_grammar_are_the_models_if_the_schema_is_known(
 
 def test_without_a_schema_the_provider_may_have_done_it() -> None:
     assert one(pasted(BAD, FINISH), "T002").blame is Blame.UPSTREAM
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [('{"a": 1, "a": 2}', "the key 'a' comes twice"), ('{"a": "\\ud800"}', "half of a surrogate")],
+)
+def test_json_that_parsers_read_differently_is_a_warning(arguments: str, what: str) -> None:
+    whole = calls(entry(0, "c1", name="get", arguments=arguments))
+    finding = one(pasted(whole, FINISH), "T002")
+    assert finding.severity is Severity.WARNING
+    assert what in finding.message
 
 
 def test_valid_arguments_are_fine() -> None:

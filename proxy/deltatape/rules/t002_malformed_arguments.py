@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
-from deltatape.model.reply import CallStatus
+from deltatape.model.reply import CallKind, CallStatus, ToolCall
 from deltatape.rules._base import Claim, RuleContext, about_call, label
-from deltatape.wire.json_scan import scan
+from deltatape.wire.json_scan import JsonScanner, scan
 
 
 class MalformedArguments:
@@ -14,7 +14,8 @@ class MalformedArguments:
 
     ## What it does
     Reports calls whose joined arguments break the grammar of JSON: a missing quote, a raw line
-    break inside a string, a lost beginning. Arguments that only end too early are T003.
+    break inside a string, a lost beginning. Arguments that only end too early are T003. JSON that
+    parsers read differently (a key twice in one object, half of a surrogate pair) is a warning.
 
     ## Why is this bad
     No client can run the call. Clients that swallow the parse error run it with `{}`.
@@ -44,21 +45,35 @@ class MalformedArguments:
     def check(self, context: RuleContext) -> Iterator[Finding]:
         """See `Rule.check`."""
         for _, call in context.calls():
-            if call.status is not CallStatus.MALFORMED:
-                continue
-            scanner = scan(call.arguments)
-            tool = context.asked.tool(call.name)
-            plain = tool is not None and tool.parameters is not None
-            yield about_call(
-                self,
-                context,
-                call,
-                Claim(
-                    message=f"the arguments of {label(call)} are not JSON: {scanner.problem}"
-                    f" at character {scanner.position}",
-                    hint="answer the call with the parse error, never run it with a guess",
-                    blame=Blame.MODEL if plain else Blame.UPSTREAM,
-                    confidence=Confidence.LIKELY if plain else context.seen,
-                    evidence=call.arguments[max(0, scanner.position - 100) :],
-                ),
-            )
+            if call.status is CallStatus.MALFORMED:
+                yield about_call(self, context, call, _not_json(context, call))
+            elif call.status is CallStatus.COMPLETE and call.kind is not CallKind.CUSTOM:
+                scanner = scan(call.arguments)
+                if scanner.duplicate_keys or scanner.lone_surrogate:
+                    yield about_call(self, context, call, _ambiguous(context, call, scanner))
+
+
+def _not_json(context: RuleContext, call: ToolCall) -> Claim:
+    scanner = scan(call.arguments)
+    tool = context.asked.tool(call.name)
+    plain = tool is not None and tool.parameters is not None
+    return Claim(
+        message=f"the arguments of {label(call)} are not JSON: {scanner.problem}"
+        f" at character {scanner.position}",
+        hint="answer the call with the parse error, never run it with a guess",
+        blame=Blame.MODEL if plain else Blame.UPSTREAM,
+        confidence=Confidence.LIKELY if plain else context.seen,
+        evidence=call.arguments[max(0, scanner.position - 100) :],
+    )
+
+
+def _ambiguous(context: RuleContext, call: ToolCall, scanner: JsonScanner) -> Claim:
+    keys = scanner.duplicate_keys
+    what = f"the key {keys[0]!r} comes twice" if keys else "half of a surrogate pair is in a string"
+    return Claim(
+        message=f"the arguments of {label(call)} are JSON that parsers read differently: {what}",
+        hint="parse them strictly and answer the call with the problem",
+        blame=Blame.UPSTREAM,
+        confidence=context.seen,
+        severity=Severity.WARNING,
+    )
