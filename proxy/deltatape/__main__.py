@@ -1,0 +1,7 @@
+"""`python -m deltatape`."""
+
+import sys
+
+from deltatape.cli import main
+
+sys.exit(main())

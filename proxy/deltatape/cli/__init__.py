@@ -1,0 +1,90 @@
+"""The command line: one file per command, loaded when it is called.
+
+stdout is for results, stderr for everything else. Exit codes: 0, 1 for findings or misses, 2 for
+a wrong call or unreadable input.
+"""
+
+import importlib
+import io
+import sys
+from collections.abc import Iterable
+
+import click
+
+from deltatape import __version__
+from deltatape.errors import DeltatapeError
+
+COMMANDS = {
+    "record": "Sit between an app and its provider, and tape every stream.",
+    "replay": "Play tapes as the provider: same bytes, boundaries, timing, ending.",
+    "why": "Tell the story of an exchange: what went wrong, and whose fault it was.",
+    "check": "Report the defects on tapes; for CI.",
+    "show": "Show an exchange: its calls, events, reads or raw bytes.",
+    "ls": "List tapes, the newest first.",
+    "import": "Make a tape from a response body, a pasted stream or a captured case.",
+    "demo": "Run the whole story on an embedded provider: no key, no network.",
+}
+"""Every command and its one-line help, in the order of use."""
+
+
+class Commands(click.Group):
+    """Loads a command's module when it is called: the others cost nothing."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """See `click.Group`."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """See `click.Group`."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"deltatape.cli.{cmd_name}_command")
+        command: click.Command = module.command
+        command.short_help = COMMANDS[cmd_name]
+        return command
+
+
+@click.group(
+    cls=Commands,
+    context_settings={
+        "auto_envvar_prefix": "DELTATAPE",
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 100,
+    },
+    epilog="Every option has a variable: DELTATAPE_<COMMAND>_<OPTION>.",
+)
+@click.version_option(__version__, prog_name="deltatape")
+def deltatape() -> None:
+    """A flight recorder for LLM streams.
+
+    Tapes every byte between an app and its provider, rebuilds the tool calls, says what went wrong
+    and whose fault it was, and plays any tape back.
+    """
+
+
+def main() -> int:
+    """Run the command line; the exit code."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # What the terminal's encoding cannot say is shown as an escape.
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        result: object = deltatape.main(standalone_mode=False)
+    except click.exceptions.Abort:
+        return 130
+    except click.ClickException as error:
+        told = io.StringIO()
+        error.show(told)
+        _tell(told.getvalue().rstrip("\n").split("\n"))
+        return DeltatapeError.exit_code
+    except DeltatapeError as error:
+        _tell([f"deltatape: {error}"])
+        return error.exit_code
+    return result if isinstance(result, int) else 0
+
+
+def _tell(lines: Iterable[str]) -> None:
+    """What went wrong, escaped: a message names files, and a file may be called anything."""
+    from deltatape.cli.terminal import say  # noqa: PLC0415 - costs a moment that help does not need
+
+    for line in lines:
+        say(line)

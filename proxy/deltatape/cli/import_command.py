@@ -1,0 +1,70 @@
+"""`deltatape import`: a tape from something that was not taped."""
+
+import os
+from pathlib import Path
+
+import click
+
+from deltatape import __version__
+from deltatape.cli.options import option
+from deltatape.cli.tapes import material
+from deltatape.cli.terminal import say
+from deltatape.clock import SystemClock, rfc3339
+from deltatape.errors import UsageError
+from deltatape.importers import import_exchange
+from deltatape.importers.taping import tape_lines
+from deltatape.model.exchange import Source
+from deltatape.store.ids import ulid
+from deltatape.store.mask_key import mask_key
+from deltatape.tape.mask import Masker
+from deltatape.tape.record import Header
+
+_FILE = click.Path(exists=True, path_type=Path)
+
+
+@click.command("import")
+@click.argument("file", type=_FILE)
+@option("--request", type=_FILE, help="The request as JSON: {method, url, headers, body}.")
+@option("--response", type=_FILE, help="The response's head as JSON: {status, headers}.")
+@option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="TAPE",
+    help="The tape to make; it must not exist.",
+)
+def command(*, file: Path, request: Path | None, response: Path | None, output: Path) -> int:
+    """Make a tape from a response body, a pasted stream or a captured case.
+
+    FILE is the raw body of a response, text copied from a terminal or a log, or a folder with
+    body.raw, request.json and response.json. The tape has no times and no ending: a file does not
+    tell them.
+    """
+    exchange = import_exchange(material(file, request, response))
+    clock = SystemClock()
+    header = Header(
+        id=ulid(clock),
+        tool=f"deltatape {__version__}",
+        recorded_at=rfc3339(clock.wall_ns()),
+        source=Source.IMPORT,
+    )
+    masker = Masker(mask_key(os.environ, say))
+    lines = tape_lines(exchange, header=header, ident=ulid(clock), masker=masker)
+    _write(output, b"".join(lines))
+    for note in exchange.notes:
+        say(f"note: {note.text}")
+    say(f"tape: {output}")
+    say(f"next: deltatape why {output}")
+    return 0
+
+
+def _write(path: Path, data: bytes) -> None:
+    try:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
+            file.write(data)
+    except FileExistsError:
+        raise UsageError(f"-o {path}: exists already; a tape is never overwritten") from None
+    except OSError as error:
+        raise UsageError(f"-o {path}: {error.strerror or error}") from None

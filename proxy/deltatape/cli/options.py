@@ -1,0 +1,37 @@
+"""Options as every command has them: with help, default and variable shown."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def option(*names: str, help: str, **settings: Any) -> Callable[[F], F]:  # noqa: A002 - click's word
+    """`click.option` that always shows its default and its variable."""
+    settings.setdefault("show_default", True)
+    return click.option(*names, help=help, show_envvar=True, **settings)
+
+
+FORMAT = option(
+    "--format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    help="For people or for programs.",
+)
+"""The same on every command that prints results; its parameter is called as the option is, since
+click names the variable after the parameter."""
+
+
+def seconds(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
+    """A duration such as `30s`, `1.5s`, `500ms` or `2m`, as seconds; a click callback."""
+    if value is None:
+        return None
+    for unit, factor in (("ms", 0.001), ("s", 1.0), ("m", 60.0)):
+        number = value.removesuffix(unit)
+        if number != value and number.replace(".", "", 1).isdecimal():
+            return float(number) * factor
+    raise click.BadParameter(
+        f"{value!r} is no duration; 500ms, 30s or 2m are", ctx=ctx, param=param
+    )

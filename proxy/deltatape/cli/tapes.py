@@ -1,0 +1,105 @@
+"""What a command line means by `TAPE`, `TAPE#N`, `FILE` and `-`."""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from deltatape.errors import UsageError
+from deltatape.importers import corpus, import_exchange
+from deltatape.importers._base import Material
+from deltatape.model.exchange import Exchange
+from deltatape.store.listing import locate
+from deltatape.store.names import SUFFIX
+from deltatape.store.reader import open_tape
+
+MAX_FILE_BYTES = 256 * 1024 * 1024
+_TAPE_START = b'{"deltatape"'
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The exchanges that a command line names; `number` is the one it points at, if any."""
+
+    exchanges: tuple[Exchange, ...]
+    number: int | None
+
+
+def exchanges_of(text: str) -> Iterator[Exchange]:
+    """The exchanges that `TAPE` (all) or `TAPE#N` (one) names, in the order of their numbers.
+
+    Raises:
+        UsageError: there is no such tape or exchange.
+        TapeFormatError: the tape is damaged.
+    """
+    place = locate(text)
+    tape = open_tape(place.path)
+    if place.exchange is not None:
+        yield tape[place.exchange]
+    else:
+        yield from sorted(tape.exchanges(), key=lambda exchange: exchange.number)
+
+
+def named(text: str) -> Named:
+    """A tape, with all its exchanges since they are one story; or a file or stdin as an import.
+
+    Args:
+        text: `TAPE[#N]`, `FILE`, a folder of a captured case, `-`, or "" for the latest tape.
+
+    Raises:
+        UsageError: there is no such thing, or it cannot be read.
+        TapeFormatError: the tape is damaged.
+    """
+    if text == "-":
+        return Named((import_exchange(_stdin()),), None)
+    place = locate(text)
+    if not is_tape(place.path):
+        return Named((import_exchange(material(place.path)),), None)
+    exchanges = tuple(exchanges_of(str(place.path)))
+    if place.exchange is not None and all(e.number != place.exchange for e in exchanges):
+        open_tape(place.path)[place.exchange]  # says which there are
+    return Named(exchanges, place.exchange)
+
+
+def is_tape(path: Path) -> bool:
+    """Whether a file is meant as a tape: by its name, or by how it begins."""
+    if path.suffix == SUFFIX or not path.is_file():
+        return not path.is_dir()
+    with path.open("rb") as file:
+        return file.read(len(_TAPE_START)) == _TAPE_START
+
+
+def material(path: Path, request: Path | None = None, response: Path | None = None) -> Material:
+    """A file, or the files of a captured case's folder, to be imported.
+
+    Raises:
+        UsageError: one of them cannot be read or is too large.
+    """
+    paths = [path]
+    if path.is_dir():
+        paths = [path / name for name in corpus.FILES if (path / name).is_file()]
+    return Material(
+        name=str(path),
+        files={each.name: _read(each) for each in paths},
+        request=_read(request) if request else None,
+        response=_read(response) if response else None,
+    )
+
+
+def _read(path: Path) -> bytes:
+    try:
+        size = path.stat().st_size
+        if size > MAX_FILE_BYTES:
+            raise UsageError(f"{path}: {size} bytes; at most {MAX_FILE_BYTES} can be imported")
+        return path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}") from None
+
+
+def _stdin() -> Material:
+    if sys.stdin.isatty():
+        sys.stderr.write("deltatape: reading standard input; end it with Ctrl-D\n")
+    data = sys.stdin.buffer.read(MAX_FILE_BYTES + 1)
+    if len(data) > MAX_FILE_BYTES:
+        raise UsageError(f"standard input: more than {MAX_FILE_BYTES} bytes")
+    return Material(name="(stdin)", files={"(stdin)": data})

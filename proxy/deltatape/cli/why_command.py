@@ -1,0 +1,50 @@
+"""`deltatape why`: the story of an exchange, or the explanation of a code."""
+
+import re
+
+import click
+
+from deltatape.cli.options import FORMAT
+from deltatape.cli.tapes import named
+from deltatape.cli.terminal import say, show, write
+from deltatape.errors import UsageError
+from deltatape.render.as_json import story_json
+from deltatape.render.story import story_lines
+from deltatape.rules.documentation import explain
+from deltatape.why.tell import tell
+
+
+@click.command("why")
+@click.argument("what", default="", metavar="[TAPE[#N] | FILE | - | CODE]")
+@FORMAT
+def command(*, what: str, format: str) -> int:  # noqa: A002 - the option's name
+    """Tell the story of an exchange: what went wrong, and whose fault it was.
+
+    Without an argument: the worst exchange of the latest tape. Takes a tape, a saved response
+    body, text pasted from a terminal or a log, standard input (`curl -N ... | deltatape why -`),
+    or the code of a finding to explain.
+    """
+    if re.fullmatch(r"[A-Z][0-9]{3}", what):
+        return _explain(what)
+    found = named(what)
+    if not found.exchanges:
+        raise UsageError(
+            f"{what or 'the latest tape'}: no request came while it was recorded; deltatape ls"
+            " lists the others"
+        )
+    story = tell(found.exchanges, found.number)
+    if format == "json":
+        write(story_json(story))
+    else:
+        show(story_lines(story))
+        for note in found.exchanges[0].notes if what == "-" else ():
+            say(f"note: {note.text}")
+    return 0
+
+
+def _explain(code: str) -> int:
+    text = explain(code)
+    if text is None:
+        raise UsageError(f"{code}: no such code; docs/findings.md lists them")
+    write(text if text.endswith("\n") else text + "\n")
+    return 0
