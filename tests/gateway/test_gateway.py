@@ -185,6 +185,30 @@ def test_stopping_cuts_what_goes_on_and_says_so(tmp_path: Path) -> None:
     run(scenario())
 
 
+@pytest.mark.parametrize("lingering", [False, True])
+def test_stopping_tapes_the_end_of_every_connection_and_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, lingering: bool
+) -> None:
+    monkeypatch.setattr(gateway, "FAREWELL_S", 0.1)
+
+    async def scenario() -> None:
+        async with provider(answer_all) as port, recording(tmp_path, port) as running:
+            client = await running.client()
+            await client.send(post())
+            await client.until(b"ok")
+            if lingering:  # refused in the middle of an upload that goes on
+                await client.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n")
+                await client.until(b" }\n}\n")
+            await running.stop()
+            assert running.writer.lost_records == 0
+        tape = open_tape(running.writer.path or Path())
+        assert tape.stopped
+        states = [r.payload.state.value for _, r in tape.records() if isinstance(r.payload, Client)]
+        assert states == ["opened", "closed"]
+
+    run(scenario())
+
+
 def test_an_exchange_is_analysed_when_it_ends(tmp_path: Path) -> None:
     body = b'data: {"choices":[{"index":0,"delta":{"content":"hi"},"finish_reason":"stop"}]}\n\n'
 

@@ -9,7 +9,6 @@ from deltatape.http1.listener import Listener
 from deltatape.http1.server import ServerConnection
 from helpers.upstream import Peer, connect
 
-
 CHUNKED = b"POST /c HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
 """The head of a request for /c; chunks follow."""
 REFUSED = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\nrefused"

@@ -38,53 +38,70 @@ def taped(  # noqa: PLR0913 - everything has a default
 
     `boundaries` per read; by default each read ends exactly one chunk.
     """
-    data = b"".join(piece for _, piece in reads)
-    given = list(boundaries) or [(len(piece),) for _, piece in reads]
-    if framing is not Framing.CHUNKED:
-        given = [None] * len(reads)
-    elif not any(name.lower() == b"transfer-encoding" for name, _ in headers):
+    chunked = framing is Framing.CHUNKED
+    if chunked and not any(name.lower() == b"transfer-encoding" for name, _ in headers):
         headers = (*headers, (b"Transfer-Encoding", b"chunked"))
-    last = end_ms if end_ms is not None else (reads[-1][0] if reads else 5)
-    end = End(
-        t_ns=last * MS,
-        reason=reason or EndReason.COMPLETE,
-        bytes=len(data),
-        sha256=hashlib.sha256(data).hexdigest(),
-        detail=detail,
-        recorder={},
-        line=None,
-    )
-    response = ResponseHead(
-        status=200,
-        reason=b"OK",
-        http="1.1",
-        framing=framing or Framing.NONE,
-        headers=headers,
-        t_ns=5 * MS,
-        line=None,
-    )
+    last_ms = end_ms if end_ms is not None else (reads[-1][0] if reads else 5)
     return Exchange(
         tape="x.tape",
         number=number,
         id=f"{number:026}",
         source=Source.GATEWAY,
         recorded_at="2026-11-21T20:36:01.000000000Z",
-        request=Request(
-            method=method,
-            target=(target,),
-            upstream="https://api.openai.com",
-            http="1.1",
-            headers=(),
-            body=body if isinstance(body, bytes) else json.dumps(body or {}).encode(),
-            t_ns=0,
-            t_end_ns=0,
-            line=None,
-        ),
-        response=response if framing else None,
-        reads=tuple(
-            Read(t_ns=ms * MS, data=piece, boundaries=ends, line=None)
-            for (ms, piece), ends in zip(reads, given, strict=True)
-        ),
+        request=_request(method, target, body),
+        response=_response(framing, headers) if framing else None,
+        reads=_reads(reads, boundaries or [(len(piece),) for _, piece in reads], chunked=chunked),
         trailers=trailers,
-        end=end if reason else None,
+        end=_end(reads, reason, last_ms, detail) if reason else None,
+    )
+
+
+def _request(method: str, target: bytes, body: object) -> Request:
+    return Request(
+        method=method,
+        target=(target,),
+        upstream="https://api.openai.com",
+        http="1.1",
+        headers=(),
+        body=body if isinstance(body, bytes) else json.dumps(body or {}).encode(),
+        t_ns=0,
+        t_end_ns=0,
+        line=None,
+    )
+
+
+def _response(framing: Framing, headers: Headers) -> ResponseHead:
+    return ResponseHead(
+        status=200,
+        reason=b"OK",
+        http="1.1",
+        framing=framing,
+        headers=headers,
+        t_ns=5 * MS,
+        line=None,
+    )
+
+
+def _reads(
+    reads: Sequence[tuple[int, bytes]],
+    boundaries: Sequence[tuple[int, ...] | None],
+    *,
+    chunked: bool,
+) -> tuple[Read, ...]:
+    return tuple(
+        Read(t_ns=ms * MS, data=piece, boundaries=ends if chunked else None, line=None)
+        for (ms, piece), ends in zip(reads, boundaries, strict=True)
+    )
+
+
+def _end(reads: Sequence[tuple[int, bytes]], reason: EndReason, ms: int, detail: str) -> End:
+    data = b"".join(piece for _, piece in reads)
+    return End(
+        t_ns=ms * MS,
+        reason=reason,
+        bytes=len(data),
+        sha256=hashlib.sha256(data).hexdigest(),
+        detail=detail,
+        recorder={},
+        line=None,
     )

@@ -1,9 +1,7 @@
 """The player, asked by a raw client."""
 
 import asyncio
-import contextlib
 import json
-from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
@@ -12,59 +10,13 @@ from deltatape.match.request import Rung
 from deltatape.match.schedule import Tempo
 from deltatape.model.exchange import EndReason, Exchange, Framing, Masked
 from deltatape.player.player import Missed, Played, Player
+from helpers.playing import Stage, answer, playing
 from helpers.taped import taped
-from helpers.upstream import Peer, chunk, connect, eventually, post, run
+from helpers.upstream import chunk, eventually, post, run
 
 TWO = ((10, b"data: 1\n\n"), (20, b"data: 2\n\n"))
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 CHUNKS = chunk(b"data: 1\n\n") + chunk(b"data: 2\n\n")
-
-
-class Stage:
-    """A running player and what it told."""
-
-    def __init__(self, player: Player, told: list[Played | Missed]) -> None:
-        self.player = player
-        self.told = told
-
-    async def client(self) -> Peer:
-        return await connect(self.player.listener.port)
-
-
-@contextlib.asynccontextmanager
-async def playing(
-    *exchanges: Exchange,
-    factor: float = 0.0,
-    hold_s: float = 30.0,
-    repeat: bool = False,
-    volatile: Sequence[str] = (),
-) -> AsyncIterator[Stage]:
-    told: list[Played | Missed] = []
-    player = Player(
-        exchanges,
-        told.append,
-        tempo=Tempo(factor=factor),
-        hold_s=hold_s,
-        repeat=repeat,
-        volatile=volatile,
-    )
-    await player.start("127.0.0.1", 0)
-    try:
-        yield Stage(player, told)
-    finally:
-        await player.stop()
-
-
-def answer(exchange: Exchange, request: bytes = b"", **how: float) -> tuple[bytes, str]:
-    """All that a client gets to one request, and how the connection ends."""
-
-    async def scenario() -> tuple[bytes, str]:
-        async with playing(exchange, hold_s=how.get("hold_s", 30.0)) as stage:
-            client = await stage.client()
-            await client.send(request or post(extra="Connection: close\r\n"))
-            return await client.rest()
-
-    return run(scenario())
 
 
 def test_an_exchange_plays_with_its_head_chunks_and_end() -> None:

@@ -68,7 +68,7 @@ def main() -> int:
         # What the terminal's encoding cannot say is shown as an escape.
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        result: object = deltatape.main(standalone_mode=False)
+        result: object = deltatape.main(prog_name="deltatape", standalone_mode=False)
     except click.exceptions.Abort:
         return 130
     except click.ClickException as error:

@@ -1,9 +1,13 @@
 """Options as every command has them: with help, default and variable shown."""
 
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
+
+_DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(ms|s|m)")
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0}
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -28,10 +32,9 @@ def seconds(ctx: click.Context, param: click.Parameter, value: str | None) -> fl
     """A duration such as `30s`, `1.5s`, `500ms` or `2m`, as seconds; a click callback."""
     if value is None:
         return None
-    for unit, factor in (("ms", 0.001), ("s", 1.0), ("m", 60.0)):
-        number = value.removesuffix(unit)
-        if number != value and number.replace(".", "", 1).isdecimal():
-            return float(number) * factor
+    match = _DURATION.fullmatch(value)
+    if match is not None:
+        return float(match[1]) * _UNITS[match[2]]
     raise click.BadParameter(
         f"{value!r} is no duration; 500ms, 30s or 2m are", ctx=ctx, param=param
     )

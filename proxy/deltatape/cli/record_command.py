@@ -13,6 +13,7 @@ from deltatape.cli.loop import Signals
 from deltatape.cli.options import option, seconds
 from deltatape.cli.terminal import say
 from deltatape.clock import SystemClock, file_stamp
+from deltatape.errors import UsageError
 from deltatape.gateway.analysis import Ended
 from deltatape.gateway.gateway import Gateway
 from deltatape.gateway.routes import PROVIDERS, Refusal, Routes, parse_upstream
@@ -111,9 +112,20 @@ def command(
     )
     masker = Masker(mask_key(os.environ, reporter.alarm))
     gateway = Gateway(routes, writer, masker, clock, reporter, durable=durability == "exchange")
-    asyncio.run(_run(gateway, host, port, grace, lambda: _introduce(gateway, routes, writer)))
+    try:
+        asyncio.run(_run(gateway, host, port, grace, lambda: _introduce(gateway, routes, writer)))
+    except UsageError:
+        _discard(writer)
+        raise
     _summarise(writer, reporter)
     return TAPING_FAILED if strict and reporter.trouble else 0
+
+
+def _discard(writer: TapeWriter) -> None:
+    """Leave no empty tape where nothing was ever listened to: it would be the latest one."""
+    writer.close()
+    if writer.path is not None:
+        writer.path.unlink(missing_ok=True)
 
 
 async def _run(

@@ -83,12 +83,12 @@ def command(  # noqa: PLR0913 - one parameter per option
 
 async def _run(player: Player, exchanges: Sequence[Exchange], host: str, port: int) -> None:
     await player.start(host, port)
+    signals = Signals(lambda: None)  # before it says that it is there: then it can be ended
     base = player.listener.url
     say(
         f"deltatape {__version__} plays {count(len(exchanges), 'exchange')} at {base} (Ctrl-C ends)"
     )
     say(f"  set  OPENAI_BASE_URL={base}/v1, or with a provider's prefix {base}/openai/v1")
-    signals = Signals(lambda: None)
     await signals.wait()
     await player.stop()
     _summarise(player)

@@ -1,6 +1,7 @@
 """The gateway: listens, hands each request to a `Forward`, tapes, and stops in good order."""
 
 import asyncio
+import contextlib
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -29,6 +30,8 @@ FRESH_S = 4.0
 """How long an idle upstream connection may be used again; providers close theirs after more."""
 IDLE_NS = 5_000_000_000
 """How often a silent exchange is noted as still being watched."""
+FAREWELL_S = 0.5
+"""How long connections that were closed may take to be gone: their end is on the tape, too."""
 
 
 class Observer(Protocol):
@@ -92,6 +95,8 @@ class Gateway:
         self._tasks: set[asyncio.Task[None]] = set()
         self._ticker: asyncio.TimerHandle | None = None
         self._drained = asyncio.Event()
+        self._left = asyncio.Event()
+        self._stopped = False
         self.listener = Listener()
         self.counts = Counts()
 
@@ -136,12 +141,21 @@ class Gateway:
                 for forward in tuple(self.counts.active.values()):
                     forward.stop()
         await self._analyst.finish()
+        await self._farewell()
         for pin in self._pins.values():
             pin.connection.abort()
         if self._ticker is not None:
             self._ticker.cancel()
         self._tape_tap.stop(self._writer.now_ns(), reason, None)
+        self._stopped = True
         self._writer.close()
+
+    async def _farewell(self) -> None:
+        self.listener.close()  # those that have become idle meanwhile
+        if self._numbers:
+            self._left.clear()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._left.wait(), FAREWELL_S)
 
     def hurry(self) -> None:
         """Do not wait for the streams any longer."""
@@ -175,8 +189,11 @@ class Gateway:
         pin = self._pins.pop(connection, None)
         if pin is not None:
             pin.connection.abort()
-        self._client(connection, ClientState.CLOSED)
+        if not self._stopped:
+            self._client(connection, ClientState.CLOSED)
         self._numbers.pop(connection, None)
+        if not self._numbers:
+            self._left.set()
 
     def refused_bytes(self, problem: str) -> bytes:
         """The answer to bytes that are no request."""

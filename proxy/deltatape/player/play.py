@@ -201,6 +201,10 @@ class Play:
 def _gateway_answer(exchange: Exchange) -> bytes:
     """What the gateway said when the upstream could not be reached."""
     assert exchange.end is not None
-    if exchange.end.reason is EndReason.TIMEOUT:
-        return error_answer(504, "upstream_timeout", exchange.end.detail)
-    return error_answer(502, "upstream_refused", exchange.end.detail)
+    late = exchange.end.reason is EndReason.TIMEOUT
+    return error_answer(
+        504 if late else 502,
+        "upstream_timeout" if late else "upstream_refused",
+        exchange.end.detail,
+        head_only=exchange.request.method == "HEAD",
+    )

@@ -1,0 +1,212 @@
+"""What `deltatape record` says while it runs, and that saying it harms nobody."""
+
+import asyncio
+import contextlib
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from deltatape.cli.record_command import Reporter, _remind
+from deltatape.gateway.analysis import Ended
+from deltatape.gateway.routes import Refusal
+from deltatape.harness.process import Background
+from helpers.chat import choice, sse
+from helpers.hostile import STREAM, assert_harmless, bad, body
+from helpers.program import environment, program
+from helpers.recording import recording
+from helpers.upstream import SSE_HEAD, Peer, chunk, connect, eventually, post, provider, run
+
+FINE = sse(choice({"content": "hi"}, "stop"))
+
+
+@contextlib.asynccontextmanager
+async def recorder(folder: Path, *options: str) -> AsyncIterator[Background]:
+    """`deltatape record` on a free port, once it listens."""
+    with program("record", "--listen", "127.0.0.1:0", *options, folder=folder) as running:
+        await asyncio.to_thread(lambda: running.wait_for("set +OPENAI"))
+        yield running
+
+
+@contextlib.asynccontextmanager
+async def answering(answer: bytes) -> AsyncIterator[int]:
+    """A provider that gives every request this stream."""
+
+    async def script(peer: Peer) -> None:
+        while True:
+            await peer.request()
+            await peer.send(SSE_HEAD + chunk(answer) + b"0\r\n\r\n")
+
+    async with provider(script) as port:
+        yield port
+
+
+async def ask(port: int, request: bytes) -> bytes:
+    """All that comes back until the connection ends."""
+    client = await connect(port)
+    await client.send(request)
+    return (await client.rest())[0]
+
+
+async def stop(running: Background) -> tuple[int, str]:
+    return await asyncio.to_thread(running.stop)
+
+
+CLOSE = "Connection: close\r\n"
+FOREIGN = b"GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n"
+
+
+def test_without_an_upstream_every_prefix_is_introduced(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with recorder(tmp_path) as running:
+            base = running.url
+            await asyncio.to_thread(lambda: running.wait_for("ANTHROPIC_BASE_URL"))
+            assert b"404 Not Found" in await ask(running.port, post(target="/v1/x", extra=CLOSE))
+            code, told = await stop(running)
+        assert code == 0
+        assert f"forward  {base}/NAME -> the provider; NAME: openai anthropic " in told
+        assert f"OPENAI_BASE_URL={base}/openai/v1\n" in told
+        assert "refused a request (404 unknown_upstream): no upstream for /v1" in told
+        assert "tape: .deltatape/" in told
+        assert "next:" not in told  # there is nothing to look at
+
+    run(scenario())
+
+
+def test_an_upstream_of_the_users_own_is_introduced_by_its_name(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with (
+            answering(FINE) as port,
+            recorder(tmp_path, "--upstream", f"mine=http://127.0.0.1:{port}/base") as running,
+        ):
+            assert FINE in await ask(running.port, post(target="/mine/v1/x", extra=CLOSE))
+            _, told = await stop(running)
+        assert f"/mine -> http://127.0.0.1:{port}/base\n" in told
+
+    run(scenario())
+
+
+def test_each_exchange_is_a_line_as_it_ends(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with (
+            answering(FINE) as port,
+            recorder(tmp_path, "--upstream", f"http://127.0.0.1:{port}") as running,
+        ):
+            await ask(running.port, post(extra=CLOSE))
+            await asyncio.to_thread(
+                lambda: running.wait_for(
+                    "#1 POST .* 200 .*: 2 characters, finish stop; no findings"
+                )
+            )
+            _, told = await stop(running)
+        assert "next: deltatape why .deltatape/" in told
+        assert "NOT ON THE TAPE" not in told
+
+    run(scenario())
+
+
+def test_no_text_of_a_stream_acts_on_the_terminal(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with (
+            answering(STREAM) as port,
+            recorder(tmp_path, "--upstream", f"http://127.0.0.1:{port}") as running,
+        ):
+            await ask(running.port, post(body(""), extra=CLOSE))
+            await ask(running.port, b"GET / HTTP/1.1\r\nHost: \x9b7m.example\r\n\r\n")
+            _, told = await stop(running)
+        assert "#1 POST" in told
+        assert "refused a request" in told
+        assert_harmless(told.encode())
+
+    run(scenario())
+
+
+def started(folder: Path, *options: str) -> subprocess.Popen[str]:
+    """A recorder whose stderr is the test's own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "deltatape", "record", "--listen", "127.0.0.1:0", *options],
+        cwd=folder,
+        env=environment(folder),
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_streams_and_refusals_go_on_when_nobody_reads_what_is_said(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with answering(FINE) as port:
+            process = started(tmp_path, "--upstream", f"http://127.0.0.1:{port}")
+            try:
+                assert process.stderr is not None
+                told = iter(process.stderr.readline, "")
+                line = next(line for line in told if "OPENAI_BASE_URL=" in line)
+                process.stderr.close()
+                own = int(line.partition("/v1")[0].rpartition(":")[2])
+                for _ in range(2):
+                    assert FINE in await ask(own, post(extra=CLOSE))
+                    assert b"403 Forbidden" in await ask(own, FOREIGN)
+                process.send_signal(signal.SIGINT)
+                assert await asyncio.to_thread(lambda: process.wait(20)) == 0
+            finally:
+                process.kill()
+                process.wait()
+
+    run(scenario())
+
+
+def test_an_app_that_does_not_come_is_asked_after(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def scenario() -> None:
+        async with answering(FINE) as port, recording(tmp_path, port) as running:
+            _remind(running.gateway)
+            assert "no traffic for 20 s: does the app read the base URL" in capsys.readouterr().err
+            await running.client()
+            await eventually(lambda: bool(running.gateway.counts.clients), "a client")
+            _remind(running.gateway)
+            assert "is it speaking HTTPS to this HTTP port?" in capsys.readouterr().err
+            await ask(running.port, post(extra=CLOSE))
+            _remind(running.gateway)
+            assert capsys.readouterr().err == ""
+
+    run(scenario())
+
+
+def test_a_reporter_tells_what_it_cannot_analyse_and_what_goes_wrong(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    reporter = Reporter()
+    reporter.exchange(Ended(3, None, ()))
+    assert not reporter.trouble
+    reporter.alarm(f"no room {bad('x')}")
+    reporter.refused(Refusal(403, "foreign_host", bad("x")))
+    assert reporter.trouble
+    assert (reporter.exchanges, reporter.with_findings) == (1, 0)
+    told = capsys.readouterr().err
+    assert told.startswith("#3 ended; too large to analyse live: deltatape check says more\n")
+    assert "TAPING IN TROUBLE: no room" in told
+    assert_harmless(told.encode())
+
+
+def test_the_port_of_another_program_is_told_and_leaves_no_tape(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with recorder(tmp_path) as running:
+            arguments = ["record", "--listen", f"127.0.0.1:{running.port}", "--to", "other"]
+            result = await asyncio.to_thread(
+                lambda: subprocess.run(
+                    [sys.executable, "-m", "deltatape", *arguments],
+                    cwd=tmp_path,
+                    env=environment(tmp_path),
+                    capture_output=True,
+                    timeout=30,
+                    check=False,
+                )
+            )
+            assert result.returncode == 2
+            assert b"choose another port with --listen" in result.stderr
+            assert list((tmp_path / "other").glob("*.tape")) == []
+
+    run(scenario())

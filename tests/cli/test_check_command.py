@@ -1,0 +1,164 @@
+"""`deltatape check`, as a CI job calls it."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from helpers.chat import choice, sse
+from helpers.console import called
+from helpers.incidents import BROKEN, CUT, EMPTY, FIXED, STALL
+from helpers.program import deltatape
+
+KEYS = (
+    *("code", "name", "severity", "blame", "confidence", "message", "tape", "line"),
+    *("exchange", "event", "span", "t_ns", "evidence", "hint"),
+)
+
+
+def codes(*arguments: str | Path, folder: Path) -> list[str]:
+    """The codes of what is found, in order."""
+    result = called("check", *arguments, "--format", "json", folder=folder)
+    assert result.returncode in (0, 1), result.stderr
+    return [finding["code"] for finding in json.loads(result.stdout)["findings"]]
+
+
+def test_findings_are_told_with_place_blame_evidence_and_fix(tmp_path: Path) -> None:
+    shutil.copyfile(EMPTY, tmp_path / "x.tape")
+    result = deltatape("check", "x.tape", folder=tmp_path)
+    text = result.stdout.decode()
+    assert (result.returncode, result.stderr) == (1, b"")
+    place = r"x\.tape#1, line [0-9]+, event 1, [0-9]\.[0-9]{3} s\n"
+    assert re.match(rf"error T001 empty-arguments  upstream, proven  {place}", text)
+    assert "its tool requires trip_id" in text
+    assert "    evidence: " in text
+    assert "    fix: " in text
+    assert text.endswith("2 errors\nmore about a code: deltatape why D002\n")
+
+
+def test_the_json_form_has_the_keys_of_the_contract(tmp_path: Path) -> None:
+    result = deltatape("check", CUT, "--format", "json", folder=tmp_path)
+    told = json.loads(result.stdout)
+    assert result.returncode == 1
+    assert set(told) == {"version", "findings"}
+    assert told["version"] == 1
+    assert [tuple(finding) for finding in told["findings"]] == [KEYS] * 3
+    cut, truncated = told["findings"][0], told["findings"][2]
+    assert (cut["code"], cut["severity"], cut["blame"]) == ("W006", "error", "transport")
+    assert (cut["tape"], cut["exchange"], cut["confidence"]) == (str(CUT), 1, "proven")
+    assert truncated["code"] == "T003"
+    assert truncated["span"][0] < truncated["span"][1]
+    assert isinstance(truncated["t_ns"], int)
+
+
+def test_a_clean_tape_is_clean(tmp_path: Path) -> None:
+    result = called("check", FIXED, folder=tmp_path)
+    assert (result.returncode, result.stdout) == (0, b"no findings\n")
+    assert codes(FIXED, folder=tmp_path) == []
+
+
+def test_several_tapes_are_one_report_in_their_order(tmp_path: Path) -> None:
+    assert codes(EMPTY, FIXED, CUT, folder=tmp_path) == ["T001", "D002", "W006", "S001", "T003"]
+    assert called("check", FIXED, EMPTY, folder=tmp_path).returncode == 1
+
+
+def test_an_exchange_alone_is_reported_alone_but_judged_in_its_conversation(tmp_path: Path) -> None:
+    assert codes(f"{BROKEN}#1", folder=tmp_path) == []
+    assert codes(f"{BROKEN}#2", folder=tmp_path) == ["D002", "C002", "C002"]
+
+
+def test_a_saved_body_is_checked(tmp_path: Path) -> None:
+    (tmp_path / "x.sse").write_bytes(sse(choice({"content": "hi"}), done=False))
+    assert codes("x.sse", folder=tmp_path) == ["S001"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("--select", "T"), ["T003"]),
+        (("--select", "t003, W"), ["W006", "T003"]),
+        (("--select", "T001"), []),
+        (("--ignore", "W006"), ["S001", "T003"]),
+        (("--ignore", "T,S"), ["W006"]),
+        (("--select", "T,S", "--ignore", "S001"), ["T003"]),
+        (("--select", "", "--ignore", ","), ["W006", "S001", "T003"]),
+        (("--select", "X001"), []),
+    ],
+)
+def test_codes_are_selected_and_ignored_by_their_beginning(
+    tmp_path: Path, arguments: tuple[str, ...], expected: list[str]
+) -> None:
+    assert codes(CUT, *arguments, folder=tmp_path) == expected
+    code = called("check", CUT, *arguments, folder=tmp_path).returncode
+    assert code == (1 if expected else 0)
+
+
+@pytest.mark.parametrize("option", ["--select", "--ignore"])
+@pytest.mark.parametrize("given", ["T999", "Q", "T001,NOPE", "T001X"])
+def test_an_unknown_code_is_told(tmp_path: Path, option: str, given: str) -> None:
+    result = called("check", CUT, option, given, folder=tmp_path)
+    assert (result.returncode, result.stdout) == (2, b"")
+    wrong = given.rpartition(",")[2]
+    assert f"{option} {wrong}: no code begins so; such as T001 or T" in result.stderr.decode()
+
+
+@pytest.mark.parametrize(
+    ("tape", "fail_on", "code"),
+    [
+        (CUT, "error", 1),
+        (CUT, "warning", 1),
+        (CUT, "never", 0),
+        (STALL, "error", 0),
+        (STALL, "warning", 1),
+        (STALL, "never", 0),
+        (FIXED, "warning", 0),
+    ],
+    ids=str,
+)
+def test_the_exit_code_tells_the_worst_severity(
+    tmp_path: Path, tape: Path, fail_on: str, code: int
+) -> None:
+    assert called("check", tape, "--fail-on", fail_on, folder=tmp_path).returncode == code
+
+
+def test_variables_stand_for_options(tmp_path: Path) -> None:
+    variables = {
+        "DELTATAPE_CHECK_FORMAT": "json",
+        "DELTATAPE_CHECK_SELECT": "T",
+        "DELTATAPE_CHECK_FAIL_ON": "never",
+    }
+    result = deltatape("check", CUT, folder=tmp_path, env=variables)
+    assert result.returncode == 0
+    assert [each["code"] for each in json.loads(result.stdout)["findings"]] == ["T003"]
+    stronger = called("check", CUT, "--fail-on", "error", folder=tmp_path, env=variables)
+    assert stronger.returncode == 1
+
+
+def test_a_damaged_tape_is_told_with_its_line_and_nothing_else_is_printed(tmp_path: Path) -> None:
+    lines = CUT.read_bytes().split(b"\n")
+    lines[4] = b"[1,1,"
+    (tmp_path / "bad.tape").write_bytes(b"\n".join(lines))
+    result = deltatape("check", FIXED, "bad.tape", folder=tmp_path)
+    assert (result.returncode, result.stdout) == (2, b"")
+    assert result.stderr.startswith(b"deltatape: bad.tape:5: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "Missing argument 'TAPE[#N]...'"),
+        (("missing.tape",), "missing.tape: No such file or directory"),
+        ((str(CUT), "--fail-on", "info"), "'info' is not one of"),
+        ((str(CUT), "--format", "junit"), "'junit' is not one of"),
+        ((str(CUT), "--nonsense"), "No such option"),
+        ((f"{CUT}#2",), "no such exchange on the tape; it has 1 to 1"),
+    ],
+)
+def test_a_wrong_call_is_told_with_exit_code_2(
+    tmp_path: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    result = called("check", *arguments, folder=tmp_path)
+    assert (result.returncode, result.stdout) == (2, b"")
+    assert message in result.stderr.decode()

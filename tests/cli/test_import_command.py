@@ -1,0 +1,152 @@
+"""`deltatape import`: tapes from bodies, pasted text and captured cases."""
+
+import http.client
+import json
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from deltatape.harness.process import LIMIT_S
+from deltatape.model.exchange import Masked, Source, header
+from deltatape.store.reader import open_tape
+from helpers.chat import FINISH, calls, choice, entry, sse
+from helpers.console import called
+from helpers.program import deltatape, program
+
+STREAM = sse(
+    choice({"content": "São Paulo"}), calls(entry(0, "c1", name="get", arguments="{}")), FINISH
+)
+ASKED = {"model": "m", "stream": True, "messages": [{"role": "user", "content": "hi"}]}
+
+
+def captured(folder: Path) -> Path:
+    """A captured case in the layout of body.raw, request.json and response.json."""
+    case = folder / "case"
+    case.mkdir()
+    (case / "body.raw").write_bytes(STREAM)
+    request = {
+        "method": "POST",
+        "url": "https://api.example.com/v1/chat/completions?key=fake-key",
+        "headers": {"Authorization": "Bearer fake-token", "X-A": "1"},
+        "body": ASKED,
+    }
+    response = {"status": 200, "headers": {"content-type": "text/event-stream"}}
+    (case / "request.json").write_text(json.dumps(request))
+    (case / "response.json").write_text(json.dumps(response))
+    return case
+
+
+def test_a_raw_body_becomes_a_tape_that_says_only_what_is_known(tmp_path: Path) -> None:
+    (tmp_path / "answer.sse").write_bytes(STREAM)
+    result = deltatape("import", "answer.sse", "-o", "x.tape", folder=tmp_path)
+    told = result.stderr.decode()
+    assert (result.returncode, result.stdout) == (0, b"")
+    assert told.endswith("tape: x.tape\nnext: deltatape why x.tape\n")
+    tape = open_tape(tmp_path / "x.tape")
+    (exchange,) = tape
+    assert tape.header.source is Source.IMPORT
+    assert tape.stopped
+    assert exchange.body == STREAM
+    assert (exchange.end, exchange.timed) == (None, False)
+    assert [f"note: {note.text}\n" in told for note in exchange.notes] == [True]
+
+
+def test_pasted_text_becomes_its_stream(tmp_path: Path) -> None:
+    pasted = b"".join(b"web_1  | " + line + b"\n" for line in STREAM.split(b"\n"))
+    (tmp_path / "paste.log").write_bytes(pasted)
+    assert called("import", "paste.log", "-o", "x.tape", folder=tmp_path).returncode == 0
+    told = called("show", "x.tape", "--format", "json", folder=tmp_path)
+    assert [call["name"] for call in json.loads(told.stdout)["calls"]] == ["get"]
+
+
+def test_a_captured_case_becomes_a_tape_without_its_credentials(tmp_path: Path) -> None:
+    captured(tmp_path)
+    result = called("import", "case", "-o", "x.tape", folder=tmp_path)
+    assert result.returncode == 0
+    (exchange,) = open_tape(tmp_path / "x.tape")
+    assert exchange.request.upstream == "https://api.example.com"
+    assert json.loads(exchange.request.body) == ASKED
+    assert header(exchange.request.headers, "x-a") == b"1"
+    assert isinstance(exchange.request.target[1], Masked)
+    assert b"fake" not in (tmp_path / "x.tape").read_bytes()
+
+
+def test_request_and_response_can_be_given_beside_a_body(tmp_path: Path) -> None:
+    case = captured(tmp_path)
+    (tmp_path / "answer").write_bytes(b'{"error": {"message": "slow down"}}')
+    (tmp_path / "response").write_text('{"status": 429, "headers": [["Retry-After", "7"]]}')
+    result = called(
+        *("import", "answer", "--request", case / "request.json", "--response", "response"),
+        *("-o", "x.tape"),
+        folder=tmp_path,
+    )
+    assert result.returncode == 0, result.stderr
+    (exchange,) = open_tape(tmp_path / "x.tape")
+    assert json.loads(exchange.request.body) == ASKED
+    assert exchange.response is not None
+    assert exchange.response.status == 429
+    assert header(exchange.response.headers, "retry-after") == b"7"
+
+
+def test_a_tape_is_never_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "answer").write_bytes(STREAM)
+    (tmp_path / "x.tape").write_bytes(b"precious")
+    result = called("import", "answer", "-o", "x.tape", folder=tmp_path)
+    assert result.returncode == 2
+    assert b"-o x.tape: exists already; a tape is never overwritten" in result.stderr
+    assert (tmp_path / "x.tape").read_bytes() == b"precious"
+
+
+def test_a_tape_is_for_its_owner_alone(tmp_path: Path) -> None:
+    (tmp_path / "answer").write_bytes(STREAM)
+    before = os.umask(0)
+    try:
+        called("import", "answer", "--output", "x.tape", folder=tmp_path)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "x.tape").stat().st_mode) == 0o600
+
+
+def test_an_imported_tape_plays(tmp_path: Path) -> None:
+    captured(tmp_path)
+    called("import", "case", "-o", "x.tape", folder=tmp_path)
+    with program("replay", "--listen", "127.0.0.1:0", "x.tape", folder=tmp_path) as player:
+        connection = http.client.HTTPConnection("127.0.0.1", player.port, timeout=LIMIT_S)
+        target = "/v1/chat/completions?key=another-key"
+        connection.request("POST", target, json.dumps(ASKED), {"Content-Type": "application/json"})
+        response = connection.getresponse()
+        assert (response.status, response.read()) == (200, STREAM)
+        connection.close()
+        code, told = player.stop()
+    assert (code, "1 played, 0 missed, 0 unplayed" in told) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("answer",), "Missing option '-o'"),
+        (("missing", "-o", "x.tape"), "'missing' does not exist"),
+        (("answer", "-o", "no/such/x.tape"), "-o no/such/x.tape: No such file or directory"),
+        (("answer", "-o", "."), "is a directory"),
+        (("answer", "-o", "x.tape", "--response", "answer"), "the response is no JSON object"),
+        (("answer", "-o", "x.tape", "--request", "missing"), "'missing' does not exist"),
+        ((".", "-o", "x.tape"), "a folder with body.raw, is accepted"),
+    ],
+)
+def test_a_wrong_call_is_told_and_makes_nothing(
+    tmp_path: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    (tmp_path / "answer").write_bytes(STREAM)
+    result = called("import", *arguments, folder=tmp_path)
+    assert result.returncode == 2
+    assert message in result.stderr.decode()
+    assert not (tmp_path / "x.tape").exists()
+
+
+def test_a_variable_stands_for_the_output(tmp_path: Path) -> None:
+    (tmp_path / "answer").write_bytes(STREAM)
+    variable = {"DELTATAPE_IMPORT_OUTPUT": "v.tape"}
+    assert called("import", "answer", folder=tmp_path, env=variable).returncode == 0
+    assert len(open_tape(tmp_path / "v.tape")) == 1

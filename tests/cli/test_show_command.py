@@ -1,0 +1,127 @@
+"""`deltatape show`: what is on a tape, part by part."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from helpers.console import called, on_terminal
+from helpers.incidents import BROKEN, CUT, EMPTY, FIXED, exchange, recorded
+from helpers.program import deltatape
+
+
+def test_each_exchange_is_a_line(tmp_path: Path) -> None:
+    result = deltatape("show", BROKEN, folder=tmp_path)
+    first, second = result.stdout.decode().splitlines()
+    assert (result.returncode, result.stderr) == (0, b"")
+    said = (
+        r"#1 POST /v1/chat/completions 200 [0-9.]+ m?s: 2 calls \(get_itinerary, search_flights\), "
+    )
+    assert re.match(said, first)
+    assert first.endswith("finish tool_calls; no findings")
+    assert second.endswith("finish stop; error D002 silent-answer")
+
+
+def test_without_a_name_it_is_the_latest_tape(tmp_path: Path) -> None:
+    recorded(tmp_path, BROKEN, CUT)
+    assert called("show", folder=tmp_path).stdout.startswith(b"#1 POST")
+    assert b"W006 stream-cut and 2 more" in called("show", folder=tmp_path).stdout
+    assert called("show", "#1", folder=tmp_path).stdout == called("show", folder=tmp_path).stdout
+
+
+def test_calls_are_a_table(tmp_path: Path) -> None:
+    lines = called("show", BROKEN, "--calls", folder=tmp_path).stdout.decode().splitlines()
+    assert lines[0].split() == ["exchange", "call", "id", "name", "status", "arguments"]
+    assert lines[1].split()[:5] == ["#1", "0", "call_get_itinerary", "get_itinerary", "complete"]
+    assert lines[1].endswith('{"trip_id": "LIS-2027"}')
+    assert len(lines) == 3
+    assert called("show", f"{BROKEN}#2", "--calls", folder=tmp_path).stdout == b"no calls\n"
+
+
+def test_calls_as_json_have_the_keys_of_the_contract(tmp_path: Path) -> None:
+    result = called("show", EMPTY, "--calls", "--format", "json", folder=tmp_path)
+    told = json.loads(result.stdout)
+    assert told["version"] == 1
+    assert told["calls"] == [
+        {
+            "exchange": 1,
+            "dialect": "openai-chat",
+            "index": 0,
+            "wire_index": 0,
+            "id": "call_get_itinerary",
+            "name": "get_itinerary",
+            "arguments": "",
+            "status": "empty_suspect",
+            "repairs": [],
+        }
+    ]
+    assert called("show", EMPTY, "--format", "json", folder=tmp_path).stdout == result.stdout
+
+
+def test_events_have_time_and_place(tmp_path: Path) -> None:
+    lines = called("show", CUT, "--events", folder=tmp_path).stdout.decode().splitlines()
+    assert lines[0].split() == ["event", "seconds", "bytes", "type", "data"]
+    assert re.match(r" +0 +[0-9]\.[0-9]{3}  0-[0-9]+ +message  \{", lines[1])
+    result = called("show", CUT, "--events", "--format", "json", folder=tmp_path)
+    events = json.loads(result.stdout)["events"]
+    assert [event["event"] for event in events] == list(range(len(lines) - 1))
+    body = exchange(CUT, 1).body
+    for event in events:
+        start, end = event["span"]
+        assert event["data"].encode() in body[start:end]
+
+
+def test_reads_are_those_of_the_socket(tmp_path: Path) -> None:
+    lines = called("show", CUT, "--reads", folder=tmp_path).stdout.decode().splitlines()
+    assert lines[0].split() == ["read", "seconds", "offset", "bytes", "data"]
+    told = json.loads(called("show", CUT, "--reads", "--format", "json", folder=tmp_path).stdout)
+    assert [read["data"].encode() for read in told["reads"]] == [
+        read.data for read in exchange(CUT, 1).reads
+    ]
+    assert len(lines) == 1 + len(told["reads"])
+
+
+def test_raw_is_the_body_byte_for_byte(tmp_path: Path) -> None:
+    body = bytes(range(256)) + b"\r\n\xff"
+    (tmp_path / "body.bin").write_bytes(body)
+    assert called("import", "body.bin", "-o", "x.tape", folder=tmp_path).returncode == 0
+    assert deltatape("show", "x.tape", "--raw", folder=tmp_path).stdout == body
+    assert (
+        called("show", f"{BROKEN}#1", "--raw", folder=tmp_path).stdout == exchange(BROKEN, 1).body
+    )
+
+
+def test_raw_never_goes_to_a_terminal(tmp_path: Path) -> None:
+    result = on_terminal("show", CUT, "--raw", folder=tmp_path)
+    assert result.returncode == 2
+    assert b"--raw on a terminal would let the taped bytes act on it" in result.stdout
+    assert b"data:" not in result.stdout
+
+
+@pytest.mark.parametrize("part", ["--events", "--reads", "--raw"])
+def test_a_part_of_several_exchanges_needs_a_number(tmp_path: Path, part: str) -> None:
+    result = called("show", FIXED, part, folder=tmp_path)
+    assert (result.returncode, result.stdout) == (2, b"")
+    assert f"{part} shows one exchange; {FIXED} has #1 to #2: add #N" in result.stderr.decode()
+    assert called("show", f"{FIXED}#2", part, folder=tmp_path).returncode == 0
+
+
+def test_a_tape_without_exchanges_has_no_parts(tmp_path: Path) -> None:
+    (tmp_path / "silent.tape").write_bytes(CUT.read_bytes().partition(b"\n")[0] + b"\n")
+    result = called("show", "silent.tape", "--reads", folder=tmp_path)
+    assert result.returncode == 2
+    assert b"silent.tape has none" in result.stderr
+    assert called("show", "silent.tape", folder=tmp_path).stdout == b""
+
+
+def test_one_part_at_a_time(tmp_path: Path) -> None:
+    result = called("show", CUT, "--events", "--reads", folder=tmp_path)
+    assert result.returncode == 2
+    assert b"--events and --reads: one at a time" in result.stderr
+
+
+def test_variables_stand_for_options(tmp_path: Path) -> None:
+    calls = called("show", CUT, "--calls", folder=tmp_path).stdout
+    variable = {"DELTATAPE_SHOW_CALLS": "1"}
+    assert deltatape("show", CUT, folder=tmp_path, env=variable).stdout == calls

@@ -1,0 +1,136 @@
+"""What a command line may name: a tape, an exchange of it, a file, a folder, standard input."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from deltatape.cli import tapes
+from deltatape.cli.tapes import exchanges_of, is_tape, material, named
+from deltatape.errors import TapeFormatError, UsageError
+from helpers.chat import FINISH, calls, choice, entry, sse
+from helpers.console import called, on_terminal
+from helpers.incidents import BROKEN, FIXED, recorded
+
+STREAM = sse(calls(entry(0, "c1", name="get", arguments="{}")), FINISH)
+
+
+def test_a_tape_names_all_its_exchanges_in_the_order_of_their_numbers() -> None:
+    assert [exchange.number for exchange in exchanges_of(str(BROKEN))] == [1, 2]
+    assert [exchange.number for exchange in exchanges_of(f"{BROKEN}#2")] == [2]
+
+
+def test_one_exchange_brings_its_conversation(tmp_path: Path) -> None:
+    found = named(f"{BROKEN}#1")
+    assert [exchange.number for exchange in found.exchanges] == [1, 2]
+    assert found.number == 1
+    assert named(str(BROKEN)).number is None
+    assert tmp_path.exists()
+
+
+def test_nothing_names_the_latest_tape(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded(tmp_path, BROKEN, FIXED)
+    monkeypatch.chdir(tmp_path)
+    assert named("").exchanges[0].tape == ".deltatape/itinerary-fixed.tape"
+    assert named("#2").number == 2
+    assert [exchange.number for exchange in exchanges_of("#2")] == [2]
+
+
+@pytest.mark.parametrize("text", ["#0", "#3", "missing.tape", "missing", "x/y.tape#1"])
+def test_what_is_not_there_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    recorded(tmp_path, BROKEN)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError):
+        named(text)
+    with pytest.raises(UsageError):
+        list(exchanges_of(text))
+
+
+def test_without_any_tape_it_says_how_to_make_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match="deltatape record"):
+        named("")
+
+
+def test_a_tape_is_known_by_its_name_or_by_how_it_begins(tmp_path: Path) -> None:
+    shutil.copyfile(BROKEN, tmp_path / "renamed.log")
+    (tmp_path / "body.sse").write_bytes(STREAM)
+    (tmp_path / "empty.tape").write_bytes(b"")
+    (tmp_path / "folder.tape").mkdir()
+    assert is_tape(tmp_path / "renamed.log")
+    assert is_tape(tmp_path / "empty.tape")
+    assert is_tape(tmp_path / "missing")  # so that the reader says what is missing
+    assert not is_tape(tmp_path / "body.sse")
+    assert not is_tape(tmp_path / "folder.tape")
+    assert len(named(str(tmp_path / "renamed.log")).exchanges) == 2
+    with pytest.raises(TapeFormatError, match=r"empty\.tape"):
+        named(str(tmp_path / "empty.tape"))
+
+
+def test_a_file_with_a_number_sign_is_itself(tmp_path: Path) -> None:
+    shutil.copyfile(BROKEN, tmp_path / "a#2.tape")
+    shutil.copyfile(BROKEN, tmp_path / "a#2")
+    assert len(list(exchanges_of(str(tmp_path / "a#2.tape")))) == 2
+    assert named(str(tmp_path / "a#2")).number is None
+    assert named(f"{tmp_path / 'a#2.tape'}#1").number == 1
+
+
+def test_a_body_is_an_exchange(tmp_path: Path) -> None:
+    path = tmp_path / "body.sse"
+    path.write_bytes(STREAM)
+    (exchange,) = named(str(path)).exchanges
+    assert exchange.body == STREAM
+    assert exchange.tape == str(path)
+
+
+def test_a_folder_is_a_captured_case(tmp_path: Path) -> None:
+    (tmp_path / "body.raw").write_bytes(STREAM)
+    (tmp_path / "request.json").write_text('{"method": "POST", "url": "http://h/v1/x"}')
+    (tmp_path / "notes.txt").write_text("not read")
+    assert sorted(material(tmp_path).files) == ["body.raw", "request.json"]
+    (exchange,) = named(str(tmp_path)).exchanges
+    assert exchange.request.upstream == "http://h"
+
+
+def test_a_folder_without_a_body_is_told(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"body\.raw"):
+        named(str(tmp_path))
+
+
+def test_files_beside_a_body_are_read(tmp_path: Path) -> None:
+    for name in ("body", "request", "response"):
+        (tmp_path / name).write_text(name)
+    made = material(tmp_path / "body", tmp_path / "request", tmp_path / "response")
+    assert (made.files, made.request, made.response) == ({"body": b"body"}, b"request", b"response")
+
+
+def test_what_is_too_large_or_unreadable_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "body.sse"
+    path.write_bytes(b"x" * 100)
+    monkeypatch.setattr(tapes, "MAX_FILE_BYTES", 99)
+    with pytest.raises(UsageError, match="100 bytes; at most 99"):
+        material(path)
+    with pytest.raises(UsageError, match="No such file"):
+        material(tmp_path / "missing")
+    result = called("why", "-", folder=tmp_path, stdin=b"x" * 100)
+    assert result.returncode == 2
+    assert b"standard input: more than 99 bytes" in result.stderr
+
+
+def test_standard_input_is_a_body(tmp_path: Path) -> None:
+    result = called("why", "-", folder=tmp_path, stdin=sse(choice({"content": "hi"}, "stop")))
+    assert result.returncode == 0
+    assert b"2 characters of text" in result.stdout
+
+
+def test_a_terminal_is_told_that_it_is_read(tmp_path: Path) -> None:
+    typed = b'data: {"choices":[]}\n\ndata: [DONE]\n\n\x04'
+    result = on_terminal("why", "-", folder=tmp_path, stdin=typed)
+    assert b"end it with Ctrl-D" in result.stdout
+    assert result.returncode == 0

@@ -1,0 +1,152 @@
+"""What reaches a terminal: styles of ours, and nothing that a tape holds; what pipes get: plain."""
+
+import io
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from deltatape.cli import terminal
+from deltatape.render.lines import BOLD, Segment, line
+from helpers.console import called, on_terminal
+from helpers.hostile import FILE_NAME, assert_harmless, bad, hostile_tape
+from helpers.incidents import BROKEN, recorded
+from helpers.program import deltatape, environment
+
+STYLE = re.compile(rb"\x1b\[[0-9;]*m")
+
+COMMANDS = {
+    "why": ("why", FILE_NAME),
+    "why #2": ("why", f"{FILE_NAME}#2"),
+    "why json": ("why", FILE_NAME, "--format", "json"),
+    "check": ("check", FILE_NAME),
+    "check json": ("check", FILE_NAME, "--format", "json"),
+    "show": ("show", FILE_NAME),
+    "show calls": ("show", FILE_NAME, "--calls"),
+    "show events": ("show", f"{FILE_NAME}#1", "--events"),
+    "show reads": ("show", f"{FILE_NAME}#2", "--reads"),
+    "show json": ("show", FILE_NAME, "--format", "json"),
+    "ls": ("ls", "."),
+    "ls json": ("ls", ".", "--format", "json"),
+    "no such exchange": ("show", f"{FILE_NAME}#9"),
+    "several exchanges": ("show", FILE_NAME, "--events"),
+    "no such tape": ("replay", f"{FILE_NAME}{FILE_NAME}"),
+    "a wrong call": ("check", FILE_NAME, "--format", FILE_NAME),
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_text_of_a_tape_acts_on_the_terminal(tmp_path: Path, name: str) -> None:
+    hostile_tape(tmp_path)
+    shown = on_terminal(*COMMANDS[name], folder=tmp_path).stdout
+    assert re.search(rb"\\x1b|\\u001b", shown)  # it is shown, not dropped
+    assert_harmless(shown)
+
+
+def test_a_damaged_tape_does_not_act_on_the_terminal(tmp_path: Path) -> None:
+    path = hostile_tape(tmp_path)
+    path.write_bytes(
+        path.read_bytes() + bad("no record").encode("utf-8").replace(b"\n", b"") + b"\n[]\n"
+    )
+    for command in ("why", "check", "show", "replay"):
+        result = on_terminal(command, path.name, folder=tmp_path)
+        assert result.returncode == 2
+        assert b"INJECTED" in result.stdout
+        assert_harmless(result.stdout)
+
+
+def test_text_that_is_typed_in_does_not_act_on_the_terminal(tmp_path: Path) -> None:
+    pasted = f"INFO app: {bad('x')}\nINFO data: {{}}\nINFO \nINFO data: [DONE]\n"
+    path = tmp_path / f"{FILE_NAME}.log"
+    path.write_bytes(b"HTTP/1.1 200 \x1b[7m\r\nX-A: \x1b[7m\r\n\r\n" + pasted.encode())
+    for arguments in (("why", path.name), ("import", path.name, "-o", f"{FILE_NAME}.tape")):
+        result = on_terminal(*arguments, folder=tmp_path)
+        assert result.returncode == 0, result.stdout
+        assert_harmless(result.stdout)
+    piped = called("why", "-", folder=tmp_path, stdin=pasted.encode())
+    assert b"note: " in piped.stderr
+    assert_harmless(piped.stdout + piped.stderr)
+
+
+def test_a_terminal_gets_styles_and_a_pipe_gets_the_same_text_without(tmp_path: Path) -> None:
+    recorded(tmp_path, BROKEN)
+    for arguments in (("why",), ("check", ".deltatape/itinerary-broken.tape"), ("ls",)):
+        styled = on_terminal(*arguments, folder=tmp_path).stdout
+        piped = deltatape(*arguments, folder=tmp_path).stdout
+        assert STYLE.search(styled)
+        assert b"\x1b" not in piped
+        if arguments != ("ls",):  # ages differ
+            assert STYLE.sub(b"", styled).replace(b"\r\n", b"\n") == piped
+
+
+def test_no_color_is_obeyed(tmp_path: Path) -> None:
+    recorded(tmp_path, BROKEN)
+    shown = on_terminal("why", folder=tmp_path, env={"NO_COLOR": "1"}).stdout
+    assert b"VERDICT" in shown
+    assert b"\x1b" not in shown
+
+
+@pytest.mark.parametrize("arguments", [("show", "--events"), ("show", "--raw"), ("check",)])
+def test_a_reader_that_leaves_early_is_no_failure(
+    tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    (tape,) = recorded(tmp_path, BROKEN)
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        result = subprocess.run(
+            [sys.executable, "-m", "deltatape", arguments[0], f"{tape}#1", *arguments[1:]],
+            stdout=write,
+            stderr=subprocess.PIPE,
+            env={k: v for k, v in environment(tmp_path).items() if k != "PYTHONUNBUFFERED"},
+            timeout=60,
+            check=False,
+        )
+    finally:
+        os.close(write)
+    assert result.stderr == b""
+    assert result.returncode == 0
+
+
+def test_findings_count_though_nobody_reads_them_to_the_end(tmp_path: Path) -> None:
+    (tape,) = recorded(tmp_path, BROKEN)
+    command = f"{sys.executable} -m deltatape check {tape} | true; exit ${{PIPESTATUS[0]}}"
+    result = subprocess.run(["bash", "-c", command], capture_output=True, timeout=60, check=False)
+    assert (result.returncode, result.stdout, result.stderr) == (1, b"", b"")
+
+
+def test_what_an_encoding_cannot_say_is_shown_as_an_escape(tmp_path: Path) -> None:
+    body = tmp_path / "x.sse"
+    body.write_text('data: {"choices":[{"index":0,"delta":{"content":"€"}}]}\n\n')
+    assert called("import", body, "-o", "x.tape", folder=tmp_path).returncode == 0
+    result = deltatape(
+        "show", "x.tape", "--events", folder=tmp_path, env={"PYTHONIOENCODING": "ascii"}
+    )
+    assert (result.returncode, result.stderr) == (0, b"")
+    assert b"\\u20ac" in result.stdout
+
+
+def test_a_terminal_that_is_gone_stops_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    with io.TextIOWrapper(io.FileIO(write, "w"), write_through=True) as gone:
+        monkeypatch.setattr(sys, "stderr", gone)
+        terminal.say("nobody hears this")
+        monkeypatch.undo()
+
+
+def test_a_line_on_stderr_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", told)
+    terminal.say("a\nb\x1b[31m é")
+    assert told.getvalue() == "a\\nb\\x1b[31m é\n"
+
+
+def test_lines_are_plain_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", told)
+    terminal.show([line(Segment("bold", BOLD), " plain [red]x[/red]")])
+    assert told.getvalue() == "bold plain [red]x[/red]\n"

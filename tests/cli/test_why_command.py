@@ -1,0 +1,156 @@
+"""`deltatape why`, as somebody with an incident types it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from helpers.chat import calls, choice, entry, sse
+from helpers.console import called
+from helpers.incidents import BROKEN, CUT, EMPTY, FIXED, recorded
+from helpers.program import deltatape
+
+EMPTY_CALL = sse(
+    calls(entry(0, "c1", name="get", arguments="")), choice({}, "tool_calls"), done=True
+)
+FINDING = {
+    *("code", "name", "severity", "blame", "confidence", "message", "tape", "line"),
+    *("exchange", "event", "span", "t_ns", "evidence", "hint"),
+}
+
+
+def story(*arguments: str | Path, folder: Path, stdin: bytes = b"") -> dict[str, object]:
+    """The story as JSON."""
+    result = called("why", *arguments, "--format", "json", folder=folder, stdin=stdin)
+    assert (result.returncode, result.stderr) == (0, b"")
+    told: dict[str, object] = json.loads(result.stdout)
+    return told
+
+
+def codes(told: dict[str, object]) -> list[str]:
+    findings = told["findings"]
+    assert isinstance(findings, list)
+    return [finding["code"] for finding in findings]
+
+
+def test_without_a_name_it_is_the_worst_exchange_of_the_latest_tape(tmp_path: Path) -> None:
+    recorded(tmp_path, CUT, BROKEN)
+    result = deltatape("why", folder=tmp_path)
+    text = result.stdout.decode()
+    assert (result.returncode, result.stderr) == (0, b"")
+    assert text.startswith(".deltatape/itinerary-broken.tape#1")
+    assert "VERDICT   app, proven  (C002)" in text
+    assert "append every fragment to the entry of its index" in text
+    assert max(map(len, text.splitlines())) < 130
+
+
+def test_a_tape_of_a_name_and_one_exchange_of_it(tmp_path: Path) -> None:
+    recorded(tmp_path, BROKEN)
+    second = called("why", ".deltatape/itinerary-broken.tape#2", folder=tmp_path)
+    assert second.stdout.startswith(b".deltatape/itinerary-broken.tape#2")
+    assert b"D002 silent-answer" in second.stdout
+    assert called("why", "#2", folder=tmp_path).stdout == second.stdout
+
+
+def test_a_clean_tape_has_a_story_without_findings(tmp_path: Path) -> None:
+    told = story(FIXED, folder=tmp_path)
+    assert told["findings"] == []
+    verdict = told["verdict"]
+    assert isinstance(verdict, dict)
+    assert verdict["blame"] is None
+
+
+def test_a_saved_body_is_told_of(tmp_path: Path) -> None:
+    (tmp_path / "answer.txt").write_bytes(EMPTY_CALL)
+    told = story("answer.txt", folder=tmp_path)
+    assert codes(told) == ["T001"]
+
+
+@pytest.mark.parametrize("prefix", ["2026-11-21T20:36:01Z INFO [app] ", "web_1  | ", "< "])
+def test_a_stream_pasted_from_a_log_is_told_of(tmp_path: Path, prefix: str) -> None:
+    pasted = "".join(f"{prefix}{line}\n" for line in EMPTY_CALL.decode().split("\n"))
+    (tmp_path / "paste.log").write_text(pasted)
+    assert codes(story("paste.log", folder=tmp_path)) == ["T001"]
+    assert codes(story("-", folder=tmp_path, stdin=pasted.encode())) == ["T001"]
+
+
+def test_standard_input_is_told_of_and_what_was_mended_on_stderr(tmp_path: Path) -> None:
+    pasted = b"INFO " + EMPTY_CALL.replace(b"\n", b"\nINFO ")
+    result = deltatape("why", "-", folder=tmp_path, stdin=pasted)
+    assert result.returncode == 0
+    assert b"T001 empty-arguments" in result.stdout
+    assert result.stderr.startswith(b"note: pasted")
+
+
+def test_a_captured_case_is_told_of(tmp_path: Path) -> None:
+    (tmp_path / "body.raw").write_bytes(EMPTY_CALL)
+    function = {"name": "get", "parameters": {"type": "object", "required": ["q"]}}
+    body = {"model": "m", "messages": [], "tools": [{"type": "function", "function": function}]}
+    request = {"method": "POST", "url": "http://h/v1/chat/completions", "body": body}
+    (tmp_path / "request.json").write_text(json.dumps(request))
+    told = story(tmp_path, folder=tmp_path)
+    findings = told["findings"]
+    assert isinstance(findings, list)
+    assert [finding["severity"] for finding in findings] == ["error"]
+    assert "requires q" in findings[0]["message"]
+
+
+def test_the_json_form_has_the_keys_of_the_contract(tmp_path: Path) -> None:
+    told = story(BROKEN, folder=tmp_path)
+    assert set(told) == {"version", "verdict", "suspects", "timeline", "findings"}
+    assert told["version"] == 1
+    assert told["suspects"] == []
+    verdict, timeline, findings = told["verdict"], told["timeline"], told["findings"]
+    assert isinstance(verdict, dict)
+    assert isinstance(timeline, list)
+    assert isinstance(findings, list)
+    assert set(verdict) == {"blame", "confidence", "summary", "fix"}
+    assert (verdict["blame"], verdict["confidence"]) == ("app", "proven")
+    assert {key for entry in timeline for key in entry} == {
+        *("t_ns", "exchange", "event", "what", "source")
+    }
+    assert {entry["source"] for entry in timeline} == {"wire", "app", "recorder"}
+    assert all(set(finding) == FINDING for finding in findings)
+    assert codes(told) == ["C002", "C002"]
+
+
+def test_the_json_form_is_ascii_whatever_the_tape_says(tmp_path: Path) -> None:
+    (tmp_path / "x.sse").write_bytes(sse(choice({"content": "é\x1b[31m\u202e"}, "stop")))
+    result = called("why", "x.sse", "--format", "json", folder=tmp_path)
+    assert result.stdout.isascii()
+    assert b"\x1b" not in result.stdout
+
+
+@pytest.mark.parametrize("code", ["T001", "C002", "D001", "W006", "X001"])
+def test_a_code_is_explained(tmp_path: Path, code: str) -> None:
+    result = called("why", code, folder=tmp_path)
+    assert result.returncode == 0
+    assert result.stdout.startswith(f"# {code} ".encode())
+    assert b"## What it does" in result.stdout
+    assert result.stdout.endswith(b"\n")
+
+
+def test_an_unknown_code_is_told(tmp_path: Path) -> None:
+    result = deltatape("why", "T999", folder=tmp_path)
+    assert (result.returncode, result.stdout) == (2, b"")
+    assert b"T999: no such code; docs/findings.md lists them" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "no tape in .deltatape or recordings; make one with `deltatape record`"),
+        (("missing.tape",), "missing.tape: No such file or directory"),
+        (("broken.tape#7",), "broken.tape#7: no such exchange on the tape; it has 1 to 2"),
+        (("silent.tape",), "silent.tape: no request came while it was recorded"),
+        (("--format", "xml"), "'xml' is not one of 'text', 'json'"),
+    ],
+)
+def test_what_cannot_be_told_says_why(
+    tmp_path: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    (tmp_path / "broken.tape").write_bytes(BROKEN.read_bytes())
+    (tmp_path / "silent.tape").write_bytes(EMPTY.read_bytes().partition(b"\n")[0] + b"\n")
+    result = called("why", *arguments, folder=tmp_path)
+    assert (result.returncode, result.stdout) == (2, b"")
+    assert message in result.stderr.decode()

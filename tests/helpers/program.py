@@ -1,0 +1,57 @@
+"""deltatape as a program: real processes, ended by pid."""
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from deltatape.harness.process import Background, background
+
+
+@contextlib.contextmanager
+def program(
+    *arguments: str, folder: Path, before: Callable[[], None] | None = None
+) -> Iterator[Background]:
+    """Start `deltatape ARGUMENTS` in `folder`; killed at the end if it still runs."""
+    env = environment(folder) if before is None else uncovered(environment(folder))
+    with background(*arguments, cwd=folder, env=env, before=before) as running:
+        yield running
+
+
+def deltatape(
+    *arguments: str | Path,
+    folder: Path,
+    stdin: bytes = b"",
+    env: Mapping[str, str] | None = None,
+) -> subprocess.CompletedProcess[bytes]:
+    """Run a command to its end."""
+    return subprocess.run(
+        [sys.executable, "-m", "deltatape", *map(str, arguments)],
+        cwd=folder,
+        env={**environment(folder), **(env or {})},
+        input=stdin,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """The test's environment, with state of its own and no proxies."""
+    kept = {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")}
+    return {**kept, "XDG_STATE_HOME": str(folder / "state"), "COLUMNS": "100"}
+
+
+def uncovered(env: Mapping[str, str]) -> dict[str, str]:
+    """`env` without the measuring of coverage: a limit on files would damage its data."""
+    return {name: value for name, value in env.items() if not name.startswith("COVERAGE_")}
+
+
+def peak_kib(pid: int) -> int:
+    """The largest resident size that a process has had, in KiB."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1])
+    raise AssertionError("no VmHWM")

@@ -1,0 +1,315 @@
+"""One upstream connection: what a handler is told of each kind of response."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+import pytest
+
+from deltatape.http1.body import Scan
+from deltatape.http1.client import Lost, UpstreamConnection
+from deltatape.http1.head import Fields, ResponseHead
+from helpers.upstream import SSE_HEAD, Peer, Script, chunk, eventually, provider, run
+
+LENGTH = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"
+CLOSE = b"HTTP/1.1 200 OK\r\n\r\n"
+WHOLE = SSE_HEAD + chunk(b"he") + chunk(b"llo") + b"0\r\nX-T: 1\r\n\r\n"
+
+
+@dataclass
+class Told:
+    """What a handler was told of one response; see `ResponseHandler`."""
+
+    heads: list[int] = field(default_factory=list)
+    raw: bytes = b""
+    data: bytes = b""
+    ends: list[int] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    trailers: Fields | None = None
+    lost: Lost | None = None
+    detail: str = ""
+    writable: list[bool] = field(default_factory=list)
+
+    def on_informational(self, head: ResponseHead) -> None:
+        assert head.informational
+        self.heads.append(head.status)
+
+    def on_response(self, head: ResponseHead) -> None:
+        self.heads.append(head.status)
+
+    def on_response_data(self, raw: bytes, scan: Scan) -> None:
+        self.ends += [len(self.data) + end for end in scan.ends or ()]
+        self.raw += raw
+        self.data += scan.data
+
+    def on_response_note(self, text: str) -> None:
+        self.notes.append(text)
+
+    def on_response_end(self, trailers: Fields) -> None:
+        assert not self.over
+        self.trailers = trailers
+
+    def on_upstream_lost(self, how: Lost, detail: str) -> None:
+        assert not self.over
+        self.lost, self.detail = how, detail
+
+    def on_upstream_writable(self, *, writable: bool) -> None:
+        self.writable.append(writable)
+
+    @property
+    def over(self) -> bool:
+        return self.trailers is not None or self.lost is not None
+
+
+@contextlib.asynccontextmanager
+async def connected(script: Script) -> AsyncIterator[UpstreamConnection]:
+    """A connection to a provider that runs `script`."""
+    async with provider(script) as port:
+        loop = asyncio.get_running_loop()
+        _, connection = await loop.create_connection(UpstreamConnection, "127.0.0.1", port)
+        try:
+            yield connection
+        finally:
+            connection.abort()
+
+
+async def ask(connection: UpstreamConnection, method: str = "POST") -> Told:
+    """What is told of the response to one request, once it is over."""
+    told = Told()
+    connection.start(told, method)
+    connection.write(f"{method} / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n".encode())
+    await eventually(lambda: told.over, "the end of the response")
+    return told
+
+
+def answer(data: bytes, method: str = "POST", end: str = "", step: int = 0) -> tuple[Told, bool]:
+    """What is told of `data`, sent in pieces of `step`, and whether the connection is reusable.
+
+    `end` is `fin` or `rst`, sent after it; "" to keep the connection open.
+    """
+
+    async def script(peer: Peer) -> None:
+        await peer.request()
+        for at in range(0, len(data), step or len(data) or 1):
+            await peer.send(data[at : at + (step or len(data))])
+            await asyncio.sleep(0)
+        await asyncio.sleep(0.02)
+        if end:
+            peer.close() if end == "fin" else peer.reset()
+        else:
+            await peer.rest()
+
+    async def scenario() -> tuple[Told, bool]:
+        async with connected(script) as connection:
+            return await ask(connection, method), connection.reusable
+
+    return run(scenario())
+
+
+@pytest.mark.parametrize("step", [0, 1, 3, 50])
+def test_a_chunked_response_is_the_same_however_it_is_cut(step: int) -> None:
+    told, reusable = answer(WHOLE, step=step)
+    assert told.heads == [200]
+    assert SSE_HEAD + told.raw == WHOLE
+    assert told.data == b"hello"
+    assert told.ends == [2, 5]
+    assert told.trailers == ((b"X-T", b"1"),)
+    assert reusable
+
+
+@pytest.mark.parametrize("step", [0, 1])
+def test_informational_heads_come_before_the_final_one(step: int) -> None:
+    early = b"HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n"
+    told, _ = answer(early + LENGTH + b"hello", step=step)
+    assert told.heads == [103, 100, 200]
+    assert told.data == b"hello"
+
+
+@pytest.mark.parametrize(
+    ("method", "head"),
+    [
+        ("HEAD", LENGTH),
+        ("HEAD", SSE_HEAD),
+        ("POST", b"HTTP/1.1 204 No Content\r\n\r\n"),
+        ("POST", b"HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n"),
+        ("POST", b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
+    ],
+)
+def test_a_response_without_body_ends_with_its_head(method: str, head: bytes) -> None:
+    told, reusable = answer(head, method)
+    assert (told.trailers, told.raw, told.data) == ((), b"", b"")
+    assert reusable
+
+
+def test_a_body_that_the_close_ends_is_whole_then() -> None:
+    told, reusable = answer(CLOSE + b"hello", end="fin")
+    assert (told.data, told.trailers, told.lost) == (b"hello", (), None)
+    assert not reusable
+
+
+@pytest.mark.parametrize(
+    ("data", "end", "how"),
+    [
+        (SSE_HEAD + chunk(b"he"), "fin", Lost.CLOSED),
+        (LENGTH + b"he", "fin", Lost.CLOSED),
+        (SSE_HEAD + chunk(b"he"), "rst", Lost.RESET),
+        (LENGTH + b"he", "rst", Lost.RESET),
+        (CLOSE + b"he", "rst", Lost.RESET),
+    ],
+)
+def test_a_body_that_is_cut_is_lost(data: bytes, end: str, how: Lost) -> None:
+    told, reusable = answer(data, end=end)
+    assert (told.heads, told.data, told.lost) == ([200], b"he", how)
+    assert bool(told.detail) == (how is Lost.RESET)
+    assert not reusable
+
+
+@pytest.mark.parametrize("data", [b"", b"HTTP/1.1 200", b"HTTP/1.1 100 Continue\r\n\r\nHTTP"])
+def test_a_head_that_is_cut_is_lost(data: bytes) -> None:
+    told, _ = answer(data, end="fin")
+    assert (told.lost, told.detail) == (Lost.CLOSED, "")
+
+
+def test_what_is_no_http_is_lost_with_a_reason() -> None:
+    told, reusable = answer(b"SSH-2.0-hello\r\n\r\n")
+    assert told.lost is Lost.CLOSED
+    assert "not an HTTP/1 response" in told.detail
+    assert not reusable
+
+
+def test_broken_framing_goes_on_raw_until_the_end_and_is_no_whole_response() -> None:
+    told, _ = answer(SSE_HEAD + chunk(b"he") + b"zz\r\nraw", end="fin")
+    assert told.data.endswith(b"zz\r\nraw")
+    assert len(told.notes) == 1
+    assert "not a chunk size" in told.notes[0]
+    assert told.lost is Lost.CLOSED
+
+
+@pytest.mark.parametrize("rest", [b"more", LENGTH])
+def test_bytes_after_the_end_are_noted_and_spoil_the_connection(rest: bytes) -> None:
+    told, reusable = answer(LENGTH + b"hello" + rest)
+    assert told.raw == b"hello"
+    assert told.notes == [f"{len(rest)} bytes after the response's end"]
+    assert told.trailers == ()
+    assert not reusable
+
+
+def test_a_connection_serves_again_unless_it_said_otherwise() -> None:
+    async def script(peer: Peer) -> None:
+        await peer.request()
+        await peer.send(LENGTH + b"first")
+        await peer.request()
+        await peer.send(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 6\r\n\r\nsecond")
+        await peer.rest()
+
+    async def scenario() -> None:
+        async with connected(script) as connection:
+            assert not connection.reusable  # nothing was asked yet
+            assert (await ask(connection)).data == b"first"
+            assert connection.reusable
+            assert (await ask(connection)).data == b"second"
+            assert not connection.reusable
+
+    run(scenario())
+
+
+def test_an_answer_nobody_asked_for_ends_the_connection() -> None:
+    async def script(peer: Peer) -> None:
+        await peer.request()
+        await peer.send(LENGTH + b"hello")
+        await asyncio.sleep(0.05)
+        await peer.send(LENGTH + b"again")
+        await peer.rest()
+
+    async def scenario() -> None:
+        async with connected(script) as connection:
+            await ask(connection)
+            assert connection.reusable
+            await eventually(lambda: not connection.reusable, "the end")
+
+    run(scenario())
+
+
+def test_an_upstream_that_lags_is_told_of() -> None:
+    async def script(peer: Peer) -> None:
+        await asyncio.sleep(0.1)
+        await peer.reader.readexactly(8_000_000)
+        await peer.send(LENGTH + b"hello")
+        await peer.rest()
+
+    async def scenario() -> None:
+        async with connected(script) as connection:
+            told = Told()
+            connection.start(told, "POST")
+            connection.write(b"x" * 8_000_000)
+            assert told.writable == [False]
+            await eventually(lambda: told.over, "the response")
+            assert told.writable == [False, True]
+
+    run(scenario())
+
+
+def test_a_lagging_upstream_without_a_handler_troubles_nobody() -> None:
+    async def script(peer: Peer) -> None:
+        await peer.reader.readexactly(8_000_000)
+        await peer.send(b"done")
+
+    async def scenario() -> None:
+        async with connected(script) as connection:
+            connection.write(b"x" * 8_000_000)
+            await eventually(lambda: connection._transport is None, "the end")
+            connection.write(b"x")
+            connection.pause()
+            connection.resume()
+            connection.abort()
+
+    run(scenario())
+
+
+def test_a_paused_connection_reads_nothing() -> None:
+    async def script(peer: Peer) -> None:
+        await peer.request()
+        await peer.send(LENGTH + b"he")
+        await asyncio.sleep(0.05)
+        await peer.send(b"llo")
+        await peer.rest()
+
+    async def scenario() -> None:
+        async with connected(script) as connection:
+            told = Told()
+            connection.start(told, "GET")
+            connection.write(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            await eventually(lambda: told.data == b"he", "the first read")
+            connection.pause()
+            await asyncio.sleep(0.15)
+            assert told.data == b"he"
+            connection.resume()
+            await eventually(lambda: told.over, "the rest")
+
+    run(scenario())
+
+
+def test_a_handler_that_ends_a_connection_hears_no_more_of_it() -> None:
+    class Leaving(Told):
+        def on_response(self, head: ResponseHead) -> None:
+            super().on_response(head)
+            connections[0].abort()
+
+    connections: list[UpstreamConnection] = []
+
+    async def script(peer: Peer) -> None:
+        await peer.request()
+        await peer.send(LENGTH + b"hello")
+        await peer.rest()
+
+    async def scenario() -> None:
+        async with connected(script) as connection:
+            connections.append(connection)
+            told = Leaving()
+            connection.start(told, "GET")
+            connection.write(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            await eventually(lambda: connection._transport is None, "the end")
+            assert (told.heads, told.data, told.over) == ([200], b"", False)
+
+    run(scenario())

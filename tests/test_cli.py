@@ -1,0 +1,129 @@
+"""The command line as a whole: help, version, exit codes, what it costs."""
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+import deltatape
+from deltatape import cli
+from deltatape.errors import UsageError
+from helpers.console import called, on_terminal
+from helpers.hostile import assert_harmless, bad
+from helpers.program import deltatape as program
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("-h",), ()])
+def test_help_lists_every_command_in_the_order_of_use(
+    tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    result = called(*arguments, folder=tmp_path)
+    text = (result.stdout or result.stderr).decode()
+    assert result.returncode == (0 if arguments else 2)
+    places = [text.index(f"\n  {name} ") for name in cli.COMMANDS]
+    assert places == sorted(places)
+    assert "DELTATAPE_<COMMAND>_<OPTION>" in text
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_every_command_has_help(tmp_path: Path, name: str) -> None:
+    result = called(name, "--help", folder=tmp_path)
+    assert (result.returncode, result.stderr) == (0, b"")
+    assert result.stdout.startswith(f"Usage: deltatape {name} ".encode())
+
+
+def test_the_version_is_that_of_the_package(tmp_path: Path) -> None:
+    result = program("--version", folder=tmp_path)
+    assert result.stdout == f"deltatape, version {deltatape.__version__}\n".encode()
+    assert result.returncode == 0
+
+
+def test_an_unknown_command_is_told(tmp_path: Path) -> None:
+    result = program("rewind", folder=tmp_path)
+    assert (result.returncode, result.stdout) == (2, b"")
+    assert b"No such command 'rewind'" in result.stderr
+    assert b"Usage: deltatape" in result.stderr
+
+
+def test_a_wrong_call_does_not_act_on_the_terminal(tmp_path: Path) -> None:
+    argument = bad("x").replace("\0", "")
+    for arguments in ((argument,), ("why", f"--{argument}"), ("import", argument, "-o", "x")):
+        result = on_terminal(*arguments, folder=tmp_path)
+        assert result.returncode == 2
+        assert_harmless(result.stdout)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "code"),
+    [
+        (0, 0),
+        (1, 1),
+        (125, 125),
+        (None, 0),
+        (UsageError("no"), 2),
+        (click.UsageError("no"), 2),
+        (click.exceptions.Exit(3), 3),
+        (click.exceptions.Abort(), 130),
+        (KeyboardInterrupt(), 130),
+    ],
+    ids=repr,
+)
+def test_every_outcome_has_its_exit_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, outcome: object, code: int
+) -> None:
+    @click.command("ls")
+    def command() -> object:
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome
+
+    monkeypatch.setattr("deltatape.cli.ls_command.command", command)
+    result = called("ls", folder=tmp_path)
+    assert (result.returncode, result.stdout) == (code, b"")
+    assert (b"no" in result.stderr) == (code == 2)
+
+
+def test_an_error_of_ours_is_one_line(tmp_path: Path) -> None:
+    result = program("check", "missing.tape", folder=tmp_path)
+    assert result.stderr.count(b"\n") == 1
+    assert result.stderr.startswith(b"deltatape: missing.tape: ")
+
+
+def test_help_loads_no_command_that_is_not_asked_for() -> None:
+    code = (
+        "import sys; from deltatape.cli import deltatape as group\n"
+        "group.main(['--version'], standalone_mode=False)\n"
+        "print(sorted({'asyncio', 'rich', 'jsonschema', 'deltatape.gateway'} & set(sys.modules)))"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert result.stdout.splitlines()[-1] == b"[]"
+
+
+def test_the_installed_program_is_the_same(tmp_path: Path) -> None:
+    script = Path(sys.executable).parent / "deltatape"
+    result = subprocess.run([script, "ls"], cwd=tmp_path, capture_output=True, check=False)
+    assert (result.returncode, result.stdout) == (0, program("ls", folder=tmp_path).stdout)
+
+
+def test_ctrl_c_in_a_command_that_reads_is_130_without_a_traceback(tmp_path: Path) -> None:
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "deltatape", "why", "-"],
+        stdin=slave,
+        stderr=subprocess.PIPE,
+        cwd=tmp_path,
+    )
+    try:
+        assert process.stderr is not None
+        assert b"reading standard input" in process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=30)
+    finally:
+        os.close(slave)
+        os.close(master)
+    assert (process.returncode, told.strip()) == (130, b"")
