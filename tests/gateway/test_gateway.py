@@ -209,6 +209,35 @@ def test_stopping_tapes_the_end_of_every_connection_and_loses_nothing(
     run(scenario())
 
 
+def test_a_client_that_never_takes_its_bytes_does_not_hold_up_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gateway, "FAREWELL_S", 0.1)
+
+    async def pour(peer: Peer) -> None:
+        await peer.request()
+        await peer.send(SSE_HEAD + chunk(b"x" * 16_000_000))
+        await peer.rest()
+
+    async def scenario() -> None:
+        async with provider(pour) as port, recording(tmp_path, port) as running:
+            client = await running.client()
+            client.writer.transport.pause_reading()  # type: ignore[attr-defined]
+            await client.send(post())
+            await eventually(lambda: bool(running.gateway._numbers), "a connection")
+            (connection,) = running.gateway._numbers
+            assert connection.transport is not None
+            waiting = connection.transport.get_write_buffer_size
+            await eventually(lambda: waiting() > 0, "bytes that nobody takes")
+            await asyncio.wait_for(running.stop(), 5)
+            client.reset()
+            await eventually(lambda: not running.gateway._numbers, "the end of the connection")
+            running.writer.flush()
+            assert running.writer.lost_records == 0
+
+    run(scenario())
+
+
 def test_an_exchange_is_analysed_when_it_ends(tmp_path: Path) -> None:
     body = b'data: {"choices":[{"index":0,"delta":{"content":"hi"},"finish_reason":"stop"}]}\n\n'
 

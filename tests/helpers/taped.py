@@ -33,6 +33,8 @@ def taped(  # noqa: PLR0913 - everything has a default
     headers: Headers = ((b"Content-Type", b"text/event-stream"),),
     detail: str = "",
     trailers: Headers = (),
+    upstream: str = "https://api.openai.com",
+    informational: tuple[ResponseHead, ...] = (),
 ) -> Exchange:
     """An exchange: `reads` are (milliseconds, bytes); `framing` None means no response came.
 
@@ -48,7 +50,8 @@ def taped(  # noqa: PLR0913 - everything has a default
         id=f"{number:026}",
         source=Source.GATEWAY,
         recorded_at="2026-11-21T20:36:01.000000000Z",
-        request=_request(method, target, body),
+        request=_request(method, target, body, upstream),
+        informational=informational,
         response=_response(framing, headers) if framing else None,
         reads=_reads(reads, boundaries or [(len(piece),) for _, piece in reads], chunked=chunked),
         trailers=trailers,
@@ -56,11 +59,11 @@ def taped(  # noqa: PLR0913 - everything has a default
     )
 
 
-def _request(method: str, target: bytes, body: object) -> Request:
+def _request(method: str, target: bytes, body: object, upstream: str) -> Request:
     return Request(
         method=method,
         target=(target,),
-        upstream="https://api.openai.com",
+        upstream=upstream,
         http="1.1",
         headers=(),
         body=body if isinstance(body, bytes) else json.dumps(body or {}).encode(),

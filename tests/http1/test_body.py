@@ -12,7 +12,6 @@ from deltatape.http1.body import (
     body_of,
     write_chunk,
 )
-from deltatape.http1.head import BadMessageError
 from deltatape.model.exchange import Framing
 
 CHUNKED = b"5;ext=1\r\nhello\r\n6\r\n world\r\n0\r\nX-Trailer: yes\r\n\r\n"
@@ -84,8 +83,22 @@ def test_a_body_that_ends_with_the_connection_takes_everything() -> None:
     ],
 )
 def test_broken_chunk_framing_is_told(raw: bytes) -> None:
-    with pytest.raises(BadMessageError):
-        ChunkedBody().feed(raw)
+    body = ChunkedBody()
+    body.feed(raw)
+    assert body.problem
+    assert not body.done
+
+
+def test_what_came_before_broken_framing_is_valid_under_every_cut() -> None:
+    raw = b"5\r\nhello\r\n3\r\nyou\r\nZZ\r\nrest"
+    for cut in range(len(raw)):
+        body = ChunkedBody()
+        scans = [body.feed(piece) for piece in (raw[:cut], raw[cut:]) if not body.problem]
+        assert b"".join(scan.data for scan in scans) == b"helloyou"
+        assert "not a chunk size: b'ZZ'" in body.problem
+        fed = raw[:cut] if len(scans) == 1 else raw
+        used = sum(scan.used for scan in scans)
+        assert body.pending + fed[used:] == b"ZZ\r\nrest"[: len(body.pending + fed[used:])]
 
 
 def test_each_framing_has_its_scanner() -> None:

@@ -24,6 +24,7 @@ class Told:
     heads: list[int] = field(default_factory=list)
     raw: bytes = b""
     data: bytes = b""
+    debris: bytes = b""
     ends: list[int] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     trailers: Fields | None = None
@@ -45,6 +46,9 @@ class Told:
 
     def on_response_note(self, text: str) -> None:
         self.notes.append(text)
+
+    def on_response_debris(self, raw: bytes) -> None:
+        self.debris += raw
 
     def on_response_end(self, trailers: Fields) -> None:
         assert not self.over
@@ -169,12 +173,15 @@ def test_a_body_that_is_cut_is_lost(data: bytes, end: str, how: Lost) -> None:
 def test_a_head_that_is_cut_is_lost(data: bytes) -> None:
     told, _ = answer(data, end="fin")
     assert (told.lost, told.detail) == (Lost.CLOSED, "")
+    assert told.debris == data.rpartition(b"\r\n\r\n")[2]
+    assert len(told.notes) == bool(told.debris)
 
 
-def test_what_is_no_http_is_lost_with_a_reason() -> None:
+def test_what_is_no_http_is_handed_on_with_a_reason() -> None:
     told, reusable = answer(b"SSH-2.0-hello\r\n\r\n")
     assert told.lost is Lost.CLOSED
-    assert "not an HTTP/1 response" in told.detail
+    assert told.debris == b"SSH-2.0-hello\r\n\r\n"
+    assert "not HTTP/1" in told.detail
     assert not reusable
 
 

@@ -132,6 +132,12 @@ def test_a_head_is_found_when_its_blank_line_is_there() -> None:
     assert find_head(b"GET / HTTP/1.1\r\n\r\nrest") == 18
 
 
+def test_lines_that_end_with_lf_alone_are_refused_at_once() -> None:
+    with pytest.raises(BadMessageError, match="LF alone"):
+        find_head(b"GET / HTTP/1.1\nHost: a\n\n")
+    assert find_head(b"GET / HTTP/1.1\r\nHost: a\r\n\r\nbody\n\n") == 27
+
+
 def test_a_head_without_end_is_refused_at_a_limit() -> None:
     with pytest.raises(BadMessageError, match="no end of the head"):
         find_head(b"a" * (MAX_HEAD_BYTES + 1))

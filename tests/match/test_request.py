@@ -46,15 +46,29 @@ def test_a_volatile_path_may_name_whole_elements() -> None:
 
 
 def test_targets_match_bare_and_below_a_prefix() -> None:
-    ladder = Ladder([taped(body=b"{}", target=b"/api/v1/chat/completions")])
+    upstream = "https://openrouter.ai/api/v1"
+    ladder = Ladder([taped(body=b"{}", target=b"/api/v1/chat/completions", upstream=upstream)])
     for target in (
         b"/api/v1/chat/completions",
         b"/openrouter/api/v1/chat/completions",
         b"/mine/chat/completions",
+        b"/chat/completions",
     ):
         assert isinstance(ladder.match(ask(b"{}", target), NONE), Match), target
-    for target in (b"/v1/responses", b"/", b"/x/", b"/x/ons"):
+    for target in (b"/v1/responses", b"/", b"/x/", b"/x/ons", b"/v1/chat/completions"):
         assert isinstance(ladder.match(ask(b"{}", target), NONE), Miss), target
+
+
+def test_anthropics_two_base_urls_match() -> None:
+    ladder = Ladder([taped(body=b"{}", target=b"/v1/messages")])
+    for target in (b"/anthropic/messages", b"/anthropic/v1/messages"):
+        assert isinstance(ladder.match(ask(b"{}", target), NONE), Match), target
+    assert isinstance(ladder.match(ask(b"{}", b"/other/messages"), NONE), Miss)
+
+
+def test_a_path_that_ends_alike_is_another_path() -> None:
+    ladder = Ladder([taped(body=b"{}", target=b"/v1/threads/T1/messages")])
+    assert isinstance(ladder.match(ask(b"{}", b"/v1/messages"), NONE), Miss)
 
 
 def test_credentials_in_the_query_do_not_take_part() -> None:
@@ -112,5 +126,7 @@ def test_bodies_that_are_no_json_match_only_by_their_bytes() -> None:
 
 
 def test_hostile_nesting_is_just_not_json() -> None:
-    deep = b"[" * 100_000
-    assert isinstance(Ladder([taped(body=deep)]).match(ask(deep), NONE), Match)
+    for deep in (b"[" * 100_000, b"[" * 900 + b"]" * 900):
+        ladder = Ladder([taped(body=deep)])
+        assert isinstance(ladder.match(ask(deep), NONE), Match)
+        assert isinstance(ladder.match(ask(b"[" + deep + b"]"), NONE), Miss)

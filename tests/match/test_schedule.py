@@ -1,8 +1,9 @@
+from dataclasses import replace
+
 import pytest
 
 from deltatape.errors import UsageError
 from deltatape.http1.body import ChunkedBody
-from deltatape.http1.head import BadMessageError
 from deltatape.match.schedule import Ending, Tempo, parse_speed, timetable
 from deltatape.model.exchange import EndReason, Framing
 from helpers.taped import MS, taped
@@ -70,8 +71,20 @@ def test_an_unfinished_chunk_cannot_be_taken_for_whole(reason: EndReason | None)
     table = timetable(exchange, Tempo(), head=b"", chunked=True)
     body = ChunkedBody()
     assert body.feed(b"".join(step.data for step in table.steps)).data == b"abc"
-    with pytest.raises(BadMessageError):
-        body.feed(b"\r\n0\r\n\r\n")
+    body.feed(b"\r\n0\r\n\r\n")
+    assert body.problem
+
+
+def test_a_tape_that_lost_reads_does_not_play_as_whole() -> None:
+    whole = taped(READS, framing=Framing.LENGTH)
+    torn = replace(whole, reads=whole.reads[1:])
+    assert timetable(torn, Tempo(), head=b"", chunked=True).ending is Ending.HOLD
+
+
+def test_informational_heads_come_at_their_times() -> None:
+    early = [(2 * MS, b"HTTP/1.1 103 Early Hints\r\n\r\n")]
+    table = timetable(taped(READS), Tempo(), head=HEAD, chunked=True, informational=early)
+    assert [(s.due_ns // MS, s.data) for s in table.steps[:2]] == [(2, early[0][1]), (5, HEAD)]
 
 
 def test_trailers_follow_the_last_chunk() -> None:

@@ -8,7 +8,7 @@ import pytest
 from deltatape.errors import UsageError
 from deltatape.match.request import Rung
 from deltatape.match.schedule import Tempo
-from deltatape.model.exchange import EndReason, Exchange, Framing, Masked
+from deltatape.model.exchange import EndReason, Exchange, Framing, Masked, ResponseHead
 from deltatape.player.player import Missed, Played, Player
 from helpers.playing import Stage, answer, playing
 from helpers.taped import taped
@@ -244,3 +244,19 @@ def test_a_taken_port_is_told() -> None:
                 await other.start("127.0.0.1", stage.player.listener.port)
 
     run(scenario())
+
+
+def test_early_hints_are_played_again_but_not_to_http_1_0() -> None:
+    hint = ResponseHead(
+        status=103,
+        reason=b"Early Hints",
+        http="1.1",
+        framing=Framing.NONE,
+        headers=((b"Link", b"a"),),
+        t_ns=1,
+        line=None,
+    )
+    got, _ = answer(taped(TWO, informational=(hint,)))
+    assert got.startswith(b"HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\nHTTP/1.1 200 OK\r\n")
+    old = b"POST /v1/chat/completions HTTP/1.0\r\nContent-Length: 2\r\n\r\n{}"
+    assert answer(taped(TWO, informational=(hint,)), old)[0].startswith(b"HTTP/1.1 200 OK\r\n")

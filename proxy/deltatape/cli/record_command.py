@@ -11,7 +11,7 @@ import click
 from deltatape import __version__
 from deltatape.cli.loop import Signals
 from deltatape.cli.options import option, seconds
-from deltatape.cli.terminal import say
+from deltatape.cli.terminal import aside, say
 from deltatape.clock import SystemClock, file_stamp
 from deltatape.errors import UsageError
 from deltatape.gateway.analysis import Ended
@@ -42,7 +42,7 @@ class Reporter:
         self.exchanges += 1
         self.with_findings += bool(ended.findings)
         if ended.analysis is None:
-            say(f"#{ended.number} ended; too large to analyse live: deltatape check says more")
+            say(f"#{ended.number} ended; not analysed live: deltatape check says more")
         else:
             say(exchange_line(ended.analysis, ended.findings))
 
@@ -113,7 +113,10 @@ def command(
     masker = Masker(mask_key(os.environ, reporter.alarm))
     gateway = Gateway(routes, writer, masker, clock, reporter, durable=durability == "exchange")
     try:
-        asyncio.run(_run(gateway, host, port, grace, lambda: _introduce(gateway, routes, writer)))
+        with aside():
+            asyncio.run(
+                _run(gateway, host, port, grace, lambda: _introduce(gateway, routes, writer))
+            )
     except UsageError:
         _discard(writer)
         raise

@@ -9,7 +9,7 @@ from deltatape import __version__
 from deltatape.cli.loop import Signals
 from deltatape.cli.options import option, seconds
 from deltatape.cli.tapes import exchanges_of
-from deltatape.cli.terminal import say
+from deltatape.cli.terminal import aside, say
 from deltatape.http1.listener import parse_address
 from deltatape.match.request import Rung
 from deltatape.match.schedule import Tempo, parse_speed
@@ -77,7 +77,8 @@ def command(  # noqa: PLR0913 - one parameter per option
     )
     exchanges = [exchange for tape in tapes for exchange in exchanges_of(tape)]
     player = Player(exchanges, _tell, tempo=tempo, hold_s=hold, repeat=repeat, volatile=volatile)
-    asyncio.run(_run(player, exchanges, host, port))
+    with aside():
+        asyncio.run(_run(player, exchanges, host, port))
     return 1 if player.missed_count or player.unplayed else 0
 
 

@@ -2,7 +2,9 @@
 
 import contextlib
 import os
+import queue
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from typing import TextIO
 
@@ -11,12 +13,67 @@ from rich.console import Console
 from deltatape.render.lines import Line, plain, styled
 from deltatape.rules.evidence import escape
 
+_MAX_UNSAID = 1000
+_LAST_WORDS_S = 2.0
+
+
+class Voice:
+    """Says lines from a thread, so that a terminal that is stopped (Ctrl-S) stops no stream."""
+
+    def __init__(self) -> None:
+        self._lines: queue.Queue[str | None] = queue.Queue(_MAX_UNSAID)
+        self._unsaid = 0
+        self._thread = threading.Thread(target=self._speak, daemon=True)
+        self._thread.start()
+
+    def put(self, line: str) -> None:
+        """Say a line soon; it is counted instead when too many wait already."""
+        try:
+            self._lines.put_nowait(line)
+        except queue.Full:
+            self._unsaid += 1
+
+    def close(self) -> None:
+        """Say what is left, if that takes no more than a moment."""
+        with contextlib.suppress(queue.Full):
+            self._lines.put_nowait(None)
+        self._thread.join(_LAST_WORDS_S)
+
+    def _speak(self) -> None:
+        while (line := self._lines.get()) is not None:
+            _write_line(line)
+            if self._unsaid and self._lines.empty():
+                _write_line(f"({self._unsaid} lines were left out: nobody took them)")
+                self._unsaid = 0
+
+
+_ASIDE: list[Voice] = []
+
+
+@contextlib.contextmanager
+def aside() -> Iterator[None]:
+    """While this lasts, `say` returns at once, whatever the terminal does."""
+    voice = Voice()
+    _ASIDE.append(voice)
+    try:
+        yield
+    finally:
+        _ASIDE.remove(voice)
+        voice.close()
+
 
 def say(line: str) -> None:
     """One line on stderr; control characters are shown, not obeyed.
 
     A terminal that is gone takes nothing with it: streams go on, results come out.
     """
+    if _ASIDE:
+        _ASIDE[-1].put(line)
+    else:
+        _write_line(line)
+
+
+def _write_line(line: str) -> None:
     with contextlib.suppress(OSError):
         sys.stderr.write(f"{escape(line)}\n")
         sys.stderr.flush()

@@ -22,6 +22,9 @@ from deltatape.tape.decode import decode_record
 from deltatape.tape.record import Header
 
 MAX_KEPT_BYTES = 8 * 1024 * 1024
+MAX_WAITING_BYTES = 32 * 1024 * 1024
+"""How much may wait for its analysis; what comes then is left to `deltatape check`, too."""
+FINISH_S = 10.0
 MAX_REMEMBERED = 64
 """How many exchanges back a request may repeat and still be compared in the live line."""
 
@@ -72,26 +75,43 @@ class Analyst:
         self._tell = tell
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="deltatape-analysis")
         self._open: set[asyncio.Future[Ended]] = set()
+        self._waiting_bytes = 0
+        self._hurried = asyncio.Event()
         self._digests: deque[Digest] = deque(maxlen=MAX_REMEMBERED)
 
     def submit(self, tape: str, header: Header, number: int, lines: list[bytes] | None) -> None:
         """Analyse an exchange from its lines on the tape of that name and header."""
+        size = sum(map(len, lines or ()))
+        if self._waiting_bytes + size > MAX_WAITING_BYTES:
+            lines, size = None, 0
+        self._waiting_bytes += size
         future = asyncio.get_running_loop().run_in_executor(
             self._pool, self._analyse, tape, header, number, lines
         )
         self._open.add(future)
-        future.add_done_callback(self._done)
+        future.add_done_callback(lambda done: self._done(done, size))
 
-    def _done(self, future: asyncio.Future[Ended]) -> None:
+    def _done(self, future: asyncio.Future[Ended], size: int) -> None:
         self._open.discard(future)
+        self._waiting_bytes -= size
         if not future.cancelled():
             self._tell(future.result())
 
     async def finish(self) -> None:
-        """Wait for what is still being analysed."""
+        """Wait for what is still being analysed, at most `FINISH_S` and not once hurried."""
         if self._open:
-            await asyncio.wait(set(self._open))
-        self._pool.shutdown(wait=False)
+            hurried = asyncio.ensure_future(self._hurried.wait())
+            everything = asyncio.gather(*self._open, return_exceptions=True)
+            await asyncio.wait(
+                (hurried, everything), timeout=FINISH_S, return_when=asyncio.FIRST_COMPLETED
+            )
+            hurried.cancel()
+            everything.cancel()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def hurry(self) -> None:
+        """Do not wait for analyses."""
+        self._hurried.set()
 
     def _analyse(
         self, tape: str, header: Header, number: int, lines: Iterable[bytes] | None

@@ -54,7 +54,7 @@ async def dial(origin: Origin, context: ssl.SSLContext, clock: Clock) -> Dialled
         ) from None
     except ssl.SSLError as error:
         raise DialError("upstream_tls", f"{origin.url}: TLS failed: {_tls_reason(error)}") from None
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: a name that no DNS could hold
         raise DialError(
             "upstream_refused", f"{origin.url}: no connection: {_reason(error)}"
         ) from None
@@ -101,9 +101,10 @@ async def _connect(origin: Origin) -> socket.socket:
     raise failure
 
 
-def _reason(error: OSError) -> str:
+def _reason(error: OSError | ValueError) -> str:
     """The system's words: asyncio puts its own into `strerror`."""
-    return os.strerror(error.errno) if error.errno else str(error)
+    number = error.errno if isinstance(error, OSError) else None
+    return os.strerror(number) if number else str(error)
 
 
 def _tls_reason(error: ssl.SSLError) -> str:

@@ -103,7 +103,7 @@ class Forward:
         self.taping.request(
             method=head.method,
             target=route.target,
-            upstream=route.origin.url,
+            upstream=route.base,
             http=head.http,
             headers=fields,
         )
@@ -164,9 +164,9 @@ class Forward:
         }
         dialled.connection.start(self, self._request.method)
         outbox, self._outbox = self._outbox, []
+        self._client.resume_body()  # first: the write may pause it again
         dialled.connection.write(b"".join(outbox))
         self._note_sent()
-        self._client.resume_body()
 
     def _dial_failed(self, error: DialError) -> None:
         timeout = error.code == "upstream_timeout"
@@ -230,6 +230,12 @@ class Forward:
         if self.taping is not None:
             self.taping.note(text)
 
+    def on_response_debris(self, raw: bytes) -> None:
+        """See `ResponseHandler.on_response_debris`; a tape with a read but no head plays it so."""
+        self._client.write(raw)
+        if raw and self.taping is not None:
+            self.taping.read(raw, None)
+
     def on_response_end(self, trailers: Fields) -> None:
         """See `ResponseHandler.on_response_end`."""
         if self.taping is not None and trailers:
@@ -243,10 +249,7 @@ class Forward:
         self._upstream = None
         reason = EndReason.UPSTREAM_RESET if how is Lost.RESET else EndReason.UPSTREAM_CLOSED
         self._end(reason, detail)
-        if self._response is None and how is Lost.CLOSED and detail:
-            self._answer(502, "upstream_not_http", f"the upstream's answer is {detail}")
-        else:
-            self._cut(hard=how is Lost.RESET)
+        self._cut(hard=how is Lost.RESET)
 
     # Endings.
 

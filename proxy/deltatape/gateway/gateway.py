@@ -119,7 +119,7 @@ class Gateway:
         upstreams = [self._routes.single] if self._routes.single else self._routes.named.values()
         for upstream in upstreams:
             origin = upstream.origin
-            if origin.port == self.listener.port and origin.host in (
+            if origin.port == self.listener.port and origin.host.rstrip(".") in (
                 "localhost",
                 "127.0.0.1",
                 "::1",
@@ -140,8 +140,8 @@ class Gateway:
             except TimeoutError:
                 for forward in tuple(self.counts.active.values()):
                     forward.stop()
-        await self._analyst.finish()
         await self._farewell()
+        await self._analyst.finish()
         for pin in self._pins.values():
             pin.connection.abort()
         if self._ticker is not None:
@@ -151,14 +151,20 @@ class Gateway:
         self._writer.close()
 
     async def _farewell(self) -> None:
-        self.listener.close()  # those that have become idle meanwhile
+        """Let what was written leave; then end the rest, a cut as a cut."""
+        await self._wait_until_left()
+        self.listener.drop()
+        await self._wait_until_left()
+
+    async def _wait_until_left(self) -> None:
         if self._numbers:
             self._left.clear()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._left.wait(), FAREWELL_S)
 
     def hurry(self) -> None:
-        """Do not wait for the streams any longer."""
+        """Do not wait any longer, neither for the streams nor for their analyses."""
+        self._analyst.hurry()
         for forward in tuple(self.counts.active.values()):
             forward.stop()
 

@@ -52,6 +52,15 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
+class Route:
+    """Where one request goes: the origin, the target to send, and the URL it was configured by."""
+
+    origin: Origin
+    target: bytes
+    base: str
+
+
+@dataclass(frozen=True, slots=True)
 class Upstream:
     """A configured upstream: its origin and the path that is put before every target."""
 
@@ -59,13 +68,9 @@ class Upstream:
     origin: Origin
     path: str
 
-
-@dataclass(frozen=True, slots=True)
-class Route:
-    """Where one request goes: the origin and the target to send."""
-
-    origin: Origin
-    target: bytes
+    def route(self, target: bytes) -> Route:
+        """Where a request for `target` below this upstream goes."""
+        return Route(self.origin, self.path.encode() + target, self.origin.url + self.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,12 +146,12 @@ class Routes:
                 " this is a gateway for base URLs, not a forward proxy",
             )
         if self.single is not None:
-            return Route(self.single.origin, self.single.path.encode() + target)
+            return self.single.route(target)
         name, rest = _split_prefix(target)
         upstream = self.named.get(name)
         if upstream is None:
             return self._unknown(name)
-        return Route(upstream.origin, upstream.path.encode() + _repair_path(name, rest))
+        return upstream.route(_repair_path(name, rest))
 
     def _unknown(self, name: str) -> Refusal:
         known = " ".join(f"/{each}" for each in self.named)

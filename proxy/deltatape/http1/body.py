@@ -22,7 +22,7 @@ class Scan:
     """What one socket read holds of a body.
 
     `data` is the body without framing, `ends` the offsets in it at which HTTP chunks end (None
-    when the body is not chunked), `used` how many bytes of the read belong to the message.
+    when the body is not chunked), `used` how many bytes of the read are valid and the message's.
     """
 
     data: bytes
@@ -34,14 +34,12 @@ class Body(Protocol):
     """Finds the end of one message body."""
 
     done: bool
+    problem: str
+    """What is wrong with the framing of what follows the last `used`; "" while it is in order."""
     trailers: Fields
 
     def feed(self, raw: bytes) -> Scan:
-        """Take the next bytes of the connection; those after `used` are not the body's.
-
-        Raises:
-            BadMessageError: the framing is broken; bytes fed before stay valid.
-        """
+        """Take the next bytes of the connection; those after `used` are not the body's."""
 
 
 def body_of(framing: Framing, length: int) -> Body:
@@ -59,6 +57,7 @@ class LengthBody:
     def __init__(self, length: int) -> None:
         self._left = length
         self.done = length == 0
+        self.problem = ""
         self.trailers: Fields = ()
 
     def feed(self, raw: bytes) -> Scan:
@@ -75,6 +74,7 @@ class CloseBody:
     def __init__(self, *, broken: bool = False) -> None:
         self.broken = broken
         self.done = False
+        self.problem = ""
         self.trailers: Fields = ()
 
     def feed(self, raw: bytes) -> Scan:
@@ -98,6 +98,7 @@ class ChunkedBody:
         self._line = b""
         self._trailer_bytes = 0
         self.done = False
+        self.problem = ""
         self.trailers: Fields = ()
 
     def feed(self, raw: bytes) -> Scan:
@@ -105,7 +106,7 @@ class ChunkedBody:
         pieces: list[bytes] = []
         ends: list[int] = []
         at, got, size = 0, 0, len(raw)
-        while at < size and not self.done:
+        while at < size and not self.done and not self.problem:
             if self._state is _State.DATA:
                 piece = raw[at : at + self._left]
                 at += len(piece)
@@ -118,14 +119,29 @@ class ChunkedBody:
                 continue
             newline = raw.find(b"\n", at)
             stop = size if newline < 0 else newline + 1
-            self._line += raw[at:stop]
-            at = stop
-            if newline >= 0:
-                line, self._line = self._line, b""
-                self._take_line(line)
-            elif len(self._line) > MAX_LINE_BYTES:
-                raise BadMessageError(f"a framing line is longer than {MAX_LINE_BYTES} bytes")
+            if self._try_line(raw[at:stop], whole=newline >= 0):
+                at = stop
         return Scan(pieces[0] if len(pieces) == 1 else b"".join(pieces), tuple(ends), at)
+
+    @property
+    def pending(self) -> bytes:
+        """The beginning of a framing line that earlier reads brought and that is not whole."""
+        return self._line
+
+    def _try_line(self, piece: bytes, *, whole: bool) -> bool:
+        """Whether a piece of a framing line is in order; else `problem` says why not."""
+        line = self._line + piece
+        if not whole and len(line) > MAX_LINE_BYTES:
+            self.problem = f"a framing line is longer than {MAX_LINE_BYTES} bytes"
+            return False
+        try:
+            if whole:
+                self._take_line(line)
+        except BadMessageError as error:
+            self.problem = str(error)
+            return False
+        self._line = b"" if whole else line
+        return True
 
     def _take_line(self, line: bytes) -> None:
         if not line.endswith(b"\r\n"):

@@ -9,7 +9,7 @@ import asyncio
 import enum
 from typing import Protocol
 
-from deltatape.http1.body import Body, CloseBody, Scan, body_of
+from deltatape.http1.body import Body, ChunkedBody, CloseBody, Scan, body_of
 from deltatape.http1.head import (
     BadMessageError,
     Fields,
@@ -17,6 +17,7 @@ from deltatape.http1.head import (
     find_head,
     parse_response,
 )
+from deltatape.http1.socket import leftovers
 from deltatape.model.exchange import Framing
 
 
@@ -41,6 +42,9 @@ class ResponseHandler(Protocol):
 
     def on_response_note(self, text: str) -> None:
         """Something odd about the framing; the bytes go on all the same."""
+
+    def on_response_debris(self, raw: bytes) -> None:
+        """Bytes in place of a head that are none, or only a piece of one; the end follows."""
 
     def on_response_end(self, trailers: Fields) -> None:
         """The response is whole."""
@@ -81,10 +85,16 @@ class UpstreamConnection(asyncio.Protocol):
             self._next_head()
 
     def eof_received(self) -> None:
-        """See `asyncio.Protocol`."""
+        """See `asyncio.Protocol`: at once, not when the rest of a stuck upload has left."""
+        if self._transport is not None:
+            self._transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See `asyncio.Protocol`."""
+        if exc is not None and self._transport is not None:
+            for data in leftovers(self._transport):
+                if self._handler is not None:
+                    self.data_received(data)
         self._transport = None
         handler, self._handler = self._handler, None
         if handler is None:
@@ -92,8 +102,18 @@ class UpstreamConnection(asyncio.Protocol):
         if exc is None and isinstance(self._body, CloseBody) and not self._body.broken:
             handler.on_response_end(())
             return
+        self._hand_on_pieces(handler)
         how = Lost.CLOSED if exc is None else Lost.RESET
         handler.on_upstream_lost(how, "" if exc is None else str(exc))
+
+    def _hand_on_pieces(self, handler: ResponseHandler) -> None:
+        """A piece of a head is not withheld: the client sees what it would have seen."""
+        if self._buffer:
+            handler.on_response_note(
+                f"the response ended inside a head: {bytes(self._buffer[:80])!r}"
+            )
+            handler.on_response_debris(bytes(self._buffer))
+            self._buffer.clear()
 
     def pause_writing(self) -> None:
         """See `asyncio.Protocol`."""
@@ -123,6 +143,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._handler = handler
         self._method = method
         self._keep_alive = False
+        self.resume()  # the response before may have left it paused
 
     def write(self, data: bytes) -> None:
         """Send bytes of the request."""
@@ -155,7 +176,7 @@ class UpstreamConnection(asyncio.Protocol):
                     return
                 head = parse_response(bytes(self._buffer[:end]), method=self._method)
             except BadMessageError as error:
-                self._lose(f"not an HTTP/1 response: {error}")
+                self._lose(f"the response is not HTTP/1: {error}")
                 return
             del self._buffer[:end]
             if head.informational:
@@ -176,12 +197,10 @@ class UpstreamConnection(asyncio.Protocol):
         body, handler = self._body, self._handler
         if body is None or handler is None:
             return
-        try:
-            scan = body.feed(raw)
-        except BadMessageError as error:
-            handler.on_response_note(f"broken chunk framing, bytes passed on as they came: {error}")
-            body = self._body = CloseBody(broken=True)
-            scan = body.feed(raw)
+        scan = body.feed(raw)
+        if body.problem:
+            self._go_on_raw(raw, scan)
+            return
         if scan.used < len(raw):
             handler.on_response_note(f"{len(raw) - scan.used} bytes after the response's end")
             self._keep_alive = False
@@ -194,8 +213,23 @@ class UpstreamConnection(asyncio.Protocol):
                 self.abort()
             handler.on_response_end(body.trailers)
 
+    def _go_on_raw(self, raw: bytes, scan: Scan) -> None:
+        """From here on nothing is framing any more: all bytes go on as they come."""
+        body, handler = self._body, self._handler
+        assert isinstance(body, ChunkedBody)
+        assert handler is not None
+        if scan.used:
+            handler.on_response_data(raw[: scan.used], scan)
+        handler.on_response_note(f"broken chunk framing, bytes go on as they came: {body.problem}")
+        self._body = CloseBody(broken=True)
+        rest = raw[scan.used :]
+        tail = Scan(body.pending + rest, None, len(rest))
+        handler.on_response_data(rest, tail)
+
     def _lose(self, detail: str) -> None:
         handler = self._handler
+        debris = bytes(self._buffer)
         self.abort()
         if handler is not None:
+            handler.on_response_debris(debris)
             handler.on_upstream_lost(Lost.CLOSED, detail)

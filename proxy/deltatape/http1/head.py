@@ -101,9 +101,11 @@ def find_head(buffer: bytes | bytearray) -> int:
     """The length of the head at the start of `buffer`, its blank line included; 0 if unfinished.
 
     Raises:
-        BadMessageError: there is no end within `MAX_HEAD_BYTES`.
+        BadMessageError: there is no end within `MAX_HEAD_BYTES`, or the lines end with LF alone.
     """
     end = buffer.find(b"\r\n\r\n")
+    if 0 <= buffer.find(b"\n\n") < (end if end >= 0 else len(buffer)):
+        raise BadMessageError("lines end with LF alone; CRLF is accepted")
     if end < 0 and len(buffer) > MAX_HEAD_BYTES:
         raise BadMessageError(f"no end of the head within {MAX_HEAD_BYTES} bytes")
     return end + 4 if end >= 0 else 0

@@ -93,9 +93,13 @@ class Listener:
         self._connections.discard(connection)
 
     def close(self) -> None:
-        """Accept nothing more; close the connections that have no request in progress."""
+        """Accept nothing more, neither connections nor requests."""
         if self._server is not None:
             self._server.close()
         for connection in tuple(self._connections):
-            if connection.idle:
-                connection.close()
+            connection.retire()
+
+    def drop(self) -> None:
+        """End all connections at once."""
+        for connection in tuple(self._connections):
+            connection.drop()

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from deltatape.http1.body import Body, ChunkedBody, LengthBody
 from deltatape.http1.head import BadMessageError, Fields, RequestHead, find_head, parse_request
-from deltatape.http1.socket import HangupWatch, reset
+from deltatape.http1.socket import HangupWatch, reset, reset_now
 
 WRITE_HIGH_BYTES = 64 * 1024
 _MAX_PIPELINED_BYTES = 64 * 1024
@@ -66,6 +66,9 @@ class ServerConnection(asyncio.Protocol):
         self._request_whole = True
         self._answering = False
         self._deaf = False
+        self._retired = False
+        self._resetting = False
+        self._writable = True
         self._paused: set[str] = set()
         self._transport: asyncio.Transport | None = None
         self._watch: HangupWatch | None = None
@@ -85,7 +88,7 @@ class ServerConnection(asyncio.Protocol):
         """See `asyncio.Protocol`."""
         if self._deaf:
             return
-        if self._handler is not None and self._request_whole:
+        if self._request_whole and (self._handler is not None or not self._writable):
             self._buffer += data  # pipelined: its turn comes
             if len(self._buffer) > _MAX_PIPELINED_BYTES:
                 self._pause("pipelined")
@@ -111,20 +114,25 @@ class ServerConnection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         """See `asyncio.Protocol`."""
+        self._writable = False
         if self._handler is not None:
             self._handler.on_writable(writable=False)
 
     def resume_writing(self) -> None:
         """See `asyncio.Protocol`."""
+        self._writable = True
         if self._handler is not None:
             self._handler.on_writable(writable=True)
+        else:
+            # asyncio tells of a full buffer once: a next request must not begin before it drains.
+            self._next_head()
 
     # What a handler calls.
 
     @property
     def idle(self) -> bool:
-        """Whether no request is in progress."""
-        return self._handler is None and not self._buffer
+        """Whether nothing is in progress, no ending either."""
+        return self._handler is None and not self._buffer and not self._deaf
 
     @property
     def transport(self) -> asyncio.Transport | None:
@@ -151,7 +159,7 @@ class ServerConnection(asyncio.Protocol):
         self._paused.discard("body")
         if not self._request_whole:
             self._linger()
-        elif keep_alive and self._transport is not None:
+        elif keep_alive and self._transport is not None and not self._retired:
             self._resume("pipelined")
             asyncio.get_running_loop().call_soon(self._next_head)
         else:
@@ -167,8 +175,25 @@ class ServerConnection(asyncio.Protocol):
         """End with RST after what was written; nothing that still comes is a request."""
         self._handler = None
         self._deaf = True
+        self._resetting = True
         if self._transport is not None:
             reset(self._transport)
+
+    def retire(self) -> None:
+        """Take no further request: close when idle, or when the present one is finished."""
+        self._retired = True
+        if self.idle:
+            self.close()
+
+    def drop(self) -> None:
+        """End at once, whatever is still unsent; with RST where one is owed."""
+        self._handler = None
+        if self._transport is None:
+            return
+        if self._resetting:
+            reset_now(self._transport)
+        else:
+            self._transport.abort()
 
     def fail(self, response: bytes) -> None:
         """Answer something that cannot be a request, and end."""
@@ -179,7 +204,8 @@ class ServerConnection(asyncio.Protocol):
 
     def _next_head(self) -> None:
         transport = self._transport
-        if transport is None or transport.is_closing() or self._handler is not None or self._deaf:
+        busy = self._handler is not None or self._deaf or not self._writable
+        if transport is None or transport.is_closing() or busy:
             return
         try:
             end = find_head(self._buffer)
@@ -203,15 +229,14 @@ class ServerConnection(asyncio.Protocol):
         body, handler = self._body, self._handler
         if body is None or handler is None:
             return
-        try:
-            scan = body.feed(raw)
-        except BadMessageError as error:
+        scan = body.feed(raw)
+        if body.problem:
             self._body = self._handler = None
             handler.on_client_lost(was_reset=False)
             if self._answering:
                 self.reset()  # words of ours would become part of the response that has begun
             else:
-                self.fail(self._owner.refused_bytes(str(error)))
+                self.fail(self._owner.refused_bytes(body.problem))
             return
         if scan.data:
             handler.on_body(scan.data)

@@ -6,17 +6,20 @@ left: RST discards what is still queued in the kernel.
 """
 
 import asyncio
+import contextlib
 import fcntl
+import os
 import select
 import socket
 import struct
 import termios
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 _LINGER_RESET = struct.pack("ii", 1, 0)
 _FLUSH_STEP_S = 0.01
 _FLUSH_LIMIT_S = 5.0
 _WATCH_STEP_S = 0.05
+_READ_BYTES = 64 * 1024
 _GONE = select.POLLHUP | select.POLLERR | getattr(select, "POLLRDHUP", 0)
 
 
@@ -41,10 +44,31 @@ def reset(transport: asyncio.Transport) -> None:
         if (transport.get_write_buffer_size() or _unsent(sock)) and loop.time() < deadline:
             loop.call_later(_FLUSH_STEP_S, step)
             return
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_RESET)
-        transport.abort()
+        reset_now(transport)
 
     step()
+
+
+def reset_now(transport: asyncio.Transport) -> None:
+    """End a connection with RST, whatever is still unsent."""
+    sock = socket_of(transport)
+    if sock is not None:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_RESET)
+    transport.abort()
+
+
+def leftovers(transport: asyncio.BaseTransport) -> Iterator[bytes]:
+    """What the peer sent before it ended the connection, and nobody read.
+
+    A write that fails makes asyncio drop the transport although an answer, such as a 413 to an
+    upload, lies unread in the kernel. Nothing can be had below TLS.
+    """
+    sock = socket_of(transport)
+    if sock is None or transport.get_extra_info("sslcontext") is not None:
+        return
+    with contextlib.suppress(OSError):
+        while data := os.read(sock.fileno(), _READ_BYTES):
+            yield data
 
 
 def _unsent(sock: socket.socket) -> int:

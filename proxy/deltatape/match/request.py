@@ -10,7 +10,7 @@ import enum
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlsplit
 
 from deltatape.match.difference import Difference, compare
 from deltatape.model.exchange import Exchange
@@ -63,14 +63,12 @@ class Ladder:
     def __init__(self, exchanges: Iterable[Exchange], volatile: Sequence[str] = ()) -> None:
         """Args: volatile: dotted JSON paths that are left out on the third rung."""
         self._volatile = tuple(tuple(path.split(".")) for path in volatile)
+        requests = tuple(exchange.request for exchange in exchanges)
         self._recorded = tuple(
-            Asking(
-                method=exchange.request.method,
-                target=exchange.request.target_bytes,
-                body=exchange.request.body,
-            )
-            for exchange in exchanges
+            Asking(method=request.method, target=request.target_bytes, body=request.body)
+            for request in requests
         )
+        self._bases = tuple(urlsplit(request.upstream).path.encode() for request in requests)
         self._keys = tuple(self._key(asking) for asking in self._recorded)
 
     def match(self, asking: Asking, spent: frozenset[int]) -> Match | Miss:
@@ -78,7 +76,7 @@ class Ladder:
         key = self._key(asking)
         best: Match | None = None
         for position, recorded in enumerate(self._recorded):
-            if position in spent or not _same_place(asking, recorded):
+            if position in spent or not _same_place(asking, recorded, self._bases[position]):
                 continue
             rung = key.rung(self._keys[position])
             if rung is not None and (best is None or rung < best.rung):
@@ -98,7 +96,7 @@ class Ladder:
         places = [
             position
             for position, recorded in enumerate(self._recorded)
-            if _same_place(asking, recorded)
+            if _same_place(asking, recorded, self._bases[position])
         ]
         if not places:
             known = sorted(
@@ -149,11 +147,11 @@ class _Key:
         return Rung.WITHOUT_VOLATILE if self.reduced == other.reduced else None
 
 
-def _same_place(asking: Asking, recorded: Asking) -> bool:
+def _same_place(asking: Asking, recorded: Asking, base: bytes) -> bool:
     """Whether method and target agree.
 
-    The tape holds the target as sent upstream; the application may ask for it bare or below a
-    gateway's prefix.
+    The tape holds the target as sent upstream, which begins with the path `base` of the upstream's
+    URL; the application may ask for it bare, below a gateway's prefix, or without `base`.
     """
     if asking.method != recorded.method:
         return False
@@ -161,10 +159,12 @@ def _same_place(asking: Asking, recorded: Asking) -> bool:
     recorded_path, _, recorded_query = recorded.target.partition(b"?")
     if _query(query) != _query(recorded_query):
         return False
-    if path == recorded_path:
-        return True
-    rest = b"/" + path.lstrip(b"/").partition(b"/")[2]
-    return len(rest) > 1 and (rest == recorded_path or recorded_path.endswith(rest))
+    prefix, _, rest = path.removeprefix(b"/").partition(b"/")
+    rest = b"/" + rest
+    wanted = {path, base + path, rest, base + rest}
+    if prefix == b"anthropic":  # whose SDKs disagree about /v1, as the gateway knows
+        wanted.add(b"/v1" + rest)
+    return recorded_path in wanted
 
 
 def _query(query: bytes) -> list[tuple[str, str]]:
@@ -184,7 +184,10 @@ def _parse(body: bytes) -> object:
 def _canonical(value: object) -> str | None:
     if value is _ABSENT:
         return None
-    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+    try:
+        return json.dumps(value, sort_keys=True, separators=(",", ":"))
+    except RecursionError:  # json writes less deep than it reads
+        return None
 
 
 def _drop(value: object, path: tuple[str, ...]) -> None:

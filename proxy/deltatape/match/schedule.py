@@ -6,7 +6,7 @@ the wire carried: the body as it was read, with the HTTP chunks put back where t
 
 import enum
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from deltatape.errors import UsageError
@@ -87,7 +87,14 @@ def parse_speed(text: str) -> float:
     return float(match[1])
 
 
-def timetable(exchange: Exchange, tempo: Tempo, *, head: bytes, chunked: bool) -> Timetable:
+def timetable(
+    exchange: Exchange,
+    tempo: Tempo,
+    *,
+    head: bytes,
+    chunked: bool,
+    informational: Sequence[tuple[int, bytes]] = (),
+) -> Timetable:
     """The timetable of one exchange.
 
     Args:
@@ -95,6 +102,7 @@ def timetable(exchange: Exchange, tempo: Tempo, *, head: bytes, chunked: bool) -
         tempo: how time passes.
         head: the response head to send, b"" when none was recorded.
         chunked: whether the client can take HTTP chunks (one of HTTP/1.0 gets the body bare).
+        informational: 1xx heads to send before, with their times on the tape.
     """
     start = exchange.request.t_end_ns or exchange.request.t_ns
     response = exchange.response
@@ -104,6 +112,8 @@ def timetable(exchange: Exchange, tempo: Tempo, *, head: bytes, chunked: bool) -
     if response is not None:
         pieces.insert(0, head)
         instants.insert(0, response.t_ns)
+    pieces[:0] = [data for _, data in informational]
+    instants[:0] = [instant for instant, _ in informational]
     ending = _ending(exchange)
     if ending is Ending.COMPLETE and chunked:
         fields = b"".join(
@@ -132,7 +142,9 @@ def _ending(exchange: Exchange) -> Ending:
         return Ending.HOLD if exchange.timed else Ending.COMPLETE
     reason = exchange.end.reason
     if reason is EndReason.COMPLETE:
-        return Ending.COMPLETE
+        taped = sum(len(read.data) for read in exchange.reads)
+        # What was lost in taping cannot be played, and its absence must not look like the end.
+        return Ending.COMPLETE if taped == exchange.end.bytes else Ending.HOLD
     if reason is EndReason.UPSTREAM_RESET:
         return Ending.RESET
     if reason is EndReason.UPSTREAM_CLOSED:

@@ -64,7 +64,7 @@ class Request:
     method: str
     target: tuple[HeaderValue, ...]
     upstream: str
-    """Base URL without path: `https://api.openai.com`."""
+    """The upstream's URL: `https://api.openai.com`; its path, if any, begins the target, too."""
     http: str
     headers: Headers
     body: bytes

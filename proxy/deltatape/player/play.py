@@ -6,6 +6,7 @@ as back-pressure would have stopped the provider.
 
 import asyncio
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import Protocol
 
 from deltatape.http1.answer import error_answer
@@ -13,7 +14,7 @@ from deltatape.http1.head import Fields, RequestHead, end_to_end, field, write_r
 from deltatape.http1.server import ServerConnection
 from deltatape.match.request import Asking, Match, Miss
 from deltatape.match.schedule import Ending, Tempo, Timetable, timetable
-from deltatape.model.exchange import EndReason, Exchange, Framing
+from deltatape.model.exchange import EndReason, Exchange, Framing, Headers
 
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
@@ -82,7 +83,13 @@ class Play:
         self._exchange = self._shelf.exchange(found.position)
         chunked = self._chunked
         head = b"" if self._exchange.response is None else self._head(self._exchange)
-        self._timetable = timetable(self._exchange, self._shelf.tempo, head=head, chunked=chunked)
+        self._timetable = timetable(
+            self._exchange,
+            self._shelf.tempo,
+            head=head,
+            chunked=chunked,
+            informational=self._informational(self._exchange),
+        )
         self._origin_s = asyncio.get_running_loop().time()
         self._play()
 
@@ -129,13 +136,20 @@ class Play:
             and self._request.http == "1.1"
         )
 
+    def _informational(self, exchange: Exchange) -> list[tuple[int, bytes]]:
+        """The recorded 1xx heads, but for 100: that was sent when the client asked for it."""
+        if self._request is None or self._request.http == "1.0":
+            return []
+        return [
+            (head.t_ns, write_response(head.status, head.reason, _playable(head.headers)))
+            for head in exchange.informational
+            if head.status != HTTPStatus.CONTINUE
+        ]
+
     def _head(self, exchange: Exchange) -> bytes:
         response = exchange.response
         assert response is not None
-        fields: Fields = tuple(
-            (name, value) for name, value in response.headers if isinstance(value, bytes)
-        )
-        fields = end_to_end(fields)
+        fields = _playable(response.headers)
         if not self._chunked:
             fields = tuple(f for f in fields if f[0].lower() != b"transfer-encoding")
         if not self._keep_client:
@@ -196,6 +210,11 @@ class Play:
         self._timetable = None
         end(**how)
         self._shelf.ended(self)
+
+
+def _playable(headers: Headers) -> Fields:
+    """The fields that can be sent again: not those for one hop, and not what was masked."""
+    return end_to_end(tuple((name, v) for name, v in headers if isinstance(v, bytes)))
 
 
 def _gateway_answer(exchange: Exchange) -> bytes:

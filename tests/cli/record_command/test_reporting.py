@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 import signal
 import subprocess
 import sys
@@ -186,7 +187,7 @@ def test_a_reporter_tells_what_it_cannot_analyse_and_what_goes_wrong(
     assert reporter.trouble
     assert (reporter.exchanges, reporter.with_findings) == (1, 0)
     told = capsys.readouterr().err
-    assert told.startswith("#3 ended; too large to analyse live: deltatape check says more\n")
+    assert told.startswith("#3 ended; not analysed live: deltatape check says more\n")
     assert "TAPING IN TROUBLE: no room" in told
     assert_harmless(told.encode())
 
@@ -210,3 +211,26 @@ def test_the_port_of_another_program_is_told_and_leaves_no_tape(tmp_path: Path) 
             assert list((tmp_path / "other").glob("*.tape")) == []
 
     run(scenario())
+
+
+def test_a_terminal_that_takes_nothing_stops_no_stream(tmp_path: Path) -> None:
+    """stderr is a pipe that nobody reads: it holds some hundred lines, then a write blocks."""
+    arguments = [sys.executable, "-m", "deltatape", "record", "--listen", "127.0.0.1:0"]
+    process = subprocess.Popen(
+        arguments, cwd=tmp_path, env=environment(tmp_path), stderr=subprocess.PIPE
+    )
+
+    async def scenario() -> None:
+        try:
+            assert process.stderr is not None
+            port = 0
+            while not port:
+                line = await asyncio.to_thread(process.stderr.readline)
+                port = int((re.findall(rb"127\.0\.0\.1:([0-9]+)/NAME", line) or [b"0"])[0])
+            for _ in range(1500):
+                assert (await ask(port, FOREIGN)).startswith(b"HTTP/1.1 403")
+        finally:
+            process.kill()
+            process.communicate()
+
+    run(scenario(), limit_s=40)

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from deltatape.diagnose.check import check
 from deltatape.model.exchange import EndReason
+from helpers.playing import playing
 from helpers.recording import recording
 from helpers.upstream import SSE_HEAD, Peer, chunk, free_port, post, provider, run
 
@@ -159,17 +161,30 @@ def test_a_refused_upstream_is_answered_and_named(tmp_path: Path) -> None:
     run(scenario())
 
 
-def test_an_upstream_that_does_not_speak_http_is_answered_for(tmp_path: Path) -> None:
+@pytest.mark.parametrize("debris", [b"SSH-2.0-hello\r\n\r\n", b"HTTP/1.1 200 OK\r\nServ"])
+def test_what_comes_in_place_of_a_head_is_passed_on_taped_and_played(
+    tmp_path: Path, debris: bytes
+) -> None:
     async def babble(peer: Peer) -> None:
         await peer.request()
-        await peer.send(b"SSH-2.0-hello\r\n\r\n")
+        await peer.send(debris)
+        peer.close()
 
     async def scenario() -> None:
         async with provider(babble) as port, recording(tmp_path, port) as gateway:
             client = await gateway.client()
             await client.send(post())
-            answer, _ = await client.rest()
-            assert b"upstream_not_http" in answer
+            assert await client.rest() == (debris, "eof")
+            (exchange,) = await gateway.ended()
+            assert exchange.response is None
+            assert exchange.body == debris
+            assert exchange.end is not None
+            assert exchange.end.reason is EndReason.UPSTREAM_CLOSED
+            assert "W006" in [finding.code for finding in check(exchange)]
+        async with playing(exchange) as stage:
+            client = await stage.client()
+            await client.send(post())
+            assert await client.rest() == (debris, "eof")
 
     run(scenario())
 
