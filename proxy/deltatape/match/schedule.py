@@ -116,12 +116,7 @@ def timetable(
     instants[:0] = [instant for instant, _ in informational]
     ending = _ending(exchange)
     if ending is Ending.COMPLETE and chunked:
-        fields = b"".join(
-            b"%b: %b\r\n" % (name, value)
-            for name, value in exchange.trailers
-            if isinstance(value, bytes)
-        )
-        pieces.append(b"0\r\n%b\r\n" % fields)
+        pieces.append(_terminator(exchange))
         instants.append(_end_instant(exchange))
     instants.append(_end_instant(exchange))
     due = list(tempo.waits(instant - start for instant in instants))
@@ -129,6 +124,12 @@ def timetable(
         Step(due_ns=when, data=data) for when, data in zip(due, pieces, strict=False) if data
     )
     return Timetable(steps=steps, ending=ending, end_ns=due[-1])
+
+
+def _terminator(exchange: Exchange) -> bytes:
+    """The last chunk and the trailers."""
+    kept = ((name, value) for name, value in exchange.trailers if isinstance(value, bytes))
+    return b"0\r\n%b\r\n" % b"".join(b"%b: %b\r\n" % pair for pair in kept)
 
 
 def _end_instant(exchange: Exchange) -> int:
