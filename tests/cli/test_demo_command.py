@@ -49,3 +49,9 @@ def test_a_file_in_place_of_the_folder_is_told(tmp_path: Path) -> None:
     result = deltatape("demo", "--to", "taken", folder=tmp_path)
     assert result.returncode == 2
     assert b"is a file" in result.stderr
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    result = deltatape("demo", "--to", "/proc/no-such-folder", folder=tmp_path)
+    assert result.returncode == 2
+    assert result.stderr.startswith(b"deltatape: --to /proc/no-such-folder: ")

@@ -20,7 +20,8 @@ def test_each_exchange_is_a_line(tmp_path: Path) -> None:
     )
     assert re.match(said, first)
     assert first.endswith("finish tool_calls; no findings")
-    assert second.endswith("finish stop; error D002 silent-answer")
+    assert second.endswith("finish stop; error C002 arguments-changed-by-app and 2 more")
+    assert called("show", f"{BROKEN}#2", folder=tmp_path).stdout.decode() == second + "\n"
 
 
 def test_without_a_name_it_is_the_latest_tape(tmp_path: Path) -> None:

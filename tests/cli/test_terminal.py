@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from deltatape.cli import terminal
 from deltatape.render.lines import BOLD, Segment, line
 from helpers.console import called, on_terminal
 from helpers.hostile import FILE_NAME, assert_harmless, bad, hostile_tape
-from helpers.incidents import BROKEN, recorded
+from helpers.incidents import BROKEN, CUT, recorded
 from helpers.program import deltatape, environment
 
 STYLE = re.compile(rb"\x1b\[[0-9;]*m")
@@ -150,3 +151,39 @@ def test_lines_are_plain_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(sys, "stdout", told)
     terminal.show([line(Segment("bold", BOLD), " plain [red]x[/red]")])
     assert told.getvalue() == "bold plain [red]x[/red]\n"
+
+
+def test_results_that_cannot_be_written_are_a_failure_and_no_findings(tmp_path: Path) -> None:
+    with open("/dev/full", "wb") as full:  # noqa: PTH123 - a device
+        result = subprocess.run(
+            [sys.executable, "-m", "deltatape", "check", str(CUT)],
+            cwd=tmp_path,
+            env=environment(tmp_path),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert result.returncode == 2
+    assert result.stderr == b"deltatape: standard output: No space left on device\n"
+
+
+def test_what_is_said_aside_comes_in_order(capsys: pytest.CaptureFixture[str]) -> None:
+    with terminal.aside():
+        for number in range(5):
+            terminal.say(f"line {number}")
+    assert capsys.readouterr().err.splitlines() == [f"line {number}" for number in range(5)]
+
+
+def test_a_stuck_terminal_holds_nobody_up_and_its_lines_are_counted(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(terminal, "_MAX_UNSAID", 1)
+    gate = threading.Event()
+    write = terminal._write_line
+    monkeypatch.setattr(terminal, "_write_line", lambda line: (gate.wait(20), write(line)))
+    voice = terminal.Voice()
+    for number in range(50):
+        voice.put(f"line {number}")
+    gate.set()
+    voice.close()
+    assert "lines were left out: nobody took them" in capsys.readouterr().err

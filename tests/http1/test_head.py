@@ -132,6 +132,11 @@ def test_a_head_is_found_when_its_blank_line_is_there() -> None:
     assert find_head(b"GET / HTTP/1.1\r\n\r\nrest") == 18
 
 
+def test_tls_is_told_at_its_first_bytes() -> None:
+    with pytest.raises(BadMessageError, match="not https"):
+        find_head(b"\x16\x03\x01\x02\x00\x01")
+
+
 def test_lines_that_end_with_lf_alone_are_refused_at_once() -> None:
     with pytest.raises(BadMessageError, match="LF alone"):
         find_head(b"GET / HTTP/1.1\nHost: a\n\n")

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from deltatape.cli.options import option
+from deltatape.errors import UsageError
 from deltatape.harness.demo import Demo
 
 
@@ -24,8 +25,12 @@ def command(*, to: Path | None) -> int:
     a step did not go as it should.
     """
     if to is not None:
-        to.mkdir(parents=True, exist_ok=True)
-        return _run(Path(tempfile.mkdtemp(prefix="demo-", dir=to)))
+        try:
+            to.mkdir(parents=True, exist_ok=True)
+            folder = Path(tempfile.mkdtemp(prefix="demo-", dir=to))
+        except OSError as error:
+            raise UsageError(f"--to {to}: {error.strerror}") from None
+        return _run(folder)
     with tempfile.TemporaryDirectory(prefix="deltatape-demo-") as made:
         return _run(Path(made))
 

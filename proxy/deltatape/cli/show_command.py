@@ -5,9 +5,11 @@ import sys
 import click
 
 from deltatape.cli.options import FORMAT, option
-from deltatape.cli.tapes import exchanges_of
+from deltatape.cli.tapes import exchanges_of, named
 from deltatape.cli.terminal import show, write, write_bytes
+from deltatape.conversation import check_conversation
 from deltatape.diagnose.check import check_analysis
+from deltatape.diagnose.digest import digest_analysis
 from deltatape.diagnose.rebuild import analyse
 from deltatape.errors import UsageError
 from deltatape.model.exchange import Exchange
@@ -40,13 +42,22 @@ def command(*, tape: str, format: str, **parts: bool) -> int:  # noqa: A002 - th
     elif asked:
         show(call_lines([analyse(exchange) for exchange in exchanges]))
     else:
-        show([_summary(exchange) for exchange in exchanges])
+        show(_summaries(tape))
     return 0
 
 
-def _summary(exchange: Exchange) -> Line:
-    analysis = analyse(exchange)
-    return line(exchange_line(analysis, check_analysis(analysis)))
+def _summaries(tape: str) -> list[Line]:
+    """Each exchange in a line, with its worst finding, also of what the app made of replies."""
+    source = named(tape)
+    analyses = [analyse(exchange) for exchange in source.exchanges]
+    about_app = check_conversation(map(digest_analysis, analyses))
+    lines = []
+    for analysis in analyses:
+        number = analysis.exchange.number
+        if source.number in (None, number):
+            found = (*(f for f in about_app if f.exchange == number), *check_analysis(analysis))
+            lines.append(line(exchange_line(analysis, found)))
+    return lines
 
 
 def _only(exchanges: list[Exchange], tape: str, part: str) -> Exchange:

@@ -10,6 +10,7 @@ from typing import TextIO
 
 from rich.console import Console
 
+from deltatape.errors import UsageError
 from deltatape.render.lines import Line, plain, styled
 from deltatape.rules.evidence import escape
 
@@ -106,7 +107,9 @@ def _results() -> Iterator[TextIO]:
     try:
         yield sys.stdout
         sys.stdout.flush()
-    except BrokenPipeError:
+    except OSError as error:
         # What is still buffered must not fail once more when Python exits.
         with open(os.devnull, "wb") as nowhere:  # noqa: PTH123 - a device, not a path of ours
             os.dup2(nowhere.fileno(), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            raise UsageError(f"standard output: {error.strerror}") from None

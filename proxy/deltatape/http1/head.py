@@ -15,6 +15,7 @@ import httptools
 from deltatape.model.exchange import Framing
 
 MAX_HEAD_BYTES = 256 * 1024
+_TLS_HANDSHAKE = b"\x16\x03"
 
 Fields = tuple[tuple[bytes, bytes], ...]
 
@@ -101,8 +102,13 @@ def find_head(buffer: bytes | bytearray) -> int:
     """The length of the head at the start of `buffer`, its blank line included; 0 if unfinished.
 
     Raises:
-        BadMessageError: there is no end within `MAX_HEAD_BYTES`, or the lines end with LF alone.
+        BadMessageError: there is no end within `MAX_HEAD_BYTES`, the lines end with LF alone, or it
+            is TLS.
     """
+    if buffer[:2] == _TLS_HANDSHAKE:
+        raise BadMessageError(
+            "this is TLS, and here HTTP is spoken without it: http://, not https://"
+        )
     end = buffer.find(b"\r\n\r\n")
     if 0 <= buffer.find(b"\n\n") < (end if end >= 0 else len(buffer)):
         raise BadMessageError("lines end with LF alone; CRLF is accepted")

@@ -110,9 +110,15 @@ class Ladder:
                 differences=(),
             )
         found = [(position, self._differences(key, position)) for position in places]
-        nearest, differences = min(found, key=lambda pair: (len(pair[1]), pair[0] in spent))
+        # An equal one that was played tells of a repeated request; else what is left counts.
+        nearest, differences = min(
+            found, key=lambda pair: (bool(pair[1]), pair[0] in spent, len(pair[1]))
+        )
         if not differences and nearest in spent:
-            problem = "the request is recorded, but each exchange plays once and it has been played"
+            problem = (
+                "the request is recorded, but each exchange plays once and it has been played"
+                " (--repeat plays it again)"
+            )
         else:
             problem = "the nearest recorded request differs"
         return Miss(nearest=nearest, problem=problem, differences=differences)

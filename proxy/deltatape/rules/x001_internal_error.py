@@ -24,7 +24,8 @@ class InternalError:
     ```
 
     ## Fix
-    Report it with the tape, after `deltatape redact`. Until then, `--ignore` the rule it names.
+    Report it with the tape, if you may share what it holds. Until then, `--ignore` the rule it
+    names.
 
     ## References
     - https://docs.python.org/3/library/traceback.html
@@ -45,7 +46,7 @@ class InternalError:
             blame=None,
             confidence=Confidence.PROVEN,
             message=excerpt(f"the rule {rule.code} failed: {type(error).__name__}: {error}"),
-            hint="a defect of deltatape: report it with the tape, after `deltatape redact`",
+            hint="a defect of deltatape: report it with the tape, if you may share what it holds",
             tape=tape,
             line=None,
             exchange=exchange,
