@@ -10,7 +10,7 @@ from deltatape.cli.tapes import exchanges_of, is_tape, material, named
 from deltatape.errors import TapeFormatError, UsageError
 from helpers.chat import FINISH, calls, choice, entry, sse
 from helpers.console import called, on_terminal
-from helpers.incidents import BROKEN, FIXED, recorded
+from helpers.incidents import BROKEN, CUT, FIXED, recorded
 
 STREAM = sse(calls(entry(0, "c1", name="get", arguments="{}")), FINISH)
 
@@ -134,3 +134,10 @@ def test_a_terminal_is_told_that_it_is_read(tmp_path: Path) -> None:
     result = on_terminal("why", "-", folder=tmp_path, stdin=typed)
     assert b"end it with Ctrl-D" in result.stdout
     assert result.returncode == 0
+
+
+def test_a_torn_last_record_is_mentioned(tmp_path: Path) -> None:
+    (tmp_path / "x.tape").write_bytes(CUT.read_bytes()[:-9])
+    result = called("check", "x.tape", folder=tmp_path)
+    assert b"note: x.tape: " in result.stderr
+    assert b"of a torn last record are left out" in result.stderr

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from deltatape.cli.terminal import say
 from deltatape.errors import UsageError
 from deltatape.importers import corpus, import_exchange
 from deltatape.importers._base import Material
@@ -34,6 +35,8 @@ def exchanges_of(text: str) -> Iterator[Exchange]:
     """
     place = locate(text)
     tape = open_tape(place.path)
+    if tape.torn and not tape.recording:
+        say(f"note: {place.path}: {tape.torn} bytes of a torn last record are left out")
     if place.exchange is not None:
         yield tape[place.exchange]
     else:

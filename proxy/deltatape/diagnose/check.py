@@ -3,7 +3,7 @@
 from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.model.exchange import Exchange
 from deltatape.model.finding import Finding
-from deltatape.rules import INTERNAL_ERROR, RULES, Rule, RuleContext
+from deltatape.rules import INTERNAL_ERROR, OF_THE_END, RULES, Rule, RuleContext
 from deltatape.rules.guard import guarded
 from deltatape.rules.settings import DEFAULTS, Settings
 
@@ -26,7 +26,8 @@ def check_analysis(analysis: Analysis, settings: Settings = DEFAULTS) -> tuple[F
         reply=analysis.reply,
         settings=settings,
     )
-    found = [finding for rule in RULES for finding in _findings(rule, context)]
+    rules = (rule for rule in RULES if not (analysis.exchange.open and rule.code in OF_THE_END))
+    found = [finding for rule in rules for finding in _findings(rule, context)]
     return tuple(sorted(found, key=lambda finding: finding.severity.rank))
 
 

@@ -172,9 +172,11 @@ class Exchange:
     """When the recorder noted that it was still watching a silent exchange."""
     notes: tuple[Note, ...] = ()
     end: End | None = None
-    """None: the tape was cut, by a crash of the recorder, before this exchange ended."""
+    """None: it goes on (`open`), or a crash of the recorder cut the tape before it ended."""
     stopped_ns: int | None = None
     """When the recorder stopped watching in good order; None: unknown."""
+    open: bool = False
+    """Whether it was still going on when the tape was read: a recorder was writing it."""
 
     @classmethod
     def from_body(
@@ -228,7 +230,7 @@ class Exchange:
     def cut(self) -> bool:
         """Whether the transport is known to have ended before the response was whole."""
         if self.end is None:
-            return self.timed
+            return self.timed and not self.open
         return self.end.reason is not EndReason.COMPLETE
 
 

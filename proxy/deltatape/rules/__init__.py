@@ -87,6 +87,9 @@ RULES: tuple[Rule, ...] = (
 )
 """Rules about one exchange, in the order of reports."""
 
+OF_THE_END = frozenset({"W001", "W006", "S001", "S003", "T001", "T003", "T005", "D002"})
+"""Codes of rules that judge what an ending left; silent while an exchange goes on."""
+
 CONVERSATION_RULES: tuple[ConversationRule, ...] = (
     CallLostByApp(),
     ArgumentsChangedByApp(),

@@ -107,6 +107,8 @@ def _message(context: RuleContext, silence: Silence) -> str:
 def _then(context: RuleContext, silence: Silence) -> str:
     if not silence.open:
         return "then it went on"
+    if context.exchange.open:
+        return "and it still goes on"
     end = context.exchange.end
     return f"then {_ENDS[end.reason]}" if end else "then the tape ends"
 
@@ -128,6 +130,6 @@ def _blame(context: RuleContext, silence: Silence) -> tuple[Blame | None, Confid
             return Blame.APP, Confidence.LIKELY
     if silence.comments or silence.idle_events:
         return Blame.UPSTREAM, Confidence.PROVEN
-    if context.exchange.end is None and silence.open:
+    if context.exchange.end is None and silence.open and not context.exchange.open:
         return None, Confidence.POSSIBLE
     return Blame.UPSTREAM, Confidence.LIKELY

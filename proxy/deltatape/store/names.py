@@ -5,6 +5,7 @@ for writing: a taken name gets a number.
 """
 
 import contextlib
+import fcntl
 import itertools
 import os
 import re
@@ -55,6 +56,10 @@ def open_new(folder: Path, stem: str) -> tuple[int, Path]:
     for count in itertools.count(2):
         path = folder / f"{stem}{SUFFIX}"
         with contextlib.suppress(FileExistsError):
-            return os.open(path, flags, 0o600), path
+            fd = os.open(path, flags, 0o600)
+            with contextlib.suppress(OSError):  # a file system without locks
+                # Tells readers, for as long as the recorder lives, that it is still at it.
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return fd, path
         stem = f"{stem.removesuffix(f'-{count - 1}')}-{count}"
     raise AssertionError  # pragma: no cover - count() never ends

@@ -8,6 +8,7 @@ A torn last line is what a crash leaves and no error. Any other damage is a `Tap
 names file and line.
 """
 
+import fcntl
 import functools
 import os
 import re
@@ -64,6 +65,7 @@ class Tape:
             tape=self.path,
             header=self.header,
             stopped_ns=self.stopped_ns,
+            recording=self.recording,
         )
         for exchange in islice(found, 1):
             return exchange
@@ -86,8 +88,24 @@ class Tape:
             TapeFormatError: the tape is damaged, at the place where that shows.
         """
         return assemble(
-            self.records(), tape=self.path, header=self.header, stopped_ns=self.stopped_ns
+            self.records(),
+            tape=self.path,
+            header=self.header,
+            stopped_ns=self.stopped_ns,
+            recording=self.recording,
         )
+
+    @functools.cached_property
+    def recording(self) -> bool:
+        """Whether a recorder is still writing this tape, when this was first asked."""
+        with _open(self.path) as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return True
+            except OSError:  # a file system without locks
+                return False
+        return False
 
     @property
     def stopped(self) -> bool:

@@ -132,7 +132,9 @@ class _Parts:
             case _:
                 pass
 
-    def exchange(self, tape: str, header: Header, stopped_ns: int | None) -> Exchange:
+    def exchange(
+        self, tape: str, header: Header, stopped_ns: int | None, *, recording: bool
+    ) -> Exchange:
         """The exchange as far as it is known."""
         return Exchange(
             tape=tape,
@@ -151,6 +153,7 @@ class _Parts:
             notes=tuple(self.notes),
             end=self.end,
             stopped_ns=stopped_ns,
+            open=recording and self.end is None,
         )
 
     def _request(self) -> Request:
@@ -184,7 +187,12 @@ def _head(
 
 
 def assemble(
-    records: Iterable[Numbered], *, tape: str, header: Header, stopped_ns: int | None = None
+    records: Iterable[Numbered],
+    *,
+    tape: str,
+    header: Header,
+    stopped_ns: int | None = None,
+    recording: bool = False,
 ) -> Iterator[Exchange]:
     """Each exchange of `records` as it ends, then those without an end in order of appearance.
 
@@ -194,6 +202,7 @@ def assemble(
         header: of the tape.
         stopped_ns: when the recorder stopped, if known before; else what a `stop` says, for the
             exchanges that come out after it.
+        recording: whether a recorder is still at it, so that what has no end goes on.
     """
     building: dict[int, _Parts] = {}
     ended: set[int] = set()
@@ -208,6 +217,6 @@ def assemble(
             parts.take(line, record)
             if parts.end is not None:
                 ended.add(number)
-                yield building.pop(number).exchange(tape, header, stopped_ns)
+                yield building.pop(number).exchange(tape, header, stopped_ns, recording=recording)
     for parts in building.values():
-        yield parts.exchange(tape, header, stopped_ns)
+        yield parts.exchange(tape, header, stopped_ns, recording=recording)

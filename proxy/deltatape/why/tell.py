@@ -12,7 +12,7 @@ from deltatape.rules.repeated import first_difference, same_id, same_name
 from deltatape.rules.settings import DEFAULTS, Settings
 from deltatape.why.survey import survey
 from deltatape.why.timeline import ending_of, timeline
-from deltatape.why.verdict import Case, judge
+from deltatape.why.verdict import Case, going_on, judge
 
 
 def tell(
@@ -52,7 +52,7 @@ def tell(
         repetition=repetition,
         timeline=_timeline(analysis, case, repetition, later),
         findings=tuple(sorted(findings, key=lambda finding: finding.severity.rank)),
-        verdict=judge(case),
+        verdict=going_on() if analysis.exchange.open and not findings else judge(case),
     )
 
 

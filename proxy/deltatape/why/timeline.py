@@ -39,6 +39,8 @@ def ending_of(exchange: Exchange) -> str:
     if exchange.end:
         detail = f" ({exchange.end.detail})" if exchange.end.detail else ""
         return f"{ENDINGS[exchange.end.reason]}{detail}"
+    if exchange.open:
+        return "still going on when the tape was read"
     if exchange.timed:
         return "the tape breaks off here: the recorder died"
     return "how it ended was not recorded"

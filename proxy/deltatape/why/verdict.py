@@ -170,5 +170,13 @@ def _by_nothing(reply: Reply, read_back: ReadBack | None) -> Verdict:
     )
 
 
+def going_on() -> Verdict:
+    """The verdict on an exchange that has no end yet and nothing wrong so far."""
+    return _undecided(
+        "Still going on: so far nothing is wrong with what arrived.",
+        "ask again: a silence shows as a longer and longer time since the last event",
+    )
+
+
 def _undecided(summary: str, fix: str) -> Verdict:
     return Verdict(blame=None, confidence=None, summary=summary, fix=fix, code=None)
