@@ -12,12 +12,13 @@ from helpers.upstream import SSE_HEAD, Peer, chunk, eventually, post, provider, 
 OPENED = sse(calls(entry(0, "c1", name="get", arguments='{"a')))
 
 
-def test_why_on_a_running_recording_says_that_it_goes_on(tmp_path: Path) -> None:
-    async def hang(peer: Peer) -> None:
-        await peer.request()
-        await peer.send(SSE_HEAD + chunk(OPENED))
-        await peer.rest()
+async def hang(peer: Peer) -> None:
+    await peer.request()
+    await peer.send(SSE_HEAD + chunk(OPENED))
+    await peer.rest()
 
+
+def test_why_on_a_running_recording_says_that_it_goes_on(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with provider(hang) as port, recording(tmp_path, port) as running:
             client = await running.client()
@@ -37,11 +38,6 @@ def test_why_on_a_running_recording_says_that_it_goes_on(tmp_path: Path) -> None
 
 
 def test_a_silence_that_goes_on_is_told_with_its_length(tmp_path: Path) -> None:
-    async def hang(peer: Peer) -> None:
-        await peer.request()
-        await peer.send(SSE_HEAD + chunk(OPENED))
-        await peer.rest()
-
     async def scenario() -> None:
         async with provider(hang) as port, recording(tmp_path, port) as running:
             client = await running.client()

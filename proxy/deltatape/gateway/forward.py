@@ -16,6 +16,7 @@ from deltatape.gateway.taping import Taping
 from deltatape.http1.answer import error_answer
 from deltatape.http1.body import Scan, write_chunk
 from deltatape.http1.client import Lost, UpstreamConnection
+from deltatape.http1.ending import fin_completes, keeps_client
 from deltatape.http1.head import (
     Fields,
     RequestHead,
@@ -257,20 +258,12 @@ class Forward:
     def _keep_client(self) -> bool:
         """Whether the client's connection can serve another request after this response."""
         assert self._request is not None
-        return (
-            self._response is not None
-            and self._response.framing is not Framing.CLOSE
-            and self._request.keep_alive
-            and self._request.http == "1.1"
-        )
+        return keeps_client(self._request, self._response.framing if self._response else None)
 
     def _cut(self, *, hard: bool) -> None:
         """End the client's connection so that the response is seen to be cut."""
-        response = self._response
-        fin_would_complete = response is not None and (
-            response.framing is Framing.CLOSE or self._without_chunks
-        )
-        if hard or fin_would_complete:
+        framing = self._response.framing if self._response else None
+        if hard or fin_completes(framing, bare=self._without_chunks):
             self._client.reset()
         else:
             self._client.close()

@@ -10,6 +10,7 @@ from http import HTTPStatus
 from typing import Protocol
 
 from deltatape.http1.answer import error_answer
+from deltatape.http1.ending import fin_completes, keeps_client
 from deltatape.http1.head import Fields, RequestHead, end_to_end, field, write_response
 from deltatape.http1.server import ServerConnection
 from deltatape.match.request import Asking, Match, Miss
@@ -117,24 +118,17 @@ class Play:
     def _chunked(self) -> bool:
         """Whether the body goes out in chunks: as recorded, but never to HTTP/1.0."""
         assert self._request is not None
-        assert self._exchange is not None
-        response = self._exchange.response
-        return (
-            response is not None
-            and response.framing is Framing.CHUNKED
-            and self._request.http == "1.1"
-        )
+        return self._framing is Framing.CHUNKED and self._request.http == "1.1"
 
     @property
     def _keep_client(self) -> bool:
         assert self._request is not None
+        return keeps_client(self._request, self._framing)
+
+    @property
+    def _framing(self) -> Framing | None:
         response = self._exchange.response if self._exchange else None
-        return (
-            response is not None
-            and response.framing is not Framing.CLOSE
-            and self._request.keep_alive
-            and self._request.http == "1.1"
-        )
+        return response.framing if response else None
 
     def _informational(self, exchange: Exchange) -> list[tuple[int, bytes]]:
         """The recorded 1xx heads, but for 100: that was sent when the client asked for it."""
@@ -196,12 +190,7 @@ class Play:
 
     def _cut(self, *, hard: bool) -> None:
         """End so that the client sees a cut: RST where FIN would look like a clean end."""
-        response = self._exchange.response if self._exchange else None
-        fin_would_complete = response is not None and (
-            response.framing is Framing.CLOSE
-            or (response.framing is Framing.CHUNKED and not self._chunked)
-        )
-        if hard or fin_would_complete:
+        if hard or fin_completes(self._framing, bare=not self._chunked):
             self._finish(self._client.reset)
         else:
             self._finish(self._client.close)
