@@ -16,8 +16,6 @@ from deltatape.match.difference import Difference, compare
 from deltatape.model.exchange import Exchange
 from deltatape.tape.mask import is_credential_parameter
 
-_ABSENT = object()
-
 
 class Rung(enum.IntEnum):
     """How a request was matched; the lowest is the best."""
@@ -84,13 +82,14 @@ class Ladder:
         return best or self._miss(asking, key, spent)
 
     def _key(self, asking: Asking) -> "_Key":
-        value = _parse(asking.body)
-        reduced = value
-        if value is not _ABSENT and self._volatile:
-            reduced = _parse(asking.body)
+        value, canonical = _parse(asking.body)
+        reduced = canonical
+        if canonical is not None and self._volatile:
+            rest, _ = _parse(asking.body)
             for path in self._volatile:
-                _drop(reduced, path)
-        return _Key(asking.body, value, _canonical(value), _canonical(reduced))
+                _drop(rest, path)
+            reduced = _dump(rest)
+        return _Key(asking.body, value, canonical, reduced)
 
     def _miss(self, asking: Asking, key: "_Key", spent: frozenset[int]) -> Miss:
         places = [
@@ -180,20 +179,17 @@ def _query(query: bytes) -> list[tuple[str, str]]:
     ]
 
 
-def _parse(body: bytes) -> object:
+def _parse(body: bytes) -> tuple[object, str | None]:
+    """The JSON value of a body and its canonical text; the text is None where there is no value."""
     try:
-        return json.loads(body)
-    except (ValueError, RecursionError):
-        return _ABSENT
+        value: object = json.loads(body)
+        return value, _dump(value)
+    except (ValueError, RecursionError):  # json writes less deep than it reads
+        return None, None
 
 
-def _canonical(value: object) -> str | None:
-    if value is _ABSENT:
-        return None
-    try:
-        return json.dumps(value, sort_keys=True, separators=(",", ":"))
-    except RecursionError:  # json writes less deep than it reads
-        return None
+def _dump(value: object) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
 def _drop(value: object, path: tuple[str, ...]) -> None:
