@@ -25,5 +25,13 @@ def test_long_values_are_shortened_and_escaped() -> None:
     assert len(difference.recorded) == 60
 
 
+def test_long_texts_are_shown_where_they_begin_to_differ() -> None:
+    same = "the same beginning of a long prompt, "
+    (difference,) = compare(same + "one end", same + "another")
+    assert difference.recorded == '"...a long prompt, one end"'
+    assert difference.received == '"...a long prompt, another"'
+    assert compare("abc", "abcdef")[0].received == '"abcdef"'
+
+
 def test_differences_are_limited() -> None:
     assert len(compare(list(range(99)), [-1] * 99)) == MAX_DIFFERENCES

@@ -1,3 +1,6 @@
+import pytest
+
+from deltatape.errors import UsageError
 from deltatape.match.request import Asking, Ladder, Match, Miss, Rung
 from helpers.taped import taped
 
@@ -38,6 +41,27 @@ def test_volatile_fields_are_left_out_on_the_third_rung() -> None:
     ladder = Ladder([taped(body=recorded)], ("user", "messages.*.id", "absent.x", "n.x"))
     assert ladder.match(ask(asked), NONE) == Match(position=0, rung=Rung.WITHOUT_VOLATILE)
     assert isinstance(Ladder([taped(body=recorded)]).match(ask(asked), NONE), Miss)
+
+
+@pytest.mark.parametrize(
+    "path", ["messages.*.id", "messages[*].id", "$.messages[0].id", "messages.0.id"]
+)
+def test_volatile_paths_are_written_as_misses_print_them(path: str) -> None:
+    ladder = Ladder([taped(body={"messages": [{"id": 1}]})], (path,))
+    found = ladder.match(ask(b'{"messages": [{"id": 2}]}'), NONE)
+    assert found == Match(position=0, rung=Rung.WITHOUT_VOLATILE)
+
+
+@pytest.mark.parametrize("path", ["messages[9].id", "messages.x.id", "messages[0]"])
+def test_volatile_paths_that_lead_nowhere_leave_out_nothing(path: str) -> None:
+    ladder = Ladder([taped(body={"messages": [{"id": 1}]})], (path,))
+    assert isinstance(ladder.match(ask(b'{"messages": [{"id": 2}]}'), NONE), Miss)
+
+
+@pytest.mark.parametrize("path", ["", "$", "a..b", "a.", "$."])
+def test_what_is_no_path_is_told(path: str) -> None:
+    with pytest.raises(UsageError, match="not a path"):
+        Ladder([], (path,))
 
 
 def test_a_volatile_path_may_name_whole_elements() -> None:

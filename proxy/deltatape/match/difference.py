@@ -7,6 +7,7 @@ from itertools import islice
 
 MAX_DIFFERENCES = 20
 MAX_VALUE_CHARACTERS = 60
+_SHOWN_BEFORE = 15
 _MISSING = "(absent)"
 
 
@@ -36,7 +37,10 @@ def _walk(recorded: object, received: object, path: str) -> Iterator[Difference]
                 path=f"{path}.length", recorded=str(len(recorded)), received=str(len(received))
             )
     elif type(recorded) is not type(received) or recorded != received:
-        yield Difference(path=path, recorded=_short(recorded), received=_short(received))
+        start = _common(recorded, received)
+        yield Difference(
+            path=path, recorded=_short(recorded, start), received=_short(received, start)
+        )
 
 
 def _member(
@@ -50,7 +54,20 @@ def _member(
         yield from _walk(recorded[key], received[key], path)
 
 
-def _short(value: object) -> str:
+def _common(recorded: object, received: object) -> int:
+    """How many characters to leave out in front of where two long strings differ."""
+    if not isinstance(recorded, str) or not isinstance(received, str):
+        return 0
+    pairs = zip(recorded, received, strict=False)
+    same = next((at for at, (one, other) in enumerate(pairs) if one != other), None)
+    if same is None:
+        same = min(len(recorded), len(received))
+    return max(0, same - _SHOWN_BEFORE)
+
+
+def _short(value: object, start: int = 0) -> str:
+    if start and isinstance(value, str):
+        value = f"...{value[start:]}"
     text = json.dumps(value, ensure_ascii=True)
     if len(text) <= MAX_VALUE_CHARACTERS:
         return text

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlsplit
 
+from deltatape.errors import UsageError
 from deltatape.match.difference import Difference, compare
 from deltatape.model.exchange import Exchange
 from deltatape.tape.mask import is_credential_parameter
@@ -59,8 +60,8 @@ class Ladder:
     """The recorded requests of one or more tapes, ready to be matched."""
 
     def __init__(self, exchanges: Iterable[Exchange], volatile: Sequence[str] = ()) -> None:
-        """Args: volatile: dotted JSON paths that are left out on the third rung."""
-        self._volatile = tuple(tuple(path.split(".")) for path in volatile)
+        """Args: volatile: JSON paths that are left out on the third rung; see `parse_path`."""
+        self._volatile = tuple(parse_path(path) for path in volatile)
         requests = tuple(exchange.request for exchange in exchanges)
         self._recorded = tuple(
             Asking(method=request.method, target=request.target_bytes, body=request.body)
@@ -152,6 +153,20 @@ class _Key:
         return Rung.WITHOUT_VOLATILE if self.reduced == other.reduced else None
 
 
+def parse_path(text: str) -> tuple[str, ...]:
+    """`messages.*.id`, `messages[0].id` or `$.messages[*].id` as its steps.
+
+    Raises:
+        UsageError: not such a path.
+    """
+    steps = tuple(text.removeprefix("$.").replace("[", ".").replace("]", "").split("."))
+    if not all(steps) or steps == ("$",):
+        raise UsageError(
+            f"--volatile {text!r}: not a path; metadata.session, messages.*.id, messages[0].id are"
+        )
+    return steps
+
+
 def _same_place(asking: Asking, recorded: Asking, base: bytes) -> bool:
     """Whether method and target agree.
 
@@ -193,10 +208,11 @@ def _dump(value: object) -> str:
 
 
 def _drop(value: object, path: tuple[str, ...]) -> None:
-    """Remove the member at a dotted path; `*` stands for each element of an array."""
+    """Remove the member at a path; elements of an array are never removed, only what is in them."""
     head, rest = path[0], path[1:]
-    if isinstance(value, list) and head == "*":
-        for element in value:
+    if isinstance(value, list):
+        chosen = value if head == "*" else value[int(head) :][:1] if head.isdecimal() else []
+        for element in chosen:
             if rest:
                 _drop(element, rest)
     elif isinstance(value, dict) and head in value:
