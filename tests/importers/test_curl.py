@@ -76,3 +76,20 @@ def test_a_status_line_counts_only_before_data() -> None:
     assert has_head(["", "< HTTP/2 200", "data: x"])
     assert not has_head(["data: x", "HTTP/1.1 200 OK"])
     assert not has_head(["nothing"])
+
+
+def test_progress_and_failures_around_a_cut_body_are_no_body() -> None:
+    meter = "\r100  3913    0  3226  100   687   5012   1067 --:--:-- --:--:-- --:--:--  6085"
+    lines = [
+        "  % Total    % Received % Xferd  Average Speed   Time    Time     Time  Current",
+        "< HTTP/1.1 200 OK\r",
+        "< Content-Type: text/event-stream\r",
+        "< \r",
+        "data: whole",
+        "",
+        meter,
+        'data: {"half* transfer closed with outstanding read data remaining',
+        "curl: (18) transfer closed with outstanding read data remaining",
+        f"data: more{meter}",
+    ]
+    assert split_heads(lines).rest == ("data: whole", "", 'data: {"half', "data: more")

@@ -15,8 +15,15 @@ _STATUS_LINE = re.compile(r"(?:< )?HTTP/([0-9](?:\.[0-9])?) ([1-9][0-9]{2})(?: (
 _REQUEST_LINE = re.compile(r"> ([A-Z]+) (\S+) HTTP/([0-9](?:\.[0-9])?)\r?")
 _FIELD = re.compile(r"(?:[<>] )?([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(.*?)\r?")
 _END_OF_HEAD = re.compile(r"[<>]? ?\r?")
-_REMARK = re.compile(r"\*(?: .*)?|[{}] \[.*\]|\$ curl .*|  % Total .*|[ \d].*--:--:--.*")
-_LEFT_INTACT = re.compile(r"\* (?:Connection #\d+ to host \S+ left intact|Closing connection.*)$")
+_REMARK = re.compile(
+    r"\*(?: .*)?|[{}] \[.*\]|\$ curl .*|  % Total .*|\r?[ \d].*--:--:--.*|curl: \(\d+\) .*"
+)
+_GLUED = re.compile(
+    r"\r[ \d][^\r]*--:--:--[^\r]*"
+    r"|\* (?:Connection #\d+ to host \S+ left intact|Closing connection.*|transfer closed with .*)$"
+    r"|curl: \(\d+\) .*$"
+)
+"""Remarks and progress that follow a body without a line feed on the same line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +63,7 @@ def split_heads(lines: Sequence[str]) -> Heads:
             answered = _answered(status, fields)
             rest.clear()
         elif not _REMARK.fullmatch(line):
-            # curl's last remark follows a body without a line feed on the same line.
-            rest.append(_LEFT_INTACT.sub("", line))
+            rest.append(_GLUED.sub("", line))
     return Heads(asked=asked, answered=answered, rest=tuple(rest))
 
 
