@@ -192,7 +192,7 @@ NOTE = encode.payload_record(1, 1, Remark(text="x"))
     [
         (whole_tape()[:-5], "x.tape: the last line is torn"),
         (tape_of(NOTE).rpartition(b"[")[0], "x.tape: does not end with a stop record"),
-        (tape_of(b"[1,1,]\n"), "x.tape:2: no JSON at character 5"),
+        (tape_of(b"[1,1,]\n"), "x.tape:2: no JSON at character"),
         (b"hello\n", "x.tape:1: no tape"),
         (tape_of(NOTE.replace(b",1,", b", 1,")), "x.tape:2: not canonical at byte 3"),
         (tape_of(b'[1,1,"read",{"b64":"YQ=="}]\n'), "x.tape:2: not canonical at byte 12"),
