@@ -258,10 +258,11 @@ def test_an_exchange_is_analysed_when_it_ends(tmp_path: Path) -> None:
     run(scenario())
 
 
+@pytest.mark.parametrize("limit", ["MAX_KEPT_BYTES", "MAX_WAITING_BYTES"])
 def test_what_is_too_large_is_taped_but_not_analysed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str
 ) -> None:
-    monkeypatch.setattr(analysis, "MAX_KEPT_BYTES", 1000)
+    monkeypatch.setattr(analysis, limit, 1000)
 
     async def scenario() -> None:
         async with provider(answer_all) as port, recording(tmp_path, port) as running:

@@ -2,11 +2,10 @@ import json
 import os
 from pathlib import Path
 
-import pytest
-
 from deltatape.importers import import_exchange, raw
 from deltatape.importers._base import Material
 from deltatape.importers.corpus import BODY, FILES, Corpus
+from helpers.corpus import needs_corpus
 
 ROOT = Path(__file__).parents[2]
 CORPUS = Path(os.environ.get("DELTATAPE_CORPUS", ROOT.parent / "shared" / "corpus"))
@@ -46,14 +45,14 @@ def test_only_the_body_is_needed_and_what_is_named_aside_wins() -> None:
     assert Corpus().read(material).request.body == b"new"
 
 
-@pytest.mark.skipif(not cases(), reason=f"no corpus in {CORPUS}")
+@needs_corpus
 def test_every_case_of_the_corpus_is_kept_byte_for_byte() -> None:
     for folder in cases():
         exchange = import_exchange(material(folder))
         assert exchange.body == (folder / BODY).read_bytes(), folder.name
 
 
-@pytest.mark.skipif(not cases(), reason=f"no corpus in {CORPUS}")
+@needs_corpus
 def test_no_stream_of_the_corpus_is_taken_for_pasted_text() -> None:
     kinds = {
         "sse": {"text/event-stream"},
