@@ -1,0 +1,1 @@
+"""The same recorder inside mitmproxy, for applications that cannot be pointed anywhere."""
