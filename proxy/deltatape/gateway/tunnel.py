@@ -1,0 +1,284 @@
+"""A blind tunnel: it passes what an application does not send through the gateway, and tells of it.
+
+A CONNECT proxy on loopback with credentials of its own, for one child process. Bytes go both ways
+as they come, unread and without a time limit: TLS stays between the application and its server.
+What is learned is the authority of each CONNECT, and so which LLM host was reached past the
+gateway. Everything but CONNECT is refused.
+"""
+
+import asyncio
+import base64
+import contextlib
+import hmac
+import ipaddress
+import re
+import secrets
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from deltatape.gateway.dial import DialError, Dialler
+from deltatape.gateway.llm_hosts import provider_of_host
+from deltatape.gateway.splice import End
+from deltatape.http1.head import (
+    BadMessageError,
+    Fields,
+    RequestHead,
+    field,
+    find_head,
+    parse_request,
+    write_response,
+)
+from deltatape.http1.listener import BACKLOG, is_loopback
+
+HOST = "127.0.0.1"
+USER = "deltatape"
+_EARLY_BYTES = 64 * 1024
+_LINGER_S = 2.0
+_STOP_S = 2.0
+_MAX_PORT = 65535
+_AUTHORITY = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+)):([0-9]{1,5})")
+_REASONS = {
+    200: b"Connection established",
+    400: b"Bad Request",
+    403: b"Forbidden",
+    405: b"Method Not Allowed",
+    407: b"Proxy Authentication Required",
+    502: b"Bad Gateway",
+    504: b"Gateway Timeout",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passed:
+    """A connection that went past the gateway."""
+
+    host: str
+    port: int
+    llm: str | None
+    """The provider whose LLM API is served there; None for any other host."""
+
+
+class Tunnel:
+    """The proxy and its connections."""
+
+    def __init__(
+        self,
+        dialler: Dialler,
+        seen: Callable[[Passed], None],
+        *,
+        provider_of: Callable[[str], str | None] = provider_of_host,
+    ) -> None:
+        """Args: seen: is told of each connection once it is open, on the loop's thread."""
+        self._dialler = dialler
+        self._seen = seen
+        self._provider_of = provider_of
+        self._server: asyncio.Server | None = None
+        self._own_ports: frozenset[int] = frozenset()
+        self._ends: set[End] = set()
+        self._empty = asyncio.Event()
+        self.port = 0
+        self.token = secrets.token_urlsafe(24)
+        """The password; it opens the way out of this machine, so it belongs on no tape."""
+
+    @property
+    def url(self) -> str:
+        """What the child's `HTTPS_PROXY` is set to, with the credentials."""
+        return f"http://{USER}:{self.token}@{HOST}:{self.port}"
+
+    async def start(self, *, own_ports: Iterable[int] = ()) -> None:
+        """Listen on a free port.
+
+        Args:
+            own_ports: of deltatape's other listeners on loopback, which must not be tunnelled to.
+        """
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(lambda: _Near(self), HOST, 0, backlog=BACKLOG)
+        self.port = self._server.sockets[0].getsockname()[1]
+        self._own_ports = frozenset((*own_ports, self.port))
+
+    async def stop(self) -> None:
+        """Listen no more, and cut what is open."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+        for end in tuple(self._ends):
+            end.abort()
+        if self._ends:
+            self._empty.clear()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._empty.wait(), _STOP_S)
+
+    # What connections ask.
+
+    def joined(self, end: End) -> None:
+        """A connection is open."""
+        self._ends.add(end)
+
+    def left(self, end: End) -> None:
+        """A connection is gone."""
+        self._ends.discard(end)
+        if not self._ends:
+            self._empty.set()
+
+    def judge(self, head: RequestHead) -> "_Refusal | tuple[str, int]":
+        """Where a request may go."""
+        if head.method != "CONNECT":
+            return _Refusal(
+                405,
+                f"{head.method}: only CONNECT is served here. This is deltatape's tunnel for"
+                " HTTPS_PROXY; plain http:// does not go through it: unset http_proxy, or set"
+                " NO_PROXY for that host",
+                ((b"Allow", b"CONNECT"),),
+            )
+        if not self._may(field(head.fields, b"proxy-authorization") or b""):
+            return _Refusal(
+                407,
+                "this tunnel serves one program, with the user and password of the HTTPS_PROXY"
+                " that deltatape has set for it; pass on the whole URL",
+                ((b"Proxy-Authenticate", b'Basic realm="deltatape"'),),
+            )
+        match = _AUTHORITY.fullmatch(head.target.decode("latin-1"))
+        if match is None or not 0 < int(match[3]) <= _MAX_PORT:
+            return _Refusal(400, "CONNECT wants HOST:PORT")
+        host, port = match[1] or match[2], int(match[3])
+        if port in self._own_ports and _is_here(host):
+            return _Refusal(
+                403,
+                f"{host}:{port} is deltatape itself; a base URL there is http://, which needs no"
+                " proxy",
+            )
+        return host, port
+
+    def _may(self, credentials: bytes) -> bool:
+        scheme, _, given = credentials.partition(b" ")
+        pair = base64.b64encode(f"{USER}:{self.token}".encode())
+        return scheme.lower() == b"basic" and hmac.compare_digest(given.strip(), pair)
+
+    async def dial(self, host: str, port: int, far: "_Far") -> None:
+        """See `Dialler.tcp`."""
+        await self._dialler.tcp(host, port, far)
+
+    def opened(self, host: str, port: int) -> None:
+        """A way is open."""
+        self._seen(Passed(host=host, port=port, llm=self._provider_of(host)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    status: int
+    text: str
+    fields: Fields = ()
+
+
+def _is_here(host: str) -> bool:
+    if is_loopback(host):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return False
+
+
+class _Far(End):
+    """The side that was asked for."""
+
+    def __init__(self, tunnel: Tunnel, near: "_Near") -> None:
+        super().__init__(tunnel)
+        self._near = near
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The way is open: say so before any byte of the server's can pass."""
+        super().connection_made(transport)
+        self._near.join(self)
+
+
+class _Near(End):
+    """The side of the application: its request first, then its bytes."""
+
+    def __init__(self, tunnel: Tunnel) -> None:
+        super().__init__(tunnel)
+        self._tunnel = tunnel
+        self._buffer = bytearray()
+        self._dialling: asyncio.Task[None] | None = None
+        self._asked: tuple[str, int] | None = None
+        self._refused = False
+
+    def data_received(self, data: bytes) -> None:
+        if self.peer is not None:
+            self.peer.write(data)
+            return
+        if self._refused:
+            return
+        self._buffer += data
+        if self._asked is None:
+            self._read_head()
+        elif len(self._buffer) > _EARLY_BYTES and self.transport is not None:
+            self.transport.pause_reading()
+
+    def eof_received(self) -> bool:
+        if self.peer is not None:
+            return super().eof_received()
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._dialling is not None:
+            self._dialling.cancel()
+        super().connection_lost(exc)
+
+    def _read_head(self) -> None:
+        try:
+            end = find_head(self._buffer)
+            if not end:
+                return
+            head = parse_request(bytes(self._buffer[:end]))
+        except BadMessageError as error:
+            self._refuse(_Refusal(400, f"not an HTTP/1 request: {error}"))
+            return
+        del self._buffer[:end]
+        judgement = self._tunnel.judge(head)
+        if isinstance(judgement, _Refusal):
+            self._refuse(judgement)
+            return
+        self._asked = judgement
+        self._dialling = asyncio.get_running_loop().create_task(self._dial(*judgement))
+
+    async def _dial(self, host: str, port: int) -> None:
+        far = _Far(self._tunnel, self)
+        try:
+            await self._tunnel.dial(host, port, far)
+        except DialError as error:
+            status = 504 if error.code == "upstream_timeout" else 502
+            self._refuse(_Refusal(status, str(error)))
+        self._dialling = None
+
+    def join(self, far: _Far) -> None:
+        """The far side is there: answer, and splice."""
+        assert self._asked is not None
+        if self.transport is None:
+            far.abort()
+            return
+        self.peer, far.peer = far, self
+        self.write(write_response(200, _REASONS[200], ()))
+        if self._buffer:
+            far.write(bytes(self._buffer))
+            self._buffer.clear()
+        self.transport.resume_reading()
+        self._tunnel.opened(*self._asked)
+
+    def _refuse(self, refusal: _Refusal) -> None:
+        """Answer, then wait a moment for the client to read and leave: RST would eat the answer."""
+        transport = self.transport
+        if transport is None or self.peer is not None:  # too late: the splice tells the end
+            return
+        self._refused = True
+        body = f"deltatape: {refusal.text}\n".encode()
+        fields = (
+            (b"Content-Type", b"text/plain; charset=utf-8"),
+            (b"Content-Length", b"%d" % len(body)),
+            (b"Connection", b"close"),
+            *refusal.fields,
+        )
+        transport.write(write_response(refusal.status, _REASONS[refusal.status], fields) + body)
+        transport.write_eof()
+        transport.resume_reading()
+        asyncio.get_running_loop().call_later(_LINGER_S, self.abort)

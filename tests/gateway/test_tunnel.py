@@ -1,0 +1,245 @@
+"""What an application sends past the gateway is told, and only this application can use it."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from deltatape.gateway.outbound import outbound_from
+from deltatape.gateway.tunnel import Passed
+from helpers.corporate import corporate_proxy
+from helpers.tunnelling import Tunnelling, tunnelling
+from helpers.upstream import Peer, eventually, free_port, provider, run
+
+
+async def echo(peer: Peer) -> None:
+    got, _ = await peer.rest()
+    await peer.send(got)
+    peer.close()
+
+
+def open_descriptors() -> int:
+    return sum(1 for _ in Path("/dev/fd").iterdir())
+
+
+# What is told.
+
+
+def test_an_llm_host_is_told_with_its_provider() -> None:
+    async def scenario() -> None:
+        async with provider(echo) as port, corporate_proxy({"openrouter.ai": port}) as proxy:
+            outbound = outbound_from({"HTTPS_PROXY": f"http://127.0.0.1:{proxy.port}"})
+            async with tunnelling(outbound) as t:
+                await t.through(443, "openrouter.ai")
+                assert t.passed == [Passed(host="openrouter.ai", port=443, llm="openrouter")]
+
+    run(scenario())
+
+
+def test_what_could_not_be_opened_is_not_told() -> None:
+    async def scenario() -> None:
+        async with tunnelling() as t:
+            peer = await t.ask(f"127.0.0.1:{free_port()}")
+            answer, ending = await peer.rest()
+            assert answer.startswith(b"HTTP/1.1 502 Bad Gateway\r\n")
+            assert b"Connection refused" in answer
+            assert ending == "eof"
+            assert not t.passed
+
+    run(scenario())
+
+
+# What is refused.
+
+
+async def refused(t: Tunnelling, request: bytes) -> bytes:
+    peer = Peer(*await asyncio.open_connection("127.0.0.1", t.tunnel.port))
+    await peer.send(request)
+    answer, _ = await asyncio.wait_for(peer.rest(), 5)
+    peer.close()
+    assert not t.passed
+    return answer
+
+
+def test_other_methods_are_refused_with_what_to_do() -> None:
+    async def scenario() -> None:
+        async with tunnelling() as t:
+            for line in (b"GET http://api.test/ HTTP/1.1", b"POST / HTTP/1.1"):
+                answer = await refused(
+                    t, line + b"\r\nHost: api.test\r\n" + t.credentials + b"\r\n"
+                )
+                assert answer.startswith(b"HTTP/1.1 405 Method Not Allowed\r\n")
+                assert b"\r\nAllow: CONNECT\r\n" in answer
+                assert b"unset http_proxy" in answer
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        b"",
+        b"Proxy-Authorization: Basic ZGVsdGF0YXBlOndyb25n\r\n",
+        b"Proxy-Authorization: Basic \xff\r\n",
+        b"Proxy-Authorization: Bearer x\r\n",
+        b"Authorization: Basic x\r\n",
+    ],
+)
+def test_without_the_credentials_nothing_opens(fields: bytes) -> None:
+    async def scenario() -> None:
+        async with provider(echo) as port, tunnelling() as t:
+            peer = await t.ask(f"127.0.0.1:{port}", fields=fields)
+            answer, _ = await peer.rest()
+            assert answer.startswith(b"HTTP/1.1 407 Proxy Authentication Required\r\n")
+            assert b"\r\nProxy-Authenticate: Basic " in answer
+            assert not t.passed
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("authority", ["127.0.0.1", "127.0.0.1:0", "127.0.0.1:65536", "a@b:443"])
+def test_what_is_no_authority_is_refused(authority: str) -> None:
+    async def scenario() -> None:
+        async with tunnelling() as t:
+            peer = await t.ask(authority)
+            answer, _ = await peer.rest()
+            assert answer.startswith(b"HTTP/1.1 400 Bad Request\r\n")
+
+    run(scenario())
+
+
+def test_what_is_no_request_is_refused() -> None:
+    async def scenario() -> None:
+        async with tunnelling() as t:
+            for raw in (b"\x16\x03\x01\x02\x00", b"SSH-2.0-x\r\n\r\n", b"CONNECT\n\n"):
+                assert (await refused(t, raw)).startswith(b"HTTP/1.1 400 Bad Request\r\n")
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "[::]"])
+def test_deltatape_s_own_ports_are_not_tunnelled_to(host: str) -> None:
+    async def scenario() -> None:
+        async with provider(echo) as port, tunnelling(own_ports=(port,)) as t:
+            for own in (port, t.tunnel.port):
+                peer = await t.ask(f"{host}:{own}")
+                answer, _ = await peer.rest()
+                assert answer.startswith(b"HTTP/1.1 403 Forbidden\r\n")
+                assert b"is deltatape itself" in answer
+
+    run(scenario())
+
+
+def test_the_same_port_of_another_host_is_not_deltatape() -> None:
+    async def scenario() -> None:
+        async with tunnelling() as t:
+            peer = await t.ask(f"no-such-host.invalid:{t.tunnel.port}")
+            answer, _ = await peer.rest()
+            assert answer.startswith(b"HTTP/1.1 502 Bad Gateway\r\n")
+            assert b"has no address" in answer
+
+    run(scenario())
+
+
+def test_a_request_of_http_1_0_is_served() -> None:
+    async def scenario() -> None:
+        async with provider(echo) as port, tunnelling() as t:
+            peer = await t.ask(f"127.0.0.1:{port}", http="1.0")
+            assert b" 200 " in await peer.until(b"\r\n\r\n")
+
+    run(scenario())
+
+
+# Life.
+
+
+def test_bytes_behind_the_request_are_not_lost() -> None:
+    async def scenario() -> None:
+        async with provider(echo) as port, tunnelling() as t:
+            peer = Peer(*await asyncio.open_connection("127.0.0.1", t.tunnel.port))
+            early = b"x" * 300_000
+            await peer.send(
+                b"CONNECT 127.0.0.1:%d HTTP/1.1\r\nHost: x\r\n%b\r\n%b"
+                % (port, t.credentials, early)
+            )
+            peer.writer.write_eof()
+            await peer.until(b"\r\n\r\n")
+            assert await peer.rest() == (early, "eof")
+            peer.close()
+
+    run(scenario())
+
+
+def test_a_client_that_leaves_early_ends_the_dialling() -> None:
+    async def scenario() -> None:
+        left = asyncio.Event()
+
+        async def silent(peer: Peer) -> None:
+            await peer.rest()
+            left.set()
+
+        async with provider(silent) as port:
+            outbound = outbound_from({"HTTPS_PROXY": f"http://127.0.0.1:{port}"})
+            async with tunnelling(outbound) as t:
+                peer = await t.ask("api.test:443")
+                await asyncio.sleep(0.1)
+                peer.close()
+                await asyncio.wait_for(left.wait(), 5)
+                assert not t.passed
+
+    run(scenario())
+
+
+def test_fifty_at_once_do_not_mix() -> None:
+    async def scenario() -> None:
+        async with provider(echo) as port, tunnelling() as t:
+
+            async def one(number: int) -> bool:
+                data = bytes([number]) * 200_000
+                peer = await t.through(port)
+                peer.writer.write(data)
+                peer.writer.write_eof()
+                return await peer.rest() == (data, "eof")
+
+            assert all(await asyncio.gather(*(one(number) for number in range(50))))
+            assert len(t.passed) == 50
+            await eventually(lambda: not t.tunnel._ends, "all are closed")
+
+    run(scenario())
+
+
+def test_stopping_cuts_what_is_open_and_leaves_nothing() -> None:
+    async def scenario() -> None:
+        gone = asyncio.Event()
+
+        async def waiting(peer: Peer) -> None:
+            await peer.rest()
+            gone.set()
+
+        before = open_descriptors()
+        async with provider(waiting) as port:
+            async with tunnelling() as t:
+                peer = await t.through(port)
+                idle = await asyncio.open_connection("127.0.0.1", t.tunnel.port)
+            await asyncio.wait_for(peer.rest(), 5)
+            await asyncio.wait_for(gone.wait(), 5)
+            with pytest.raises(ConnectionRefusedError):
+                await asyncio.open_connection("127.0.0.1", t.tunnel.port)
+            peer.close()
+            idle[1].close()
+            await idle[1].wait_closed()
+        await eventually(lambda: open_descriptors() <= before, "no descriptor is left")
+
+    run(scenario())
+
+
+def test_each_tunnel_has_credentials_of_its_own() -> None:
+    async def scenario() -> None:
+        async with tunnelling() as one, tunnelling() as other:
+            assert one.tunnel.token != other.tunnel.token
+            assert len(one.tunnel.token) >= 32
+            assert one.tunnel.url == (
+                f"http://deltatape:{one.tunnel.token}@127.0.0.1:{one.tunnel.port}"
+            )
+
+    run(scenario())
