@@ -81,7 +81,7 @@ async def stream(peer: Peer) -> None:
 @contextlib.asynccontextmanager
 async def playing(exchanges: list[Exchange]) -> AsyncIterator[Player]:
     player = Player(exchanges, lambda _: None, tempo=Tempo(factor=0.0))
-    await player.start("127.0.0.1", 0)
+    await player.start(Address("127.0.0.1", 0))
     try:
         yield player
     finally:

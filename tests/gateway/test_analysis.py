@@ -6,10 +6,14 @@ import threading
 
 import pytest
 
+from deltatape.clock import SystemClock
 from deltatape.gateway import analysis
 from deltatape.gateway.analysis import Analyst, Ended, Kept
+from deltatape.gateway.tapes import OpenTape
 from deltatape.model.exchange import EndReason
-from deltatape.tape.tap import ExchangeTap
+from deltatape.store.ledger import Ledger
+from deltatape.store.writer import TapeWriter
+from deltatape.tape.tap import ExchangeTap, TapeTap
 from helpers.chat import FINISH, calls, entry, sse
 from helpers.exchanges import USER, assistant, result
 from helpers.tapes import HEADER, MASKER, start
@@ -34,14 +38,23 @@ def lines(number: int, *reads: bytes, body: bytes = b"{}") -> list[bytes]:
     return taken
 
 
-def analysed(*work: tuple[int, list[bytes] | None]) -> list[Ended]:
+def open_tape(name: str | None = None) -> OpenTape:
+    """A tape that lies nowhere."""
+    writer = TapeWriter(None, HEADER, SystemClock(), 0, Ledger(print))
+    return OpenTape(name, writer, TapeTap(writer.put, MASKER))
+
+
+TAPE = open_tape()
+
+
+def analysed(*work: tuple[int, list[bytes] | None], tape: OpenTape = TAPE) -> list[Ended]:
     """What an analyst tells of these exchanges."""
     told: list[Ended] = []
 
     async def scenario() -> None:
         analyst = Analyst(told.append)
         for number, kept in work:
-            analyst.submit("x.tape", HEADER, number, kept)
+            analyst.submit(tape, number, number, kept)
         await analyst.finish()
         await asyncio.sleep(0)  # the callbacks of the last result
 
@@ -53,7 +66,7 @@ def test_an_exchange_is_what_its_lines_say() -> None:
     (ended,) = analysed((1, lines(1, HI, DONE)))
     assert ended.analysis is not None
     assert ended.analysis.reply.text == "hi"
-    assert ended.analysis.exchange.tape == "x.tape"
+    assert ended.tape is TAPE
     assert ended.findings == ()
 
 
@@ -71,6 +84,26 @@ def test_what_a_request_made_of_an_earlier_reply_is_told_with_it() -> None:
     assert [finding.code for finding in second.findings] == ["C002"]
 
 
+def test_a_story_goes_on_when_the_tape_is_rotated_but_not_on_a_tape_of_another_name() -> None:
+    repeated = [USER, assistant(("c1", "get", "")), result("c1")]
+    body = json.dumps({"model": "m", "messages": repeated}).encode()
+    asked = json.dumps({"model": "m", "messages": [USER]}).encode()
+    told: list[Ended] = []
+
+    async def scenario(second: OpenTape) -> None:
+        analyst = Analyst(told.append)
+        analyst.submit(TAPE, 1, 1, lines(1, CALL, body=asked))
+        analyst.submit(second, 1, 2, lines(1, HI, DONE, body=body))
+        await analyst.finish()
+        await asyncio.sleep(0)
+
+    run(scenario(open_tape()))
+    run(scenario(open_tape("other")))
+    codes = [[finding.code for finding in ended.findings] for ended in told]
+    assert codes[:2] == [[], ["C002"]]
+    assert "C002" not in codes[3]
+
+
 def test_results_come_in_the_order_of_endings() -> None:
     many = [(number, lines(number, HI, DONE)) for number in range(1, 9)]
     assert [ended.number for ended in analysed(*many)] == list(range(1, 9))
@@ -78,7 +111,7 @@ def test_results_come_in_the_order_of_endings() -> None:
 
 @pytest.mark.parametrize("kept", [None, []])
 def test_an_exchange_without_lines_is_told_without_an_analysis(kept: list[bytes] | None) -> None:
-    assert analysed((7, kept)) == [Ended(7, None, ())]
+    assert analysed((7, kept)) == [Ended(TAPE, 7, None, ())]
 
 
 def test_finishing_without_work_returns_at_once() -> None:
@@ -92,7 +125,7 @@ def test_work_that_is_cancelled_is_not_told() -> None:
     async def scenario() -> None:
         analyst = Analyst(told.append)
         analyst._pool.submit(gate.wait, 10)
-        analyst.submit("x.tape", HEADER, 1, [])
+        analyst.submit(TAPE, 1, 1, [])
         for future in tuple(analyst._open):
             future.cancel()
         gate.set()

@@ -294,7 +294,7 @@ def test_a_slow_client_holds_the_provider_back_and_its_catching_up_is_taped(tmp_
 
 
 def test_silence_is_noted_while_watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("deltatape.gateway.gateway.IDLE_NS", 50_000_000)
+    monkeypatch.setattr("deltatape.gateway.recorder.IDLE_NS", 50_000_000)
 
     async def silent(peer: Peer) -> None:
         await peer.request()

@@ -7,6 +7,7 @@ import pytest
 
 from deltatape.errors import UsageError
 from deltatape.gateway import analysis, gateway
+from deltatape.http1.listener import Address
 from deltatape.model.exchange import EndReason
 from deltatape.store.reader import open_tape
 from deltatape.tape.payload import Client, Stop
@@ -69,10 +70,9 @@ def test_an_upstream_that_is_the_gateway_itself_is_refused(tmp_path: Path) -> No
     async def scenario() -> None:
         async with recording(tmp_path) as other:
             port = other.port
-        async with recording(tmp_path, port) as running:
-            running.gateway.listener.port = port
-            with pytest.raises(UsageError, match="deltatape's own address"):
-                running.gateway._refuse_loops()
+        with pytest.raises(UsageError, match="deltatape's own address"):
+            async with recording(tmp_path, port, at=Address("127.0.0.1", port)):
+                pass
 
     run(scenario())
 

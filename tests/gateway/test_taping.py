@@ -1,15 +1,18 @@
 """The recorder's side of an exchange: its times, and the guard around it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
+from deltatape.gateway.tapes import OpenTape
 from deltatape.gateway.taping import Taping
 from deltatape.http1.head import ResponseHead
-from deltatape.model.exchange import EndReason, Framing
+from deltatape.model.exchange import EndReason, Framing, Source
+from deltatape.store.writer import TapeWriter
 from deltatape.tape.decode import decode_record
 from deltatape.tape.payload import Ending
-from deltatape.tape.tap import ExchangeTap
+from deltatape.tape.tap import ExchangeTap, TapeTap
 from helpers.tapes import MASKER, Lines
 
 HEAD = ResponseHead(
@@ -34,7 +37,7 @@ STEPS: dict[str, Callable[[Taping], None]] = {
     "read": lambda taping: taping.read(b"data", (4,)),
     "trailers": lambda taping: taping.trailers(((b"X-T", b"1"),)),
     "delivered": lambda taping: taping.delivered(4),
-    "idle": lambda taping: taping.idle(),
+    "idle": lambda taping: taping.watch(0),
     "note": lambda taping: taping.note("odd"),
     "end": lambda taping: taping.end(EndReason.COMPLETE, "detail"),
 }
@@ -42,17 +45,17 @@ STEPS: dict[str, Callable[[Taping], None]] = {
 
 
 class Ticking:
-    """A recorder whose clock moves by one with each look."""
+    """A clock that moves by one with each look."""
 
     def __init__(self) -> None:
-        self.ns = 0
+        self.ns = -1
 
     def now_ns(self) -> int:
         self.ns += 1
         return self.ns
 
-    def losses(self, exchange: int) -> Mapping[str, object]:
-        return {"lost_records": exchange}
+    def wall_ns(self) -> int:
+        return 0
 
 
 class Full:
@@ -62,47 +65,81 @@ class Full:
         raise OSError(f"no room for {len(line)} bytes of {exchange}")
 
 
-def taping(put: Callable[[int, bytes], None], alarms: list[str]) -> Taping:
-    return Taping(1, "ID", Ticking(), ExchangeTap(1, put, MASKER), alarms.append)
+@pytest.fixture
+def tape(tmp_path: Path) -> Iterator[OpenTape]:
+    """A tape on a ticking clock."""
+    writer = TapeWriter.create(
+        tmp_path, "x", clock=Ticking(), tool="test", source=Source.GATEWAY, alarm=print
+    )
+    writer.on_dirty = lambda: None  # a look at the clock is a tick
+    yield OpenTape(None, writer, TapeTap(writer.put, MASKER), exchanges=1)
+    writer.close()
 
 
-def test_each_step_is_one_record_with_the_time_of_the_recorder() -> None:
+def taping(
+    tape: OpenTape, put: Callable[[int, bytes], None], alarms: list[str], *, bodies: bool = True
+) -> Taping:
+    return Taping(7, "ID", tape, ExchangeTap(1, put, MASKER), alarms.append, bodies=bodies)
+
+
+def test_each_step_is_one_record_with_the_time_of_the_recorder(tape: OpenTape) -> None:
     lines, alarms = Lines(), list[str]()
-    exchange = taping(lines.put, alarms)
+    exchange = taping(tape, lines.put, alarms)
     for step in STEPS.values():
         step(exchange)
     records = [decode_record(line) for line in lines.all]
     assert [line.split(b'"')[1].decode() for line in lines.all] == list(STEPS)
-    assert [record.t_ns for record in records if record] == list(range(2, 2 + len(STEPS)))
+    times = [record.t_ns for record in records if record]
+    assert times == sorted(set(times))
     assert alarms == []
 
 
-def test_the_end_tells_what_was_lost() -> None:
+def test_the_end_tells_what_was_lost(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    nowhere = TapeWriter.create(
+        tmp_path / "file", "x", clock=Ticking(), tool="test", source=Source.GATEWAY, alarm=print
+    )
+    nowhere.put(1, b"[0,1,lost]\n")
     lines = Lines()
-    exchange = taping(lines.put, [])
+    lost = OpenTape(None, nowhere, TapeTap(nowhere.put, MASKER), exchanges=1)
+    exchange = taping(lost, lines.put, [])
     STEPS["request"](exchange)
     STEPS["end"](exchange)
     record = decode_record(lines.all[-1])
     assert record is not None
     assert isinstance(record.payload, Ending)
-    assert record.payload.recorder == {"lost_records": 1}
+    assert record.payload.recorder["lost_records"] == 1
     assert record.payload.detail == "detail"
 
 
-def test_watching_is_no_sign_of_life() -> None:
-    exchange = taping(Lines().put, [])
+def test_watching_is_no_sign_of_life(tape: OpenTape) -> None:
+    lines = Lines()
+    exchange = taping(tape, lines.put, [])
     STEPS["request"](exchange)
-    heard = exchange.last_ns
-    STEPS["idle"](exchange)
-    assert exchange.last_ns == heard
+    for _ in range(3):
+        exchange.watch(3)  # each look at the clock is a tick
     STEPS["read"](exchange)
-    assert exchange.last_ns > heard
+    exchange.watch(3)
+    codes = [line.split(b'"')[1].decode() for line in lines.all]
+    assert codes == ["request", "idle", "read"]
+
+
+def test_a_body_that_is_not_wanted_is_counted(tape: OpenTape) -> None:
+    lines = Lines()
+    exchange = taping(tape, lines.put, [], bodies=False)
+    for code in ("request", "request-body", "request-body", "request-end"):
+        STEPS[code](exchange)
+    codes = [line.split(b'"')[1].decode() for line in lines.all]
+    assert codes == ["request", "note", "request-end"]
+    assert b"the request's body, 4 bytes, was left out on demand" in lines.all[1]
 
 
 @pytest.mark.parametrize("code", STEPS)
-def test_a_failure_is_told_once_and_ends_the_taping_of_its_exchange(code: str) -> None:
+def test_a_failure_is_told_once_and_ends_the_taping_of_its_exchange(
+    tape: OpenTape, code: str
+) -> None:
     alarms: list[str] = []
-    exchange = taping(Full().put, alarms)
+    exchange = taping(tape, Full().put, alarms)
     STEPS[code](exchange)
     assert len(alarms) == 1
     assert alarms[0].startswith("exchange 1 is taped no further: OSError('no room for ")

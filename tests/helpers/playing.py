@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import AsyncIterator, Sequence
 
+from deltatape.http1.listener import Address
 from deltatape.match.schedule import Tempo
 from deltatape.model.exchange import Exchange
 from deltatape.player.player import Missed, Played, Player
@@ -39,7 +40,7 @@ async def playing(
         repeat=repeat,
         volatile=volatile,
     )
-    await player.start("127.0.0.1", 0)
+    await player.start(Address("127.0.0.1", 0))
     try:
         yield Stage(player, told)
     finally:

@@ -8,8 +8,13 @@ from pathlib import Path
 
 from deltatape.clock import SystemClock
 from deltatape.gateway.analysis import Ended
-from deltatape.gateway.gateway import Gateway
+from deltatape.gateway.dial import Dialler
+from deltatape.gateway.gateway import Gateway, Policy
+from deltatape.gateway.outbound import outbound_from
+from deltatape.gateway.recorder import Recorder
 from deltatape.gateway.routes import Refusal, Routes, parse_upstream
+from deltatape.gateway.tapes import TapeBook
+from deltatape.http1.listener import Address
 from deltatape.model.exchange import Exchange, Source
 from deltatape.store.reader import open_tape
 from deltatape.store.writer import TapeWriter
@@ -41,11 +46,22 @@ class Seen:
 class Recording:
     """A running gateway."""
 
-    def __init__(self, gateway: Gateway, writer: TapeWriter, seen: Seen) -> None:
+    def __init__(self, gateway: Gateway, recorder: Recorder, seen: Seen) -> None:
         self.gateway = gateway
-        self.writer = writer
+        self.recorder = recorder
         self.seen = seen
         self.grace_s = 0.0
+
+    @property
+    def writer(self) -> TapeWriter:
+        """Of the tape for traffic without a name."""
+        return self.recorder.book.current.writer
+
+    @property
+    def path(self) -> Path:
+        """Where that tape lies."""
+        assert self.writer.path is not None
+        return self.writer.path
 
     @property
     def port(self) -> int:
@@ -58,13 +74,12 @@ class Recording:
 
     async def stop(self, reason: str = "test") -> None:
         """End it in good order."""
-        await self.gateway.stop(reason, grace_s=self.grace_s)
+        await self.recorder.stop((self.gateway,), reason, None, grace_s=self.grace_s)
 
     def tape(self) -> list[Exchange]:
         """What is on the tape now."""
         self.writer.flush()
-        assert self.writer.path is not None
-        return list(open_tape(self.writer.path))
+        return list(open_tape(self.path))
 
     async def ended(self, count: int = 1) -> list[Exchange]:
         """The tape once `count` exchanges have ended."""
@@ -77,19 +92,35 @@ class Recording:
 
 
 @contextlib.asynccontextmanager
-async def recording(folder: Path, *upstreams: str | int) -> AsyncIterator[Recording]:
+async def recording(
+    folder: Path,
+    *upstreams: str | int,
+    policy: Policy | None = None,
+    at: Address = Address("127.0.0.1", 0),  # noqa: B008 - a value
+    bodies: bool = True,
+) -> AsyncIterator[Recording]:
     """A gateway in front of `upstreams`: URLs, or the port of a plain one on loopback."""
     urls = [f"http://127.0.0.1:{u}" if isinstance(u, int) else u for u in upstreams]
     seen = Seen()
     clock = SystemClock()
-    writer = TapeWriter.create(
-        folder, "test", clock=clock, tool="deltatape", source=Source.GATEWAY, alarm=seen.alarm
-    )
-    gateway = Gateway(
-        Routes(parse_upstream(url) for url in urls), writer, Masker(b"key"), clock, seen
-    )
-    await gateway.start("127.0.0.1", 0)
-    running = Recording(gateway, writer, seen)
+
+    def create(name: str | None) -> TapeWriter:
+        return TapeWriter.create(
+            folder,
+            name or "test",
+            clock=clock,
+            tool="deltatape",
+            source=Source.GATEWAY,
+            alarm=seen.alarm,
+        )
+
+    masker = Masker(b"key")
+    recorder = Recorder(TapeBook(create, masker), masker, clock, seen, bodies=bodies)
+    dialler = Dialler(outbound_from({}, ca=None, client_cert=None, client_key=None), clock)
+    gateway = Gateway(recorder, Routes(parse_upstream(url) for url in urls), dialler.dial, policy)
+    recorder.start()
+    await gateway.start(at)
+    running = Recording(gateway, recorder, seen)
     stopped = False
     try:
         yield running
@@ -97,6 +128,6 @@ async def recording(folder: Path, *upstreams: str | int) -> AsyncIterator[Record
         stopped = True
     finally:
         if not stopped:
-            gateway.hurry()
+            recorder.hurry()
             gateway.listener.close()
-            writer.close()
+            recorder.book.stop("test", None)

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import TypeAlias
 
 from deltatape.http1.head import Fields, RequestHead
-from deltatape.http1.listener import Listener
+from deltatape.http1.listener import Address, Listener
 from deltatape.http1.server import ServerConnection
 from helpers.upstream import Peer, connect
 
@@ -111,10 +111,13 @@ class Serving:
 
 
 @contextlib.asynccontextmanager
-async def serving(script: Script, host: str = "127.0.0.1") -> AsyncIterator[Serving]:
-    """A server on a free port that runs `script` for each step of each request."""
+async def serving(
+    script: Script,
+    at: Address = Address("127.0.0.1"),  # noqa: B008 - a value
+) -> AsyncIterator[Serving]:
+    """A server, by default on a free port, that runs `script` for each step of each request."""
     running = Serving(script)
-    await running.listener.open(host, 0, lambda: ServerConnection(running))
+    await running.listener.open(at, lambda: ServerConnection(running))
     try:
         yield running
     finally:

@@ -2,11 +2,13 @@
 
 import asyncio
 import socket
+import stat
+from pathlib import Path
 
 import pytest
 
 from deltatape.errors import UsageError
-from deltatape.http1.listener import Listener, is_loopback, parse_address
+from deltatape.http1.listener import Address, Listener, is_loopback, parse_address
 from helpers.serving import echo, serving
 from helpers.upstream import connect, eventually, post, run
 
@@ -14,21 +16,34 @@ from helpers.upstream import connect, eventually, post, run
 @pytest.mark.parametrize(
     ("text", "address"),
     [
-        ("127.0.0.1:8377", ("127.0.0.1", 8377)),
-        ("127.0.0.1:0", ("127.0.0.1", 0)),
-        ("127.1.2.3:65535", ("127.1.2.3", 65535)),
-        ("localhost:1", ("localhost", 1)),
-        ("[::1]:8377", ("::1", 8377)),
+        ("127.0.0.1:8377", Address("127.0.0.1", 8377)),
+        ("127.0.0.1:0", Address("127.0.0.1", 0)),
+        ("127.1.2.3:65535", Address("127.1.2.3", 65535)),
+        ("localhost:1", Address("localhost", 1)),
+        ("[::1]:8377", Address("::1", 8377)),
+        ("0.0.0.0:8377", Address("0.0.0.0", 8377)),  # noqa: S104 - read, not opened
+        ("unix:run/deltatape.sock", Address(path="run/deltatape.sock")),
     ],
 )
-def test_an_address_is_a_host_and_a_port(text: str, address: tuple[str, int]) -> None:
+def test_an_address_is_a_host_and_a_port_or_a_path(text: str, address: Address) -> None:
     assert parse_address(text) == address
+    assert str(address) == text
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        *("", ":", "8377", ":8377", "127.0.0.1", "127.0.0.1:", "localhost:http", "localhost:-1"),
+        *(
+            "",
+            ":",
+            "8377",
+            ":8377",
+            "127.0.0.1",
+            "127.0.0.1:",
+            "unix:",
+            "localhost:http",
+            "localhost:-1",
+        ),
         *("localhost:65536", "localhost:٣", "localhost:" + "9" * 5000),
     ],
     ids=ascii,
@@ -39,9 +54,13 @@ def test_what_is_no_address_is_told_with_what_would_be(text: str) -> None:
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "[::]", "10.0.0.1", "example.com", "localhost.evil"])  # noqa: S104
-def test_only_this_machine_may_listen(host: str) -> None:
-    with pytest.raises(UsageError, match="only loopback is accepted"):
-        parse_address(f"{host}:8377")
+def test_an_address_knows_that_others_can_reach_it(host: str) -> None:
+    assert not parse_address(f"{host}:8377").loopback
+
+
+@pytest.mark.parametrize("text", ["127.0.0.1:1", "[::1]:1", "localhost:1", "unix:x"])
+def test_an_address_knows_that_only_this_machine_can_reach_it(text: str) -> None:
+    assert parse_address(text).loopback
 
 
 @pytest.mark.parametrize(
@@ -56,8 +75,8 @@ def test_a_taken_port_is_told_with_a_way_out() -> None:
     async def scenario() -> None:
         async with serving(echo) as running:
             other = Listener()
-            with pytest.raises(UsageError, match="choose another port with --listen"):
-                await other.open("127.0.0.1", running.listener.port, asyncio.Protocol)  # type: ignore[arg-type]
+            with pytest.raises(UsageError, match="choose another port, 0 takes any"):
+                await other.open(running.listener.address, asyncio.Protocol)  # type: ignore[arg-type]
             other.close()  # a listener that never opened has nothing to close
 
     run(scenario())
@@ -86,7 +105,7 @@ def test_ipv6_loopback_has_brackets_in_its_url() -> None:
 
     async def scenario() -> None:
         try:
-            async with serving(echo, "::1") as running:
+            async with serving(echo, Address("::1")) as running:
                 assert running.listener.url == f"http://[::1]:{running.listener.port}"
                 reader, writer = await asyncio.open_connection("::1", running.listener.port)
                 writer.write(post(b"1", target="/x"))
@@ -96,6 +115,51 @@ def test_ipv6_loopback_has_brackets_in_its_url() -> None:
             pytest.skip(f"no IPv6 loopback on this machine: {error}")
 
     run(scenario())
+
+
+def test_a_unix_socket_is_its_owners_and_goes_with_the_listener(tmp_path: Path) -> None:
+    place = tmp_path / "deltatape.sock"
+
+    async def scenario() -> None:
+        async with serving(echo, Address(path=str(place))) as running:
+            assert running.listener.url == f"http+unix://{str(place).replace('/', '%2F')}"
+            assert stat.S_IMODE(place.stat().st_mode) == 0o600
+            reader, writer = await asyncio.open_unix_connection(place)
+            writer.write(post(b"1", target="/x"))
+            assert (await reader.readuntil(b"/x=1")).startswith(b"HTTP/1.1 200 OK")
+            writer.close()
+        assert not place.exists()
+
+    run(scenario())
+
+
+def test_a_unix_socket_that_a_dead_process_left_is_replaced_and_a_live_one_not(
+    tmp_path: Path,
+) -> None:
+    place = Address(path=str(tmp_path / "deltatape.sock"))
+    dead = socket.socket(socket.AF_UNIX)
+    dead.bind(place.path)
+    dead.close()
+
+    async def scenario() -> None:
+        async with serving(echo, place):
+            with pytest.raises(UsageError, match="Address already in use"):
+                await Listener().open(place, asyncio.Protocol)  # type: ignore[arg-type]
+            assert Path(place.path).is_socket()
+
+    run(scenario())
+
+
+def test_a_file_in_the_way_of_a_unix_socket_is_left_alone(tmp_path: Path) -> None:
+    place = tmp_path / "notes.txt"
+    place.write_text("mine")
+
+    async def scenario() -> None:
+        with pytest.raises(UsageError, match="cannot listen on unix:"):
+            await Listener().open(Address(path=str(place)), asyncio.Protocol)  # type: ignore[arg-type]
+
+    run(scenario())
+    assert place.read_text() == "mine"
 
 
 def test_closing_ends_idle_connections_and_leaves_the_others() -> None:

@@ -241,7 +241,7 @@ def test_a_taken_port_is_told() -> None:
         async with playing() as stage:
             other = Player((), lambda _: None, tempo=Tempo())
             with pytest.raises(UsageError, match="choose another port"):
-                await other.start("127.0.0.1", stage.player.listener.port)
+                await other.start(stage.player.listener.address)
 
     run(scenario())
 

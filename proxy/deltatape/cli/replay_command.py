@@ -6,11 +6,12 @@ from collections.abc import Sequence
 import click
 
 from deltatape import __version__
-from deltatape.cli.loop import Signals
+from deltatape.harness.signals import Signals
 from deltatape.cli.options import option, seconds
 from deltatape.cli.tapes import exchanges_of
 from deltatape.cli.terminal import aside, say
-from deltatape.http1.listener import parse_address
+from deltatape.errors import UsageError
+from deltatape.http1.listener import Address, parse_address
 from deltatape.match.request import Rung
 from deltatape.match.schedule import Tempo, parse_speed
 from deltatape.model.exchange import Exchange
@@ -70,7 +71,12 @@ def command(  # noqa: PLR0913 - one parameter per option
     JSON. Others get 400 with the nearest recorded request. Nothing ever goes to the network. Exit
     code 1 when a request was missed or an exchange was not played.
     """
-    host, port = parse_address(listen)
+    address = parse_address(listen)
+    if not address.loopback:
+        raise UsageError(
+            f"--listen {listen!r}: only loopback is accepted (127.0.0.1, [::1], localhost) or"
+            " unix:PATH: who can reach the player can read the tape"
+        )
     tempo = Tempo(
         factor=parse_speed(speed),
         idle_cap_ns=None if idle_cap is None else round(idle_cap * 1e9),
@@ -78,12 +84,12 @@ def command(  # noqa: PLR0913 - one parameter per option
     exchanges = [exchange for tape in tapes for exchange in exchanges_of(tape)]
     player = Player(exchanges, _tell, tempo=tempo, hold_s=hold, repeat=repeat, volatile=volatile)
     with aside():
-        asyncio.run(_run(player, exchanges, host, port))
+        asyncio.run(_run(player, exchanges, address))
     return 1 if player.missed_count or player.unplayed else 0
 
 
-async def _run(player: Player, exchanges: Sequence[Exchange], host: str, port: int) -> None:
-    await player.start(host, port)
+async def _run(player: Player, exchanges: Sequence[Exchange], address: Address) -> None:
+    await player.start(address)
     signals = Signals(lambda: None)  # before it says that it is there: then it can be ended
     base = player.listener.url
     say(

@@ -7,19 +7,20 @@ exchange too large to keep in memory is left to `deltatape check`.
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from operator import itemgetter
 
 from deltatape.conversation import check_conversation
 from deltatape.diagnose.check import check_analysis
 from deltatape.diagnose.digest import digest_analysis
 from deltatape.diagnose.rebuild import Analysis, analyse
+from deltatape.gateway.tapes import OpenTape
 from deltatape.model.digest import Digest
 from deltatape.model.finding import Finding
 from deltatape.tape.assemble import assemble
 from deltatape.tape.decode import decode_record
-from deltatape.tape.record import Header
 
 MAX_KEPT_BYTES = 8 * 1024 * 1024
 MAX_WAITING_BYTES = 32 * 1024 * 1024
@@ -33,6 +34,7 @@ MAX_REMEMBERED = 64
 class Ended:
     """An exchange that has ended. `analysis` is None when it was too large to analyse live."""
 
+    tape: OpenTape
     number: int
     analysis: Analysis | None
     findings: tuple[Finding, ...]
@@ -45,26 +47,26 @@ class Kept:
         self._lines: dict[int, list[bytes]] = {}
         self._left: dict[int, int] = {}
 
-    def begin(self, number: int) -> None:
-        """Keep what comes for this exchange."""
-        self._lines[number] = []
-        self._left[number] = MAX_KEPT_BYTES
+    def begin(self, serial: int) -> None:
+        """Keep what comes for the exchange of this number in the run."""
+        self._lines[serial] = []
+        self._left[serial] = MAX_KEPT_BYTES
 
-    def put(self, number: int, line: bytes) -> None:
+    def put(self, serial: int, line: bytes) -> None:
         """One more line."""
-        lines = self._lines.get(number)
+        lines = self._lines.get(serial)
         if lines is None:
             return
-        self._left[number] -= len(line)
-        if self._left[number] < 0:
-            self._lines.pop(number)
+        self._left[serial] -= len(line)
+        if self._left[serial] < 0:
+            self._lines.pop(serial)
         else:
             lines.append(line)
 
-    def take(self, number: int) -> list[bytes] | None:
+    def take(self, serial: int) -> list[bytes] | None:
         """All lines of an exchange; None when they were too many."""
-        self._left.pop(number, None)
-        return self._lines.pop(number, None)
+        self._left.pop(serial, None)
+        return self._lines.pop(serial, None)
 
 
 class Analyst:
@@ -77,16 +79,17 @@ class Analyst:
         self._open: set[asyncio.Future[Ended]] = set()
         self._waiting_bytes = 0
         self._hurried = asyncio.Event()
-        self._digests: deque[Digest] = deque(maxlen=MAX_REMEMBERED)
+        # By the name that was asked for: what follows a rotation is the same story.
+        self._digests: dict[str | None, deque[tuple[int, Digest]]] = {}
 
-    def submit(self, tape: str, header: Header, number: int, lines: list[bytes] | None) -> None:
-        """Analyse an exchange from its lines on the tape of that name and header."""
+    def submit(self, tape: OpenTape, number: int, serial: int, lines: list[bytes] | None) -> None:
+        """Analyse an exchange from its lines on `tape`; `serial` is its number in the run."""
         size = sum(map(len, lines or ()))
         if self._waiting_bytes + size > MAX_WAITING_BYTES:
             lines, size = None, 0
         self._waiting_bytes += size
         future = asyncio.get_running_loop().run_in_executor(
-            self._pool, self._analyse, tape, header, number, lines
+            self._pool, self._analyse, tape, number, serial, lines
         )
         self._open.add(future)
         future.add_done_callback(lambda done: self._done(done, size))
@@ -114,14 +117,21 @@ class Analyst:
         self._hurried.set()
 
     def _analyse(
-        self, tape: str, header: Header, number: int, lines: Iterable[bytes] | None
+        self, tape: OpenTape, number: int, serial: int, lines: Iterable[bytes] | None
     ) -> Ended:
         """In the thread. What the request made of earlier replies comes first: it is the cause."""
         records = [(place, decode_record(line)) for place, line in enumerate(lines or ())]
-        for exchange in assemble(records, tape=tape, header=header):
+        for exchange in assemble(records, tape=tape.path, header=tape.writer.header):
             analysis = analyse(exchange)
-            self._digests.append(digest_analysis(analysis))
-            in_order = sorted(self._digests, key=lambda digest: digest.exchange)
-            about_app = (f for f in check_conversation(in_order) if f.exchange == number)
-            return Ended(number, analysis, (*about_app, *check_analysis(analysis)))
-        return Ended(number, None, ())
+            about_app = self._read_back(tape.name, serial, digest_analysis(analysis))
+            return Ended(tape, number, analysis, (*about_app, *check_analysis(analysis)))
+        return Ended(tape, number, None, ())
+
+    def _read_back(self, name: str | None, serial: int, digest: Digest) -> Iterator[Finding]:
+        """What the latest request shows that the application made of earlier replies."""
+        known = self._digests.setdefault(name, deque(maxlen=MAX_REMEMBERED))
+        known.append((serial, digest))
+        in_order = [each for _, each in sorted(known, key=itemgetter(0))]
+        for finding in check_conversation(in_order):
+            if (finding.tape, finding.exchange) == (digest.tape, digest.exchange):
+                yield finding

@@ -39,7 +39,7 @@ class Carrier(Protocol):
     def route(self, head: RequestHead) -> Route | Refusal:
         """Where the request goes."""
 
-    def tape(self, forward: "Forward") -> Taping:
+    def tape(self, forward: "Forward", route: Route, client: ServerConnection) -> Taping:
         """Begin a new exchange on the tape."""
 
     def idle_connection(
@@ -60,7 +60,7 @@ class Carrier(Protocol):
 
     def ended(
         self,
-        number: int,
+        taping: Taping,
         origin: Origin,
         client: ServerConnection,
         spare: UpstreamConnection | None,
@@ -100,7 +100,7 @@ class Forward:
             return
         fields = _request_fields(head, route.origin)
         self._origin = route.origin
-        self.taping = self._carrier.tape(self)
+        self.taping = self._carrier.tape(self, route, self._client)
         self.taping.request(
             method=head.method,
             target=route.target,
@@ -285,7 +285,7 @@ class Forward:
             upstream.abort()
         if self.taping is not None and self._origin is not None:
             self.taping.end(reason, detail)
-            self._carrier.ended(self.taping.number, self._origin, self._client, spare)
+            self._carrier.ended(self.taping, self._origin, self._client, spare)
 
 
 def _request_fields(head: RequestHead, origin: Origin) -> Fields:

@@ -58,6 +58,8 @@ class Route:
     origin: Origin
     target: bytes
     base: str
+    tape: str | None = None
+    """The name of the tape that was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +137,11 @@ class Routes:
         self.single = unnamed[0] if unnamed else None
         builtin = (parse_upstream(f"{name}={url}") for name, url in PROVIDERS.items())
         self.named = {u.name: u for u in (*builtin, *given) if u.name}
+
+    @property
+    def upstreams(self) -> tuple[Upstream, ...]:
+        """All that requests may go to."""
+        return (self.single,) if self.single else tuple(self.named.values())
 
     def resolve(self, target: bytes) -> Route | Refusal:
         """Where a request with this target goes."""

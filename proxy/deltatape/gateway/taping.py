@@ -4,55 +4,54 @@ Nothing that goes wrong in taping may reach the stream. A failure of ours ends t
 exchange, is told once, and the bytes go on.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Protocol
+from collections.abc import Callable
 
+from deltatape.gateway.tapes import OpenTape
 from deltatape.http1.head import Fields, ResponseHead
-from deltatape.model.exchange import EndReason
+from deltatape.model.exchange import EndReason, Tap
 from deltatape.tape.tap import ExchangeTap
-
-
-class Recorder(Protocol):
-    """What taping needs of the writer."""
-
-    def now_ns(self) -> int:
-        """Nanoseconds since the tape's `recorded_at`."""
-
-    def losses(self, exchange: int) -> Mapping[str, object]:
-        """What was lost of an exchange, for `end.recorder`."""
 
 
 class Taping:
     """Writes one exchange. Each method is one record."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what an exchange is on its tape has this many parts
         self,
-        number: int,
+        serial: int,
         ident: str,
-        recorder: Recorder,
+        tape: OpenTape,
         tap: ExchangeTap,
         alarm: Callable[[str], None],
+        *,
+        side: Tap = Tap.PROVIDER,
+        bodies: bool = True,
     ) -> None:
-        self.number = number
-        self.last_ns = recorder.now_ns()
-        """When the exchange was last heard of; `idle` records come from here."""
+        """Args: serial: the exchange's number in the run. bodies: tape those of requests, too."""
+        self.serial = serial
+        self.tape = tape
+        self.number = tape.exchanges
+        """Its number on its tape."""
+        self._last_ns = tape.writer.now_ns()
         self._ident = ident
-        self._recorder = recorder
+        self._writer = tape.writer
         self._tap: ExchangeTap | None = tap
         self._alarm = alarm
+        self._side = side
+        self._bodies = bodies
+        self._untaped = 0
 
     def _write(self, write: Callable[[ExchangeTap, int], None]) -> None:
         tap = self._tap
         if tap is None:
             return
-        now = self._recorder.now_ns()
+        now = self._writer.now_ns()
         try:
             write(tap, now)
         except Exception as error:  # noqa: BLE001 - the tap guard: taping never harms a stream
             self._tap = None
             self._alarm(f"exchange {self.number} is taped no further: {error!r}")
         else:
-            self.last_ns = now
+            self._last_ns = now
 
     def request(
         self, *, method: str, target: bytes, upstream: str, http: str, headers: Fields
@@ -67,15 +66,21 @@ class Taping:
                 upstream=upstream,
                 http=http,
                 headers=headers,
+                tap=self._side,
             )
         )
 
     def request_body(self, data: bytes) -> None:
         """Bytes of the request's body."""
-        self._write(lambda tap, now: tap.request_body(now, data))
+        if self._bodies:
+            self._write(lambda tap, now: tap.request_body(now, data))
+        else:
+            self._untaped += len(data)
 
     def request_end(self) -> None:
         """The request is whole."""
+        if self._untaped:
+            self.note(f"the request's body, {self._untaped} bytes, was left out on demand")
         self._write(lambda tap, now: tap.request_end(now))
 
     def sent(self, *, connect_ns: int, tls_ns: int, reused: bool) -> None:
@@ -110,7 +115,7 @@ class Taping:
         tap = self._tap
         if tap is None:
             return
-        now = self.last_ns = self._recorder.now_ns()
+        now = self._last_ns = self._writer.now_ns()
         try:
             tap.read(now, data, ends)
         except Exception as error:  # noqa: BLE001 - the tap guard: taping never harms a stream
@@ -125,11 +130,12 @@ class Taping:
         """A lagging client has caught up to `total` body bytes."""
         self._write(lambda tap, now: tap.delivered(now, total))
 
-    def idle(self) -> None:
-        """Still watching a silent exchange."""
-        last = self.last_ns
-        self._write(lambda tap, now: tap.idle(now))
-        self.last_ns = last
+    def watch(self, every_ns: int) -> None:
+        """Say that a silent exchange is still being watched, if it has been silent for so long."""
+        last = self._last_ns
+        if self._writer.now_ns() - last >= every_ns:
+            self._write(lambda tap, now: tap.idle(now))
+            self._last_ns = last
 
     def note(self, text: str) -> None:
         """A remark."""
@@ -137,5 +143,5 @@ class Taping:
 
     def end(self, reason: EndReason, detail: str) -> None:
         """How it ended."""
-        losses = self._recorder.losses(self.number)
+        losses = self._writer.losses(self.number)
         self._write(lambda tap, now: tap.end(now, reason, detail=detail, recorder=losses))

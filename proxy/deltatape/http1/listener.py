@@ -3,9 +3,13 @@
 import asyncio
 import contextlib
 import ipaddress
+import os
 import re
 import socket
 from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
 
 from deltatape.errors import UsageError
 from deltatape.http1.server import ServerConnection
@@ -13,27 +17,48 @@ from deltatape.http1.server import ServerConnection
 BACKLOG = 128
 _PORT = re.compile(r"[0-9]{1,5}")
 _MAX_PORT = 65535
+_UNIX = "unix:"
 
 
-def parse_address(text: str) -> tuple[str, int]:
-    """`HOST:PORT` as host and port; an IPv6 host stands in brackets.
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where to listen: a host and a port, or the path of a Unix socket."""
+
+    host: str = ""
+    port: int = 0
+    path: str = ""
+
+    @property
+    def loopback(self) -> bool:
+        """Whether only this machine can reach it."""
+        return bool(self.path) or is_loopback(self.host)
+
+    def __str__(self) -> str:
+        """As `parse_address` takes it."""
+        return f"{_UNIX}{self.path}" if self.path else f"{bracketed(self.host)}:{self.port}"
+
+
+def parse_address(text: str, option: str = "--listen") -> Address:
+    """`HOST:PORT`, where an IPv6 host stands in brackets, or `unix:PATH`.
 
     Raises:
-        UsageError: not such an address, or not one of loopback.
+        UsageError: not such an address; the message names `option`.
     """
+    if text.startswith(_UNIX) and text != _UNIX:
+        return Address(path=text.removeprefix(_UNIX))
     host, colon, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not colon or not host or not _PORT.fullmatch(port) or int(port) > _MAX_PORT:
         raise UsageError(
-            f"--listen {text!r}: not an address; HOST:PORT is accepted, such as 127.0.0.1:8377,"
-            " with port 0 for any free one"
+            f"{option} {text!r}: not an address; HOST:PORT is accepted, such as 127.0.0.1:8377,"
+            " with port 0 for any free one, [::1]:8377, or unix:PATH"
         )
-    if not is_loopback(host):
-        raise UsageError(
-            f"--listen {text!r}: only loopback is accepted (127.0.0.1, [::1], localhost):"
-            " the gateway would hand your provider to everybody who can reach the port"
-        )
-    return host, int(port)
+    return Address(host, int(port))
+
+
+def bracketed(host: str) -> str:
+    """A host as it stands in a URL: an IPv6 address in brackets."""
+    return f"[{host}]" if ":" in host else host
 
 
 def is_loopback(host: str) -> bool:
@@ -47,37 +72,54 @@ def is_loopback(host: str) -> bool:
 
 
 class Listener:
-    """An open port and its connections."""
+    """An open address and its connections."""
 
     def __init__(self) -> None:
         self._server: asyncio.Server | None = None
         self._connections: set[ServerConnection] = set()
-        self.host = ""
-        self.port = 0
+        self.address = Address()
+        """Where it listens; a port that was 0 is known once it is open."""
 
-    async def open(self, host: str, port: int, factory: Callable[[], ServerConnection]) -> None:
+    async def open(self, address: Address, factory: Callable[[], ServerConnection]) -> None:
         """Start to listen.
 
         Raises:
             UsageError: the address cannot be had.
         """
-        loop = asyncio.get_running_loop()
         try:
-            self._server = await loop.create_server(factory, host, port, backlog=BACKLOG)
+            self.address = await self._open(address, factory)
         except OSError as error:
-            reason = error.strerror or str(error)
+            reason = os.strerror(error.errno) if error.errno else str(error)
             raise UsageError(
-                f"cannot listen on {host}:{port}: {reason}; choose another port with --listen"
-                " (port 0 takes any free one)"
+                f"cannot listen on {address}: {reason}; choose another port, 0 takes any free one"
             ) from None
+
+    async def _open(self, address: Address, factory: Callable[[], ServerConnection]) -> Address:
+        loop = asyncio.get_running_loop()
+        if address.path:
+            sock = _unix_socket(address.path)
+            self._server = await loop.create_unix_server(factory, sock=sock, backlog=BACKLOG)
+            return address
+        self._server = await loop.create_server(
+            factory, address.host, address.port, backlog=BACKLOG
+        )
         name = self._server.sockets[0].getsockname()
-        self.host, self.port = name[0], name[1]
+        return Address(name[0], name[1])
+
+    @property
+    def port(self) -> int:
+        """The port; 0 for a Unix socket."""
+        return self.address.port
 
     @property
     def url(self) -> str:
-        """`http://127.0.0.1:8377`."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"http://{host}:{self.port}"
+        """`http://127.0.0.1:8377`; the socket's path as host, percent-encoded, for a Unix socket.
+
+        The latter is the form that httpx, requests-unixsocket and others know (`http+unix`).
+        """
+        if self.address.path:
+            return f"http+unix://{quote(self.address.path, safe='')}"
+        return f"http://{bracketed(self.address.host)}:{self.address.port}"
 
     def opened(self, connection: ServerConnection) -> None:
         """A connection was accepted."""
@@ -96,6 +138,10 @@ class Listener:
         """Accept nothing more, neither connections nor requests."""
         if self._server is not None:
             self._server.close()
+            if self.address.path:
+                with contextlib.suppress(OSError):
+                    Path(self.address.path).unlink()
+        self._server = None
         for connection in tuple(self._connections):
             connection.retire()
 
@@ -103,3 +149,31 @@ class Listener:
         """End all connections at once."""
         for connection in tuple(self._connections):
             connection.drop()
+
+
+def _unix_socket(path: str) -> socket.socket:
+    """A bound socket that only its owner can reach; one that a dead process left is replaced."""
+    place = Path(path)
+    if place.is_socket() and not _is_answered(path):
+        place.unlink()
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        mask = os.umask(0o177)
+        try:
+            sock.bind(path)
+        finally:
+            os.umask(mask)
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+def _is_answered(path: str) -> bool:
+    """Whether somebody listens there."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        try:
+            probe.connect(path)
+        except OSError:
+            return False
+    return True

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from deltatape.http1.answer import error_answer
-from deltatape.http1.listener import Listener
+from deltatape.http1.listener import Address, Listener
 from deltatape.http1.server import Handler, ServerConnection
 from deltatape.match.request import Asking, Ladder, Match, Miss, Rung
 from deltatape.match.schedule import Tempo
@@ -60,13 +60,13 @@ class Player:
         self.missed_count = 0
         self.listener = Listener()
 
-    async def start(self, host: str, port: int) -> None:
+    async def start(self, address: Address) -> None:
         """Listen.
 
         Raises:
             UsageError: the address cannot be had.
         """
-        await self.listener.open(host, port, lambda: ServerConnection(self))
+        await self.listener.open(address, lambda: ServerConnection(self))
 
     async def stop(self, *, grace_s: float = 0.0) -> None:
         """Accept nothing more, let what is playing end for `grace_s`, cut the rest."""

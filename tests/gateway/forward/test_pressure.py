@@ -177,7 +177,7 @@ def test_stopping_takes_no_further_request_on_an_open_connection(tmp_path: Path)
             running.grace_s = 5.0
             client = await connect(running.port)
             await client.send(post() + post())
-            await eventually(lambda: bool(running.gateway.counts.active), "a request")
+            await eventually(lambda: bool(running.recorder.active), "a request")
             await running.stop()
             body, _ = await client.rest()
             assert body.count(b"HTTP/1.1 200 OK") == 1

@@ -1,0 +1,210 @@
+"""What all taps of a run share: the tapes, the numbers, the analyses, the watch.
+
+A run has one `Recorder`, whatever it listens to: the gateway in front of providers and the tap in
+front of the application's own endpoint write to the same tapes.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from deltatape.clock import Clock
+from deltatape.gateway.analysis import Analyst, Ended, Kept
+from deltatape.gateway.routes import Refusal
+from deltatape.gateway.tapes import OpenTape, TapeBook
+from deltatape.gateway.taping import Taping
+from deltatape.model.exchange import Tap
+from deltatape.store.ids import ulid
+from deltatape.tape.mask import Masker
+from deltatape.tape.payload import ClientState
+from deltatape.tape.tap import ExchangeTap
+
+IDLE_NS = 5_000_000_000
+"""How often silence is noted as still being watched."""
+MAX_NOTED = 1000
+"""How many refusals of a run are noted on the tape."""
+
+
+class Observer(Protocol):
+    """Who is told what happens, on the loop's thread."""
+
+    def exchange(self, ended: Ended) -> None:
+        """An exchange has ended and was analysed."""
+
+    def refused(self, refusal: Refusal) -> None:
+        """A request was answered without an upstream."""
+
+    def alarm(self, problem: str) -> None:
+        """Taping is in trouble; may come from another thread."""
+
+
+class Stoppable(Protocol):
+    """An exchange that goes on."""
+
+    taping: Taping | None
+
+    def stop(self) -> None:
+        """End it, as a cut."""
+
+
+class Closable(Protocol):
+    """What feeds a recorder."""
+
+    def close(self) -> None:
+        """Accept nothing more."""
+
+    async def farewell(self) -> None:
+        """Let what was written leave, then end all connections."""
+
+
+@dataclass(slots=True)
+class Counts:
+    """What the summary tells."""
+
+    exchanges: int = 0
+    refused: int = 0
+    clients: int = 0
+
+
+class Recorder:
+    """See the module."""
+
+    def __init__(
+        self,
+        book: TapeBook,
+        masker: Masker,
+        clock: Clock,
+        observer: Observer,
+        *,
+        durable: bool = True,
+        bodies: bool = True,
+    ) -> None:
+        """Args: durable: sync when an exchange has ended. bodies: tape those of requests, too."""
+        self.book = book
+        self.counts = Counts()
+        self.active: dict[int, Stoppable] = {}
+        """The exchanges that go on, by their number in the run."""
+        self._masker = masker
+        self._clock = clock
+        self._observer = observer
+        self._durable = durable
+        self._bodies = bodies
+        self._analyst = Analyst(observer.exchange)
+        self._kept = Kept()
+        self._ticker: asyncio.TimerHandle | None = None
+        self._drained = asyncio.Event()
+
+    def start(self) -> None:
+        """Begin to watch; needs a running loop."""
+        self.book.start()
+        self._tick()
+
+    def _tick(self) -> None:
+        for exchange in self.active.values():
+            if exchange.taping is not None:
+                exchange.taping.watch(IDLE_NS)
+        self.book.watch(IDLE_NS)
+        self._ticker = asyncio.get_running_loop().call_later(IDLE_NS / 1e9, self._tick)
+
+    # What gateways tell.
+
+    def client(self) -> int:
+        """A client has connected; its number."""
+        self.counts.clients += 1
+        self.book.client(self.counts.clients, ClientState.OPENED)
+        return self.counts.clients
+
+    def client_left(self, connection: int) -> None:
+        """A client has left."""
+        self.book.client(connection, ClientState.CLOSED)
+
+    def refused(self, refusal: Refusal) -> None:
+        """A request was answered without an upstream."""
+        self.counts.refused += 1
+        if self.counts.refused <= MAX_NOTED:  # evidence, but no way to fill a disk
+            self.book.note(f"a request was refused with {refusal.status} {refusal.code}")
+        self._observer.refused(refusal)
+
+    def begin(self, exchange: Stoppable, name: str | None, connection: int, side: Tap) -> Taping:
+        """A new exchange, on the tape of that name."""
+        tape = self.book.named(name)
+        tape.client(connection, ClientState.OPENED)
+        tape.exchanges += 1
+        tape.active += 1
+        self.counts.exchanges += 1
+        serial = self.counts.exchanges
+        self.active[serial] = exchange
+        self._kept.begin(serial)
+        return Taping(
+            serial,
+            ulid(self._clock),
+            tape,
+            ExchangeTap(tape.exchanges, self._putter(serial, tape), self._masker),
+            self._observer.alarm,
+            side=side,
+            bodies=self._bodies,
+        )
+
+    def _putter(self, serial: int, tape: OpenTape) -> Callable[[int, bytes], None]:
+        keep, put = self._kept.put, tape.writer.put
+
+        def both(number: int, line: bytes) -> None:
+            keep(serial, line)
+            put(number, line)
+
+        return both
+
+    def ended(self, taping: Taping) -> None:
+        """An exchange is over, and its end is on the tape."""
+        tape = taping.tape
+        self.active.pop(taping.serial, None)
+        tape.active -= 1
+        tape.watched_ns = tape.writer.now_ns()
+        self._analyst.submit(tape, taping.number, taping.serial, self._kept.take(taping.serial))
+        if self._durable:
+            tape.writer.durable()
+        self.book.release(tape)
+        if not self.active:
+            self._drained.set()
+
+    # Stopping.
+
+    async def stop(
+        self, taps: Sequence[Closable], reason: str, code: int | None, *, grace_s: float
+    ) -> None:
+        """Accept nothing more, let streams end for `grace_s`, cut the rest, end the tapes.
+
+        Args:
+            taps: all that feed this recorder.
+            reason: for the tape: `sigint`, `child-exit`.
+            code: the exit code of the child that was run, if any.
+            grace_s: in seconds.
+        """
+        for tap in taps:
+            tap.close()
+        await self._drain(grace_s)
+        for tap in taps:
+            await tap.farewell()
+        await self._analyst.finish()
+        if self._ticker is not None:
+            self._ticker.cancel()
+        self.book.stop(reason, code)
+
+    async def _drain(self, grace_s: float) -> None:
+        if not self.active:
+            return
+        self._drained.clear()
+        try:
+            await asyncio.wait_for(self._drained.wait(), grace_s)
+        except TimeoutError:
+            self._cut()
+
+    def _cut(self) -> None:
+        for exchange in tuple(self.active.values()):
+            exchange.stop()
+
+    def hurry(self) -> None:
+        """Do not wait any longer, neither for the streams nor for their analyses."""
+        self._analyst.hurry()
+        self._cut()

@@ -1,0 +1,202 @@
+"""The tapes of a run: the one that traffic goes to, and those that were asked for by name.
+
+A tape tells which client connections there were while it was written, since an application that
+has hung up is what a dead zone looks like; so each tape is told of a connection when it matters
+to it. Rotation affects new exchanges only: a tape that was replaced is closed when its last
+exchange has ended.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from deltatape.model.log import LogStream
+from deltatape.model.watch import ROTATED
+from deltatape.store.writer import TapeWriter
+from deltatape.tape.mask import Masker
+from deltatape.tape.payload import ClientState
+from deltatape.tape.tap import TapeTap
+
+MAX_NAMED = 256
+"""How many named tapes stay open; beyond, the one that was quiet for longest is closed."""
+
+Create = Callable[[str | None], TapeWriter]
+"""Makes the tape of that name; of None the one for traffic without a name."""
+
+
+@dataclass(slots=True, eq=False)
+class OpenTape:
+    """A tape that is being written."""
+
+    name: str | None
+    writer: TapeWriter
+    tap: TapeTap
+    exchanges: int = 0
+    """How many it has: the number of the latest."""
+    active: int = 0
+    """How many of them go on."""
+    clients: set[int] = field(default_factory=set)
+    """The connections that it knows to be open."""
+    watched_ns: int = 0
+    """When it last said, or was seen, to be watching."""
+
+    @property
+    def path(self) -> str:
+        """Where it lies; "" when it could not be made."""
+        return str(self.writer.path or "")
+
+    def client(self, connection: int, state: ClientState) -> None:
+        """A client connection was opened or closed; said once."""
+        if (connection in self.clients) is (state is ClientState.OPENED):
+            return
+        self.clients ^= {connection}
+        self.tap.client(self.writer.now_ns(), connection=connection, state=state)
+
+
+class TapeBook:
+    """See the module."""
+
+    def __init__(self, create: Create, masker: Masker) -> None:
+        self._create = create
+        self._masker = masker
+        self._named: dict[str, OpenTape] = {}
+        self._retired: set[OpenTape] = set()
+        self._clients: set[int] = set()
+        self._lost = (0, 0)
+        self._stopped = False
+        self.current = self._open(None)
+        self.on_closed: Callable[[OpenTape], None] = _ignore
+        """Told of each tape that is complete before the run ends."""
+
+    def _open(self, name: str | None) -> OpenTape:
+        writer = self._create(name)
+        return OpenTape(name, writer, TapeTap(writer.put, self._masker))
+
+    def start(self) -> None:
+        """From now on lines are written once per turn of the running loop."""
+        for tape in self.all():
+            _once_per_turn(tape.writer)
+
+    def all(self) -> Iterator[OpenTape]:
+        """Every tape that is open."""
+        yield from self.written()
+        yield from self._retired
+
+    def named(self, name: str | None) -> OpenTape:
+        """The tape for an exchange."""
+        if name is None:
+            return self.current
+        tape = self._named.pop(name, None)
+        if tape is None:
+            self._make_room()
+            tape = self._open(name)
+            _once_per_turn(tape.writer)
+        self._named[name] = tape  # the latest stands last
+        return tape
+
+    def _make_room(self) -> None:
+        if len(self._named) >= MAX_NAMED:
+            quiet = next((each for each in self._named.values() if not each.active), None)
+            if quiet is not None and quiet.name is not None:
+                del self._named[quiet.name]
+                self._rotate_out(quiet)
+
+    def written(self) -> Iterator[OpenTape]:
+        """Every tape that takes new exchanges."""
+        yield self.current
+        yield from self._named.values()
+
+    def rotate(self, old: OpenTape) -> None:
+        """Let new exchanges go on a new tape instead of `old`."""
+        if old is self.current:
+            self.current = self._open(None)
+            _once_per_turn(self.current.writer)
+            for connection in self._clients:
+                self.current.client(connection, ClientState.OPENED)
+        elif old.name is not None:
+            del self._named[old.name]  # made again when it is asked for
+        self._retired.add(old)
+        self.release(old)
+
+    def release(self, tape: OpenTape) -> None:
+        """Close a tape that was replaced, if nothing goes on there any more."""
+        if tape in self._retired and not tape.active:
+            self._retired.discard(tape)
+            self._rotate_out(tape)
+
+    def client(self, connection: int, state: ClientState) -> None:
+        """A client connected or left; `stop` is a tape's last word."""
+        if self._stopped:
+            return
+        if state is ClientState.OPENED:
+            self._clients.add(connection)
+            self.current.client(connection, state)
+            return
+        self._clients.discard(connection)
+        for tape in tuple(self.all()):
+            tape.client(connection, state)
+
+    def watch(self, every_ns: int) -> None:
+        """Have each tape on which nothing goes on say that it is still being watched."""
+        for tape in self.all():
+            now = tape.writer.now_ns()
+            if tape.active:
+                tape.watched_ns = now
+            elif now - tape.watched_ns >= every_ns:
+                tape.tap.idle(now)
+                tape.watched_ns = now
+
+    def log(self, stream: LogStream, data: bytes) -> None:
+        """What the application that is run has printed."""
+        self.current.tap.log(self.current.writer.now_ns(), stream, data)
+
+    def log_end(self) -> None:
+        """The application prints no more."""
+        self.current.tap.log_end(self.current.writer.now_ns())
+
+    def note(self, text: str) -> None:
+        """A remark on the tape for traffic without a name."""
+        self.current.tap.note(self.current.writer.now_ns(), text)
+
+    def stop(self, reason: str, code: int | None) -> None:
+        """End all tapes; `code` is the exit code of the child that was run, if any."""
+        self._stopped = True
+        for tape in self.all():
+            tape.tap.stop(tape.writer.now_ns(), reason, code)
+            tape.writer.close()
+
+    def _rotate_out(self, tape: OpenTape) -> None:
+        """End a tape while others go on: its last sync must not hold up a stream."""
+        tape.tap.stop(tape.writer.now_ns(), ROTATED, None)
+        closing = asyncio.get_running_loop().run_in_executor(None, tape.writer.close)
+        closing.add_done_callback(lambda _: self._finished(tape))
+
+    def _finished(self, tape: OpenTape) -> None:
+        self._lost = _plus(self._lost, tape.writer)
+        self.on_closed(tape)
+
+    def losses(self) -> tuple[int, int]:
+        """How many records and bytes of lines all tapes of the run lack."""
+        lost = self._lost
+        for tape in self.all():
+            lost = _plus(lost, tape.writer)
+        return lost
+
+
+def _ignore(tape: OpenTape) -> None:
+    """Nobody wants to know."""
+
+
+def _plus(lost: tuple[int, int], writer: TapeWriter) -> tuple[int, int]:
+    return lost[0] + writer.lost_records, lost[1] + writer.lost_bytes
+
+
+def _once_per_turn(writer: TapeWriter) -> None:
+    """Flush before any socket is read again: asyncio runs what is already due first."""
+    loop = asyncio.get_running_loop()
+    writer.on_dirty = lambda: _soon(loop, writer.flush)
+    writer.flush()
+
+
+def _soon(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
+    loop.call_soon(call)

@@ -1,0 +1,200 @@
+"""What all taps of a run share: tapes by name, refusals as evidence, two taps on one tape."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from deltatape.errors import UsageError
+from deltatape.gateway.gateway import Policy
+from deltatape.gateway.routes import Refusal
+from deltatape.http1.listener import Address
+from deltatape.model.exchange import Tap
+from deltatape.store.reader import open_tape
+from deltatape.tape.payload import Remark, RequestBody
+from helpers.recording import Recording, recording
+from helpers.upstream import Peer, connect, eventually, post, provider, run
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+TOKEN = "t-000"  # noqa: S105 - a fake
+
+
+async def answer(peer: Peer) -> None:
+    while True:
+        await peer.request()
+        await peer.send(OK)
+
+
+async def echo_target(peer: Peer) -> None:
+    while True:
+        head, _ = await peer.request()
+        target = head.split(b" ")[1]
+        await peer.send(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(target) + target)
+
+
+async def ask(running: Recording, request: bytes) -> bytes:
+    client = await running.client()
+    await client.send(request)
+    return (await client.rest())[0]
+
+
+def all_bytes(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in folder.glob("*.tape"))
+
+
+def numbers(path: Path) -> list[int]:
+    return sorted(exchange.number for exchange in open_tape(path))
+
+
+def test_requests_name_their_tape_and_nobody_else_is_told(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with (
+            provider(echo_target) as port,
+            recording(tmp_path, f"up=http://127.0.0.1:{port}") as running,
+        ):
+            close = "Connection: close\r\n"
+            got = await ask(running, post(target="/s/test_one/up/v1", extra=close))
+            assert got.endswith(b"\r\n\r\n/v1")
+            field = f"X-Deltatape-Tape: test_two\r\n{close}"
+            assert (await ask(running, post(target="/up/v1", extra=field))).endswith(b"/v1")
+            assert (await ask(running, post(target="/up/v1", extra=close))).endswith(b"/v1")
+            assert await ask(running, post(target="/s/test_one/up/v2", extra=close))
+            await eventually(lambda: len(running.seen.ended) == 4, "four exchanges")
+            told = sorted((ended.tape.name or "", ended.number) for ended in running.seen.ended)
+            assert told == [("", 1), ("test_one", 1), ("test_one", 2), ("test_two", 1)]
+        assert numbers(tmp_path / "test_one.tape") == [1, 2]
+        assert numbers(tmp_path / "test_two.tape") == [1]
+        assert numbers(tmp_path / "test.tape") == [1]
+        raw = all_bytes(tmp_path)
+        assert b"X-Deltatape-Tape" not in raw
+        assert b"/s/test_one" not in raw
+
+    run(scenario())
+
+
+def test_a_name_that_no_tape_can_have_is_refused_and_noted(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with recording(tmp_path, "up=http://127.0.0.1:9") as running:
+            got = await ask(running, post(target="/s/..%2Fx/up/v1"))
+            assert got.startswith(b"HTTP/1.1 400 Bad Request")
+        payloads = [record.payload for _, record in open_tape(tmp_path / "test.tape").records()]
+        assert Remark(text="a request was refused with 400 bad_tape_name") in payloads
+
+    run(scenario())
+
+
+def test_a_key_of_another_provider_is_refused_unless_allowed(tmp_path: Path) -> None:
+    key = "Authorization: Bearer sk-ant-fake-000\r\nConnection: close\r\n"
+
+    async def scenario() -> None:
+        async with provider(answer) as port:
+            # The name decides whose host it is; the connection itself stays on this machine.
+            upstream = "https://api.openai.com"
+            async with recording(tmp_path, f"openai={upstream}") as running:
+                got = await ask(running, post(target="/openai/v1/x", extra=key))
+                assert got.startswith(b"HTTP/1.1 403 Forbidden")
+                assert b"sk-ant-" in got
+                assert b"fake-000" not in got
+                assert [r.code for r in running.seen.refusals] == ["key_mismatch"]
+            policy = Policy(check_keys=False)
+            async with recording(tmp_path, port, policy=policy) as running:
+                assert (await ask(running, post(extra=key))).endswith(b"ok")
+
+    run(scenario())
+
+
+def test_where_others_can_reach_the_port_only_the_token_opens_it(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        policy = Policy(token=TOKEN)
+        anywhere = Address("0.0.0.0", 0)  # noqa: S104 - what is tested
+        with pytest.raises(UsageError, match="a token is needed"):
+            async with recording(tmp_path, "http://127.0.0.1:9", at=anywhere):
+                pass
+        async with (
+            provider(echo_target) as port,
+            recording(tmp_path, port, policy=policy, at=anywhere) as running,
+        ):
+            close = "Connection: close\r\n"
+            got = await ask(running, post(target="/v1/x", extra=close))
+            assert got.startswith(b"HTTP/1.1 403 Forbidden")
+            assert b"token_needed" in got
+            named = post(target=f"/t/{TOKEN}/v1/x", extra=close)
+            foreign = named.replace(b"Host: 127.0.0.1", b"Host: deltatape:8377")
+            assert (await ask(running, foreign)).endswith(b"\r\n\r\n/v1/x")
+            field = f"X-Deltatape-Token: {TOKEN}\r\n{close}"
+            assert (await ask(running, post(target="/v1/x", extra=field))).endswith(b"/v1/x")
+        assert TOKEN.encode() not in (tmp_path / "test-2.tape").read_bytes()
+
+    run(scenario())
+
+
+def test_a_unix_socket_serves_as_well(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        place = Address(path=str(tmp_path / "gateway.sock"))
+        async with (
+            provider(echo_target) as port,
+            recording(tmp_path, port, at=place) as running,
+        ):
+            reader, writer = await asyncio.open_unix_connection(place.path)
+            writer.write(post(target="/v1/x").replace(b"127.0.0.1", b"any.name"))
+            assert (await reader.readuntil(b"/v1/x")).startswith(b"HTTP/1.1 200 OK")
+            writer.close()
+            (exchange,) = await running.ended()
+            assert exchange.end is not None
+
+    run(scenario())
+
+
+def test_a_body_that_is_not_wanted_is_not_on_the_tape(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with provider(answer) as port, recording(tmp_path, port, bodies=False) as running:
+            assert await ask(running, post(b'{"a":"b"}', extra="Connection: close\r\n"))
+            (exchange,) = await running.ended()
+            assert exchange.request.body == b""
+            assert exchange.body == b"ok"
+            payloads = [record.payload for _, record in open_tape(running.path).records()]
+            assert not any(isinstance(payload, RequestBody) for payload in payloads)
+
+    run(scenario())
+
+
+def test_which_side_of_the_app_a_tap_is_on_stands_on_the_tape(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        policy = Policy(side=Tap.APP)
+        async with provider(answer) as port, recording(tmp_path, port, policy=policy) as running:
+            await ask(running, post(extra="Connection: close\r\n"))
+            (exchange,) = await running.ended()
+            assert exchange.tap is Tap.APP
+
+    run(scenario())
+
+
+def test_only_so_many_refusals_are_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("deltatape.gateway.recorder.MAX_NOTED", 2)
+
+    async def scenario() -> None:
+        async with recording(tmp_path, "http://127.0.0.1:9") as running:
+            for _ in range(4):
+                running.recorder.refused(Refusal(403, "x", "no"))
+            assert running.recorder.counts.refused == 4
+        text = (tmp_path / "test.tape").read_text()
+        assert text.count("a request was refused with 403 x") == 2
+
+    run(scenario())
+
+
+def test_a_connection_of_its_own_is_counted_on_each_tape(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with (
+            provider(answer) as port,
+            recording(tmp_path, f"up=http://127.0.0.1:{port}") as running,
+        ):
+            (await connect(running.port)).close()
+            await ask(running, post(target="/s/n/up/x", extra="Connection: close\r\n"))
+            await eventually(lambda: len(running.seen.ended) == 1, "an exchange")
+        text = (tmp_path / "n.tape").read_text()
+        assert '"client",{"connection":2,"state":"opened"}' in text
+        assert '"client",{"connection":2,"state":"closed"}' in text
+        assert '"connection":1' not in text
+
+    run(scenario())

@@ -1,0 +1,154 @@
+"""The tapes of a run: named ones, rotation, who is connected, what is still being watched."""
+
+from pathlib import Path
+
+import pytest
+
+from deltatape.clock import SystemClock
+from deltatape.gateway import tapes
+from deltatape.gateway.tapes import OpenTape, TapeBook
+from deltatape.model.exchange import Source
+from deltatape.store.reader import open_tape
+from deltatape.store.writer import TapeWriter
+from deltatape.tape.mask import Masker
+from deltatape.tape.payload import ClientState
+from helpers.upstream import eventually, run
+
+OPENED, CLOSED = ClientState.OPENED, ClientState.CLOSED
+
+
+def book(folder: Path) -> TapeBook:
+    def create(name: str | None) -> TapeWriter:
+        return TapeWriter.create(
+            folder,
+            name or "run",
+            clock=SystemClock(),
+            tool="test",
+            source=Source.GATEWAY,
+            alarm=print,
+        )
+
+    return TapeBook(create, Masker(b"key"))
+
+
+def told(path: str | Path) -> list[str]:
+    """What a tape says of itself: `client 1 opened`, `idle`, `stop rotated`."""
+    said = []
+    for _, record in open_tape(path).records():
+        value = record.payload.to_json()
+        assert isinstance(value, dict)
+        said.append(" ".join((record.payload.code, *map(str, value.values()))))
+    return said
+
+
+def test_a_name_is_a_tape_and_no_name_is_the_runs_own(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        run_tapes = book(tmp_path)
+        run_tapes.start()
+        assert run_tapes.named(None) is run_tapes.current
+        one = run_tapes.named("test_one")
+        assert run_tapes.named("test_one") is one
+        assert one.path == str(tmp_path / "test_one.tape")
+        run_tapes.stop("test", None)
+        assert told(one.path) == ["stop test"]
+
+    run(scenario())
+
+
+def test_each_tape_is_told_of_the_connections_that_it_saw(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        run_tapes = book(tmp_path)
+        run_tapes.start()
+        run_tapes.client(1, OPENED)
+        run_tapes.client(2, OPENED)
+        named = run_tapes.named("n")
+        named.client(1, OPENED)
+        named.client(1, OPENED)
+        for connection in (1, 2):
+            run_tapes.client(connection, CLOSED)
+        run_tapes.stop("test", 3)
+        run_tapes.client(3, OPENED)  # too late: `stop` is the last line
+        assert told(named.path) == ["client 1 opened", "client 1 closed", "stop test 3"]
+        assert told(run_tapes.current.path) == [
+            *("client 1 opened", "client 2 opened", "client 1 closed", "client 2 closed"),
+            "stop test 3",
+        ]
+
+    run(scenario())
+
+
+def test_rotation_waits_for_what_goes_on_and_names_who_is_connected(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        run_tapes = book(tmp_path)
+        run_tapes.start()
+        closed: list[OpenTape] = []
+        run_tapes.on_closed = closed.append
+        run_tapes.client(7, OPENED)
+        old = run_tapes.current
+        old.active = 1
+        run_tapes.rotate(run_tapes.current)
+        assert run_tapes.current.path == str(tmp_path / "run-2.tape")
+        run_tapes.release(old)
+        assert not closed
+        old.active = 0
+        run_tapes.release(old)
+        await eventually(lambda: closed == [old], "the old tape is closed")
+        run_tapes.stop("test", None)
+        assert told(old.path) == ["client 7 opened", "stop rotated"]
+        assert told(run_tapes.current.path) == ["client 7 opened", "stop test"]
+
+    run(scenario())
+
+
+def test_a_tape_on_which_nothing_goes_on_says_that_it_is_watched(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        run_tapes = book(tmp_path)
+        run_tapes.start()
+        busy = run_tapes.named("busy")
+        busy.active = 1
+        run_tapes.watch(0)
+        run_tapes.watch(3600 * 10**9)  # just said
+        busy.active = 0
+        run_tapes.stop("test", None)
+        assert told(run_tapes.current.path) == ["idle", "stop test"]
+        assert told(busy.path) == ["stop test"]
+
+    run(scenario())
+
+
+def test_too_many_names_close_the_tape_that_was_quiet_for_longest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tapes, "MAX_NAMED", 2)
+
+    async def scenario() -> None:
+        run_tapes = book(tmp_path)
+        run_tapes.start()
+        closed: list[OpenTape] = []
+        run_tapes.on_closed = closed.append
+        first, second = run_tapes.named("a"), run_tapes.named("b")
+        first.active = 1
+        run_tapes.named("c")
+        await eventually(lambda: closed == [second], "b is closed")
+        assert run_tapes.named("a") is first
+        run_tapes.named("b")
+        run_tapes.stop("test", None)
+        assert sorted(path.name for path in tmp_path.glob("*.tape")) == [
+            *("a.tape", "b-2.tape", "b.tape", "c.tape", "run.tape"),
+        ]
+
+    run(scenario())
+
+
+def test_losses_of_all_tapes_are_counted_once(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        run_tapes = book(Path("/dev/null/none"))
+        run_tapes.start()
+        run_tapes.note("lost")
+        run_tapes.rotate(run_tapes.current)
+        run_tapes.note("lost, too")
+        await eventually(lambda: run_tapes.losses()[0] == 3, "two notes and a stop")
+        run_tapes.stop("test", None)
+        assert run_tapes.losses()[0] == 4
+
+    run(scenario())
