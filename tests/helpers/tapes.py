@@ -53,9 +53,11 @@ class Lines:
 
 
 def taped(feed: Callable[[ExchangeTap], None]) -> Lines:
-    """The lines of an exchange number 1 that `feed` tells of."""
+    """The lines of an exchange number 1 that `feed` tells of, by a recorder that saw no other."""
     lines = Lines()
-    feed(ExchangeTap(1, lines.put, MASKER))
+    tap = ExchangeTap(1, lines.put, Masker(b"k" * 32))
+    feed(tap)
+    tap.flush()
     return lines
 
 

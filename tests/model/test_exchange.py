@@ -80,3 +80,13 @@ def test_a_header_is_found_in_any_case_the_first_of_it_and_never_a_masked_one() 
     assert header(headers, "x-A") == b"1"
     assert header(headers, "authorization") is None
     assert header(headers, "x-b") is None
+
+
+def test_an_exchange_is_masked_when_a_body_of_it_is() -> None:
+    span = (0, 1, "00000000")
+    plain = taped(((1, b"a"), (2, b"b")))
+    assert not plain.masked
+    request = dataclasses.replace(plain.request, masked=(span,))
+    assert dataclasses.replace(plain, request=request).masked
+    reads = (plain.reads[0], dataclasses.replace(plain.reads[1], masked=(span,)))
+    assert dataclasses.replace(plain, reads=reads).masked

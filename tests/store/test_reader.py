@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from deltatape.errors import TapeFormatError, UsageError
+from deltatape.model.log import LogEntry, LogStream
 from deltatape.store import reader
 from deltatape.store.reader import open_tape
 from deltatape.tape import encode
-from deltatape.tape.payload import BodyRead
+from deltatape.tape.payload import BodyRead, LogLine
 from deltatape.tape.record import Payload, Unknown
 from helpers.tapes import HEADER, whole_tape, write_tape
 
@@ -43,6 +44,17 @@ def test_a_tape_without_records_is_a_tape(tmp_path: Path) -> None:
     assert (len(tape), list(tape), tape.stopped, tape.torn) == (0, [], False, 0)
     with pytest.raises(UsageError, match=r"x.tape#1: no such exchange on the tape; it has none"):
         tape[1]
+
+
+def test_what_the_program_printed_is_read_with_its_times_and_lines(tmp_path: Path) -> None:
+    printed = encode.payload_record(170, 0, LogLine(stream=LogStream.STDERR, line=b"\x1b[31mno"))
+    other = line(1, LogLine(stream=LogStream.STDOUT, line=b"of an exchange: no log"))
+    tape = open_tape(write_tape(tmp_path, WHOLE + other + printed))
+    entry = LogEntry(
+        t_ns=170, stream=LogStream.STDERR, line=b"\x1b[31mno", tape_line=len(LINES) + 2
+    )
+    assert tape.logs == (entry,)
+    assert open_tape(write_tape(tmp_path, WHOLE, "y.tape")).logs == ()
 
 
 def test_a_tape_torn_at_any_byte_is_readable(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@ import random
 
 import pytest
 
-from deltatape.model.exchange import EndReason, Exchange, Framing, Masked
+from deltatape.model.exchange import EndReason, Exchange, Framing, Masked, Tap
 from deltatape.tape.assemble import assemble
 from deltatape.tape.decode import decode_record
 from deltatape.tape.tap import ExchangeTap
@@ -16,6 +16,11 @@ def exchanges(lines: list[bytes]) -> list[Exchange]:
 
 def read_back(lines: Lines) -> Exchange:
     (exchange,) = exchanges(lines.all)
+    return exchange
+
+
+def read_back_lines(*lines: bytes) -> Exchange:
+    (exchange,) = exchanges(list(lines))
     return exchange
 
 
@@ -122,4 +127,42 @@ def test_what_comes_after_the_end_is_ignored() -> None:
 
 
 def test_unknown_codes_neither_make_nor_change_an_exchange() -> None:
-    assert exchanges([b'[1,1,"from-the-future",{}]\n', b'[1,0,"log","x"]\n']) == []
+    assert (
+        exchanges(
+            [b'[1,1,"from-the-future",{}]\n', b'[1,0,"log",{"stream":"stdout","line":"x"}]\n']
+        )
+        == []
+    )
+
+
+def test_masked_bytes_are_told_of_the_piece_that_follows() -> None:
+    exchange = read_back_lines(
+        b'[1,1,"request-body","ab"]',
+        b'[2,1,"masked",{"spans":[[1,3,"00000001"]]}]',
+        b'[2,1,"request-body","x**x"]',
+        b'[3,1,"masked",{"spans":[[0,1,"00000002"],[2,3,"00000003"]]}]',
+        b'[3,1,"boundaries",[]]',
+        b'[3,1,"read","*x*"]',
+        b'[4,1,"read","***"]',
+    )
+    assert exchange.masked
+    assert exchange.request.body == b"abx**x"
+    assert exchange.request.masked == ((3, 5, "00000001"),)
+    assert [read.masked for read in exchange.reads] == [
+        ((0, 1, "00000002"), (2, 3, "00000003")),
+        (),
+    ]
+
+
+def test_masked_bytes_of_a_piece_that_was_lost_are_not_those_of_another() -> None:
+    exchange = read_back_lines(
+        b'[1,1,"masked",{"spans":[[0,1,"00000001"],[5,9,"00000002"]]}]',
+        b'[2,1,"read","*x"]',
+    )
+    assert [read.masked for read in exchange.reads] == [((0, 1, "00000001"),)]
+
+
+def test_an_exchange_knows_on_which_side_of_the_application_it_was_taken() -> None:
+    assert read_back(taped(start)).tap is Tap.PROVIDER
+    head = taped(start).all[0].replace(b"}]\n", b',"tap":"app"}]\n')
+    assert read_back_lines(head.strip()).tap is Tap.APP

@@ -1,5 +1,6 @@
 import pytest
 
+from deltatape.model.exchange import Tap
 from deltatape.tape.fields import MalformedError
 from deltatape.tape.heads import RequestHead, ResponseStart, Trailers
 
@@ -41,3 +42,16 @@ def test_an_unknown_framing_is_refused() -> None:
 
 def test_trailers_are_header_fields() -> None:
     assert Trailers.from_json({"headers": [["a", "b"]]}).headers == ((b"a", b"b"),)
+
+
+def test_a_request_head_tells_its_tap_only_where_it_is_not_the_provider_side() -> None:
+    assert RequestHead.from_json(REQUEST).tap is Tap.PROVIDER
+    assert RequestHead.from_json(REQUEST | {"tap": "provider"}).to_json() == REQUEST
+    before_app = REQUEST | {"tap": "app"}
+    assert RequestHead.from_json(before_app).tap is Tap.APP
+    assert RequestHead.from_json(before_app).to_json() == before_app
+
+
+def test_an_unknown_tap_is_refused() -> None:
+    with pytest.raises(MalformedError, match="one of provider, app"):
+        RequestHead.from_json(REQUEST | {"tap": "moon"})

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from deltatape.model.exchange import HeaderValue, Masked
 from deltatape.tape.mask import (
     Masker,
+    content_coding,
     credential_spans,
     is_credential_header,
     is_credential_parameter,
@@ -216,3 +217,74 @@ def test_another_key_gives_another_hash() -> None:
 )
 def test_userinfo_is_dropped_from_the_upstream(url: str, expected: str) -> None:
     assert without_userinfo(url) == expected
+
+
+KEY = b"sk-fake-000000"
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        (b"Authorization", b"Bearer " + KEY),
+        (b"X-Api-Key", KEY),
+        (b"Cookie", b"a=1; session=" + KEY),
+        (b"Set-Cookie", b"session=" + KEY + b"; HttpOnly"),
+        (b"Location", b"https://host/?key=" + KEY),
+        (b"Referer", b"https://user:" + KEY + b"@host/"),
+    ],
+)
+def test_a_credential_that_a_head_carried_is_masked_wherever_it_comes_up(
+    field: tuple[bytes, bytes],
+) -> None:
+    masker = Masker(b"k")
+    plain = ((b"X-Plain", b"1"),)
+    headers = (*plain, (b"X-Debug", b"k=" + KEY), (b"X-" + KEY, b""))
+    assert masker.headers(headers) == headers
+    masker.see((field, (b"X-Other-Key", Masked(length=3, hash="00000000"))))
+    assert masker.headers(headers) == (
+        *plain,
+        (b"X-Debug", masker.value(b"k=" + KEY)),
+        (b"X-**************", b""),
+    )
+    assert masker.data(b"a " + KEY + b" b") == b"a ************** b"
+    assert masker.text("ñ sk-fake-000000 \udcff") == "ñ ************** \ufffd\ufffd\ufffd"
+    assert masker.text("ñ \udcff") == "ñ \udcff"
+
+
+def test_credentials_of_urls_are_masked_wherever_they_come_up() -> None:
+    masker = Masker(b"k")
+    masker.see((), b"/v1?key=fake%2Ffake", b"https://user:pass-fake@host")
+    assert (
+        masker.data(b"fake/fake fake%2Ffake pass-fake user")
+        == b"********* *********** ********* user"
+    )
+
+
+def test_the_hash_of_a_credential_is_the_same_wherever_it_comes_up() -> None:
+    masker = Masker(b"k")
+    masker.learn(b"fake/fake")
+    ((_, _, found),) = masker.literals.find(rb"x fake\/fake x")
+    assert found == masker.value(b"fake/fake").hash
+
+
+def test_a_target_is_masked_by_name_and_by_what_was_seen() -> None:
+    masker = Masker(b"k")
+    masker.learn(KEY)
+    target = b"/" + KEY + b"?key=a-" + KEY + b"&b=" + KEY
+    assert masker.target(target) == (
+        b"/",
+        masker.value(KEY),
+        b"?key=",
+        masker.value(b"a-" + KEY),
+        b"&b=",
+        masker.value(KEY),
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "coding"),
+    [(b"gzip", "gzip"), (b" GZIP, br", "gzip, br"), (b"identity", ""), (b"", "")],
+)
+def test_what_a_body_is_coded_in_is_known(value: bytes, coding: str) -> None:
+    assert content_coding(((b"A", b"b"), (b"Content-encoding", value))) == coding
+    assert content_coding(((b"Content-Encoding", Masked(length=4, hash="00000000")),)) == ""

@@ -1,7 +1,8 @@
 import pytest
 
+from deltatape.model.log import LogStream
 from deltatape.tape.fields import MalformedError
-from deltatape.tape.payload import Boundaries, Ending, Stop
+from deltatape.tape.payload import Boundaries, Ending, LogLine, MaskedSpans, Stop
 
 
 @pytest.mark.parametrize("value", [None, {}, [-1], [1.0], [True], ["1"], [2, 1]])
@@ -25,3 +26,36 @@ def test_an_unknown_reason_of_an_ending_is_refused() -> None:
 def test_a_stop_knows_an_exit_code_only_of_a_child() -> None:
     assert Stop.from_json({"reason": "interrupted"}).exit_code is None
     assert Stop.from_json({"reason": "child-exit", "code": -9}).exit_code == -9
+
+
+@pytest.mark.parametrize(
+    "spans",
+    [
+        None,
+        {},
+        [7],
+        [[0, 1]],
+        [[0, 1, "ab12cd34", 2]],
+        [[0, 1, "AB12CD34"]],
+        [["0", 1, "ab12cd34"]],
+        [[-1, 1, "ab12cd34"]],
+        [[1, 1, "ab12cd34"]],
+        [[0, 2**63, "ab12cd34"]],
+        [[0, 2, "ab12cd34"], [1, 3, "ab12cd34"]],
+    ],
+)
+def test_spans_are_ascending_ranges_with_a_hash(spans: object) -> None:
+    with pytest.raises(MalformedError, match="start, end"):
+        MaskedSpans.from_json({"spans": spans})
+
+
+def test_a_log_line_may_hold_any_bytes() -> None:
+    value = {"stream": "stdout", "line": {"b64": "/w=="}}
+    log = LogLine.from_json(value)
+    assert (log.stream, log.line) == (LogStream.STDOUT, b"\xff")
+    assert log.to_json() == value
+
+
+def test_a_log_line_is_of_a_stream_that_programs_have() -> None:
+    with pytest.raises(MalformedError, match="one of stdout, stderr"):
+        LogLine.from_json({"stream": "stdin", "line": ""})

@@ -1,5 +1,6 @@
 import hashlib
 import json
+from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
@@ -7,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltatape.model.exchange import EndReason, Framing
-from deltatape.tape.payload import ClientState
-from deltatape.tape.tap import PIECE, ExchangeTap, TapeTap
-from helpers.tapes import MASKER, Lines, start, taped
+from deltatape.tape import held
+from deltatape.tape.mask import Masker
+from deltatape.tape.tap import PIECE, ExchangeTap
+from helpers.tapes import Lines, start, taped
 
 
 def records(lines: Lines) -> list[tuple[int, int, str, object]]:
@@ -148,20 +150,153 @@ def test_a_long_read_of_a_body_that_is_not_chunked_has_no_boundaries() -> None:
     assert [code for _, _, code, _ in found] == ["read", "read"]
 
 
-def test_the_tape_itself_is_exchange_zero() -> None:
-    lines = Lines()
-    tap = TapeTap(lines.put)
-    tap.client(1, connection=3, state=ClientState.OPENED)
-    tap.note(2, "hello")
-    tap.stop(3, "interrupted", None)
-    assert lines.text == (
-        '[1,0,"client",{"connection":3,"state":"opened"}]\n'
-        '[2,0,"note",{"text":"hello"}]\n'
-        '[3,0,"stop",{"reason":"interrupted"}]\n'
-    )
-
-
 def test_a_tap_keeps_no_bytes() -> None:
-    lines = Lines()
-    tap = ExchangeTap(1, lines.put, MASKER)
+    tap = ExchangeTap(1, Lines().put, Masker(b"k"))
     assert not hasattr(tap, "__dict__")
+
+
+KEY = b"sk-fake-000000"
+HASH = Masker(b"k" * 32).value(KEY).hash
+
+
+def knowing(feed: Callable[[ExchangeTap], None]) -> list[tuple[int, int, str, object]]:
+    """What is on the tape of a recorder that knows `KEY`."""
+
+    def learn_and_feed(tap: ExchangeTap) -> None:
+        tap._masker.learn(KEY)
+        feed(tap)
+
+    return records(taped(learn_and_feed))
+
+
+def test_a_credential_in_a_body_is_told_before_its_boundaries() -> None:
+    def feed(tap: ExchangeTap) -> None:
+        tap.request_body(1, b"a " + KEY)
+        tap.read(2, KEY + b"\n", (3,))
+        tap.read(3, KEY + b"\n", (15,))
+
+    assert knowing(feed) == [
+        (1, 1, "masked", {"spans": [[2, 16, HASH]]}),
+        (1, 1, "request-body", "a " + "*" * 14),
+        (2, 1, "masked", {"spans": [[0, 14, HASH]]}),
+        (2, 1, "boundaries", [3]),
+        (2, 1, "read", "*" * 14 + "\n"),
+        (3, 1, "masked", {"spans": [[0, 14, HASH]]}),
+        (3, 1, "read", "*" * 14 + "\n"),
+    ]
+
+
+def test_a_credential_over_two_reads_is_masked_in_both_and_counted_as_taped() -> None:
+    def feed(tap: ExchangeTap) -> None:
+        tap.read(1, b"x sk-fake", (9,))
+        tap.delivered(2, 9)
+        tap.read(3, b"-000000\n", (8,))
+        tap.end(4, EndReason.COMPLETE)
+
+    found = knowing(feed)
+    assert [record[:3] for record in found] == [
+        (1, 1, "masked"),
+        (1, 1, "read"),
+        (2, 1, "delivered"),
+        (3, 1, "masked"),
+        (3, 1, "read"),
+        (4, 1, "end"),
+    ]
+    body = b"x *******" + b"*******\n"
+    assert found[-1][3] == {
+        "reason": "complete",
+        "bytes": len(body),
+        "sha256": hashlib.sha256(body).hexdigest(),
+    }
+
+
+def test_what_waits_is_handed_on_as_soon_as_it_is_decided() -> None:
+    def codes(step: Callable[[ExchangeTap], None]) -> list[str]:
+        lines, masker = Lines(), Masker(b"k")
+        masker.learn(KEY)
+        tap = ExchangeTap(1, lines.put, masker)
+        tap.request_body(1, b"x sk-")
+        tap.read(2, b"y sk-", None)
+        tap.idle(3)
+        assert lines.all == []
+        step(tap)
+        return [record[2] for record in records(lines)]
+
+    assert codes(lambda tap: tap.idle(4)) == []
+    assert codes(lambda tap: tap.read(4, b"no\n", None)) == []
+    assert codes(lambda tap: tap.request_body(4, b"no\n")) == ["request-body"]
+    assert codes(lambda tap: tap.request_end(4)) == ["request-body"]
+    assert codes(lambda tap: tap.trailers(4, ())) == []
+    assert codes(lambda tap: tap.flush()) == ["request-body", "read", "idle"]
+    assert codes(lambda tap: tap.end(4, EndReason.TIMEOUT))[-1] == "end"
+
+
+def test_trailers_end_the_body() -> None:
+    def feed(tap: ExchangeTap) -> None:
+        tap.read(1, b"sk-fake-0", None)
+        tap.trailers(2, ((b"X-Sum", b"1"),))
+
+    assert [record[2:] for record in knowing(feed)][1] == ("read", "*********")
+
+
+def test_what_waits_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(held, "MOST_HELD", 100)
+    lines, masker = Lines(), Masker(b"k")
+    masker.learn(KEY)
+    tap = ExchangeTap(1, lines.put, masker)
+    tap.request_body(1, b"x sk-")
+    tap.read(2, b"y" * 99 + b"\n", None)
+    assert [record[2] for record in records(lines)] == ["masked", "request-body", "read"]
+    tap.request_body(3, KEY[3:])
+    tap.request_end(4)
+    assert "fake" not in lines.text
+    tap.request_body(5, KEY[3:] + b"\n")
+    assert "fake-000000" in lines.text
+
+
+def test_credentials_are_masked_wherever_they_come_up_in_heads() -> None:
+    def feed(tap: ExchangeTap) -> None:
+        head = ((b"X-Debug", b"key " + KEY), (b"X-" + KEY, b"1"), (b"X-Plain", b"2"))
+        tap.request(
+            0,
+            id="A",
+            method="GET-sk-fake-000000",
+            target=b"/x/" + KEY + b"?a=1&key=fake&b=" + KEY,
+            upstream="https://sk-fake-000000.example.com",
+            http="1.1",
+            headers=((b"Authorization", b"Bearer " + KEY), *head),
+        )
+        tap.informational(1, status=103, reason=KEY, http="1.1", headers=head)
+        tap.response(2, status=200, reason=KEY, http="1.1", framing=Framing.CHUNKED, headers=head)
+        tap.trailers(3, head)
+        tap.note(4, "with sk-fake-000000")
+        tap.end(5, EndReason.REFUSED, detail="no sk-fake-000000")
+
+    lines = taped(feed)
+    assert "000000" not in lines.text
+    assert lines.text.count('"X-Plain","2"') == 4
+    assert '"/x/",{"masked":{"length":14,' in lines.text
+    assert '"detail":"no **************"' in lines.text
+
+
+def test_a_compressed_body_is_told_to_be_unmasked() -> None:
+    def feed(tap: ExchangeTap) -> None:
+        coded = ((b"Content-Encoding", b"gzip"),)
+        tap.request(0, id="A", method="POST", target=b"/", upstream="", http="1.1", headers=coded)
+        tap.response(1, status=200, reason=b"", http="1.1", framing=Framing.LENGTH, headers=coded)
+
+    def bodiless(tap: ExchangeTap) -> None:
+        tap.response(
+            1,
+            status=304,
+            reason=b"",
+            http="1.1",
+            framing=Framing.NONE,
+            headers=((b"Content-Encoding", b"gzip"),),
+        )
+
+    assert [record[3] for record in records(taped(feed)) if record[2] == "note"] == [
+        {"text": "credentials in the request body are not masked: it is gzip-coded"},
+        {"text": "credentials in the response body are not masked: it is gzip-coded"},
+    ]
+    assert [record[2] for record in records(taped(bodiless))] == ["response"]

@@ -43,6 +43,7 @@ def tape_lines(exchange: Exchange, *, header: Header, ident: str, masker: Masker
     _tap_response(tap, exchange)
     for note in exchange.notes:
         tap.note(0, note.text)
+    tap.flush()
     TapeTap(put).stop(0, "imported", None)
     return lines
 

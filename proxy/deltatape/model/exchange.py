@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Self, TypeAlias
 from urllib.parse import urlsplit
 
+from deltatape.model.watch import Watch
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Masked:
@@ -20,6 +22,9 @@ HeaderValue: TypeAlias = bytes | Masked
 Headers: TypeAlias = tuple[tuple[bytes, HeaderValue], ...]
 """Header fields in wire order, names in wire case, repeats kept."""
 
+MaskedSpan: TypeAlias = tuple[int, int, str]
+"""Bytes `[start, end)` that are asterisks in place of a credential, and the hash of that."""
+
 
 class Source(enum.StrEnum):
     """Who recorded, and with that how far times and endings can be trusted."""
@@ -28,6 +33,15 @@ class Source(enum.StrEnum):
     MITM = "mitm"
     IMPORT = "import"
     """From a file: no times, no reads, no ending."""
+
+
+class Tap(enum.StrEnum):
+    """Which side of the application an exchange was taken on."""
+
+    PROVIDER = "provider"
+    """Between the application and the provider."""
+    APP = "app"
+    """In front of the application's own endpoint: its users are the clients."""
 
 
 class Framing(enum.StrEnum):
@@ -72,6 +86,8 @@ class Request:
     t_end_ns: int | None
     """When the last byte of the request had been read; None if that never happened."""
     line: int | None
+    masked: tuple[MaskedSpan, ...] = ()
+    """What of `body` was masked; ascending."""
 
     @property
     def target_bytes(self) -> bytes:
@@ -119,6 +135,8 @@ class Read:
     data: bytes
     boundaries: tuple[int, ...] | None
     line: int | None
+    masked: tuple[MaskedSpan, ...] = ()
+    """What of `data` was masked; ascending."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,6 +195,9 @@ class Exchange:
     """When the recorder stopped watching in good order; None: unknown."""
     open: bool = False
     """Whether it was still going on when the tape was read: a recorder was writing it."""
+    tap: Tap = Tap.PROVIDER
+    watch: Watch | None = None
+    """How long its tape was watched; None: unknown, as before the tape has ended."""
 
     @classmethod
     def from_body(
@@ -225,6 +246,11 @@ class Exchange:
     def body(self) -> bytes:
         """The response body after transfer-coding, before content-coding."""
         return b"".join(read.data for read in self.reads)
+
+    @property
+    def masked(self) -> bool:
+        """Whether a credential in the request's or the response's body was overwritten."""
+        return bool(self.request.masked) or any(read.masked for read in self.reads)
 
     @property
     def cut(self) -> bool:

@@ -20,10 +20,12 @@ from typing import BinaryIO
 
 from deltatape.errors import TapeFormatError, UsageError
 from deltatape.model.exchange import Exchange
+from deltatape.model.log import LogEntry
+from deltatape.model.watch import ClientChange, Watch
 from deltatape.tape.assemble import Numbered, assemble
 from deltatape.tape.decode import CODES, decode_header, decode_record
 from deltatape.tape.fields import MalformedError
-from deltatape.tape.payload import Stop
+from deltatape.tape.payload import Client, ClientState, LogLine, Stop
 from deltatape.tape.record import Header, Record
 
 MAX_LINE = 16 << 20
@@ -65,7 +67,7 @@ class Tape:
             tape=self.path,
             header=self.header,
             stopped_ns=self.stopped_ns,
-            recording=self.recording,
+            watch=self.watch,
         )
         for exchange in islice(found, 1):
             return exchange
@@ -92,7 +94,42 @@ class Tape:
             tape=self.path,
             header=self.header,
             stopped_ns=self.stopped_ns,
-            recording=self.recording,
+            watch=self.watch,
+        )
+
+    @functools.cached_property
+    def clients(self) -> tuple[ClientChange, ...]:
+        """When clients connected and left, as far as this was known when it was first asked.
+
+        Raises:
+            TapeFormatError: the tape is damaged.
+        """
+        return tuple(
+            ClientChange(
+                t_ns=record.t_ns,
+                connection=record.payload.connection,
+                opened=record.payload.state is ClientState.OPENED,
+            )
+            for _, record in self._records(0)
+            if isinstance(record.payload, Client)
+        )
+
+    @functools.cached_property
+    def logs(self) -> tuple[LogEntry, ...]:
+        """What the recorded program had printed when this was first asked; reads the whole tape.
+
+        Raises:
+            TapeFormatError: the tape is damaged.
+        """
+        return tuple(
+            LogEntry(
+                t_ns=record.t_ns,
+                stream=record.payload.stream,
+                line=record.payload.line,
+                tape_line=number,
+            )
+            for number, record in self._records(0)
+            if isinstance(record.payload, LogLine)
         )
 
     @functools.cached_property
@@ -115,7 +152,7 @@ class Tape:
     @property
     def stopped_ns(self) -> int | None:
         """When the recorder stopped, if the tape's last whole record says so."""
-        return self._ending[0]
+        return self.watch.until_ns if self.watch.stop is not None else None
 
     @property
     def torn(self) -> int:
@@ -123,15 +160,31 @@ class Tape:
         return self._ending[1]
 
     @functools.cached_property
-    def _ending(self) -> tuple[int | None, int]:
+    def watch(self) -> Watch:
+        """How long the recorder is known to have watched, and why that ended.
+
+        While it still records, this is as of the first question.
+        """
+        recording = self.recording  # asked first: what ends meanwhile must not look like a crash
+        last, _ = self._ending
+        stop = last.payload if last and last.exchange == 0 else None
+        ended = stop if isinstance(stop, Stop) else None
+        return Watch(
+            until_ns=last.t_ns if last else 0,
+            stop=ended.reason if ended else None,
+            exit_code=ended.exit_code if ended else None,
+            recording=recording,
+        )
+
+    @functools.cached_property
+    def _ending(self) -> tuple[Record | None, int]:
+        """The last whole record, if there is one, and the size of what is torn after it."""
         with _open(self.path) as file:
             last, rest = _last_lines(file)
         torn = len(rest)
         if rest and _try_record(rest) is not None:
             last, torn = rest, 0
-        record = _try_record(last)
-        stop = record is not None and record.exchange == 0 and isinstance(record.payload, Stop)
-        return (record.t_ns if record and stop else None), torn
+        return _try_record(last), torn
 
     def _numbers(self) -> set[int]:
         numbers = set()

@@ -17,12 +17,15 @@ from deltatape.model.exchange import (
     Exchange,
     Framing,
     Headers,
+    MaskedSpan,
     Note,
     Read,
     Request,
     ResponseHead,
     Sent,
+    Tap,
 )
+from deltatape.model.watch import Watch
 from deltatape.tape.heads import Informational, RequestHead, ResponseStart, Trailers
 from deltatape.tape.payload import (
     BodyRead,
@@ -30,6 +33,7 @@ from deltatape.tape.payload import (
     DeliveredSoFar,
     Ending,
     Idle,
+    MaskedSpans,
     Remark,
     RequestBody,
     RequestEnd,
@@ -50,12 +54,14 @@ class _Parts:
     head: RequestHead | None = None
     head_ns: int = 0
     head_line: int | None = None
-    request_body: list[bytes] = field(default_factory=list)
+    request_body: bytearray = field(default_factory=bytearray)
+    request_masked: list[MaskedSpan] = field(default_factory=list)
     request_end_ns: int | None = None
     sent: Sent | None = None
     informational: list[ResponseHead] = field(default_factory=list)
     response: ResponseHead | None = None
     boundaries: tuple[int, ...] | None = None
+    masked: tuple[MaskedSpan, ...] = ()
     reads: list[Read] = field(default_factory=list)
     trailers: Headers = ()
     delivered: list[Delivered] = field(default_factory=list)
@@ -78,14 +84,29 @@ class _Parts:
         chunked = self.response is not None and self.response.framing is Framing.CHUNKED
         if boundaries is None and chunked:
             boundaries = (len(data),)
-        self.reads.append(Read(t_ns=t_ns, data=data, boundaries=boundaries, line=line))
+        masked = self._take_masked(len(data))
+        self.reads.append(
+            Read(t_ns=t_ns, data=data, boundaries=boundaries, line=line, masked=masked)
+        )
+
+    def _take_masked(self, size: int) -> tuple[MaskedSpan, ...]:
+        """What was masked in the piece of `size` bytes that has come."""
+        masked, self.masked = self.masked, ()
+        # The piece that a `masked` record was about may be missing, and this be another one.
+        return tuple(span for span in masked if span[1] <= size)
+
+    def _take_request_body(self, data: bytes) -> None:
+        at = len(self.request_body)
+        masked = self._take_masked(len(data))
+        self.request_masked.extend((at + start, at + end, name) for start, end, name in masked)
+        self.request_body += data
 
     def _take_request(self, payload: Payload, t_ns: int, line: int) -> None:
         match payload:
             case RequestHead() if self.head is None:
                 self.head, self.head_ns, self.head_line = payload, t_ns, line
             case RequestBody(data=data):
-                self.request_body.append(data)
+                self._take_request_body(data)
             case RequestEnd():
                 self.request_end_ns = t_ns
             case SentUpstream():
@@ -106,6 +127,8 @@ class _Parts:
                 self.response = _head(payload, payload.framing, t_ns, line)
             case Boundaries(ends=ends):
                 self.boundaries = ends
+            case MaskedSpans(spans=spans):
+                self.masked = spans
             case Trailers(headers=headers):
                 self.trailers = headers
             case _:
@@ -133,7 +156,7 @@ class _Parts:
                 pass
 
     def exchange(
-        self, tape: str, header: Header, stopped_ns: int | None, *, recording: bool
+        self, tape: str, header: Header, stopped_ns: int | None, watch: Watch | None
     ) -> Exchange:
         """The exchange as far as it is known."""
         return Exchange(
@@ -153,7 +176,9 @@ class _Parts:
             notes=tuple(self.notes),
             end=self.end,
             stopped_ns=stopped_ns,
-            open=recording and self.end is None,
+            open=self.end is None and watch is not None and watch.recording,
+            watch=watch,
+            tap=self.head.tap if self.head else Tap.PROVIDER,
         )
 
     def _request(self) -> Request:
@@ -165,10 +190,11 @@ class _Parts:
             upstream=head.upstream if head else "",
             http=head.http if head else "",
             headers=head.headers if head else (),
-            body=b"".join(self.request_body),
+            body=bytes(self.request_body),
             t_ns=self.head_ns,
             t_end_ns=self.request_end_ns,
             line=self.head_line,
+            masked=tuple(self.request_masked),
         )
 
 
@@ -192,7 +218,7 @@ def assemble(
     tape: str,
     header: Header,
     stopped_ns: int | None = None,
-    recording: bool = False,
+    watch: Watch | None = None,
 ) -> Iterator[Exchange]:
     """Each exchange of `records` as it ends, then those without an end in order of appearance.
 
@@ -202,7 +228,8 @@ def assemble(
         header: of the tape.
         stopped_ns: when the recorder stopped, if known before; else what a `stop` says, for the
             exchanges that come out after it.
-        recording: whether a recorder is still at it, so that what has no end goes on.
+        watch: how long the tape was watched, if known; while a recorder is still at it, what has
+            no end goes on.
     """
     building: dict[int, _Parts] = {}
     ended: set[int] = set()
@@ -217,6 +244,6 @@ def assemble(
             parts.take(line, record)
             if parts.end is not None:
                 ended.add(number)
-                yield building.pop(number).exchange(tape, header, stopped_ns, recording=recording)
+                yield building.pop(number).exchange(tape, header, stopped_ns, watch)
     for parts in building.values():
-        yield parts.exchange(tape, header, stopped_ns, recording=recording)
+        yield parts.exchange(tape, header, stopped_ns, watch)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
 
-from deltatape.model.exchange import Headers, HeaderValue, Masked
+from deltatape.model.exchange import Headers, HeaderValue, Masked, MaskedSpan
 
 _HASH = re.compile("[0-9a-f]{8}")
 _MAX_INT = 2**63 - 1
@@ -91,6 +91,24 @@ def headers_from_json(value: object) -> Headers:
         if not isinstance(pair, list) or len(pair) != _PAIR:
             raise MalformedError(f"{seen(pair)} where [name, value] is expected")
     return tuple((bytes_from_json(name), value_from_json(field)) for name, field in value)
+
+
+def spans_from_json(value: object) -> tuple[MaskedSpan, ...]:
+    """Ascending, disjoint `[start, end, hash]` of what was masked."""
+    if not isinstance(value, list):
+        raise MalformedError(f"{seen(value)} where a list of [start, end, hash] is expected")
+    found: list[MaskedSpan] = []
+    at = 0
+    for span in value:
+        match span:
+            case [int(start), int(end), str(digest)] if _HASH.fullmatch(digest):
+                if not at <= start < end <= _MAX_INT:
+                    raise MalformedError(f"{seen(span)}: ascending [start, end) are expected")
+                found.append((int(start), int(end), digest))
+                at = end
+            case _:
+                raise MalformedError(f"{seen(span)} where [start, end, hash] is expected")
+    return tuple(found)
 
 
 def target_to_json(target: tuple[HeaderValue, ...]) -> object:

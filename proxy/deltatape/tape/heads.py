@@ -6,7 +6,7 @@ Format: recordings/README.md, "Codes".
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from deltatape.model.exchange import Framing, Headers, HeaderValue
+from deltatape.model.exchange import Framing, Headers, HeaderValue, Tap
 from deltatape.tape import fields
 from deltatape.tape.fields import Fields
 
@@ -22,6 +22,7 @@ class RequestHead:
     upstream: str
     http: str
     headers: Headers
+    tap: Tap = Tap.PROVIDER
 
     def to_json(self) -> object:
         """See `Payload.to_json`."""
@@ -32,6 +33,7 @@ class RequestHead:
             "upstream": self.upstream,
             "http": self.http,
             "headers": fields.headers_to_json(self.headers),
+            **({} if self.tap is Tap.PROVIDER else {"tap": self.tap.value}),
         }
 
     @classmethod
@@ -45,6 +47,7 @@ class RequestHead:
             upstream=read.text("upstream"),
             http=read.text("http"),
             headers=fields.headers_from_json(read.of.get("headers")),
+            tap=read.choice("tap", Tap) if "tap" in read.of else Tap.PROVIDER,
         )
 
 

@@ -1,6 +1,6 @@
 """The payloads that are not HTTP heads: one class per code, with its JSON form both ways.
 
-The codes `frame`, `masked` and `log`, which the format reserves, are kept as `record.Unknown`.
+The code `frame`, which the format reserves, is kept as `record.Unknown`.
 
 Format: recordings/README.md, "Codes".
 """
@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Self
 
-from deltatape.model.exchange import EndReason
+from deltatape.model.exchange import EndReason, MaskedSpan
+from deltatape.model.log import LogStream
 from deltatape.tape import fields
 from deltatape.tape.fields import Fields, MalformedError, seen
 
@@ -117,6 +118,45 @@ class Boundaries:
         if value != sorted(value):
             raise MalformedError(f"{seen(value)} where ascending offsets are expected")
         return cls(ends=tuple(value))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaskedSpans:
+    """Where credentials were overwritten in the piece of a body, or the log line, that follows."""
+
+    code: ClassVar[str] = "masked"
+    spans: tuple[MaskedSpan, ...]
+
+    def to_json(self) -> object:
+        """See `Payload.to_json`."""
+        return {"spans": [list(span) for span in self.spans]}
+
+    @classmethod
+    def from_json(cls, value: object) -> Self:
+        """The inverse of `to_json`."""
+        return cls(spans=fields.spans_from_json(Fields.read(value).of.get("spans")))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogLine:
+    """A line that the recorded program printed, without its line feed."""
+
+    code: ClassVar[str] = "log"
+    stream: LogStream
+    line: bytes
+
+    def to_json(self) -> object:
+        """See `Payload.to_json`."""
+        return {"stream": self.stream.value, "line": fields.bytes_to_json(self.line)}
+
+    @classmethod
+    def from_json(cls, value: object) -> Self:
+        """The inverse of `to_json`."""
+        read = Fields.read(value)
+        return cls(
+            stream=read.choice("stream", LogStream),
+            line=fields.bytes_from_json(read.of.get("line")),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

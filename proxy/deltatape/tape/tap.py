@@ -1,42 +1,43 @@
 """What a recorder feeds: the calls of one exchange in, the lines of the tape out.
 
 A shell (the gateway, a proxy's addon) tells an `ExchangeTap` what it saw, with the time at which
-it saw it; the tap masks, counts, hashes, and hands finished lines to `put`. It does no I/O, keeps
-no bytes, and never raises for what was on the wire.
+it saw it, and a `TapeTap` what is about no exchange. The tap masks, counts, hashes, and hands
+finished lines to `put`. It does no I/O, and never raises for what was on the wire.
 
-Invariants: what is handed to `put` is a whole line; after `end` an exchange writes nothing more
-(a closing race cannot make a tape contradict its own byte count); no record is made of more than
-`PIECE` bytes of a body.
+Invariants: what is handed to `put` is a whole line; lines of an exchange come in the order of
+their times; a credential that was seen before is in none of them; no bytes are kept but for those
+of a piece that may end within a credential, and what follows it; after `end` an exchange writes
+nothing more (a closing race cannot make a tape contradict its own byte count); no record is made
+of more than `PIECE` bytes of a body.
 
-Format: recordings/README.md, "Codes" and "Order".
+Format: recordings/README.md, "Codes", "Masked bytes" and "Order".
 """
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
-from deltatape.model.exchange import EndReason, Framing, Headers
+from deltatape.model.exchange import EndReason, Framing, Headers, Tap
 from deltatape.tape import encode
 from deltatape.tape.heads import Informational, RequestHead, ResponseStart, Trailers
-from deltatape.tape.mask import Masker, without_userinfo
+from deltatape.tape.held import BodyMasker, Held, Queue
+from deltatape.tape.mask import Masker, content_coding, without_userinfo
 from deltatape.tape.payload import (
     Boundaries,
-    Client,
-    ClientState,
     DeliveredSoFar,
     Ending,
     Idle,
+    MaskedSpans,
     Remark,
     RequestEnd,
     SentUpstream,
-    Stop,
 )
 from deltatape.tape.record import Payload
+from deltatape.tape.tape_tap import Put, TapeTap
+
+__all__ = ["PIECE", "ExchangeTap", "TapeTap"]
 
 PIECE = 1 << 20
 """The most body bytes in one record."""
-
-Put = Callable[[int, bytes], None]
-"""Takes an exchange's number and a line of it."""
 
 
 class ExchangeTap:
@@ -48,12 +49,31 @@ class ExchangeTap:
         masker: makes credentials unreadable.
     """
 
-    __slots__ = ("_body", "_ended", "_hash", "_masker", "_number", "_put", "_read", "_total")
+    __slots__ = (
+        "_body",
+        "_ended",
+        "_hash",
+        "_literals",
+        "_masker",
+        "_number",
+        "_put",
+        "_queue",
+        "_read",
+        "_request",
+        "_response",
+        "_total",
+        "_waiting",
+    )
 
     def __init__(self, number: int, put: Put, masker: Masker) -> None:
         self._number = number
         self._put = put
         self._masker = masker
+        self._literals = masker.literals
+        self._request = BodyMasker(masker.literals)
+        self._response = BodyMasker(masker.literals)
+        self._queue = Queue(self._put_line, self._put_held)
+        self._waiting = False  # whether a read may have to wait, or to continue a credential
         self._ended = False
         self._total = 0
         self._hash = hashlib.sha256()
@@ -70,29 +90,40 @@ class ExchangeTap:
         upstream: str,
         http: str,
         headers: Headers,
+        tap: Tap = Tap.PROVIDER,
     ) -> None:
         """The request's head, as it is sent upstream."""
+        masker = self._masker
+        masker.see(headers, target, upstream.encode(errors="replace"))
         self._write(
             t_ns,
             RequestHead(
                 id=id,
-                method=method,
-                target=self._masker.target(target),
-                upstream=without_userinfo(upstream),
+                method=masker.text(method),
+                target=masker.target(target),
+                upstream=masker.text(without_userinfo(upstream)),
                 http=http,
-                headers=self._masker.headers(headers),
+                headers=masker.headers(headers),
+                tap=tap,
             ),
         )
+        self._note_coding(t_ns, "request", headers)
 
     def request_body(self, t_ns: int, data: bytes) -> None:
         """A piece of the request's body, in the order of arrival."""
         if self._ended:
             return
         for at in range(0, len(data), PIECE):
-            self._put(self._number, encode.data_record(t_ns, self._body, data[at : at + PIECE]))
+            piece = data[at : at + PIECE]
+            if self._waiting or not self._literals.clean(piece):
+                self._hold(t_ns, self._body, piece, None)
+            else:
+                self._put(self._number, encode.data_record(t_ns, self._body, piece))
 
     def request_end(self, t_ns: int) -> None:
         """The last byte of the request has been read."""
+        self._request.finish()
+        self._release()
         self._write(t_ns, RequestEnd())
 
     def sent(self, t_ns: int, *, connect_ns: int, tls_ns: int, reused: bool) -> None:
@@ -103,10 +134,15 @@ class ExchangeTap:
         self, t_ns: int, *, status: int, reason: bytes, http: str, headers: Headers
     ) -> None:
         """A 1xx response."""
+        masker = self._masker
+        masker.see(headers)
         self._write(
             t_ns,
             Informational(
-                status=status, reason=reason, http=http, headers=self._masker.headers(headers)
+                status=status,
+                reason=masker.data(reason),
+                http=http,
+                headers=masker.headers(headers),
             ),
         )
 
@@ -121,16 +157,20 @@ class ExchangeTap:
         headers: Headers,
     ) -> None:
         """The head of the response."""
+        masker = self._masker
+        masker.see(headers)
         self._write(
             t_ns,
             ResponseStart(
                 status=status,
-                reason=reason,
+                reason=masker.data(reason),
                 http=http,
                 framing=framing,
-                headers=self._masker.headers(headers),
+                headers=masker.headers(headers),
             ),
         )
+        if framing is not Framing.NONE:
+            self._note_coding(t_ns, "response", headers)
 
     def read(self, t_ns: int, data: bytes, chunk_ends: tuple[int, ...] | None) -> None:
         """Body bytes of one read from the upstream socket, >= 1.
@@ -146,6 +186,9 @@ class ExchangeTap:
         size = len(data)
         if size > PIECE:
             self._long_read(t_ns, data, chunk_ends)
+            return
+        if self._waiting or not self._literals.clean(data):
+            self._hold(t_ns, self._read, data, chunk_ends)
             return
         # One chunk per read is by far the commonest case and needs no record.
         if chunk_ends is not None and chunk_ends != (size,):
@@ -165,6 +208,9 @@ class ExchangeTap:
 
     def trailers(self, t_ns: int, headers: Headers) -> None:
         """The fields after the last chunk."""
+        self._response.finish()
+        self._release()
+        self._masker.see(headers)
         self._write(t_ns, Trailers(headers=self._masker.headers(headers)))
 
     def delivered(self, t_ns: int, total_bytes: int) -> None:
@@ -177,7 +223,7 @@ class ExchangeTap:
 
     def note(self, t_ns: int, text: str) -> None:
         """A remark about this exchange."""
-        self._write(t_ns, Remark(text=text))
+        self._write(t_ns, Remark(text=self._masker.text(text)))
 
     def end(
         self,
@@ -188,42 +234,71 @@ class ExchangeTap:
         recorder: Mapping[str, object] | None = None,
     ) -> None:
         """The transport's end. `recorder` is what taping lost: `TapeWriter.losses`."""
+        self.flush()
         self._write(
             t_ns,
             Ending(
                 reason=reason,
                 bytes=self._total,
                 sha256=self._hash.hexdigest(),
-                detail=detail,
+                detail=self._masker.text(detail),
                 recorder=recorder or {},
             ),
         )
         self._ended = True
 
+    def flush(self) -> None:
+        """Hand on what is held back: nothing more of the bodies comes. `end` does it, too."""
+        self._request.finish()
+        self._response.finish()
+        self._release()
+
+    def _note_coding(self, t_ns: int, body: str, headers: Headers) -> None:
+        coding = content_coding(headers)
+        if coding:
+            self.note(t_ns, f"credentials in the {body} body are not masked: it is {coding}-coded")
+
+    def _hold(
+        self, t_ns: int, middle: str, data: bytes, chunk_ends: tuple[int, ...] | None
+    ) -> None:
+        """Take a piece that holds a credential, or may end within one, or follows such a one."""
+        body = self._response if middle is self._read else self._request
+        piece = body.add(data)
+        self._queue.add(Held(t_ns=t_ns, middle=middle, piece=piece, chunk_ends=chunk_ends))
+        self._release()
+
+    def _release(self) -> None:
+        self._queue.release()
+        if self._queue.full:
+            self._request.give_up()
+            self._response.give_up()
+            self._queue.release()
+        self._waiting = bool(self._queue) or self._request.waiting or self._response.waiting
+
+    def _put_held(self, held: Held) -> None:
+        """The records of a piece that is decided."""
+        data, spans = held.piece.masked()
+        if spans:
+            self._put_line(self._line(held.t_ns, MaskedSpans(spans=spans)))
+        if held.chunk_ends is not None and held.chunk_ends != (len(data),):
+            self._put_line(self._line(held.t_ns, Boundaries(ends=held.chunk_ends)))
+        self._put_line(encode.data_record(held.t_ns, held.middle, data))
+        if held.middle is self._read:
+            self._total += len(data)
+            self._hash.update(data)
+
+    def _line(self, t_ns: int, payload: Payload) -> bytes:
+        return encode.payload_record(t_ns, self._number, payload)
+
+    def _put_line(self, line: bytes) -> None:
+        self._put(self._number, line)
+
     def _write(self, t_ns: int, payload: Payload) -> None:
-        if not self._ended:
-            self._put(self._number, encode.payload_record(t_ns, self._number, payload))
-
-
-class TapeTap:
-    """The recorder's side of the tape itself: exchange 0."""
-
-    __slots__ = ("_put",)
-
-    def __init__(self, put: Put) -> None:
-        self._put = put
-
-    def client(self, t_ns: int, *, connection: int, state: ClientState) -> None:
-        """A client connection, counted from 1, was opened or closed."""
-        self._write(t_ns, Client(connection=connection, state=state))
-
-    def note(self, t_ns: int, text: str) -> None:
-        """A remark about the tape as a whole."""
-        self._write(t_ns, Remark(text=text))
-
-    def stop(self, t_ns: int, reason: str, code: int | None) -> None:
-        """The last record: recording ended in good order; `code` is the child's exit code."""
-        self._write(t_ns, Stop(reason=reason, exit_code=code))
-
-    def _write(self, t_ns: int, payload: Payload) -> None:
-        self._put(0, encode.payload_record(t_ns, 0, payload))
+        if self._ended:
+            return
+        line = self._line(t_ns, payload)
+        if self._queue:
+            self._queue.add(line)
+            self._release()
+        else:
+            self._put(self._number, line)

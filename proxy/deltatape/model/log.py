@@ -1,0 +1,24 @@
+"""What the program that was being recorded printed."""
+
+import enum
+from dataclasses import dataclass
+
+
+class LogStream(enum.StrEnum):
+    """Where a program printed; a program on a terminal has both in `STDOUT`."""
+
+    STDOUT = "stdout"
+    STDERR = "stderr"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogEntry:
+    """A line that the recorded program printed. `t_ns` is nanoseconds since `recorded_at`."""
+
+    t_ns: int
+    """When the line was complete."""
+    stream: LogStream
+    line: bytes
+    """Without its line feed; terminal escapes and carriage returns are kept."""
+    tape_line: int
+    """The line of the tape, from 1."""

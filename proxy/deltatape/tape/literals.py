@@ -1,0 +1,242 @@
+"""The credentials that this process has seen, and where they stand in bytes.
+
+Strategy: every spelling of every credential is one exact byte string. A few of them are looked for
+one by one, which is the common case: one key. Many are found through the aligned words of four
+bytes of the data: whatever is at least eight bytes long covers one with its first seven bytes, so
+one pass at the speed of C over a quarter of the positions decides for any number of them. A sorted
+list of the spellings then tells which one stands there, and whether the data ends within one.
+
+Invariants: no occurrence is missed, overlapping ones included; the cost per read does not grow
+with the number of credentials; what is remembered is bounded.
+"""
+
+import struct
+from bisect import bisect_left, bisect_right, insort
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+
+from deltatape.model.exchange import MaskedSpan
+from deltatape.tape.spellings import spellings
+
+LEAST = 8
+"""The fewest bytes of a credential that is looked for; shorter ones are words like others."""
+
+LONGEST = 8 << 10
+"""The most bytes of a credential that is looked for; a spelling has at most seven times as many."""
+
+MOST = 4096
+"""How many credentials of heads are remembered; those that were not seen for longest go first."""
+
+_MOST_BYTES = 16 << 20
+"""The same in bytes of spellings."""
+
+_FEW = 8
+"""Up to how many spellings looking for them one by one is cheaper, in reads of some 100 bytes."""
+
+_WORD = 4
+
+
+class Literals:
+    """What is looked for.
+
+    Args:
+        digest: the hash by which a credential is told from others.
+    """
+
+    __slots__ = (
+        "_alphabet",
+        "_bytes",
+        "_digest",
+        "_few",
+        "_firsts",
+        "_hashes",
+        "_kept",
+        "_longest",
+        "_seen",
+        "_sorted",
+        "_uses",
+        "_words",
+    )
+
+    def __init__(self, digest: Callable[[bytes], str]) -> None:
+        self._digest = digest
+        self._kept: set[bytes] = set()
+        self._seen: dict[bytes, tuple[bytes, ...]] = {}  # the least recently seen first
+        self._bytes = 0  # of the spellings of what is seen
+        self._uses: Counter[bytes] = Counter()  # how many credentials have a spelling
+        self._hashes: dict[bytes, str] = {}  # by spelling
+        self._sorted: list[bytes] = []
+        self._words: Counter[int] = Counter()
+        self._few: tuple[bytes, ...] | None = ()
+        # These only grow: too much in them costs time, never an occurrence.
+        self._alphabet = b""
+        self._firsts = b""
+        self._longest = 0
+
+    def keep(self, credential: bytes) -> None:
+        """Look for `credential` from now on, for good; ignored if too short."""
+        if _is_looked_for(credential) and credential not in self._kept:
+            self._kept.add(credential)
+            self._add(credential)
+
+    def learn(self, credential: bytes) -> None:
+        """Look for `credential` from now on, until `MOST` others were seen after it."""
+        if not _is_looked_for(credential) or credential in self._kept:
+            return
+        spelled = self._seen.pop(credential, None)
+        if spelled is None:
+            spelled = self._add(credential)
+            self._bytes += sum(map(len, spelled))
+        self._seen[credential] = spelled
+        while len(self._seen) > MOST or self._bytes > _MOST_BYTES:
+            self._forget(next(iter(self._seen)))
+
+    def _add(self, credential: bytes) -> tuple[bytes, ...]:
+        spelled = spellings(credential)
+        digest = self._digest(credential)
+        for form in spelled:
+            self._uses[form] += 1
+            if self._uses[form] == 1:
+                self._hashes[form] = digest
+                insort(self._sorted, form)
+                self._words.update(_words(form))
+                self._longest = max(self._longest, len(form))
+                self._firsts = bytes({*self._firsts, form[0]})
+                self._alphabet = bytes({*self._alphabet, *form[:-1]})
+        self._count()
+        return spelled
+
+    def _forget(self, credential: bytes) -> None:
+        for form in self._seen.pop(credential):
+            self._bytes -= len(form)
+            self._uses[form] -= 1
+            if not self._uses[form]:
+                del self._uses[form], self._hashes[form]
+                del self._sorted[bisect_left(self._sorted, form)]
+                for word in _words(form):
+                    self._words[word] -= 1
+                    if not self._words[word]:
+                        del self._words[word]
+        self._count()
+
+    def _count(self) -> None:
+        self._few = tuple(self._sorted) if len(self._sorted) <= _FEW else None
+
+    def clean(self, data: bytes) -> bool:
+        """Whether `data` surely neither holds a credential nor ends within one.
+
+        The hot path: one per read. It may be wrong in saying no.
+        """
+        if data[-1:] in self._alphabet:
+            return False
+        if self._few is None:
+            return self._words.keys().isdisjoint(_aligned(data))
+        for form in self._few:  # noqa: SIM110 - a generator costs more than the search
+            if form in data:
+                return False
+        return True
+
+    def find(self, data: bytes) -> tuple[MaskedSpan, ...]:
+        """Where credentials stand in `data`: ascending, those that overlap as one."""
+        if self._few is None:
+            return merged(self._at_words(data))
+        return merged(self._one_by_one(data, self._few))
+
+    def _one_by_one(self, data: bytes, forms: Iterable[bytes]) -> Iterator[MaskedSpan]:
+        for form in forms:
+            start = data.find(form)
+            while start >= 0:
+                yield start, start + len(form), self._hashes[form]
+                start = data.find(form, start + 1)
+
+    def _at_words(self, data: bytes) -> Iterator[MaskedSpan]:
+        words = _aligned(data)
+        if self._words.keys().isdisjoint(words):
+            return
+        for at, word in enumerate(words):
+            if word in self._words:
+                for start in range(max(at * _WORD - _WORD + 1, 0), at * _WORD + 1):
+                    form = self._longest_at(data, start)
+                    if form:
+                        yield start, start + len(form), self._hashes[form]
+
+    def _longest_at(self, data: bytes, start: int) -> bytes:
+        """The longest spelling that stands at `start`; empty if none does."""
+        text = data[start : start + self._longest]
+        while len(text) >= LEAST:
+            # What `text` starts with sorts before it, and so does all that starts with that.
+            place = bisect_right(self._sorted, text) - 1
+            form = self._sorted[place] if place >= 0 else b""
+            if form and text.startswith(form):
+                return form
+            text = text[: _common(text, form)]
+        return b""
+
+    def tail(self, data: bytes) -> tuple[int, str]:
+        """The length of the longest end of `data` that begins a credential, and its hash.
+
+        What is a whole credential already counts only as far as it begins another one. 0 and "":
+        there is no such end.
+        """
+        if data[-1:] not in self._alphabet:
+            return 0, ""
+        window = data[-self._longest :]
+        for at in range(len(window.rstrip(self._alphabet)), len(window)):
+            if window[at] in self._firsts:
+                end = window[at:]
+                place = bisect_right(self._sorted, end)
+                form = self._sorted[place] if place < len(self._sorted) else b""
+                if form.startswith(end):
+                    return len(end), self._hashes[form]
+        return 0, ""
+
+    def spans(self, text: bytes) -> tuple[MaskedSpan, ...]:
+        """What to mask in `text`, after which nothing comes: also what may be a cut credential."""
+        if self.clean(text):
+            return ()
+        length, digest = self.tail(text)
+        cut = ((len(text) - length, len(text), digest),) if length >= LEAST else ()
+        return merged((*self.find(text), *cut))
+
+
+def _is_looked_for(credential: bytes) -> bool:
+    # Asterisks are what a mask looks like.
+    return LEAST <= len(credential) <= LONGEST and bool(credential.strip(b"*"))
+
+
+def _words(form: bytes) -> list[int]:
+    """The words of which `form` covers one, wherever it stands."""
+    return [struct.unpack_from("=I", form, at)[0] for at in range(_WORD)]
+
+
+def _aligned(data: bytes) -> memoryview:
+    """The words of `data`; up to three bytes at its end are in none."""
+    return memoryview(data)[: len(data) // _WORD * _WORD].cast("I")
+
+
+def _common(one: bytes, other: bytes) -> int:
+    """How many bytes both begin with."""
+    for at, (mine, theirs) in enumerate(zip(one, other, strict=False)):
+        if mine != theirs:
+            return at
+    return min(len(one), len(other))
+
+
+def merged(spans: Iterable[MaskedSpan]) -> tuple[MaskedSpan, ...]:
+    """`spans` ascending and disjoint; those that overlap are one, named after the first."""
+    found: list[MaskedSpan] = []
+    for start, end, digest in sorted(spans, key=lambda span: (span[0], -span[1])):
+        if found and start < found[-1][1]:
+            first = found[-1]
+            found[-1] = (first[0], max(first[1], end), first[2])
+        else:
+            found.append((start, end, digest))
+    return tuple(found)
+
+
+def blanked(data: bytes, spans: Iterable[MaskedSpan]) -> bytes:
+    """`data` with asterisks in `spans`."""
+    masked = bytearray(data)
+    for start, end, _ in spans:
+        masked[start:end] = b"*" * (end - start)
+    return bytes(masked)

@@ -1,0 +1,75 @@
+"""What a recorder feeds of the tape itself: connections, a program's output, remarks, the end.
+
+As with `tap`, what is handed to `put` is a whole line; it does no I/O.
+
+Format: recordings/README.md, "Codes" and "Log lines".
+"""
+
+from collections.abc import Callable
+
+from deltatape.model.log import LogStream
+from deltatape.tape import encode
+from deltatape.tape.log_lines import Line, LogLines
+from deltatape.tape.mask import Masker
+from deltatape.tape.payload import Client, ClientState, Idle, LogLine, MaskedSpans, Remark, Stop
+from deltatape.tape.record import Payload
+
+Put = Callable[[int, bytes], None]
+"""Takes an exchange's number and a line of it."""
+
+
+class TapeTap:
+    """The recorder's side of the tape itself: exchange 0.
+
+    Args:
+        put: takes each line.
+        masker: knows the credentials that are masked in remarks and in what a program prints;
+            without one none is known.
+    """
+
+    __slots__ = ("_logs", "_masker", "_put")
+
+    def __init__(self, put: Put, masker: Masker | None = None) -> None:
+        self._put = put
+        self._masker = masker or Masker(b"")
+        self._logs = {stream: LogLines(self._masker.literals) for stream in LogStream}
+
+    def client(self, t_ns: int, *, connection: int, state: ClientState) -> None:
+        """A client connection, counted from 1, was opened or closed."""
+        self._write(t_ns, Client(connection=connection, state=state))
+
+    def idle(self, t_ns: int) -> None:
+        """No exchange is open, and the recorder is still watching."""
+        self._write(t_ns, Idle())
+
+    def note(self, t_ns: int, text: str) -> None:
+        """A remark about the tape as a whole."""
+        self._write(t_ns, Remark(text=self._masker.text(text)))
+
+    def log(self, t_ns: int, stream: LogStream, data: bytes) -> None:
+        """Output of the program that is recorded, in any pieces: a record per line that ends."""
+        for line in self._logs[stream].add(data):
+            self._write_line(t_ns, stream, line)
+
+    def log_end(self, t_ns: int) -> None:
+        """The program prints no more: the lines that have not ended are records, too."""
+        for stream, lines in self._logs.items():
+            for line in lines.end():
+                self._write_line(t_ns, stream, line)
+
+    def _write_line(self, t_ns: int, stream: LogStream, line: Line) -> None:
+        data, spans = line
+        if spans:
+            self._write(t_ns, MaskedSpans(spans=spans))
+        self._write(t_ns, LogLine(stream=stream, line=data))
+
+    def stop(self, t_ns: int, reason: str, code: int | None) -> None:
+        """The last record: recording ended in good order; `code` is the child's exit code.
+
+        What the program has printed of a line that did not end comes before it.
+        """
+        self.log_end(t_ns)
+        self._write(t_ns, Stop(reason=reason, exit_code=code))
+
+    def _write(self, t_ns: int, payload: Payload) -> None:
+        self._put(0, encode.payload_record(t_ns, 0, payload))
