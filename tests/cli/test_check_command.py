@@ -9,7 +9,7 @@ import pytest
 
 from helpers.chat import choice, sse
 from helpers.console import called
-from helpers.incidents import BROKEN, CUT, EMPTY, FIXED, STALL
+from helpers.incidents import BROKEN, CUT, EMPTY, FIXED, STALL, recorded
 from helpers.program import deltatape
 
 KEYS = (
@@ -30,7 +30,7 @@ def test_findings_are_told_with_place_blame_evidence_and_fix(tmp_path: Path) -> 
     result = deltatape("check", "x.tape", folder=tmp_path)
     text = result.stdout.decode()
     assert (result.returncode, result.stderr) == (1, b"")
-    place = r"x\.tape#1, line [0-9]+, event 1, [0-9]\.[0-9]{3} s\n"
+    place = r"x\.tape#1, line [0-9]+, event 1, [0-9]\.[0-9]{3} s into the tape\n"
     assert re.match(rf"error T001 empty-arguments  upstream, proven  {place}", text)
     assert "its tool requires trip_id" in text
     assert "    evidence: " in text
@@ -136,19 +136,58 @@ def test_variables_stand_for_options(tmp_path: Path) -> None:
     assert stronger.returncode == 1
 
 
-def test_a_damaged_tape_is_told_with_its_line_and_nothing_else_is_printed(tmp_path: Path) -> None:
+def damaged(folder: Path) -> None:
     lines = CUT.read_bytes().split(b"\n")
     lines[4] = b"[1,1,"
-    (tmp_path / "bad.tape").write_bytes(b"\n".join(lines))
-    result = deltatape("check", FIXED, "bad.tape", folder=tmp_path)
-    assert (result.returncode, result.stdout) == (2, b"")
+    (folder / "bad.tape").write_bytes(b"\n".join(lines))
+
+
+def test_a_damaged_tape_is_told_with_its_line_and_the_others_are_checked(tmp_path: Path) -> None:
+    damaged(tmp_path)
+    result = deltatape("check", CUT, "bad.tape", EMPTY, "--format", "json", folder=tmp_path)
+    assert result.returncode == 2
+    told = json.loads(result.stdout)["findings"]
+    assert [finding["code"] for finding in told] == ["W006", "S001", "T003", "T001", "D002"]
     assert result.stderr.startswith(b"deltatape: bad.tape:5: ")
+
+
+def test_nothing_is_said_to_be_clean_when_nothing_could_be_read(tmp_path: Path) -> None:
+    damaged(tmp_path)
+    (tmp_path / "empty").mkdir()
+    for form in ("text", "json"):
+        result = called("check", "bad.tape", "empty", "--format", form, folder=tmp_path)
+        assert (result.returncode, result.stdout) == (2, b"")
+        assert b"empty: holds no body.raw, and there is no tape below" in result.stderr
+
+
+def test_a_folder_is_every_tape_below_it(tmp_path: Path) -> None:
+    recorded(tmp_path, CUT, FIXED)
+    (tmp_path / ".deltatape" / "deep").mkdir()
+    shutil.copyfile(EMPTY, tmp_path / ".deltatape" / "deep" / "z.tape")
+    assert codes(".deltatape", folder=tmp_path) == ["W006", "S001", "T003", "T001", "D002"]
+
+
+def test_a_captured_case_in_a_folder_is_itself(tmp_path: Path) -> None:
+    shutil.copyfile(CUT, tmp_path / "x.tape")
+    (tmp_path / "body.raw").write_bytes(sse(choice({"content": "hi"}), done=False))
+    assert codes(tmp_path, folder=tmp_path) == ["S001"]
+
+
+def test_what_is_no_answer_of_a_provider_is_said_to_be_none(tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text("<html>hello</html>")
+    result = called("check", "page.html", folder=tmp_path)
+    assert b"note: page.html: nothing in it is an answer of an LLM provider" in result.stderr
+    (tmp_path / "silent.tape").write_bytes(EMPTY.read_bytes().partition(b"\n")[0] + b"\n")
+    result = called("check", "silent.tape", folder=tmp_path)
+    assert (result.returncode, result.stdout) == (0, b"no findings\n")
+    assert b"note: silent.tape: no request came while it was recorded" in result.stderr
+    assert called("check", CUT, folder=tmp_path).stderr == b""
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "Missing argument 'TAPE[#N]...'"),
+        ((), "Missing argument 'TAPE[#N] | FOLDER...'"),
         (("missing.tape",), "missing.tape: No such file or directory"),
         ((str(CUT), "--fail-on", "info"), "'info' is not one of"),
         ((str(CUT), "--format", "junit"), "'junit' is not one of"),

@@ -121,13 +121,52 @@ def test_the_json_form_is_ascii_whatever_the_tape_says(tmp_path: Path) -> None:
     assert b"\x1b" not in result.stdout
 
 
-@pytest.mark.parametrize("code", ["T001", "C002", "D001", "W006", "X001"])
+@pytest.mark.parametrize("code", ["T001", "C002", "D003", "W006", "X001", "t001", "d004"])
 def test_a_code_is_explained(tmp_path: Path, code: str) -> None:
     result = called("why", code, folder=tmp_path)
     assert result.returncode == 0
-    assert result.stdout.startswith(f"# {code} ".encode())
+    assert result.stdout.startswith(f"# {code.upper()} ".encode())
     assert b"## What it does" in result.stdout
     assert result.stdout.endswith(b"\n")
+
+
+def test_a_file_that_is_called_like_a_code_in_small_letters_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "t001").write_bytes(EMPTY_CALL)
+    assert codes(story("t001", folder=tmp_path)) == ["T001"]
+
+
+def test_a_latest_tape_without_requests_gives_way_to_the_one_before(tmp_path: Path) -> None:
+    for name in ("silent.tape", "later.tape"):
+        (tmp_path / name).write_bytes(EMPTY.read_bytes().partition(b"\n")[0] + b"\n")
+    recorded(tmp_path, CUT, BROKEN, tmp_path / "silent.tape", tmp_path / "later.tape")
+    for command in ("why", "show"):
+        result = called(command, folder=tmp_path)
+        assert result.returncode == 0
+        assert result.stderr.decode() == (
+            "note: .deltatape/later.tape: no request came while it was recorded; this is"
+            " .deltatape/itinerary-broken.tape\n"
+        )
+
+
+def test_when_no_tape_has_a_request_the_latest_is_named(tmp_path: Path) -> None:
+    for name in ("silent.tape", "later.tape"):
+        (tmp_path / name).write_bytes(EMPTY.read_bytes().partition(b"\n")[0] + b"\n")
+    recorded(tmp_path, tmp_path / "silent.tape", tmp_path / "later.tape")
+    result = called("why", folder=tmp_path)
+    assert result.returncode == 2
+    assert b".deltatape/later.tape: no request came while it was recorded" in result.stderr
+
+
+def test_the_log_of_a_tape_is_part_of_its_story(tmp_path: Path) -> None:
+    lines = CUT.read_bytes().splitlines(keepends=True)
+    t_ns = json.loads(lines[-1])[0]
+    printed = f'[{t_ns},0,"log",{{"stream":"stderr","line":"Unexpected end of JSON input"}}]\n'
+    (tmp_path / "x.tape").write_bytes(b"".join([*lines[:-1], printed.encode(), lines[-1]]))
+    timeline = story("x.tape", folder=tmp_path)["timeline"]
+    assert isinstance(timeline, list)
+    assert [(each["source"], each["what"]) for each in timeline if each["source"] == "log"] == [
+        ("log", "stderr: Unexpected end of JSON input")
+    ]
 
 
 def test_an_unknown_code_is_told(tmp_path: Path) -> None:
@@ -140,6 +179,7 @@ def test_an_unknown_code_is_told(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         ((), "no tape in .deltatape or recordings; make one with `deltatape record`"),
+        (("#1",), "no tape in .deltatape or recordings"),
         (("missing.tape",), "missing.tape: No such file or directory"),
         (("broken.tape#7",), "broken.tape#7: no such exchange on the tape; it has 1 to 2"),
         (("silent.tape",), "silent.tape: no request came while it was recorded"),

@@ -7,6 +7,7 @@ import pytest
 from deltatape.conversation import check_conversation, read_backs
 from deltatape.diagnose.digest import digest
 from deltatape.model.digest import Digest, ReadBack
+from deltatape.model.exchange import Tap
 from deltatape.model.finding import Confidence, Finding, Severity
 from deltatape.rules.c001_call_lost_by_app import CallLostByApp
 from helpers.chat import FINISH
@@ -226,6 +227,13 @@ def test_ids_of_its_own_make_a_change_likely_and_other_tools_another_reply() -> 
 def test_a_reply_without_calls_is_never_held_against_the_application() -> None:
     edited = asks(USER, assistant(text="Goodbye"), MORE)
     assert not read_backs(digests((asks(USER), [TEXT, FINISH_TEXT]), (edited, [])))
+
+
+def test_the_applications_own_endpoint_is_no_conversation_with_a_model() -> None:
+    tape = digests((asks(USER), ONE), (asks(USER, assistant(WRONG), result("c1")), []))
+    assert read_backs(tape)
+    assert not read_backs([replace(tape[0], tap=Tap.APP), tape[1]])
+    assert not check_conversation([tape[0], replace(tape[1], tap=Tap.APP)])
 
 
 def test_requests_without_history_link_nothing() -> None:

@@ -1,4 +1,5 @@
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -6,8 +7,8 @@ from hypothesis import strategies as st
 
 from deltatape.diagnose.check import check, check_analysis
 from deltatape.diagnose.rebuild import analyse
-from deltatape.model.exchange import Exchange
-from deltatape.model.finding import Finding, Severity
+from deltatape.model.exchange import EndReason, Exchange, Tap
+from deltatape.model.finding import Blame, Finding, Severity
 from deltatape.rules import RuleContext
 from deltatape.rules.settings import Settings
 from deltatape.rules.t001_empty_arguments import EmptyArguments
@@ -16,6 +17,22 @@ from helpers.exchanges import TEXT, from_bytes, pasted, timed
 from helpers.splits import cuttings
 from helpers.taped import taped
 from helpers.vectors import VECTORS, Vector
+
+
+def test_in_front_of_the_applications_endpoint_the_upstream_is_the_application() -> None:
+    def blamed(exchange: Exchange) -> list[tuple[str, Blame | None]]:
+        app = replace(exchange, tap=Tap.APP)
+        return [(finding.code, finding.blame) for finding in check(app)]
+
+    broken = timed((0.1, TEXT))
+    assert blamed(broken) == [("S001", Blame.APP)]
+    for reason, blame in (
+        (EndReason.UPSTREAM_RESET, Blame.TRANSPORT),
+        (EndReason.CLIENT_CLOSED, None),
+    ):
+        assert broken.end
+        cut = replace(broken, end=replace(broken.end, reason=reason))
+        assert ("W006", blame) in blamed(cut)
 
 
 def expect(vector: Vector, findings: tuple[Finding, ...]) -> None:

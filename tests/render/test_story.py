@@ -3,7 +3,8 @@ from dataclasses import replace
 import pytest
 
 from deltatape.model.exchange import EndReason, Exchange
-from deltatape.model.story import Story
+from deltatape.model.log import LogEntry, LogStream
+from deltatape.model.story import Story, Surroundings
 from deltatape.render.lines import WIDTH, plain
 from deltatape.render.story import story_lines
 from deltatape.why import tell
@@ -20,6 +21,7 @@ from helpers.exchanges import (
     result,
     timed,
 )
+from helpers.watched import watched
 
 TOOLS = [{"type": "function", "function": {"name": "get"}}]
 
@@ -35,7 +37,7 @@ VERDICT   app, proven  (C002)
 
 FIX       append every fragment to the entry of its index; parse once, at the end
 
-TIMELINE  seconds since the request
+TIMELINE  seconds since the request, which came 0.000 s into the tape
      0.000  app   o asks m for a stream: 1 message, 1 tool, tool choice auto
      0.005  wire  | status 200 OK
      0.100  wire  | text: 1 event
@@ -56,7 +58,7 @@ REPEATED  by request #2
 
 FINDINGS  1 error
 
-error C002 arguments-changed-by-app  app, proven  #2, line 200, 10.000 s
+error C002 arguments-changed-by-app  app, proven  #2, line 200, at 10.000 s
     call 0 (get, c1) of #1 was delivered with '{"a":1}', the app repeats '' (first difference at
     $.a): the app repeats no arguments at all
     evidence: (no arguments)
@@ -122,6 +124,28 @@ def test_a_timeline_that_fills_the_screen_is_shown_from_both_ends() -> None:
     assert "            ... 43 more lines ..." in lines
     start = lines.index("TIMELINE  in wire order; no times were recorded")
     assert lines[start + 82] == ""
+
+
+def test_the_log_has_its_place_on_the_axis_and_nothing_of_it_acts() -> None:
+    tape = watched(conversation((asks(USER), [*call(), FINISH])), 42.5)
+    line = LogEntry(
+        t_ns=600_000_000, stream=LogStream.STDERR, line=b"\x1b[2Jlost: \xe2\x80\xae", tape_line=1
+    )
+    lines = text(tell(tape, beside=Surroundings(logs=(line,)))).splitlines()
+    shown = "     0.600  log   > stderr: \\x1b[2Jlost: \\u202e"
+    assert shown in lines
+    silence = "     0.500        : watched for 42.0 s: no request of this conversation  <- D003"
+    assert silence in lines
+    assert "    42.500        : the recorder stopped: interrupted" in lines
+
+
+def test_what_is_found_elsewhere_is_one_line() -> None:
+    bad = (asks(), [calls(entry(0, "c1", name="get", arguments="[1]")), FINISH, FINISH_TEXT])
+    healthy = (asks(USER), [TEXT, FINISH_TEXT])
+    shown = text(tell(conversation(healthy, bad), 1))
+    assert shown.endswith("FINDINGS  none\n          elsewhere on this tape: #2 T006\n")
+    shown = text(tell(conversation(*[bad] * 9), 1))
+    assert "tape: #2 T006, #3 T006, #4 T006, #5 T006, and on 4 more exchanges\n" in shown
 
 
 EVIL = "\x1b[2J\u202e\n" * 60

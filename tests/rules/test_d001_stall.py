@@ -4,6 +4,7 @@ import pytest
 
 from deltatape.model.exchange import Delivered, EndReason, Exchange
 from deltatape.model.finding import Blame, Confidence, Severity
+from deltatape.model.watch import Watch
 from helpers.chat import FINISH, calls, choice, entry
 from helpers.exchanges import FINISH_TEXT, TEXT, call, found, one, pasted, timed
 from helpers.taped import MS
@@ -84,6 +85,14 @@ def test_silence_is_proven_only_while_the_recorder_watched() -> None:
     assert finding.blame is None
     stopped = replace(crashed, stopped_ns=20_000 * MS)
     assert "19.9 s" in one(stopped, "D001").message
+
+
+def test_what_goes_on_is_told_while_it_goes_on() -> None:
+    watch = Watch(until_ns=31_000 * MS, recording=True)
+    going_on = replace(timed((0.1, TEXT)), end=None, open=True, watch=watch)
+    finding = one(going_on, "D001")
+    assert "no progress for 30.9 s (in-text); and it still goes on" in finding.message
+    assert (finding.blame, finding.confidence) == (Blame.UPSTREAM, Confidence.LIKELY)
 
 
 def test_a_client_that_takes_nothing_stops_the_reading_itself() -> None:

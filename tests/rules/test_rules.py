@@ -4,7 +4,14 @@ from pathlib import Path
 import pytest
 
 import deltatape.rules
-from deltatape.rules import CONVERSATION_RULES, DOCUMENTED, INTERNAL_ERROR, RULES, Documented
+from deltatape.rules import (
+    CONVERSATION_RULES,
+    DOCUMENTED,
+    INTERNAL_ERROR,
+    RULES,
+    SILENCE_RULES,
+    Documented,
+)
 
 FOLDER = Path(deltatape.rules.__file__).parent
 SECTIONS = ("What it does", "Why is this bad", "Example", "Fix", "References")
@@ -46,7 +53,9 @@ NAMES = {
     "T021": "split-or-late-name",
     "D001": "stall",
     "D002": "silent-answer",
+    "D004": "silence-after-tool-result",
     "D005": "slow-client",
+    "D003": "unanswered-tool-call",
     "C001": "call-lost-by-app",
     "C002": "arguments-changed-by-app",
     "C003": "identity-changed-by-app",
@@ -68,7 +77,7 @@ def test_every_file_of_a_rule_is_listed_and_every_listed_rule_has_its_file() -> 
 
 def test_codes_and_names_are_the_public_ones_in_the_order_of_reports() -> None:
     assert [(rule.code, rule.name) for rule in DOCUMENTED] == list(NAMES.items())
-    assert (*RULES, *CONVERSATION_RULES, INTERNAL_ERROR) == DOCUMENTED
+    assert (*RULES, *SILENCE_RULES, *CONVERSATION_RULES, INTERNAL_ERROR) == DOCUMENTED
 
 
 @pytest.mark.parametrize("rule", DOCUMENTED, ids=lambda rule: rule.code)

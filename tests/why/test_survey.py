@@ -18,6 +18,7 @@ from helpers.exchanges import (
     pasted,
     result,
 )
+from helpers.watched import CALLS, watched
 
 BAD = [calls(entry(0, "c1", name="get", arguments="[1]")), FINISH]
 ONE = [*call(), FINISH]
@@ -73,6 +74,22 @@ def test_a_request_that_goes_on_without_the_calls_is_noticed(
     number: int | None,
 ) -> None:
     assert of((request_, chunks), (later, [])).gone_on(1) == number
+
+
+def test_what_is_found_elsewhere_leaves_out_what_is_told_of_the_exchange() -> None:
+    spoiled = asks(USER, assistant(("c1", "get", "")), result("c1"))
+    seen = of((asks(USER), ONE), (spoiled, HEALTHY), (asks(MORE), BAD))
+    assert [(each.exchange, each.code) for each in seen.elsewhere(3)] == [(2, "C002")]
+    assert [(each.exchange, each.code) for each in seen.elsewhere(1)] == [(3, "T006")]
+
+
+def test_an_unanswered_reply_is_the_worst_where_nothing_graver_is() -> None:
+    tape = watched(conversation(CALLS, (asks(MORE), HEALTHY)), 100)
+    seen = survey(tape, DEFAULTS)
+    assert seen.worst() == 1
+    assert [each.code for each in seen.about_reply(1)] == ["D003"]
+    assert not seen.about_reply(2)
+    assert [each.code for each in seen.elsewhere(2)] == ["D003"]
 
 
 def test_there_must_be_exchanges_and_numbers_that_exist() -> None:

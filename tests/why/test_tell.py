@@ -3,8 +3,10 @@ from dataclasses import replace
 import pytest
 
 from deltatape.errors import UsageError
+from deltatape.model.exchange import Tap
 from deltatape.model.finding import Blame, Confidence
-from deltatape.model.story import Teller
+from deltatape.model.log import LogEntry, LogStream
+from deltatape.model.story import Surroundings, Teller
 from deltatape.why import tell
 from helpers.chat import FINISH, calls, entry
 from helpers.exchanges import (
@@ -19,6 +21,7 @@ from helpers.exchanges import (
     result,
     timed,
 )
+from helpers.watched import CALLS, watched
 
 TWO = [*call("get"), *call("put", '{"b":2}', 1), FINISH]
 BROKEN = asks(
@@ -149,6 +152,45 @@ def test_a_request_that_goes_on_without_the_reply_makes_the_application_possible
     verdict = tell(tape, 1).verdict
     assert (verdict.blame, verdict.confidence) == (Blame.APP, Confidence.POSSIBLE)
     assert "request #2 goes on from the same history without this reply" in verdict.summary
+
+
+def test_the_story_of_a_dead_zone_shows_what_the_application_printed() -> None:
+    tape = watched(conversation(CALLS), 42.5, stop="child-exit", exit_code=0)
+    line = b"Filtering out malformed tool call (missing id or name)"
+    printed = LogEntry(t_ns=600_000_000, stream=LogStream.STDERR, line=line, tape_line=9)
+    story = tell(tape, beside=Surroundings(logs=(printed,)))
+    assert [(each.source.value, each.what, each.codes) for each in story.timeline][-4:] == [
+        ("recorder", "the response ended as announced", ()),
+        ("recorder", "watched for 42.0 s: no request of this conversation", ("D003",)),
+        ("log", f"stderr: {line.decode()}", ()),
+        ("recorder", "the app exited with 0; the recorder stopped", ()),
+    ]
+    assert story.verdict.code == "D003"
+    assert story.start_ns == 0
+
+
+def test_what_goes_on_and_is_in_order_so_far_is_told_so() -> None:
+    (exchange,) = conversation((asks(USER), [TEXT]))
+    story = tell([replace(exchange, end=None, open=True)])
+    assert story.verdict.summary == "Still going on: so far nothing is wrong with what arrived."
+
+
+def test_the_applications_own_endpoint_is_not_judged_as_a_provider() -> None:
+    provider, app = conversation((asks(USER), [*call(), FINISH]), (asks(USER, USER), [TEXT]))
+    story = tell([provider, replace(app, tap=Tap.APP)], 1)
+    assert story.verdict.summary.startswith("Not provable from this tape")
+    own = replace(timed((0.1, b"data: {}\n\n")), number=2, tap=Tap.APP)
+    own = replace(own, request=replace(own.request, target=(b"/api/chat",)))
+    story = tell([provider, own], 2)
+    assert story.verdict.summary.startswith("Nothing is wrong with the transport of the app's own")
+    assert [each.exchange for each in story.timeline if "provider" in each.what] == [1, 1]
+
+
+def test_findings_of_other_exchanges_are_known() -> None:
+    bad = [calls(entry(0, "c1", name="get", arguments="[1]")), FINISH]
+    tape = conversation((asks(USER), bad), (asks(), [TEXT, FINISH_TEXT]))
+    assert [finding.code for finding in tell(tape, 2).elsewhere] == ["T006"]
+    assert tell(tape, 1).elsewhere == ()
 
 
 def test_no_response_at_all_is_a_story_too() -> None:

@@ -2,12 +2,23 @@ from dataclasses import replace
 
 from deltatape.diagnose.check import check_analysis
 from deltatape.diagnose.rebuild import analyse
-from deltatape.model.exchange import EndReason, Exchange, Note, Sent
+from deltatape.model.exchange import Delivered, EndReason, Exchange, Note, Sent, Tap
 from deltatape.model.story import Entry
 from deltatape.rules.settings import Settings
 from deltatape.why.timeline import ENDINGS, ending_of, timeline
 from helpers.chat import FINISH, calls, entry
-from helpers.exchanges import FINISH_TEXT, TEXT, USER, asks, call, from_bytes, pasted, timed
+from helpers.exchanges import (
+    FINISH_TEXT,
+    TEXT,
+    USER,
+    asks,
+    assistant,
+    call,
+    from_bytes,
+    pasted,
+    result,
+    timed,
+)
 from helpers.taped import MS
 
 
@@ -55,6 +66,51 @@ def test_the_wait_for_the_first_event_counts_from_the_request_on_its_way() -> No
     exchange = timed((2.0, TEXT), (2.1, FINISH_TEXT))
     sent = replace(exchange, sent=Sent(t_ns=500 * MS, connect_ns=1, tls_ns=1, reused=False))
     assert (500, "recorder", "silence for 1.5 s") in told(sent)
+
+
+def test_a_slow_way_to_the_upstream_is_a_line() -> None:
+    exchange = timed((2.0, TEXT), (2.1, FINISH_TEXT))
+    slow = Sent(t_ns=500 * MS, connect_ns=300 * MS, tls_ns=150 * MS, reused=False)
+    assert told(replace(exchange, sent=slow))[2] == (
+        500,
+        "recorder",
+        "left for the upstream 0.50 s after it came, connected in 0.30 s, TLS in 0.15 s",
+    )
+    reused = replace(exchange, sent=replace(slow, reused=True))
+    assert told(reused)[2][2].endswith("on a connection used before")
+
+
+def test_what_a_lagging_client_took_late_is_a_line() -> None:
+    exchange = timed((0.1, TEXT), (0.2, FINISH_TEXT), end_s=9)
+    late = [
+        Delivered(t_ns=ns * MS, bytes=count) for ns, count in ((150, 5), (4_000, 40), (8_000, 70))
+    ]
+    lines = [line for line in told(replace(exchange, delivered=tuple(late))) if "taken" in line[2]]
+    assert lines == [
+        (
+            8000,
+            "recorder",
+            "the client has taken byte 70 only now, 7.9 s after it came; 1 smaller lag",
+        )
+    ]
+    one = told(replace(exchange, delivered=(late[2],)))
+    assert any(line[2].endswith("7.9 s after it came") for line in one)
+
+
+def test_a_silence_that_was_watched_says_so() -> None:
+    crashed = replace(timed((0.1, TEXT)), end=None, idle_ns=(5_100 * MS, 10_100 * MS))
+    assert (100, "recorder", "silence for 10.0 s, watched (2 idle records)") in told(crashed)
+
+
+def test_a_silence_after_tool_results_is_marked() -> None:
+    request = asks(USER, assistant(("c1", "get", "{}")), result("c1"))
+    marked = [each.what for each in entries(timed(end_s=30, request=request)) if each.codes]
+    assert marked == ["silence for 30.0 s"]
+
+
+def test_the_applications_endpoint_is_named() -> None:
+    exchange = replace(timed((0.1, TEXT)), tap=Tap.APP)
+    assert told(exchange)[0][2] == "app endpoint: POST /v1/chat/completions"
 
 
 def test_findings_mark_the_entries_that_they_are_about() -> None:
@@ -120,6 +176,8 @@ def test_every_ending_is_told() -> None:
         assert ending_of(replace(exchange, end=end)) == f"{ENDINGS[reason]} (detail)"
     assert ending_of(replace(exchange, end=None)) == "the tape breaks off here: the recorder died"
     assert ending_of(pasted(TEXT)) == "how it ended was not recorded"
+    going_on = replace(exchange, end=None, open=True)
+    assert ending_of(going_on) == "still going on when the tape was read"
 
 
 def test_a_tape_that_breaks_off_ends_with_the_last_thing_it_says() -> None:

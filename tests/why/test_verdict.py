@@ -25,6 +25,7 @@ from helpers.exchanges import (
     result,
     timed,
 )
+from helpers.watched import CALLS, watched
 
 ONE = [*call(), FINISH]
 
@@ -124,6 +125,21 @@ def test_a_client_leaves_because_of_a_silence_and_a_reset_follows_one(
     made = verdict(replace(exchange, end=replace(exchange.end, reason=EndReason(reason))))
     assert made.code == code
     assert words in made.summary
+
+
+def test_calls_that_nothing_answered_are_told_with_the_time_that_was_watched() -> None:
+    made = verdict(*watched(conversation(CALLS), 42.5, stop="child-exit", exit_code=0))
+    assert (made.blame, made.confidence, made.code) == (Blame.APP, Confidence.LIKELY, "D003")
+    assert made.summary.startswith("The wire was in order: 1 call (get) was delivered whole")
+    assert "42.0 s of watched silence; then the app exited with 0." in made.summary
+    assert "a filter on id or name" in made.fix
+
+
+def test_what_is_odd_about_a_reply_is_nearer_to_the_cause_than_the_silence_after_it() -> None:
+    odd = (asks(USER), [*call(), FINISH, FINISH_TEXT])
+    made = verdict(*watched(conversation(odd), 42.5))
+    assert (made.code, made.blame) == ("S004", Blame.UPSTREAM)
+    assert " What followed: 1 call (get) was delivered whole, and no request" in made.summary
 
 
 def test_a_warning_decides_where_nothing_graver_does() -> None:

@@ -5,24 +5,25 @@ from collections.abc import Iterator
 import click
 
 from deltatape.cli.options import FORMAT, option
-from deltatape.cli.tapes import named
-from deltatape.cli.terminal import show, write
+from deltatape.cli.tapes import Named, all_of, named
+from deltatape.cli.terminal import say, show, write
 from deltatape.conversation import check_conversation
 from deltatape.diagnose.check import check_analysis
 from deltatape.diagnose.digest import digest_analysis
 from deltatape.diagnose.rebuild import analyse
-from deltatape.errors import UsageError
+from deltatape.dialects._unknown import UNKNOWN
+from deltatape.errors import DeltatapeError, UsageError
 from deltatape.model.finding import Finding, Severity
 from deltatape.render.as_json import findings_json
 from deltatape.render.findings import finding_lines
-from deltatape.rules import CONVERSATION_RULES, RULES
+from deltatape.rules import DOCUMENTED
 
 NEVER = "never"
 
 
 def codes(ctx: click.Context, param: click.Parameter, value: str) -> frozenset[str]:  # noqa: ARG001
     """`T001,D` as known codes and their beginnings; a click callback."""
-    known = {rule.code for rule in (*RULES, *CONVERSATION_RULES)} | {"X001"}
+    known = {rule.code for rule in DOCUMENTED}
     given = frozenset(part.strip().upper() for part in value.split(",") if part.strip())
     for part in given:
         if not any(code.startswith(part) for code in known):
@@ -31,7 +32,7 @@ def codes(ctx: click.Context, param: click.Parameter, value: str) -> frozenset[s
 
 
 @click.command("check")
-@click.argument("tapes", nargs=-1, required=True, metavar="TAPE[#N]...")
+@click.argument("tapes", nargs=-1, required=True, metavar="TAPE[#N] | FOLDER...")
 @FORMAT
 @option("--select", default="", callback=codes, metavar="CODES", help="Only these, such as T,D001.")
 @option("--ignore", default="", callback=codes, metavar="CODES", help="All but these.")
@@ -51,36 +52,63 @@ def command(
 ) -> int:
     """Report the defects on tapes, each with its evidence.
 
-    Takes what `deltatape why` takes. Exit code 0 when there is none, 1 for findings, 2 when
-    something cannot be read.
+    Takes what `deltatape why` takes, and folders: every tape below. Exit code 0 when there is
+    none, 1 for findings, 2 when something cannot be read; the rest is reported all the same.
     """
+    checked = [each for text in tapes for each in _checked(text)]
+    readable = [each for each in checked if each is not None]
     found = [
         finding
-        for tape in tapes
-        for finding in _findings(tape)
+        for findings in readable
+        for finding in findings
         if _wanted(finding.code, select, ignore)
     ]
-    if format == "json":
+    if readable and format == "json":
         write(findings_json(found))
-    else:
+    elif readable:
         show(finding_lines(found))
+    if len(readable) < len(checked):
+        return DeltatapeError.exit_code
     if fail_on == NEVER:
         return 0
     return int(any(finding.severity.rank <= Severity(fail_on).rank for finding in found))
 
 
-def _findings(text: str) -> Iterator[Finding]:
+def _checked(text: str) -> Iterator[tuple[Finding, ...] | None]:
+    """The findings of each tape that `text` stands for; None: it cannot be read, which is said."""
+    try:
+        names = all_of(text)
+    except DeltatapeError as error:
+        say(f"deltatape: {error}")
+        yield None
+        return
+    for name in names:
+        try:
+            yield _findings(named(name))
+        except DeltatapeError as error:
+            say(f"deltatape: {error}")
+            yield None
+
+
+def _findings(source: Named) -> tuple[Finding, ...]:
     """Those of each exchange, then those of the conversations; all, or those of `TAPE#N`."""
-    source = named(text)
     digests = []
+    found: list[Finding] = []
     for exchange in source.exchanges:
         analysis = analyse(exchange)
         digests.append(digest_analysis(analysis))
         if source.number in (None, exchange.number):
-            yield from check_analysis(analysis)
-    for finding in check_conversation(digests):
-        if source.number in (None, finding.exchange):
-            yield finding
+            found += check_analysis(analysis)
+    found += (
+        finding
+        for finding in check_conversation(digests)
+        if source.number in (None, finding.exchange)
+    )
+    if not digests:
+        say(f"note: {source.name}: no request came while it was recorded")
+    elif all(digest.dialect == UNKNOWN for digest in digests):
+        say(f"note: {source.name}: nothing in it is an answer of an LLM provider that can be read")
+    return tuple(found)
 
 
 def _wanted(code: str, select: frozenset[str], ignore: frozenset[str]) -> bool:

@@ -5,7 +5,7 @@ import sys
 import click
 
 from deltatape.cli.options import FORMAT, option
-from deltatape.cli.tapes import exchanges_of, named
+from deltatape.cli.tapes import exchanges_of, latest, named
 from deltatape.cli.terminal import show, write, write_bytes
 from deltatape.conversation import check_conversation
 from deltatape.diagnose.check import check_analysis
@@ -31,6 +31,8 @@ def command(*, tape: str, format: str, **parts: bool) -> int:  # noqa: A002 - th
 
     Without TAPE: the latest one.
     """
+    if not tape:
+        tape = latest().name
     exchanges = list(exchanges_of(tape))
     asked = [part for part, wanted in parts.items() if wanted]
     if len(asked) > 1:
@@ -63,7 +65,7 @@ def _summaries(tape: str) -> list[Line]:
 def _only(exchanges: list[Exchange], tape: str, part: str) -> Exchange:
     if len(exchanges) != 1:
         numbers = f"#{exchanges[0].number} to #{exchanges[-1].number}" if exchanges else "none"
-        raise UsageError(f"--{part} shows one exchange; {tape or 'the tape'} has {numbers}: add #N")
+        raise UsageError(f"--{part} shows one exchange; {tape} has {numbers}: add #N")
     return exchanges[0]
 
 

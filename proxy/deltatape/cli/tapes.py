@@ -1,4 +1,4 @@
-"""What a command line means by `TAPE`, `TAPE#N`, `FILE` and `-`."""
+"""What a command line means by `TAPE`, `TAPE#N`, `FILE`, `FOLDER` and `-`."""
 
 import sys
 from collections.abc import Iterator
@@ -10,9 +10,10 @@ from deltatape.errors import UsageError
 from deltatape.importers import corpus, import_exchange
 from deltatape.importers._base import Material
 from deltatape.model.exchange import Exchange
-from deltatape.store.listing import locate
+from deltatape.model.story import ALONE, Surroundings
+from deltatape.store.listing import list_tapes, locate
 from deltatape.store.names import SUFFIX
-from deltatape.store.reader import open_tape
+from deltatape.store.reader import Tape, open_tape
 
 MAX_FILE_BYTES = 256 * 1024 * 1024
 _TAPE_START = b'{"deltatape"'
@@ -22,8 +23,21 @@ _TAPE_START = b'{"deltatape"'
 class Named:
     """The exchanges that a command line names; `number` is the one it points at, if any."""
 
+    name: str
     exchanges: tuple[Exchange, ...]
     number: int | None
+    tape: Tape | None = None
+    """None: it is a file that was imported."""
+
+    def beside(self) -> Surroundings:
+        """What the tape tells beside its exchanges.
+
+        Raises:
+            TapeFormatError: the tape is damaged.
+        """
+        if self.tape is None:
+            return ALONE
+        return Surroundings(logs=self.tape.logs, clients=self.tape.clients)
 
 
 def exchanges_of(text: str) -> Iterator[Exchange]:
@@ -34,13 +48,11 @@ def exchanges_of(text: str) -> Iterator[Exchange]:
         TapeFormatError: the tape is damaged.
     """
     place = locate(text)
-    tape = open_tape(place.path)
-    if tape.torn and not tape.recording:
-        say(f"note: {place.path}: {tape.torn} bytes of a torn last record are left out")
+    tape = _opened(place.path)
     if place.exchange is not None:
         yield tape[place.exchange]
     else:
-        yield from sorted(tape.exchanges(), key=lambda exchange: exchange.number)
+        yield from _in_order(tape)
 
 
 def named(text: str) -> Named:
@@ -54,14 +66,61 @@ def named(text: str) -> Named:
         TapeFormatError: the tape is damaged.
     """
     if text == "-":
-        return Named((import_exchange(_stdin()),), None)
+        return Named("(stdin)", (import_exchange(_stdin()),), None)
     place = locate(text)
     if not is_tape(place.path):
-        return Named((import_exchange(material(place.path)),), None)
-    exchanges = tuple(exchanges_of(str(place.path)))
+        return Named(str(place.path), (import_exchange(material(place.path)),), None)
+    tape = _opened(place.path)
+    exchanges = _in_order(tape)
     if place.exchange is not None and all(e.number != place.exchange for e in exchanges):
-        open_tape(place.path)[place.exchange]  # says which there are
-    return Named(exchanges, place.exchange)
+        tape[place.exchange]  # says which there are
+    return Named(str(place.path), exchanges, place.exchange, tape)
+
+
+def latest() -> Named:
+    """The latest tape with an exchange on it; says so when a later one has none.
+
+    Without any exchange on any tape: the latest one.
+
+    Raises:
+        UsageError: there is no tape.
+        TapeFormatError: one that was looked at is damaged.
+    """
+    newest = named("")
+    if newest.exchanges:
+        return newest
+    for tape in list_tapes()[1:]:
+        found = named(str(tape.path))
+        if found.exchanges:
+            say(f"note: {newest.name}: no request came while it was recorded; this is {found.name}")
+            return found
+    return newest
+
+
+def all_of(text: str) -> tuple[str, ...]:
+    """What `text` stands for: itself, or every tape below a folder that is no captured case.
+
+    Raises:
+        UsageError: a folder with nothing to check below it.
+    """
+    path = Path(text)
+    if text == "-" or not path.is_dir() or (path / corpus.BODY).exists():
+        return (text,)
+    tapes = sorted(str(tape.path) for tape in list_tapes((path,)))
+    if not tapes:
+        raise UsageError(f"{text}: holds no {corpus.BODY}, and there is no tape below")
+    return tuple(tapes)
+
+
+def _opened(path: Path) -> Tape:
+    tape = open_tape(path)
+    if tape.torn and not tape.recording:
+        say(f"note: {path}: {tape.torn} bytes of a torn last record are left out")
+    return tape
+
+
+def _in_order(tape: Tape) -> tuple[Exchange, ...]:
+    return tuple(sorted(tape.exchanges(), key=lambda exchange: exchange.number))
 
 
 def is_tape(path: Path) -> bool:

@@ -1,11 +1,12 @@
 """`deltatape why`: the story of an exchange, or the explanation of a code."""
 
 import re
+from pathlib import Path
 
 import click
 
 from deltatape.cli.options import FORMAT
-from deltatape.cli.tapes import named
+from deltatape.cli.tapes import latest, named
 from deltatape.cli.terminal import say, show, write
 from deltatape.errors import UsageError
 from deltatape.render.as_json import story_json
@@ -24,15 +25,14 @@ def command(*, what: str, format: str) -> int:  # noqa: A002 - the option's name
     body, text pasted from a terminal or a log, standard input (`curl -N ... | deltatape why -`),
     or the code of a finding to explain.
     """
-    if re.fullmatch(r"[A-Z][0-9]{3}", what):
+    if re.fullmatch(r"[A-Z][0-9]{3}", what) or _is_code(what):
         return _explain(what)
-    found = named(what)
+    found = named(what) if what else latest()
     if not found.exchanges:
         raise UsageError(
-            f"{what or 'the latest tape'}: no request came while it was recorded; deltatape ls"
-            " lists the others"
+            f"{found.name}: no request came while it was recorded; deltatape ls lists the others"
         )
-    story = tell(found.exchanges, found.number)
+    story = tell(found.exchanges, found.number, beside=found.beside())
     if format == "json":
         write(story_json(story))
     else:
@@ -40,6 +40,11 @@ def command(*, what: str, format: str) -> int:  # noqa: A002 - the option's name
         for note in found.exchanges[0].notes if what == "-" else ():
             say(f"note: {note.text}")
     return 0
+
+
+def _is_code(what: str) -> bool:
+    """Whether it is a code in small letters, and no file."""
+    return bool(re.fullmatch(r"[a-z][0-9]{3}", what)) and not Path(what).exists()
 
 
 def _explain(code: str) -> int:

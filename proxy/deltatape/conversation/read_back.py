@@ -21,37 +21,11 @@ from dataclasses import dataclass, field
 from deltatape.conversation.pairing import Pairing, pair_calls
 from deltatape.model.asked import RepeatedCall
 from deltatape.model.digest import Digest, Heard, ReadBack
-from deltatape.model.finding import Confidence, Finding
-from deltatape.rules import CONVERSATION_RULES, INTERNAL_ERROR, ConversationRule
-from deltatape.rules.guard import guarded
+from deltatape.model.exchange import Tap
+from deltatape.model.finding import Confidence
 from deltatape.rules.repeated import is_derived, same_name
 
 ASSISTANT = frozenset({"assistant", "model"})
-
-
-def check_conversation(digests: Iterable[Digest]) -> tuple[Finding, ...]:
-    """What the application made of the replies, as far as its later requests show.
-
-    Args:
-        digests: of any number of conversations and tapes, in the order of their requests.
-
-    Returns:
-        Findings in the order of the requests that prove them.
-    """
-    return tuple(finding for read_back in read_backs(digests) for finding in findings_of(read_back))
-
-
-def findings_of(read_back: ReadBack) -> tuple[Finding, ...]:
-    """What one read-back shows, in the order of `CONVERSATION_RULES`."""
-    return tuple(finding for rule in CONVERSATION_RULES for finding in _findings(rule, read_back))
-
-
-def _findings(rule: ConversationRule, read_back: ReadBack) -> tuple[Finding, ...]:
-    def failed(error: Exception) -> Finding:
-        later = read_back.later
-        return INTERNAL_ERROR.report(rule, later.tape, later.exchange, error)
-
-    return guarded(lambda: rule.check(read_back), failed)
 
 
 def goes_on_without(reply: Digest, later: Iterable[Digest]) -> Digest | None:
@@ -68,10 +42,13 @@ def goes_on_without(reply: Digest, later: Iterable[Digest]) -> Digest | None:
 
 
 def read_backs(digests: Iterable[Digest]) -> tuple[ReadBack, ...]:
-    """Every reply that a later request repeats, rightly or wrongly, in the order of requests."""
+    """Every reply that a later request repeats, rightly or wrongly, in the order of requests.
+
+    What was taken in front of the application's own endpoint is no conversation with a model.
+    """
     ledger = _Ledger()
     found: list[ReadBack] = []
-    for digest in digests:
+    for digest in (each for each in digests if each.tap is Tap.PROVIDER):
         found += _in_request(ledger, digest)
         ledger.enter(digest)
     return tuple(found)

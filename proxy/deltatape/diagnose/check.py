@@ -1,8 +1,10 @@
 """The rules over one exchange."""
 
+from dataclasses import replace
+
 from deltatape.diagnose.rebuild import Analysis, analyse
-from deltatape.model.exchange import Exchange
-from deltatape.model.finding import Finding
+from deltatape.model.exchange import Exchange, Tap
+from deltatape.model.finding import Blame, Finding
 from deltatape.rules import INTERNAL_ERROR, OF_THE_END, RULES, Rule, RuleContext
 from deltatape.rules.guard import guarded
 from deltatape.rules.settings import DEFAULTS, Settings
@@ -28,7 +30,19 @@ def check_analysis(analysis: Analysis, settings: Settings = DEFAULTS) -> tuple[F
     )
     rules = (rule for rule in RULES if not (analysis.exchange.open and rule.code in OF_THE_END))
     found = [finding for rule in rules for finding in _findings(rule, context)]
+    if analysis.exchange.tap is Tap.APP:
+        found = [replace(finding, blame=_behind(finding.blame)) for finding in found]
     return tuple(sorted(found, key=lambda finding: finding.severity.rank))
+
+
+def _behind(blame: Blame | None) -> Blame | None:
+    """Whose fault it is in front of the application's own endpoint.
+
+    There the application is the upstream, and the client somebody of whom nothing is known.
+    """
+    if blame is Blame.TRANSPORT:
+        return blame
+    return None if blame in (None, Blame.APP) else Blame.APP
 
 
 def _findings(rule: Rule, context: RuleContext) -> tuple[Finding, ...]:

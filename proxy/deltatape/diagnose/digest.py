@@ -13,7 +13,8 @@ from deltatape.rules.words import count
 
 _SYSTEM = frozenset({"system", "developer"})
 _ASSISTANT = frozenset({"assistant", "model"})
-_FREE = frozenset({None, "auto", "none", "required", "any"})
+_FREE = frozenset({None, "auto", "none"})
+_ANY = frozenset({"required", "any"})
 _CUT = frozenset({Finish.LENGTH, Finish.FILTER})
 
 
@@ -35,11 +36,16 @@ def digest_analysis(analysis: Analysis) -> Digest:
         line=exchange.request.line,
         t_ns=exchange.request.t_ns if exchange.timed else None,
         end_ns=exchange.end.t_ns if exchange.end else None,
+        end_line=exchange.end.line if exchange.end else None,
+        watch=exchange.watch if exchange.timed else None,
+        tap=exchange.tap,
+        path=exchange.request.path,
+        known=asked.known and bool(asked.history),
         dialect=reply.dialect,
         system=list(_prefixes(system))[-1],
         history=tuple(_heard(message) for message in said),
         prefixes=tuple(_prefixes(said)),
-        forced=asked.tool_choice not in _FREE,
+        forced=_is_forced(asked),
         whole=_is_whole(reply),
         text=_text_hash(choice.text),
         calls=tuple(_said(call) for call in choice.tool_calls),
@@ -85,6 +91,12 @@ def _said(call: ToolCall) -> SaidCall:
         fragments=tuple(fragment.text for fragment in call.fragments),
         status=call.status,
     )
+
+
+def _is_forced(asked: Asked) -> bool:
+    if asked.tool_choice in _ANY:
+        return len(asked.tools) == 1
+    return asked.tool_choice not in _FREE
 
 
 def _is_whole(reply: Reply) -> bool:

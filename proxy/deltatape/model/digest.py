@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 
 from deltatape.model.asked import RepeatedCall
+from deltatape.model.exchange import Tap
 from deltatape.model.finding import Confidence
 from deltatape.model.reply import CallKind, CallStatus
+from deltatape.model.watch import Watch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,12 +50,22 @@ class Digest:
     """When the request came; None without times."""
     end_ns: int | None
     """When the response ended; None if unknown."""
+    end_line: int | None
+    """The tape line of that ending."""
+    watch: Watch | None
+    """How long the tape was watched; None: unknown."""
+    tap: Tap
+    """Which side of the application it was taken on."""
+    path: str
+    """Where the request went, without its query."""
+    known: bool
+    """Whether the request's history could be read: else nobody knows what it repeats."""
     dialect: str
     system: str
     history: tuple[Heard, ...]
     prefixes: tuple[str, ...]
     forced: bool
-    """Whether the request names the one tool to be called: an answer in the form of a call."""
+    """Whether the request leaves no choice but one tool: an answer in the form of a call."""
     whole: bool
     """Whether the reply is one answer that came to its regular end: its calls were to be run."""
     text: str
@@ -88,3 +100,16 @@ class ReadBack:
     """Calls in the repeated message that the wire did not deliver."""
     answered: tuple[str, ...]
     """The ids to which the request brings results, right after the message."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unanswered:
+    """A reply with calls that no later request of its conversation repeats or answers."""
+
+    reply: Digest
+    until_ns: int
+    """The last moment of which that is known."""
+    alive_ns: int | None
+    """The last moment after the reply at which the application is known to have lived."""
+    alike: int
+    """How many more there are on the tape, if the application answers no calls there at all."""

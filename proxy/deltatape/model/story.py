@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 from deltatape.model.asked import RepeatedCall
 from deltatape.model.finding import Blame, Confidence, Finding
+from deltatape.model.log import LogEntry
 from deltatape.model.reply import ToolCall
+from deltatape.model.watch import ClientChange
 
 
 class Teller(enum.StrEnum):
@@ -17,6 +19,20 @@ class Teller(enum.StrEnum):
     """It came from the application: a request, and what a request repeats."""
     RECORDER = "recorder"
     """The recorder noticed it: a silence, an ending, a remark."""
+    LOG = "log"
+    """The application printed it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What a tape tells beside its exchanges, in order."""
+
+    logs: tuple[LogEntry, ...] = ()
+    clients: tuple[ClientChange, ...] = ()
+
+
+ALONE = Surroundings()
+"""Nothing is told beside the exchanges."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,9 +126,13 @@ class Story:
     tape: str
     exchange: int
     timed: bool
+    start_ns: int
+    """When the request came, since `recorded_at`: the timeline counts from there."""
     promise: Promise
     arrival: Arrival
     repetition: Repetition | None
     timeline: tuple[Entry, ...]
     findings: tuple[Finding, ...]
+    elsewhere: tuple[Finding, ...]
+    """Those on the tape's other exchanges, in their order."""
     verdict: Verdict

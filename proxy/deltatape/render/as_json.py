@@ -12,6 +12,7 @@ from deltatape.model.finding import Finding
 from deltatape.model.reply import ToolCall
 from deltatape.model.story import Entry, Story
 from deltatape.model.stream import Event
+from deltatape.render.audit import Audit
 from deltatape.render.listing import TapeRow
 
 VERSION = 1
@@ -62,12 +63,49 @@ def reads_json(exchange: Exchange) -> str:
 
 def tapes_json(rows: Iterable[TapeRow]) -> str:
     """`ls --format json`."""
-    return _document(
-        tapes=[
-            {"path": row.path, "bytes": row.bytes, "age_ns": row.age_ns, "exchanges": row.exchanges}
-            for row in rows
-        ]
-    )
+    return _document(tapes=[_tape(row) for row in rows])
+
+
+def _tape(row: TapeRow) -> dict[str, object]:
+    seen = row.overview
+    worst = seen.worst if seen else None
+    return {
+        "path": row.path,
+        "bytes": row.bytes,
+        "age_ns": row.age_ns,
+        "exchanges": row.exchanges,
+        "recording": row.recording,
+        "error": row.error or None,
+        "analysed": seen is not None,
+        "apps": list(seen.apps) if seen else [],
+        "models": list(seen.models) if seen else [],
+        "findings": seen.findings if seen else None,
+        "worst": _finding(worst) if worst else None,
+    }
+
+
+def audits_json(audits: Iterable[Audit]) -> str:
+    """`fsck --format json`."""
+    return _document(tapes=[_audit(audit) for audit in audits])
+
+
+def _audit(audit: Audit) -> dict[str, object]:
+    report = audit.report
+    return {
+        "path": audit.path,
+        "error": audit.error or None,
+        "problems": [
+            {
+                "kind": problem.kind,
+                "line": problem.line,
+                "exchange": problem.exchange,
+                "message": problem.message,
+                "span": None if problem.span is None else list(problem.span),
+            }
+            for problem in (report.problems if report else ())
+        ],
+        "facts": list(report.facts) if report else [],
+    }
 
 
 def _document(**content: object) -> str:

@@ -1,9 +1,10 @@
 """Findings as text: where, what, whose fault, the evidence, what to do."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from deltatape.model.finding import Finding, Severity
-from deltatape.model.story import Verdict
+from deltatape.model.story import Story, Verdict
 from deltatape.render.lines import BOLD, DIM, GOOD, STYLES, Line, Segment, line, wrapped
 from deltatape.render.units import seconds
 from deltatape.rules.words import count
@@ -22,12 +23,29 @@ def finding_lines(findings: Sequence[Finding]) -> list[Line]:
     ]
 
 
-def one_finding(finding: Finding, tape: str | None = None, exchange: int = 0) -> list[Line]:
-    """One finding; its place leaves out what is said already: the tape, or the exchange on it."""
+@dataclass(frozen=True, slots=True)
+class Viewpoint:
+    """What has been said already where a finding is shown: tape, exchange, the clock's zero."""
+
+    tape: str | None = None
+    exchange: int = 0
+    start_ns: int | None = None
+
+
+_NOWHERE = Viewpoint()
+
+
+def seen_from(story: Story) -> Viewpoint:
+    """The viewpoint of a story: findings are told by the clock of its timeline."""
+    return Viewpoint(story.tape, story.exchange, story.start_ns)
+
+
+def one_finding(finding: Finding, seen: Viewpoint = _NOWHERE) -> list[Line]:
+    """One finding; its place leaves out what is said already."""
     head = [Segment(f"{finding.severity} ", STYLES[finding.severity])]
     head.append(Segment(f"{finding.code} {finding.name}", BOLD))
     head.append(Segment(f"  {blamed(finding)}"))
-    if where := _where(finding, tape, exchange):
+    if where := _where(finding, seen):
         head.append(Segment(f"  {where}", DIM))
     lines = [tuple(head), *wrapped(finding.message, 4)]
     if finding.evidence:
@@ -49,15 +67,18 @@ def summary(findings: Iterable[Finding]) -> str:
     return ", ".join(parts) or "no findings"
 
 
-def _where(finding: Finding, tape: str | None, exchange: int) -> str:
-    """`x.tape#3, line 14, event 7, 1.234 s`: as the user can name it."""
+def _where(finding: Finding, seen: Viewpoint) -> str:
+    """`x.tape#3, line 14, event 7, 1.234 s into the tape`: as the user can name it."""
     parts = []
-    if finding.tape != tape or finding.exchange != exchange:
-        parts.append(f"{'' if finding.tape == tape else finding.tape}#{finding.exchange}")
+    same = finding.tape == seen.tape
+    if not same or finding.exchange != seen.exchange:
+        parts.append(f"{'' if same else finding.tape}#{finding.exchange}")
     if finding.line is not None:
         parts.append(f"line {finding.line}")
     if finding.event is not None:
         parts.append(f"event {finding.event}")
-    if finding.t_ns is not None:
-        parts.append(f"{seconds(finding.t_ns)} s")
+    if finding.t_ns is not None and same and seen.start_ns is not None:
+        parts.append(f"at {seconds(finding.t_ns - seen.start_ns)} s")
+    elif finding.t_ns is not None:
+        parts.append(f"{seconds(finding.t_ns)} s into the tape")
     return ", ".join(parts)

@@ -7,7 +7,7 @@ promised, arrived, repeated. At most 100 columns wide.
 from deltatape.model.asked import RepeatedCall
 from deltatape.model.finding import Blame
 from deltatape.model.story import Entry, Repeated, Story, Teller
-from deltatape.render.findings import blamed, one_finding, summary
+from deltatape.render.findings import blamed, one_finding, seen_from, summary
 from deltatape.render.lines import (
     BOLD,
     DIM,
@@ -28,8 +28,15 @@ from deltatape.rules.words import count
 
 _INDENT = 10
 _RED = "bold red"
-_AXIS = {Teller.WIRE: "wire  |", Teller.APP: "app   o", Teller.RECORDER: "      :"}
+_AXIS = {
+    Teller.WIRE: "wire  |",
+    Teller.APP: "app   o",
+    Teller.RECORDER: "      :",
+    Teller.LOG: "log   >",
+}
 _SHOWN = 60
+_OTHERS = 4
+"""Other exchanges that are named, each with its worst finding."""
 _HALF = 40
 """Lines of the timeline that are shown at its beginning and at its end."""
 
@@ -87,10 +94,11 @@ def _labelled(name: str, lines: list[Line]) -> list[Line]:
 
 
 def _timeline(story: Story) -> list[Line]:
-    unit = "seconds since the request" if story.timed else "in wire order; no times were recorded"
-    first = story.timeline[0].t_ns or 0
+    unit = "in wire order; no times were recorded"
+    if story.timed:
+        unit = f"seconds since the request, which came {seconds(story.start_ns)} s into the tape"
     lines = [_label("TIMELINE", Segment(unit, DIM))]
-    entries = [_entry(entry, story, first) for entry in story.timeline]
+    entries = [_entry(entry, story) for entry in story.timeline]
     left = len(entries) - 2 * _HALF
     if left > 0:
         more = line(" " * _INDENT, Segment(f"  ... {count(left, 'more line')} ...", DIM))
@@ -98,8 +106,8 @@ def _timeline(story: Story) -> list[Line]:
     return [*lines, *entries, line()]
 
 
-def _entry(entry: Entry, story: Story, first_ns: int) -> Line:
-    time = "" if entry.t_ns is None else seconds(entry.t_ns - first_ns)
+def _entry(entry: Entry, story: Story) -> Line:
+    time = "" if entry.t_ns is None else seconds(entry.t_ns - story.start_ns)
     number = f"#{entry.exchange} " if entry.exchange != story.exchange else ""
     marks = f"  <- {' '.join(entry.codes)}" if entry.codes else ""
     front = f"{time:>{_INDENT}}  {_AXIS[entry.source]} "
@@ -173,9 +181,23 @@ def _heard_cells(name: str, heard: RepeatedCall | None, each: Repeated | None) -
 
 def _findings(story: Story) -> list[Line]:
     if not story.findings:
-        return [_label("FINDINGS", Segment("none", GOOD))]
-    lines = [_label("FINDINGS", summary(story.findings)), line()]
+        return [_label("FINDINGS", Segment("none", GOOD)), *_elsewhere(story)]
+    lines = [_label("FINDINGS", summary(story.findings)), *_elsewhere(story), line()]
     for finding in story.findings:
-        lines += one_finding(finding, story.tape, story.exchange)
+        lines += one_finding(finding, seen_from(story))
     codes = ", ".join(dict.fromkeys(finding.code for finding in story.findings))
     return [*lines, line(Segment(f"more: deltatape why CODE   ({escape(codes)})", DIM))]
+
+
+def _elsewhere(story: Story) -> list[Line]:
+    """What is found on the tape's other exchanges, in one line."""
+    worst: dict[int, str] = {}
+    for finding in sorted(story.elsewhere, key=lambda each: each.severity.rank):
+        worst.setdefault(finding.exchange, finding.code)
+    if not worst:
+        return []
+    shown = [f"#{number} {code}" for number, code in sorted(worst.items())]
+    rest = len(shown) - _OTHERS
+    more = f", and on {count(rest, 'more exchange')}" if rest > 0 else ""
+    told = f"elsewhere on this tape: {', '.join(shown[:_OTHERS])}{more}"
+    return [line(" " * _INDENT, Segment(told, DIM))]

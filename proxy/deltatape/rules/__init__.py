@@ -5,12 +5,14 @@ dead zones, the conversation.
 """
 
 from deltatape.rules._base import Documented, Rule, RuleContext
-from deltatape.rules._conversation import ConversationRule
+from deltatape.rules._conversation import ConversationRule, SilenceRule
 from deltatape.rules.c001_call_lost_by_app import CallLostByApp
 from deltatape.rules.c002_arguments_changed_by_app import ArgumentsChangedByApp
 from deltatape.rules.c003_identity_changed_by_app import IdentityChangedByApp
 from deltatape.rules.d001_stall import Stall
 from deltatape.rules.d002_silent_answer import SilentAnswer
+from deltatape.rules.d003_unanswered_tool_call import UnansweredToolCall
+from deltatape.rules.d004_silence_after_tool_result import SilenceAfterToolResult
 from deltatape.rules.d005_slow_client import SlowClient
 from deltatape.rules.s001_no_terminal_event import NoTerminalEvent
 from deltatape.rules.s002_finish_reason_mismatch import FinishReasonMismatch
@@ -83,12 +85,16 @@ RULES: tuple[Rule, ...] = (
     SplitOrLateName(),
     Stall(),
     SilentAnswer(),
+    SilenceAfterToolResult(),
     SlowClient(),
 )
 """Rules about one exchange, in the order of reports."""
 
 OF_THE_END = frozenset({"W001", "W006", "S001", "S003", "T001", "T003", "T005", "D002"})
 """Codes of rules that judge what an ending left; silent while an exchange goes on."""
+
+SILENCE_RULES: tuple[SilenceRule, ...] = (UnansweredToolCall(),)
+"""Rules about replies that no later request repeats or answers."""
 
 CONVERSATION_RULES: tuple[ConversationRule, ...] = (
     CallLostByApp(),
@@ -100,7 +106,12 @@ CONVERSATION_RULES: tuple[ConversationRule, ...] = (
 INTERNAL_ERROR = InternalError()
 """Reports a rule that raised."""
 
-DOCUMENTED: tuple[Documented, ...] = (*RULES, *CONVERSATION_RULES, INTERNAL_ERROR)
+DOCUMENTED: tuple[Documented, ...] = (
+    *RULES,
+    *SILENCE_RULES,
+    *CONVERSATION_RULES,
+    INTERNAL_ERROR,
+)
 """Everything that can be reported, in the order of reports."""
 
 __all__ = [
@@ -108,8 +119,10 @@ __all__ = [
     "DOCUMENTED",
     "INTERNAL_ERROR",
     "RULES",
+    "SILENCE_RULES",
     "ConversationRule",
     "Documented",
     "Rule",
     "RuleContext",
+    "SilenceRule",
 ]

@@ -1,16 +1,18 @@
 """What a rule about a conversation is, and how it makes a finding.
 
-It looks at one read-back: a reply, and the later request that repeats it.
+It looks at one read-back, a reply and the later request that repeats it; or at a reply that no
+request repeats, and the silence after it.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from deltatape.model.digest import ReadBack, SaidCall
+from deltatape.model.digest import ReadBack, SaidCall, Unanswered
 from deltatape.model.finding import Blame, Finding, Severity
 from deltatape.rules._base import MAX_MESSAGE, Documented
 from deltatape.rules.evidence import excerpt
+from deltatape.rules.settings import Settings
 
 
 class ConversationRule(Documented, Protocol):
@@ -18,6 +20,13 @@ class ConversationRule(Documented, Protocol):
 
     def check(self, read_back: ReadBack) -> Iterator[Finding]:
         """Every difference of its kind, in the order of the calls. Never raises on wire data."""
+
+
+class SilenceRule(Documented, Protocol):
+    """A rule about a reply that was not answered."""
+
+    def check(self, silence: Unanswered, settings: Settings) -> Iterator[Finding]:
+        """What the silence amounts to. Never raises on wire data."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

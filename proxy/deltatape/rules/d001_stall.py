@@ -7,7 +7,7 @@ from deltatape.model.exchange import EndReason
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
 from deltatape.rules._base import NS, Claim, RuleContext, finding, label
 from deltatape.rules._lag import lags
-from deltatape.rules.progress import Phase, Silence, place_of, silences
+from deltatape.rules.progress import Phase, Silence, place_of, silence_after_result, silences
 from deltatape.rules.words import count
 
 _ENDS = {
@@ -29,7 +29,7 @@ class Stall:
     `in-text`, `in-arguments`, `after-call` (a call was whole, nothing followed), `before-end`
     (after the finish reason). Keep-alive comments, roles and empty deltas are no progress; the
     message counts them. The time between the last progress and the end of the exchange counts,
-    too.
+    too. A request with tool results that is never answered is D004.
 
     ## Why is this bad
     Users see a frozen application, idle timeouts of clients and proxies strike. A timer that every
@@ -61,7 +61,10 @@ class Stall:
         """See `Rule.check`."""
         if not context.exchange.timed:
             return
+        other = silence_after_result(context)
         for silence in silences(context, int(context.settings.stall_s * NS)):
+            if silence == other:
+                continue
             blame, confidence = _blame(context, silence)
             yield finding(
                 self,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from deltatape.model.exchange import Exchange
 from deltatape.model.reply import CallStatus, ToolCall
 from deltatape.model.stream import Event, Place
-from deltatape.rules._base import RuleContext
+from deltatape.rules._base import NS, RuleContext
 from deltatape.wire.json_value import parse
 
 _CARRIERS = frozenset(
@@ -82,12 +82,28 @@ def silences(context: RuleContext, least_ns: int) -> Iterator[Silence]:
         yield _silence(context, start_ns, last_ns, after, idle, last=True)
 
 
+def silence_after_result(context: RuleContext) -> Silence | None:
+    """The silence that a request with tool results met, if nothing ever broke it. D004's."""
+    history, exchange = context.asked.history, context.exchange
+    if not exchange.timed or not history or history[-1].call_id is None:
+        return None
+    for silence in silences(context, int(context.settings.after_result_s * NS)):
+        if silence.open and silence.phase is Phase.BEFORE_FIRST:
+            return silence
+    return None
+
+
 def watched_until(exchange: Exchange) -> int:
-    """The last moment of which the tape says something about this exchange."""
+    """The last moment of which the tape says something about this exchange.
+
+    Any record shows that the recorder watched, those of other exchanges, too.
+    """
     if exchange.end:
         return exchange.end.t_ns
     known = [exchange.request.t_ns, *exchange.idle_ns, *(read.t_ns for read in exchange.reads)]
-    return max(known if exchange.stopped_ns is None else [*known, exchange.stopped_ns])
+    known += [exchange.stopped_ns] if exchange.stopped_ns is not None else []
+    known += [exchange.watch.until_ns] if exchange.watch else []
+    return max(known)
 
 
 def _silence(

@@ -17,6 +17,12 @@ class Settings:
     """W007: the silence before a burst."""
     burst_share: float = 0.02
     """W007: the events' own duration, as a share of the silence before them."""
+    unanswered_s: float = 30.0
+    """D003: how long calls may stay unanswered; most tools are quicker."""
+    unanswered_error_s: float = 300.0
+    """D003: from here on it is an error if the application lived on: few tools run that long."""
+    after_result_s: float = 10.0
+    """D004: how long nothing may come after a tool's result."""
     slow_client_s: float = 1.0
     """D005: how far the client may lag behind the upstream."""
     schema_steps: int = 20_000

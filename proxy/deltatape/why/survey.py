@@ -3,13 +3,19 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from deltatape.conversation import findings_of, goes_on_without, read_backs
+from deltatape.conversation import (
+    findings_of,
+    findings_of_silence,
+    goes_on_without,
+    read_backs,
+    unanswered,
+)
 from deltatape.diagnose.check import check_analysis
 from deltatape.diagnose.digest import digest_analysis
 from deltatape.diagnose.rebuild import analyse
 from deltatape.errors import UsageError
 from deltatape.model.digest import Digest, ReadBack
-from deltatape.model.exchange import Exchange
+from deltatape.model.exchange import Exchange, Tap
 from deltatape.model.finding import Finding, Severity
 from deltatape.rules.settings import Settings
 
@@ -22,6 +28,8 @@ class Survey:
     findings: tuple[tuple[Finding, ...], ...]
     """For each exchange its own."""
     read_backs: tuple[ReadBack, ...]
+    silences: tuple[Finding, ...]
+    """About replies that no later request answers."""
 
     def read_back(self, number: int) -> ReadBack | None:
         """What a later request repeats of this exchange's reply; the worst of several."""
@@ -29,9 +37,11 @@ class Survey:
         return min(links, key=lambda link: _gravity(findings_of(link)), default=None)
 
     def about_reply(self, number: int) -> tuple[Finding, ...]:
-        """What the application made of the reply of this exchange."""
+        """What the application made of the reply of this exchange, or that it did nothing."""
         link = self.read_back(number)
-        return findings_of(link) if link else ()
+        if link:
+            return findings_of(link)
+        return tuple(each for each in self.silences if each.exchange == number)
 
     def about_request(self, number: int) -> tuple[Finding, ...]:
         """What the request of this exchange shows about earlier replies."""
@@ -44,12 +54,25 @@ class Survey:
         reply = self.digests[place]
         if not reply.calls or not reply.whole or reply.forced or self.read_back(number):
             return None
-        later = goes_on_without(reply, self.digests[place + 1 :])
+        after = (each for each in self.digests[place + 1 :] if each.tap is Tap.PROVIDER)
+        later = goes_on_without(reply, after)
         return later.exchange if later else None
 
     def own(self, number: int) -> tuple[Finding, ...]:
         """The findings on this exchange alone."""
         return self.findings[self._place(number)]
+
+    def elsewhere(self, number: int) -> tuple[Finding, ...]:
+        """What is found on the other exchanges, and is not about this one's reply or request."""
+        found: list[Finding] = []
+        for digest, own in zip(self.digests, self.findings, strict=True):
+            if digest.exchange != number:
+                found += own
+        for link in self.read_backs:
+            if number not in (link.reply.exchange, link.later.exchange):
+                found += findings_of(link)
+        found += (each for each in self.silences if each.exchange != number)
+        return tuple(sorted(found, key=lambda finding: finding.exchange))
 
     def worst(self) -> int:
         """The first exchange with the gravest finding, those about its reply included.
@@ -59,6 +82,8 @@ class Survey:
         about_reply: dict[int, list[Finding]] = {}
         for link in self.read_backs:
             about_reply.setdefault(link.reply.exchange, []).extend(findings_of(link))
+        for silence in self.silences:
+            about_reply.setdefault(silence.exchange, []).append(silence)
         gravity = [
             _gravity((*own, *about_reply.get(digest.exchange, ())))
             for digest, own in zip(self.digests, self.findings, strict=True)
@@ -91,7 +116,17 @@ def survey(exchanges: Sequence[Exchange], settings: Settings) -> Survey:
         analysis = analyse(exchange)
         digests.append(digest_analysis(analysis))
         findings.append(check_analysis(analysis, settings))
-    return Survey(digests=tuple(digests), findings=tuple(findings), read_backs=read_backs(digests))
+    links = read_backs(digests)
+    return Survey(
+        digests=tuple(digests),
+        findings=tuple(findings),
+        read_backs=links,
+        silences=tuple(
+            finding
+            for silence in unanswered(digests, links)
+            for finding in findings_of_silence(silence, settings)
+        ),
+    )
 
 
 def _gravity(findings: Iterable[Finding]) -> int:

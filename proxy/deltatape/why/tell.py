@@ -1,70 +1,114 @@
 """Telling the story of one exchange of a tape: the chosen one, or the worst."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.model.digest import ReadBack
-from deltatape.model.exchange import Exchange
+from deltatape.model.exchange import Exchange, Tap
 from deltatape.model.finding import Finding
-from deltatape.model.story import Arrival, Entry, Promise, Repeated, Repetition, Story, Teller
+from deltatape.model.story import (
+    ALONE,
+    Arrival,
+    Entry,
+    Promise,
+    Repeated,
+    Repetition,
+    Story,
+    Surroundings,
+    Teller,
+    Verdict,
+)
 from deltatape.rules.repeated import first_difference, same_id, same_name
 from deltatape.rules.settings import DEFAULTS, Settings
-from deltatape.why.survey import survey
+from deltatape.why.surroundings import around
+from deltatape.why.survey import Survey, survey
 from deltatape.why.timeline import ending_of, timeline
-from deltatape.why.verdict import Case, going_on, judge
+from deltatape.why.verdict import Case, going_on, judge, of_endpoint
 
 
 def tell(
-    exchanges: Sequence[Exchange], number: int | None = None, settings: Settings = DEFAULTS
+    exchanges: Sequence[Exchange],
+    number: int | None = None,
+    settings: Settings = DEFAULTS,
+    beside: Surroundings = ALONE,
 ) -> Story:
     """The story of the exchange `number`; None: of the one with the gravest finding.
 
-    `exchanges` are all of a tape, in the order of their requests: later ones show what the
-    application made of a reply.
+    Args:
+        exchanges: all of a tape, in the order of their requests: later ones show what the
+            application made of a reply.
+        number: of the exchange.
+        settings: the thresholds.
+        beside: what the tape tells beside its exchanges.
 
     Raises:
         UsageError: there is no exchange, or none of this number.
     """
     seen = survey(exchanges, settings)
     chosen = seen.worst() if number is None else number
-    own = seen.own(chosen)
+    own = seen.own(chosen)  # raises when there is no such exchange
     by_number = {exchange.number: exchange for exchange in exchanges}
     analysis = analyse(by_number[chosen])
-    read_back = seen.read_back(chosen)
-    case = Case(
-        findings=own,
-        about_reply=seen.about_reply(chosen),
-        about_request=seen.about_request(chosen),
-        reply=analysis.reply,
-        read_back=read_back,
-        gone_on=seen.gone_on(chosen),
-    )
-    later = analyse(by_number[read_back.later.exchange]) if read_back else None
-    repetition = _repetition(read_back, later) if read_back and later else None
-    findings = (*case.about_reply, *case.about_request, *own)
+    case = _case(seen, analysis, own)
+    repetition, heard = _again(case, by_number)
+    near = around(analysis.exchange, exchanges, beside, silent="D003" in _codes(case.about_reply))
+    findings = (*case.about_reply, *case.about_request, *case.findings)
     return Story(
         tape=analysis.exchange.tape,
         exchange=chosen,
         timed=analysis.exchange.timed,
+        start_ns=analysis.exchange.request.t_ns,
         promise=_promise(analysis),
         arrival=_arrival(analysis),
         repetition=repetition,
-        timeline=_timeline(analysis, case, repetition, later),
+        timeline=(*_told(analysis, case, near), *heard),
         findings=tuple(sorted(findings, key=lambda finding: finding.severity.rank)),
-        verdict=going_on() if analysis.exchange.open and not findings else judge(case),
+        elsewhere=seen.elsewhere(chosen),
+        verdict=judge(case) if findings else _without_findings(analysis.exchange, case),
     )
 
 
-def _timeline(
-    analysis: Analysis, case: Case, repetition: Repetition | None, later: Analysis | None
-) -> tuple[Entry, ...]:
-    """The exchange, with what its own request shows, and what the later request repeats of it."""
-    first, *rest = timeline(analysis, case.findings)
-    entries = (replace(first, codes=(*first.codes, *_codes(case.about_request))), *rest)
-    if repetition and later:
-        return (*entries, *_heard(repetition, later, case.about_reply))
-    return entries
+def _again(
+    case: Case, by_number: Mapping[int, Exchange]
+) -> tuple[Repetition | None, tuple[Entry, ...]]:
+    """What a later request repeats, as a comparison and as entries."""
+    if case.read_back is None:
+        return None, ()
+    later = analyse(by_number[case.read_back.later.exchange])
+    repetition = _repetition(case.read_back, later)
+    return repetition, tuple(_heard(repetition, later, case.about_reply))
+
+
+def _case(seen: Survey, analysis: Analysis, own: tuple[Finding, ...]) -> Case:
+    number = analysis.exchange.number
+    return Case(
+        findings=own,
+        about_reply=seen.about_reply(number),
+        about_request=seen.about_request(number),
+        reply=analysis.reply,
+        read_back=seen.read_back(number),
+        gone_on=seen.gone_on(number),
+    )
+
+
+def _without_findings(exchange: Exchange, case: Case) -> Verdict:
+    if exchange.open:
+        return going_on()
+    return of_endpoint() if exchange.tap is Tap.APP else judge(case)
+
+
+def _told(analysis: Analysis, case: Case, context: Iterable[Entry]) -> Iterator[Entry]:
+    """The exchange with what happened around it, and what its own request shows."""
+    number, start_ns = analysis.exchange.number, analysis.exchange.request.t_ns
+    shown = _codes(case.about_request)
+    for entry in timeline(analysis, (*case.findings, *case.about_reply), context):
+        own = entry.exchange == number and entry.source is Teller.APP
+        if shown and own and entry.t_ns in (None, start_ns):
+            yield replace(entry, codes=(*entry.codes, *shown))
+            shown = ()
+        else:
+            yield entry
 
 
 def _codes(findings: Iterable[Finding]) -> tuple[str, ...]:

@@ -4,24 +4,29 @@ Neighbouring events of the same kind are one entry, so that a stream of a thousa
 a silence of a second or more is an entry of its own.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
 from deltatape.diagnose.rebuild import Analysis
 from deltatape.model.asked import Asked
-from deltatape.model.exchange import EndReason, Exchange
+from deltatape.model.exchange import EndReason, Exchange, Sent, Tap
 from deltatape.model.finding import Finding
 from deltatape.model.story import Entry, Teller
 from deltatape.model.stream import Event
+from deltatape.rules._lag import lags
+from deltatape.rules.progress import watched_until
 from deltatape.rules.words import count
 from deltatape.why.kinds import Kinds
 
 SILENCE_NS = 1_000_000_000
-_SILENCE = "silence for "
 """A gap that is worth a line."""
+_SLOW_NS = 200_000_000
+"""A way to the upstream, or a lag of the client, that is worth a line."""
 _NS = 1_000_000_000
-_SILENCE = "silence for "
+_OF_SILENCE = ("D001", "D004")
+_OF_ENDING = ("W006",)
+"""Codes of findings whose place is an entry of that kind: `_home` takes them off again."""
 
 ENDINGS = {
     EndReason.COMPLETE: "the response ended as announced",
@@ -46,9 +51,18 @@ def ending_of(exchange: Exchange) -> str:
     return "how it ended was not recorded"
 
 
-def timeline(analysis: Analysis, findings: Sequence[Finding]) -> tuple[Entry, ...]:
-    """What happened from the request to the end, in order; `findings` mark their entries."""
-    entries = sorted(_entries(analysis), key=lambda entry: entry.t_ns or 0)
+def timeline(
+    analysis: Analysis, findings: Sequence[Finding], beside: Iterable[Entry] = ()
+) -> tuple[Entry, ...]:
+    """What happened, in order; `findings` mark their entries.
+
+    Args:
+        analysis: of the exchange.
+        findings: on it.
+        beside: what happened around it; its `codes` are those of findings that have their place
+            there, if they are found.
+    """
+    entries = sorted([*_entries(analysis), *beside], key=lambda entry: entry.t_ns or 0)
     marks: dict[int, list[str]] = {}
     for finding in findings:
         home = _home(finding, entries)
@@ -66,14 +80,11 @@ def timeline(analysis: Analysis, findings: Sequence[Finding]) -> tuple[Entry, ..
 
 
 def _home(finding: Finding, entries: Sequence[Entry]) -> int | None:
-    """The place of the entry that `finding` is about: a silence, a run of events, the ending."""
-    if finding.code == "W006":
-        return len(entries) - 1
-    if finding.code == "D001":
-        starts = [finding.t_ns, None if finding.t_ns else entries[0].t_ns]
-        for place, entry in enumerate(entries):
-            if entry.what.startswith(_SILENCE) and entry.t_ns in starts:
-                return place
+    """The place of the entry that `finding` is about: one made for its code, a run of events."""
+    for place, entry in enumerate(entries):
+        elsewhere = finding.code in _OF_SILENCE and finding.t_ns not in (None, entry.t_ns)
+        if finding.code in entry.codes and not elsewhere:
+            return place
     if finding.event is None:
         return None
     places = [
@@ -86,26 +97,50 @@ def _home(finding: Finding, entries: Sequence[Entry]) -> int | None:
 
 def _entries(analysis: Analysis) -> Iterator[Entry]:
     exchange = analysis.exchange
-    number, head = exchange.number, exchange.response
+    number, head, sent = exchange.number, exchange.response, exchange.sent
     start_ns = exchange.request.t_ns
     yield _entry(number, start_ns, Teller.APP, asks(analysis.asked, exchange))
-    last_ns = exchange.sent.t_ns if exchange.sent else start_ns
+    if sent and sent.t_ns - start_ns >= _SLOW_NS:
+        yield _entry(number, sent.t_ns, Teller.RECORDER, _way(sent, start_ns))
     if head:
         reason = f" {head.reason.decode('latin-1')}" if head.reason else ""
         yield _entry(number, head.t_ns, Teller.WIRE, f"status {head.status}{reason}")
-    yield from _events(analysis, last_ns)
+    yield from _events(analysis, sent.t_ns if sent else start_ns)
+    yield from _lag(exchange)
     for note in exchange.notes:
         yield _entry(number, note.t_ns, Teller.RECORDER, note.text)
     if exchange.timed:
-        yield _entry(number, _last_ns(exchange), Teller.RECORDER, ending_of(exchange))
+        ended = _entry(number, watched_until(exchange), Teller.RECORDER, ending_of(exchange))
+        yield replace(ended, codes=_OF_ENDING)
 
 
 def _entry(number: int, t_ns: int, source: Teller, what: str, event: int | None = None) -> Entry:
     return Entry(t_ns=t_ns, exchange=number, event=event, what=what, source=source)
 
 
+def _way(sent: Sent, start_ns: int) -> str:
+    """When the request was on its way, and what that took."""
+    took = f"connected in {sent.connect_ns / _NS:.2f} s, TLS in {sent.tls_ns / _NS:.2f} s"
+    how = "on a connection used before" if sent.reused else took
+    return f"left for the upstream {(sent.t_ns - start_ns) / _NS:.2f} s after it came, {how}"
+
+
+def _lag(exchange: Exchange) -> Iterator[Entry]:
+    """The second clock: when a lagging client had taken what had come long before."""
+    slow = [lag for lag in lags(exchange) if lag.end_ns - lag.start_ns >= _SLOW_NS]
+    if not slow:
+        return
+    worst = max(slow, key=lambda lag: lag.end_ns - lag.start_ns)
+    late = (worst.end_ns - worst.start_ns) / _NS
+    more = f"; {count(len(slow) - 1, 'smaller lag')}" if len(slow) > 1 else ""
+    what = f"the client has taken byte {worst.offset} only now, {late:.1f} s after it came{more}"
+    yield _entry(exchange.number, worst.end_ns, Teller.RECORDER, what)
+
+
 def asks(asked: Asked, exchange: Exchange) -> str:
     """What a request asks for, in one line."""
+    if exchange.tap is Tap.APP:
+        return f"app endpoint: {exchange.request.method} {exchange.request.path}"
     if not asked.known and not exchange.timed:
         return "the request was not recorded"
     if not asked.known:
@@ -133,9 +168,9 @@ def _events(analysis: Analysis, last_ns: int) -> Iterator[Entry]:
             yield _entry(
                 number, first_ns, Teller.WIRE, f"{kinds.tell(kind, run)}{_took(run)}", run[0].number
             )
-    end = analysis.exchange.end
-    if end and end.t_ns - last_ns >= SILENCE_NS:
-        yield _silence(analysis, last_ns, end.t_ns)
+    end_ns = watched_until(analysis.exchange) if analysis.exchange.timed else last_ns
+    if end_ns - last_ns >= SILENCE_NS:
+        yield _silence(analysis, last_ns, end_ns)
 
 
 def _runs(events: Sequence[Event]) -> Iterator[list[Event]]:
@@ -152,17 +187,13 @@ def _runs(events: Sequence[Event]) -> Iterator[list[Event]]:
 def _silence(analysis: Analysis, start_ns: int, end_ns: int) -> Entry:
     comments = sum(start_ns < each.place.t_ns <= end_ns for each in analysis.stream.comments)
     noise = f", {count(comments, 'keep-alive comment')}" if comments else ""
-    what = f"{_SILENCE}{(end_ns - start_ns) / _NS:.1f} s{noise}"
-    return _entry(analysis.exchange.number, start_ns, Teller.RECORDER, what)
+    watched = sum(start_ns < at <= end_ns for at in analysis.exchange.idle_ns)
+    proof = f", watched ({count(watched, 'idle record')})" if watched else ""
+    what = f"silence for {(end_ns - start_ns) / _NS:.1f} s{noise}{proof}"
+    entry = _entry(analysis.exchange.number, start_ns, Teller.RECORDER, what)
+    return replace(entry, codes=_OF_SILENCE)
 
 
 def _took(run: Sequence[Event]) -> str:
     spread = (run[-1].place.t_ns - run[0].place.t_ns) / _NS
     return f" over {spread:.2f} s" if spread >= 0.01 else ""  # noqa: PLR2004 - two decimals
-
-
-def _last_ns(exchange: Exchange) -> int:
-    if exchange.end:
-        return exchange.end.t_ns
-    times = [exchange.request.t_ns, *exchange.idle_ns, *(read.t_ns for read in exchange.reads)]
-    return max(times)

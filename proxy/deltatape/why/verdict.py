@@ -4,9 +4,10 @@
    several errors the one nearest to the cause decides, in the order of `CAUSES`.
 2. Else a difference between what was delivered and what the application repeats decides: the
    application changed it, the wire was in order.
-3. Else a later request that goes on without the reply points at the application, no more.
-4. Else a warning on the wire decides, the same way.
-5. Else nothing is wrong as far as the tape goes, and it says what to tape next.
+3. Else a watched silence after calls decides, or, before it, what was odd about the reply.
+4. Else a later request that goes on without the reply points at the application, no more.
+5. Else a warning on the wire decides, the same way.
+6. Else nothing is wrong as far as the tape goes, and it says what to tape next.
 """
 
 from collections.abc import Sequence
@@ -24,6 +25,7 @@ CAUSES = (
     "W005",  # there is no stream to look at
     "W006",  # what is missing at the end is missing because of the cut
     "D001",  # a silence that nothing ended
+    "D004",
     "S009",  # the provider cut it
     "S001",
     "W004",
@@ -59,7 +61,7 @@ class Case:
     findings: tuple[Finding, ...]
     """The exchange's own."""
     about_reply: tuple[Finding, ...]
-    """What a later request shows that the application made of the reply."""
+    """What a later request, or a silence, shows that the application made of the reply."""
     about_request: tuple[Finding, ...]
     """What the exchange's own request shows that it made of earlier replies."""
     reply: Reply
@@ -73,7 +75,8 @@ def judge(case: Case) -> Verdict:
     """The verdict on an exchange."""
     own = [each for each in case.findings if each.code != "X001"]
     errors = [each for each in own if each.severity is Severity.ERROR]
-    about_app = case.about_reply or case.about_request
+    silences = [each for each in case.about_reply if each.code == "D003"]
+    about_app = case.about_request if silences else case.about_reply or case.about_request
     if errors:
         first = min(errors, key=_nearness)
         if first.blame is Blame.APP and first.code == "S005" and case.about_request:
@@ -81,6 +84,8 @@ def judge(case: Case) -> Verdict:
         return _by_wire(first, _before(first, own) + _after(case.about_reply))
     if about_app:
         return _by_app(about_app, "")
+    if silences:
+        return _by_silence(silences[0], own)
     if case.gone_on is not None:
         return _by_absence(case.reply, case.gone_on)
     warnings = [each for each in own if each.severity is Severity.WARNING]
@@ -132,6 +137,20 @@ def _by_app(findings: Sequence[Finding], then: str) -> Verdict:
     )
 
 
+def _by_silence(silence: Finding, own: Sequence[Finding]) -> Verdict:
+    """Something odd about the reply itself is nearer to the cause than what it led to."""
+    odd = [each for each in own if each.severity is Severity.WARNING and each.code[0] in "ST"]
+    if odd:
+        return _by_wire(min(odd, key=_nearness), f" What followed: {silence.message}.")
+    return Verdict(
+        blame=silence.blame,
+        confidence=silence.confidence,
+        summary=f"The wire was in order: {silence.message}.",
+        fix=silence.hint,
+        code=silence.code,
+    )
+
+
 def _by_absence(reply: Reply, number: int) -> Verdict:
     calls = count(len(reply.tool_calls), "call")
     return Verdict(
@@ -150,7 +169,7 @@ def _by_nothing(reply: Reply, read_back: ReadBack | None) -> Verdict:
         return _undecided(
             f"Nothing is wrong here: {calls} arrived whole, and request"
             f" #{read_back.later.exchange} repeats what was delivered.",
-            "look at the exchanges after this one; `deltatape check` lists what it finds on them",
+            "nothing to fix here; if something is wrong nevertheless, look at the other exchanges",
         )
     if reply.tool_calls:
         return _undecided(
@@ -162,7 +181,8 @@ def _by_nothing(reply: Reply, read_back: ReadBack | None) -> Verdict:
         return _undecided(
             f"Nothing is wrong on the wire: {len(reply.text)} characters of text arrived whole."
             " What the app showed of them is not provable from this tape.",
-            "compare the text with what the app shows; the loss is behind the socket, in the app",
+            "nothing to fix on the wire; should the app show less than this text, look behind its"
+            " socket",
         )
     return _undecided(
         "No finding, and no reply of a dialect that deltatape reads.",
@@ -175,6 +195,15 @@ def going_on() -> Verdict:
     return _undecided(
         "Still going on: so far nothing is wrong with what arrived.",
         "ask again: a silence shows as a longer and longer time since the last event",
+    )
+
+
+def of_endpoint() -> Verdict:
+    """The verdict on an exchange with the application's own endpoint that has no findings."""
+    return _undecided(
+        "Nothing is wrong with the transport of the app's own answer; what it has to say is the"
+        " app's business.",
+        "compare it with what the provider delivered meanwhile: the timeline names that exchange",
     )
 
 

@@ -1,0 +1,65 @@
+"""The rules over conversations: what the application made of replies, or that it did nothing."""
+
+from collections.abc import Iterable
+from itertools import chain
+
+from deltatape.conversation.read_back import read_backs
+from deltatape.conversation.unanswered import unanswered
+from deltatape.model.digest import Digest, ReadBack, Unanswered
+from deltatape.model.finding import Finding
+from deltatape.rules import (
+    CONVERSATION_RULES,
+    INTERNAL_ERROR,
+    SILENCE_RULES,
+    ConversationRule,
+    SilenceRule,
+)
+from deltatape.rules.guard import guarded
+from deltatape.rules.settings import DEFAULTS, Settings
+
+
+def check_conversation(
+    digests: Iterable[Digest], settings: Settings = DEFAULTS
+) -> tuple[Finding, ...]:
+    """What the application made of the replies, as far as its later requests show.
+
+    Args:
+        digests: of any number of conversations and tapes, in the order of their requests. Silences
+            are told only of those that know how long their tape was watched.
+        settings: the thresholds.
+
+    Returns:
+        Findings in the order of the requests that prove them, then those about replies that no
+        request answers.
+    """
+    every = tuple(digests)
+    links = read_backs(every)
+    silent = unanswered(every, links)
+    about_silence = (findings_of_silence(silence, settings) for silence in silent)
+    return tuple(chain(*(findings_of(link) for link in links), *about_silence))
+
+
+def findings_of(read_back: ReadBack) -> tuple[Finding, ...]:
+    """What one read-back shows, in the order of `CONVERSATION_RULES`."""
+    return tuple(finding for rule in CONVERSATION_RULES for finding in _findings(rule, read_back))
+
+
+def findings_of_silence(silence: Unanswered, settings: Settings) -> tuple[Finding, ...]:
+    """What an unanswered reply shows, in the order of `SILENCE_RULES`."""
+    return tuple(each for rule in SILENCE_RULES for each in _of_silence(rule, silence, settings))
+
+
+def _findings(rule: ConversationRule, read_back: ReadBack) -> tuple[Finding, ...]:
+    def failed(error: Exception) -> Finding:
+        later = read_back.later
+        return INTERNAL_ERROR.report(rule, later.tape, later.exchange, error)
+
+    return guarded(lambda: rule.check(read_back), failed)
+
+
+def _of_silence(rule: SilenceRule, silence: Unanswered, settings: Settings) -> tuple[Finding, ...]:
+    def failed(error: Exception) -> Finding:
+        reply = silence.reply
+        return INTERNAL_ERROR.report(rule, reply.tape, reply.exchange, error)
+
+    return guarded(lambda: rule.check(silence, settings), failed)

@@ -1,0 +1,147 @@
+"""Calls that were delivered and that nothing came back for, while the recorder watched.
+
+A silence proves less than a request: an application may be slow, wait for a person, take a call as
+its output, or answer in a form that is not recognised. Hence a reply counts as unanswered only if
+no later request on its tape could belong to its conversation:
+- none has its history, or begins with the same message and is longer;
+- none carries the id of one of its calls;
+- none carries a call or a result that is new and that no other reply explains;
+- none went to the same place and cannot be read.
+
+Strategy: one pass from the last request to the first that remembers what the later ones carry.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from deltatape.model.digest import Digest, ReadBack, Unanswered
+from deltatape.model.exchange import Tap
+from deltatape.model.reply import CallStatus
+from deltatape.model.watch import CHILD_EXIT, ROTATED, Watch
+
+_RUNNABLE = frozenset({CallStatus.COMPLETE, CallStatus.EMPTY_OK})
+_ENOUGH = 2
+"""Unanswered replies on a tape that show a habit, if there is no answered one: the application may
+take calls as its output. That is worth saying once."""
+
+
+def unanswered(digests: Sequence[Digest], read_backs: Sequence[ReadBack]) -> tuple[Unanswered, ...]:
+    """Replies with calls that no later request answers, in the order of their requests.
+
+    Args:
+        digests: in the order of their requests; those without a `watch` are never unanswered.
+        read_backs: what later requests repeat of them.
+    """
+    digests = [each for each in digests if each.tap is Tap.PROVIDER]
+    repeated = {id(each.reply) for each in read_backs}
+    new = _new_keys(digests)
+    later: dict[str, _Later] = {}
+    found: list[Unanswered] = []
+    for place in range(len(digests) - 1, -1, -1):
+        digest = digests[place]
+        after = later.setdefault(digest.tape, _Later())
+        waits = id(digest) not in repeated and _expects_answer(digest)
+        if digest.watch and waits and not after.could_answer(digest):
+            found.append(_silence(digest, digest.watch, after.last_ns))
+        after.enter(digest, new[place])
+    answering = {each.reply.tape for each in read_backs if each.answered}
+    return tuple(_without_habits(found[::-1], answering))
+
+
+def _expects_answer(digest: Digest) -> bool:
+    """Whether the application was to run the calls, and the tape tells what it did then."""
+    watch = digest.watch
+    if watch is None or watch.stop == ROTATED or digest.end_ns is None:
+        return False
+    runnable = bool(digest.calls) and all(call.status in _RUNNABLE for call in digest.calls)
+    return runnable and digest.whole and not digest.forced
+
+
+def _silence(reply: Digest, watch: Watch, last_ns: int | None) -> Unanswered:
+    """What came after `reply`; `last_ns`: when the last request came, if one did."""
+    alive_ns = watch.until_ns if watch.stop == CHILD_EXIT else last_ns
+    return Unanswered(reply=reply, until_ns=watch.until_ns, alive_ns=alive_ns, alike=0)
+
+
+def _without_habits(
+    found: Sequence[Unanswered], answering: Collection[str]
+) -> Iterator[Unanswered]:
+    """Of a tape on which several replies are unanswered and none is answered only the first."""
+    counts = Counter(each.reply.tape for each in found if each.reply.tape not in answering)
+    told: set[str] = set()
+    for silence in found:
+        tape = silence.reply.tape
+        if counts[tape] < _ENOUGH:
+            yield silence
+        elif tape not in told:
+            told.add(tape)
+            yield replace(silence, alike=counts[tape] - 1)
+
+
+@dataclass(slots=True)
+class _Later:
+    """What the requests of a tape carry that come after a certain one."""
+
+    prefixes: set[str] = field(default_factory=set)
+    longest: dict[str, int] = field(default_factory=dict)
+    """By the hash of a first message, the length of the longest history that begins with it."""
+    ids: set[str] = field(default_factory=set)
+    unexplained: bool = False
+    unreadable: set[str] = field(default_factory=set)
+    """Paths of requests that cannot be read."""
+    last_ns: int | None = None
+
+    def enter(self, digest: Digest, new: Collection[str]) -> None:
+        """Remember a request and what it is the first to carry unexplained."""
+        if self.last_ns is None:
+            self.last_ns = digest.t_ns
+        self.unexplained |= bool(new)
+        if not digest.known:
+            self.unreadable.add(digest.path)
+        self.prefixes.update(digest.prefixes)
+        if digest.history:
+            first = digest.prefixes[1]
+            self.longest[first] = max(self.longest.get(first, 0), len(digest.history))
+        self.ids.update(_ids(digest))
+
+    def could_answer(self, reply: Digest) -> bool:
+        """Whether any of the requests may belong to the conversation of `reply`."""
+        if self.unexplained or reply.path in self.unreadable:
+            return True
+        if any(each in self.ids for call in reply.calls for each in call.ids):
+            return True
+        if not reply.history:
+            return self.last_ns is not None
+        longer = self.longest.get(reply.prefixes[1], 0) > len(reply.history)
+        return longer or reply.prefixes[-1] in self.prefixes
+
+
+def _new_keys(digests: Sequence[Digest]) -> list[set[str]]:
+    """For each request the calls and results that it is the first to carry and no reply explains.
+
+    A call without id is never explained: nobody knows whose it is.
+    """
+    said = {each for digest in digests for call in digest.calls for each in call.ids}
+    seen: set[str] = set()
+    new = []
+    for digest in digests:
+        keys = {key for key in _keys(digest) if key not in said and key not in seen}
+        seen |= keys
+        new.append(keys)
+    return new
+
+
+def _ids(digest: Digest) -> set[str]:
+    calls = {call.id for message in digest.history for call in message.calls if call.id}
+    return calls | {message.call_id for message in digest.history if message.call_id}
+
+
+def _keys(digest: Digest) -> set[str]:
+    nameless = {
+        f"{call.name} {call.arguments}"
+        for message in digest.history
+        for call in message.calls
+        if not call.id
+    }
+    return _ids(digest) | nameless

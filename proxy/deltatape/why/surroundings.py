@@ -1,0 +1,165 @@
+"""What happened around an exchange: log, connections, the other side of the app, the silence after.
+
+An application's log, the hanging up of its clients and the end of the watching are no part of an
+exchange; on the same axis they say what it did with a reply. They are taken from a window: from a
+second before the request to the next sign of the application, or to the end of the watching. A log
+is told by the lines nearest to the end of the response, since what goes wrong goes wrong there.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from deltatape.model.exchange import Exchange, Tap, header
+from deltatape.model.log import LogEntry
+from deltatape.model.story import Entry, Surroundings, Teller
+from deltatape.model.watch import CHILD_EXIT, Watch
+from deltatape.rules.progress import watched_until
+from deltatape.rules.words import count
+from deltatape.why.timeline import ENDINGS, SILENCE_NS
+
+MOST = 20
+"""Entries of one kind; the others are counted."""
+_BEFORE_NS = 1_000_000_000
+_NS = 1_000_000_000
+_COLOUR = re.compile(rb"\x1b\[[0-9;]*m")
+_SHOWN = 500
+"""Bytes of a line of the log."""
+_OF_WATCH = ("D003",)
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """From when to when things are told, and the moment that matters most."""
+
+    start_ns: int
+    centre_ns: int
+    end_ns: int
+
+    def holds(self, t_ns: int) -> bool:
+        return self.start_ns <= t_ns <= self.end_ns
+
+
+def around(
+    exchange: Exchange, others: Sequence[Exchange], beside: Surroundings, *, silent: bool
+) -> Iterator[Entry]:
+    """What happened around `exchange`, not sorted.
+
+    Args:
+        exchange: the one that is told of.
+        others: all exchanges of its tape.
+        beside: what else the tape tells.
+        silent: whether no later request answers its calls, whatever other requests came.
+    """
+    if not exchange.timed:
+        return
+    end_ns = watched_until(exchange)
+    after = [each.request.t_ns for each in others if each.request.t_ns >= end_ns]
+    after = [] if silent or exchange.end is None else after
+    until_ns = min(after, default=max(end_ns, exchange.watch.until_ns if exchange.watch else 0))
+    window = _Window(exchange.request.t_ns - _BEFORE_NS, end_ns, until_ns)
+    number = exchange.number
+    yield from _log(number, window, beside.logs)
+    yield from _clients(number, window, beside)
+    for other in others:
+        if other.tap is not exchange.tap and are_linked(exchange, other):
+            yield from _other_side(other)
+    if exchange.watch and exchange.end and not after:
+        yield from _silence(number, window, exchange.watch, silent=silent)
+
+
+def _nearest(
+    window: _Window, every: Iterable[_T], t_ns: Callable[[_T], int]
+) -> tuple[list[_T], list[_T]]:
+    """Those of `every` in the window: the `MOST` nearest to its centre, and the others."""
+    inside = [each for each in every if window.holds(t_ns(each))]
+    by_distance = sorted(
+        range(len(inside)), key=lambda place: abs(t_ns(inside[place]) - window.centre_ns)
+    )
+    near = set(by_distance[:MOST])
+    kept = [each for place, each in enumerate(inside) if place in near]
+    return kept, [each for place, each in enumerate(inside) if place not in near]
+
+
+def _log(number: int, window: _Window, lines: Iterable[LogEntry]) -> Iterator[Entry]:
+    near, left = _nearest(window, lines, lambda line: line.t_ns)
+    for line in near:
+        text = _COLOUR.sub(b"", line.line[:_SHOWN]).decode("utf-8", "backslashreplace")
+        yield _entry(number, line.t_ns, Teller.LOG, f"{line.stream}: {text.rstrip()}")
+    if left:
+        more = f"... {count(len(left), 'more line')} of the log around this exchange"
+        yield _entry(number, left[0].t_ns, Teller.LOG, more)
+
+
+def _clients(number: int, window: _Window, beside: Surroundings) -> Iterator[Entry]:
+    """Which connections were closed that had been opened before the response ended."""
+    late = {
+        each.connection for each in beside.clients if each.opened and each.t_ns > window.centre_ns
+    }
+    closed = (each for each in beside.clients if not each.opened and each.connection not in late)
+    near, left = _nearest(window, closed, lambda change: change.t_ns)
+    for change in near:
+        what = f"client connection {change.connection} is closed"
+        yield _entry(number, change.t_ns, Teller.RECORDER, what)
+    if left:
+        more = f"... {count(len(left), 'more client connection')} closed around this exchange"
+        yield _entry(number, left[0].t_ns, Teller.RECORDER, more)
+
+
+def are_linked(one: Exchange, other: Exchange) -> bool:
+    """Whether two exchanges on the two sides of the application belong together.
+
+    By the trace that both name, as of https://www.w3.org/TR/trace-context/; else by their times.
+    """
+    traces = [_trace(one), _trace(other)]
+    if None not in traces:
+        return traces[0] == traces[1]
+    return one.request.t_ns <= watched_until(other) and other.request.t_ns <= watched_until(one)
+
+
+def _trace(exchange: Exchange) -> bytes | None:
+    parts = (header(exchange.request.headers, "traceparent") or b"").split(b"-")
+    return parts[1].lower() if len(parts) > 1 else None
+
+
+def _other_side(other: Exchange) -> Iterator[Entry]:
+    """An exchange on the other side, as its request and its answer."""
+    side = "app endpoint" if other.tap is Tap.APP else "provider"
+    request = other.request
+    yield _entry(other.number, request.t_ns, Teller.APP, f"{side}: {request.method} {request.path}")
+    size = count(sum(len(read.data) for read in other.reads), "byte")
+    came = f"answered: status {other.response.status}, {size}" if other.response else "is silent"
+    how = f", {ENDINGS[other.end.reason]}" if other.end else ""
+    what = f"{side} {came}{how}"
+    yield _entry(other.number, watched_until(other), Teller.APP, what)
+
+
+def _silence(number: int, window: _Window, watch: Watch, *, silent: bool) -> Iterator[Entry]:
+    """How long nothing came after the response, and why nobody watched any longer."""
+    watched_ns = window.end_ns - window.centre_ns
+    if watched_ns >= SILENCE_NS or silent:
+        request = "request of this conversation" if silent else "further request"
+        yield Entry(
+            t_ns=window.centre_ns,
+            exchange=number,
+            event=None,
+            what=f"watched for {watched_ns / _NS:.1f} s: no {request}",
+            source=Teller.RECORDER,
+            codes=_OF_WATCH,
+        )
+    if watch.stop is not None:
+        yield _entry(number, window.end_ns, Teller.RECORDER, stop_of(watch))
+
+
+def stop_of(watch: Watch) -> str:
+    """Why recording ended, in words."""
+    if watch.stop == CHILD_EXIT and watch.exit_code is not None:
+        return f"the app exited with {watch.exit_code}; the recorder stopped"
+    return f"the recorder stopped: {watch.stop}"
+
+
+def _entry(number: int, t_ns: int, source: Teller, what: str) -> Entry:
+    return Entry(t_ns=t_ns, exchange=number, event=None, what=what, source=source)

@@ -1,0 +1,45 @@
+from collections.abc import Iterator
+
+import pytest
+
+from deltatape.conversation import check_conversation, findings_of, read_backs
+from deltatape.model.digest import Unanswered
+from deltatape.model.finding import Finding
+from deltatape.rules.d003_unanswered_tool_call import UnansweredToolCall
+from deltatape.rules.settings import Settings
+from helpers.chat import FINISH
+from helpers.exchanges import FINISH_TEXT, TEXT, USER, asks, assistant, call, digests, result
+from helpers.watched import CALLS, watched_digests
+
+WRONG = asks(USER, assistant(("c1", "get", "")), result("c1"))
+
+
+def test_what_requests_show_comes_before_what_silence_shows() -> None:
+    tape = watched_digests(CALLS, (WRONG, [*call(index=4), FINISH]), until_s=100)
+    found = check_conversation(tape)
+    assert [(finding.code, finding.exchange) for finding in found] == [("C002", 2), ("D003", 2)]
+
+
+def test_what_one_read_back_shows_is_part_of_all() -> None:
+    tape = digests(CALLS, (WRONG, [TEXT, FINISH_TEXT]))
+    (link,) = read_backs(tape)
+    assert findings_of(link) == check_conversation(tape)
+
+
+def test_thresholds_are_settings() -> None:
+    tape = watched_digests(CALLS, until_s=2)
+    assert not check_conversation(tape)
+    assert [each.code for each in check_conversation(tape, Settings(unanswered_s=1))] == ["D003"]
+
+
+def test_while_a_tape_goes_on_unwatched_nothing_is_said_about_silence() -> None:
+    assert not check_conversation(digests(CALLS))
+
+
+def test_a_rule_about_silence_that_fails_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: UnansweredToolCall, silence: Unanswered, settings: Settings) -> Iterator[Finding]:
+        raise KeyError(silence.until_ns, settings)
+
+    monkeypatch.setattr(UnansweredToolCall, "check", fail)
+    (finding,) = check_conversation(watched_digests(CALLS, until_s=100))
+    assert (finding.code, finding.exchange) == ("X001", 1)

@@ -1,0 +1,172 @@
+from dataclasses import replace
+
+import pytest
+
+from deltatape.conversation import check_conversation, read_backs, unanswered
+from deltatape.diagnose.digest import digest
+from deltatape.model.digest import Digest, Unanswered
+from deltatape.model.exchange import Tap
+from deltatape.model.watch import Watch
+from helpers.chat import FINISH, calls, choice, entry
+from helpers.corpus import cases, needs_corpus
+from helpers.exchanges import FINISH_TEXT, TEXT, USER, asks, assistant, call, result
+from helpers.watched import CALLS, NS, watched_digests
+
+RIGHT = ("c1", "get", '{"a":1}')
+HEALTHY = [TEXT, FINISH_TEXT]
+OTHER: dict[str, object] = {"role": "user", "content": "Another matter."}
+FORCED = {"type": "function", "function": {"name": "get"}}
+TOOL = {"type": "function", "function": {"name": "get"}}
+
+
+def silent(tape: list[Digest]) -> list[Unanswered]:
+    return list(unanswered(tape, read_backs(tape)))
+
+
+def numbers(tape: list[Digest]) -> list[int]:
+    return [each.reply.exchange for each in silent(tape)]
+
+
+def test_calls_after_which_nothing_came_are_unanswered() -> None:
+    (found,) = silent(watched_digests(CALLS, until_s=42))
+    assert (found.reply.exchange, found.until_ns) == (1, 42 * NS)
+    assert (found.alive_ns, found.alike) == (None, 0)
+
+
+def test_an_application_that_exited_is_known_to_have_lived_until_then() -> None:
+    (found,) = silent(watched_digests(CALLS, until_s=42, stop="child-exit", exit_code=0))
+    assert found.alive_ns == 42 * NS
+
+
+def test_other_traffic_shows_that_the_application_lives() -> None:
+    (found,) = silent(watched_digests(CALLS, (asks(OTHER), HEALTHY), until_s=42))
+    assert found.alive_ns == 10 * NS
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        asks(USER, assistant(RIGHT), result("c1")),  # answered
+        asks(USER, assistant(("c1", "get", "")), result("c1")),  # answered wrongly: C002
+        asks(USER),  # asked again
+        asks(USER, OTHER),  # gone on without it
+        asks(USER, assistant(text="Sure."), OTHER),  # edited
+        asks(USER, result("c1")),  # a result without its call
+        asks(OTHER, assistant(RIGHT), result("c1")),  # in a trimmed history
+        asks(OTHER, assistant(("x9", "get", '{"a":1}')), result("x9")),  # under another id
+        asks(OTHER, assistant((None, "get", '{"a":1}')), OTHER),  # without one
+        {"model": "m"},  # not to be read
+    ],
+)
+def test_a_request_that_may_belong_to_the_conversation_acquits(later: dict[str, object]) -> None:
+    assert not silent(watched_digests(CALLS, (later, HEALTHY), until_s=400))
+
+
+def test_a_longer_history_that_begins_alike_acquits() -> None:
+    long = (asks(USER, OTHER), [*call(), FINISH])
+    edited = asks(USER, assistant(text="Earlier: all was well."), OTHER, OTHER)
+    assert not silent(watched_digests(long, (edited, HEALTHY), until_s=400))
+
+
+def test_results_that_were_there_before_say_nothing_about_this_reply() -> None:
+    old = [assistant(("old", "get", "{}")), result("old")]
+    tape = watched_digests(
+        (asks(OTHER, *old), HEALTHY), CALLS, (asks(OTHER, *old), HEALTHY), until_s=400
+    )
+    assert numbers(tape) == [2]
+
+
+def test_results_of_another_reply_say_nothing_about_this_one() -> None:
+    other = [*call(index=4), FINISH]
+    answered = asks(OTHER, assistant(("c5", "get", '{"a":1}')), result("c5"))
+    tape = watched_digests(CALLS, (asks(OTHER), other), (answered, HEALTHY), until_s=400)
+    (found,) = silent(tape)
+    assert (found.reply.exchange, found.alike) == (1, 0)
+
+
+def test_an_application_that_answers_no_calls_is_told_of_once_for_each_tape() -> None:
+    tape = watched_digests(CALLS, (asks(OTHER), [*call(index=4), FINISH]), until_s=400)
+    (other,) = watched_digests(CALLS, until_s=400)
+    found = silent([*tape, replace(other, tape="y.tape")])
+    assert [(each.reply.tape, each.reply.exchange, each.alike) for each in found] == [
+        ("x.tape", 1, 1),
+        ("y.tape", 1, 0),
+    ]
+
+
+def test_a_request_without_messages_may_belong_to_anything() -> None:
+    assert not silent(watched_digests((asks(), CALLS[1]), (asks(OTHER), HEALTHY), until_s=400))
+    assert numbers(watched_digests((asks(), CALLS[1]), until_s=400)) == [1]
+
+
+def test_what_cannot_be_read_and_went_elsewhere_is_no_answer() -> None:
+    tape = watched_digests(CALLS, ({"model": "m"}, HEALTHY), until_s=400)
+    assert not tape[1].known
+    assert numbers([tape[0], replace(tape[1], path="/v1/embeddings")]) == [1]
+
+
+@pytest.mark.parametrize(
+    ("request_", "chunks"),
+    [
+        (asks(USER), HEALTHY),
+        (asks(USER), [*call(), choice({}, "length")]),
+        (asks(USER), [*call(), {"error": {"message": "overloaded"}}]),
+        (asks(USER), [calls(entry(0, "c1", name="get", arguments='{"a":')), FINISH]),
+        (asks(USER, tool_choice=FORCED), [*call(), FINISH_TEXT]),
+        (asks(USER, tools=[TOOL], tool_choice="required"), [*call(), FINISH]),
+    ],
+)
+def test_only_whole_calls_that_were_to_be_run_wait_for_an_answer(
+    request_: dict[str, object], chunks: list[object]
+) -> None:
+    assert not silent(watched_digests((request_, chunks), until_s=400))
+
+
+def test_of_several_tools_one_has_to_be_run() -> None:
+    tools = [TOOL, {"type": "function", "function": {"name": "put"}}]
+    request = asks(USER, tools=tools, tool_choice="required")
+    assert numbers(watched_digests((request, [*call(), FINISH]), until_s=400)) == [1]
+
+
+def test_without_knowing_how_long_was_watched_nothing_is_unanswered() -> None:
+    (reply,) = watched_digests(CALLS, until_s=400)
+    assert not silent([replace(reply, watch=None)])
+    assert not silent([replace(reply, end_ns=None)])
+    assert not silent([replace(reply, tap=Tap.APP)])
+    rotated = Watch(until_ns=400 * NS, stop="rotated")
+    assert not silent([replace(reply, watch=rotated)])
+
+
+def test_other_tapes_prove_nothing_about_this_one() -> None:
+    first, second = watched_digests(CALLS, (asks(OTHER), HEALTHY), until_s=400)
+    (found,) = silent([first, replace(second, tape="y.tape")])
+    assert found.alive_ns is None
+
+
+@needs_corpus
+def test_of_real_applications_no_reply_that_they_go_on_from_is_unanswered() -> None:
+    """All on one tape that was watched for an hour: only ends of conversations are left."""
+    watch = Watch(until_ns=3_600 * NS, stop="interrupted")
+    tape = [
+        replace(digest(case.exchange), exchange=place, t_ns=place * NS, end_ns=place * NS)
+        for place, case in enumerate(cases("openai-chat"), 1)
+    ]
+    tape = [replace(each, watch=watch) for each in tape]
+    going_on = {
+        each.exchange
+        for place, each in enumerate(tape)
+        if any(
+            each.prefixes[-1] in later.prefixes and len(later.history) > len(each.history)
+            for later in tape[place + 1 :]
+        )
+    }
+    assert going_on
+    assert not going_on & set(numbers(tape))
+
+
+@needs_corpus
+def test_a_tape_of_real_calls_that_was_stopped_at_once_says_nothing_about_silence() -> None:
+    watch = Watch(until_ns=2 * NS, stop="interrupted")
+    for case in cases("openai-chat"):
+        made = replace(digest(case.exchange), t_ns=0, end_ns=NS // 2, watch=watch)
+        assert not check_conversation([made])
