@@ -4,7 +4,7 @@ import click
 import pytest
 
 from deltatape.cli import COMMANDS, deltatape
-from deltatape.cli.options import seconds
+from deltatape.cli.options import Wrapper, seconds
 
 
 def options() -> list[tuple[str, click.Option]]:
@@ -48,3 +48,39 @@ def test_what_is_no_duration_is_told_with_what_would_be(text: str) -> None:
     option = click.Option(["--hold"])
     with pytest.raises(click.BadParameter, match="500ms, 30s or 2m are"):
         seconds(click.Context(click.Command("x")), option, text)
+
+
+@click.command("wrap", cls=Wrapper)
+@click.option("--own", default="")
+@click.pass_context
+def wrap(ctx: click.Context, own: str) -> tuple[str, tuple[str, ...]]:
+    """Give back what was understood."""
+    return own, Wrapper.command_of(ctx)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "understood"),
+    [
+        ([], ("", ())),
+        (["--own", "1"], ("1", ())),
+        (["--own", "1", "--", "app", "--own", "2"], ("1", ("app", "--own", "2"))),
+        (["--", "a", "--", "b"], ("", ("a", "--", "b"))),
+    ],
+)
+def test_what_follows_the_first_dashes_is_the_command(
+    arguments: list[str], understood: tuple[str, tuple[str, ...]]
+) -> None:
+    assert wrap.main(arguments, standalone_mode=False) == understood
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [(["--"], "no command after --"), (["app"], "unexpected extra argument")],
+)
+def test_a_command_needs_dashes_and_dashes_a_command(arguments: list[str], problem: str) -> None:
+    with pytest.raises(click.UsageError, match=problem):
+        wrap.main(arguments, standalone_mode=False)
+
+
+def test_the_usage_shows_where_the_command_goes() -> None:
+    assert wrap.get_usage(click.Context(wrap)).endswith("[OPTIONS] [-- CMD [ARG]...]")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from deltatape.http1.listener import Address
 from deltatape.match.schedule import Tempo
 from deltatape.model.exchange import Exchange
 from deltatape.player.player import Player

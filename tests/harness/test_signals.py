@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from deltatape.cli.loop import Signals
+from deltatape.harness.signals import Signals
 from helpers.upstream import eventually, run
 
 

@@ -20,8 +20,13 @@ COMMANDS = {
     "why": "Tell the story of an exchange: what went wrong, and whose fault it was.",
     "check": "Report the defects on tapes; for CI.",
     "show": "Show an exchange: its calls, events, reads or raw bytes.",
+    "doctor": "Look at a project and this machine for what keeps traffic away.",
     "ls": "List tapes, the newest first.",
+    "keep": "Redact a tape and keep it in recordings/ under a good name.",
+    "redact": "Overwrite what looks like a secret on tapes, keeping every length.",
+    "fsck": "Check tapes for damage and for leftovers of secrets.",
     "import": "Make a tape from a response body, a pasted stream or a captured case.",
+    "mitm": "Tape an app that cannot be pointed anywhere, by mitmproxy.",
     "demo": "Run the whole story on an embedded provider: no key, no network.",
 }
 """Every command and its one-line help, in the order of use."""
@@ -42,6 +47,17 @@ class Commands(click.Group):
         command: click.Command = module.command
         command.short_help = COMMANDS[cmd_name]
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """See `click.Group`; what deltatape.yaml says becomes the command's defaults."""
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None:
+            from deltatape.settings.defaults import use_settings  # noqa: PLC0415 - not for help
+
+            use_settings(ctx, command, rest)
+        return name, command, rest
 
 
 @click.group(

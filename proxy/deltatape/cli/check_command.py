@@ -17,6 +17,7 @@ from deltatape.model.finding import Finding, Severity
 from deltatape.render.as_json import findings_json
 from deltatape.render.findings import finding_lines
 from deltatape.rules import DOCUMENTED
+from deltatape.settings.defaults import current_rules
 
 NEVER = "never"
 
@@ -92,16 +93,17 @@ def _checked(text: str) -> Iterator[tuple[Finding, ...] | None]:
 
 def _findings(source: Named) -> tuple[Finding, ...]:
     """Those of each exchange, then those of the conversations; all, or those of `TAPE#N`."""
+    rules = current_rules()
     digests = []
     found: list[Finding] = []
     for exchange in source.exchanges:
         analysis = analyse(exchange)
         digests.append(digest_analysis(analysis))
         if source.number in (None, exchange.number):
-            found += check_analysis(analysis)
+            found += check_analysis(analysis, rules)
     found += (
         finding
-        for finding in check_conversation(digests)
+        for finding in check_conversation(digests, rules)
         if source.number in (None, finding.exchange)
     )
     if not digests:

@@ -38,3 +38,28 @@ def seconds(ctx: click.Context, param: click.Parameter, value: str | None) -> fl
     raise click.BadParameter(
         f"{value!r} is no duration; 500ms, 30s or 2m are", ctx=ctx, param=param
     )
+
+
+class Wrapper(click.Command):
+    """A command that may run another one: what follows the first `--` is that one's."""
+
+    _KEY = "deltatape.command"
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """See `click.Command`."""
+        at = args.index("--") if "--" in args else len(args)
+        own, argv = args[:at], tuple(args[at + 1 :])
+        if at < len(args) and not argv:
+            raise click.UsageError("no command after --", ctx)
+        ctx.meta[self._KEY] = argv
+        return super().parse_args(ctx, own)
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """See `click.Command`."""
+        return [*super().collect_usage_pieces(ctx), "[-- CMD [ARG]...]"]
+
+    @classmethod
+    def command_of(cls, ctx: click.Context) -> tuple[str, ...]:
+        """The command to run; empty when there is none."""
+        argv: tuple[str, ...] = ctx.meta[cls._KEY]
+        return argv

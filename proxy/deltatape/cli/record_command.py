@@ -1,63 +1,78 @@
-"""`deltatape record`: the gateway with its options, its live lines and its summary."""
+"""`deltatape record`: its options, and what becomes of them."""
 
 import asyncio
 import os
-import sys
-from collections.abc import Callable
+import secrets
+from collections.abc import Container, Mapping
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 import click
 
-from deltatape import __version__
-from deltatape.cli.loop import Signals
-from deltatape.cli.options import option, seconds
+from deltatape.cli.options import Wrapper, option, seconds
 from deltatape.cli.terminal import aside, say
-from deltatape.clock import SystemClock, file_stamp
+from deltatape.clock import SystemClock
 from deltatape.errors import UsageError
-from deltatape.gateway.analysis import Ended
-from deltatape.gateway.gateway import Gateway
-from deltatape.gateway.routes import PROVIDERS, Refusal, Routes, parse_upstream
-from deltatape.http1.listener import parse_address
-from deltatape.model.exchange import Source
-from deltatape.render.summary import exchange_line
-from deltatape.rules.words import count
+from deltatape.gateway.outbound import outbound_from
+from deltatape.gateway.routes import Upstream, parse_upstream
+from deltatape.harness.recording import RecordOptions
+from deltatape.harness.reporter import Reporter
+from deltatape.harness.session import Session, Surroundings
+from deltatape.http1.listener import Address, parse_address
+from deltatape.mitm.mitmdump import MitmOptions
+from deltatape.mitm.session import serve_child
+from deltatape.model.finding import Severity
+from deltatape.settings.defaults import current_rules, current_settings
 from deltatape.store.mask_key import mask_key
-from deltatape.store.writer import TapeWriter
-from deltatape.tape.mask import Masker
+from deltatape.store.ring import parse_keep
 
-NO_TRAFFIC_S = 20.0
+FOUND = 1
 TAPING_FAILED = 125
+NEVER = "never"
+MITM = "mitm"
+
+_WITH_MITM = frozenset({"via", "hosts", "to", "no_log", "strict"})
+"""What has a meaning when mitmproxy records."""
+_WITH_CMD = frozenset({"via", "hosts", "no_log", "no_tunnel"})
+"""What has a meaning only for a command."""
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
 
 
-class Reporter:
-    """Tells on stderr what happens; see `gateway.Observer`."""
+class Given(TypedDict):
+    """The options as click hands them over."""
 
-    def __init__(self) -> None:
-        self.exchanges = 0
-        self.with_findings = 0
-        self.trouble = False
+    via: str | None
+    hosts: tuple[str, ...]
+    listen: str | None
+    upstream: tuple[str, ...]
+    to: Path
+    token: str | None
+    app: str | None
+    app_listen: str
+    allow_key_mismatch: bool
+    ca: Path | None
+    client_cert: Path | None
+    client_key: Path | None
+    no_bodies: bool
+    no_log: bool
+    no_tunnel: bool
+    keep: str | None
+    on_finding: str | None
+    fail_on: str
+    ready_file: Path | None
+    control: str | None
+    grace: float
+    durability: str
+    strict: bool
 
-    def exchange(self, ended: Ended) -> None:
-        """See `Observer.exchange`."""
-        self.exchanges += 1
-        self.with_findings += bool(ended.findings)
-        if ended.analysis is None:
-            say(f"#{ended.number} ended; not analysed live: deltatape check says more")
-        else:
-            say(exchange_line(ended.analysis, ended.findings))
 
-    def refused(self, refusal: Refusal) -> None:
-        """See `Observer.refused`."""
-        say(f"refused a request ({refusal.status} {refusal.code}): {refusal.message}")
-
-    def alarm(self, problem: str) -> None:
-        """See `Observer.alarm`."""
-        self.trouble = True
-        say(f"TAPING IN TROUBLE: {problem}")
-
-
-@click.command("record")
-@option("--listen", default="127.0.0.1:8377", metavar="HOST:PORT", help="Where to listen.")
+@click.command("record", cls=Wrapper)
+@option(
+    "--listen",
+    metavar="HOST:PORT",
+    help="Where to listen, or unix:PATH.  [default: 127.0.0.1:8377; with CMD any free port]",
+)
 @option(
     "--upstream",
     multiple=True,
@@ -71,11 +86,67 @@ class Reporter:
     help="The folder for tapes.",
 )
 @option(
+    "--app",
+    metavar="URL",
+    help="Tape the app's own endpoint, too: point its clients at --app-listen.",
+)
+@option(
+    "--app-listen",
+    default="127.0.0.1:8387",
+    metavar="HOST:PORT",
+    help="Where the app's endpoint is listened for.",
+)
+@option(
+    "--via",
+    type=click.Choice([MITM]),
+    help="Lead CMD through mitmproxy instead of by its base URLs: for one that has none.",
+)
+@option(
+    "--hosts",
+    multiple=True,
+    metavar="HOST",
+    help="With --via mitm: tape this host besides those of LLM providers; * stands for anything.",
+)
+@option("--no-log", is_flag=True, help="Do not tape what CMD prints; it gets the terminal itself.")
+@option("--no-tunnel", is_flag=True, help="Do not watch what CMD reaches past deltatape.")
+@option("--no-bodies", is_flag=True, help="Do not tape the bodies of requests: prompts, history.")
+@option(
+    "--keep",
+    metavar="TIME|SIZE",
+    help="Keep the last 2h or 5GB, and what lies around findings; else everything is kept.",
+)
+@option(
+    "--on-finding",
+    metavar="COMMAND",
+    help="Run when an exchange has findings: the tape as $1, JSON on stdin.",
+)
+@option(
+    "--fail-on",
+    type=click.Choice([*(each.value for each in Severity), NEVER]),
+    default=NEVER,
+    help="Exit with 1 for a finding of this severity or worse.",
+)
+@option("--ca", type=_FILE, help="Certificates to trust beside the system's, as PEM.")
+@option("--client-cert", type=_FILE, help="A certificate to show upstreams, as PEM.")
+@option("--client-key", type=_FILE, help="Its key, where it is not in the same file.")
+@option(
+    "--allow-key-mismatch",
+    is_flag=True,
+    help="Let a key of one provider go to another.",
+)
+@option(
+    "--token",
+    metavar="TOKEN",
+    help="Where other machines can reach the port: what they have to know.  [default: made up]",
+)
+@option("--control", metavar="HOST:PORT", help="Answer /health and /status there.")
+@option("--ready-file", type=_FILE, help="Written once requests can come: JSON with the URL.")
+@option(
     "--grace",
     default="5s",
     callback=seconds,
     metavar="DURATION",
-    help="How long streams may go on after Ctrl-C.",
+    help="How long streams may go on at the end.",
 )
 @option(
     "--durability",
@@ -84,108 +155,150 @@ class Reporter:
     help="When the tape is synced to disk: after each exchange, or by the system.",
 )
 @option("--strict", is_flag=True, help="Exit with 125 if anything could not be taped.")
-def command(
-    *,
-    listen: str,
-    upstream: tuple[str, ...],
-    to: Path,
-    grace: float,
-    durability: str,
-    strict: bool,
-) -> int:
+@click.pass_context
+def command(ctx: click.Context, /, **given: Unpack[Given]) -> int:
     """Sit between an app and its provider, and tape every stream.
 
-    Point the app's base URL at the address that is printed. Every byte, boundary and ending passes
-    through untouched; Ctrl-C ends the tape.
+    With a CMD, it is run with its base URLs set; else point the app at the address that is printed,
+    and Ctrl-C ends the tape. Every byte, boundary and ending passes through untouched.
+
+    Exit code: that of CMD; 1 for --fail-on, 125 for --strict.
     """
-    host, port = parse_address(listen)
-    routes = Routes(parse_upstream(each) for each in upstream)
-    reporter = Reporter()
-    clock = SystemClock()
-    writer = TapeWriter.create(
-        to,
-        file_stamp(clock.wall_ns()),
-        clock=clock,
-        tool=f"deltatape {__version__}",
-        source=Source.GATEWAY,
-        alarm=reporter.alarm,
+    argv = Wrapper.command_of(ctx)
+    if given["via"] == MITM:
+        _refuse_useless(ctx, _WITH_MITM, "with --via mitm")
+        return _record_via_mitm(given, argv)
+    if not argv:
+        _refuse_useless(ctx, set(given) - _WITH_CMD, "without a command after --")
+    return record(given, argv, os.environ)
+
+
+def _refuse_useless(ctx: click.Context, useful: Container[str], when: str) -> None:
+    """Refuse an option that would do nothing, if it was given with the command.
+
+    Raises:
+        UsageError: there is one; the message names it.
+    """
+    for parameter in ctx.command.params:
+        name = parameter.name or ""
+        source = ctx.get_parameter_source(name)
+        if name not in useful and source is click.core.ParameterSource.COMMANDLINE:
+            raise UsageError(f"{parameter.opts[0]}: does nothing {when}")
+
+
+def _record_via_mitm(given: Given, argv: tuple[str, ...]) -> int:
+    """Lead a command through mitmproxy; the exit code."""
+    if not argv:
+        raise UsageError("--via mitm: needs a command after --; deltatape mitm runs without one")
+    options = MitmOptions(
+        host="127.0.0.1",
+        port=0,
+        upstream=None,
+        to=given["to"],
+        hosts=given["hosts"],
     )
-    masker = Masker(mask_key(os.environ, reporter.alarm))
-    gateway = Gateway(routes, writer, masker, clock, reporter, durable=durability == "exchange")
-    try:
-        with aside():
-            asyncio.run(
-                _run(gateway, host, port, grace, lambda: _introduce(gateway, routes, writer))
-            )
-    except UsageError:
-        _discard(writer)
-        raise
-    _summarise(writer, reporter)
-    return TAPING_FAILED if strict and reporter.trouble else 0
+    with aside():
+        code, outcome = asyncio.run(serve_child(argv, options, log=not given["no_log"], tell=say))
+    return code or (TAPING_FAILED if given["strict"] and outcome.trouble else 0)
 
 
-def _discard(writer: TapeWriter) -> None:
-    """Leave no empty tape where nothing was ever listened to: it would be the latest one."""
-    writer.close()
-    if writer.path is not None:
-        writer.path.unlink(missing_ok=True)
+def record(given: Given, argv: tuple[str, ...], environment: Mapping[str, str]) -> int:
+    """Record until the command or a signal ends it; the exit code."""
+    clock = SystemClock()
+    reporter = Reporter(say)
+    options = options_of(given, argv, environment)
+    around = Surroundings(
+        environment=dict(environment),
+        folder=Path.cwd(),
+        clock=clock,
+        mask_key=mask_key(environment, reporter.alarm),
+        tell=say,
+    )
+    with aside():
+        code = asyncio.run(Session(options, around, reporter).run())
+    if code:
+        return code
+    if given["strict"] and reporter.trouble:
+        return TAPING_FAILED
+    return FOUND if _is_bad_enough(reporter.worst, given["fail_on"]) else 0
 
 
-async def _run(
-    gateway: Gateway, host: str, port: int, grace: float, listening: Callable[[], None]
-) -> None:
-    await gateway.start(host, port)
-    signals = Signals(gateway.hurry)
-    listening()
-    reminder = asyncio.get_running_loop().call_later(NO_TRAFFIC_S, _remind, gateway)
-    reason = await signals.wait()
-    reminder.cancel()
-    active = len(gateway.counts.active)
-    if active:
-        say(f"stopping: {count(active, 'stream')} may go on for {grace:g} s; Ctrl-C again cuts")
-    await gateway.stop(reason, grace_s=grace)
+def _is_bad_enough(worst: Severity | None, limit: str) -> bool:
+    return worst is not None and limit != NEVER and worst.rank <= Severity(limit).rank
 
 
-def _introduce(gateway: Gateway, routes: Routes, writer: TapeWriter) -> None:
-    base = gateway.listener.url
-    say(f"deltatape {__version__} is recording; Ctrl-C ends the tape")
-    say(f"  tape     {writer.path or 'none: see above'}")
-    if routes.single is not None:
-        upstream = routes.single
-        say(f"  forward  {base} -> {upstream.origin.url}{upstream.path}")
-        say(f"  set      OPENAI_BASE_URL={base}/v1  (or your SDK's base URL, with the same path)")
-    else:
-        say(f"  forward  {base}/NAME -> the provider; NAME: {' '.join(routes.named)}")
-        for name, upstream in routes.named.items():
-            if PROVIDERS.get(name) != upstream.origin.url:
-                say(f"           {base}/{name} -> {upstream.origin.url}{upstream.path}")
-        say(f"  set      OPENAI_BASE_URL={base}/openai/v1")
-        say(f"           ANTHROPIC_BASE_URL={base}/anthropic")
+def options_of(
+    given: Given, argv: tuple[str, ...], environment: Mapping[str, str]
+) -> RecordOptions:
+    """The options, checked.
 
-
-def _remind(gateway: Gateway) -> None:
-    if gateway.counts.exchanges or gateway.counts.refused:
-        return
-    base = gateway.listener.url
-    if gateway.counts.clients:
-        say("a client connected but sent no request: is it speaking HTTPS to this HTTP port?")
-    else:
-        say(
-            f"no traffic for {NO_TRAFFIC_S:.0f} s: does the app read the base URL that you set, in"
-            f" the process that calls the provider? A container reaches {base} only on the host's"
-            " network; try: curl " + base
+    Raises:
+        UsageError: one of them is not what it has to be.
+    """
+    listen = parse_address(given["listen"] or ("127.0.0.1:0" if argv else "127.0.0.1:8377"))
+    app_listen = parse_address(given["app_listen"], "--app-listen")
+    if argv and listen.path:
+        raise UsageError(
+            f"--listen {listen}: no base URL can name a Unix socket, so a command cannot be"
+            " pointed at it; leave --listen out, or start the app yourself"
         )
+    return RecordOptions(
+        listen=listen,
+        upstreams=_upstreams(given["upstream"]),
+        to=given["to"],
+        app=_app(given["app"]),
+        app_listen=app_listen,
+        token=_token(given["token"], listen, app_listen if given["app"] else listen),
+        check_keys=not given["allow_key_mismatch"],
+        outbound=outbound_from(
+            environment,
+            ca=given["ca"],
+            client_cert=given["client_cert"],
+            client_key=given["client_key"],
+        ),
+        grace_s=given["grace"],
+        durable=given["durability"] == "exchange",
+        bodies=not given["no_bodies"],
+        keep=parse_keep(given["keep"]) if given["keep"] else None,
+        on_finding=given["on_finding"],
+        ready_file=given["ready_file"],
+        control=parse_address(given["control"], "--control") if given["control"] else None,
+        command=argv,
+        log=not given["no_log"],
+        tunnel=not given["no_tunnel"],
+        rules=current_rules(),
+    )
 
 
-def _summarise(writer: TapeWriter, reporter: Reporter) -> None:
-    say(f"{count(reporter.exchanges, 'exchange')} taped, {reporter.with_findings} with findings")
-    if writer.lost_records:
-        say(
-            f"NOT ON THE TAPE: {writer.lost_records} records, {writer.lost_bytes} bytes;"
-            " the streams themselves were not touched"
-        )
-    if writer.path is not None:
-        say(f"tape: {writer.path}")
-        if reporter.exchanges:
-            say(f"next: deltatape why {writer.path}")
-    sys.stderr.flush()
+def _upstreams(given: tuple[str, ...]) -> tuple[Upstream, ...]:
+    """The options', and those of deltatape.yaml whose names are not among them."""
+    options = tuple(parse_upstream(each) for each in given)
+    settings = current_settings()
+    if settings is None or any(not upstream.name for upstream in options):
+        return options
+    more = []
+    for name, url in settings.upstreams.items():
+        if name not in {upstream.name for upstream in options}:
+            with settings.at_upstream(name):
+                more.append(parse_upstream(f"{name}={url}"))
+    return (*options, *more)
+
+
+def _app(url: str | None) -> Upstream | None:
+    if url is None:
+        return None
+    app = parse_upstream(url)
+    if app.name:
+        raise UsageError(f"--app {url!r}: one endpoint has no name; such as http://127.0.0.1:3000")
+    return app
+
+
+def _token(given: str | None, *addresses: Address) -> str | None:
+    """The user's, or one that is made up where others than this machine can reach a port."""
+    if given is not None:
+        if not given.isascii() or not given.isprintable() or set(given) & set("/?# "):
+            raise UsageError("--token: printable ASCII without / ? # and spaces is accepted")
+        return given
+    if all(address.loopback for address in addresses):
+        return None
+    return secrets.token_urlsafe(24)

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 import click
 
 from deltatape import __version__
-from deltatape.harness.signals import Signals
 from deltatape.cli.options import option, seconds
 from deltatape.cli.tapes import exchanges_of
 from deltatape.cli.terminal import aside, say
 from deltatape.errors import UsageError
+from deltatape.harness.signals import Signals
 from deltatape.http1.listener import Address, parse_address
 from deltatape.match.request import Rung
 from deltatape.match.schedule import Tempo, parse_speed

@@ -17,6 +17,7 @@ from deltatape.render.as_json import calls_json, events_json, reads_json
 from deltatape.render.lines import Line, line
 from deltatape.render.show import call_lines, event_lines, read_lines
 from deltatape.render.summary import exchange_line
+from deltatape.settings.defaults import current_rules
 
 
 @click.command("show")
@@ -52,12 +53,14 @@ def _summaries(tape: str) -> list[Line]:
     """Each exchange in a line, with its worst finding, also of what the app made of replies."""
     source = named(tape)
     analyses = [analyse(exchange) for exchange in source.exchanges]
-    about_app = check_conversation(map(digest_analysis, analyses))
+    rules = current_rules()
+    about_app = check_conversation(map(digest_analysis, analyses), rules)
     lines = []
     for analysis in analyses:
         number = analysis.exchange.number
         if source.number in (None, number):
-            found = (*(f for f in about_app if f.exchange == number), *check_analysis(analysis))
+            own = check_analysis(analysis, rules)
+            found = (*(f for f in about_app if f.exchange == number), *own)
             lines.append(line(exchange_line(analysis, found)))
     return lines
 

@@ -12,6 +12,7 @@ from deltatape.errors import UsageError
 from deltatape.render.as_json import story_json
 from deltatape.render.story import story_lines
 from deltatape.rules.documentation import explain
+from deltatape.settings.defaults import current_rules
 from deltatape.why.tell import tell
 
 
@@ -32,7 +33,7 @@ def command(*, what: str, format: str) -> int:  # noqa: A002 - the option's name
         raise UsageError(
             f"{found.name}: no request came while it was recorded; deltatape ls lists the others"
         )
-    story = tell(found.exchanges, found.number, beside=found.beside())
+    story = tell(found.exchanges, found.number, current_rules(), found.beside())
     if format == "json":
         write(story_json(story))
     else:

@@ -19,6 +19,7 @@ from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.gateway.tapes import OpenTape
 from deltatape.model.digest import Digest
 from deltatape.model.finding import Finding
+from deltatape.rules.settings import DEFAULTS, Settings
 from deltatape.tape.assemble import assemble
 from deltatape.tape.decode import decode_record
 
@@ -72,9 +73,10 @@ class Kept:
 class Analyst:
     """Analyses ended exchanges, one after the other, off the loop."""
 
-    def __init__(self, tell: Callable[[Ended], None]) -> None:
+    def __init__(self, tell: Callable[[Ended], None], rules: Settings = DEFAULTS) -> None:
         """Args: tell: called on the loop with each result, in the order of endings."""
         self._tell = tell
+        self._rules = rules
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="deltatape-analysis")
         self._open: set[asyncio.Future[Ended]] = set()
         self._waiting_bytes = 0
@@ -124,7 +126,7 @@ class Analyst:
         for exchange in assemble(records, tape=tape.path, header=tape.writer.header):
             analysis = analyse(exchange)
             about_app = self._read_back(tape.name, serial, digest_analysis(analysis))
-            return Ended(tape, number, analysis, (*about_app, *check_analysis(analysis)))
+            return Ended(tape, number, analysis, (*about_app, *check_analysis(analysis, self._rules)))
         return Ended(tape, number, None, ())
 
     def _read_back(self, name: str | None, serial: int, digest: Digest) -> Iterator[Finding]:
@@ -132,6 +134,6 @@ class Analyst:
         known = self._digests.setdefault(name, deque(maxlen=MAX_REMEMBERED))
         known.append((serial, digest))
         in_order = [each for _, each in sorted(known, key=itemgetter(0))]
-        for finding in check_conversation(in_order):
+        for finding in check_conversation(in_order, self._rules):
             if (finding.tape, finding.exchange) == (digest.tape, digest.exchange):
                 yield finding

@@ -15,6 +15,7 @@ from deltatape.gateway.routes import Refusal
 from deltatape.gateway.tapes import OpenTape, TapeBook
 from deltatape.gateway.taping import Taping
 from deltatape.model.exchange import Tap
+from deltatape.rules.settings import DEFAULTS, Settings
 from deltatape.store.ids import ulid
 from deltatape.tape.mask import Masker
 from deltatape.tape.payload import ClientState
@@ -79,6 +80,7 @@ class Recorder:
         *,
         durable: bool = True,
         bodies: bool = True,
+        rules: Settings = DEFAULTS,
     ) -> None:
         """Args: durable: sync when an exchange has ended. bodies: tape those of requests, too."""
         self.book = book
@@ -90,7 +92,7 @@ class Recorder:
         self._observer = observer
         self._durable = durable
         self._bodies = bodies
-        self._analyst = Analyst(observer.exchange)
+        self._analyst = Analyst(observer.exchange, rules)
         self._kept = Kept()
         self._ticker: asyncio.TimerHandle | None = None
         self._drained = asyncio.Event()
