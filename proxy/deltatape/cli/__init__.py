@@ -20,7 +20,7 @@ COMMANDS = {
     "why": "Tell the story of an exchange: what went wrong, and whose fault it was.",
     "check": "Report the defects on tapes; for CI.",
     "show": "Show an exchange: its calls, events, reads or raw bytes.",
-    "doctor": "Look at a project and this machine for what keeps traffic away.",
+    "doctor": "Look for what keeps an app's traffic from the recorder, and say what to change.",
     "ls": "List tapes, the newest first.",
     "keep": "Redact a tape and keep it in recordings/ under a good name.",
     "redact": "Overwrite what looks like a secret on tapes, keeping every length.",

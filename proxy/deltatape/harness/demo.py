@@ -8,13 +8,15 @@ against the capture. Each step is the command that a user would type.
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from deltatape.harness.process import background
 
 INCIDENTS = (Path(__file__).parent / "incidents").resolve()
 """The recorded incidents; in a checkout this is recordings/incidents."""
+
+APP = ("-m", "deltatape.harness.app", "--accumulator")
 
 OTHERS = ("cut-mid-arguments", "empty-arguments", "stall-before-arguments")
 
@@ -43,14 +45,11 @@ class Demo:
         with background("replay", "--listen", "127.0.0.1:0", *provider) as player:
             self._command("replay", *provider)
             upstream = ("--upstream", player.url, "--to", str(self._folder))
-            with background("record", "--listen", "127.0.0.1:0", *upstream) as gateway:
-                self._command("record", *upstream)
-                code = self._app("single-call", gateway.url)
-                _, told = gateway.stop()
+            app = ("python", *APP, "single-call")
+            self._command("record", *upstream, "--", *app)
+            command = ("-m", "deltatape", "record", *upstream, "--", sys.executable, *app[1:])
+            code = self._show(command, os.environ)
             player.stop()
-        for line in told.splitlines():
-            if line.startswith(("#", "tape")):
-                self._tell(f"    {line}")
         return code != 0
 
     def _why(self) -> bool:
@@ -82,12 +81,17 @@ class Demo:
         return (os.path.relpath(INCIDENTS / f"{name}.tape") + place,)
 
     def _app(self, accumulator: str, url: str) -> int:
-        arguments = ("-m", "deltatape.harness.app", "--accumulator", accumulator)
+        arguments = (*APP, accumulator)
         self._tell(f"\n$ OPENAI_BASE_URL={url}/v1 python {' '.join(arguments)}")
+        return self._show(arguments, {**os.environ, "OPENAI_BASE_URL": f"{url}/v1"})
+
+    def _show(self, arguments: Sequence[str], environment: Mapping[str, str]) -> int:
+        """Run Python and tell what it prints; its exit code."""
         result = subprocess.run(  # noqa: S603 - our own program
             [sys.executable, *arguments],
-            env={**os.environ, "OPENAI_BASE_URL": f"{url}/v1"},
+            env=dict(environment),
             stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
             text=True,
             check=False,
         )

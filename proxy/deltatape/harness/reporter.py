@@ -64,10 +64,10 @@ class Reporter:
         see = f"; see {where}" if where else ""
         self._tell(f"NOT TAPED: your app went to {passed.host} past deltatape{see}")
         for place in places[:1]:
-            self._tell(f"    {place.advice.how}")
             if place.advice.new:
-                self._tell(f"    {place.path}:{place.line}  {place.advice.old}")
-                self._tell(f"    -> {place.advice.new}")
+                self._tell(f"    instead of {place.advice.old}")
+                self._tell(f"    write      {place.advice.new}")
+            self._tell(f"    {place.advice.how}")
         if not places:
             self._tell("    deltatape doctor looks for the place; record --via mitm tapes it as is")
 

@@ -1,0 +1,87 @@
+"""`deltatape doctor`: looks at the machine, the environment and the project before a recording."""
+
+import importlib
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from deltatape.cli.options import FORMAT
+from deltatape.cli.terminal import show, write
+from deltatape.errors import UsageError
+from deltatape.gateway.routes import parse_upstream
+from deltatape.harness.machine import machine_remarks
+from deltatape.harness.project import code_remarks, sdk_remarks
+from deltatape.harness.sources import Limits
+from deltatape.harness.surroundings import known_settings, surroundings_remarks
+from deltatape.render.doctor import (
+    Level,
+    Remark,
+    Section,
+    doctor_json,
+    doctor_lines,
+    problems,
+)
+from deltatape.render.lines import WIDTH
+from deltatape.settings.defaults import defaults
+from deltatape.settings.find import NAME
+from deltatape.settings.settings import load
+
+
+@click.command("doctor")
+@click.argument("folder", default=".", type=click.Path(path_type=Path), metavar="[FOLDER]")
+@FORMAT
+def command(*, folder: Path, format: str) -> int:  # noqa: A002 - the option's name
+    """Look for what would keep an app's traffic from the recorder, and say what to change.
+
+    Checks the machine, the environment, the SDKs and the code of the project in FOLDER (default:
+    here), also for base URLs that are written into it. Changes nothing and asks nobody outside.
+    Exit code 0 without a problem, 1 with one, 2 when it cannot look.
+    """
+    if not folder.is_dir():
+        raise UsageError(f"{folder}: not a folder; the project's own folder is wanted")
+    sections = _sections(folder)
+    if format == "json":
+        write(doctor_json(sections))
+    else:
+        show(doctor_lines(sections, shutil.get_terminal_size((WIDTH, 24)).columns))
+    return int(problems(sections) > 0)
+
+
+def _sections(folder: Path) -> tuple[Section, ...]:
+    environment = dict(os.environ)
+    known = {name for name, each in known_settings(folder, environment).items() if each.value}
+    return (
+        Section(
+            title="machine",
+            remarks=(*machine_remarks(folder), _settings_remark(folder, environment)),
+        ),
+        Section(title="environment", remarks=tuple(surroundings_remarks(folder, environment))),
+        Section(title="sdks", remarks=tuple(sdk_remarks(folder, environment))),
+        Section(title="code", remarks=tuple(code_remarks(folder, known, Limits()))),
+    )
+
+
+def _settings_remark(folder: Path, environment: Mapping[str, str]) -> Remark:
+    """Whether the settings file is right, also the sections of commands that do not run now."""
+    from deltatape.cli import COMMANDS  # noqa: PLC0415 - it loads this module
+
+    start = folder.resolve()
+    try:
+        settings = load(start, environment, COMMANDS)
+        if settings is None:
+            return Remark(level=Level.OK, text=f"no {NAME}: defaults hold")
+        settings.rules()
+        for name in settings.sections:
+            module = importlib.import_module(f"deltatape.cli.{name}_command")
+            defaults(settings, module.command)
+        for name, url in settings.upstreams.items():
+            with settings.at_upstream(name):
+                parse_upstream(f"{name}={url}")
+    except UsageError as error:
+        return Remark(level=Level.PROBLEM, text=str(error), fix=f"correct {NAME}")
+    path = settings.path
+    shown = path.relative_to(start) if path.is_relative_to(start) else path
+    return Remark(level=Level.OK, text=f"{shown} is valid")

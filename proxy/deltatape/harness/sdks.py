@@ -1,0 +1,114 @@
+"""What each LLM SDK reads its base URL from: a table, by ecosystem, package and version.
+
+Source: the request lines of the SDKs themselves, run with the variable against a server on
+loopback, and for what was not run their sources and issue trackers.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class Ecosystem(StrEnum):
+    """Where a package comes from."""
+
+    PYTHON = "python"
+    NODE = "node"
+
+
+class Sdk(NamedTuple):
+    """A package, in the versions below `before` (all when empty)."""
+
+    reads: tuple[str, ...] = ()
+    """Variables, the one that wins first; none: its base URL is an option only."""
+    option: str = ""
+    """How the base URL is passed to it in code; "" where there is no base URL."""
+    remark: str = ""
+    """What else has to be known of it."""
+    before: tuple[int, ...] = ()
+
+
+_SIGNED = (
+    "for Bedrock only, whose requests are signed for their host: use `deltatape mitm`, or"
+    " AWS_BEARER_TOKEN_BEDROCK"
+)
+_LITELLM = ("OPENAI_API_BASE", "ANTHROPIC_API_BASE", "OPENROUTER_API_BASE", "MISTRAL_API_BASE")
+
+GENERAL = frozenset({"aiohttp", "botocore"})
+"""Packages of the table that are in many programs without an LLM."""
+
+SDKS: Mapping[Ecosystem, Mapping[str, tuple[Sdk, ...]]] = {
+    Ecosystem.PYTHON: {
+        "openai": (
+            Sdk(("OPENAI_API_BASE",), "openai.api_base = ...", before=(1,)),
+            Sdk(("OPENAI_BASE_URL",), "base_url=..."),
+        ),
+        "anthropic": (Sdk(("ANTHROPIC_BASE_URL",), "base_url=..."),),
+        "google-genai": (Sdk(("GOOGLE_GEMINI_BASE_URL",), "http_options={'base_url': ...}"),),
+        "google-generativeai": (
+            Sdk(option="client_options={'api_endpoint': ...}, transport='rest'"),
+        ),
+        "groq": (Sdk(("GROQ_BASE_URL",), "base_url=..."),),
+        "cohere": (Sdk(("CO_API_URL",), "base_url=..."),),
+        "ollama": (Sdk(("OLLAMA_HOST",), "host=..."),),
+        "mistralai": (Sdk(option="server_url=..."),),
+        "together": (Sdk(("TOGETHER_BASE_URL",), "base_url=..."),),
+        "langchain-openai": (Sdk(("OPENAI_API_BASE", "OPENAI_BASE_URL"), "base_url=..."),),
+        "langchain-anthropic": (Sdk(("ANTHROPIC_API_URL", "ANTHROPIC_BASE_URL"), "base_url=..."),),
+        "litellm": (Sdk(_LITELLM, "api_base=...", "and the like for other providers"),),
+        "botocore": (Sdk(("AWS_ENDPOINT_URL_BEDROCK_RUNTIME",), "endpoint_url=...", _SIGNED),),
+        "aiohttp": (
+            Sdk(remark="what goes past is only noticed with ClientSession(trust_env=True)"),
+        ),
+    },
+    Ecosystem.NODE: {
+        "openai": (Sdk(("OPENAI_BASE_URL",), "baseURL: ..."),),
+        "@anthropic-ai/sdk": (Sdk(("ANTHROPIC_BASE_URL",), "baseURL: ..."),),
+        "@ai-sdk/openai": (
+            Sdk(option="createOpenAI({ baseURL: ... })", before=(2,)),
+            Sdk(("OPENAI_BASE_URL",), "createOpenAI({ baseURL: ... })"),
+        ),
+        "@ai-sdk/anthropic": (
+            Sdk(
+                ("ANTHROPIC_BASE_URL",),
+                "createAnthropic({ baseURL: ... })",
+                "it expects /v1 in it; the gateway takes both",
+            ),
+        ),
+        "@ai-sdk/google": (Sdk(option="createGoogleGenerativeAI({ baseURL: ... })"),),
+        "@ai-sdk/mistral": (Sdk(option="createMistral({ baseURL: ... })"),),
+        "@ai-sdk/groq": (Sdk(option="createGroq({ baseURL: ... })"),),
+        "@ai-sdk/xai": (Sdk(option="createXai({ baseURL: ... })"),),
+        "@ai-sdk/deepseek": (Sdk(option="createDeepSeek({ baseURL: ... })"),),
+        "@ai-sdk/cohere": (Sdk(option="createCohere({ baseURL: ... })"),),
+        "@ai-sdk/openai-compatible": (Sdk(option="createOpenAICompatible({ baseURL: ... })"),),
+        "@openrouter/ai-sdk-provider": (Sdk(option="createOpenRouter({ baseURL: ... })"),),
+        "@google/genai": (
+            Sdk(("GOOGLE_GEMINI_BASE_URL",), "new GoogleGenAI({ httpOptions: { baseUrl: ... } })"),
+        ),
+        "@mistralai/mistralai": (Sdk(option="new Mistral({ serverURL: ... })"),),
+        "groq-sdk": (Sdk(("GROQ_BASE_URL",), "baseURL: ..."),),
+        "ollama": (Sdk(option="new Ollama({ host: ... })"),),
+    },
+}
+"""Of several entries the first one whose `before` is above the version counts."""
+
+
+def sdk_of(ecosystem: Ecosystem, package: str, version: str) -> Sdk | None:
+    """What is known of a package; None for one that is no LLM SDK."""
+    numbers = _numbers(version)
+    for sdk in SDKS[ecosystem].get(package, ()):
+        if not sdk.before or numbers < sdk.before:
+            return sdk
+    return None
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """`3.54.0rc1` as (3, 54, 0); also of a range such as `^3.54.0`."""
+    numbers = []
+    for part in version.lstrip("^~>=v ").split("."):
+        digits = part[: len(part) - len(part.lstrip("0123456789"))]
+        if not digits:
+            break
+        numbers.append(int(digits[:9]))
+    return tuple(numbers)

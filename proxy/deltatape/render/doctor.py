@@ -1,0 +1,116 @@
+"""What `deltatape doctor` has seen: per thing one line with its level, and what to do about it."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from deltatape.render.as_json import VERSION
+from deltatape.render.lines import BOLD, DIM, GOOD, WIDTH, Line, Segment, cropped, line, wrapped
+from deltatape.rules.words import count
+
+
+class Level(StrEnum):
+    """How much a remark asks for."""
+
+    OK = "ok"
+    NOTE = "note"
+    """Good to know; or something to do if it is meant."""
+    PROBLEM = "PROBLEM"
+    """Something will not be recorded, or not work."""
+
+
+STYLES = {Level.OK: GOOD, Level.NOTE: "yellow", Level.PROBLEM: "bold red"}
+_LEVEL_WIDTH = len(Level.PROBLEM)
+_INDENT = 2 + _LEVEL_WIDTH + 2
+_NARROW = 60
+_ARROW = "-> "
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remark:
+    """One thing that was looked at."""
+
+    level: Level
+    text: str
+    shown: str = ""
+    """Code that it is about; "" for none."""
+    instead: str = ""
+    """Code to write instead; "" for none."""
+    fix: str = ""
+    """What to do; "" for nothing."""
+    data: Mapping[str, object] | None = None
+    """The same for programs, where there is more to say than text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """Remarks about one subject."""
+
+    title: str
+    remarks: tuple[Remark, ...]
+
+
+def doctor_lines(sections: Sequence[Section], width: int = WIDTH) -> list[Line]:
+    """The report for a terminal of `width` columns, and a summary; empty sections are left out."""
+    width = max(_NARROW, min(width, WIDTH))
+    lines: list[Line] = []
+    for section in sections:
+        if section.remarks:
+            lines.append(line(Segment(section.title.upper(), BOLD)))
+            for remark in section.remarks:
+                lines += _remark_lines(remark, width)
+            lines.append(line())
+    return [*lines, _summary(sections)]
+
+
+def problems(sections: Sequence[Section]) -> int:
+    """How many remarks are problems."""
+    return _number(sections, Level.PROBLEM)
+
+
+def _number(sections: Sequence[Section], level: Level) -> int:
+    return sum(remark.level is level for section in sections for remark in section.remarks)
+
+
+def _remark_lines(remark: Remark, width: int) -> list[Line]:
+    level = Segment(f"  {remark.level:<{_LEVEL_WIDTH}}  ", STYLES[remark.level])
+    first, *more = wrapped(remark.text, _INDENT, width=width)
+    lines = [(level, *first[1:]), *more]
+    margin = Segment(" " * _INDENT)
+    if remark.shown:
+        lines.append(cropped(line(margin, Segment(remark.shown, DIM)), width))
+    if remark.instead:
+        # Unbroken, so that it can be copied.
+        lines.append(line(margin, "write ", Segment(remark.instead, BOLD)))
+    if remark.fix:
+        first, *more = wrapped(remark.fix, _INDENT + len(_ARROW), width=width)
+        lines += [(margin, Segment(_ARROW), *first[1:]), *more]
+    return lines
+
+
+def _summary(sections: Sequence[Section]) -> Line:
+    found = problems(sections)
+    notes = count(_number(sections, Level.NOTE), "note")
+    if not found:
+        return line(Segment(f"no problems, {notes}", GOOD))
+    return line(Segment(f"{count(found, 'problem')}, {notes}", STYLES[Level.PROBLEM]))
+
+
+def doctor_json(sections: Sequence[Section]) -> str:
+    """`doctor --format json`: in ASCII, as all JSON for programs."""
+    checks = [
+        {
+            "section": section.title,
+            "level": remark.level.lower(),
+            "text": remark.text,
+            "code": remark.shown,
+            "instead": remark.instead,
+            "fix": remark.fix,
+            **(remark.data or {}),
+        }
+        for section in sections
+        for remark in section.remarks
+    ]
+    document = {"version": VERSION, "problems": problems(sections), "checks": checks}
+    return json.dumps(document, ensure_ascii=True, indent=1).replace("\x7f", "\\u007f") + "\n"
