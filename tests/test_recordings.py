@@ -198,12 +198,12 @@ NOTE = encode.payload_record(1, 1, Remark(text="x"))
         (tape_of(b'[1,1,"read",{"b64":"YQ=="}]\n'), "x.tape:2: not canonical at byte 12"),
         (tape_of(b'[1,0,"read","a"]\n'), "x.tape:2: not in the schema: $[1]: 0 is less than"),
         (tape_of(NOTE * 12_000), "bytes, at most 262144"),
-        (exchange_of(split_secret), "x.tape#1: the response body holds what looks like an API"),
-        (exchange_of(coded_secret), "x.tape#1: the response body holds what looks like an API"),
-        (exchange_of(sent_secret), "x.tape:2: holds what looks like a bearer token"),
-        (exchange_of(sent_secret), "x.tape#1: the request body holds what looks like a bearer"),
-        (tape_of(unmasked_head()), "x.tape:2: holds what looks like an unmasked X-Api-Key"),
-        (tape_of(unmasked_target()), "x.tape:2: holds what looks like an unmasked credential"),
+        (exchange_of(split_secret), "x.tape#1: the response body holds a secret: "),
+        (exchange_of(coded_secret), "x.tape#1: the response body holds a secret: "),
+        (exchange_of(sent_secret), "x.tape:2: holds a secret: bearer token"),
+        (exchange_of(sent_secret), "x.tape#1: the request body holds a secret: bearer"),
+        (tape_of(unmasked_head()), "x.tape:2: holds a secret: an unmasked X-Api-Key"),
+        (tape_of(unmasked_target()), "x.tape:2: holds a secret: an unmasked credential"),
     ],
 )
 def test_what_a_recording_must_not_be_is_told_with_file_and_line(

@@ -1,27 +1,40 @@
 """`deltatape ls`: which tapes there are."""
 
+import fcntl
 import json
 import re
 import shutil
 from pathlib import Path
 
+from deltatape.clock import SystemClock
 from helpers.console import called
 from helpers.incidents import BROKEN, CUT, FIXED, recorded
+from helpers.planted import exchange, tape
 from helpers.program import deltatape
+from helpers.tapes import write_tape
 
 
-def test_the_newest_comes_first_with_size_exchanges_and_age(tmp_path: Path) -> None:
+def test_the_newest_comes_first_with_what_it_holds_and_its_age(tmp_path: Path) -> None:
     recorded(tmp_path, CUT, BROKEN)
     result = deltatape("ls", folder=tmp_path)
     first, second = result.stdout.decode().splitlines()
     assert (result.returncode, result.stderr) == (0, b"")
     size = r"[0-9]+\.[0-9] kB"
-    assert re.match(
-        rf"\.deltatape/itinerary-broken\.tape +{size}  2 exchanges +6\d\.\d s ago", first
+    assert re.fullmatch(
+        rf"\.deltatape/itinerary-broken\.tape +{size}  2 exchanges +demo-model  error [A-Z]00\d .*"
+        r"  6\d\.\d s ago",
+        first,
     )
-    assert re.match(
-        rf"\.deltatape/cut-mid-arguments\.tape +{size}  1 exchange +2 min .*ago", second
+    assert re.fullmatch(
+        rf"\.deltatape/cut-mid-arguments\.tape +{size}  1 exchange +demo-model  error .* 2 min .*",
+        second,
     )
+
+
+def test_the_app_is_that_of_the_requests(tmp_path: Path) -> None:
+    asked = [["User-Agent", "OpenAI/Python 3.54.0"]]
+    write_tape(tmp_path, tape(*exchange(asked=asked, request=[b'{"model":"gpt-fake"}'])))
+    assert b"OpenAI/Python 3.54.0" in called("ls", ".", folder=tmp_path).stdout
 
 
 def test_the_json_form_holds_the_same(tmp_path: Path) -> None:
@@ -29,9 +42,11 @@ def test_the_json_form_holds_the_same(tmp_path: Path) -> None:
     told = json.loads(called("ls", "--format", "json", folder=tmp_path).stdout)
     assert told["version"] == 1
     first, second = told["tapes"]
-    assert set(first) == {"path", "bytes", "age_ns", "exchanges"}
     assert first["path"] == ".deltatape/itinerary-broken.tape"
     assert (first["bytes"], first["exchanges"]) == (BROKEN.stat().st_size, 2)
+    assert (first["models"], first["apps"], first["analysed"]) == (["demo-model"], [], True)
+    assert first["worst"]["severity"] == "error"
+    assert (first["recording"], first["error"]) == (False, None)
     assert 0 < first["age_ns"] < second["age_ns"]
     variable = {"DELTATAPE_LS_FORMAT": "json"}
     assert json.loads(called("ls", folder=tmp_path, env=variable).stdout)["version"] == 1
@@ -40,24 +55,62 @@ def test_the_json_form_holds_the_same(tmp_path: Path) -> None:
 def test_a_tape_that_cannot_be_read_is_listed_all_the_same(tmp_path: Path) -> None:
     recorded(tmp_path, CUT)
     (tmp_path / ".deltatape" / "garbage.tape").write_bytes(b"garbage\n")
-    (tmp_path / ".deltatape" / "newer.tape").write_bytes(b'{"deltatape":99}\n')
+    (tmp_path / ".deltatape" / "damaged.tape").write_bytes(tape(b"garbage\n"))
+    (tmp_path / ".deltatape" / "empty.tape").write_bytes(b"")
     shutil.copyfile(FIXED, tmp_path / ".deltatape" / "cut.tape")
     (tmp_path / ".deltatape" / "notes.txt").write_text("no tape")
     result = called("ls", folder=tmp_path)
     assert result.returncode == 0
     lines = result.stdout.decode().splitlines()
-    assert len(lines) == 4
+    assert len(lines) == 5
     assert sum("exchange" in each for each in lines) == 2
+    assert sum("unreadable: line 1: no tape" in each for each in lines) == 1
+    assert sum("unreadable: line 2" in each for each in lines) == 1
+    assert sum("unreadable: empty" in each for each in lines) == 1
 
 
-def test_folders_can_be_named(tmp_path: Path) -> None:
+def test_a_tape_that_is_still_recorded_says_so(tmp_path: Path) -> None:
+    (path,) = recorded(tmp_path, CUT)
+    with path.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert b"  recording, " in called("ls", folder=tmp_path).stdout
+    assert b"recording, " not in called("ls", folder=tmp_path).stdout
+
+
+def test_large_tapes_are_listed_without_being_analysed_unless_asked_for(tmp_path: Path) -> None:
+    whole = tape(*exchange(request=[b'{"model":"gpt-fake"}'], reads=[b"x" * 900_000] * 3))
+    write_tape(tmp_path, whole)
+    result = called("ls", ".", folder=tmp_path)
+    line, hint = result.stdout.decode().splitlines()
+    assert "1 exchange  not analysed" in line
+    assert hint == "1 tape not analysed, being large: deltatape ls --full"
+    assert b"gpt-fake" in called("ls", ".", "--full", folder=tmp_path).stdout
+
+
+def test_a_hundred_small_tapes_are_listed_in_time(tmp_path: Path) -> None:
+    (tmp_path / ".deltatape").mkdir()
+    for number in range(100):
+        shutil.copyfile(BROKEN, tmp_path / ".deltatape" / f"{number}.tape")
+    start = SystemClock().now_ns()
+    result = called("ls", folder=tmp_path)
+    assert SystemClock().now_ns() - start < 10_000_000_000  # 3 s on a machine of its own
+    assert len(result.stdout.splitlines()) == 100
+    assert b"not analysed" not in result.stdout
+
+
+def test_folders_can_be_named_and_have_to_be_there(tmp_path: Path) -> None:
     (tmp_path / "a" / "deep").mkdir(parents=True)
     (tmp_path / "b").mkdir()
     shutil.copyfile(CUT, tmp_path / "a" / "deep" / "x.tape")
     shutil.copyfile(CUT, tmp_path / "b" / "y.tape")
     assert b"a/deep/x.tape" in called("ls", "a", folder=tmp_path).stdout
     assert len(called("ls", "a", "b", folder=tmp_path).stdout.splitlines()) == 2
-    assert called("ls", "missing", folder=tmp_path).stdout.startswith(b"no tapes; make one")
+    missing = called("ls", "a", "missing", folder=tmp_path)
+    assert (missing.returncode, missing.stdout) == (2, b"")
+    assert b"missing: there is no such folder" in missing.stderr
+    file = called("ls", "b/y.tape", folder=tmp_path)
+    assert file.returncode == 2
+    assert b"b/y.tape: is a file" in file.stderr
 
 
 def test_without_tapes_it_says_how_to_make_one(tmp_path: Path) -> None:

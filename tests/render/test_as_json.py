@@ -105,10 +105,29 @@ def test_reads_are_text_or_hexadecimal() -> None:
 
 
 def test_tapes_are_listed() -> None:
-    row = TapeRow(path="a.tape", bytes=1, age_ns=2, exchanges=None)
-    assert json.loads(tapes_json([row]))["tapes"] == [
-        {"path": "a.tape", "bytes": 1, "age_ns": 2, "exchanges": None}
-    ]
+    row = TapeRow(
+        path="a.tape",
+        bytes=1,
+        age_ns=2,
+        exchanges=None,
+        recording=False,
+        overview=None,
+        error="no tape",
+    )
+    (listed,) = json.loads(tapes_json([row]))["tapes"]
+    assert listed == {
+        "path": "a.tape",
+        "bytes": 1,
+        "age_ns": 2,
+        "exchanges": None,
+        "recording": False,
+        "error": "no tape",
+        "analysed": False,
+        "apps": [],
+        "models": [],
+        "findings": None,
+        "worst": None,
+    }
 
 
 def test_no_character_in_it_can_act_on_a_terminal_and_none_is_lost() -> None:

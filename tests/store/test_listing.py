@@ -5,7 +5,7 @@ import pytest
 
 from deltatape.errors import UsageError
 from deltatape.store import listing
-from deltatape.store.listing import Location, list_tapes, locate
+from deltatape.store.listing import Location, list_named, list_tapes, locate
 
 
 def tape(folder: Path, name: str, seconds: int) -> Path:
@@ -41,6 +41,15 @@ def test_a_tape_that_is_moved_away_meanwhile_is_not_listed(tmp_path: Path) -> No
     gone = next(name for name in ("a.tape", "b.tape", "c.tape") if name != first)
     (tmp_path / gone).unlink()
     assert len(list(found)) == 1
+
+
+def test_folders_that_are_named_have_to_be_there(tmp_path: Path) -> None:
+    new = tape(tmp_path, "new.tape", 30)
+    assert [found.path for found in list_named((tmp_path,))] == [new]
+    with pytest.raises(UsageError, match="missing: there is no such folder"):
+        list_named((tmp_path, tmp_path / "missing"))
+    with pytest.raises(UsageError, match=r"new\.tape: is a file; name folders"):
+        list_named((new,))
 
 
 @pytest.mark.parametrize(

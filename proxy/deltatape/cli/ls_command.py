@@ -1,26 +1,45 @@
 """`deltatape ls`: the tapes there are."""
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
 
-from deltatape.cli.options import FORMAT
+from deltatape.cli.options import FORMAT, option
 from deltatape.cli.terminal import show, write
 from deltatape.clock import SystemClock
-from deltatape.errors import DeltatapeError
+from deltatape.errors import DeltatapeError, TapeFormatError
 from deltatape.render.as_json import tapes_json
 from deltatape.render.listing import TapeRow, tape_lines
-from deltatape.store.listing import FOLDERS, Listed, list_tapes
-from deltatape.store.reader import open_tape
+from deltatape.store.listing import FOLDERS, Listed, list_named, list_tapes
+from deltatape.store.reader import Tape, open_tape
+from deltatape.why.overview import overview
+
+_ONE_BYTES = 2 << 20
+"""A larger tape is not analysed, which would take a second."""
+_ALL_BYTES = 6 << 20
+"""How much is analysed of all tapes, the newest first."""
+_COUNTED_BYTES = 64 << 20
+"""In a larger tape not even the exchanges are counted."""
 
 
 @click.command("ls")
 @click.argument("folders", nargs=-1, type=click.Path(path_type=Path), metavar="[FOLDER]...")
 @FORMAT
-def command(*, folders: tuple[Path, ...], format: str) -> int:  # noqa: A002 - the option's name
-    """List tapes, the newest first; by default those in .deltatape and recordings."""
-    now = SystemClock().wall_ns()
-    rows = [_row(tape, now) for tape in list_tapes(folders or FOLDERS)]
+@option(
+    "--full",
+    is_flag=True,
+    help="Analyse every tape, however large; else only the newest, as far as that takes no time.",
+)
+def command(*, folders: tuple[Path, ...], format: str, full: bool) -> int:  # noqa: A002 - the option's name
+    """List tapes, the newest first; by default those in .deltatape and recordings.
+
+    Each with its size, its exchanges, the app and the model that spoke, the worst finding, and its
+    age.
+    """
+    now_ns = SystemClock().wall_ns()
+    tapes = list_named(folders) if folders else list_tapes(FOLDERS)
+    rows = [_row(tape, now_ns, analysed=fits) for tape, fits in _budgeted(tapes, full=full)]
     if format == "json":
         write(tapes_json(rows))
     else:
@@ -28,18 +47,39 @@ def command(*, folders: tuple[Path, ...], format: str) -> int:  # noqa: A002 - t
     return 0
 
 
-def _row(tape: Listed, now_ns: int) -> TapeRow:
+def _budgeted(tapes: Sequence[Listed], *, full: bool) -> Iterator[tuple[Listed, bool]]:
+    """Each tape, and whether it is to be analysed."""
+    left = _ALL_BYTES
+    for tape in tapes:
+        fits = tape.size <= min(left, _ONE_BYTES)
+        left -= tape.size if fits else 0
+        yield tape, full or fits
+
+
+def _row(listed: Listed, now_ns: int, *, analysed: bool) -> TapeRow:
+    error, exchanges, seen, recording = "", None, None, False
+    try:
+        tape = open_tape(listed.path)
+        recording = tape.recording
+        if analysed:
+            seen = overview(tape)
+            exchanges = seen.exchanges
+        else:
+            exchanges = _count(tape, listed)
+    except TapeFormatError as problem:
+        error = f"line {problem.line}: {problem.problem}" if problem.line else problem.problem
+    except DeltatapeError as problem:  # moved away meanwhile, or not ours to read
+        error = str(problem).removeprefix(f"{listed.path}: ")
     return TapeRow(
-        path=str(tape.path),
-        bytes=tape.size,
-        age_ns=now_ns - tape.modified_ns,
-        exchanges=_count(tape.path),
+        path=str(listed.path),
+        bytes=listed.size,
+        age_ns=now_ns - listed.modified_ns,
+        exchanges=exchanges,
+        recording=recording,
+        overview=seen,
+        error=error,
     )
 
 
-def _count(path: Path) -> int | None:
-    """How many exchanges are on a tape; None when it cannot be read: `check` says why."""
-    try:
-        return len(open_tape(path))
-    except DeltatapeError:
-        return None
+def _count(tape: Tape, listed: Listed) -> int | None:
+    return len(tape) if listed.size <= _COUNTED_BYTES else None

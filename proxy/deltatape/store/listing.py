@@ -56,6 +56,20 @@ def _tapes_below(folder: Path) -> Iterator[Listed]:
                 yield Listed(path=path, size=status.st_size, modified_ns=status.st_mtime_ns)
 
 
+def list_named(folders: Sequence[Path]) -> tuple[Listed, ...]:
+    """As `list_tapes`, for folders that a user names: all of them have to be there.
+
+    Raises:
+        UsageError: one is missing, or no folder.
+    """
+    for folder in folders:
+        if not folder.exists():
+            raise UsageError(f"{folder}: there is no such folder")
+        if not folder.is_dir():
+            raise UsageError(f"{folder}: is a file; name folders, or see `deltatape show {folder}`")
+    return list_tapes(folders)
+
+
 def locate(text: str, folders: Sequence[Path] = FOLDERS) -> Location:
     """What `TAPE`, `TAPE#N`, `#N` (of the latest tape) or "" (the latest tape) means.
 

@@ -1,0 +1,96 @@
+"""`deltatape keep`: a tape redacted and promoted into the project's recordings."""
+
+import os
+from pathlib import Path
+
+import click
+
+from deltatape.cli.options import option
+from deltatape.cli.redact_command import CONTENT, tell, whole_tape
+from deltatape.cli.terminal import say, show, write
+from deltatape.errors import UsageError
+from deltatape.redact.audit import Kind, Report
+from deltatape.render.audit import problem_lines
+from deltatape.render.naming import kept_stem
+from deltatape.store.mask_key import mask_key
+from deltatape.store.names import DEFAULT_FOLDER, SUFFIX, check_stem
+from deltatape.store.reader import Tape
+from deltatape.store.rewrite import SHARED, Draft, as_new, audit, draft
+from deltatape.tape.mask import Masker
+from deltatape.why.overview import overview
+
+
+@click.command("keep")
+@click.argument("tape", default="", metavar="[TAPE]")
+@click.argument("name", default="", metavar="[NAME]")
+@option(
+    "--to",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("recordings"),
+    metavar="FOLDER",
+    help="Where it goes; made if missing.",
+)
+@CONTENT
+@option("--move", is_flag=True, help="Delete the original when the kept tape is whole.")
+def command(*, tape: str, name: str, to: Path, content: bool, move: bool) -> int:
+    """Redact a tape and keep it in recordings/, to be shared; the latest one by default.
+
+    NAME is by default made of the day, the model and the worst finding. The kept tape is readable
+    for all, as files in a repository are. It is searched once more for secrets; while any is
+    left, nothing is kept. Prints its path.
+
+    Exit code 1 when a secret is left.
+    """
+    # The latest one in recordings/ is kept already.
+    source = whole_tape(tape, (Path(DEFAULT_FOLDER),))
+    if source.recording:
+        raise UsageError(f"{source.path}: is still being recorded; stop its recorder first")
+    given = name.removesuffix(SUFFIX)
+    stem = check_stem(given or kept_stem(source.header.recorded_at, overview(source)))
+    _make(to)
+    masker = Masker(mask_key(os.environ, say))
+    done = draft(source, to, masker, content=content, mode=SHARED)
+    try:
+        path = _promoted(done, source, to, stem)
+    except OSError as error:
+        raise UsageError(f"{error.filename}: {error.strerror}") from error
+    finally:
+        done.discard()
+    if path is None:
+        return 1
+    tell(source, done, content=content)
+    if move:
+        _delete(source)
+    write(f"{path}\n")
+    return 0
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"--to {folder}: {error.strerror}") from error
+
+
+def _promoted(done: Draft, source: Tape, folder: Path, stem: str) -> Path | None:
+    """Give the draft its name if no secret is left on it."""
+    report = audit(done.path)
+    secrets = [problem for problem in report.problems if problem.kind is Kind.SECRET]
+    if secrets:
+        say(f"{source.path}: not kept; secrets are left after redaction:")
+        show(problem_lines(secrets))
+        return None
+    _warn(report)
+    return as_new(done, folder, stem)
+
+
+def _warn(report: Report) -> None:
+    for problem in report.problems:
+        say(f"note: line {problem.line}: {problem.message}")
+
+
+def _delete(source: Tape) -> None:
+    try:
+        Path(source.path).unlink()
+    except OSError as error:
+        say(f"note: {source.path}: {error.strerror}; the original stays")

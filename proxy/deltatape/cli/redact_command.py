@@ -1,0 +1,101 @@
+"""`deltatape redact`: copies of tapes without their secrets."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from deltatape.cli.options import option
+from deltatape.cli.terminal import say, write
+from deltatape.errors import UsageError
+from deltatape.render.naming import counted
+from deltatape.store.listing import FOLDERS, locate
+from deltatape.store.mask_key import mask_key
+from deltatape.store.names import SUFFIX
+from deltatape.store.reader import Tape, open_tape
+from deltatape.store.rewrite import Draft, as_named, as_new, draft, in_place_of
+from deltatape.tape.mask import Masker
+
+CONTENT = option(
+    "--content",
+    is_flag=True,
+    help="Replace prose, arguments and log lines, too: letters by x, digits by 1.",
+)
+
+
+@click.command("redact")
+@click.argument("tapes", nargs=-1, required=True, metavar="TAPE...")
+@option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="OUT",
+    help="The tape to make, which must not exist, or a folder. Without it: NAME-redacted.tape.",
+)
+@option("--in-place", is_flag=True, help="Put the redacted tape in the place of the original.")
+@CONTENT
+def command(*, tapes: tuple[str, ...], output: Path | None, in_place: bool, content: bool) -> int:
+    """Overwrite what looks like a secret on tapes; lengths, boundaries and JSON stay.
+
+    Finds the keys and tokens of providers, clouds and repositories, private keys, passwords in
+    URLs and bearer tokens: in heads, bodies and log lines, also where they are escaped, cut by
+    reads, or spread over the deltas of a stream. Prints the paths of the redacted tapes.
+    """
+    if in_place and output is not None:
+        raise UsageError("-o and --in-place exclude each other")
+    if output is not None and len(tapes) > 1 and not output.is_dir():
+        raise UsageError(f"-o {output}: is no folder; for {len(tapes)} tapes, a folder is needed")
+    masker = Masker(mask_key(os.environ, say))
+    for text in tapes:
+        tape = whole_tape(text)
+        path = _redacted(tape, output, masker, in_place=in_place, content=content)
+        write(f"{path}\n")
+    return 0
+
+
+def whole_tape(text: str, folders: Sequence[Path] = FOLDERS) -> Tape:
+    """The tape that `text` names; the latest one in `folders` if it is empty.
+
+    Raises:
+        UsageError: it names an exchange, or nothing that can be read.
+    """
+    place = locate(text, folders)
+    if place.exchange is not None:
+        raise UsageError(f"{text}: names one exchange; only whole tapes are rewritten")
+    return open_tape(place.path)
+
+
+def tell(tape: Tape, done: Draft, *, content: bool) -> None:
+    """Say what was overwritten, and what could not be looked into."""
+    more = "; content: replaced by fillers" if content else ""
+    say(f"{tape.path}: overwritten: {counted(done.plan.kinds)}{more}")
+    for remark in done.plan.remarks.values():
+        say(f"note: {remark}")
+    for body in done.plan.opaque:
+        say(f"note: #{body.exchange}: the {body.where} could not be searched: {body.detail}")
+    if done.torn:
+        say(f"note: {done.torn} bytes of a torn last record are left out")
+
+
+def _redacted(
+    tape: Tape, output: Path | None, masker: Masker, *, in_place: bool, content: bool
+) -> Path:
+    """Make the redacted tape; its path."""
+    origin = Path(tape.path).resolve() if in_place else Path(tape.path)
+    target = origin if output is None else output / origin.name if output.is_dir() else output
+    done = draft(tape, target.parent, masker, content=content)
+    try:
+        if in_place:
+            in_place_of(done, origin)
+            path = Path(tape.path)
+        elif output is None:
+            path = as_new(done, target.parent, f"{origin.name.removesuffix(SUFFIX)}-redacted")
+        else:
+            path = as_named(done, target)
+    except OSError as error:
+        raise UsageError(f"{error.filename}: {error.strerror}") from error
+    finally:
+        done.discard()
+    tell(tape, done, content=content)
+    return path

@@ -1,0 +1,184 @@
+"""What is wrong with a tape as a file: damage, contradictions, secrets; and what is merely so.
+
+Strategy: one pass over the lines. A damaged line is a problem and does not end the pass. That a
+recorder crashed, lost records to a full disk or still records is what the format provides for:
+facts, not problems. Secrets are told by kind and place, never by what they are.
+
+Format: recordings/README.md, "Order" and "What a reader must bear".
+"""
+
+import enum
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from deltatape.model.exchange import Source
+from deltatape.redact.order import ExchangeOrder
+from deltatape.redact.plan import Leak, Plan, Planner
+from deltatape.redact.strings import clean
+from deltatape.rules.words import count
+from deltatape.tape.decode import decode_header, decode_record
+from deltatape.tape.encode import header_line, payload_record
+from deltatape.tape.fields import MalformedError
+from deltatape.tape.heads import RequestHead
+from deltatape.tape.mask import Masker
+from deltatape.tape.payload import Stop
+from deltatape.tape.record import Header, Record
+
+
+class Kind(enum.StrEnum):
+    """What sort of problem."""
+
+    DAMAGE = "damage"
+    ORDER = "order"
+    SECRET = "secret"  # noqa: S105 - a kind of problem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """Something that has to be mended. `exchange` 0 is the tape itself."""
+
+    kind: Kind
+    line: int
+    exchange: int
+    message: str
+    span: tuple[int, int] | None = None
+    """Where in the body of the exchange, for secrets in bodies."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """A tape's problems in the order of its lines, and facts."""
+
+    problems: tuple[Problem, ...]
+    facts: tuple[str, ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class _Form:
+    """Lines that are not as recorders write them."""
+
+    first: int = 0
+    lines: int = 0
+
+    def look(self, number: int, line: bytes, expected: bytes) -> None:
+        if line != expected:
+            self.first = min(self.first or number, number)
+            self.lines += 1
+
+
+@dataclass(slots=True, kw_only=True)
+class Auditor:
+    """Takes the lines of a tape, in order, and makes the report.
+
+    Args:
+        header: the first line, which a reader has accepted.
+    """
+
+    header: bytes
+    _planner: Planner = field(default_factory=lambda: Planner(Masker(b"")))
+    _exchanges: dict[int, ExchangeOrder] = field(default_factory=dict)
+    _problems: list[Problem] = field(default_factory=list)
+    _facts: list[str] = field(default_factory=list)
+    _form: _Form = field(default_factory=_Form)
+    _requested: int = 0
+    _stopped: int = 0
+
+    def take(self, number: int, line: bytes) -> None:
+        """The line `number`, from 2, with its line feed unless it is torn."""
+        try:
+            record = decode_record(line)
+        except MalformedError as error:
+            if line.endswith(b"\n"):
+                self._problem(Kind.DAMAGE, number, 0, str(error))
+            else:
+                self._facts.append(f"the last record is torn: {len(line)} bytes, left out")
+            return
+        expected = payload_record(record.t_ns, record.exchange, record.payload)
+        self._form.look(number, line, expected)
+        self._planner.take(number, record)
+        self._take(number, record)
+
+    def damaged(self, number: int, message: str) -> None:
+        """The line `number` cannot be read at all."""
+        self._problem(Kind.DAMAGE, number, 0, message)
+
+    def report(self, *, recording: bool) -> Report:
+        """What there is to tell when there are no more lines.
+
+        Args:
+            recording: whether a recorder is still at it.
+        """
+        header = decode_header(self.header)
+        self._form.look(1, self.header, header_line(header))
+        for hit in clean(json.loads(self.header), Masker(b"")).hits:
+            # No recorder writes one there: that is for a person to look at.
+            message = f"the header's {hit.where} holds what looks like a secret: {hit.kind}"
+            self._problem(Kind.SECRET, 1, 0, message)
+        for exchange, order in sorted(self._exchanges.items()):
+            self._judge(exchange, order, header)
+        if recording:
+            self._facts.append("it is still being recorded")
+        elif not self._stopped:
+            self._facts.append("no `stop`: the recorder did not end in good order")
+        plan = self._planner.finish()
+        self._problems += map(_leaked, plan.leaks)
+        self._facts += _opaque(plan)
+        if self._form.lines:
+            lines = count(self._form.lines, "line")
+            self._facts.append(f"{lines} not in canonical form, first line {self._form.first}")
+        problems = sorted(self._problems, key=lambda problem: problem.line)
+        return Report(problems=tuple(problems), facts=tuple(self._facts))
+
+    def _problem(self, kind: Kind, line: int, exchange: int, message: str) -> None:
+        problem = Problem(kind=kind, line=line, exchange=exchange, message=message)
+        self._problems.append(problem)
+
+    def _take(self, number: int, record: Record) -> None:
+        if self._stopped:
+            message = f"`{record.payload.code}` after the `stop` in line {self._stopped}"
+            self._problem(Kind.ORDER, number, record.exchange, message)
+        if record.exchange:
+            self._exchanges.setdefault(record.exchange, ExchangeOrder()).take(number, record)
+        elif isinstance(record.payload, Stop):
+            self._stopped = self._stopped or number
+        if isinstance(record.payload, RequestHead):
+            if record.exchange < self._requested:
+                message = f"request {record.exchange} after request {self._requested}"
+                self._problem(Kind.ORDER, number, record.exchange, message)
+            self._requested = max(self._requested, record.exchange)
+
+    def _judge(self, exchange: int, order: ExchangeOrder, header: Header) -> None:
+        """Whether what is out of order is a defect or the trace of a loss that is told."""
+        ending = order.ending
+        if ending is None and header.source is not Source.IMPORT:
+            self._facts.append(f"#{exchange} has no `end`: the tape ends before it did")
+        if order.lost and ending is not None:
+            records = ending.recorder.get("lost_records", "some")
+            error = ending.recorder.get("error", "unknown")
+            self._facts.append(f"#{exchange} lost {records} records ({error})")
+            self._facts += (f"#{exchange}, line {at}: {said}" for at, said in order.faults)
+            return
+        for line, message in order.faults:
+            self._problem(Kind.ORDER, line, exchange, message)
+
+
+def _leaked(leak: Leak) -> Problem:
+    article = "an" if leak.kind[0] in "AEIOu" else "a"
+    sure = article if leak.certain else f"what looks like {article}"
+    hidden = " (behind its content-coding)" if leak.coded else ""
+    return Problem(
+        kind=Kind.SECRET,
+        line=leak.line,
+        exchange=leak.exchange,
+        message=f"{leak.where}{hidden} holds {sure} {leak.kind}",
+        span=leak.span,
+    )
+
+
+def _opaque(plan: Plan) -> Iterator[str]:
+    for body in plan.opaque:
+        yield (
+            f"#{body.exchange}, line {body.line}: the {body.where} could not be searched "
+            f"to its end: {body.detail}"
+        )

@@ -1,0 +1,175 @@
+"""The strings of JSON text, each with its path and its place; broken text gives what it has.
+
+Strategy: one tolerant scan for strings and brackets. A body that broke off, or that holds several
+values, has leaves as far as it goes. Nothing is unescaped.
+
+The fragments that a stream sends of one text stand at the same path of consecutive events. Two
+names tell such channels: `channel` goes by the path and the indexes that dialects put beside a
+fragment (`index`, `output_index`, ...), `trail` by the keys alone, for streams whose indexes are
+wrong or missing.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
+
+Channel: TypeAlias = tuple[object, ...]
+
+_TOKEN = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"?|[{}\[\],]|[^\s{}\[\],:"]++', re.DOTALL)
+_INDEXES = frozenset({"index", "output_index", "content_index", "summary_index"})
+_MARKS = _INDEXES | {"type", "role"}
+_MARK_LIMIT = 64
+_DEPTH_LIMIT = 32
+"""Values nested deeper are read as if they stood at this depth."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Node:
+    """An object or array that a leaf stands in."""
+
+    parent: "Node | None"
+    key: str | int
+    """In its parent: a key as the text has it, or a position."""
+    is_array: bool
+    marks: dict[str, str] = field(default_factory=dict)
+    """Members that tell what the object is, as the text has them."""
+    place: int = 0
+    pending: str | None = None
+    start: int = 0
+
+    def child_key(self) -> str | int:
+        """The key of the value that comes now."""
+        return self.place if self.is_array else self.pending or ""
+
+    def chain(self) -> tuple["Node", ...]:
+        """From the outermost value to this one."""
+        found = [self]
+        while found[-1].parent is not None:
+            found.append(found[-1].parent)
+        return tuple(reversed(found))
+
+
+class Leaf(NamedTuple):
+    """A string's content, or an object or array as a whole, at `text[start:end]`."""
+
+    node: Node
+    key: str | int
+    start: int
+    end: int
+    whole: bool
+    """Whether it is an object or array."""
+
+    @property
+    def name(self) -> str:
+        """The nearest object key."""
+        if isinstance(self.key, str):
+            return self.key
+        return next((n.key for n in reversed(self.node.chain()) if isinstance(n.key, str)), "")
+
+    @property
+    def channel(self) -> Channel:
+        """What the strings that make up one text have in common."""
+        chain = self.node.chain()
+        steps = [_step(node) for node in chain[1:]]
+        return (_root(chain), *steps, self.key)
+
+    @property
+    def trail(self) -> Channel:
+        """The object keys on the way."""
+        keys = [node.key for node in self.node.chain() if isinstance(node.key, str)]
+        return (*keys, self.key if isinstance(self.key, str) else "")
+
+
+def _indexes(node: Node) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(mark for mark in node.marks.items() if mark[0] in _INDEXES))
+
+
+def _root(chain: tuple[Node, ...]) -> object:
+    """Events are told apart by their type; elements of an outermost array are events."""
+    root = chain[1] if chain[0].is_array and len(chain) > 1 else chain[0]
+    return (root.marks.get("type"), _indexes(root))
+
+
+def _step(node: Node) -> object:
+    indexes = _indexes(node)
+    outermost = node.parent is not None and node.parent.parent is None and node.parent.is_array
+    if isinstance(node.key, str):
+        return (node.key, indexes)
+    return indexes if indexes or outermost else node.key
+
+
+class _Scan:
+    """The state between two tokens."""
+
+    def __init__(self, text: str, whole: frozenset[str]) -> None:
+        self._text = text
+        self._whole = whole
+        self._top: Node | None = None
+        self._depth = 0
+
+    def token(self, match: re.Match[str]) -> Leaf | None:
+        """Take the next token; the leaf that it ends."""
+        char = self._text[match.start()]
+        if char == '"':
+            return self._string(match)
+        if char in "}]":
+            return self._close(match.end())
+        if char in "{[":
+            self._open(match.start(), is_array=char == "[")
+        elif char == ",":
+            self._next()
+        else:
+            self._mark(match.group())
+        return None
+
+    def _string(self, match: re.Match[str]) -> Leaf | None:
+        top, (start, end) = self._top, match.span(1)
+        if top is None:
+            return Leaf(Node(parent=None, key="", is_array=False), "", start, end, whole=False)
+        if not top.is_array and top.pending is None:
+            top.pending = self._text[start:end]
+            return None
+        self._mark(self._text[start : min(end, start + _MARK_LIMIT)])
+        return Leaf(top, top.child_key(), start, end, whole=False)
+
+    def _open(self, start: int, *, is_array: bool) -> None:
+        self._depth += 1
+        if self._depth <= _DEPTH_LIMIT:
+            key = self._top.child_key() if self._top else ""
+            self._top = Node(parent=self._top, key=key, is_array=is_array, start=start)
+
+    def _close(self, end: int) -> Leaf | None:
+        closed = self._top
+        self._depth = max(self._depth - 1, 0)
+        if closed is None or self._depth >= _DEPTH_LIMIT:
+            return None
+        self._top = closed.parent
+        if closed.parent is None or closed.key not in self._whole:
+            return None
+        return Leaf(closed.parent, closed.key, closed.start, end, whole=True)
+
+    def _next(self) -> None:
+        if self._top is not None:
+            self._top.place += 1
+            self._top.pending = None
+
+    def _mark(self, value: str) -> None:
+        if self._top is not None and self._top.pending in _MARKS:
+            self._top.marks[self._top.pending] = value
+
+
+def leaves(text: str, start: int, end: int, whole: frozenset[str] = frozenset()) -> Iterator[Leaf]:
+    """The string values between `start` and `end`, in order, and what `whole` names.
+
+    Args:
+        text: JSON values, one after the other, as far as they go.
+        start: where to begin.
+        end: where to end.
+        whole: keys whose objects and arrays are given as a whole, too, after their strings.
+    """
+    scan = _Scan(text, whole)
+    for match in _TOKEN.finditer(text, start, end):
+        leaf = scan.token(match)
+        if leaf is not None:
+            yield leaf

@@ -1,0 +1,173 @@
+r"""What secrets look like.
+
+Two patterns per kind. The loose one decides what is overwritten: a false alarm costs a few
+asterisks, a miss costs a key, and fake keys and new formats fit no tight pattern. The tight one is
+the provider's documented format, and makes a find certain.
+
+Text is bytes decoded as Latin-1, one character per byte. Asterisks match nothing, so what has been
+overwritten is not found again; every pattern takes what follows in the same word, so that
+overwriting uncovers no new match but rarely; all of a match is visible ASCII, or whitespace.
+
+Cost: linear in the length of the text, whatever it is: no pattern can begin more than once within
+a run that it may have to scan to its end in vain.
+
+Source: formats as the providers document them or as their keys look.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+_WORD = r"(?<![A-Za-z0-9])"
+_REST = r"[A-Za-z0-9_-]*+"
+# A pattern that begins with b, f, n, r, t or u must not begin within a JSON escape.
+_ESCAPED_WORD = r"(?<![A-Za-z0-9\\])"
+_PEM = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+_NAMES = (
+    r"api[_-]?key|secret(?:[_-]?access)?[_-]?key|(?:access|auth|refresh|session)[_-]?token"
+    r"|client[_-]?secret|password|passwd"
+)
+_ANSWER = r"\\{0,3}[\"']?\s{0,4}[:=]\s{0,4}\\{0,3}[\"']?"
+_VALUE = r"[^\s\"'\\,;&<>{}\[\]()\x00-\x1f\x7f-\xff]"
+
+
+class Match(NamedTuple):
+    """A secret in a text: `[start, end)`; `certain` when it has its provider's exact format."""
+
+    kind: str
+    start: int
+    end: int
+    certain: bool
+
+
+class _Pattern(NamedTuple):
+    kind: str
+    loose: re.Pattern[str]
+    """Its group 1, if it has one, is the secret."""
+    tight: re.Pattern[str] | None
+    hints: tuple[str, ...]
+    """One of them stands in every match; empty: unknown."""
+
+
+def _pattern(
+    kind: str, loose: str, tight: str | None = None, hints: tuple[str, ...] = ()
+) -> _Pattern:
+    exact = None if tight is None else re.compile(tight, re.ASCII)
+    return _Pattern(kind, re.compile(loose, re.ASCII), exact, hints)
+
+
+PATTERNS = (
+    _pattern(
+        "private key",
+        rf"-----BEGIN {_PEM}(?:[A-Za-z0-9+/=\s:,]|-(?!----))*+(?:-----END {_PEM})?",
+        r"-----BEGIN ",
+        ("PRIVATE KEY",),
+    ),
+    _pattern(
+        "Anthropic key",
+        rf"{_WORD}sk-ant-[A-Za-z0-9_-]{{16,}}+",
+        r"sk-ant-(?:api03|admin01)-[A-Za-z0-9_-]{93}AA",
+        ("sk-ant-",),
+    ),
+    _pattern(
+        "OpenRouter key",
+        rf"{_WORD}sk-or-[A-Za-z0-9_-]{{16,}}+",
+        r"sk-or-v1-[0-9a-f]{64}",
+        ("sk-or-",),
+    ),
+    _pattern(
+        "OpenAI key",
+        rf"{_WORD}sk-(?:proj|svcacct|admin)-[A-Za-z0-9_-]{{16,}}+",
+        r"[A-Za-z0-9_-]{58,74}T3BlbkFJ[A-Za-z0-9_-]{58,74}",
+        ("sk-proj-", "sk-svcacct-", "sk-admin-"),
+    ),
+    _pattern(
+        "API key",
+        rf"{_WORD}sk-[A-Za-z0-9_-]{{16,}}+|{_WORD}sk_(?:live|test)_[A-Za-z0-9]{{10,}}+"
+        rf"|{_ESCAPED_WORD}(?:pk-[A-Za-z0-9_-]{{16,}}+|rk[-_](?:live|test)_[A-Za-z0-9]{{10,}}+)",
+        r"sk-[A-Za-z0-9]{20}T3BlbkFJ[A-Za-z0-9]{20}",
+        ("sk-", "sk_", "pk-", "rk-", "rk_"),
+    ),
+    _pattern("Google key", rf"{_WORD}AIza[A-Za-z0-9_-]{{30,}}+", r"AIza[\w-]{35}", ("AIza",)),
+    _pattern("Google token", rf"{_WORD}ya29\.[A-Za-z0-9_-]{{10,}}+[\w.-]*+", None, ("ya29.",)),
+    _pattern(
+        "AWS key",
+        rf"{_WORD}(?:A3T[A-Z0-9]|AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{{16}}{_REST}",
+        r"(?:A3T[A-Z0-9]|AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}\b",
+        ("A3T", "AKIA", "ASIA", "ABIA", "ACCA"),
+    ),
+    _pattern(
+        "Bedrock key",
+        rf"{_WORD}ABSK[A-Za-z0-9+/]{{20,}}+=*+{_REST}"
+        rf"|{_ESCAPED_WORD}bedrock-api-key-[A-Za-z0-9+/=_-]{{10,}}+",
+        r"ABSK[A-Za-z0-9+/]{109,269}={0,2}",
+        ("ABSK", "bedrock-api-key-"),
+    ),
+    _pattern(
+        "AWS signature", rf"Signature=([0-9a-f]{{64}}{_REST})", r"[0-9a-f]{64}", ("Signature=",)
+    ),
+    _pattern(
+        "Groq key", rf"{_WORD}gsk_[A-Za-z0-9]{{16,}}+{_REST}", r"gsk_[A-Za-z0-9]{52}", ("gsk_",)
+    ),
+    _pattern(
+        "xAI key", rf"{_WORD}xai-[A-Za-z0-9]{{16,}}+{_REST}", r"xai-[A-Za-z0-9]{80}", ("xai-",)
+    ),
+    _pattern(
+        "Hugging Face token", rf"{_WORD}hf_[A-Za-z0-9]{{16,}}+{_REST}", r"hf_[A-Za-z]{34}", ("hf_",)
+    ),
+    _pattern(
+        "Perplexity key",
+        rf"{_WORD}pplx-[A-Za-z0-9]{{16,}}+{_REST}",
+        r"pplx-[A-Za-z0-9]{48}",
+        ("pplx-",),
+    ),
+    _pattern(
+        "GitHub token",
+        rf"{_WORD}(?:gh[pousr]_[A-Za-z0-9]{{16,}}+|github_pat_\w{{16,}}+){_REST}",
+        r"gh[pousr]_[A-Za-z0-9]{36}|github_pat_\w{82}",
+        ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
+    ),
+    _pattern(
+        "Databricks token", rf"{_WORD}dapi[a-f0-9]{{16,}}+{_REST}", r"dapi[a-f0-9]{32}", ("dapi",)
+    ),
+    _pattern(
+        "Azure secret",
+        r"(?<![\w\\-])[\w-]{3}\dQ~[\w.~-]{20,}+",
+        r"[\w-]{3}\dQ~[\w.~-]{31,34}",
+        ("Q~",),
+    ),
+    _pattern(
+        "JSON Web Token",
+        r"(?<![\w-])ey[\w-]{10,}+\.ey[\w-]{10,}+[\w.-]*+",
+        r"ey[\w-]{17,}+\.ey[\w-]{17,}+\.[\w-]{10,}",
+        (".ey",),
+    ),
+    _pattern("bearer token", r"(?i:bearer)[ \t]{1,4}([A-Za-z0-9._~+/=-]{16,}+)"),
+    _pattern("basic credential", r"(?i:authorization)\W{1,8}(?i:basic) {1,4}([A-Za-z0-9+/=]{8,}+)"),
+    _pattern(
+        "password in a URL",
+        r"://([^/\s:@\"'<>\\?#\x7f-\xff]{1,256}+:[^/\s@\"'<>\\\x7f-\xff]{1,256}+)@",
+        None,
+        ("://",),
+    ),
+    _pattern(
+        "credential by its name",
+        rf"(?i:(?<![A-Za-z])(?:{_NAMES})){_ANSWER}((?={_VALUE}{{0,200}}[0-9]){_VALUE}{{12,}}+)",
+    ),
+)
+"""In the order of precedence where finds overlap: the first one names it."""
+
+
+def find(text: str) -> Iterator[Match]:
+    """Every secret in `text`, kind by kind; finds of several kinds may overlap."""
+    for pattern in PATTERNS:
+        if pattern.hints and not any(hint in text for hint in pattern.hints):
+            continue
+        group = 1 if pattern.loose.groups else 0
+        for match in pattern.loose.finditer(text):
+            start, end = match.span(group)
+            secret = text[start:end]
+            # In a URL, what was overwritten may still look like a user with a password.
+            if secret.strip("*:"):
+                tight = pattern.tight
+                yield Match(pattern.kind, start, end, bool(tight and tight.search(secret)))

@@ -1,0 +1,179 @@
+"""The secrets of one body, however they are spread and escaped, and how to overwrite them.
+
+Strategy. The body is searched as it is, then with JSON escapes undone once, twice, and so on:
+that finds what stands in strings, in JSON inside of strings, and so on, also in broken JSON. Of a
+stream, the strings at the same path of consecutive events are put together and searched in the
+same way, since a model streams a key in several deltas.
+
+Everything found is overwritten with asterisks, byte by byte. Whitespace, quotes, backslashes and
+short escapes stay: JSON stays JSON, and lines stay lines.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from deltatape.redact.framing import Framed, framed
+from deltatape.redact.layers import Edit, Layer, View, apply, unescaped
+from deltatape.redact.leaves import Channel, leaves
+from deltatape.redact.patterns import Match, find
+
+_LEVELS = 16
+"""How often escapes are undone at most: once for each JSON text that stands in a string."""
+
+_VISIBLE = re.compile(r'[^\s"\\\x00-\x1f\x7f]')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Secret:
+    """A secret in a body. `spans` are the bytes that hold it, ascending, at least one."""
+
+    kind: str
+    certain: bool
+    value: bytes
+    """The secret itself, for its hash: never shown."""
+    spans: tuple[tuple[int, int], ...]
+    edits: tuple[Edit, ...]
+
+
+def secrets(data: bytes) -> tuple[Secret, ...]:
+    """What is secret in `data`, in the order of its bytes; of finds that overlap, one."""
+    known = _Known()
+    before = -1
+    # A secret may begin where another one ended, and show only when that is gone.
+    while before < len(known.edits):
+        before = len(known.edits)
+        _search(View(data.decode("latin-1")), known)
+        data = overwrite(data, known.edits[before:])
+    return tuple(sorted(known.secrets, key=lambda secret: secret.spans))
+
+
+def _search(body: View, known: "_Known") -> None:
+    frame = framed(body)
+    known.add(_in_view(body))
+    by_index, by_keys = _channels(frame)
+    known.add(_in_channels(frame, by_index))
+    if frame.is_stream:
+        # By keys alone, strings of several texts may come together: only where nothing is known.
+        known.add(_in_channels(frame, by_keys), extend=False)
+
+
+def overwrite(data: bytes, edits: Iterable[Edit]) -> bytes:
+    """`data` with changes applied."""
+    changed = bytearray(data)
+    apply(changed, edits)
+    return bytes(changed)
+
+
+def _in_view(view: View) -> Iterator[Secret]:
+    """What is secret in a text, at every level of escapes."""
+    texts = [view.text]
+    layers: list[Layer] = []
+    while "\\" in texts[-1] and len(layers) < _LEVELS:
+        layer = unescaped(texts[-1], [(0, len(texts[-1]))])
+        if layer.text == texts[-1]:
+            break
+        layers.append(layer)
+        texts.append(layer.text)
+        view = view.on(layer)
+    for level, text in enumerate(texts):
+        for match in find(text):
+            value = text[match.start : match.end]
+            edits = _starred(view, layers[level:], match)
+            if edits:
+                yield Secret(
+                    kind=match.kind,
+                    certain=match.certain,
+                    value=value.encode("latin-1"),
+                    spans=_spans(edits),
+                    edits=edits,
+                )
+
+
+def _starred(view: View, above: Iterable[Layer], match: Match) -> tuple[Edit, ...]:
+    """The changes of the bytes that overwrite a find.
+
+    They are made where all escapes are undone, whatever the level of the find: there nothing is
+    part of an escape, so that no escape is broken.
+    """
+    start, end = match.start, match.end
+    for layer in above:
+        start, end = layer.lifted(start, end)
+    stars = _VISIBLE.sub("*", view.text[start:end])
+    return tuple(edit for edit in view.down([Edit(start, stars)]) if edit.text)
+
+
+_Channels: TypeAlias = dict[Channel, list[tuple[int, int]]]
+"""Where the strings of each channel stand in the data of a body."""
+
+
+def _channels(frame: Framed) -> tuple[_Channels, _Channels]:
+    """The strings of a body by `Leaf.channel`, and those of a stream by `Leaf.trail`."""
+    by_index: _Channels = {}
+    by_keys: _Channels = {}
+    for start, end in frame.events:
+        for leaf in leaves(frame.view.text, start, end):
+            place = (leaf.start, leaf.end)
+            by_index.setdefault(leaf.channel, []).append(place)
+            if frame.is_stream:
+                by_keys.setdefault(leaf.trail, []).append(place)
+    return by_index, by_keys
+
+
+def _in_channels(frame: Framed, channels: _Channels) -> Iterator[Secret]:
+    """What is secret only when the strings of consecutive events are put together."""
+    for slices in channels.values():
+        if len(slices) > 1:
+            yield from _in_view(frame.view.on(unescaped(frame.view.text, slices)))
+
+
+def _spans(edits: Sequence[Edit]) -> tuple[tuple[int, int], ...]:
+    """The bytes that `edits` overwrite, neighbours joined."""
+    spans: list[tuple[int, int]] = []
+    for edit in sorted(edits):
+        if spans and spans[-1][1] >= edit.start:
+            spans[-1] = (spans[-1][0], max(spans[-1][1], edit.end))
+        else:
+            spans.append((edit.start, edit.end))
+    return tuple(spans)
+
+
+class _Known:
+    """Each secret once, with what overlapping finds of it add; the first one names it."""
+
+    def __init__(self) -> None:
+        self.secrets: list[Secret] = []
+        self.edits: list[Edit] = []
+        self._owner: dict[int, int] = {}
+
+    def add(self, found: Iterable[Secret], *, extend: bool = True) -> None:
+        """Take finds; without `extend`, only those that share no byte with a known one."""
+        for secret in found:
+            places = [at for start, end in secret.spans for at in range(start, end)]
+            known = next((self._owner[at] for at in places if at in self._owner), None)
+            if known is None:
+                known = len(self.secrets)
+                self.secrets.append(secret)
+            elif not extend:
+                continue
+            elif secret.certain or any(at not in self._owner for at in places):
+                self.secrets[known] = _both(self.secrets[known], secret)
+            else:
+                continue
+            self.edits += secret.edits
+            for at in places:
+                self._owner.setdefault(at, known)
+
+
+def _both(first: Secret, more: Secret) -> Secret:
+    """A secret of which another find shows more."""
+    edits = (*first.edits, *more.edits)
+    longer = max(first, more, key=lambda secret: len(secret.value))
+    return Secret(
+        kind=more.kind if more.certain and not first.certain else first.kind,
+        certain=first.certain or more.certain,
+        value=longer.value,
+        spans=_spans(edits),
+        edits=edits,
+    )

@@ -1,0 +1,168 @@
+"""Secrets in the records that are no bodies: heads, notes, details, and codes nobody knows.
+
+Such a record has its secrets in the strings of its payload, each for itself. Credentials that the
+format masks by their name are masked as a recorder would have done; all else is overwritten.
+
+Works on the JSON of a payload, so that keys that this version does not know are kept.
+"""
+
+import base64
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from deltatape.model.exchange import Masked
+from deltatape.redact.fillers import Fillers
+from deltatape.redact.search import Secret, overwrite, secrets
+from deltatape.tape.encode import json_text
+from deltatape.tape.fields import (
+    MalformedError,
+    bytes_from_json,
+    bytes_to_json,
+    target_to_json,
+    value_to_json,
+)
+from deltatape.tape.mask import Masker, credential_spans
+
+_PAIR = 2
+_DEPTH_LIMIT = 100
+_KEPT = frozenset(("side",))
+"""Of the frames of WebSockets: whose it is."""
+
+
+class Hit(NamedTuple):
+    """A secret in a record that is no body."""
+
+    kind: str
+    certain: bool
+    where: str
+    """A header's name, or a key of the payload."""
+
+
+class Cleaned(NamedTuple):
+    """A payload without secrets, and what was in it."""
+
+    value: object
+    hits: tuple[Hit, ...]
+
+
+def clean(value: object, masker: Masker) -> Cleaned:
+    """`value`, the payload of any record that is no body, without its secrets."""
+    hits: list[Hit] = []
+    if isinstance(value, dict):
+        value = {key: _member(key, each, masker, hits) for key, each in value.items()}
+    else:
+        value = _cleaned(value, "", hits)
+    return Cleaned(value, tuple(hits))
+
+
+def _member(key: str, value: object, masker: Masker, hits: list[Hit]) -> object:
+    if key == "headers" and isinstance(value, list):
+        return [_header(pair, masker, hits) for pair in value]
+    if key == "target":
+        return _target(value, masker, hits)
+    return _cleaned(value, key, hits)
+
+
+def _header(pair: object, masker: Masker, hits: list[Hit]) -> object:
+    """`[name, value]`, masked by its name, else searched."""
+    if not isinstance(pair, list) or len(pair) != _PAIR:
+        return _cleaned(pair, "headers", hits)
+    try:
+        name, value = bytes_from_json(pair[0]), bytes_from_json(pair[1])
+    except MalformedError:  # masked already
+        return pair
+    shown = name.decode("latin-1")
+    masked = masker.headers(((name, value),))[0][1]
+    if isinstance(masked, Masked):
+        hits.append(Hit("unmasked credential", certain=True, where=shown))
+        return [pair[0], value_to_json(masked)]
+    return [pair[0], _cleaned(pair[1], shown, hits)]
+
+
+def _target(value: object, masker: Masker, hits: list[Hit]) -> object:
+    """A request target, or its parts."""
+    parts = value if isinstance(value, list) else [value]
+    done = [part for one in parts for part in _parts(one, masker, hits)]
+    done = [_cleaned(part, "target", hits) for part in done]
+    return done if isinstance(value, list) or len(done) > 1 else done[0]
+
+
+def _parts(part: object, masker: Masker, hits: list[Hit]) -> list[object]:
+    """A part of a target in parts, with the values of credential parameters masked."""
+    try:
+        data = bytes_from_json(part)
+    except MalformedError:  # masked already
+        return [part]
+    if not any(start < end for start, end in credential_spans(data)):
+        return [part]
+    hits.append(Hit("unmasked credential", certain=True, where="target"))
+    masked = target_to_json(masker.target(data))
+    return masked if isinstance(masked, list) else [masked]
+
+
+def _cleaned(value: object, where: str, hits: list[Hit], depth: int = 0) -> object:
+    """`value` with the secrets in its strings overwritten."""
+    if depth > _DEPTH_LIMIT:
+        found = secrets(json_text(value).encode())
+        hits += _hits(found, where)
+        return "*" if found else value
+    match value:
+        case str():
+            return _text(value, where, hits)
+        case {"b64": str(text), **rest} if not rest:
+            return _encoded(value, text, where, hits)
+        case list():
+            return [_cleaned(each, where, hits, depth + 1) for each in value]
+        case dict():
+            return {
+                _text(key, where, hits): _cleaned(each, where, hits, depth + 1)
+                for key, each in value.items()
+            }
+        case _:
+            return value
+
+
+def filled(value: object, fillers: Fillers, depth: int = 0) -> object:
+    """The payload of a code that nobody knows, with fillers for all its strings."""
+    match value:
+        case str():
+            data = value.encode("utf-8", "replace").decode("latin-1")
+            return fillers.masked(data).encode("latin-1").decode()
+        case list() if depth < _DEPTH_LIMIT:
+            return [filled(each, fillers, depth + 1) for each in value]
+        case dict() if depth < _DEPTH_LIMIT:
+            return {
+                key: each if key in _KEPT else filled(each, fillers, depth + 1)
+                for key, each in value.items()
+            }
+        case list() | dict():
+            return "*"
+        case _:
+            return value
+
+
+def _text(text: str, where: str, hits: list[Hit]) -> str:
+    data = text.encode("utf-8", "surrogatepass")
+    found = secrets(data)
+    if not found:
+        return text
+    hits += _hits(found, where)
+    return _without(data, found).decode("utf-8", "surrogatepass")
+
+
+def _encoded(value: object, text: str, where: str, hits: list[Hit]) -> object:
+    try:
+        data = base64.b64decode(text, validate=True)
+    except ValueError:
+        return value
+    found = secrets(data)
+    hits += _hits(found, where)
+    return bytes_to_json(_without(data, found)) if found else value
+
+
+def _hits(found: tuple[Secret, ...], where: str) -> Iterator[Hit]:
+    return (Hit(secret.kind, secret.certain, where) for secret in found)
+
+
+def _without(data: bytes, found: tuple[Secret, ...]) -> bytes:
+    return overwrite(data, (edit for secret in found for edit in secret.edits))

@@ -1,0 +1,155 @@
+"""Redacted copies of tapes, and tapes read line by line to be checked.
+
+Strategy: two passes over the file, one that plans and one that writes, so that memory holds no
+tape; with content to be masked, one more before them, for the words of the tools. The copy is
+written under a name of its own and gets its final name when it is whole and synced: at no time is
+there half a tape, or one with secrets under a name that promises none.
+"""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from deltatape.errors import TapeFormatError, UsageError
+from deltatape.redact.audit import Auditor, Report
+from deltatape.redact.fillers import Fillers
+from deltatape.redact.plan import Plan, Planner, words_of
+from deltatape.redact.rewrite import Rewriter
+from deltatape.store.names import open_new
+from deltatape.store.reader import MAX_LINE, Tape, open_tape
+from deltatape.tape.mask import Masker
+
+PRIVATE = 0o600
+SHARED = 0o644
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A redacted copy that has no name of its own yet, and what was redacted."""
+
+    path: Path
+    plan: Plan
+    torn: int
+    """Bytes of a torn last record that were left out."""
+
+    def discard(self) -> None:
+        """Delete it, if it is still there."""
+        self.path.unlink(missing_ok=True)
+
+
+def draft(tape: Tape, folder: Path, masker: Masker, *, content: bool, mode: int = PRIVATE) -> Draft:
+    """A redacted copy of `tape` in `folder`, under a hidden name.
+
+    Args:
+        tape: nobody must be recording it.
+        folder: exists.
+        masker: makes the hashes of what is overwritten.
+        content: whether prose gives way to fillers, too.
+        mode: of the file.
+
+    Raises:
+        UsageError: the tape is being recorded or was changed meanwhile; the copy cannot be written.
+        TapeFormatError: the tape is damaged.
+    """
+    if tape.recording:
+        raise UsageError(f"{tape.path}: is still being recorded; stop its recorder first")
+    before = _stamp(tape)
+    fillers = Fillers(words_of(tape.records())) if content else None
+    planner = Planner(masker, fillers)
+    for line, record in tape.records():
+        planner.take(line, record)
+    plan = planner.finish()
+    path = folder / f".{Path(tape.path).name}.{os.urandom(4).hex()}.part"
+    done = Draft(path=path, plan=plan, torn=tape.torn)
+    try:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(path, flags, mode), "wb") as file:
+            file.writelines(_rewritten(tape, Rewriter(plan, masker, fillers)))
+            file.flush()
+            os.fsync(file.fileno())
+        if _stamp(tape) != before:
+            raise UsageError(f"{tape.path}: was changed while it was read; try again")  # noqa: TRY301
+    except OSError as error:
+        done.discard()
+        raise UsageError(f"{path}: {error.strerror or error}") from error
+    except UsageError:
+        done.discard()
+        raise
+    return done
+
+
+def as_new(done: Draft, folder: Path, stem: str) -> Path:
+    """Give a draft in `folder` the name `STEM.tape`, or `STEM-2.tape` and so on; its path.
+
+    Raises:
+        OSError: it cannot have one.
+    """
+    fd, path = open_new(folder, stem)
+    os.close(fd)
+    return done.path.replace(path)
+
+
+def as_named(done: Draft, path: Path) -> Path:
+    """Give a draft the name `path`, in the same folder.
+
+    Raises:
+        OSError: there is such a file already, or it cannot be.
+    """
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE))
+    return done.path.replace(path)
+
+
+def in_place_of(done: Draft, path: Path) -> None:
+    """Put a draft in the place of the tape at `path`, whose mode and times it takes.
+
+    Raises:
+        OSError: it cannot be.
+    """
+    status = path.stat()
+    done.path.chmod(status.st_mode & 0o777)
+    os.utime(done.path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    done.path.replace(path)
+
+
+def audit(path: Path) -> Report:
+    """What is wrong with the tape at `path`, and what is merely so.
+
+    Raises:
+        UsageError: there is no such file, or it cannot be read.
+        TapeFormatError: it is no tape, or of a version that this deltatape does not read.
+    """
+    tape = open_tape(path)
+    lines = _lines(tape)
+    auditor = Auditor(header=next(lines)[1])
+    try:
+        for number, line in lines:
+            auditor.take(number, line)
+    except TapeFormatError as error:
+        auditor.damaged(error.line, error.problem)
+    return auditor.report(recording=tape.recording)
+
+
+def _rewritten(tape: Tape, rewriter: Rewriter) -> Iterator[bytes]:
+    for number, line in _lines(tape):
+        if number == 1:
+            yield line
+        elif line.endswith(b"\n") or not tape.torn:
+            yield from rewriter.lines(number, line)
+
+
+def _lines(tape: Tape) -> Iterator[tuple[int, bytes]]:
+    """Every line with its number, from the header on."""
+    with Path(tape.path).open("rb") as file:
+        number = 0
+        while line := file.readline(MAX_LINE + 1):
+            number += 1
+            if len(line) > MAX_LINE:
+                problem = f"longer than {MAX_LINE} bytes, the most that a line may have"
+                raise TapeFormatError(tape.path, number, problem)
+            yield number, line
+
+
+def _stamp(tape: Tape) -> tuple[int, int, int]:
+    status = Path(tape.path).stat()
+    return status.st_ino, status.st_size, status.st_mtime_ns

@@ -1,0 +1,133 @@
+import json
+
+import pytest
+
+from deltatape.redact.audit import Auditor, Kind, Report
+from helpers.planted import KEY, exchange, record, tape
+from helpers.tapes import whole_tape
+
+
+def audited(content: bytes, *, recording: bool = False) -> Report:
+    lines = content.splitlines(keepends=True)
+    auditor = Auditor(header=lines[0])
+    for number, line in enumerate(lines[1:], 2):
+        auditor.take(number, line)
+    return auditor.report(recording=recording)
+
+
+def told(content: bytes) -> list[tuple[Kind, int, int, str]]:
+    return [(p.kind, p.line, p.exchange, p.message) for p in audited(content).problems]
+
+
+def test_a_healthy_tape_has_nothing_to_tell() -> None:
+    assert audited(tape(*exchange(1), *exchange(2))) == Report(problems=(), facts=())
+
+
+def test_every_code_that_recorders_write_is_in_order() -> None:
+    report = audited(whole_tape())
+    assert report.problems == ()
+    assert report.facts[0].startswith("#1 lost 1 records (unknown)")
+    assert "#2 has no `end`: the tape ends before it did" in report.facts
+
+
+def test_damaged_lines_are_told_and_do_not_end_the_search() -> None:
+    content = tape(b"garbage\n", b"[1]\n", record(5, 0, "note", {"text": KEY}))
+    assert [(kind, line) for kind, line, _, _ in told(content)] == [
+        (Kind.DAMAGE, 2),
+        (Kind.DAMAGE, 3),
+        (Kind.SECRET, 4),
+    ]
+
+
+def test_a_line_that_cannot_be_read_at_all_is_damage() -> None:
+    auditor = Auditor(header=tape().splitlines(keepends=True)[0])
+    auditor.damaged(9, "longer than")
+    assert [(p.kind, p.line) for p in auditor.report(recording=False).problems] == [
+        (Kind.DAMAGE, 9)
+    ]
+
+
+def test_a_crash_is_a_fact_and_no_problem() -> None:
+    report = audited(tape(*exchange()[:-1])[:-30])
+    assert report.problems == ()
+    assert [fact.split(":")[0] for fact in report.facts] == [
+        "the last record is torn",
+        "#1 has no `end`",
+        "no `stop`",
+    ]
+
+
+def test_a_recorder_that_is_at_it_is_told_instead_of_a_missing_stop() -> None:
+    content = b"".join(tape(*exchange()).splitlines(keepends=True)[:-1])
+    assert audited(content, recording=True).facts == ("it is still being recorded",)
+
+
+def test_an_import_has_no_end_and_needs_none() -> None:
+    content = tape(*exchange()[:-1]).replace(b'"source":"gateway"', b'"source":"import"')
+    assert audited(content) == Report(problems=(), facts=())
+
+
+def test_what_is_lost_explains_what_is_out_of_order() -> None:
+    lines = exchange(reads=[b"abc", b"def"])
+    end = json.loads(lines[-1])
+    end[3]["recorder"] = {"lost_records": 1, "error": "disk full"}
+    report = audited(tape(*lines[:4], *lines[5:-1], record(*end)))
+    assert report.problems == ()
+    assert report.facts == (
+        "#1 lost 1 records (disk full)",
+        "#1, line 7: `end` tells of 6 bytes, the reads hold 3",
+    )
+
+
+def test_contradictions_are_problems() -> None:
+    one, two = exchange(1), exchange(2)
+    assert told(tape(*two, *one)) == [(Kind.ORDER, 8, 1, "request 1 after request 2")]
+    late = (
+        tape() + record(9999, 0, "note", {"text": "x"}) + record(9999, 0, "stop", {"reason": "x"})
+    )
+    assert told(late) == [
+        (Kind.ORDER, 3, 0, "`note` after the `stop` in line 2"),
+        (Kind.ORDER, 4, 0, "`stop` after the `stop` in line 2"),
+    ]
+    assert told(tape(*one[1:]))[0][:3] == (Kind.ORDER, 2, 1)
+
+
+def test_secrets_are_told_by_place_and_kind() -> None:
+    lines = exchange(
+        request=[KEY.encode()],
+        reads=[b"gsk_" + b"0" * 52],
+        asked=[["Authorization", "Bearer fake"]],
+    )
+    report = audited(tape(*lines))
+    assert [(p.line, p.exchange, p.message, p.span) for p in report.problems] == [
+        (2, 1, "request Authorization holds an unmasked credential", None),
+        (3, 1, "request body holds what looks like an API key", (0, 19)),
+        (6, 1, "response body holds a Groq key", (0, 56)),
+    ]
+    assert KEY not in repr(report)
+
+
+def test_a_secret_in_the_header_is_told() -> None:
+    content = tape().replace(b"deltatape 0.1.0", KEY.encode())
+    assert told(content) == [
+        (Kind.SECRET, 1, 0, "the header's tool holds what looks like a secret: API key")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("coding", "data", "fact"),
+    [("odd", b"x", "unknown coding 'odd'"), ("gzip", b"\x1f\x8b\x08", "data is cut")],
+)
+def test_bodies_that_nobody_can_look_into_are_named(coding: str, data: bytes, fact: str) -> None:
+    content = tape(*exchange(reads=[data], answered=[["Content-Encoding", coding]]))
+    (told_fact,) = audited(content).facts
+    assert told_fact.startswith("#1, line 6: the response body could not be searched to its end: ")
+    assert fact in told_fact
+
+
+def test_a_form_that_recorders_do_not_write_is_a_fact() -> None:
+    content = tape(b'[1, 0, "note", {"text": "x"}]\n', b'[1, 0, "idle", {}]\n')
+    assert audited(content).facts == ("2 lines not in canonical form, first line 2",)
+    assert audited(content.replace(b'{"deltatape":1', b'{"deltatape": 1')).facts == (
+        "3 lines not in canonical form, first line 1",
+    )

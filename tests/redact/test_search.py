@@ -1,0 +1,154 @@
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deltatape.redact.search import secrets
+from helpers.chat import sse
+from helpers.planted import KEY, STARS, arguments, without_secrets, words
+
+PEM = "-----BEGIN PRIVATE KEY-----\nfake/+=\n-----END PRIVATE KEY-----"
+PIECES = [
+    KEY, "AKIA" + "FAKE" * 4, "Bearer ", "ghp_" + "fake" * 4, "https://u:fake@h/", PEM, "password=",
+    "ey" + "J0eXAifake.ey" + "JzdWIifake", '"', "\\", "\n", "\\u0041", "a", " ", "é", "😀",
+    "{", "}", ":", ",", "data: ", "sk", "-fa", "kefake", "*", "\ud83d",
+]  # fmt: skip
+
+text = st.lists(st.sampled_from(PIECES), max_size=10).map("".join)
+keys = st.sampled_from(["content", "arguments", "index", "delta"]) | text
+values = st.recursive(
+    text | st.integers(0, 3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(keys, inner, max_size=3)
+        | inner.map(json.dumps)
+        | inner.map(lambda value: json.dumps(value, ensure_ascii=False))
+    ),
+    max_leaves=6,
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (json.dumps({"k": KEY}), json.dumps({"k": STARS})),
+        (json.dumps({KEY: 1}), json.dumps({STARS: 1})),
+        (
+            json.dumps({"a": json.dumps({"b": f"\n{KEY}"})}),
+            json.dumps({"a": json.dumps({"b": f"\n{STARS}"})}),
+        ),
+        (r'{"k":"\u0073k-fakefakefake0000"}', r'{"k":"\u002a' + "*" * 18 + '"}'),
+        (r'{"u":"https:\/\/me:fake@x\/"}', r'{"u":"https:\/\/*******@x\/"}'),
+        (r'{"k":"\bedrock-api-key-fakefakefake"}', r'{"k":"\bedrock-api-key-fakefakefake"}'),
+        (f"plain {KEY}\n", f"plain {STARS}\n"),
+        (f"{KEY} and {KEY}", f"{STARS} and {STARS}"),
+        ("nothing", "nothing"),
+        (r'{"a":"Bearer ' + r"\/" * 16 + '"}', r'{"a":"Bearer ' + r"\/" * 16 + '"}'),
+    ],
+)  # fmt: skip
+def test_a_secret_is_overwritten_whatever_it_is_wrapped_in(before: str, after: str) -> None:
+    assert without_secrets(before.encode()) == after.encode()
+
+
+def test_a_private_key_is_overwritten_line_by_line() -> None:
+    for depth in range(3):
+        value: object = {"file": f"see {PEM} there"}
+        for _ in range(depth):
+            value = {"arguments": json.dumps(value)}
+        after = without_secrets(json.dumps(value).encode())
+        found = json.loads(after)
+        for _ in range(depth):
+            found = json.loads(found["arguments"])
+        lines = ("see ********** ******* ********", "*******", "******** ******* ******** there")
+        assert found["file"] == "\n".join(lines)
+
+
+def test_a_key_that_the_model_streams_in_pieces_is_found() -> None:
+    body = sse(words("the key sk-"), words("fakefake"), words("fake0000 is yours"))
+    (secret,) = secrets(body)
+    assert (secret.kind, secret.certain, secret.value) == ("API key", False, KEY.encode())
+    assert len(secret.spans) == 3
+    after = without_secrets(body)
+    assert b"sk-" not in after
+    assert b"0000" not in after
+    assert after == sse(words("the key ***"), words("********"), words("******** is yours"))
+
+
+def test_interleaved_calls_are_kept_apart() -> None:
+    body = sse(
+        arguments('{"k":"sk-fake', 0), arguments('{"city', 1), arguments("fakefake0000", 0),
+        arguments('":1}', 1), arguments('"}', 0),
+    )  # fmt: skip
+    assert without_secrets(body) == sse(
+        arguments('{"k":"*******', 0), arguments('{"city', 1), arguments("************", 0),
+        arguments('":1}', 1), arguments('"}', 0),
+    )  # fmt: skip
+
+
+def test_fragments_whose_indexes_are_wrong_are_put_together_all_the_same() -> None:
+    body = sse(arguments("sk-fakefak", 0), arguments("efake0000", 1))
+    assert without_secrets(body) == sse(arguments("*" * 10, 0), arguments("*" * 9, 1))
+
+
+def test_one_secret_that_several_patterns_find_is_one() -> None:
+    assert [s.kind for s in secrets(f"Authorization: Bearer {KEY}".encode())] == ["API key"]
+    (found,) = secrets(b"Bearer ey" + b"J0eXAifake.ey" + b"JzdWIifake.fake/more=")
+    assert (found.kind, found.spans) == ("JSON Web Token", ((7, 43),))
+
+
+def test_an_exact_find_names_the_secret() -> None:
+    (found,) = secrets(b"API_KEY=gsk_" + b"0" * 52)
+    assert (found.kind, found.certain) == ("Groq key", True)
+    (found,) = secrets(("password=x1-" + "gsk_" + "0" * 52).encode())
+    assert (found.kind, found.certain) == ("Groq key", True)
+
+
+def test_what_shows_when_something_else_is_gone_is_overwritten_too() -> None:
+    token = "ey" + "J0eXAifake.ey" + "JzdWIifake"
+    (pem, jwt) = secrets(f"{PEM}{token}".encode())
+    assert (pem.kind, jwt.kind) == ("private key", "JSON Web Token")
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(values, min_size=1, max_size=4), st.booleans(), st.booleans())
+def test_lengths_and_json_survive_and_twice_is_once(
+    found: list[object],
+    ascii_only: bool,  # noqa: FBT001 - drawn
+    stream: bool,  # noqa: FBT001 - drawn
+) -> None:
+    documents = [json.dumps(value, ensure_ascii=ascii_only) for value in found]
+    body = (
+        "".join(f"data: {each}\n\n" for each in documents) if stream else f"[{','.join(documents)}]"
+    )
+    data = body.encode("utf-8", "surrogatepass")
+    after = without_secrets(data)
+    assert len(after) == len(data)
+    assert without_secrets(after) == after
+    shown = after.decode("utf-8", "surrogatepass")
+    for line in shown.split("\n\n")[:-1] if stream else [shown]:
+        json.loads(line.removeprefix("data: "))
+
+
+@settings(max_examples=60, deadline=None)
+@given(text)
+def test_any_text_keeps_its_length_and_twice_is_once(found: str) -> None:
+    data = found.encode("utf-8", "surrogatepass")
+    after = without_secrets(data)
+    assert (len(after), without_secrets(after)) == (len(data), after)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.binary(max_size=60))
+def test_any_bytes_are_searched(data: bytes) -> None:
+    assert len(without_secrets(data)) == len(data)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["sk-", "ey", "://a:", "://a:b@", "bearer ", "\\u0041", "\\", "[", '{"a":', '"', "\\u005cu005c",
+     "-----BEGIN PRIVATE KEY-----MII-", "abc1Q~", "api_key=", "data: {\n\n", '"\\'],
+)  # fmt: skip
+def test_the_cost_is_linear_for_hostile_text(piece: str) -> None:
+    data = (piece * (100_000 // len(piece))).encode()
+    assert len(without_secrets(data)) == len(data)

@@ -1,0 +1,86 @@
+import json
+
+from deltatape.redact.fillers import Fillers
+from deltatape.redact.strings import clean, filled
+from helpers.planted import KEY, STARS
+from helpers.tapes import MASKER
+
+
+def cleaned(value: object) -> tuple[object, list[tuple[str, str]]]:
+    done = clean(value, MASKER)
+    assert clean(done.value, MASKER).value == done.value
+    return done.value, [(hit.kind, hit.where) for hit in done.hits]
+
+
+def test_header_fields_of_credentials_are_masked_as_a_recorder_does() -> None:
+    value, hits = cleaned(
+        {"headers": [["X-Api-Key", "fake"], ["Host", "x"], [{"b64": "/w=="}, "y"]]}
+    )
+    assert isinstance(value, dict)
+    assert value["headers"][0][1]["masked"]["length"] == 4
+    assert value["headers"][1:] == [["Host", "x"], [{"b64": "/w=="}, "y"]]
+    assert hits == [("unmasked credential", "X-Api-Key")]
+
+
+def test_secrets_in_other_header_fields_are_overwritten() -> None:
+    value, hits = cleaned({"headers": [["X-Debug", f"key={KEY}"], [KEY], 3]})
+    assert value == {"headers": [["X-Debug", f"key={STARS}"], [STARS], 3]}
+    assert hits == [("API key", "X-Debug"), ("API key", "headers")]
+
+
+def test_a_target_is_masked_by_its_parameters_and_searched() -> None:
+    value, hits = cleaned({"target": "/x?key=fake&a=1"})
+    assert isinstance(value, dict)
+    path, masked, rest = value["target"]
+    assert (path, masked["masked"]["length"], rest) == ("/x?key=", 4, "&a=1")
+    assert hits == [("unmasked credential", "target")]
+    value, _ = cleaned({"target": f"/x/{KEY}?key=fake"})
+    assert isinstance(value, dict)
+    assert value["target"][0] == f"/x/{STARS}?key="
+    assert cleaned({"target": f"/x/{KEY}"})[0] == {"target": f"/x/{STARS}"}
+    parts = ["/x?key=", {"masked": {"length": 4, "hash": "ab12cd34"}}, f"&a={KEY}"]
+    assert cleaned({"target": parts})[0] == {"target": [*parts[:2], f"&a={STARS}"]}
+    assert cleaned({"target": 5})[0] == {"target": 5}
+
+
+def test_any_string_of_any_payload_is_searched() -> None:
+    value = {"text": f"é {KEY}", "n": [1, None, {"deep": KEY}], "b64": "x"}
+    assert cleaned(value) == (
+        {"text": f"é {STARS}", "n": [1, None, {"deep": STARS}], "b64": "x"},
+        [("API key", "text"), ("API key", "n")],
+    )
+    assert cleaned({"a": {KEY: 1}}) == ({"a": {STARS: 1}}, [("API key", "a")])
+    assert cleaned(KEY) == (STARS, [("API key", "")])
+
+
+def test_bytes_are_searched_in_their_base64() -> None:
+    data = {"b64": "/3NrLWZha2VmYWtlZmFrZTAwMDA="}
+    value, hits = cleaned({"reason": data, "other": {"b64": "/w=="}, "bad": {"b64": "!"}})
+    assert value == {
+        "reason": {"b64": "/yoqKioqKioqKioqKioqKioqKio="},
+        "other": {"b64": "/w=="},
+        "bad": {"b64": "!"},
+    }
+    assert hits == [("API key", "reason")]
+
+
+def test_what_is_nested_too_deep_goes_as_a_whole_if_it_holds_a_secret() -> None:
+    def nested(value: object) -> object:
+        for _ in range(200):
+            value = [value]
+        return value
+
+    assert cleaned({"x": nested("y")}) == ({"x": nested("y")}, [])
+    value, hits = cleaned({"x": nested(KEY)})
+    assert KEY not in json.dumps(value)
+    assert '"*"' in json.dumps(value)
+    assert hits == [("API key", "x")]
+
+
+def test_the_strings_of_unknown_codes_can_be_filled() -> None:
+    value = {"side": "client", "data": "Hello", "n": [1, None, "Ann"]}
+    assert filled(value, Fillers()) == {"side": "client", "data": "xxxxx", "n": [1, None, "xxx"]}
+    deep: object = {"a": "b"}
+    for _ in range(200):
+        deep = [deep]
+    assert json.dumps(filled(deep, Fillers())).strip("[]") == '"*"'

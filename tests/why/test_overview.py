@@ -1,0 +1,50 @@
+from dataclasses import replace
+
+import pytest
+
+from deltatape.model.exchange import Exchange
+from deltatape.store.reader import open_tape
+from deltatape.why.overview import Overview, app_of, overview
+from helpers.exchanges import FINISH_TEXT, TEXT, USER, asks, conversation
+from helpers.incidents import BROKEN
+
+
+def by(exchange: Exchange, app: bytes) -> Exchange:
+    headers = ((b"User-Agent", app),)
+    return replace(exchange, request=replace(exchange.request, headers=headers))
+
+
+def test_a_healthy_tape_is_its_apps_and_models() -> None:
+    one, two = conversation(*[(asks(USER), [TEXT, FINISH_TEXT])] * 2)
+    seen = overview([by(two, b"curl/8.1"), by(one, b"a/1"), by(one, b"curl/8.1")])
+    assert (seen.exchanges, seen.apps, seen.models) == (3, ("curl/8.1", "a/1"), ("m",))
+
+
+def test_the_worst_finding_of_exchanges_and_conversations_is_told() -> None:
+    seen = overview(open_tape(BROKEN))
+    assert (seen.findings, seen.worst and seen.worst.severity.value) == (3, "error")
+    assert seen.models == ("demo-model",)
+
+
+def test_an_empty_tape_holds_nothing() -> None:
+    nothing = Overview(exchanges=0, apps=(), models=(), findings=0, worst=None)
+    assert overview([]) == nothing
+    assert overview(conversation(({}, []))).models == ()
+
+
+@pytest.mark.parametrize(
+    ("user_agent", "app"),
+    [
+        (b"OpenAI/Python 3.54.0", "OpenAI/Python 3.54.0"),
+        (b"curl/7.88.1", "curl/7.88.1"),
+        (b"google-genai-sdk/1.0 gl-python/3.11", "google-genai-sdk/1.0"),
+        (b"Mozilla/5.0 (X11; Linux) AppleWebKit/5 (KHTML) Chrome/120.0 Safari/5", "Chrome/120.0"),
+        (b"Mozilla/5.0 (X11) Gecko/1 Firefox/121.0", "Firefox/121.0"),
+        (b"Mozilla/5.0 (odd)", "Mozilla/5.0"),
+        (b"x" * 100, "x" * 40),
+        (b" ", ""),
+        (b"(only a comment)", ""),
+    ],
+)
+def test_an_app_is_the_first_product_of_its_user_agent(user_agent: bytes, app: str) -> None:
+    assert app_of(user_agent) == app
