@@ -1,116 +1,120 @@
-"""The tape model fits another shell: real mitmproxy writes tapes with the same content."""
+"""The addon in a mitmproxy of another environment, which knows nothing of deltatape."""
 
-import asyncio
-import contextlib
-import os
-import signal
-from collections.abc import AsyncIterator
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from deltatape.diagnose.check import check
-from deltatape.diagnose.rebuild import rebuild
-from deltatape.model.exchange import EndReason, Exchange, Masked, Source
-from deltatape.store.reader import open_tape
-from helpers.clients import ROOT
-from helpers.recording import recording
-from helpers.upstream import SSE_HEAD, Peer, chunk, connect, free_port, post, provider, run
+from deltatape.mitm.mitmdump import ADDON
+from deltatape.model.exchange import EndReason, Masked, Source
+from helpers.mitm import VENVS, call_events, installed, own_mitmproxy
+from helpers.program import environment
+from helpers.upstream import SSE_HEAD, Peer, chunk, connect, post, provider, run
 
-MITMDUMP = ROOT / ".venv-mitm" / "bin" / "mitmdump"
-ADDON = ROOT / "tests" / "mitm" / "addon.py"
-CALL = (
-    b'data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,%b"function":{%b}}]},'
-    b'"finish_reason":null}]}\n\n'
+LIMIT_S = 90
+EVENTS = call_events()
+OURS = ("deltatape", "__editable__", "aiohttp", "coverage", "a1_coverage", "httptools")
+ALSO_OURS = ("jsonschema", "referencing", "rich", "rpds", "yaml", "yarl", "multidict")
+START = (
+    "import sys; sys.path.insert(0, sys.argv.pop(1));"
+    "import importlib.util as u;"
+    "assert not any(map(u.find_spec, ('deltatape', 'jsonschema', 'httptools', 'rich')));"
+    "from mitmproxy.tools.main import mitmdump; mitmdump()"
 )
-EVENTS = [
-    CALL % (b'"id":"c1","type":"function",', b'"name":"get","arguments":""'),
-    CALL % (b"", b'"arguments":"{\\"a\\": 1}"'),
-    b'data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}\n\n',
-    b"data: [DONE]\n\n",
-]
 
 
-@contextlib.asynccontextmanager
-async def mitmproxy(folder: Path, upstream: int) -> AsyncIterator[int]:
-    """mitmdump in reverse mode with the addon; its port."""
-    if not MITMDUMP.exists() and not os.environ.get("CI"):
-        pytest.skip("mitmproxy is not installed; scripts/setup mitm installs it")
-    port = free_port()
-    process = await asyncio.create_subprocess_exec(
-        *(MITMDUMP, "--mode", f"reverse:http://127.0.0.1:{upstream}@127.0.0.1:{port}"),
-        *("--set", f"confdir={folder / 'conf'}", "-s", ADDON),
-        env={**os.environ, "ADDON_FOLDER": str(folder / "tapes")},
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.DEVNULL,
-    )
-    try:
-        for _ in range(400):
-            with contextlib.suppress(ConnectionError):
-                (await connect(port)).close()
-                break
-            await asyncio.sleep(0.05)
-        yield port
-    finally:
-        process.send_signal(signal.SIGTERM)
-        await process.wait()
+def foreign(folder: Path, venv: Path) -> tuple[str, ...]:
+    """A command that starts mitmdump with nothing but mitmproxy and what it needs."""
+    (packages,) = (venv / "lib").glob("python3*/site-packages")
+    view = folder / "foreign"
+    view.mkdir()
+    for entry in packages.iterdir():
+        if not entry.name.startswith((*OURS, *ALSO_OURS)):
+            (view / entry.name).symlink_to(entry)
+    # Isolated, and without `site`: no .pth file adds anything.
+    return str(venv / "bin" / "python"), "-I", "-S", "-c", START, str(view)
 
 
-async def whole(peer: Peer) -> None:
+async def stream(peer: Peer) -> None:
     await peer.request()
     await peer.send(SSE_HEAD)
     for event in EVENTS:
         await peer.send(chunk(event))
-        await asyncio.sleep(0.02)
     await peer.send(b"0\r\n\r\n")
 
 
-async def cut(peer: Peer) -> None:
-    await peer.request()
-    await peer.send(SSE_HEAD + chunk(EVENTS[0]) + b"99\r\n")
-    await asyncio.sleep(0.1)
-    peer.close()
+@pytest.mark.parametrize("version", VENVS)
+def test_it_tapes_in_a_mitmproxy_that_has_no_deltatape(tmp_path: Path, version: str) -> None:
+    command = foreign(tmp_path, installed(version))
+
+    async def scenario() -> str:
+        async with provider(stream) as port:
+            mode = ("--mode", f"reverse:http://127.0.0.1:{port}")
+            async with own_mitmproxy(tmp_path, command, environment(tmp_path), *mode) as own:
+                peer = await connect(own.port)
+                await peer.send(post(extra="Authorization: Bearer sk-fake-000000\r\n"))
+                await peer.rest_or_end()
+                said = await own.stop()
+                (exchange,) = own.tape()
+                assert exchange.source is Source.MITM
+                assert exchange.body == b"".join(EVENTS)
+                assert exchange.end is not None
+                assert exchange.end.reason is EndReason.COMPLETE
+                assert any(isinstance(value, Masked) for _, value in exchange.request.headers)
+                assert own.tape().stopped
+                return said
+
+    said = run(scenario(), limit_s=LIMIT_S)
+    assert "#1 POST /v1/chat/completions 200 complete" in said
 
 
-async def ask(port: int) -> None:
-    peer = await connect(port)
-    await peer.send(post(extra="Authorization: Bearer sk-fake-000\r\n"))
-    await peer.rest_or_end()
+def loaded(before: str) -> subprocess.CompletedProcess[str]:
+    """Python running the addon's file after `before`."""
+    program = f"import sys, runpy; {before}; runpy.run_path({str(ADDON)!r})"
+    command = [sys.executable, "-I", "-S", "-c", program]
+    return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
 
 
-async def both(folder: Path, script: object) -> tuple[Exchange, Exchange]:
-    """The same stream, taped through mitmproxy and through the gateway."""
-    async with provider(script) as upstream:  # type: ignore[arg-type]
-        async with mitmproxy(folder, upstream) as port:
-            await ask(port)
-        async with recording(folder / "gateway", upstream) as gateway:
-            await ask(gateway.port)
-            (ours,) = await gateway.ended()
-    tape = open_tape(folder / "tapes" / "mitm.tape")
-    assert tape.stopped
-    (theirs,) = [exchange for exchange in tape if exchange.request.method == "POST"]
-    return theirs, ours
+def test_an_older_python_is_refused_plainly() -> None:
+    old = loaded("sys.version_info = (3, 10, 2, 'final', 0)")
+    assert old.returncode == 1
+    assert old.stderr.endswith(
+        "RuntimeError: deltatape's addon needs Python 3.11 or newer, and this mitmproxy runs on"
+        " 3.10: install mitmproxy with a newer Python\n"
+    )
 
 
-def understood(exchange: Exchange) -> list[tuple[object, ...]]:
-    calls = rebuild(exchange).tool_calls
-    return [(call.id, call.name, call.arguments, call.status) for call in calls]
+def test_the_package_around_it_is_loaded_and_nothing_beside_it() -> None:
+    found = loaded("sys.path_before = list(sys.path)")
+    assert "No module named 'mitmproxy'" in found.stderr
+    check = (
+        "import runpy, sys\ntry:\n    runpy.run_path(sys.argv[1])\n"
+        "except ModuleNotFoundError as error:\n    assert error.name == 'mitmproxy'\n"
+        "import deltatape\nprint(deltatape.__file__)\n"
+        "assert not any('deltatape' in path or path.endswith('proxy') for path in sys.path)\n"
+    )
+    again = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", check, str(ADDON)],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert again.stdout.strip() == str(ADDON.parent.parent / "__init__.py")
 
 
-def test_a_stream_taped_through_mitmproxy_is_the_same_stream(tmp_path: Path) -> None:
-    theirs, ours = run(both(tmp_path, whole), limit_s=60)
-    assert theirs.source is Source.MITM
-    assert theirs.body == ours.body == b"".join(EVENTS)
-    assert [read.data for read in theirs.reads] == EVENTS
-    assert theirs.reads[-1].t_ns - theirs.reads[0].t_ns > 30_000_000
-    assert understood(theirs) == understood(ours) == [("c1", "get", '{"a": 1}', "complete")]
-    assert check(theirs) == check(ours) == ()
-    assert any(isinstance(value, Masked) for _, value in theirs.request.headers)
-
-
-def test_a_cut_taped_through_mitmproxy_is_a_cut(tmp_path: Path) -> None:
-    theirs, ours = run(both(tmp_path, cut), limit_s=60)
-    assert theirs.end is not None
-    assert theirs.end.reason is EndReason.UPSTREAM_CLOSED
-    assert {f.code for f in check(theirs)} == {f.code for f in check(ours)}
-    assert "W006" in {f.code for f in check(ours)}
+def test_what_it_imports_needs_only_the_standard_library() -> None:
+    program = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import deltatape.mitm.recorder;"
+        "print({n.partition('.')[0] for n in sys.modules}"
+        " - set(sys.stdlib_module_names) - {'deltatape', '__main__'})"
+    )
+    found = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", program, str(ADDON.parent.parent.parent)],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert (found.stdout, found.stderr) == ("set()\n", "")

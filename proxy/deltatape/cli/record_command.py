@@ -4,8 +4,9 @@ import asyncio
 import os
 import secrets
 from collections.abc import Container, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypedDict, Unpack
+from typing import Any
 
 import click
 
@@ -39,7 +40,8 @@ _WITH_CMD = frozenset({"via", "hosts", "no_log", "no_tunnel"})
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
-class Given(TypedDict):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
     """The options as click hands them over."""
 
     via: str | None
@@ -156,7 +158,7 @@ class Given(TypedDict):
 )
 @option("--strict", is_flag=True, help="Exit with 125 if anything could not be taped.")
 @click.pass_context
-def command(ctx: click.Context, /, **given: Unpack[Given]) -> int:
+def command(ctx: click.Context, /, **options: Any) -> int:
     """Sit between an app and its provider, and tape every stream.
 
     With a CMD, it is run with its base URLs set; else point the app at the address that is printed,
@@ -164,12 +166,13 @@ def command(ctx: click.Context, /, **given: Unpack[Given]) -> int:
 
     Exit code: that of CMD; 1 for --fail-on, 125 for --strict.
     """
+    given = Given(**options)
     argv = Wrapper.command_of(ctx)
-    if given["via"] == MITM:
+    if given.via == MITM:
         _refuse_useless(ctx, _WITH_MITM, "with --via mitm")
         return _record_via_mitm(given, argv)
     if not argv:
-        _refuse_useless(ctx, set(given) - _WITH_CMD, "without a command after --")
+        _refuse_useless(ctx, set(options) - _WITH_CMD, "without a command after --")
     return record(given, argv, os.environ)
 
 
@@ -194,12 +197,12 @@ def _record_via_mitm(given: Given, argv: tuple[str, ...]) -> int:
         host="127.0.0.1",
         port=0,
         upstream=None,
-        to=given["to"],
-        hosts=given["hosts"],
+        to=given.to,
+        hosts=given.hosts,
     )
     with aside():
-        code, outcome = asyncio.run(serve_child(argv, options, log=not given["no_log"], tell=say))
-    return code or (TAPING_FAILED if given["strict"] and outcome.trouble else 0)
+        code, outcome = asyncio.run(serve_child(argv, options, log=not given.no_log, tell=say))
+    return code or (TAPING_FAILED if given.strict and outcome.trouble else 0)
 
 
 def record(given: Given, argv: tuple[str, ...], environment: Mapping[str, str]) -> int:
@@ -218,9 +221,9 @@ def record(given: Given, argv: tuple[str, ...], environment: Mapping[str, str]) 
         code = asyncio.run(Session(options, around, reporter).run())
     if code:
         return code
-    if given["strict"] and reporter.trouble:
+    if given.strict and reporter.trouble:
         return TAPING_FAILED
-    return FOUND if _is_bad_enough(reporter.worst, given["fail_on"]) else 0
+    return FOUND if _is_bad_enough(reporter.worst, given.fail_on) else 0
 
 
 def _is_bad_enough(worst: Severity | None, limit: str) -> bool:
@@ -235,39 +238,44 @@ def options_of(
     Raises:
         UsageError: one of them is not what it has to be.
     """
-    listen = parse_address(given["listen"] or ("127.0.0.1:0" if argv else "127.0.0.1:8377"))
-    app_listen = parse_address(given["app_listen"], "--app-listen")
+    listen = _listen(given.listen, argv)
+    app_listen = parse_address(given.app_listen, "--app-listen")
+    return RecordOptions(
+        listen=listen,
+        upstreams=_upstreams(given.upstream),
+        to=given.to,
+        app=_app(given.app),
+        app_listen=app_listen,
+        token=_token(given.token, listen, app_listen if given.app else listen),
+        check_keys=not given.allow_key_mismatch,
+        outbound=outbound_from(
+            environment,
+            ca=given.ca,
+            client_cert=given.client_cert,
+            client_key=given.client_key,
+        ),
+        grace_s=given.grace,
+        durable=given.durability == "exchange",
+        bodies=not given.no_bodies,
+        keep=parse_keep(given.keep) if given.keep else None,
+        on_finding=given.on_finding,
+        ready_file=given.ready_file,
+        control=parse_address(given.control, "--control") if given.control else None,
+        command=argv,
+        log=not given.no_log,
+        tunnel=not given.no_tunnel,
+        rules=current_rules(),
+    )
+
+
+def _listen(given: str | None, argv: tuple[str, ...]) -> Address:
+    listen = parse_address(given or ("127.0.0.1:0" if argv else "127.0.0.1:8377"))
     if argv and listen.path:
         raise UsageError(
             f"--listen {listen}: no base URL can name a Unix socket, so a command cannot be"
             " pointed at it; leave --listen out, or start the app yourself"
         )
-    return RecordOptions(
-        listen=listen,
-        upstreams=_upstreams(given["upstream"]),
-        to=given["to"],
-        app=_app(given["app"]),
-        app_listen=app_listen,
-        token=_token(given["token"], listen, app_listen if given["app"] else listen),
-        check_keys=not given["allow_key_mismatch"],
-        outbound=outbound_from(
-            environment,
-            ca=given["ca"],
-            client_cert=given["client_cert"],
-            client_key=given["client_key"],
-        ),
-        grace_s=given["grace"],
-        durable=given["durability"] == "exchange",
-        bodies=not given["no_bodies"],
-        keep=parse_keep(given["keep"]) if given["keep"] else None,
-        on_finding=given["on_finding"],
-        ready_file=given["ready_file"],
-        control=parse_address(given["control"], "--control") if given["control"] else None,
-        command=argv,
-        log=not given["no_log"],
-        tunnel=not given["no_tunnel"],
-        rules=current_rules(),
-    )
+    return listen
 
 
 def _upstreams(given: tuple[str, ...]) -> tuple[Upstream, ...]:

@@ -1,1 +1,12 @@
-"""The same recorder inside mitmproxy, for applications that cannot be pointed anywhere."""
+"""The same recorder inside mitmproxy, for applications that cannot be pointed anywhere.
+
+`addon` is the file that mitmproxy loads, `recorder` its hooks, `passage` one exchange, `ending` how
+it ended, `hosts` what is taped at all, `flows` what is used of mitmproxy, `live` what is said
+about an exchange, `wire` how the addon and the deltatape that started it talk.
+
+`mitmdump` is mitmproxy as a process of ours, `environment` what leads an application through it,
+`session` runs a command behind it.
+
+Invariant: what `addon` imports needs nothing but the standard library, since the mitmproxy that
+loads it may live in an environment of its own.
+"""

@@ -1,0 +1,120 @@
+"""`deltatape mitm`: mitmproxy with the addon, for applications that cannot be pointed anywhere."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+import click
+
+from deltatape.cli.options import option, seconds
+from deltatape.cli.terminal import aside, say, write
+from deltatape.errors import UsageError
+from deltatape.gateway.routes import parse_upstream
+from deltatape.http1.listener import parse_address
+from deltatape.mitm.hosts import Hosts
+from deltatape.mitm.mitmdump import ADDON, MitmOptions
+from deltatape.mitm.session import serve
+
+TAPING_FAILED = 125
+_LOGIN = "proxyauth"
+
+
+@click.command("mitm", context_settings={"ignore_unknown_options": False})
+@option("--listen", default="127.0.0.1:8377", metavar="HOST:PORT", help="Where to listen.")
+@option(
+    "--upstream",
+    metavar="URL",
+    help="Forward everything to this provider (reverse proxy); else a proxy for HTTPS_PROXY.",
+)
+@option(
+    "--to",
+    default=".deltatape",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="The folder for tapes.",
+)
+@option(
+    "--hosts",
+    multiple=True,
+    metavar="HOST",
+    help="Tape this host besides those of LLM providers; * stands for any characters.",
+)
+@option(
+    "--grace",
+    default="5s",
+    callback=seconds,
+    metavar="DURATION",
+    help="How long streams may go on after Ctrl-C.",
+)
+@option("--strict", is_flag=True, help="Exit with 125 if anything could not be taped.")
+@option(
+    "--addon-path",
+    is_flag=True,
+    help="Print the addon's path for a mitmproxy of your own: mitmdump -s PATH.",
+)
+@click.argument("mitmproxy_options", nargs=-1, metavar="[-- MITMPROXY OPTIONS]")
+def command(  # noqa: PLR0913 - one per option
+    *,
+    listen: str,
+    upstream: str | None,
+    to: Path,
+    hosts: tuple[str, ...],
+    grace: float,
+    strict: bool,
+    addon_path: bool,
+    mitmproxy_options: tuple[str, ...],
+) -> int:
+    """Tape an app that cannot be pointed anywhere, by mitmproxy.
+
+    Apps go through it by HTTPS_PROXY and trust its CA; what to set is printed. Only hosts of LLM
+    providers are decrypted and taped. With --upstream it is a reverse proxy for one provider.
+    """
+    if addon_path:
+        write(f"{ADDON}\n")
+        return 0
+    options = _options(listen, upstream, to, hosts, mitmproxy_options)
+    with aside():
+        outcome = asyncio.run(serve(options, grace_s=grace, tell=say))
+    sys.stderr.flush()
+    failed = not outcome.ended.in_order or (strict and outcome.trouble)
+    return TAPING_FAILED if failed else 0
+
+
+def _options(
+    listen: str,
+    upstream: str | None,
+    to: Path,
+    hosts: tuple[str, ...],
+    more: tuple[str, ...],
+) -> MitmOptions:
+    Hosts(hosts)  # wrong patterns are told before anything starts
+    address = parse_address(listen)
+    if address.path:
+        raise UsageError(f"--listen {listen}: mitmproxy listens on HOST:PORT only")
+    if not address.loopback and not any(_LOGIN in each for each in more):
+        raise UsageError(
+            f"--listen {listen}: others than this machine could use the proxy; say who may, with"
+            " mitmproxy's own option: deltatape mitm ... -- --proxyauth USER:PASSWORD"
+        )
+    return MitmOptions(
+        host=address.host,
+        port=address.port,
+        upstream=None if upstream is None else _reverse(upstream),
+        to=to,
+        hosts=hosts,
+        more=more,
+    )
+
+
+def _reverse(url: str) -> str:
+    """`url` as mitmproxy's reverse mode takes it.
+
+    Raises:
+        UsageError: it has a name or a path, which that mode does not know.
+    """
+    upstream = parse_upstream(url)
+    if upstream.name or upstream.path:
+        raise UsageError(
+            f"--upstream {url!r}: here a plain origin is accepted, such as"
+            f" {upstream.origin.url}; the app's base URL keeps the path"
+        )
+    return upstream.origin.url

@@ -1,0 +1,54 @@
+"""What mitmproxy loads: `mitmdump -s "$(deltatape mitm --addon-path)"`.
+
+It goes behind other addons (`-s OTHER -s PATH`): what they have set for a body by then is
+respected. Bodies of what is taped pass as they come, so addons that want whole ones see none.
+
+That mitmproxy may live in another environment, without deltatape. So this file loads the package
+that it is part of by place, and nothing beside it: the folder around the package may be full of
+libraries for another Python, and none of them may come between mitmproxy and its own.
+"""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+OLDEST = (3, 11)
+
+
+def check_python(version: "tuple[int | str, ...]") -> None:
+    """Say so plainly where this Python is too old for the rest.
+
+    Raises:
+        RuntimeError: it is.
+    """
+    if version[:2] < OLDEST:
+        raise RuntimeError(
+            f"deltatape's addon needs Python {OLDEST[0]}.{OLDEST[1]} or newer, and this mitmproxy"
+            f" runs on {version[0]}.{version[1]}: install mitmproxy with a newer Python"
+        )
+
+
+def load_package() -> None:
+    """Make `import deltatape` mean the package around this file."""
+    if "deltatape" in sys.modules:
+        return
+    home = Path(__file__).resolve().parent.parent
+    spec = importlib.util.spec_from_file_location(
+        "deltatape", home / "__init__.py", submodule_search_locations=[str(home)]
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    package = importlib.util.module_from_spec(spec)
+    sys.modules["deltatape"] = package
+    spec.loader.exec_module(package)
+
+
+check_python(sys.version_info)
+load_package()
+
+from mitmproxy import ctx, exceptions, version  # noqa: E402 - the Python is checked first
+
+from deltatape.mitm.recorder import Recorder  # noqa: E402 - only now is there such a package
+
+addons = [Recorder(ctx, version.VERSION, exceptions.OptionsError)]
+"""What mitmproxy looks for."""

@@ -1,0 +1,50 @@
+"""Analyses exchanges as they end: the live lines of the gateway. Needs all of deltatape."""
+
+from collections.abc import Callable
+
+from deltatape.gateway.analysis import Analyst, Ended, Kept
+from deltatape.gateway.tapes import OpenTape
+from deltatape.model.finding import Severity
+from deltatape.render.live import live_lines
+
+
+class Analysed:
+    """See `live.Live`."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self.with_findings: int | None = 0
+        self.worst: str | None = None
+        self._found = 0
+        self._severities: set[Severity] = set()
+        self._tell = tell
+        self._kept = Kept()
+        self._analyst = Analyst(self._ended)
+
+    def put(self, number: int, line: bytes) -> None:
+        """See `Live.put`."""
+        self._kept.put(number, line)
+
+    def begin(self, number: int) -> None:
+        """See `Live.begin`."""
+        self._kept.begin(number)
+
+    def ended(self, tape: OpenTape, number: int, said: str) -> None:
+        """See `Live.ended`."""
+        del said
+        self._analyst.submit(tape, number, number, self._kept.take(number))
+
+    async def finish(self) -> None:
+        """See `Live.finish`."""
+        await self._analyst.finish()
+
+    def _ended(self, ended: Ended) -> None:
+        self._found += bool(ended.findings)
+        self.with_findings = self._found
+        self._severities.update(finding.severity for finding in ended.findings)
+        if self._severities:
+            self.worst = min(self._severities, key=lambda severity: severity.rank)
+        if ended.analysis is None:
+            self._tell(f"#{ended.number} ended; not analysed live: deltatape check says more")
+        else:
+            for line in live_lines(ended.analysis, ended.findings, ended.tape.name or ""):
+                self._tell(line)

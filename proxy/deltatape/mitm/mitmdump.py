@@ -1,0 +1,296 @@
+"""mitmproxy as a process of ours, with the addon.
+
+A process, not a library: its pins and its loop stay apart, and a mitmproxy of another environment
+does as well. It is found beside this Python, else on PATH. It runs in a session of its own, so that
+Ctrl-C reaches deltatape alone, which lets streams end.
+"""
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from deltatape.errors import UsageError
+from deltatape.mitm.talk import VARIABLE, Fields, Line, Order, Word, log_order
+
+ADDON = Path(__file__).resolve().with_name("addon.py")
+"""What `mitmdump -s` takes."""
+
+START_S = 30.0
+END_S = 15.0
+_KEPT = 40
+"""Lines of mitmproxy's own that are kept for an error message."""
+_STARTUP = "logged during startup"
+_IN_USE = "address already in use"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MitmOptions:
+    """How mitmproxy is to run.
+
+    Attributes:
+        host: where to listen.
+        port: 0 takes any free one.
+        upstream: `http(s)://HOST[:PORT]` for a reverse proxy; None for a proxy that apps are
+            told of.
+        to: the folder for tapes.
+        hosts: what is taped besides LLM providers; see `hosts`.
+        more: mitmproxy's own options, which come last and win.
+    """
+
+    host: str
+    port: int
+    upstream: str | None
+    to: Path
+    hosts: tuple[str, ...] = ()
+    more: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    """A mitmproxy that listens."""
+
+    url: str
+    tape: str
+    """The tape's path; "" when there is none."""
+    ca: Path
+    """The certificate of its CA, in PEM."""
+    version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """A mitmproxy that has ended. `in_order`: it was asked to, and closed its tape."""
+
+    in_order: bool
+    code: int
+    exchanges: int = 0
+    with_findings: int | None = None
+    """None: nothing was analysed."""
+    worst: str | None = None
+    """The worst finding's severity."""
+    lost_records: int = 0
+    lost_bytes: int = 0
+
+
+class Observer(Protocol):
+    """Who is told what happens, on the loop's thread."""
+
+    def line(self, text: str) -> None:
+        """Something to tell the user."""
+
+    def traffic(self, what: str) -> None:
+        """The first connection came (`client`), or the first request to be taped (`exchange`)."""
+
+    def passed(self, host: str) -> None:
+        """Somebody goes to this host, undecrypted and not taped."""
+
+    def alarm(self, problem: str) -> None:
+        """Taping is in trouble."""
+
+    def stopping(self, active: int) -> None:
+        """This many streams may go on for a while."""
+
+
+def find_mitmdump(environment: Mapping[str, str]) -> str:
+    """The program: of this Python's environment, else of PATH.
+
+    Raises:
+        UsageError: there is none.
+    """
+    beside = Path(sys.executable).with_name("mitmdump")
+    if beside.is_file():
+        return str(beside)
+    found = shutil.which("mitmdump", path=environment.get("PATH"))
+    if found is not None:
+        return found
+    raise UsageError(
+        "mitmproxy is not installed: pip install 'deltatape[mitm]' adds it to this environment,"
+        " pipx install mitmproxy gives it one of its own; a mitmproxy elsewhere takes the addon:"
+        ' mitmdump -s "$(deltatape mitm --addon-path)"'
+    )
+
+
+def arguments(options: MitmOptions) -> list[str]:
+    """What mitmdump is given. It calls upstream when there is something to send, not before."""
+    mode = f"reverse:{options.upstream}" if options.upstream else "regular"
+    return [
+        *("--quiet", "--mode", mode),
+        *("--listen-host", options.host, "--listen-port", str(options.port)),
+        *("--set", "connection_strategy=lazy", "--set", "http3=false"),
+        *("--set", f"deltatape_to={options.to}"),
+        *(part for host in options.hosts for part in ("--set", f"deltatape_hosts={host}")),
+        *options.more,
+        # Last: what other addons have set by then is respected.
+        *("--scripts", str(ADDON)),
+    ]
+
+
+class Mitmdump:
+    """One run of mitmproxy: `start`, then `stop`, then `ended`."""
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+        loop = asyncio.get_running_loop()
+        self._line = Line(self._heard, lambda: None)
+        self._ready: asyncio.Future[Fields] = loop.create_future()
+        self._summary: Fields | None = None
+        self._said: list[str] = []
+        self._process: asyncio.subprocess.Process | None = None
+        self._output: asyncio.Task[None] | None = None
+        self._stopping = False
+
+    async def start(self, options: MitmOptions, environment: Mapping[str, str]) -> Started:
+        """Run it until it listens.
+
+        Raises:
+            UsageError: it cannot; with what it said.
+        """
+        program = find_mitmdump(environment)
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)  # noqa: FBT003 - its only argument
+        try:
+            self._process = await asyncio.create_subprocess_exec(
+                program,
+                *arguments(options),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.STDOUT,
+                env={**environment, VARIABLE: str(theirs.fileno()), "PYTHONUNBUFFERED": "1"},
+                pass_fds=(theirs.fileno(),),
+                start_new_session=True,
+            )
+        except OSError as error:
+            ours.close()
+            raise UsageError(f"{program}: {error.strerror}") from None
+        finally:
+            theirs.close()
+        loop = asyncio.get_running_loop()
+        await loop.create_unix_connection(lambda: self._line, sock=ours)
+        self._output = loop.create_task(self._relay(self._process.stdout))
+        return await self._until_ready(options)
+
+    async def _until_ready(self, options: MitmOptions) -> Started:
+        assert self._output is not None
+        await asyncio.wait(
+            (self._ready, self._output), timeout=START_S, return_when=asyncio.FIRST_COMPLETED
+        )
+        if not self._ready.done():
+            await self.kill()
+            raise UsageError(_why_not(options, self._said))
+        ready = self._ready.result()
+        return Started(
+            url=str(ready["url"]),
+            tape=str(ready["tape"]),
+            ca=Path(str(ready["confdir"])) / "mitmproxy-ca-cert.pem",
+            version=str(ready["version"]),
+        )
+
+    async def _relay(self, output: asyncio.StreamReader | None) -> None:
+        """What mitmproxy itself has to say, until it ends."""
+        assert output is not None
+        while line := await _next_line(output):
+            text = line.decode("utf-8", "replace").rstrip()
+            if not self._ready.done():
+                self._said.append(text)
+                del self._said[:-_KEPT]
+            elif text:
+                self._observer.line(f"mitmproxy: {text}")
+
+    def _heard(self, kind: str, fields: Fields) -> None:
+        match kind:
+            case Word.READY:
+                self._ready.set_result(fields)
+            case Word.TRAFFIC:
+                self._observer.traffic(str(fields["what"]))
+            case Word.PASSED:
+                self._observer.passed(str(fields["host"]))
+            case Word.LINE:
+                self._observer.line(str(fields["text"]))
+            case Word.ALARM:
+                self._observer.alarm(str(fields["text"]))
+            case Word.STOPPING:
+                self._observer.stopping(_number(fields["active"]))
+            case Word.ENDED:
+                self._summary = fields
+            case _:
+                pass  # said by the addon of another version
+
+    def log(self, stream: str, data: bytes) -> None:
+        """Put what a child printed on the tape; `stream` is `stdout` or `stderr`."""
+        self._line.say(Order.LOG, **log_order(stream, data))
+
+    def stop(self, reason: str, code: int | None, grace_s: float) -> None:
+        """Ask it to end: streams may go on for `grace_s`. Again: at once."""
+        if self._stopping:
+            grace_s = 0.0
+        self._stopping = True
+        self._line.say(Order.STOP, reason=reason, code=code, grace_s=grace_s)
+
+    async def gone(self) -> None:
+        """Wait until it has ended, for whatever reason."""
+        assert self._process is not None
+        await self._process.wait()
+
+    async def ended(self, within_s: float) -> Ended:
+        """Wait for the end, at most this long and then some; then it is killed."""
+        assert self._process is not None
+        assert self._output is not None
+        try:
+            await asyncio.wait_for(self._process.wait(), within_s + END_S)
+        except TimeoutError:
+            await self.kill()
+        code = await self._process.wait()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._output, END_S)
+        told = self._summary
+        if told is None:
+            return Ended(in_order=False, code=code)
+        found, worst = told["with_findings"], told["worst"]
+        return Ended(
+            in_order=True,
+            code=code,
+            exchanges=_number(told["exchanges"]),
+            with_findings=found if isinstance(found, int) else None,
+            worst=worst if isinstance(worst, str) else None,
+            lost_records=_number(told["lost_records"]),
+            lost_bytes=_number(told["lost_bytes"]),
+        )
+
+    async def kill(self) -> None:
+        """End it at once, and what it may have started."""
+        assert self._process is not None
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        await self._process.wait()
+
+
+async def _next_line(output: asyncio.StreamReader) -> bytes:
+    """A line with its end, or what there is of one too long to keep; empty at the end."""
+    try:
+        return await output.readuntil()
+    except asyncio.IncompleteReadError as rest:
+        return rest.partial
+    except asyncio.LimitOverrunError as long:
+        return await output.read(long.consumed)
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _why_not(options: MitmOptions, said: Sequence[str]) -> str:
+    told = [line.strip() for line in said if line.strip(" ^~") and _STARTUP not in line]
+    if any(_IN_USE in line.lower() for line in told):
+        return (
+            f"cannot listen on {options.host}:{options.port}: Address already in use; choose"
+            " another address with --listen (port 0 takes any free one)"
+        )
+    return "mitmproxy did not start: " + ("; ".join(told[-2:]) or "it said nothing")

@@ -1,0 +1,235 @@
+"""What there is while mitmproxy runs: the tape, the exchanges that go on, the watch."""
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from deltatape import __version__
+from deltatape.clock import Clock, SystemClock, file_stamp
+from deltatape.gateway.tapes import TapeBook
+from deltatape.harness.dotenv import read_dotenv
+from deltatape.harness.known_secrets import known_secrets
+from deltatape.mitm.ending import ending
+from deltatape.mitm.flows import Flow, Server
+from deltatape.mitm.live import MakeLive
+from deltatape.mitm.passage import Passage
+from deltatape.mitm.talk import Word
+from deltatape.mitm.voice import Voice
+from deltatape.model.exchange import EndReason, Source
+from deltatape.store.ids import ulid
+from deltatape.store.mask_key import mask_key
+from deltatape.store.writer import TapeWriter
+from deltatape.tape.mask import Masker
+from deltatape.tape.payload import ClientState
+from deltatape.tape.tap import ExchangeTap
+
+IDLE_NS = 5_000_000_000
+"""How often silence is noted as still being watched."""
+FAREWELL_S = 0.5
+"""How long the last bytes of a stream may take to leave mitmproxy."""
+NEARLY = 0.99
+"""Of mitmproxy's patience with silence; after that it ends a connection and calls it the client."""
+
+
+class Run:
+    """See the module; needs a running loop.
+
+    Args:
+        folder: for the tape.
+        version: mitmproxy's.
+        voice: is told what happens.
+        make_live: see `live.find_live`.
+        patience_s: after how much silence mitmproxy ends a connection.
+        environment: where the state folder is looked up, and credentials that are to be masked.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        version: str,
+        voice: Voice,
+        make_live: MakeLive,
+        patience_s: Callable[[], float],
+        environment: Mapping[str, str] = os.environ,
+    ) -> None:
+        self._clock: Clock = SystemClock()
+        self._voice = voice
+        self._patience_s = patience_s
+        self._masker = Masker(mask_key(environment, self.alarm))
+        for secret in known_secrets(environment, read_dotenv(Path.cwd(), environment)):
+            self._masker.literals.keep(secret)
+        self._live = make_live(lambda text: voice.say(Word.LINE, text=text))
+        self.book = TapeBook(lambda _: self._writer(folder), self._masker)
+        self.book.start()
+        self._passages: dict[str, Passage] = {}
+        self._clients: dict[str, int] = {}
+        self._served: set[str] = set()
+        self._connections = 0
+        self._drained: Callable[[], None] | None = None
+        tape = self.book.current
+        tape.tap.note(
+            tape.writer.now_ns(),
+            f"taped by mitmproxy {version}: reads are the pieces that it passed on, and whether"
+            " upstream closed or reset a connection cannot be told",
+        )
+        self._ticker = asyncio.get_running_loop().call_later(IDLE_NS / 1e9, self._tick)
+
+    def _writer(self, folder: Path) -> TapeWriter:
+        return TapeWriter.create(
+            folder,
+            file_stamp(self._clock.wall_ns()),
+            clock=self._clock,
+            tool=f"deltatape {__version__}",
+            source=Source.MITM,
+            alarm=self.alarm,
+        )
+
+    def alarm(self, problem: str) -> None:
+        """Taping is in trouble; may come from another thread."""
+        self._voice.say(Word.ALARM, text=problem)
+
+    def _tick(self) -> None:
+        for passage in self._passages.values():
+            if passage.silent_ns() >= IDLE_NS:
+                passage.idle()
+        self.book.watch(IDLE_NS)
+        self._ticker = asyncio.get_running_loop().call_later(IDLE_NS / 1e9, self._tick)
+
+    # Connections.
+
+    def client(self, ident: str) -> None:
+        """A client has come for something that is taped; said once."""
+        if ident not in self._clients:
+            self._connections += 1
+            self._clients[ident] = self._connections
+            self.book.client(self._connections, ClientState.OPENED)
+
+    def client_left(self, ident: str) -> None:
+        """A client has left, whatever it had come for."""
+        number = self._clients.pop(ident, None)
+        if number is not None:
+            self.book.client(number, ClientState.CLOSED)
+
+    def _reused(self, server: Server) -> bool:
+        """Whether an upstream connection serves again."""
+        again = server.id in self._served
+        self._served.add(server.id)
+        return again
+
+    def server_left(self, ident: str) -> None:
+        """An upstream connection is over."""
+        self._served.discard(ident)
+
+    # Exchanges.
+
+    def begin(self, flow: Flow) -> None:
+        """A request has come; what it and its response pass through is set."""
+        tape = self.book.current
+        self.client(flow.client_conn.id)
+        tape.exchanges += 1
+        tape.active += 1
+        number = tape.exchanges
+        self._live.begin(number)
+        keep, put = self._live.put, tape.writer.put
+
+        def both(exchange: int, line: bytes) -> None:
+            keep(exchange, line)
+            put(exchange, line)
+
+        passage = Passage(number, tape.writer, ExchangeTap(number, both, self._masker), self.alarm)
+        self._passages[flow.id] = passage
+        passage.request(flow, ulid(self._clock))
+        if flow.response is None:
+            flow.request.stream = passage.upload(flow, self._reused)
+
+    def request_end(self, flow: Flow) -> None:
+        """The request is whole."""
+        if passage := self._passages.get(flow.id):
+            passage.request_end(flow)
+
+    def response(self, flow: Flow) -> None:
+        """The response's head has come."""
+        passage, response = self._passages.get(flow.id), flow.response
+        if passage is not None and response is not None:
+            passage.response(flow, response)
+            response.stream = passage.download(flow, response)
+
+    def complete(self, flow: Flow) -> None:
+        """The response is whole."""
+        passage = self._passages.get(flow.id)
+        if passage is None:
+            return
+        if flow.response is not None:
+            passage.response_end(flow.response)
+        if flow.server_conn.timestamp_start is None:
+            passage.note("mitmproxy answered itself; nothing went upstream")
+        if flow.websocket is not None:
+            passage.note("a WebSocket follows; its frames are not taped")
+        self._end(flow, passage, EndReason.COMPLETE, "")
+
+    def failed(self, flow: Flow) -> None:
+        """The exchange ended otherwise."""
+        passage = self._passages.get(flow.id)
+        if passage is None:
+            return
+        reason, detail = ending(flow)
+        silent_s = passage.silent_ns() / 1e9
+        if reason is EndReason.CLIENT_CLOSED and silent_s >= NEARLY * self._patience_s():
+            reason = EndReason.TIMEOUT
+            detail = f"mitmproxy gave up after {silent_s:.0f} s without a byte: {detail}"
+        self._end(flow, passage, reason, detail)
+
+    def _end(self, flow: Flow, passage: Passage, reason: EndReason, detail: str) -> None:
+        del self._passages[flow.id]
+        passage.end(reason, detail)
+        tape = self.book.current
+        tape.active -= 1
+        tape.watched_ns = tape.writer.now_ns()
+        tape.writer.durable()
+        self._live.ended(tape, passage.number, _said(flow, reason))
+        if self._drained is not None and not self._passages:
+            self._drained()
+
+    # The end.
+
+    def drain(self, grace_s: float, then: Callable[[], None]) -> None:
+        """Let streams go on for `grace_s` at most, and let their last bytes leave."""
+        loop = asyncio.get_running_loop()
+        active = len(self._passages)
+        self._voice.say(Word.STOPPING, active=active)
+        self._drained = lambda: _call_later(loop, FAREWELL_S, then)
+        if active:
+            loop.call_later(grace_s, then)
+        else:
+            then()
+
+    async def stop(self, reason: str, code: int | None) -> None:
+        """End what goes on, and the tape."""
+        self._ticker.cancel()
+        for passage in self._passages.values():
+            passage.end(EndReason.STOPPED, "mitmproxy ended")
+        self._passages.clear()
+        await self._live.finish()
+        self.book.stop(reason, code)
+        lost_records, lost_bytes = self.book.losses()
+        self._voice.say(
+            Word.ENDED,
+            exchanges=self.book.current.exchanges,
+            with_findings=self._live.with_findings,
+            worst=self._live.worst,
+            lost_records=lost_records,
+            lost_bytes=lost_bytes,
+        )
+
+
+def _call_later(loop: asyncio.AbstractEventLoop, delay_s: float, call: Callable[[], None]) -> None:
+    loop.call_later(delay_s, call)
+
+
+def _said(flow: Flow, reason: EndReason) -> str:
+    """`POST /v1/chat/completions 200 complete`; without what would be masked in the target."""
+    path = flow.request.data.path.partition(b"?")[0].decode("ascii", "backslashreplace")
+    shown = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in path)
+    status = flow.response.status_code if flow.response is not None else "no response"
+    return f"{flow.request.method} {shown} {status} {reason}"

@@ -1,0 +1,101 @@
+"""How the addon and the deltatape that started its mitmproxy talk: JSON lines over a socket.
+
+The addon says what happens (`Word`); deltatape says when to stop and what its child printed
+(`Order`). When deltatape is gone, mitmproxy goes, too: a proxy without anybody to end it would hold
+its port for ever.
+"""
+
+import asyncio
+import base64
+import enum
+import json
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from deltatape.model.log import LogStream
+
+VARIABLE = "DELTATAPE_MITM_PARENT"
+"""Names the file descriptor of the socket."""
+
+Fields: TypeAlias = Mapping[str, object]
+
+
+class Word(enum.StrEnum):
+    """What the addon says."""
+
+    READY = "ready"
+    """`url`, `tape`, `confdir`, `version`."""
+    TRAFFIC = "traffic"
+    """`what`: `client` at the first connection, `exchange` at the first request that is taped."""
+    PASSED = "passed"
+    """`host`: somebody goes there, undecrypted and not taped; told once."""
+    LINE = "line"
+    """`text`: about an exchange or a connection."""
+    ALARM = "alarm"
+    """`text`: taping is in trouble."""
+    STOPPING = "stopping"
+    """`active`: how many streams go on."""
+    ENDED = "ended"
+    """`exchanges`, `with_findings` (null: not analysed), `worst`, `lost_records`, `lost_bytes`."""
+
+
+class Order(enum.StrEnum):
+    """What the addon is told."""
+
+    STOP = "stop"
+    """`reason`, `code`, `grace_s`."""
+    LOG = "log"
+    """`stream`, `data`: base64."""
+
+
+def log_order(stream: str, data: bytes) -> dict[str, object]:
+    """The fields of `Order.LOG`."""
+    return {"stream": stream, "data": base64.b64encode(data).decode()}
+
+
+def logged(fields: Fields) -> tuple[LogStream, bytes]:
+    """The inverse of `log_order`."""
+    return LogStream(str(fields["stream"])), base64.b64decode(str(fields["data"]))
+
+
+class Line(asyncio.Protocol):
+    """One end of the socket.
+
+    Args:
+        heard: called with each message of the other end: its kind and its fields.
+        gone: called when the other end is gone.
+    """
+
+    def __init__(self, heard: Callable[[str, Fields], None], gone: Callable[[], None]) -> None:
+        self._heard = heard
+        self._gone = gone
+        self._transport: asyncio.Transport | None = None
+        self._unsaid: list[bytes] = []
+        self._received = b""
+
+    def say(self, kind: Word | Order, **fields: object) -> None:
+        """Send a message; what is said before the line stands is sent once it does."""
+        data = json.dumps([kind, fields]).encode() + b"\n"
+        if self._transport is None:
+            self._unsaid.append(data)
+        else:
+            self._transport.write(data)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """See `asyncio.Protocol`."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        transport.writelines(self._unsaid)
+        self._unsaid.clear()
+
+    def data_received(self, data: bytes) -> None:
+        """See `asyncio.Protocol`."""
+        *lines, self._received = (self._received + data).split(b"\n")
+        for line in lines:
+            kind, fields = json.loads(line)
+            self._heard(kind, fields)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See `asyncio.Protocol`."""
+        del exc
+        self._gone()

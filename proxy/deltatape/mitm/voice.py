@@ -1,0 +1,85 @@
+"""Where the addon's words go: to the deltatape that started mitmproxy, else to mitmproxy's log."""
+
+import asyncio
+import logging
+import socket
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from deltatape.mitm.talk import VARIABLE, Fields, Line, Word
+
+_log = logging.getLogger("deltatape")
+
+
+class Voice(Protocol):
+    """Says what happens."""
+
+    def say(self, word: Word, **fields: object) -> None:
+        """One message; may be called from any thread."""
+
+    async def connect(self) -> None:
+        """From now on messages arrive; those before are kept."""
+
+
+class ToLog:
+    """mitmproxy's own log: its terminal, its event log."""
+
+    def say(self, word: Word, **fields: object) -> None:
+        """See `Voice.say`."""
+        match word:
+            case Word.LINE:
+                _log.info("%s", fields["text"])
+            case Word.ALARM:
+                _log.warning("TAPING IN TROUBLE: %s", fields["text"])
+            case Word.READY:
+                _log.info("deltatape is taping: %s", fields["tape"] or "nothing, see above")
+            case Word.ENDED:
+                _log.info("%s", _summary(fields))
+            case Word.STOPPING | Word.TRAFFIC | Word.PASSED:
+                pass
+
+    async def connect(self) -> None:
+        """See `Voice.connect`."""
+
+
+class ToParent:
+    """The deltatape that started this mitmproxy."""
+
+    def __init__(self, line: Line, number: int) -> None:
+        """Args: number: of the socket's descriptor."""
+        self._line = line
+        self._number = number
+        self._loop = asyncio.get_running_loop()
+
+    def say(self, word: Word, **fields: object) -> None:
+        """See `Voice.say`."""
+        try:
+            here = asyncio.get_running_loop() is self._loop
+        except RuntimeError:
+            here = False
+        if here:
+            self._line.say(word, **fields)
+        else:
+            self._loop.call_soon_threadsafe(lambda: self._line.say(word, **fields))
+
+    async def connect(self) -> None:
+        """See `Voice.connect`."""
+        sock = socket.socket(fileno=self._number)
+        sock.setblocking(False)  # noqa: FBT003 - its only argument
+        await self._loop.create_unix_connection(lambda: self._line, sock=sock)
+
+
+def find_voice(
+    environment: Mapping[str, str],
+    heard: Callable[[str, Fields], None],
+    gone: Callable[[], None],
+) -> Voice:
+    """The voice for where this runs; see `talk.Line` for the others."""
+    number = environment.get(VARIABLE, "")
+    return ToParent(Line(heard, gone), int(number)) if number.isdecimal() else ToLog()
+
+
+def _summary(fields: Fields) -> str:
+    lost, taped = fields["lost_records"], fields["exchanges"]
+    told = f"deltatape taped {taped} exchange{'' if taped == 1 else 's'}"
+    return f"{told}; NOT ON THE TAPE: {lost} records" if lost else told

@@ -1,0 +1,117 @@
+"""`deltatape mitm` as its user meets it."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from deltatape.cli.mitm_command import command
+from deltatape.errors import UsageError
+from deltatape.mitm.mitmdump import ADDON
+from helpers.mitm import VENVS, installed, variables
+
+PROGRAM = """
+import sys
+from deltatape.cli.mitm_command import command
+sys.exit(command.main(sys.argv[1:], standalone_mode=False))
+"""
+
+
+def refused(*arguments: str) -> str:
+    with pytest.raises(UsageError) as told:
+        command.main(list(arguments), standalone_mode=False)
+    return str(told.value)
+
+
+def test_the_addon_s_path_is_all_that_is_printed() -> None:
+    found = CliRunner().invoke(command, ["--addon-path"], standalone_mode=False)
+    assert found.stdout == f"{ADDON}\n"
+    assert found.return_value == 0
+    assert ADDON.is_file()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--hosts", "https://x.com"), "is no pattern for hosts"),
+        (("--listen", "8377"), "not an address"),
+        (("--listen", "unix:/tmp/x"), "mitmproxy listens on HOST:PORT only"),
+        (("--listen", "0.0.0.0:8377"), "--proxyauth USER:PASSWORD"),
+        (("--upstream", "https://api.openai.com/v1"), "a plain origin is accepted"),
+        (("--upstream", "x=https://api.openai.com"), "a plain origin is accepted"),
+        (("--upstream", "ftp://api.openai.com"), "not an upstream"),
+    ],
+)
+def test_what_cannot_be_is_told_before_anything_starts(
+    arguments: tuple[str, ...], told: str
+) -> None:
+    assert told in refused(*arguments)
+
+
+def test_without_mitmproxy_it_is_told_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    assert "pip install 'deltatape[mitm]'" in refused("--to", str(tmp_path / "tapes"))
+    assert not (tmp_path / "tapes").exists()
+
+
+@pytest.mark.parametrize("version", VENVS)
+@pytest.mark.parametrize("upstream", [(), ("--upstream", "http://127.0.0.1:9")])
+def test_it_runs_until_ctrl_c(tmp_path: Path, version: str, upstream: tuple[str, ...]) -> None:
+    code, said = _run(tmp_path, version, *upstream, signals=(signal.SIGINT,))
+    assert code == 0
+    assert "is recording by mitmproxy" in said
+    assert "0 exchanges taped" in said
+    assert len(list((tmp_path / "tapes").glob("*.tape"))) == 1
+
+
+def test_others_may_use_it_who_can_log_in(tmp_path: Path) -> None:
+    arguments = ("--listen", "0.0.0.0:0")
+    login = ("--proxyauth", "user:fake")
+    code, said = _run(tmp_path, "11", *arguments, more=login, signals=(signal.SIGINT,))
+    assert code == 0
+    assert "HTTPS_PROXY=http://0.0.0.0:" in said
+
+
+def test_it_fails_when_mitmproxy_dies(tmp_path: Path) -> None:
+    killer = tmp_path / "killer.py"
+    killer.write_text(
+        "import asyncio, os\n"
+        "def running(): asyncio.get_running_loop().call_later(0.5, os.kill, os.getpid(), 9)\n"
+    )
+    code, said = _run(tmp_path, "11", more=("-s", str(killer)), signals=())
+    assert code == 125
+    assert "mitmproxy ended by itself" in said
+
+
+def _run(
+    folder: Path,
+    version: str,
+    *arguments: str,
+    more: tuple[str, ...] = (),
+    signals: tuple[signal.Signals, ...],
+) -> tuple[int, str]:
+    """`deltatape mitm ARGUMENTS -- MORE` until a signal; its exit code and what it said."""
+    given = ["--listen", "127.0.0.1:0", "--to", str(folder / "tapes"), *arguments]
+    given += ["--", "--set", f"confdir={folder / 'conf'}", *more]
+    env = variables(folder, installed(version))
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, *given],
+        env=env,
+        cwd=folder,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stderr is not None
+        said = ""
+        while signals and " set " not in said and (line := process.stderr.readline()):
+            said += line
+        for number in signals:
+            process.send_signal(number)
+        rest = process.communicate(timeout=40)[1]
+    return process.returncode, said + rest

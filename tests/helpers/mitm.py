@@ -1,0 +1,270 @@
+"""mitmproxy as users run it: a real mitmdump of each version, with the addon."""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import ssl
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+import trustme
+
+from deltatape.mitm.mitmdump import ADDON, Ended, Mitmdump, MitmOptions, Started
+from deltatape.model.exchange import Exchange
+from deltatape.store.reader import Tape, open_tape
+from helpers.clients import ROOT
+from helpers.program import environment
+from helpers.upstream import connect, free_port
+
+VENVS = {"11": ROOT / ".venv-mitm", "12": ROOT / ".venv-mitm12"}
+"""Environments by the version of mitmproxy in them."""
+_NEEDED = {"11": "mitm", "12": "mitm12"}
+
+
+def installed(version: str) -> Path:
+    """The environment of that version; skips the test where it is not there, but never in CI."""
+    venv = VENVS[version]
+    if not (venv / "bin" / "mitmdump").exists() and not os.environ.get("CI"):
+        pytest.skip(f"no mitmproxy {version}; scripts/setup {_NEEDED[version]} installs it")
+    return venv
+
+
+def variables(folder: Path, venv: Path) -> dict[str, str]:
+    """The test's environment, with the mitmproxy of that version first on PATH."""
+    env = environment(folder)
+    return {**env, "PATH": f"{venv / 'bin'}{os.pathsep}{env['PATH']}", "PYTHONPATH": ""}
+
+
+@dataclass
+class Heard:
+    """What an observer was told; see `mitmdump.Observer`."""
+
+    lines: list[str] = field(default_factory=list)
+    alarms: list[str] = field(default_factory=list)
+    seen: list[str] = field(default_factory=list)
+    hosts: list[str] = field(default_factory=list)
+    active: list[int] = field(default_factory=list)
+
+    def line(self, text: str) -> None:
+        """See `Observer.line`."""
+        self.lines.append(text)
+
+    def traffic(self, what: str) -> None:
+        """See `Observer.traffic`."""
+        self.seen.append(what)
+
+    def passed(self, host: str) -> None:
+        """See `Observer.passed`."""
+        self.hosts.append(host)
+
+    def alarm(self, problem: str) -> None:
+        """See `Observer.alarm`."""
+        self.alarms.append(problem)
+
+    def stopping(self, active: int) -> None:
+        """See `Observer.stopping`."""
+        self.active.append(active)
+
+
+class Running:
+    """A mitmdump that deltatape has started."""
+
+    def __init__(self, mitmdump: Mitmdump, started: Started, heard: Heard) -> None:
+        self.mitmdump = mitmdump
+        self.started = started
+        self.heard = heard
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return int(self.started.url.rpartition(":")[2])
+
+    @property
+    def pid(self) -> int:
+        """Its process."""
+        process = self.mitmdump._process
+        assert process is not None
+        return process.pid
+
+    def tape(self) -> Tape:
+        """What is on its tape now."""
+        return open_tape(self.started.tape)
+
+    def text(self) -> str:
+        """Its lines."""
+        return Path(self.started.tape).read_text()
+
+    async def ended(self, count: int = 1) -> list[Exchange]:
+        """Its exchanges once `count` have ended."""
+        for _ in range(500):
+            done = [each for each in self.tape() if each.end is not None]
+            if len(done) >= count:
+                return sorted(done, key=lambda each: each.number)
+            await asyncio.sleep(0.02)
+        raise AssertionError(f"{count} exchanges did not end: {self.heard}")
+
+    async def until(self, condition: Callable[[Heard], bool]) -> None:
+        """Wait until something has been told."""
+        for _ in range(500):
+            if condition(self.heard):
+                return
+            await asyncio.sleep(0.02)
+        raise AssertionError(f"never told: {self.heard}")
+
+    async def stop(self, reason: str = "test", code: int | None = None) -> Ended:
+        """End it in good order."""
+        self.mitmdump.stop(reason, code, 0.0)
+        return await self.mitmdump.ended(0.0)
+
+
+@contextlib.asynccontextmanager
+async def mitmproxy(
+    folder: Path,
+    version: str,
+    upstream: int | None = None,
+    *,
+    hosts: tuple[str, ...] = (),
+    more: tuple[str, ...] = (),
+    env: Mapping[str, str] | None = None,
+) -> AsyncIterator[Running]:
+    """A mitmdump as `deltatape mitm` runs it: in front of a plain port of loopback, or regular."""
+    options = MitmOptions(
+        host="127.0.0.1",
+        port=0,
+        upstream=None if upstream is None else f"http://127.0.0.1:{upstream}",
+        to=folder / "mitm",
+        hosts=hosts,
+        more=("--set", f"confdir={folder / 'conf'}", *more),
+    )
+    heard = Heard()
+    mitmdump = Mitmdump(heard)
+    venv = installed(version)
+    started = await mitmdump.start(options, {**variables(folder, venv), **(env or {})})
+    running = Running(mitmdump, started, heard)
+    try:
+        yield running
+        if mitmdump._summary is None:
+            await running.stop()
+    finally:
+        await mitmdump.kill()
+
+
+@dataclass(frozen=True)
+class Own:
+    """A user's own mitmdump, with the addon."""
+
+    port: int
+    process: asyncio.subprocess.Process
+    folder: Path
+
+    async def stop(self) -> str:
+        """End it; what it printed."""
+        self.process.send_signal(signal.SIGTERM)
+        out, _ = await self.process.communicate()
+        return out.decode()
+
+    def tape(self) -> Tape:
+        """Its only tape."""
+        (path,) = (self.folder / "own").glob("*.tape")
+        return open_tape(path)
+
+
+@contextlib.asynccontextmanager
+async def own_mitmproxy(
+    folder: Path, command: tuple[str, ...], env: Mapping[str, str], *more: str
+) -> AsyncIterator[Own]:
+    """A mitmdump that deltatape knows nothing of; `command` starts it."""
+    port = free_port()
+    process = await asyncio.create_subprocess_exec(
+        *(*command, "--listen-host", "127.0.0.1", "--listen-port", str(port)),
+        *("--set", f"confdir={folder / 'conf'}", "--set", f"deltatape_to={folder / 'own'}"),
+        *("-s", str(ADDON), *more),
+        env=dict(env),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    try:
+        while process.returncode is None:
+            with contextlib.suppress(ConnectionError):
+                (await connect(port)).close()
+                break
+            await asyncio.sleep(0.05)
+        yield Own(port, process, folder)
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.communicate()
+
+
+@dataclass(frozen=True)
+class Authority:
+    """A CA of the test's own, and a server's side of TLS with a certificate by it."""
+
+    context: ssl.SSLContext
+    path: Path
+    issuer: str
+
+    @property
+    def trusted(self) -> tuple[str, ...]:
+        """What makes mitmproxy trust it."""
+        return ("--set", f"ssl_verify_upstream_trusted_ca={self.path}")
+
+
+def authority(folder: Path) -> Authority:
+    """For `localhost` and 127.0.0.1."""
+    ca = trustme.CA(organization_name="deltatape tests")
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    ca.issue_cert("localhost", "127.0.0.1").configure_cert(context)
+    path = folder / "authority.pem"
+    ca.cert_pem.write_to_path(str(path))
+    return Authority(context, path, "deltatape tests")
+
+
+async def ran(
+    *command: str | Path, env: Mapping[str, str], cwd: Path | None = None
+) -> tuple[int, str, str]:
+    """A program's exit code, stdout and stderr."""
+    process = await asyncio.create_subprocess_exec(
+        *map(str, command),
+        env=dict(env),
+        cwd=cwd,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    out, err = await process.communicate()
+    assert process.returncode is not None
+    return process.returncode, out.decode(), err.decode()
+
+
+def call_events(arguments: str = '{"a": 1}') -> list[bytes]:
+    """The events of a stream with one call."""
+    head: dict[str, object] = {
+        "index": 0,
+        "id": "c1",
+        "type": "function",
+        "function": {"name": "get"},
+    }
+    pieces = [{"index": 0, "function": {"arguments": piece}} for piece in arguments]
+    deltas = [{"tool_calls": [entry]} for entry in (head, *pieces)]
+    choices: list[dict[str, object]] = [
+        {"index": 0, "delta": delta, "finish_reason": None} for delta in deltas
+    ]
+    choices.append({"index": 0, "delta": {}, "finish_reason": "tool_calls"})
+    events = [f"data: {json.dumps({'choices': [choice]})}\n\n".encode() for choice in choices]
+    return [*events, b"data: [DONE]\n\n"]
+
+
+OPENAI_APP = """
+import openai, sys
+client = openai.OpenAI(base_url=sys.argv[1], api_key="sk-fake-000000", max_retries=0)
+with client.chat.completions.create(model="m", messages=[], stream=True) as stream:
+    for event in stream:
+        for call in event.choices[0].delta.tool_calls or ():
+            sys.stdout.write(call.function.arguments or "")
+"""
+"""An application on the official SDK: argv is the base URL; prints the arguments of the calls."""

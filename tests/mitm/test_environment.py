@@ -1,0 +1,204 @@
+"""What leads applications through mitmproxy: variables, the CA bundle, and a module for Node.js."""
+
+import json
+import os
+import shutil
+import stat
+from pathlib import Path
+
+import pytest
+
+from deltatape.errors import UsageError
+from deltatape.mitm.environment import (
+    CA_VARIABLES,
+    NODE_PROXY,
+    ca_bundle,
+    state_folder,
+    variables,
+)
+from helpers.clients import CLIENTS
+from helpers.mitm import Authority, authority, call_events, mitmproxy, ran
+from helpers.program import environment
+from helpers.upstream import SSE_HEAD, Peer, chunk, free_port, provider, run
+
+LIMIT_S = 90
+EVENTS = call_events()
+FETCH = """
+const response = await fetch(process.argv[1], {method: "POST", body: "{}"});
+process.stdout.write(await response.text());
+"""
+HTTPS = """
+const https = require("node:https");
+https.get(process.argv[1], (response) => response.pipe(process.stdout))
+  .on("error", (error) => { console.error(error.message); process.exit(7); });
+"""
+
+
+async def stream(peer: Peer) -> None:
+    while True:
+        head = await peer.until(b"\r\n\r\n")
+        length = [line for line in head.lower().split(b"\r\n") if line.startswith(b"content-len")]
+        await peer.reader.readexactly(int(length[0].split(b":")[1]) if length else 0)
+        await peer.send(SSE_HEAD + b"".join(map(chunk, EVENTS)) + b"0\r\n\r\n")
+
+
+def test_every_client_s_variables_are_set_and_no_proxy_is_left_alone(tmp_path: Path) -> None:
+    bundle = tmp_path / "bundle.pem"
+    found = variables(
+        "http://127.0.0.1:1", bundle, {"NO_PROXY": "x", "NODE_OPTIONS": "--no-warnings"}
+    )
+    assert {found[name] for name in CA_VARIABLES} == {str(bundle)}
+    for name in ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"):
+        assert found[name] == "http://127.0.0.1:1"
+    assert found["NODE_USE_ENV_PROXY"] == "1"
+    assert found["NODE_OPTIONS"] == f'--no-warnings --require "{NODE_PROXY}"'
+    assert "NO_PROXY" not in found
+
+
+def test_the_bundle_holds_the_system_s_roots_and_the_ca_for_the_owner_only(tmp_path: Path) -> None:
+    ca = tmp_path / "ca.pem"
+    ca.write_text("OURS\n")
+    bundle = ca_bundle(ca, tmp_path / "state", {})
+    text = bundle.read_text()
+    assert text.count("BEGIN CERTIFICATE") > 50
+    assert text.endswith("\nOURS\n")
+    assert stat.S_IMODE(bundle.stat().st_mode) == 0o600
+    assert stat.S_IMODE(bundle.parent.stat().st_mode) == 0o700
+    assert list(bundle.parent.iterdir()) == [bundle]
+
+
+def test_the_bundle_keeps_what_the_user_trusts(tmp_path: Path) -> None:
+    for name in ("ca", "own", "node"):
+        (tmp_path / name).write_text(name.upper())
+    env = {
+        "SSL_CERT_FILE": str(tmp_path / "own"),
+        "REQUESTS_CA_BUNDLE": str(tmp_path / "own"),
+        "NODE_EXTRA_CA_CERTS": str(tmp_path / "node"),
+    }
+    bundle = ca_bundle(tmp_path / "ca", tmp_path, env)
+    assert bundle.read_text() == "OWN\nNODE\nCA\n"
+    again = ca_bundle(tmp_path / "ca", tmp_path, {**env, "SSL_CERT_FILE": str(bundle)})
+    assert again.read_text() == "OWN\nNODE\nCA\n"
+
+
+def test_a_bundle_that_cannot_be_made_is_told_of(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"nowhere\.pem: No such file or directory"):
+        ca_bundle(tmp_path / "nowhere.pem", tmp_path, {})
+
+
+def test_state_lies_where_the_user_wants_it() -> None:
+    assert state_folder({"XDG_STATE_HOME": "/s"}) == Path("/s/deltatape")
+    assert state_folder({"XDG_STATE_HOME": "s", "HOME": "/h"}) == Path("/h/.local/state/deltatape")
+
+
+async def node(program: str, url: str, env: dict[str, str], *kind: str) -> tuple[int, str, str]:
+    if shutil.which("node") is None and not os.environ.get("CI"):
+        pytest.skip("Node.js is not installed")
+    return await ran("node", *kind, "-e", program, url, env=env)
+
+
+def trusting(folder: Path, upstream: Authority) -> dict[str, str]:
+    return {**environment(folder), "SSL_CERT_FILE": str(upstream.path)}
+
+
+def test_fetch_and_https_of_node_are_led_through_mitmproxy(tmp_path: Path) -> None:
+    upstream = authority(tmp_path)
+
+    async def scenario() -> None:
+        async with (
+            provider(stream, tls=upstream.context) as port,
+            mitmproxy(tmp_path, "11", hosts=("localhost",), more=upstream.trusted) as running,
+        ):
+            own = trusting(tmp_path, upstream)
+            bundle = ca_bundle(running.started.ca, tmp_path / "state", own)
+            env = {**own, **variables(running.started.url, bundle, own)}
+            url = f"https://localhost:{port}/v1/chat/completions"
+            code, out, err = await node(FETCH, url, env, "--input-type=module")
+            assert (code, err) == (0, "")
+            assert out.encode() == b"".join(EVENTS)
+            code, out, err = await node(HTTPS, url, env)
+            assert (code, err) == (0, "")
+            assert out.encode() == b"".join(EVENTS)
+            if (CLIENTS / "node_modules" / "openai").is_dir():
+                request = json.dumps({"model": "m", "stream": True, "messages": []})
+                script = CLIENTS / "stream.mjs"
+                code, out, err = await ran(
+                    "node", script, f"https://localhost:{port}/v1", request, env=env
+                )
+                assert (code, err) == (0, "")
+                await running.ended(4)
+            await running.ended(2)
+
+    run(scenario(), limit_s=LIMIT_S)
+
+
+def test_hosts_of_no_proxy_are_reached_by_node_without_mitmproxy(tmp_path: Path) -> None:
+    upstream = authority(tmp_path)
+
+    async def scenario() -> None:
+        async with provider(stream, tls=upstream.context) as port, provider(stream) as plain:
+            own = trusting(tmp_path, upstream)
+            nobody = variables(f"http://127.0.0.1:{free_port()}", upstream.path, own)
+            env = {**own, **nobody, "NO_PROXY": "example.com, .localhost"}
+            url = f"https://localhost:{port}/"
+            for program, kind in ((FETCH, ("--input-type=module",)), (HTTPS, ())):
+                code, out, err = await node(program, url, env, *kind)
+                assert (code, err) == (0, "")
+                assert out.encode() == b"".join(EVENTS)
+            http = f"http://127.0.0.1:{plain}/"
+            code, out, err = await node(FETCH, http, env, "--input-type=module")
+            assert (code, out.encode()) == (0, b"".join(EVENTS))
+
+    run(scenario(), limit_s=LIMIT_S)
+
+
+def test_a_proxy_that_is_gone_or_refuses_is_an_error_in_node(tmp_path: Path) -> None:
+    async def refusing(peer: Peer) -> None:
+        await peer.until(b"\r\n\r\n")
+        await peer.send(b"HTTP/1.1 403 Forbidden\r\n\r\n")
+
+    async def closing(peer: Peer) -> None:
+        await peer.until(b"\r\n\r\n")
+        peer.close()
+
+    async def scenario() -> None:
+        own = environment(tmp_path)
+        async with provider(refusing) as one, provider(closing) as other:
+            for port, told in (
+                (one, "refused api.openai.com:443: HTTP/1.1 403 Forbidden"),
+                (other, "closed the connection"),
+                (free_port(), "ECONNREFUSED"),
+            ):
+                env = {**own, **variables(f"http://127.0.0.1:{port}", tmp_path / "x", own)}
+                code, _, err = await node(HTTPS, "https://api.openai.com/", env)
+                assert code == 7
+                assert told in err
+
+    run(scenario(), limit_s=LIMIT_S)
+
+
+def test_credentials_of_the_proxy_reach_it_from_node(tmp_path: Path) -> None:
+    heads: list[bytes] = []
+
+    async def noting(peer: Peer) -> None:
+        heads.append(await peer.until(b"\r\n\r\n"))
+        peer.close()
+
+    async def scenario() -> None:
+        own = environment(tmp_path)
+        async with provider(noting) as port:
+            url = f"http://user:pass%20word@127.0.0.1:{port}"
+            env = {**own, **variables(url, tmp_path / "x", own)}
+            await node(HTTPS, "https://api.openai.com/", env)
+
+    run(scenario(), limit_s=LIMIT_S)
+    assert b"Proxy-Authorization: Basic dXNlcjpwYXNzIHdvcmQ=\r\n" in heads[0]
+
+
+def test_node_starts_as_ever_without_a_proxy(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        own = environment(tmp_path)
+        env = {**own, "NODE_OPTIONS": f'--require "{NODE_PROXY}"'}
+        assert await node("process.stdout.write('x')", "", env) == (0, "x", "")
+
+    run(scenario(), limit_s=LIMIT_S)

@@ -1,0 +1,61 @@
+"""The line between the addon and the deltatape that started its mitmproxy."""
+
+import asyncio
+import socket
+
+from deltatape.mitm.talk import Fields, Line, Order, Word, log_order, logged
+from deltatape.model.log import LogStream
+from helpers.upstream import eventually, run
+
+
+class End:
+    """One end of a line, and what it heard."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[str, Fields]] = []
+        self.gone = 0
+        self.line = Line(lambda kind, fields: self.heard.append((kind, fields)), self._left)
+
+    def _left(self) -> None:
+        self.gone += 1
+
+    async def connect(self, sock: socket.socket) -> asyncio.BaseTransport:
+        sock.setblocking(False)  # noqa: FBT003 - its only argument
+        loop = asyncio.get_running_loop()
+        transport, _ = await loop.create_unix_connection(lambda: self.line, sock=sock)
+        return transport
+
+
+def test_messages_arrive_in_order_those_before_the_line_stood_included() -> None:
+    async def scenario() -> None:
+        one, other = End(), End()
+        left, right = socket.socketpair()
+        one.line.say(Word.LINE, text="early\n")
+        ends = [await one.connect(left), await other.connect(right)]
+        one.line.say(Word.ALARM, text="ü" * 100_000)
+        other.line.say(Order.STOP, reason="x", code=None, grace_s=0.5)
+        await eventually(lambda: len(other.heard) == 2 and len(one.heard) == 1, "messages")
+        assert other.heard == [("line", {"text": "early\n"}), ("alarm", {"text": "ü" * 100_000})]
+        assert one.heard == [("stop", {"reason": "x", "code": None, "grace_s": 0.5})]
+        for end in ends:
+            end.close()
+        await asyncio.sleep(0)
+
+    run(scenario())
+
+
+def test_the_end_of_one_side_is_told_to_the_other() -> None:
+    async def scenario() -> None:
+        one, other = End(), End()
+        left, right = socket.socketpair()
+        transport = await one.connect(left)
+        await other.connect(right)
+        transport.close()
+        await eventually(lambda: other.gone == 1, "the end")
+        await asyncio.sleep(0)
+
+    run(scenario())
+
+
+def test_any_bytes_of_a_child_s_output_come_through() -> None:
+    assert logged(log_order("stderr", b"\xff\n")) == (LogStream.STDERR, b"\xff\n")

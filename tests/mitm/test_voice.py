@@ -1,0 +1,66 @@
+"""Where the addon's words go."""
+
+import asyncio
+import json
+import logging
+import socket
+import threading
+
+import pytest
+
+from deltatape.mitm.talk import VARIABLE, Word
+from deltatape.mitm.voice import ToLog, ToParent, find_voice
+from helpers.upstream import run
+
+WORDS: list[tuple[Word, dict[str, object]]] = [
+    (Word.READY, {"tape": "t/x.tape"}),
+    (Word.READY, {"tape": ""}),
+    (Word.TRAFFIC, {"what": "client"}),
+    (Word.PASSED, {"host": "example.com"}),
+    (Word.LINE, {"text": "#1 POST"}),
+    (Word.ALARM, {"text": "disk full"}),
+    (Word.STOPPING, {"active": 1}),
+    (Word.ENDED, {"exchanges": 1, "lost_records": 0}),
+    (Word.ENDED, {"exchanges": 2, "lost_records": 3}),
+]
+
+
+def test_without_a_parent_they_go_to_mitmproxy_s_log(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        voice = find_voice({}, lambda *_: None, lambda: None)
+        assert isinstance(voice, ToLog)
+        await voice.connect()
+        with caplog.at_level(logging.INFO, logger="deltatape"):
+            for word, fields in WORDS:
+                voice.say(word, **fields)
+
+    run(scenario())
+    assert [(each.levelname, each.getMessage()) for each in caplog.records] == [
+        ("INFO", "deltatape is taping: t/x.tape"),
+        ("INFO", "deltatape is taping: nothing, see above"),
+        ("INFO", "#1 POST"),
+        ("WARNING", "TAPING IN TROUBLE: disk full"),
+        ("INFO", "deltatape taped 1 exchange"),
+        ("INFO", "deltatape taped 2 exchanges; NOT ON THE TAPE: 3 records"),
+    ]
+
+
+def test_with_a_parent_they_go_there_from_any_thread() -> None:
+    async def scenario() -> list[object]:
+        ours, theirs = socket.socketpair()
+        gone = asyncio.Event()
+        voice = find_voice({VARIABLE: str(theirs.detach())}, lambda *_: None, gone.set)
+        assert isinstance(voice, ToParent)
+        voice.say(Word.LINE, text="before")
+        await voice.connect()
+        thread = threading.Thread(target=lambda: voice.say(Word.ALARM, text="aside"))
+        thread.start()
+        await asyncio.to_thread(thread.join)
+        reader, writer = await asyncio.open_unix_connection(sock=ours)
+        said = [json.loads(await reader.readline()) for _ in range(2)]
+        writer.close()
+        await gone.wait()
+        await asyncio.sleep(0)
+        return said
+
+    assert run(scenario()) == [["line", {"text": "before"}], ["alarm", {"text": "aside"}]]
