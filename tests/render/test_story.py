@@ -128,9 +128,7 @@ def test_a_timeline_that_fills_the_screen_is_shown_from_both_ends() -> None:
 
 def test_the_log_has_its_place_on_the_axis_and_nothing_of_it_acts() -> None:
     tape = watched(conversation((asks(USER), [*call(), FINISH])), 42.5)
-    line = LogEntry(
-        t_ns=600_000_000, stream=LogStream.STDERR, line=b"\x1b[2Jlost: \xe2\x80\xae", tape_line=1
-    )
+    line = LogEntry(t_ns=600_000_000, stream=LogStream.STDERR, line=b"\x1b[2Jlost: \xe2\x80\xae")
     lines = text(tell(tape, beside=Surroundings(logs=(line,)))).splitlines()
     shown = "     0.600  log   > stderr: \\x1b[2Jlost: \\u202e"
     assert shown in lines

@@ -46,13 +46,11 @@ def test_a_tape_without_records_is_a_tape(tmp_path: Path) -> None:
         tape[1]
 
 
-def test_what_the_program_printed_is_read_with_its_times_and_lines(tmp_path: Path) -> None:
+def test_what_the_program_printed_is_read_with_its_times(tmp_path: Path) -> None:
     printed = encode.payload_record(170, 0, LogLine(stream=LogStream.STDERR, line=b"\x1b[31mno"))
     other = line(1, LogLine(stream=LogStream.STDOUT, line=b"of an exchange: no log"))
     tape = open_tape(write_tape(tmp_path, WHOLE + other + printed))
-    entry = LogEntry(
-        t_ns=170, stream=LogStream.STDERR, line=b"\x1b[31mno", tape_line=len(LINES) + 2
-    )
+    entry = LogEntry(t_ns=170, stream=LogStream.STDERR, line=b"\x1b[31mno")
     assert tape.logs == (entry,)
     assert open_tape(write_tape(tmp_path, WHOLE, "y.tape")).logs == ()
 

@@ -16,7 +16,7 @@ HEALTHY = (asks(USER), [TEXT, FINISH_TEXT])
 
 
 def log(at_s: float, line: bytes, stream: LogStream = LogStream.STDOUT) -> LogEntry:
-    return LogEntry(t_ns=round(at_s * NS), stream=stream, line=line, tape_line=1)
+    return LogEntry(t_ns=round(at_s * NS), stream=stream, line=line)
 
 
 def change(at_s: float, connection: int, *, opened: bool) -> ClientChange:

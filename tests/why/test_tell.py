@@ -157,7 +157,7 @@ def test_a_request_that_goes_on_without_the_reply_makes_the_application_possible
 def test_the_story_of_a_dead_zone_shows_what_the_application_printed() -> None:
     tape = watched(conversation(CALLS), 42.5, stop="child-exit", exit_code=0)
     line = b"Filtering out malformed tool call (missing id or name)"
-    printed = LogEntry(t_ns=600_000_000, stream=LogStream.STDERR, line=line, tape_line=9)
+    printed = LogEntry(t_ns=600_000_000, stream=LogStream.STDERR, line=line)
     story = tell(tape, beside=Surroundings(logs=(printed,)))
     assert [(each.source.value, each.what, each.codes) for each in story.timeline][-4:] == [
         ("recorder", "the response ended as announced", ()),

@@ -20,5 +20,3 @@ class LogEntry:
     stream: LogStream
     line: bytes
     """Without its line feed; terminal escapes and carriage returns are kept."""
-    tape_line: int
-    """The line of the tape, from 1."""

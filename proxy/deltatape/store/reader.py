@@ -126,9 +126,8 @@ class Tape:
                 t_ns=record.t_ns,
                 stream=record.payload.stream,
                 line=record.payload.line,
-                tape_line=number,
             )
-            for number, record in self._records(0)
+            for _, record in self._records(0)
             if isinstance(record.payload, LogLine)
         )
 
