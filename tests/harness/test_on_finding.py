@@ -172,7 +172,7 @@ def test_the_end_of_the_recording_waits_a_moment_and_not_longer(tmp_path: Path) 
         hook = Hook(f"echo $$ >> {pids}; sleep 999")
         for number in (1, 2, 3):
             hook.found(number)
-        await eventually(lambda: len(pids.read_text().split()) == 2)
+        await eventually(lambda: len(pids.read_text().split()) == 2, "both run")
         await hook.hook.stop(0.1)
         return hook.told
 

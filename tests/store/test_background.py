@@ -3,6 +3,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
+from deltatape.clock import SystemClock
 from deltatape.store import background
 from deltatape.store.background import SyncThread, WriterThread
 from deltatape.store.ledger import Ledger
@@ -36,7 +37,7 @@ def disk() -> Iterator[Disk]:
 
 
 def test_a_sync_is_not_waited_for_and_asking_again_is_one_more(disk: Disk) -> None:
-    thread = SyncThread(disk.sync)
+    thread = SyncThread(disk.sync, SystemClock())
     thread.want()
     assert disk.busy.wait(10)
     for _ in range(100):
@@ -49,7 +50,7 @@ def test_a_sync_is_not_waited_for_and_asking_again_is_one_more(disk: Disk) -> No
 
 def test_closing_syncs_once_more(disk: Disk) -> None:
     disk.works.set()
-    assert SyncThread(disk.sync).close()
+    assert SyncThread(disk.sync, SystemClock()).close()
     assert disk.syncs == 1
 
 
@@ -57,7 +58,7 @@ def test_a_sync_that_hangs_does_not_keep_the_recorder(
     disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(background, "_PATIENCE_S", 0.01)
-    assert not SyncThread(disk.sync).close()
+    assert not SyncThread(disk.sync, SystemClock()).close()
 
 
 def test_lines_wait_in_order_while_the_disk_is_slow(disk: Disk) -> None:
@@ -113,7 +114,7 @@ def test_without_threads_the_end_syncs_and_writes_itself(
 ) -> None:
     monkeypatch.setattr(threading, "Thread", NoThread)
     disk.works.set()
-    sync = SyncThread(disk.sync)
+    sync = SyncThread(disk.sync, SystemClock())
     sync.want()
     assert disk.syncs == 0
     assert sync.close()

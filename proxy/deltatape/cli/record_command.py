@@ -32,7 +32,7 @@ TAPING_FAILED = 125
 NEVER = "never"
 MITM = "mitm"
 
-_WITH_MITM = frozenset({"via", "hosts", "to", "no_log", "strict"})
+_WITH_MITM = frozenset({"via", "hosts", "to", "no_log", "fail_on", "strict"})
 """What has a meaning when mitmproxy records."""
 _WITH_CMD = frozenset({"via", "hosts", "no_log", "no_tunnel"})
 """What has a meaning only for a command."""
@@ -202,7 +202,8 @@ def _record_via_mitm(given: Given, argv: tuple[str, ...]) -> int:
     )
     with aside():
         code, outcome = asyncio.run(serve_child(argv, options, log=not given.no_log, tell=say))
-    return code or (TAPING_FAILED if given.strict and outcome.trouble else 0)
+    worst = None if outcome.ended.worst is None else Severity(outcome.ended.worst)
+    return code or _verdict(given, worst, trouble=outcome.trouble)
 
 
 def record(given: Given, argv: tuple[str, ...], environment: Mapping[str, str]) -> int:
@@ -219,15 +220,16 @@ def record(given: Given, argv: tuple[str, ...], environment: Mapping[str, str]) 
     )
     with aside():
         code = asyncio.run(Session(options, around, reporter).run())
-    if code:
-        return code
-    if given.strict and reporter.trouble:
+    return code or _verdict(given, reporter.worst, trouble=bool(reporter.trouble))
+
+
+def _verdict(given: Given, worst: Severity | None, *, trouble: bool) -> int:
+    """The exit code of a run that went well otherwise."""
+    if given.strict and trouble:
         return TAPING_FAILED
-    return FOUND if _is_bad_enough(reporter.worst, given.fail_on) else 0
-
-
-def _is_bad_enough(worst: Severity | None, limit: str) -> bool:
-    return worst is not None and limit != NEVER and worst.rank <= Severity(limit).rank
+    if worst is None or given.fail_on == NEVER:
+        return 0
+    return FOUND if worst.rank <= Severity(given.fail_on).rank else 0
 
 
 def options_of(

@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from deltatape.errors import UsageError
+from deltatape.http1.exhaustion import Exhaustion
 from deltatape.http1.server import ServerConnection
 
 BACKLOG = 128
@@ -86,6 +87,7 @@ class Listener:
         Raises:
             UsageError: the address cannot be had.
         """
+        asyncio.get_running_loop().set_exception_handler(Exhaustion())
         try:
             self.address = await self._open(address, factory)
         except OSError as error:

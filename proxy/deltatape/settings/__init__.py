@@ -1,1 +1,16 @@
-"""`deltatape.yaml`: found, read safely, checked, and handed to the commands as defaults."""
+"""`deltatape.yaml`: found, read safely, checked, and handed to the commands as defaults.
+
+    record:                          # a command: its options, as its flags are written
+      listen: 127.0.0.1:8377
+      keep: 2h
+      upstream: [corp=https://llm.corp.example]
+    upstreams:                       # NAME: URL, for every command that takes upstreams
+      corp: https://llm.corp.example
+    rules:                           # thresholds; see rules/settings.py
+      stall: 10s
+
+Strategy: `find` says which file holds, `document` reads YAML into values that know their place,
+`settings` gives them a meaning, `defaults` makes click take them below variables and flags. A value
+is the text that would stand behind the flag, so YAML's own ideas of types (`no` is false, `1:30` is
+ninety) never come into play. Every mistake is a `UsageError` with file, line and column.
+"""

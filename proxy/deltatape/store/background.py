@@ -7,6 +7,7 @@ must not keep the recorder, and with it the user's program, from ending.
 import threading
 from collections.abc import Callable, Sequence
 
+from deltatape.clock import Clock
 from deltatape.store.ledger import Ledger
 
 _PATIENCE_S = 10.0
@@ -28,10 +29,16 @@ def _start(run: Callable[[], None], name: str) -> threading.Thread | None:
 
 
 class SyncThread:
-    """Syncs when asked to: at most one at work and one waiting, the caller never waits."""
+    """Syncs when asked to: at most one at work and one waiting, the caller never waits.
 
-    def __init__(self, sync: Callable[[], None]) -> None:
+    Attributes:
+        busy_since_ns: when the sync that is under way was begun; None while there is none.
+    """
+
+    def __init__(self, sync: Callable[[], None], clock: Clock) -> None:
+        self.busy_since_ns: int | None = None
         self._sync = sync
+        self._clock = clock
         self._wanted = threading.Event()
         self._closing = False
         self._thread: threading.Thread | None = None
@@ -58,7 +65,9 @@ class SyncThread:
             self._wanted.wait()
             self._wanted.clear()
             last = self._closing
+            self.busy_since_ns = self._clock.now_ns()
             self._sync()
+            self.busy_since_ns = None
 
 
 class WriterThread:

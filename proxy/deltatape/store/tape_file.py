@@ -29,7 +29,7 @@ class TapeFile:
 
     Args:
         fd: a new, empty file, opened with O_APPEND.
-        path: its name, for messages.
+        path: its name, for messages; may be set when it gets another one.
         header: the line that every other line has to come after.
         ledger: where losses go.
     """
@@ -40,7 +40,8 @@ class TapeFile:
         self._header = header
         self._ledger = ledger
         self._records = 0
-        self._size = 0  # of all whole lines
+        self.size = 0
+        """Of all whole lines, in bytes."""
         self._rest = b""  # of the line that stands torn at the end
         self._looked_ns: int | None = None
         self._gone = False
@@ -76,7 +77,7 @@ class TapeFile:
                 break
             count -= len(part)
             self._rest = b""
-            self._size += len(line)
+            self.size += len(line)
             whole += 1
         self._records += whole
         return whole
@@ -85,7 +86,7 @@ class TapeFile:
         """Cut off the torn line, if there is one."""
         if self._rest:
             try:
-                os.ftruncate(self._fd, self._size)
+                os.ftruncate(self._fd, self.size)
             except OSError as error:
                 self._refused(error)
             else:
@@ -98,8 +99,8 @@ class TapeFile:
             count = os.write(self._fd, self._rest)
             self._rest = self._rest[count:]
             if not self._rest:
-                self._size = os.fstat(self._fd).st_size
-        while self._size == 0:
+                self.size = os.fstat(self._fd).st_size
+        while self.size == 0:
             self._write((self._header,))
             self._records = 0
 
@@ -119,7 +120,7 @@ class TapeFile:
             return
         if gone:
             self._gone = True
-            self._ledger.lost_after_all(self._records, self._size)
+            self._ledger.lost_after_all(self._records, self.size)
             self._ledger.trouble(GONE, f"taping fails: {self.path}: {GONE}; the stream goes on")
 
     def sync(self) -> None:

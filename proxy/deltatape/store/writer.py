@@ -2,7 +2,9 @@
 
 Strategy: lines are collected for one turn of the event loop and go out in one `writev`, after the
 bytes they tell of went to the application. Syncing happens in a thread. A write that takes longer
-than 100 ms moves all further ones to a thread too, for the rest of the run.
+than 100 ms, or a sync that has been under way for a second, moves all further writes to a thread
+too, for the rest of the run: a disk that hangs mostly shows in a sync first, while writes still go
+to memory.
 
 Invariants: no method raises for what a disk does, or waits for it beyond one write; what does not
 reach the tape is counted and told; the file is readable at every moment.
@@ -23,6 +25,7 @@ from deltatape.tape.encode import header_line
 from deltatape.tape.record import Header
 
 _SLOW_NS = 100_000_000
+_HANGING_NS = 1_000_000_000
 
 _NO_TAPE = "there is no tape"
 
@@ -50,7 +53,7 @@ class TapeWriter:
         self._exchanges: list[int] = []
         self._lines: list[bytes] = []
         self._thread: WriterThread | None = None
-        self._sync = SyncThread(file.sync) if file is not None else None
+        self._sync = SyncThread(file.sync, clock) if file is not None else None
 
     @classmethod
     def create(
@@ -117,10 +120,18 @@ class TapeWriter:
         elif self._thread is not None:
             self._thread.put(exchanges, lines)
         else:
-            start_ns = self._clock.now_ns()
-            self._file.append(exchanges, lines, start_ns)
-            if self._clock.now_ns() - start_ns > _SLOW_NS:
-                self._thread = WriterThread(self._appender(self._file), self._ledger)
+            self._write(self._file, exchanges, lines)
+
+    def _write(self, file: TapeFile, exchanges: Sequence[int], lines: Sequence[bytes]) -> None:
+        start_ns = self._clock.now_ns()
+        syncing_ns = self._sync.busy_since_ns if self._sync is not None else None
+        if syncing_ns is not None and start_ns - syncing_ns > _HANGING_NS:
+            self._thread = WriterThread(self._appender(file), self._ledger)
+            self._thread.put(exchanges, lines)
+            return
+        file.append(exchanges, lines, start_ns)
+        if self._clock.now_ns() - start_ns > _SLOW_NS:
+            self._thread = WriterThread(self._appender(file), self._ledger)
 
     def _appender(self, file: TapeFile) -> Callable[[Sequence[int], Sequence[bytes]], None]:
         clock = self._clock
@@ -144,6 +155,32 @@ class TapeWriter:
     def lost_bytes(self) -> int:
         """How many bytes of lines the tape lacks."""
         return self._ledger.bytes
+
+    @property
+    def size(self) -> int:
+        """How many bytes are on the tape so far."""
+        return self._file.size if self._file is not None else 0
+
+    def rename(self, path: Path) -> bool:
+        """Call the tape `path` from now on, which goes on while it is written; False: it cannot.
+
+        Args:
+            path: in the same file system; what has this name already is replaced.
+        """
+        if self.path is None:
+            return False
+        try:
+            self.path.rename(path)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            self._ledger.trouble(
+                f"rename: {reason}", f"{self.path}: cannot be called {path.name}: {reason}"
+            )
+            return False
+        self.path = path
+        if self._file is not None:
+            self._file.path = path
+        return True
 
     def durable(self) -> None:
         """Write what was put, and have a thread sync it; does not wait for that."""

@@ -1,0 +1,109 @@
+"""The control listener: `--control HOST:PORT` tells a container's or a script's health check.
+
+`GET /health` is 200, or 503 when taping is in trouble: streams pass all the same, but somebody who
+relies on tapes should know. `GET /status` says what the recorder is doing. Both are JSON objects
+with `"version": 1`.
+
+A listener of its own, so that the data path reserves no path; on loopback only, since what is
+being taped is nobody else's business (a health check runs inside its container). Requests that name
+another host are refused, so that no web page gets here through a DNS name of its own (DNS
+rebinding); nothing can be changed here, and no page of another origin may read an answer.
+"""
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from deltatape.errors import UsageError
+from deltatape.http1.listener import bracketed, is_loopback
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+_OK = "ok"
+_TROUBLE = "taping-in-trouble"
+
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Type": "application/json",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Server": "deltatape",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+class Control:
+    """Answers questions about a run.
+
+    Args:
+        status: the answer of `/status`: JSON values by name. `trouble` among them, if true, makes
+            the run unhealthy.
+    """
+
+    def __init__(self, status: Callable[[], Mapping[str, object]]) -> None:
+        self._status = status
+        self._runner: web.ServerRunner | None = None
+
+    async def start(self, host: str, port: int) -> str:
+        """Listen; the URL. `port` 0 takes any free one.
+
+        Raises:
+            UsageError: the address cannot be had, or is not one of this machine only.
+        """
+        if not is_loopback(host):
+            raise UsageError(
+                f"--control {host!r}: only loopback is accepted, such as 127.0.0.1:8379 or"
+                " [::1]:8379"
+            )
+        from aiohttp import web  # noqa: PLC0415 - takes longer to import than all else here
+
+        self._runner = web.ServerRunner(web.Server(self._answer), access_log=None)
+        await self._runner.setup()
+        try:
+            await web.TCPSite(self._runner, host, port).start()
+        except OSError as error:
+            await self.stop()
+            reason = os.strerror(error.errno) if error.errno else str(error)
+            raise UsageError(
+                f"--control {bracketed(host)}:{port}: {reason}; choose another port (0 takes any"
+                " free one)"
+            ) from None
+        host, port = self._runner.addresses[0][:2]
+        return f"http://{bracketed(host)}:{port}"
+
+    async def stop(self) -> None:
+        """Listen no more. May be called without a start, and again."""
+        runner, self._runner = self._runner, None
+        if runner is not None:
+            await runner.cleanup()
+
+    async def _answer(self, request: "web.BaseRequest") -> "web.Response":
+        from aiohttp import web  # noqa: PLC0415 - loaded already
+
+        status, document = self._look_up(request)
+        text = json.dumps({"version": 1, **document}) + "\n"
+        return web.Response(status=status, headers=_HEADERS, body=text.encode())
+
+    def _look_up(self, request: "web.BaseRequest") -> tuple[int, Mapping[str, object]]:
+        host = _host_name(request.headers.get("Host", ""))
+        if host and not is_loopback(host):
+            return 403, {"error": f"{host!a} is not this machine; ask for 127.0.0.1 or localhost"}
+        if request.method not in ("GET", "HEAD"):
+            return 405, {"error": f"{request.method}: GET and HEAD are answered"}
+        if request.path not in ("/health", "/status"):
+            return 404, {"error": "there are /health and /status"}
+        status = self._status()
+        trouble = bool(status.get("trouble"))
+        summary = {"status": _TROUBLE if trouble else _OK}
+        if request.path == "/status":
+            return 200, {**summary, **status}
+        return 503 if trouble else 200, summary
+
+
+def _host_name(authority: str) -> str:
+    try:
+        return urlsplit(f"//{authority}").hostname or ""
+    except ValueError:
+        return "?"

@@ -1,0 +1,247 @@
+"""`--on-finding CMD`: runs a command of the user's when an exchange ends with findings.
+
+CMD goes through the shell with the tape's path as `$1` and in `DELTATAPE_TAPE`; on its standard
+input is a JSON document: `{"version":1,"tape":...,"exchange":3,"findings":[...]}`, each finding as
+`check --format json` has it.
+
+Never in the way: a few run at a time, a few more wait, what is beyond is left out and counted. One
+that takes too long is ended, with all that it started. What it prints goes to our own stderr, line
+by line, up to a limit.
+"""
+
+import asyncio
+import contextlib
+import io
+import json
+import os
+import signal
+import tempfile
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from deltatape.model.finding import Finding
+from deltatape.render.as_json import findings_json
+from deltatape.rules.words import count
+
+AT_ONCE = 2
+WAITING = 32
+LIMIT_S = 60.0
+FAREWELL_S = 5.0
+"""How long commands may go on when the recorder ends."""
+
+_TERMINATED_S = 2.0
+"""How long a command that was asked to end may take before it is killed."""
+_PIPE_S = 1.0
+"""How long to read on when the command has ended: something it started may hold the pipe."""
+_MAX_LINES = 100
+_MAX_LINE = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Call:
+    """One run of the command."""
+
+    tape: str
+    exchange: int
+    document: bytes
+
+
+class OnFinding:
+    """Runs the command. Belongs to one event loop.
+
+    Args:
+        command: for `sh -c`.
+        tell: says a line to the user.
+        environment: of the command; None for our own.
+        limit_s: how long one run may take.
+    """
+
+    def __init__(
+        self,
+        command: str,
+        tell: Callable[[str], None],
+        *,
+        environment: Mapping[str, str] | None = None,
+        limit_s: float = LIMIT_S,
+    ) -> None:
+        self._command = command
+        self._tell = tell
+        self._environment = os.environ if environment is None else environment
+        self._limit_s = limit_s
+        self._waiting: deque[_Call] = deque()
+        self._running: set[asyncio.Task[None]] = set()
+        self._closing = False
+        self.left_out = 0
+        """For how many exchanges the command was not run, since too many waited."""
+
+    def run(self, tape: str, exchange: int, findings: Sequence[Finding]) -> None:
+        """Run the command for an exchange, soon; returns at once.
+
+        Args:
+            tape: its path, as it is now: findings may still know an earlier name.
+            exchange: its number on the tape.
+            findings: those of the exchange; without any, nothing is run.
+        """
+        if not findings or self._closing:
+            return
+        if len(self._waiting) >= WAITING:
+            if not self.left_out:
+                self._tell(
+                    f"on-finding: {WAITING} runs wait already, so some exchanges are left out"
+                )
+            self.left_out += 1
+            return
+        document = _document(tape, exchange, findings)
+        self._waiting.append(_Call(tape=tape, exchange=exchange, document=document))
+        self._next()
+
+    def _next(self) -> None:
+        while self._waiting and len(self._running) < AT_ONCE:
+            task = asyncio.get_running_loop().create_task(self._call(self._waiting.popleft()))
+            self._running.add(task)
+            task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._running.discard(task)
+        self._next()
+
+    async def stop(self, patience_s: float = FAREWELL_S) -> None:
+        """Let what runs and waits come to an end for `patience_s`, then end it."""
+        self._closing = True
+        deadline = asyncio.get_running_loop().time() + patience_s
+        while self._running and asyncio.get_running_loop().time() < deadline:
+            left = deadline - asyncio.get_running_loop().time()
+            await asyncio.wait(self._running, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+        unrun = len(self._waiting) + self.left_out
+        self._waiting.clear()
+        for task in tuple(self._running):
+            task.cancel()
+        if self._running:
+            await asyncio.wait(self._running, timeout=2 * _TERMINATED_S + _PIPE_S)
+        if unrun:
+            self._tell(f"on-finding: not run for {count(unrun, 'exchange')} with findings")
+
+    async def _call(self, call: _Call) -> None:
+        name = f"on-finding ({call.tape}#{call.exchange})"
+        with contextlib.ExitStack() as stack:
+            try:
+                pipe = stack.enter_context(_Pipe())
+                reader, transport = await pipe.reader()
+                stack.callback(transport.close)
+                process = await self._start(call, pipe)
+            except OSError as error:
+                self._tell(f"{name}: cannot be run: {error.strerror}")
+                return
+            except asyncio.CancelledError:
+                self._tell(f"{name}: not run: the recording has ended")
+                raise
+            output = asyncio.get_running_loop().create_task(self._talk(reader))
+            stack.callback(output.cancel)
+            await self._wait(name, process)
+            await asyncio.wait((output,), timeout=_PIPE_S)
+
+    async def _start(self, call: _Call, pipe: "_Pipe") -> asyncio.subprocess.Process:
+        with tempfile.TemporaryFile() as document:
+            document.write(call.document)
+            document.seek(0)
+            process = await asyncio.create_subprocess_exec(
+                *("sh", "-c", self._command, "deltatape", call.tape),
+                stdin=document,
+                stdout=pipe.write_end,
+                stderr=asyncio.subprocess.STDOUT,
+                env={**self._environment, "DELTATAPE_TAPE": call.tape},
+                start_new_session=True,  # so that all it starts can be ended, and Ctrl-C is ours
+            )
+        pipe.started()
+        return process
+
+    async def _wait(self, name: str, process: asyncio.subprocess.Process) -> None:
+        """Wait until it has ended, and tell how if that is worth telling."""
+        try:
+            await asyncio.wait_for(process.wait(), self._limit_s)
+        except TimeoutError:
+            self._tell(f"{name}: ended after {self._limit_s:g} s: it was still running")
+            await _end(process)
+        except asyncio.CancelledError:
+            self._tell(f"{name}: ended with the recording: it was still running")
+            await _end(process)
+        else:
+            if process.returncode:
+                self._tell(f"{name}: {_how(process.returncode)}")
+
+    async def _talk(self, output: asyncio.StreamReader) -> None:
+        """Say what it prints."""
+        rest, lines = b"", 0
+        while data := await output.read(65536):
+            *whole, rest = (rest + data).split(b"\n")
+            rest = rest[:_MAX_LINE]
+            for line in whole[: max(0, _MAX_LINES - lines)]:
+                self._say(line)
+            if lines < _MAX_LINES <= lines + len(whole):
+                self._tell(f"on-finding: prints more than {_MAX_LINES} lines; they are left out")
+            lines += len(whole)
+        if rest and lines < _MAX_LINES:
+            self._say(rest)
+
+    def _say(self, line: bytes) -> None:
+        self._tell(f"on-finding: {line[:_MAX_LINE].decode('utf-8', 'replace')}")
+
+
+class _Pipe:
+    """A pipe of ours rather than asyncio's, whose `wait` goes on until nobody holds its pipes."""
+
+    def __enter__(self) -> Self:
+        self._read_end: int | None
+        self._read_end, self.write_end = os.pipe()
+        self._open = True
+        return self
+
+    async def reader(self) -> tuple[asyncio.StreamReader, asyncio.BaseTransport]:
+        """What comes out of it; close the transport in the end."""
+        reader = asyncio.StreamReader()
+        assert self._read_end is not None
+        file, self._read_end = io.FileIO(self._read_end), None
+        transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), file
+        )
+        return reader, transport
+
+    def started(self) -> None:
+        """Who writes has its end: let go of ours, so that the reader sees theirs."""
+        if self._open:
+            self._open = False
+            os.close(self.write_end)
+
+    def __exit__(self, *_: object) -> None:
+        self.started()
+        if self._read_end is not None:
+            os.close(self._read_end)
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Ask it to end, with all that it started; then make it."""
+    _signal(process, signal.SIGTERM)
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(process.wait(), _TERMINATED_S)
+    _signal(process, signal.SIGKILL)
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(process.wait(), _TERMINATED_S)
+
+
+def _signal(process: asyncio.subprocess.Process, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # macOS: EPERM for a zombie
+        os.killpg(process.pid, number)
+
+
+def _how(code: int) -> str:
+    return f"ended by signal {-code}" if code < 0 else f"exit code {code}"
+
+
+def _document(tape: str, exchange: int, findings: Sequence[Finding]) -> bytes:
+    told = json.loads(findings_json(findings))
+    for finding in told["findings"]:
+        finding["tape"] = tape
+    document = {"version": told["version"], "tape": tape, "exchange": exchange, **told}
+    return (json.dumps(document) + "\n").encode()

@@ -1,0 +1,115 @@
+"""The ready file: tells who waits for the recorder that it listens, and where.
+
+`{"version":1,"url":"http://127.0.0.1:8377","control":...,"tape":...,"pid":4711}`, written whole or
+not at all, for its owner only, and removed at the end.
+
+Strategy: the file stays locked while its writer lives, so that what a dead process left can be told
+from what a living one says, also where process numbers repeat (in a container everything is 1).
+A file that is none of ours is never overwritten: a slip in the option must not cost a document.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from deltatape.errors import UsageError
+
+_MAX_BYTES = 65536
+_KEYS = {"version", "url", "pid"}
+
+
+class ReadyFile:
+    """A ready file: `write` it once requests can come, `remove` it at the end.
+
+    Raises:
+        UsageError: a living process keeps its own there, or something else is there.
+    """
+
+    def __init__(self, path: Path) -> None:
+        _check(path)
+        self._path = path
+        self._fd: int | None = None
+
+    def write(self, document: Mapping[str, object]) -> None:
+        """Write the file at once and whole; `document` is what it says beside version and pid.
+
+        Raises:
+            UsageError: it cannot be written there, or no longer.
+        """
+        path = self._path
+        _check(path)
+        text = json.dumps({"version": 1, **document, "pid": os.getpid()}) + "\n"
+        try:
+            fd, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        except OSError as error:
+            raise _unwritable(path, error) from None
+        try:
+            with contextlib.suppress(OSError):  # a file system without locks
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with os.fdopen(fd, "w", closefd=False) as file:
+                file.write(text)
+            Path(name).replace(path)
+        except OSError as error:
+            os.close(fd)
+            Path(name).unlink(missing_ok=True)
+            raise _unwritable(path, error) from None
+        self._fd = fd
+
+    def remove(self) -> None:
+        """Take the file away, if it is still this one. May be called without a write, and again."""
+        fd, self._fd = self._fd, None
+        if fd is None:
+            return
+        with contextlib.suppress(OSError):
+            if os.path.samestat(os.fstat(fd), self._path.lstat()):
+                self._path.unlink()
+        os.close(fd)
+
+
+def _check(path: Path) -> None:
+    try:
+        if path.exists() and not path.is_file():
+            raise UsageError(f"--ready-file {path}: is no regular file; name a file to be made")
+        with path.open("rb") as file:
+            data = file.read(_MAX_BYTES + 1)
+            busy = _is_locked(file.fileno())
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise UsageError(f"--ready-file {path}: {error.strerror}; name a file to be made") from None
+    if data and not _is_ours(data):
+        raise UsageError(
+            f"--ready-file {path}: there is something else already; name a file to be made"
+        )
+    if busy:
+        raise UsageError(
+            f"--ready-file {path}: another recorder that runs keeps its own there; name another"
+        )
+
+
+def _unwritable(path: Path, error: OSError) -> UsageError:
+    return UsageError(f"--ready-file {path}: {error.strerror}; name a file that can be made")
+
+
+def _is_locked(fd: int) -> bool:
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # a file system without locks
+        return False
+    return False
+
+
+def _is_ours(data: bytes) -> bool:
+    if len(data) > _MAX_BYTES:
+        return False
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(document, dict) and document.keys() >= _KEYS

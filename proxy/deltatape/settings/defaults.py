@@ -1,0 +1,150 @@
+"""Settings as defaults of click: below variables, which are below flags.
+
+Strategy: click's `default_map` does the precedence. What a section says is given to the option it
+names exactly as the flag would be, once here, so that a mistake is told with its place in the file
+and not as if the user had typed it; also when a flag overrides it.
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+import click
+
+from deltatape.errors import DeltatapeError, UsageError
+from deltatape.rules.settings import DEFAULTS
+from deltatape.rules.settings import Settings as Thresholds
+from deltatape.settings.settings import Settings, load
+from deltatape.settings.values import Items, Scalar, Value
+
+_FLAGS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+
+Default: TypeAlias = str | bool | tuple[str, ...]
+
+
+def use_settings(ctx: click.Context, command: click.Command, arguments: Sequence[str]) -> None:
+    """Make the settings file the source of a command's defaults, and `ctx.obj` the `Settings`.
+
+    Args:
+        ctx: of the group.
+        command: the one that is about to run.
+        arguments: its command line; a damaged file must not keep anybody from reading its help.
+
+    Raises:
+        UsageError: the file is wrong; the message names the place.
+    """
+    assert isinstance(ctx.command, click.Group)
+    try:
+        settings = load(Path.cwd(), os.environ, ctx.command.list_commands(ctx))
+        if settings is not None and command.name is not None:
+            ctx.default_map = {command.name: defaults(settings, command)}
+            ctx.obj = settings
+    except FileNotFoundError:  # the working directory is gone
+        pass
+    except UsageError:
+        if not _asks_for_help(ctx, arguments):
+            raise
+
+
+def current_settings() -> Settings | None:
+    """The settings of the command that runs; None when there is no file."""
+    ctx = click.get_current_context(silent=True)
+    return ctx.find_object(Settings) if ctx is not None else None
+
+
+def current_rules() -> Thresholds:
+    """The thresholds of the rules for the command that runs."""
+    settings = current_settings()
+    return DEFAULTS if settings is None else settings.rules()
+
+
+def defaults(settings: Settings, command: click.Command) -> Mapping[str, Default]:
+    """What the section of a command says, by the names of its parameters.
+
+    Raises:
+        UsageError: it has no such option, or the option does not take that value.
+    """
+    section = command.name or ""
+    options = _options(command)
+    ctx = click.Context(command, info_name=section)
+    found: dict[str, Default] = {}
+    for key, entry in settings.sections.get(section, {}).items():
+        if key not in options:
+            raise entry.key.unknown(key, options, f"option of deltatape {section}")
+        option = options[key]
+        default = _default(f"{section}.{key}", option, entry.value, settings.path.parent)
+        try:
+            with ctx:
+                option.process_value(ctx, default)
+        except click.ClickException as error:
+            raise entry.value.place.refuse(f"{section}.{key}: {error.message}") from None
+        except DeltatapeError as error:
+            raise entry.value.place.refuse(str(error)) from None
+        assert option.name is not None
+        found[option.name] = default
+    return found
+
+
+def located(ctx: click.Context, error: UsageError) -> UsageError:
+    """The error with the place in the settings file, when it is about a value from there."""
+    settings, name = ctx.obj, ctx.invoked_subcommand
+    if isinstance(settings, Settings):
+        for key, entry in settings.sections.get(name or "", {}).items():
+            texts = [scalar.text for scalar in _scalars(entry.value)]
+            if str(error).startswith(f"--{key} ") and any(text in str(error) for text in texts):
+                return UsageError(f"{error} (set at {entry.value.place})")
+    return error
+
+
+def _asks_for_help(ctx: click.Context, arguments: Sequence[str]) -> bool:
+    ours = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    return any(name in ours for name in ctx.help_option_names)
+
+
+def _options(command: click.Command) -> Mapping[str, click.Option]:
+    """The options by how they are written on the command line, without the dashes."""
+    return {
+        name.removeprefix("--"): option
+        for option in command.params
+        if isinstance(option, click.Option) and option.expose_value
+        for name in option.opts
+        if name.startswith("--")
+    }
+
+
+def _default(what: str, option: click.Option, value: Value, folder: Path) -> Default:
+    texts = [scalar.text for scalar in _scalars(value)]
+    absent = any(scalar.absent for scalar in _scalars(value))
+    single = isinstance(value, Scalar) and not absent
+    if option.multiple:
+        if absent or not (single or isinstance(value, Items)) or len(texts) != _count(value):
+            raise value.place.refuse(f"{what}: a value or a list of values is accepted")
+        return tuple(_path(option, text, folder) for text in texts)
+    if not single:
+        raise value.place.refuse(f"{what}: one value is accepted")
+    if option.is_flag:
+        flag = _FLAGS.get(texts[0].lower())
+        if flag is None:
+            raise value.place.refuse(f"{what}: {texts[0]!a}: true or false is accepted")
+        return flag
+    return _path(option, texts[0], folder)
+
+
+def _scalars(value: Value) -> Iterator[Scalar]:
+    if isinstance(value, Scalar):
+        yield value
+    elif isinstance(value, Items):
+        yield from (each for each in value.items if isinstance(each, Scalar))
+
+
+def _count(value: Value) -> int:
+    return len(value.items) if isinstance(value, Items) else 1
+
+
+def _path(option: click.Option, text: str, folder: Path) -> str:
+    """A path in a settings file is seen from where the file is; `~` is the home folder."""
+    if not isinstance(option.type, click.Path) or text == "-":
+        return text
+    path = Path(os.path.expanduser(text))  # noqa: PTH111 - leaves `~nobody` as it is
+    return str(path if folder == Path.cwd() else folder / path)

@@ -1,0 +1,124 @@
+"""What a settings file means: sections of commands, upstreams, thresholds of rules.
+
+The sections and the upstreams are looked at as a whole when the file is loaded, so that a slip in
+any of them shows at once; the options of a section when its command runs, since only that is
+loaded then; the thresholds when rules run.
+"""
+
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from deltatape.errors import UsageError
+from deltatape.settings.find import find
+from deltatape.settings.values import Entry, Place, Scalar, Table
+
+if TYPE_CHECKING:
+    from deltatape.rules.settings import Settings as Thresholds
+
+UPSTREAMS = "upstreams"
+RULES = "rules"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """A settings file.
+
+    Attributes:
+        path: the file.
+        sections: what is set for each command that has a section.
+        upstreams: URLs by name.
+    """
+
+    path: Path
+    sections: Mapping[str, Mapping[str, Entry]]
+    upstreams: Mapping[str, str]
+    places: Mapping[str, Place]
+    """Where each upstream stands, by its name."""
+    thresholds: Mapping[str, Entry]
+
+    def rules(self) -> "Thresholds":
+        """What the rules measure against.
+
+        Raises:
+            UsageError: a threshold of that name is not known, or its value is none.
+        """
+        from deltatape.settings.thresholds import thresholds  # noqa: PLC0415 - loads all rules
+
+        return thresholds(self.thresholds)
+
+    @contextlib.contextmanager
+    def at_upstream(self, name: str) -> Iterator[None]:
+        """An error about this upstream tells where it stands."""
+        try:
+            yield
+        except UsageError as error:
+            raise self.places[name].refuse(str(error)) from None
+
+
+def load(start: Path, environment: Mapping[str, str], commands: Iterable[str]) -> Settings | None:
+    """The settings for a command that runs in `start`; None when there is no file.
+
+    Args:
+        start: an absolute path.
+        environment: see `find`.
+        commands: the names of all commands; each may have a section.
+
+    Raises:
+        UsageError: the file cannot be read, or something in it is not known.
+    """
+    path = find(start, environment)
+    if path is None:
+        return None
+    name = str(path.relative_to(start) if path.is_relative_to(start) else path)
+    return read(path, name, commands)
+
+
+def read(path: Path, name: str, commands: Iterable[str]) -> Settings:
+    """The settings in a file, which messages call `name`; see `load`."""
+    from deltatape.settings.document import MAX_BYTES, parse  # noqa: PLC0415 - loads a YAML reader
+
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise UsageError(f"{name}: {error.strerror}; a settings file can be read") from None
+    document = parse(data, name)
+    if isinstance(document, Scalar) and document.absent:
+        return Settings(path=path, sections={}, upstreams={}, places={}, thresholds={})
+    if not isinstance(document, Table):
+        raise document.place.refuse("a settings file is a mapping, such as `record: {keep: 2h}`")
+    commands = tuple(commands)
+    sections = {
+        key: _section(key, entry, (*commands, UPSTREAMS, RULES))
+        for key, entry in document.entries.items()
+    }
+    upstreams = sections.pop(UPSTREAMS, {})
+    return Settings(
+        path=path,
+        thresholds=sections.pop(RULES, {}),
+        sections=sections,
+        upstreams={key: _url(key, entry) for key, entry in upstreams.items()},
+        places={key: entry.key for key, entry in upstreams.items()},
+    )
+
+
+def _section(key: str, entry: Entry, known: Iterable[str]) -> Mapping[str, Entry]:
+    """The entries of a top-level key; none if nothing stands there."""
+    if key not in known:
+        raise entry.key.unknown(key, known, "section")
+    value = entry.value
+    if isinstance(value, Scalar) and value.absent:
+        return {}
+    if not isinstance(value, Table):
+        raise value.place.refuse(f"{key}: a mapping is accepted, one `name: value` per line")
+    return value.entries
+
+
+def _url(name: str, entry: Entry) -> str:
+    value = entry.value
+    if not isinstance(value, Scalar) or value.absent:
+        raise value.place.refuse(f"{UPSTREAMS}.{name}: one URL is accepted")
+    return value.text

@@ -1,0 +1,68 @@
+"""`deltatape record`: what its options refuse, and the way through mitmproxy."""
+
+from pathlib import Path
+
+import pytest
+
+from deltatape.store.reader import open_tape
+from helpers.console import called
+from helpers.mitm import installed, variables
+from helpers.program import deltatape
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("--no-log",), "--no-log: does nothing without a command after --"),
+        (("--hosts", "x"), "--hosts: does nothing without a command after --"),
+        (("--via", "mitm"), "--via mitm: needs a command after --"),
+        (("--via", "mitm", "--keep", "2h", "--", "true"), "--keep: does nothing with --via mitm"),
+        (("--listen", "unix:x", "--", "true"), "no base URL can name a Unix socket"),
+        (("--token", "a/b"), "--token: printable ASCII without / ? # and spaces"),
+        (("--token", "\u00e9"), "--token: printable ASCII without / ? # and spaces"),
+        (("--app", "x=http://127.0.0.1:1"), "one endpoint has no name"),
+        (("--keep", "soon"), "--keep 'soon': not what to keep"),
+        (("--control", "0.0.0.0:1", "--", "true"), "--control 0.0.0.0:1: only loopback"),
+        (("--app-listen", "nowhere"), "--app-listen 'nowhere': not an address"),
+        (("--ca", "none.pem", "--", "true"), "none.pem"),
+        (("--client-key", "k.pem", "--", "true"), "a key without its certificate"),
+    ],
+)
+def test_what_makes_no_sense_is_told_and_leaves_no_tape(
+    tmp_path: Path, arguments: tuple[str, ...], problem: str
+) -> None:
+    result = called("record", "--to", "tapes", *arguments, folder=tmp_path)
+    assert result.returncode == 2
+    assert problem in result.stderr.decode()
+    assert not list(tmp_path.glob("tapes/*.tape"))
+
+
+def test_upstreams_of_the_settings_file_count_and_options_win(tmp_path: Path) -> None:
+    (tmp_path / "deltatape.yaml").write_text(
+        "record: {listen: '127.0.0.1:0'}\n"
+        "upstreams: {one: 'http://127.0.0.1:1', two: 'http://127.0.0.1:2'}\n"
+    )
+    given = ("record", "--upstream", "two=http://127.0.0.1:22", "--", "true")
+    result = called(*given, folder=tmp_path)
+    told = result.stderr.decode()
+    assert result.returncode == 0, told
+    assert "/one -> http://127.0.0.1:1\n" in told
+    assert "/two -> http://127.0.0.1:22\n" in told
+    assert called("record", "--upstream", "http://127.0.0.1:9", "--", "true", folder=tmp_path)
+
+
+def test_a_command_is_led_through_mitmproxy(tmp_path: Path) -> None:
+    venv = installed("11")
+    code = 'test -n "$HTTPS_PROXY" && test -f "$SSL_CERT_FILE" && echo led && exit 3'
+    result = deltatape(
+        *("record", "--via", "mitm", "--to", "tapes", "--fail-on", "error"),
+        *("--", "sh", "-c", code),
+        folder=tmp_path,
+        env=variables(tmp_path, venv),
+    )
+    assert result.returncode == 3, result.stderr.decode()
+    assert result.stdout == b"led\n"
+    (path,) = (tmp_path / "tapes").glob("*.tape")
+    tape = open_tape(path)
+    assert [entry.line for entry in tape.logs] == [b"led"]
+    assert (tape.watch.stop, tape.watch.exit_code) == ("child-exit", 3)

@@ -1,0 +1,53 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from deltatape.errors import UsageError
+from deltatape.settings.find import find
+
+
+def test_the_nearest_file_upward_holds(tmp_path: Path) -> None:
+    inner = tmp_path / "a" / "b"
+    inner.mkdir(parents=True)
+    assert find(inner, {}) is None
+    (tmp_path / "deltatape.yaml").touch()
+    assert find(inner, {}) == tmp_path / "deltatape.yaml"
+    (inner / "deltatape.yaml").mkdir()  # no file
+    assert find(inner, {}) == tmp_path / "deltatape.yaml"
+    (tmp_path / "a" / "deltatape.yaml").touch()
+    assert find(inner, {}) == tmp_path / "a" / "deltatape.yaml"
+
+
+def test_the_variable_names_another_file_or_none(tmp_path: Path) -> None:
+    (tmp_path / "deltatape.yaml").touch()
+    (tmp_path / "other.yaml").touch()
+    assert find(tmp_path, {"DELTATAPE_CONFIG": "none"}) is None
+    assert find(tmp_path, {"DELTATAPE_CONFIG": ""}) == tmp_path / "deltatape.yaml"
+    assert find(tmp_path, {"DELTATAPE_CONFIG": "other.yaml"}) == tmp_path / "other.yaml"
+    with pytest.raises(UsageError, match=r"DELTATAPE_CONFIG=missing\.yaml: no such file"):
+        find(tmp_path, {"DELTATAPE_CONFIG": "missing.yaml"})
+
+
+def test_a_folder_that_may_not_be_looked_into_has_no_file(tmp_path: Path) -> None:
+    assert find(tmp_path / ("x" * 300), {}) is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_the_file_of_a_stranger_is_used_only_when_it_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "deltatape.yaml"
+    path.touch()
+    os.chown(path, 65534, -1)
+    with pytest.raises(UsageError, match="belongs to another user") as raised:
+        find(tmp_path, {})
+    assert f"DELTATAPE_CONFIG={path}" in str(raised.value)
+    assert find(tmp_path, {"DELTATAPE_CONFIG": str(path)}) == path
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_in_a_folder_of_the_same_owner_a_file_is_no_strangers(tmp_path: Path) -> None:
+    path = tmp_path / "deltatape.yaml"
+    path.touch()
+    for each in (path, tmp_path):
+        os.chown(each, 65534, -1)
+    assert find(tmp_path, {}) == path

@@ -1,0 +1,91 @@
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from deltatape.errors import UsageError
+from deltatape.rules.settings import DEFAULTS
+from deltatape.settings.settings import Settings, load
+
+COMMANDS = ("record", "check", "why")
+
+
+def loaded(folder: Path, text: str) -> Settings:
+    (folder / "deltatape.yaml").write_text(text)
+    settings = load(folder, {}, COMMANDS)
+    assert settings is not None
+    return settings
+
+
+def test_without_a_file_there_are_no_settings(tmp_path: Path) -> None:
+    assert load(tmp_path, {"DELTATAPE_CONFIG": "none"}, COMMANDS) is None
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "record:\nupstreams:\nrules: ~\n", "{}"])
+def test_an_empty_file_sets_nothing(tmp_path: Path, text: str) -> None:
+    settings = loaded(tmp_path, text)
+    assert settings.path == tmp_path / "deltatape.yaml"
+    assert not any(settings.sections.values())
+    assert settings.upstreams == {}
+    assert settings.rules() == DEFAULTS
+
+
+def test_sections_upstreams_and_thresholds(tmp_path: Path) -> None:
+    settings = loaded(
+        tmp_path,
+        "record: {keep: 2h}\nupstreams:\n  corp: https://llm.corp.example\nrules: {stall: 3s}\n",
+    )
+    assert list(settings.sections) == ["record"]
+    assert list(settings.sections["record"]) == ["keep"]
+    assert settings.upstreams == {"corp": "https://llm.corp.example"}
+    assert settings.rules().stall_s == 3.0
+
+
+def test_an_error_about_an_upstream_tells_where_it_stands(tmp_path: Path) -> None:
+    settings = loaded(tmp_path, "upstreams:\n  corp: ftp://x\n")
+    with (
+        pytest.raises(UsageError, match=r"^deltatape\.yaml:2:3: --upstream 'corp=ftp://x': no"),
+        settings.at_upstream("corp"),
+    ):
+        raise UsageError("--upstream 'corp=ftp://x': not an upstream")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("recrod: {}", "deltatape.yaml:1:1: 'recrod' is no section; did you mean record?"),
+        ("x: {}", "deltatape.yaml:1:1: 'x' is no section; known are check record rules upstreams"),
+        ("<<: {}", "deltatape.yaml:1:1: '<<' is no section"),
+        ("[record]", "deltatape.yaml:1:1: a settings file is a mapping"),
+        ("record", "deltatape.yaml:1:1: a settings file is a mapping"),
+        ("record: 1", "deltatape.yaml:1:9: record: a mapping is accepted"),
+        ("upstreams: [a=b]", "deltatape.yaml:1:12: upstreams: a mapping is accepted"),
+        ("upstreams: {a: [b]}", "deltatape.yaml:1:16: upstreams.a: one URL is accepted"),
+        ("upstreams: {a: }", "deltatape.yaml:1:15: upstreams.a: one URL is accepted"),
+        ("a: *b", "deltatape.yaml:1:4: anchors"),
+    ],
+)
+def test_what_is_not_known_is_told_with_its_place(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        loaded(tmp_path, text)
+    assert str(raised.value).startswith(message)
+
+
+def test_a_file_above_is_called_by_its_whole_path(tmp_path: Path) -> None:
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    path = tmp_path / "deltatape.yaml"
+    path.write_text("x: 1\n")
+    with pytest.raises(UsageError, match=f"^{re.escape(str(path))}:1:1: "):
+        load(inner, {}, COMMANDS)
+
+
+def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "deltatape.yaml"
+    path.write_text("")
+    path.chmod(0)
+    # Reading that one from its beginning fails for root, too.
+    named = {"DELTATAPE_CONFIG": "/proc/self/mem"} if os.access(path, os.R_OK) else {}
+    with pytest.raises(UsageError, match="a settings file can be read"):
+        load(tmp_path, named, COMMANDS)

@@ -1,0 +1,50 @@
+import pytest
+
+from deltatape.errors import UsageError
+from deltatape.rules.settings import DEFAULTS, Settings
+from deltatape.settings.document import parse
+from deltatape.settings.thresholds import FIELDS, thresholds
+from deltatape.settings.values import Entry, Table
+
+
+def entries(text: str) -> dict[str, Entry]:
+    table = parse(text.encode(), "f.yaml")
+    assert isinstance(table, Table)
+    return dict(table.entries)
+
+
+def test_without_any_the_defaults_hold() -> None:
+    assert thresholds({}) == DEFAULTS
+
+
+def test_durations_counts_and_shares() -> None:
+    set_ = thresholds(entries("{stall: 2m, burst-wait: 500ms, burst-events: 7, burst-share: .5}"))
+    assert set_ == Settings(stall_s=120.0, burst_wait_s=0.5, burst_events=7, burst_share=0.5)
+
+
+def test_every_threshold_of_the_rules_can_be_set() -> None:
+    for name, field in FIELDS.items():
+        default = getattr(DEFAULTS, field)
+        value = f"{default:f}s" if field.endswith("_s") else f"{default}"
+        assert thresholds(entries(f"{name}: {value}")) == DEFAULTS
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("stal: 1s", "f.yaml:1:1: 'stal' is no threshold of a rule; did you mean stall?"),
+        ("stall_error: 1s", "f.yaml:1:1: 'stall_error' is no threshold of a rule; did you mean st"),
+        ("x: 1", "f.yaml:1:1: 'x' is no threshold of a rule; known are after-result burst-events"),
+        ("stall: 10", "f.yaml:1:8: rules.stall: '10': a duration with its unit is accepted, such"),
+        ("stall: ", "f.yaml:1:7: rules.stall: a duration with its unit is accepted"),
+        ("stall: [1s]", "f.yaml:1:8: rules.stall: a duration with its unit is accepted"),
+        ("burst-events: 0", "f.yaml:1:15: rules.burst-events: '0': a whole number from 1 is"),
+        ("burst-events: 1e9", "f.yaml:1:15: rules.burst-events: '1e9': a whole number"),
+        ("burst-share: 2", "f.yaml:1:14: rules.burst-share: '2': a number from 0 to 1 is"),
+        ("stall: \u0661s", "f.yaml:1:8: rules.stall: '\\u0661s': a duration"),
+    ],
+)
+def test_what_is_no_threshold_is_told_with_its_place(text: str, message: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        thresholds(entries(text))
+    assert str(raised.value).startswith(message)

@@ -1,0 +1,275 @@
+"""The writer when its disk, its folder or its process is in trouble."""
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from deltatape.clock import SystemClock
+from deltatape.store import background
+from deltatape.store.ledger import Ledger
+from deltatape.store.reader import open_tape
+from deltatape.store.tape_file import TapeFile
+from deltatape.store.writer import TapeWriter
+from deltatape.tape.encode import header_line
+from helpers.tapes import HEADER
+
+PIPE_BYTES = 65536
+
+
+def line(number: int, size: int = 0) -> bytes:
+    return b'[%d,1,"note",{"text":"%b"}]\n' % (number, b"x" * size)
+
+
+def number_of(text: bytes) -> int:
+    return int(text[1:].split(b",")[0])
+
+
+class Stalled:
+    """A disk that takes nothing unless it is told to: a pipe in the place of the file."""
+
+    def __init__(self) -> None:
+        self.alarms: list[str] = []
+        self.taken = b""
+        self._out, into = os.pipe()
+        ledger = Ledger(self.alarms.append)
+        file = TapeFile(into, Path("pipe"), header_line(HEADER), ledger)
+        clock = SystemClock()
+        file.append((), (), 0)
+        self.writer = TapeWriter(file, HEADER, clock, clock.now_ns(), ledger)
+        self._reader: threading.Thread | None = None
+
+    def take_later(self, count: int) -> None:
+        """Stall for a moment, then take that many bytes, then stall again."""
+        self._reader = threading.Timer(0.4, self._read, (count,))
+        self._reader.start()
+
+    def work_again(self) -> None:
+        """Take everything from now on."""
+        self._reader = threading.Thread(target=self._read, args=(1 << 40,))
+        self._reader.start()
+
+    def _read(self, count: int) -> None:
+        end = len(self.taken) + count
+        while data := os.read(self._out, min(1 << 20, end - len(self.taken))):
+            self.taken += data
+
+    def close(self) -> list[bytes]:
+        """The lines that it took, without the header."""
+        self.writer.close()
+        assert self._reader is not None
+        self._reader.join(10)
+        os.close(self._out)
+        return self.taken.splitlines(keepends=True)[1:]
+
+
+def put_and_time(writer: TapeWriter, data: bytes) -> float:
+    """How many seconds it takes."""
+    clock = SystemClock()
+    start = clock.now_ns()
+    writer.put(1, data)
+    return (clock.now_ns() - start) / 1e9
+
+
+LONG = line(0, 2 * PIPE_BYTES)
+
+
+def test_a_disk_that_stalls_is_waited_for_once() -> None:
+    disk = Stalled()
+    disk.take_later(2 * PIPE_BYTES)
+    assert put_and_time(disk.writer, LONG) > 0.2
+    assert put_and_time(disk.writer, LONG) < 0.2
+    disk.work_again()
+    assert disk.close() == [LONG, LONG]
+    assert disk.writer.lost_records == 0
+    assert ["synced" in alarm for alarm in disk.alarms] == [True]  # no pipe can be
+
+
+def test_while_it_stalls_lines_wait_and_what_is_too_much_is_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(background, "_WAITING_BYTES", 4 * PIPE_BYTES)
+    disk = Stalled()
+    disk.take_later(2 * PIPE_BYTES)
+    disk.writer.put(1, LONG)
+    assert max(put_and_time(disk.writer, line(n, 1000)) for n in range(1000)) < 0.2
+    lost = disk.writer.lost_records
+    assert 0 < lost < 1000
+    assert disk.writer.losses(1)["lost_records"] == lost
+    assert disk.writer.losses(1)["error"] == background.TOO_SLOW
+    assert disk.alarms == [f"taping fails: {background.TOO_SLOW}; the tape loses records"]
+    disk.work_again()
+    first, *others = disk.close()
+    assert first == LONG
+    assert len(others) == 1000 - lost
+    assert others == [line(number, 1000) for number in sorted(map(number_of, others))]
+    assert disk.writer.lost_records == lost
+
+
+def test_a_disk_whose_sync_hangs_is_written_by_a_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, answer = threading.Event(), threading.Event()
+
+    def hang(_: TapeFile) -> None:
+        begun.set()
+        answer.wait(20)
+
+    monkeypatch.setattr(TapeFile, "sync", hang)
+    clock = SteppedClock()
+    ledger = Ledger(print)
+    file = TapeFile(
+        os.open(tmp_path / "x.tape", os.O_WRONLY | os.O_CREAT | os.O_APPEND),
+        tmp_path / "x.tape",
+        header_line(HEADER),
+        ledger,
+    )
+    writer = TapeWriter(file, HEADER, clock, clock.now_ns(), ledger)
+    writer.put(1, line(0))
+    writer.durable()
+    assert begun.wait(10)
+    clock.ns += 900_000_000
+    writer.put(1, line(1))
+    assert "tape-writer" not in [thread.name for thread in threading.enumerate()]
+    clock.ns += 200_000_000
+    writer.put(1, line(2))
+    assert "tape-writer" in [thread.name for thread in threading.enumerate()]
+    answer.set()
+    writer.close()
+    assert len(list(open_tape(tmp_path / "x.tape").records())) == 3
+
+
+class SteppedClock:
+    """A clock that is moved by hand."""
+
+    ns = 5_000_000_000
+
+    def now_ns(self) -> int:
+        return self.ns
+
+    def wall_ns(self) -> int:
+        return self.ns
+
+
+RECORDER = """
+import sys
+from pathlib import Path
+from deltatape.clock import SystemClock
+from deltatape.model.exchange import Source
+from deltatape.store.writer import TapeWriter
+
+sys.stdin.read(1)  # all start at the same instant
+writer = TapeWriter.create(
+    Path(sys.argv[1]), "run", clock=SystemClock(), tool=sys.argv[2], source=Source.GATEWAY,
+    alarm=print,
+)
+for number in range(300):
+    writer.put(1, b'[%d,1,"note",{"text":"%b"}]\\n' % (number, sys.argv[2].encode()))
+writer.close()
+print(writer.path)
+"""
+
+
+def test_recorders_that_start_at_the_same_instant_have_a_tape_each(tmp_path: Path) -> None:
+    folder = tmp_path / "new"
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", RECORDER, folder, f"tool{number}"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(6)
+    ]
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("x")
+        process.stdin.flush()
+    paths = [Path(process.communicate(timeout=60)[0].strip()) for process in processes]
+    assert sorted(path.name for path in paths) == [
+        *(f"run-{number}.tape" for number in range(2, 7)),
+        "run.tape",
+    ]
+    for number, path in enumerate(paths):
+        tape = open_tape(path)
+        assert tape.header.tool == f"tool{number}"
+        assert len(list(tape.records())) == 300
+        assert path.read_bytes().count(f'"tool{number}"'.encode()) == 301
+
+
+EXHAUSTED = """
+import os, resource, sys
+from pathlib import Path
+from deltatape.clock import SystemClock
+from deltatape.model.exchange import Source
+from deltatape.store.writer import TapeWriter
+
+def create(stem):
+    return TapeWriter.create(
+        Path(sys.argv[1]), stem, clock=SystemClock(), tool="", source=Source.GATEWAY, alarm=print
+    )
+
+first = create("first")
+held = []
+resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20))
+try:
+    while True:
+        held.append(os.open("/dev/null", os.O_RDONLY))
+except OSError:
+    pass
+second = create("second")
+for writer in (first, second):
+    writer.put(1, b'[1,1,"note",{"text":"x"}]\\n')
+    writer.durable()
+print(first.lost_records, second.path, second.lost_records)
+for fd in held:
+    os.close(fd)
+third = create("third")
+for writer in (first, second, third):
+    writer.close()
+print(third.path is not None)
+"""
+
+
+def test_without_descriptors_a_tape_goes_on_and_no_new_one_is_begun(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", EXHAUSTED, tmp_path],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == [
+        f"nothing will be taped: {tmp_path}: Too many open files; the streams go on unrecorded",
+        "0 None 1",
+        "True",
+    ]
+    assert len(list(open_tape(tmp_path / "first.tape").records())) == 1
+
+
+def test_a_tape_can_be_renamed_while_it_is_written(tmp_path: Path) -> None:
+    alarms: list[str] = []
+    ledger = Ledger(alarms.append)
+    old, new = tmp_path / "old.tape", tmp_path / "new.tape"
+    file = TapeFile(
+        os.open(old, os.O_WRONLY | os.O_CREAT | os.O_APPEND), old, header_line(HEADER), ledger
+    )
+    clock = SystemClock()
+    writer = TapeWriter(file, HEADER, clock, clock.now_ns(), ledger)
+    writer.put(1, line(0))
+    assert writer.rename(new)
+    assert writer.path == new
+    assert not writer.rename(tmp_path / "missing" / "x.tape")
+    assert alarms == [f"{new}: cannot be called x.tape: No such file or directory"]
+    writer.put(1, line(1))
+    assert writer.size == new.stat().st_size
+    writer.close()
+    assert writer.size == 0
+    assert not old.exists()
+    assert len(list(open_tape(new).records())) == 2
+    new.unlink()
+    assert not TapeWriter(None, HEADER, clock, 0, ledger).rename(old)
