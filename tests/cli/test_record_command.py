@@ -267,7 +267,6 @@ def test_a_folder_that_cannot_be_made_never_touches_a_stream(tmp_path: Path) -> 
     ("arguments", "message"),
     [
         (("--listen", "nowhere"), "HOST:PORT is accepted"),
-        (("--listen", "0.0.0.0:1"), "only loopback"),
         (("--upstream", "api.openai.com"), "not an upstream"),
         (("--grace", "soon"), "is no duration"),
     ],
@@ -279,3 +278,25 @@ def test_a_wrong_call_says_what_would_be_accepted(
     assert result.returncode == 2
     assert message in result.stderr.decode()
     assert not (tmp_path / ".deltatape").exists()
+
+
+def test_a_port_that_others_can_reach_makes_up_a_token_and_says_it(tmp_path: Path) -> None:
+    async def answer(peer: Peer) -> None:
+        await peer.request()
+        await peer.send(OK)
+
+    async def scenario() -> None:
+        async with provider(answer) as port:
+            upstream = ("--upstream", f"http://127.0.0.1:{port}", "--to", "tapes")
+            listen = ("--listen", "0.0.0.0:0")
+            with program("record", *listen, *upstream, folder=tmp_path) as running:
+                line = await asyncio.to_thread(lambda: running.wait_for("set +OPENAI"))
+                found = re.search(r"http://127\.0\.0\.1:(\d+)(/t/[\w-]{20,})/v1", line)
+                assert found is not None
+                for path, status in ((found[2], b"200"), ("", b"403")):
+                    client = await connect(int(found[1]))
+                    await client.send(post(target=f"{path}/v1/x"))
+                    assert (await client.until(b"\r\n")).split()[1] == status
+                await asyncio.to_thread(running.stop)
+
+    run(scenario())

@@ -65,7 +65,7 @@ def test_without_a_token_nothing_is_the_right_one() -> None:
     assert read("/t/None/openai", token=None) == Addressed(b"/openai", None, token=False)
 
 
-@pytest.mark.parametrize("name", ["", ".hidden", "a%2Fb", "x" * 65])
+@pytest.mark.parametrize("name", ["", ".hidden", "a%2Fb", "x" * 65, "a.ring", "a.ring-2"])
 def test_a_name_that_no_tape_can_have_is_refused(name: str) -> None:
     refusal = read(f"/s/{name}/openai")
     assert isinstance(refusal, Refusal)

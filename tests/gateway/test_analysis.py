@@ -161,3 +161,7 @@ def test_no_more_is_kept_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None
     kept.begin(1)
     kept.put(1, b"1234567890")
     assert kept.take(1) == [b"1234567890"]
+
+
+def test_an_analysis_that_fails_is_told_as_an_exchange_without_one() -> None:
+    assert analysed((3, [b"not a record\n"])) == [Ended(TAPE, 3, None, ())]

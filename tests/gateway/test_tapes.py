@@ -100,6 +100,22 @@ def test_rotation_waits_for_what_goes_on_and_names_who_is_connected(tmp_path: Pa
     run(scenario())
 
 
+def test_where_no_new_tape_can_be_made_the_old_one_goes_on(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        run_tapes = book(tmp_path / "tapes")
+        run_tapes.start()
+        old = run_tapes.current
+        (tmp_path / "tapes").rename(tmp_path / "moved")
+        (tmp_path / "tapes").touch()
+        assert not run_tapes.rotate(old)
+        assert run_tapes.current is old
+        run_tapes.note("still here")
+        run_tapes.stop("test", None)
+        assert told(tmp_path / "moved" / "run.tape") == ["note still here", "stop test"]
+
+    run(scenario())
+
+
 def test_a_tape_on_which_nothing_goes_on_says_that_it_is_watched(tmp_path: Path) -> None:
     async def scenario() -> None:
         run_tapes = book(tmp_path)
@@ -133,20 +149,21 @@ def test_too_many_names_close_the_tape_that_was_quiet_for_longest(
         assert run_tapes.named("a") is first
         run_tapes.named("b")
         run_tapes.stop("test", None)
-        assert sorted(path.name for path in tmp_path.glob("*.tape")) == [
-            *("a.tape", "b-2.tape", "b.tape", "c.tape", "run.tape"),
-        ]
 
     run(scenario())
+    assert sorted(path.name for path in tmp_path.glob("*.tape")) == [
+        *("a.tape", "b-2.tape", "b.tape", "c.tape", "run.tape"),
+    ]
 
 
-def test_losses_of_all_tapes_are_counted_once(tmp_path: Path) -> None:
+def test_losses_of_all_tapes_are_counted_once() -> None:
     async def scenario() -> None:
         run_tapes = book(Path("/dev/null/none"))
         run_tapes.start()
         run_tapes.note("lost")
-        run_tapes.rotate(run_tapes.current)
-        run_tapes.note("lost, too")
+        named = run_tapes.named("n")
+        named.tap.note(0, "lost, too")
+        assert run_tapes.rotate(named)
         await eventually(lambda: run_tapes.losses()[0] == 3, "two notes and a stop")
         run_tapes.stop("test", None)
         assert run_tapes.losses()[0] == 4

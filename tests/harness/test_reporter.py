@@ -15,7 +15,7 @@ from deltatape.harness.hardcoded import places_of_host
 from deltatape.harness.reporter import Reporter
 from deltatape.harness.sources import Limits
 from deltatape.model.exchange import Source
-from deltatape.model.finding import Finding, Severity
+from deltatape.model.finding import Severity
 from deltatape.store.writer import TapeWriter
 from deltatape.tape.tap import TapeTap
 from helpers.incidents import EMPTY, FIXED, exchange
@@ -49,8 +49,8 @@ def ended(tape: OpenTape, path: Path, number: int) -> Ended:
 
 def test_exchanges_and_findings_are_told_and_counted(tape: OpenTape) -> None:
     reporter = Told()
-    handed: list[tuple[OpenTape, int, tuple[Finding, ...]]] = []
-    reporter.on_findings = lambda *found: handed.append(found)
+    handed: list[Ended] = []
+    reporter.on_findings = handed.append
     reporter.exchange(ended(tape, FIXED, 1))
     assert reporter.worst is None
     reporter.exchange(ended(tape, EMPTY, 1))
@@ -58,9 +58,9 @@ def test_exchanges_and_findings_are_told_and_counted(tape: OpenTape) -> None:
     assert reporter.worst is Severity.ERROR
     assert "named#1 POST /v1/chat/completions 200" in reporter.text
     assert "    error T001 empty-arguments (" in reporter.text
-    ((where, number, findings),) = handed
-    assert (where, number) == (tape, 1)
-    assert findings[0].code == "T001"
+    (found,) = handed
+    assert (found.tape, found.number) == (tape, 1)
+    assert found.findings[0].code == "T001"
 
 
 def test_what_was_too_large_to_analyse_is_told_as_that(tape: OpenTape) -> None:

@@ -11,7 +11,7 @@ from deltatape.gateway.analysis import Ended
 from deltatape.gateway.dial import Dialler
 from deltatape.gateway.gateway import Gateway, Policy
 from deltatape.gateway.outbound import outbound_from
-from deltatape.gateway.recorder import Recorder
+from deltatape.gateway.recorder import Manner, Recorder
 from deltatape.gateway.routes import Refusal, Routes, parse_upstream
 from deltatape.gateway.tapes import TapeBook
 from deltatape.http1.listener import Address
@@ -115,7 +115,7 @@ async def recording(
         )
 
     masker = Masker(b"key")
-    recorder = Recorder(TapeBook(create, masker), masker, clock, seen, bodies=bodies)
+    recorder = Recorder(TapeBook(create, masker), masker, clock, seen, Manner(bodies=bodies))
     dialler = Dialler(outbound_from({}, ca=None, client_cert=None, client_key=None), clock)
     gateway = Gateway(recorder, Routes(parse_upstream(url) for url in urls), dialler.dial, policy)
     recorder.start()

@@ -162,6 +162,14 @@ def test_a_file_in_the_way_of_a_unix_socket_is_left_alone(tmp_path: Path) -> Non
     assert place.read_text() == "mine"
 
 
+def test_all_addresses_are_reached_by_loopback_here() -> None:
+    async def scenario() -> None:
+        async with serving(echo, Address("0.0.0.0")) as running:  # noqa: S104 - what is tested
+            assert running.listener.url == f"http://127.0.0.1:{running.listener.port}"
+
+    run(scenario())
+
+
 def test_closing_ends_idle_connections_and_leaves_the_others() -> None:
     async def scenario() -> None:
         async with serving(echo) as running:

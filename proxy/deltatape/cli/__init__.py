@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import click
 
 from deltatape import __version__
-from deltatape.errors import DeltatapeError
+from deltatape.errors import DeltatapeError, UsageError
 
 COMMANDS = {
     "record": "Sit between an app and its provider, and tape every stream.",
@@ -58,6 +58,15 @@ class Commands(click.Group):
 
             use_settings(ctx, command, rest)
         return name, command, rest
+
+    def invoke(self, ctx: click.Context) -> object:
+        """See `click.Group`; what was wrong in deltatape.yaml is told with its place there."""
+        try:
+            return super().invoke(ctx)
+        except UsageError as error:
+            from deltatape.settings.defaults import located  # noqa: PLC0415 - not for help
+
+            raise located(ctx, error) from None
 
 
 @click.group(

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from deltatape.errors import UsageError
 from deltatape.gateway.routes import Refusal
 from deltatape.http1.head import RequestHead, field
-from deltatape.store.names import check_stem
+from deltatape.store.names import check_name
 
 TAPE_FIELD = b"x-deltatape-tape"
 TOKEN_FIELD = b"x-deltatape-token"
@@ -58,7 +58,7 @@ def read_address(head: RequestHead, token: str | None, *, reserved: bool) -> Add
     name = taken[b"s"]
     if name is not None:
         try:
-            check_stem(name.decode("latin-1"))
+            check_name(name.decode("latin-1"))
         except UsageError as error:
             return Refusal(400, "bad_tape_name", str(error))
     return Addressed(

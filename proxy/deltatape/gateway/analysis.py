@@ -6,13 +6,14 @@ exchange too large to keep in memory is left to `deltatape check`.
 """
 
 import asyncio
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from operator import itemgetter
 
-from deltatape.conversation import check_conversation
+from deltatape.conversation import findings_of, read_backs
 from deltatape.diagnose.check import check_analysis
 from deltatape.diagnose.digest import digest_analysis
 from deltatape.diagnose.rebuild import Analysis, analyse
@@ -29,6 +30,9 @@ MAX_WAITING_BYTES = 32 * 1024 * 1024
 FINISH_S = 10.0
 MAX_REMEMBERED = 64
 """How many exchanges back a request may repeat and still be compared in the live line."""
+SWITCH_S = 0.0002
+"""How long the loop may wait for the interpreter while an exchange is analysed, each time that it
+comes back from the kernel: several times per read. Python's own 5 ms would hold up every stream."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +81,7 @@ class Analyst:
         """Args: tell: called on the loop with each result, in the order of endings."""
         self._tell = tell
         self._rules = rules
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="deltatape-analysis")
+        self._pool = ThreadPoolExecutor(1, "deltatape-analysis", _give_way)
         self._open: set[asyncio.Future[Ended]] = set()
         self._waiting_bytes = 0
         self._hurried = asyncio.Event()
@@ -94,13 +98,15 @@ class Analyst:
             self._pool, self._analyse, tape, number, serial, lines
         )
         self._open.add(future)
-        future.add_done_callback(lambda done: self._done(done, size))
+        otherwise = Ended(tape, number, None, ())
+        future.add_done_callback(lambda done: self._done(done, size, otherwise))
 
-    def _done(self, future: asyncio.Future[Ended], size: int) -> None:
+    def _done(self, future: asyncio.Future[Ended], size: int, otherwise: Ended) -> None:
         self._open.discard(future)
         self._waiting_bytes -= size
         if not future.cancelled():
-            self._tell(future.result())
+            # A machine without descriptors or memory fails here, too: the exchange has ended.
+            self._tell(otherwise if future.exception() else future.result())
 
     async def finish(self) -> None:
         """Wait for what is still being analysed, at most `FINISH_S` and not once hurried."""
@@ -126,7 +132,9 @@ class Analyst:
         for exchange in assemble(records, tape=tape.path, header=tape.writer.header):
             analysis = analyse(exchange)
             about_app = self._read_back(tape.name, serial, digest_analysis(analysis))
-            return Ended(tape, number, analysis, (*about_app, *check_analysis(analysis, self._rules)))
+            return Ended(
+                tape, number, analysis, (*about_app, *check_analysis(analysis, self._rules))
+            )
         return Ended(tape, number, None, ())
 
     def _read_back(self, name: str | None, serial: int, digest: Digest) -> Iterator[Finding]:
@@ -134,6 +142,11 @@ class Analyst:
         known = self._digests.setdefault(name, deque(maxlen=MAX_REMEMBERED))
         known.append((serial, digest))
         in_order = [each for _, each in sorted(known, key=itemgetter(0))]
-        for finding in check_conversation(in_order, self._rules):
-            if (finding.tape, finding.exchange) == (digest.tape, digest.exchange):
-                yield finding
+        # Silences are left out: they are told of a tape that has ended.
+        for link in read_backs(in_order):
+            if link.later is digest:
+                yield from findings_of(link)
+
+
+def _give_way() -> None:
+    sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH_S))

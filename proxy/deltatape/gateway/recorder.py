@@ -59,6 +59,24 @@ class Closable(Protocol):
         """Let what was written leave, then end all connections."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manner:
+    """How to record.
+
+    Attributes:
+        durable: sync a tape when an exchange on it has ended.
+        bodies: tape those of requests, too.
+        rules: the thresholds for findings.
+    """
+
+    durable: bool = True
+    bodies: bool = True
+    rules: Settings = DEFAULTS
+
+
+DEFAULT_MANNER = Manner()
+
+
 @dataclass(slots=True)
 class Counts:
     """What the summary tells."""
@@ -77,12 +95,8 @@ class Recorder:
         masker: Masker,
         clock: Clock,
         observer: Observer,
-        *,
-        durable: bool = True,
-        bodies: bool = True,
-        rules: Settings = DEFAULTS,
+        manner: Manner = DEFAULT_MANNER,
     ) -> None:
-        """Args: durable: sync when an exchange has ended. bodies: tape those of requests, too."""
         self.book = book
         self.counts = Counts()
         self.active: dict[int, Stoppable] = {}
@@ -90,9 +104,8 @@ class Recorder:
         self._masker = masker
         self._clock = clock
         self._observer = observer
-        self._durable = durable
-        self._bodies = bodies
-        self._analyst = Analyst(observer.exchange, rules)
+        self._manner = manner
+        self._analyst = Analyst(observer.exchange, manner.rules)
         self._kept = Kept()
         self._ticker: asyncio.TimerHandle | None = None
         self._drained = asyncio.Event()
@@ -145,7 +158,7 @@ class Recorder:
             ExchangeTap(tape.exchanges, self._putter(serial, tape), self._masker),
             self._observer.alarm,
             side=side,
-            bodies=self._bodies,
+            bodies=self._manner.bodies,
         )
 
     def _putter(self, serial: int, tape: OpenTape) -> Callable[[int, bytes], None]:
@@ -164,7 +177,7 @@ class Recorder:
         tape.active -= 1
         tape.watched_ns = tape.writer.now_ns()
         self._analyst.submit(tape, taping.number, taping.serial, self._kept.take(taping.serial))
-        if self._durable:
+        if self._manner.durable:
             tape.writer.durable()
         self.book.release(tape)
         if not self.active:

@@ -106,10 +106,14 @@ class TapeBook:
         yield self.current
         yield from self._named.values()
 
-    def rotate(self, old: OpenTape) -> None:
-        """Let new exchanges go on a new tape instead of `old`."""
+    def rotate(self, old: OpenTape) -> bool:
+        """Let new exchanges go on a new tape instead of `old`; False if there can be none."""
         if old is self.current:
-            self.current = self._open(None)
+            new = self._open(None)
+            if new.writer.path is None:
+                new.writer.close()
+                return False
+            self.current = new
             _once_per_turn(self.current.writer)
             for connection in self._clients:
                 self.current.client(connection, ClientState.OPENED)
@@ -117,6 +121,7 @@ class TapeBook:
             del self._named[old.name]  # made again when it is asked for
         self._retired.add(old)
         self.release(old)
+        return True
 
     def release(self, tape: OpenTape) -> None:
         """Close a tape that was replaced, if nothing goes on there any more."""

@@ -7,6 +7,8 @@ from deltatape.store.ring import Ring
 
 LOOK_S = 1.0
 """How often to look whether a tape is due."""
+PATIENCE_S = 60.0
+"""How long to go on with the old tape where no new one could be made."""
 
 
 class Flight:
@@ -29,14 +31,14 @@ class Flight:
             self._timer.cancel()
 
     def _look(self) -> None:
-        for tape in tuple(self._book.written()):
-            if self._ring.segment_due(tape.writer.size, tape.writer.now_ns()):
-                self._book.rotate(tape)
-        self._timer = asyncio.get_running_loop().call_later(LOOK_S, self._look)
-
-    def finding(self, wall_ns: int) -> None:
-        """Something was found in an exchange that ended then: keep what was taped around it."""
-        self._ring.finding(wall_ns, [tape.writer for tape in self._book.all()])
+        due = [
+            tape
+            for tape in self._book.written()
+            if self._ring.segment_due(tape.writer.size, tape.writer.now_ns())
+        ]
+        failed = [tape for tape in due if not self._book.rotate(tape)]
+        wait_s = PATIENCE_S if failed else LOOK_S
+        self._timer = asyncio.get_running_loop().call_later(wait_s, self._look)
 
     def _closed(self, tape: OpenTape) -> None:  # noqa: ARG002 - which one does not matter
         self._sweep()

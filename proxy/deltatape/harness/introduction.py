@@ -8,7 +8,9 @@ from deltatape.gateway.routes import PROVIDERS, Routes
 NO_TRAFFIC_S = 20.0
 
 
-def introduce(base: str, tape: str, routes: Routes, *, alone: bool) -> Iterator[str]:
+def introduce(
+    base: str, tape: str, routes: Routes, *, alone: bool, guarded: bool = False
+) -> Iterator[str]:
     """The first lines.
 
     Args:
@@ -16,6 +18,7 @@ def introduce(base: str, tape: str, routes: Routes, *, alone: bool) -> Iterator[
         tape: the tape's path; "" when there is none.
         routes: where it forwards.
         alone: whether the user has to point an app here: no command is run.
+        guarded: whether other machines can reach the gateway.
     """
     yield f"deltatape {__version__} is recording" + ("; Ctrl-C ends the tape" if alone else "")
     yield f"  tape     {tape or 'none: see above'}"
@@ -29,6 +32,8 @@ def introduce(base: str, tape: str, routes: Routes, *, alone: bool) -> Iterator[
                 yield f"           {base}/{name} -> {upstream.origin.url}{upstream.path}"
     if alone:
         yield from _what_to_set(base, routes)
+    if guarded:
+        yield "  reach    from other machines by this one's name, with the token in the path as above"
 
 
 def _what_to_set(base: str, routes: Routes) -> Iterator[str]:

@@ -4,10 +4,9 @@ from collections.abc import Callable
 
 from deltatape.gateway.analysis import Ended
 from deltatape.gateway.routes import Refusal
-from deltatape.gateway.tapes import OpenTape
 from deltatape.gateway.tunnel import Passed
 from deltatape.harness.hardcoded import Hardcoded
-from deltatape.model.finding import Finding, Severity
+from deltatape.model.finding import Severity
 from deltatape.render.live import live_lines
 from deltatape.rules.words import count
 
@@ -32,7 +31,7 @@ class Reporter:
         self.trouble = ""
         self.passed: dict[str, str] = {}
         """LLM hosts that were reached past the gateway, and whose they are."""
-        self.on_findings: Callable[[OpenTape, int, tuple[Finding, ...]], None] = _nothing
+        self.on_findings: Callable[[Ended], None] = _nothing
 
     def exchange(self, ended: Ended) -> None:
         """See `Observer.exchange`."""
@@ -47,7 +46,7 @@ class Reporter:
         self.worst = min(filter(None, severities), key=lambda each: each.rank, default=None)
         if ended.findings:
             self.with_findings += 1
-            self.on_findings(ended.tape, ended.number, ended.findings)
+            self.on_findings(ended)
 
     def refused(self, refusal: Refusal) -> None:
         """See `Observer.refused`."""
@@ -88,5 +87,5 @@ class Reporter:
                 self._tell(f"next: deltatape why {tape}")
 
 
-def _nothing(tape: OpenTape, number: int, findings: tuple[Finding, ...]) -> None:
+def _nothing(ended: Ended) -> None:
     """Nobody wants to know."""

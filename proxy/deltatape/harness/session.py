@@ -15,11 +15,12 @@ from pathlib import Path
 from deltatape import __version__
 from deltatape.clock import Clock, file_stamp
 from deltatape.errors import UsageError
+from deltatape.gateway.analysis import Ended
 from deltatape.gateway.dial import Dialler
 from deltatape.gateway.gateway import Gateway, Policy
-from deltatape.gateway.recorder import Recorder
+from deltatape.gateway.recorder import Manner, Recorder
 from deltatape.gateway.routes import Routes, parse_upstream
-from deltatape.gateway.tapes import OpenTape, TapeBook
+from deltatape.gateway.tapes import TapeBook
 from deltatape.gateway.tunnel import Passed, Tunnel
 from deltatape.harness.child import run_child
 from deltatape.harness.control import Control
@@ -36,7 +37,7 @@ from deltatape.harness.reporter import Reporter, Tell
 from deltatape.harness.signals import Signals
 from deltatape.harness.sources import Limits
 from deltatape.model.exchange import Source, Tap
-from deltatape.model.finding import Finding
+from deltatape.model.finding import Severity
 from deltatape.model.log import LogStream
 from deltatape.model.watch import CHILD_EXIT
 from deltatape.rules.words import count
@@ -75,15 +76,8 @@ class Session:
             Ring(options.to, options.keep, around.clock, reporter.alarm) if options.keep else None
         )
         self._book = TapeBook(self._create, self._masker)
-        self._recorder = Recorder(
-            self._book,
-            self._masker,
-            around.clock,
-            reporter,
-            durable=options.durable,
-            bodies=options.bodies,
-            rules=options.rules,
-        )
+        manner = Manner(durable=options.durable, bodies=options.bodies, rules=options.rules)
+        self._recorder = Recorder(self._book, self._masker, around.clock, reporter, manner)
         self._dialler = Dialler(options.outbound, around.clock)
         self._taps: list[Gateway] = []
         self._base = ""
@@ -123,6 +117,8 @@ class Session:
             async with contextlib.AsyncExitStack() as services:
                 return await self._run(services)
         except UsageError:
+            for tap in self._taps:
+                tap.close()
             self._discard()
             raise
 
@@ -140,7 +136,8 @@ class Session:
         await self._listen(routes)
         await self._serve(services)
         command = self._options.command
-        for line in introduce(self._base, self.tape, routes, alone=not command):
+        guarded = not self._options.listen.loopback
+        for line in introduce(self._base, self.tape, routes, alone=not command, guarded=guarded):
             self._tell(line)
         self._tell_more()
         reminder = asyncio.get_running_loop().call_later(NO_TRAFFIC_S, self._remind)
@@ -201,9 +198,7 @@ class Session:
         if options.on_finding is not None:
             hook = OnFinding(options.on_finding, self._tell, environment=self._around.environment)
             services.push_async_callback(hook.stop)
-        self._reporter.on_findings = lambda tape, number, findings: self._found(
-            tape, number, findings, hook
-        )
+        self._reporter.on_findings = lambda ended: self._found(ended, hook)
         control = ""
         if options.control is not None:
             server = Control(self._status)
@@ -216,19 +211,18 @@ class Session:
             ready.write(document)
         self._control = control
 
-    def _found(
-        self,
-        tape: OpenTape,
-        number: int,
-        findings: tuple[Finding, ...],
-        hook: OnFinding | None,
-    ) -> None:
-        if self._ring is not None:
-            self._ring.finding(
-                self._around.clock.wall_ns(), [each.writer for each in self._book.all()]
-            )
+    def _found(self, ended: Ended, hook: OnFinding | None) -> None:
+        """An exchange has findings: keep what lies around it, and run the command."""
+        if self._ring is not None and any(f.severity is not Severity.INFO for f in ended.findings):
+            self._ring.finding(self._end_of(ended), [each.writer for each in self._book.all()])
         if hook is not None:
-            hook.run(tape.path, number, findings)
+            hook.run(ended.tape.path, ended.number, ended.findings)
+
+    def _end_of(self, ended: Ended) -> int:
+        """When an exchange ended by the wall clock; its analysis comes later."""
+        end = ended.analysis.exchange.end if ended.analysis is not None else None
+        ago_ns = ended.tape.writer.now_ns() - end.t_ns if end is not None else 0
+        return self._around.clock.wall_ns() - ago_ns
 
     def _status(self) -> Mapping[str, object]:
         records, size = self._book.losses()

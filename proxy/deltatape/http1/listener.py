@@ -14,11 +14,14 @@ from urllib.parse import quote
 from deltatape.errors import UsageError
 from deltatape.http1.exhaustion import Exhaustion
 from deltatape.http1.server import ServerConnection
+from deltatape.http1.socket import keep_read_memory
 
-BACKLOG = 128
+BACKLOG = 1024
+"""How many clients may wait to be accepted: of a burst of more, some try again only after 1 s."""
 _PORT = re.compile(r"[0-9]{1,5}")
 _MAX_PORT = 65535
 _UNIX = "unix:"
+_ANY = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - read, not opened
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +91,7 @@ class Listener:
             UsageError: the address cannot be had.
         """
         asyncio.get_running_loop().set_exception_handler(Exhaustion())
+        keep_read_memory()
         try:
             self.address = await self._open(address, factory)
         except OSError as error:
@@ -115,13 +119,15 @@ class Listener:
 
     @property
     def url(self) -> str:
-        """`http://127.0.0.1:8377`; the socket's path as host, percent-encoded, for a Unix socket.
+        """`http://127.0.0.1:8377`, also where all of the machine's addresses are listened to.
 
-        The latter is the form that httpx, requests-unixsocket and others know (`http+unix`).
+        For a Unix socket the host is its path, percent-encoded, and the scheme `http+unix`, as
+        requests-unixsocket and others have it.
         """
         if self.address.path:
             return f"http+unix://{quote(self.address.path, safe='')}"
-        return f"http://{bracketed(self.address.host)}:{self.address.port}"
+        host = _ANY.get(self.address.host, self.address.host)
+        return f"http://{bracketed(host)}:{self.address.port}"
 
     def opened(self, connection: ServerConnection) -> None:
         """A connection was accepted."""

@@ -25,6 +25,7 @@ ADDON = Path(__file__).resolve().with_name("addon.py")
 
 START_S = 30.0
 END_S = 15.0
+_LOOK_S = 0.02
 _KEPT = 40
 """Lines of mitmproxy's own that are kept for an error message."""
 _STARTUP = "logged during startup"
@@ -186,12 +187,25 @@ class Mitmdump:
             await self.kill()
             raise UsageError(_why_not(options, self._said))
         ready = self._ready.result()
+        ca = Path(str(ready["confdir"])) / "mitmproxy-ca-cert.pem"
+        if options.upstream is None:
+            await self._until_written(ca)
         return Started(
             url=str(ready["url"]),
             tape=str(ready["tape"]),
-            ca=Path(str(ready["confdir"])) / "mitmproxy-ca-cert.pem",
+            ca=ca,
             version=str(ready["version"]),
         )
+
+    async def _until_written(self, ca: Path) -> None:
+        """Where mitmproxy runs for the first time, it makes its CA after it listens."""
+        assert self._output is not None
+        deadline = asyncio.get_running_loop().time() + START_S
+        while not os.path.isfile(ca) and not self._output.done():  # noqa: ASYNC240, PTH113 - quick
+            if asyncio.get_running_loop().time() > deadline:
+                await self.kill()
+                raise UsageError(f"{ca}: mitmproxy has made no CA there")
+            await asyncio.sleep(_LOOK_S)
 
     async def _relay(self, output: asyncio.StreamReader | None) -> None:
         """What mitmproxy itself has to say, until it ends."""

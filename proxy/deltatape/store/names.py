@@ -16,7 +16,11 @@ from deltatape.errors import UsageError
 DEFAULT_FOLDER = ".deltatape"
 SUFFIX = ".tape"
 
+RING = ".ring"
+"""What ends the stem of a tape that the flight recorder may delete; see `ring`."""
+
 _STEM = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
+_SEGMENT = re.compile(r"\.ring(?:-[0-9]+)?")
 
 
 def check_stem(stem: str) -> str:
@@ -25,12 +29,23 @@ def check_stem(stem: str) -> str:
     Raises:
         UsageError: it has other characters, begins with a dot, or is too long.
     """
-    if not _STEM.fullmatch(stem):
+    if not _STEM.fullmatch(stem.removesuffix(RING)):
         raise UsageError(
             f"{stem!a} cannot be the name of a tape: 1 to 64 letters, digits, '.', '_', '-' "
             "are accepted, the first not a dot"
         )
     return stem
+
+
+def check_name(name: str) -> str:
+    """`name`, when it can be the stem of a tape that somebody asked for by name.
+
+    Raises:
+        UsageError: no tape can be called so, or a ring would take it for its own and delete it.
+    """
+    if _SEGMENT.search(check_stem(name)):
+        raise UsageError(f"{name!a} cannot be the name of a tape: {RING} marks what may be deleted")
+    return name
 
 
 def prepare_folder(folder: Path) -> None:

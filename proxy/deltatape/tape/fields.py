@@ -165,8 +165,7 @@ class Fields:
         value = self.of.get(name, default)
         if not isinstance(value, str):
             raise MalformedError(f'"{name}" is {seen(value)}: a string is expected')
-        # So that whoever prints it can encode it.
-        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        return _printable(value)
 
     def flag(self, name: str) -> bool:
         """True or false."""
@@ -182,3 +181,12 @@ class Fields:
             if value == member.value:
                 return member
         raise MalformedError(f'"{name}" is {seen(value)}: one of {", ".join(kind)} is expected')
+
+
+def _printable(text: str) -> str:
+    """`text` with U+FFFD for lone surrogates, so that whoever prints it can encode it."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+# Loads the codec now: later there may be no file descriptor left to do it with.
+_printable("")

@@ -22,7 +22,7 @@ from helpers.program import deltatape
         (("--token", "\u00e9"), "--token: printable ASCII without / ? # and spaces"),
         (("--app", "x=http://127.0.0.1:1"), "one endpoint has no name"),
         (("--keep", "soon"), "--keep 'soon': not what to keep"),
-        (("--control", "0.0.0.0:1", "--", "true"), "--control 0.0.0.0:1: only loopback"),
+        (("--control", "0.0.0.0:1", "--", "true"), "--control '0.0.0.0': only loopback"),
         (("--app-listen", "nowhere"), "--app-listen 'nowhere': not an address"),
         (("--ca", "none.pem", "--", "true"), "none.pem"),
         (("--client-key", "k.pem", "--", "true"), "a key without its certificate"),
@@ -51,14 +51,19 @@ def test_upstreams_of_the_settings_file_count_and_options_win(tmp_path: Path) ->
     assert called("record", "--upstream", "http://127.0.0.1:9", "--", "true", folder=tmp_path)
 
 
-def test_a_command_is_led_through_mitmproxy(tmp_path: Path) -> None:
-    venv = installed("11")
+@pytest.mark.parametrize("version", ["11", "12"])
+def test_a_command_is_led_through_a_mitmproxy_that_never_ran_here(
+    tmp_path: Path, version: str
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    venv = installed(version)
     code = 'test -n "$HTTPS_PROXY" && test -f "$SSL_CERT_FILE" && echo led && exit 3'
     result = deltatape(
         *("record", "--via", "mitm", "--to", "tapes", "--fail-on", "error"),
         *("--", "sh", "-c", code),
         folder=tmp_path,
-        env=variables(tmp_path, venv),
+        env={**variables(tmp_path, venv), "HOME": str(home)},
     )
     assert result.returncode == 3, result.stderr.decode()
     assert result.stdout == b"led\n"

@@ -11,15 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from deltatape.cli.record_command import Reporter, _remind
-from deltatape.gateway.analysis import Ended
-from deltatape.gateway.routes import Refusal
 from deltatape.harness.process import Background
 from helpers.chat import choice, sse
-from helpers.hostile import STREAM, assert_harmless, bad, body
+from helpers.console import called
+from helpers.hostile import STREAM, assert_harmless, body
 from helpers.program import environment, program
-from helpers.recording import recording
-from helpers.upstream import SSE_HEAD, Peer, chunk, connect, eventually, post, provider, run
+from helpers.upstream import SSE_HEAD, Peer, chunk, connect, post, provider, run
 
 FINE = sse(choice({"content": "hi"}, "stop"))
 
@@ -159,37 +156,22 @@ def test_streams_and_refusals_go_on_when_nobody_reads_what_is_said(tmp_path: Pat
 
 
 def test_an_app_that_does_not_come_is_asked_after(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def scenario() -> None:
-        async with answering(FINE) as port, recording(tmp_path, port) as running:
-            _remind(running.gateway)
-            assert "no traffic for 20 s: does the app read the base URL" in capsys.readouterr().err
-            await running.client()
-            await eventually(lambda: bool(running.recorder.counts.clients), "a client")
-            _remind(running.gateway)
-            assert "is it speaking HTTPS to this HTTP port?" in capsys.readouterr().err
-            await ask(running.port, post(extra=CLOSE))
-            _remind(running.gateway)
-            assert capsys.readouterr().err == ""
-
-    run(scenario())
+    monkeypatch.setattr("deltatape.harness.session.NO_TRAFFIC_S", 0.1)
+    told = called("record", "--", "sleep", "0.5", folder=tmp_path).stderr.decode()
+    assert ": sleep has not called a provider through http://127.0.0.1:" in told
 
 
-def test_a_reporter_tells_what_it_cannot_analyse_and_what_goes_wrong(
-    capsys: pytest.CaptureFixture[str],
+def test_an_app_that_came_is_not_asked_after(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reporter = Reporter()
-    reporter.exchange(Ended(3, None, ()))
-    assert not reporter.trouble
-    reporter.alarm(f"no room {bad('x')}")
-    reporter.refused(Refusal(403, "foreign_host", bad("x")))
-    assert reporter.trouble
-    assert (reporter.exchanges, reporter.with_findings) == (1, 0)
-    told = capsys.readouterr().err
-    assert told.startswith("#3 ended; not analysed live: deltatape check says more\n")
-    assert "TAPING IN TROUBLE: no room" in told
-    assert_harmless(told.encode())
+    monkeypatch.setattr("deltatape.harness.session.NO_TRAFFIC_S", 1.0)
+    app = ('curl -s -o answer "$OPENAI_BASE_URL/nowhere"; sleep 1.5',)
+    given = ("record", "--upstream", "http://127.0.0.1:9", "--", "sh", "-c", *app)
+    told = called(*given, folder=tmp_path).stderr.decode()
+    assert "has not called" not in told
+    assert "1 exchange taped" in told
 
 
 def test_the_port_of_another_program_is_told_and_leaves_no_tape(tmp_path: Path) -> None:
