@@ -33,7 +33,7 @@ def introduce(
     if alone:
         yield from _what_to_set(base, routes)
     if guarded:
-        yield "  reach    from other machines by this one's name, with the token in the path as above"
+        yield "  reach    from other machines by the name of this one, with the same token"
 
 
 def _what_to_set(base: str, routes: Routes) -> Iterator[str]:
