@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from deltatape.cli.options import option, seconds
+from deltatape.cli.options import GRACE, STRICT, TO, option
 from deltatape.cli.terminal import aside, say, write
 from deltatape.errors import UsageError
 from deltatape.gateway.routes import parse_upstream
@@ -26,26 +26,15 @@ _LOGIN = "proxyauth"
     metavar="URL",
     help="Forward everything to this provider (reverse proxy); else a proxy for HTTPS_PROXY.",
 )
-@option(
-    "--to",
-    default=".deltatape",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="The folder for tapes.",
-)
+@TO
 @option(
     "--hosts",
     multiple=True,
     metavar="HOST",
     help="Tape this host besides those of LLM providers; * stands for any characters.",
 )
-@option(
-    "--grace",
-    default="5s",
-    callback=seconds,
-    metavar="DURATION",
-    help="How long streams may go on after Ctrl-C.",
-)
-@option("--strict", is_flag=True, help="Exit with 125 if anything could not be taped.")
+@GRACE
+@STRICT
 @option(
     "--addon-path",
     is_flag=True,

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -38,6 +39,23 @@ def seconds(ctx: click.Context, param: click.Parameter, value: str | None) -> fl
     raise click.BadParameter(
         f"{value!r} is no duration; 500ms, 30s or 2m are", ctx=ctx, param=param
     )
+
+
+TO = option(
+    "--to",
+    default=".deltatape",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="The folder for tapes.",
+)
+GRACE = option(
+    "--grace",
+    default="5s",
+    callback=seconds,
+    metavar="DURATION",
+    help="How long streams may go on at the end.",
+)
+STRICT = option("--strict", is_flag=True, help="Exit with 125 if anything could not be taped.")
+"""The same on every command that records."""
 
 
 class Wrapper(click.Command):

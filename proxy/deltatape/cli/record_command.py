@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from deltatape.cli.options import Wrapper, option, seconds
+from deltatape.cli.options import GRACE, STRICT, TO, Wrapper, option
 from deltatape.cli.terminal import aside, say
 from deltatape.clock import SystemClock
 from deltatape.errors import UsageError
@@ -81,12 +81,7 @@ class Given:
     metavar="[NAME=]URL",
     help="A provider of your own at /NAME, or one URL that serves everything.",
 )
-@option(
-    "--to",
-    default=".deltatape",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="The folder for tapes.",
-)
+@TO
 @option(
     "--app",
     metavar="URL",
@@ -143,20 +138,14 @@ class Given:
 )
 @option("--control", metavar="HOST:PORT", help="Answer /health and /status there.")
 @option("--ready-file", type=_FILE, help="Written once requests can come: JSON with the URL.")
-@option(
-    "--grace",
-    default="5s",
-    callback=seconds,
-    metavar="DURATION",
-    help="How long streams may go on at the end.",
-)
+@GRACE
 @option(
     "--durability",
     type=click.Choice(["exchange", "none"]),
     default="exchange",
     help="When the tape is synced to disk: after each exchange, or by the system.",
 )
-@option("--strict", is_flag=True, help="Exit with 125 if anything could not be taped.")
+@STRICT
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> int:
     """Sit between an app and its provider, and tape every stream.
