@@ -25,7 +25,7 @@ def run(scenario: Coroutine[Any, Any, T], limit_s: float = LIMIT_S) -> T:
                 return await scenario
         finally:
             for peer in _OPEN:
-                peer.writer.transport.abort()
+                peer.drop()
             await asyncio.sleep(0)
             _OPEN.clear()
 
@@ -93,6 +93,11 @@ class Peer:
         """FIN."""
         self.writer.close()
 
+    def drop(self) -> None:
+        """End at once, if it has not ended."""
+        with contextlib.suppress(AttributeError):  # asyncio's own, for one that is closed already
+            self.writer.transport.abort()
+
     def reset(self) -> None:
         """RST."""
         sock: socket.socket = self.writer.get_extra_info("socket")
@@ -120,7 +125,7 @@ async def provider(script: Script, *, tls: Any = None) -> AsyncIterator[int]:
     finally:
         server.close()
         for peer in peers:
-            peer.writer.transport.abort()
+            peer.drop()
         await asyncio.sleep(0)
 
 
