@@ -8,6 +8,7 @@ import re
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from urllib.parse import quote
 
@@ -65,6 +66,7 @@ def bracketed(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
+@lru_cache(maxsize=64)
 def is_loopback(host: str) -> bool:
     """Whether a host name or address stands for this machine only."""
     if host.lower().rstrip(".") == "localhost":

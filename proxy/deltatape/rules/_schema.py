@@ -12,7 +12,9 @@ What was left out or given up is said, never silent.
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from typing import Any, cast
 
@@ -39,6 +41,14 @@ _CLASS = re.compile(r"\[\^?\]?[^\]]*\]")
 _UNBOUNDED = re.compile(r"[*+]|\{\d+,\}")
 _COUNTED = re.compile(r"\{(\d+)(?:,(\d+))?\}")
 _RISKY = re.compile(r"\)[*+{]|\(\?[^:]|[*+?}][*+{]")
+
+_REMEMBERED = 64
+"""How many schemas are known to be sound or not."""
+_MEMORABLE = 1 << 16
+"""The longest of them, in characters."""
+
+_LEFT: ContextVar[list[int]] = ContextVar("_LEFT")
+"""The steps that the validation under way may still take."""
 
 _Keyword = Callable[[Validator, object, object, Mapping[str, object]], Iterator[object] | None]
 
@@ -69,10 +79,13 @@ def validate(schema: Mapping[str, object], value: object, settings: Settings) ->
     unchecked: list[str] = []
     try:
         base = validator_for(schema, default=jsonschema.Draft202012Validator)
-        if not base(base.META_SCHEMA).is_valid(_json(schema)):
+        text = json.dumps(schema)
+        is_sound = _is_sound if len(text) <= _MEMORABLE else _is_sound.__wrapped__
+        if not is_sound(base, text):
             return Outcome(violations=(), unchecked=("the schema is invalid",))
         tamed = _json(_tamed(schema, unchecked))
-        checker = _counting(base, settings.schema_steps)(tamed, registry=Registry())
+        checker = _counting(base)(tamed, registry=Registry())
+        _LEFT.set([settings.schema_steps])
         errors = islice(checker.iter_errors(_json(value)), _MAX_ERRORS)
         found = tuple(_violation(error) for error in errors)
     except Unresolvable:
@@ -103,14 +116,21 @@ def _violation(error: jsonschema.ValidationError) -> Violation:
     return Violation(path=error.json_path, message=error.message, keyword=str(error.validator))
 
 
-def _counting(base: type[Validator], steps: int) -> type[Validator]:
-    """`base` with every keyword charged to one account of `steps`."""
-    left = [steps]
+@lru_cache(maxsize=_REMEMBERED)
+def _is_sound(base: type[Validator], schema: str) -> bool:
+    """Whether `schema`, a JSON text, is valid by its draft: applications repeat theirs."""
+    return base(base.META_SCHEMA).is_valid(json.loads(schema))
+
+
+@lru_cache
+def _counting(base: type[Validator]) -> type[Validator]:
+    """`base` with every keyword charged to the account in `_LEFT`; making it takes long."""
 
     def charged(keyword: _Keyword) -> _Keyword:
         def check(
             validator: Validator, value: object, instance: object, schema: Mapping[str, object]
         ) -> Iterator[object] | None:
+            left = _LEFT.get()
             left[0] -= 1 + _size(value) + _size(instance) + _searches(instance, schema)
             if left[0] < 0:
                 raise _GaveUpError

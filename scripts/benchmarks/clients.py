@@ -1,0 +1,225 @@
+"""The clients of the benchmark, a program: connections that ask for answers and check them whole.
+
+Strategy: as the provider, one thread over epoll. An answer counts only if its status is 200, its
+body has the length that the provider sent, and it holds every delta, in order; else it is short.
+
+Prints one line of JSON. Where streams are to be held open, it first prints a line once all of them
+have their delta, waits for a line, and then has the provider end them.
+"""
+
+import argparse
+import array
+import contextlib
+import gc
+import json
+import select
+import socket
+import sys
+from collections.abc import Sequence
+
+import httptools
+
+from benchmarks.provider import release_all
+from benchmarks.traffic import MARK, STAMP_BYTES, Plan, body_bytes, request
+from deltatape.clock import SystemClock
+
+LIMIT_S = 30.0
+_READ_BYTES = 65536
+_AT_ONCE = 50
+"""How many connections are opened before their answers are looked at."""
+_NS = 1_000_000_000
+_OK = 200
+
+_now_ns = SystemClock.now_ns
+
+
+class Connection:
+    """One connection to the proxy; what httptools calls."""
+
+    def __init__(self, load: "Load") -> None:
+        self.sock = socket.socket()
+        self.sock.settimeout(0)  # a connection that takes long must not hold up what others read
+        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.fd = self.sock.fileno()
+        self.seen = 0
+        self._load = load
+        self._size = 0
+        self._last = 0
+        self._tail = b""
+        self._in_order = True
+        self._started_ns = 0
+        self._now_ns = 0
+        self._parser = httptools.HttpResponseParser(self)
+
+    def start(self) -> None:
+        """Send a request."""
+        self.seen = self._size = self._last = 0
+        self._tail = b""
+        self._in_order = True
+        self._parser = httptools.HttpResponseParser(self)
+        self._started_ns = _now_ns()
+        self.sock.sendall(self._load.wire)
+
+    def feed(self, data: bytes, now_ns: int) -> None:
+        """What was read."""
+        self._now_ns = now_ns
+        self._parser.feed_data(data)
+
+    def on_body(self, body: bytes) -> None:
+        """See httptools."""
+        self._size += len(body)
+        text = self._tail + body if self._tail else body
+        at = 0
+        while (found := text.find(MARK, at)) >= 0 and found + STAMP_BYTES <= len(text):
+            at = found + STAMP_BYTES
+            stamp = int(text[found + len(MARK) : at])
+            self._in_order = self._in_order and stamp >= self._last
+            self._last = stamp
+            self.seen += 1
+            self._load.times.append(self._now_ns - stamp)
+        self._tail = text[found if found >= 0 else max(at, len(text) - 1) :]
+
+    def on_message_complete(self) -> None:
+        """See httptools."""
+        plan = self._load.plan
+        whole = self.seen == plan.deltas and self._size == body_bytes(plan) and self._in_order
+        if not plan.deltas:
+            self._load.times.append(self._now_ns - self._started_ns)
+        self._load.answered(
+            self, ok=self._parser.get_status_code() == _OK, whole=whole, size=self._size
+        )
+
+
+class Load:
+    """See the module."""
+
+    def __init__(self, port: int, provider: int, plan: Plan, seconds: float) -> None:
+        self.port = port
+        self.plan = plan
+        self.wire = request(port, plan.encode(), stream=bool(plan.deltas))
+        self.times = array.array("q")
+        self._provider = provider
+        self._seconds = seconds
+        self._epoll = select.epoll()
+        self._open: dict[int, Connection] = {}
+        self._deadline = 0
+        self._done = self._errors = self._short = self._bytes = 0
+
+    def run(self, connections: int) -> dict[str, object]:
+        """All of it; what came out."""
+        began = _now_ns()
+        self._deadline = began + int(self._seconds * _NS)
+        limit = began + int((LIMIT_S + self._seconds) * _NS)
+        told = not self.plan.hold
+        left = connections
+        while (left or self._open) and _now_ns() < limit:
+            opened = min(left, _AT_ONCE)
+            left -= opened
+            for _ in range(opened):
+                self._connect()
+            self._look(0 if left else 0.1)
+            if not told and not left and all(each.seen for each in self._open.values()):
+                told = True
+                self._wait_and_release()
+        self._errors += len(self._open) + left
+        return self._told(_now_ns() - began)
+
+    def _connect(self) -> None:
+        connection = Connection(self)
+        self._open[connection.fd] = connection
+        with contextlib.suppress(BlockingIOError):
+            connection.sock.connect(("127.0.0.1", self.port))
+        self._epoll.register(connection.fd, select.EPOLLOUT)
+
+    def _look(self, patience_s: float) -> None:
+        for fd, events in self._epoll.poll(patience_s):
+            connection = self._open.get(fd)
+            if connection is None:
+                continue
+            if events & select.EPOLLOUT:  # it is connected, or will never be
+                self._epoll.modify(fd, select.EPOLLIN)
+                self._start(connection)
+            else:
+                self._read(connection)
+
+    def _start(self, connection: Connection) -> None:
+        try:
+            connection.start()
+        except OSError:
+            self._errors += 1
+            self._close(connection)
+
+    def _read(self, connection: Connection) -> None:
+        try:
+            data = connection.sock.recv(_READ_BYTES)
+            if data:
+                connection.feed(data, _now_ns())
+                return
+        except (OSError, httptools.HttpParserError):
+            pass
+        self._errors += 1
+        self._close(connection)
+
+    def _wait_and_release(self) -> None:
+        print("open", flush=True)
+        sys.stdin.readline()
+        release_all(self._provider)
+
+    def answered(self, connection: Connection, *, ok: bool, whole: bool, size: int) -> None:
+        """An answer is complete."""
+        self._done += 1
+        self._bytes += size
+        self._errors += not ok
+        self._short += ok and not whole
+        if _now_ns() < self._deadline:
+            self._start(connection)
+        else:
+            self._close(connection)
+
+    def _close(self, connection: Connection) -> None:
+        if self._open.pop(connection.fd, None) is not None:
+            with contextlib.suppress(OSError):
+                self._epoll.unregister(connection.fd)
+            connection.sock.close()
+
+    def _told(self, took_ns: int) -> dict[str, object]:
+        times = sorted(self.times)
+        return {
+            "seconds": took_ns / _NS,
+            "done": self._done,
+            "errors": self._errors,
+            "short": self._short,
+            "bytes": self._bytes,
+            "p50_us": _at(times, 0.5),
+            "p99_us": _at(times, 0.99),
+        }
+
+
+def _at(ascending: Sequence[int], share: float) -> float:
+    """A percentile in microseconds; 0 of nothing."""
+    if not ascending:
+        return 0.0
+    return ascending[min(len(ascending) - 1, int(share * len(ascending)))] / 1000
+
+
+def main() -> None:
+    """Run the program."""
+    parser = argparse.ArgumentParser(prog="clients")
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--provider", type=int, required=True)
+    parser.add_argument("--connections", type=int, required=True)
+    parser.add_argument("--deltas", type=int, required=True)
+    parser.add_argument("--rate", type=float, required=True)
+    parser.add_argument("--hold", action="store_true")
+    parser.add_argument("--seconds", type=float, required=True)
+    given = parser.parse_args()
+    plan = Plan(deltas=given.deltas, rate=given.rate, hold=given.hold)
+    load = Load(given.port, given.provider, plan, given.seconds)
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    print(json.dumps(load.run(given.connections)), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,243 @@
+"""One scenario against one proxy: the load runs, and its processes are looked at.
+
+CPU time is counted until the proxy is quiet again, so that what it does after the last byte
+(checking an exchange that has ended, syncing the tape) is not left out.
+"""
+
+import contextlib
+import http.client
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.processes import Cpu, cpu, free_port, is_alive, memory_kib, outside, started
+from benchmarks.proxies import Place, Proxy, environment
+from benchmarks.scenarios import CPU, CPU_BESIDE, MEMORY, P50, P99, RATE, Scenario
+from benchmarks.tapes import Taped, read_tapes
+from benchmarks.traffic import PATH, Plan, body_bytes
+from deltatape.clock import SystemClock
+
+SCRIPTS = Path(__file__).resolve().parent.parent
+READY_S = 60.0
+_LOAD_S = 90.0
+_STEP_S = 0.1
+_QUIET_NS = 1_000_000
+"""Less CPU time than this in a step: the proxy is quiet."""
+_QUIET_STEPS = 100
+_OK = 200
+_NS = 1_000_000_000
+
+_now_ns = SystemClock.now_ns
+
+
+class BenchError(Exception):
+    """Something did not work as it has to; the message is for the user."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """What one run of a scenario gave.
+
+    Attributes:
+        values: by the keys of `scenarios.Column`.
+        answers: how many were whole.
+        bytes: of their bodies.
+        faults: answers that failed or lacked something.
+    """
+
+    values: Mapping[str, float]
+    answers: int
+    bytes: int
+    faults: int
+
+
+class Target:
+    """A proxy that runs, or the provider itself.
+
+    Attributes:
+        answers: how many were had through it, all in all.
+        bytes: of their bodies.
+    """
+
+    def __init__(
+        self, proxy: Proxy, place: Place, process: subprocess.Popen[str] | None = None
+    ) -> None:
+        self.proxy = proxy
+        self.place = place
+        self.process = process
+        self.answers = 0
+        self.bytes = 0
+
+    @property
+    def pid(self) -> int | None:
+        """Of the proxy."""
+        return self.process.pid if self.process is not None else None
+
+    def cpu(self) -> Cpu:
+        """Used so far."""
+        return cpu(self.pid) if self.pid is not None else Cpu(loop_ns=0, beside_ns=0)
+
+    def memory_kib(self) -> int:
+        """Resident now."""
+        return memory_kib(self.pid) if self.pid is not None else 0
+
+    def wait_until_quiet(self) -> None:
+        """Until it has done what came after the last byte; at most some seconds."""
+        for _ in range(_QUIET_STEPS if self.process is not None else 0):
+            before = self.cpu()
+            assert self.process is not None
+            if not is_alive(self.process, _STEP_S):
+                raise BenchError(f"{self.proxy.name} has ended by itself: {self.log()}")
+            if self.cpu().since(before).total_ns < _QUIET_NS:
+                return
+
+    def log(self) -> str:
+        """The end of what it has printed."""
+        return (self.place.folder / "log").read_text(errors="replace")[-600:]
+
+    def taped(self) -> Taped:
+        """What its tapes hold; it has to have ended."""
+        return read_tapes(self.place.tapes)
+
+
+@contextlib.contextmanager
+def provider(folder: Path) -> Iterator[int]:
+    """A running provider; its port."""
+    process = subprocess.Popen(
+        _program("provider"),
+        env=_environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=folder,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        yield int(process.stdout.readline())
+    finally:
+        process.stdin.close()
+        if is_alive(process, READY_S):
+            process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+@contextlib.contextmanager
+def running(proxy: Proxy, provider_port: int, folder: Path) -> Iterator[Target]:
+    """A proxy that answers; it ends with the block.
+
+    Raises:
+        BenchError: it did not come to answer.
+    """
+    place = Place(
+        port=free_port() if proxy.command else provider_port,
+        provider=provider_port,
+        folder=folder,
+    )
+    if proxy.command is None:
+        yield Target(proxy, place)
+        return
+    folder.mkdir()
+    with started(proxy.command(place), folder, environment(place), log="log") as process:
+        target = Target(proxy, place, process)
+        _wait_until_ready(target)
+        yield target
+
+
+def _wait_until_ready(target: Target) -> None:
+    limit = _now_ns() + int(READY_S * _NS)
+    assert target.process is not None
+    while not _answers(target):
+        if not is_alive(target.process, _STEP_S) or _now_ns() > limit:
+            raise BenchError(f"{target.proxy.name} does not answer: {target.log()}")
+    target.wait_until_quiet()
+
+
+def _answers(target: Target) -> bool:
+    connection = http.client.HTTPConnection("127.0.0.1", target.place.port, timeout=5)
+    try:
+        connection.request("POST", PATH, b"{}", {"content-type": "application/json"})
+        response = connection.getresponse()
+        if response.status != _OK:
+            return False
+        target.answers += 1
+        target.bytes += len(response.read())
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+    return True
+
+
+def measure(target: Target, scenario: Scenario) -> Sample:
+    """Run `scenario` against `target`."""
+    memory, before = target.memory_kib(), target.cpu()
+    load = subprocess.Popen(
+        [*_program("clients"), *_arguments(target.place, scenario)],
+        env=_environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert load.stdout is not None
+    held = 0
+    try:
+        if scenario.plan.hold and load.stdout.readline() == "open\n":
+            target.wait_until_quiet()
+            held = target.memory_kib() - memory
+        told, _ = load.communicate("\n", timeout=_LOAD_S)
+        result = json.loads(told)
+    except (subprocess.TimeoutExpired, ValueError) as error:
+        raise BenchError(f"the clients of {target.proxy.name} gave no result: {error}") from error
+    finally:
+        if load.poll() is None:
+            load.kill()
+            load.communicate()
+    target.wait_until_quiet()
+    sample = _sample(scenario, result, target.cpu().since(before), held)
+    target.answers += sample.answers
+    target.bytes += sample.bytes
+    return sample
+
+
+def _sample(scenario: Scenario, result: Mapping[str, float], used: Cpu, held: int) -> Sample:
+    done, bytes_ = int(result["done"]), int(result["bytes"])
+    units = done * scenario.plan.deltas if scenario.per_delta else done
+    faults = int(result["errors"] + result["short"])
+    if not faults and bytes_ != done * body_bytes(scenario.plan):
+        faults = 1
+    return Sample(
+        values={
+            CPU: used.total_ns / 1000 / max(units, 1),
+            CPU_BESIDE: used.beside_ns / 1000 / max(units, 1),
+            P50: result["p50_us"],
+            P99: result["p99_us"],
+            RATE: done / result["seconds"],
+            MEMORY: held / scenario.connections,
+        },
+        answers=done,
+        bytes=bytes_,
+        faults=faults,
+    )
+
+
+def _arguments(place: Place, scenario: Scenario) -> list[str]:
+    plan: Plan = scenario.plan
+    return [
+        *("--port", str(place.port), "--provider", str(place.provider)),
+        *("--connections", str(scenario.connections), "--seconds", str(scenario.seconds)),
+        *("--deltas", str(plan.deltas), "--rate", str(plan.rate)),
+        *(["--hold"] if plan.hold else []),
+    ]
+
+
+def _program(name: str) -> list[str]:
+    return [sys.executable, "-m", f"benchmarks.{name}"]
+
+
+def _environment() -> Mapping[str, str]:
+    return {**outside(), "PYTHONPATH": str(SCRIPTS)}

@@ -1,0 +1,114 @@
+"""docs/performance.md: the tables, what they are about, and how to read them."""
+
+import os
+import platform
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from benchmarks.proxies import ROOT, Proxy
+from benchmarks.run import Outcome
+from benchmarks.scenarios import Scenario
+from benchmarks.table import table
+from benchmarks.traffic import DELTA_BYTES
+from deltatape.clock import SystemClock, rfc3339
+
+PAGE = ROOT / "docs" / "performance.md"
+
+_HEAD = f"""\
+# Performance
+
+What deltatape costs beside other proxies. This page is written by `scripts/bench --write`; whoever
+doubts a number runs `scripts/bench`.
+
+Clients, proxy and provider share one machine and talk over 127.0.0.1. The provider streams the
+arguments of a tool call, {DELTA_BYTES} bytes a delta on the wire, one write each, stamped with the
+time of that write. All proxies are measured in one run, interleaved: round by round, scenario by
+scenario, proxy by proxy. A cell is the median of the rounds, with the least and the most in
+parentheses; `x nginx` is the median of the quotients within each round.
+
+How to read it:
+
+- **Quotients are what counts.** Times depend on the machine and on what else it does; CPU time per
+  delta repeats best, p99 worst.
+- CPU time is that of all threads and processes of a proxy, in user and kernel mode, until it is
+  quiet again after the last byte; so what deltatape does after an exchange has ended, checking it,
+  is in it. *Beside the loop* is the part of other threads than the one that forwards: checking and
+  syncing. They share Python's global lock with the loop, which shows in p99.
+- Latency is the time from the provider's write of a delta to the client's read of it. It includes
+  the waking of provider and client, which `direct` shows alone.
+- The streams of a scenario begin and end at nearly the same time: the checks of the first to end
+  meet the last deltas of the others. That is the worst case for p99, and not usual.
+- Flat out, a slow proxy reads several deltas at once, and so does less per delta: there the rate
+  is what compares, and paced streams tell the cost of a delta.
+- deltatape tapes every byte, nginx and mitmdump write nothing. Memory is what 1000 open streams
+  add to a proxy that has just started.
+- A run in which an answer lacks a delta, or a tape a byte, fails and writes no page.
+"""
+
+
+def page(
+    outcome: Outcome,
+    proxies: Sequence[Proxy],
+    scenarios: Sequence[Scenario],
+    arguments: Sequence[str],
+) -> str:
+    """The whole page."""
+    return "\n".join(
+        [_HEAD, "".join(_about(outcome, proxies, arguments)), *tables(outcome, proxies, scenarios)]
+    )
+
+
+def tables(
+    outcome: Outcome, proxies: Sequence[Proxy], scenarios: Sequence[Scenario]
+) -> Iterator[str]:
+    """A section for each scenario."""
+    names = [proxy.name for proxy in proxies]
+    for scenario in scenarios:
+        yield f"## {scenario.title}\n\n{table(outcome, scenario, names)}"
+
+
+def _about(outcome: Outcome, proxies: Sequence[Proxy], arguments: Sequence[str]) -> Iterator[str]:
+    day = rfc3339(SystemClock().wall_ns())[:10]
+    rounds = max((result.round for result in outcome.results), default=0)
+    versions = [proxy.version() for proxy in proxies if proxy.name not in outcome.absent]
+    yield "## The run\n\n"
+    yield f"- command: `{shlex.join(['scripts/bench', *arguments])}`, {day}, {rounds} rounds\n"
+    yield f"- machine: {_machine(outcome.load)}\n"
+    yield f"- versions: {', '.join(filter(None, (_python(), *versions)))}\n"
+    yield (
+        f"- {outcome.answers} answers were had, all whole; the tapes of the run held"
+        f" {outcome.taped} exchanges with {outcome.taped_bytes} bytes, what the clients got\n"
+    )
+    for proxy in proxies:
+        if proxy.name in outcome.absent:
+            yield f"- **{proxy.name}** was not measured: {_line(outcome.absent[proxy.name])}\n"
+        else:
+            yield f"- **{proxy.name}**: {proxy.what}\n"
+
+
+def _machine(load: float) -> str:
+    memory = re.search(r"MemTotal:\s*(\d+)", _read("/proc/meminfo"))
+    model = re.search(r"model name\s*:\s*(.+)", _read("/proc/cpuinfo"))
+    gib = f"{int(memory[1]) / (1 << 20):.0f} GiB" if memory else "unknown memory"
+    return (
+        f"{model[1] if model else platform.machine()}, {os.cpu_count()} cores, {gib},"
+        f" {platform.system()} {platform.release().partition('-')[0]},"
+        f" load average {load:.1f} before the run"
+    )
+
+
+def _python() -> str:
+    return f"{platform.python_implementation()} {platform.python_version()}"
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text()
+    except OSError:
+        return ""

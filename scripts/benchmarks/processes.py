@@ -1,0 +1,134 @@
+"""Processes of the benchmark: started, looked at through /proc, ended by their id.
+
+CPU time is that of all threads of a process and its children, in nanoseconds
+(`/proc/PID/task/TID/schedstat`); a thread that has ended takes its time with it, but no proxy here
+ends threads while it works. The first thread of each process is its loop.
+"""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+END_S = 15.0
+_PROC = Path("/proc")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cpu:
+    """Time on a CPU, in nanoseconds: of the loops, and of all other threads."""
+
+    loop_ns: int
+    beside_ns: int
+
+    @property
+    def total_ns(self) -> int:
+        """Of all threads."""
+        return self.loop_ns + self.beside_ns
+
+    def since(self, earlier: "Cpu") -> "Cpu":
+        """What was used since `earlier`."""
+        return Cpu(
+            loop_ns=self.loop_ns - earlier.loop_ns, beside_ns=self.beside_ns - earlier.beside_ns
+        )
+
+
+def cpu(pid: int) -> Cpu:
+    """Of a process and its descendants, so far."""
+    loop = beside = 0
+    for each in _family(pid):
+        for task in _tasks(each):
+            used = int(_read(task / "schedstat").partition(" ")[0] or 0)
+            if task.name == str(each):
+                loop += used
+            else:
+                beside += used
+    return Cpu(loop_ns=loop, beside_ns=beside)
+
+
+def memory_kib(pid: int) -> int:
+    """Resident memory of a process and its descendants."""
+    total = 0
+    for each in _family(pid):
+        for line in _read(_PROC / str(each) / "status").splitlines():
+            if line.startswith("VmRSS:"):
+                total += int(line.split()[1])
+    return total
+
+
+def _family(pid: int) -> Iterator[int]:
+    waiting = [pid]
+    while waiting:
+        each = waiting.pop()
+        yield each
+        for task in _tasks(each):
+            waiting += map(int, _read(task / "children").split())
+
+
+def _tasks(pid: int) -> tuple[Path, ...]:
+    try:
+        return tuple((_PROC / str(pid) / "task").iterdir())
+    except OSError:
+        return ()
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:  # it has ended meanwhile
+        return ""
+
+
+def free_port() -> int:
+    """A port of 127.0.0.1 that nobody listens at now."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+        return port
+
+
+def is_alive(process: subprocess.Popen[str], seconds: float) -> bool:
+    """Whether it still runs, `seconds` from now."""
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return True
+    return False
+
+
+@contextlib.contextmanager
+def started(
+    command: Sequence[str | Path], folder: Path, environment: Mapping[str, str], *, log: str
+) -> Iterator[subprocess.Popen[str]]:
+    """A process whose output goes to `folder / log`; asked to end at the end, then killed."""
+    with (folder / log).open("w") as output:
+        process = subprocess.Popen(
+            [str(part) for part in command],
+            cwd=folder,
+            env={**outside(), **environment},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            text=True,
+        )
+        try:
+            yield process
+        finally:
+            end(process)
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    """Ask a process to end as Ctrl-C does; kill it if it does not."""
+    if process.poll() is None:
+        process.send_signal(signal.SIGINT)
+        if is_alive(process, END_S):
+            process.kill()
+            process.wait()
+
+
+def outside() -> dict[str, str]:
+    """This process's environment without proxies: nothing may leave the machine."""
+    return {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")}

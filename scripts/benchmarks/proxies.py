@@ -1,0 +1,200 @@
+"""The proxies that are compared: how each is started, and what has to be there for it."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from deltatape import __version__
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+DIRECT = "direct"
+YARDSTICK = "nginx"
+
+_MITM = ROOT / ".venv-mitm" / "bin"
+_SYSTEM_PATH = ("/usr/sbin", "/usr/local/sbin")
+"""Where nginx lies on Debian, which is not on everybody's PATH."""
+
+_NGINX_CONF = """\
+worker_processes 1;
+daemon off;
+pid nginx.pid;
+events {{ worker_connections 8192; multi_accept on; }}
+http {{
+  access_log off;
+  tcp_nodelay on;
+  keepalive_requests 1000000;
+  client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fastcgi;
+  uwsgi_temp_path uwsgi; scgi_temp_path scgi;
+  upstream provider {{
+    server 127.0.0.1:{provider};
+    keepalive 2000; keepalive_requests 1000000;
+  }}
+  server {{
+    listen 127.0.0.1:{port} backlog=4096;
+    location / {{
+      proxy_pass http://provider;
+      proxy_http_version 1.1;
+      proxy_set_header Connection "";
+      proxy_buffering off;
+      proxy_request_buffering off;
+      proxy_read_timeout 600s;
+    }}
+  }}
+}}
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a proxy stands.
+
+    Attributes:
+        port: where it has to listen.
+        provider: the port to forward to.
+        folder: its own; gone after the run.
+    """
+
+    port: int
+    provider: int
+    folder: Path
+
+    @property
+    def tapes(self) -> Path:
+        """The folder for tapes."""
+        return self.folder / "tapes"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proxy:
+    """One way to the provider.
+
+    Attributes:
+        name: in the tables and on the command line.
+        what: it is, for the page.
+        program: that has to be there; None where nothing has.
+        target: of `scripts/setup` that brings it.
+        command: starts it; None where clients go to the provider themselves.
+        version: the words of a command that tells it.
+        tapes: whether it writes a tape, which is read after the run.
+    """
+
+    name: str
+    what: str
+    program: Callable[[], Path | None] = lambda: Path(sys.executable)
+    target: str = ""
+    command: Callable[[Place], list[str | Path]] | None = None
+    version: Callable[[], str] = lambda: ""
+    tapes: bool = False
+
+
+def environment(place: Place) -> Mapping[str, str]:
+    """What a proxy's process finds beside the environment of this one."""
+    return {"XDG_STATE_HOME": str(place.folder / "state"), "HOME": str(place.folder)}
+
+
+def find_nginx() -> Path | None:
+    """The program, if it is installed."""
+    path = os.pathsep.join((os.environ.get("PATH", ""), *_SYSTEM_PATH))
+    found = shutil.which("nginx", path=path)
+    return Path(found) if found else None
+
+
+def _nginx(place: Place) -> list[str | Path]:
+    conf = place.folder / "nginx.conf"
+    conf.write_text(_NGINX_CONF.format(port=place.port, provider=place.provider))
+    program = find_nginx()
+    assert program is not None
+    return [program, "-p", place.folder, "-e", place.folder / "error.log", "-c", conf]
+
+
+def _nginx_version() -> str:
+    return f"nginx {_told(find_nginx(), '-v').rpartition('/')[2]}"
+
+
+def _record(place: Place) -> list[str | Path]:
+    return [
+        *(sys.executable, "-m", "deltatape", "record", "--listen", f"127.0.0.1:{place.port}"),
+        *("--upstream", f"http://127.0.0.1:{place.provider}", "--to", place.tapes),
+        *("--durability", "exchange"),
+    ]
+
+
+def find_mitmdump() -> Path | None:
+    """The program, if `scripts/setup mitm` has installed it."""
+    program = _MITM / "mitmdump"
+    return program if program.exists() else None
+
+
+def _mitmdump(place: Place) -> list[str | Path]:
+    return [
+        *(_MITM / "mitmdump", "-q", "--mode", f"reverse:http://127.0.0.1:{place.provider}"),
+        *("--listen-host", "127.0.0.1", "-p", str(place.port)),
+        *("--set", f"confdir={place.folder / 'mitmproxy'}", "--set", "stream_large_bodies=1"),
+    ]
+
+
+def _mitm(place: Place) -> list[str | Path]:
+    return [
+        *(_MITM / "python", "-m", "deltatape", "mitm", "--listen", f"127.0.0.1:{place.port}"),
+        *("--upstream", f"http://127.0.0.1:{place.provider}", "--to", place.tapes),
+    ]
+
+
+def _mitmdump_version() -> str:
+    told = _told(find_mitmdump(), "--version").splitlines()
+    return "mitmproxy " + ", ".join(line.partition(":")[2].strip() for line in told[:1])
+
+
+def _told(program: Path | None, option: str) -> str:
+    if program is None:
+        return ""
+    result = subprocess.run(
+        [str(program), option],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return result.stdout.strip()
+
+
+PROXIES = (
+    Proxy(name=DIRECT, what="no proxy: what provider, clients and machine cost by themselves"),
+    Proxy(
+        name=YARDSTICK,
+        what="one worker, `proxy_buffering off`, kept upstream connections; records nothing",
+        program=find_nginx,
+        target="bench",
+        command=_nginx,
+        version=_nginx_version,
+    ),
+    Proxy(
+        name="deltatape",
+        what="`deltatape record --upstream URL --durability exchange`: taping, masking, checking",
+        command=_record,
+        version=lambda: f"deltatape {__version__}",
+        tapes=True,
+    ),
+    Proxy(
+        name="mitmdump",
+        what="reverse mode as it comes, with `stream_large_bodies=1`; records nothing",
+        program=find_mitmdump,
+        target="mitm",
+        command=_mitmdump,
+        version=_mitmdump_version,
+    ),
+    Proxy(
+        name="deltatape-mitm",
+        what="`deltatape mitm --upstream URL`: mitmdump with the addon, taping and checking",
+        program=find_mitmdump,
+        target="mitm",
+        command=_mitm,
+        tapes=True,
+    ),
+)
+"""Every proxy, in the order of the tables and of each round."""

@@ -1,0 +1,124 @@
+"""The benchmark works: nothing is lost, and the tables say what was measured. Never times."""
+
+import json
+import platform
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from helpers.program import environment
+
+pytestmark = pytest.mark.skipif(platform.system() != "Linux", reason="it reads /proc")
+
+ROOT = Path(__file__).resolve().parent.parent
+BENCH = ROOT / "scripts" / "bench"
+PROXIES = ("direct", "deltatape")
+SCENARIOS = ("paced-50", "paced-200", "flat-out", "requests", "idle")
+LIMIT_S = 120
+
+
+def bench(
+    folder: Path, *arguments: str, variables: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """`scripts/bench --quick` with temporary files in `folder`."""
+    return subprocess.run(
+        [str(BENCH), "--quick", *arguments],
+        env={**environment(folder), "TMPDIR": str(folder), **(variables or {})},
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        check=False,
+    )
+
+
+def cells(line: str) -> list[str]:
+    """Those of a row of a Markdown table."""
+    return [cell.strip() for cell in line.strip("|\n").split("|")]
+
+
+def test_every_answer_and_every_tape_is_whole_and_nothing_is_left_behind(tmp_path: Path) -> None:
+    told = tmp_path / "told.json"
+    result = bench(tmp_path, "--proxies", ",".join(PROXIES), "--json", str(told))
+    assert result.returncode == 0, result.stderr
+    outcome = json.loads(told.read_text())
+    measured = {(each["scenario"], each["proxy"]) for each in outcome["results"]}
+    assert measured == {(s, p) for s in SCENARIOS for p in PROXIES} - {("idle", "direct")}
+    assert outcome["faults"] == []
+    assert outcome["absent"] == {}
+    assert all(each["sample"]["answers"] >= 20 for each in outcome["results"])
+    through = [each["sample"] for each in outcome["results"] if each["proxy"] == "deltatape"]
+    # And one that found out whether it was ready, for each of two processes.
+    assert outcome["taped"] == sum(sample["answers"] for sample in through) + 2
+    assert outcome["taped_bytes"] > sum(sample["bytes"] for sample in through)
+    assert not list(tmp_path.glob("deltatape-bench-*"))
+    assert_tables_are_well_formed(result.stdout)
+
+
+def assert_tables_are_well_formed(text: str) -> None:
+    """A section for each scenario, a row for each proxy, a cell for each column."""
+    sections = text.split("## ")[1:]
+    assert len(sections) == len(SCENARIOS)
+    for section in sections:
+        title, empty, head, line, *rows = section.rstrip("\n").split("\n")
+        assert title
+        assert not empty
+        assert set(cells(line)) <= {"---", "---:"}
+        assert {len(cells(row)) for row in (line, *rows)} == {len(cells(head))}
+        assert [cells(row)[0] for row in rows] == list(PROXIES)[-len(rows) :]
+
+
+def test_a_proxy_that_does_not_answer_is_left_out_and_named(tmp_path: Path) -> None:
+    broken = {"DELTATAPE_RECORD_KEEP": "nonsense"}
+    told = tmp_path / "told.json"
+    arguments = ("--proxies", ",".join(PROXIES), "--scenarios", "requests", "--json", str(told))
+    result = bench(tmp_path, *arguments, variables=broken)
+    assert result.returncode == 0, result.stderr
+    assert "deltatape is left out: deltatape does not answer" in result.stderr
+    assert list(json.loads(told.read_text())["absent"]) == ["deltatape"]
+    (row,) = (line for line in result.stdout.split("\n") if line.startswith("| deltatape |"))
+    assert set(cells(row)[1:]) == {"-"}
+
+
+@pytest.mark.parametrize("option", ["--proxies", "--scenarios"])
+def test_unknown_names_are_refused_with_those_that_there_are(tmp_path: Path, option: str) -> None:
+    result = bench(tmp_path, option, "direct,nonsense,requests")
+    assert result.returncode == 2
+    assert "unknown: " in result.stderr
+    assert "nonsense" in result.stderr
+
+
+def test_a_run_that_is_ended_leaves_no_process_and_no_tape(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [str(BENCH), "--proxies", ",".join(PROXIES), "--scenarios", "paced-50", "--rounds", "50"],
+        env={**environment(tmp_path), "TMPDIR": str(tmp_path)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stderr is not None
+        line = next(line for line in process.stderr if line.startswith("round 1, paced-50, delta"))
+        assert "cpu_us" in line
+        folders = list(tmp_path.glob("deltatape-bench-*"))
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(LIMIT_S) == 128 + signal.SIGTERM
+    finally:
+        process.kill()
+        process.communicate()
+    assert len(folders) == 1
+    assert not list(tmp_path.glob("deltatape-bench-*"))
+    assert not running_in(folders[0])
+
+
+def running_in(folder: Path) -> list[str]:
+    """Processes whose working directory was in `folder`."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if folder in (place := (process / "cwd").readlink()).parents or place == folder:
+                found.append(process.name)
+        except OSError:  # not ours, or gone
+            continue
+    return found
