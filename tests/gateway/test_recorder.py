@@ -198,3 +198,17 @@ def test_a_connection_of_its_own_is_counted_on_each_tape(tmp_path: Path) -> None
         assert '"connection":1' not in text
 
     run(scenario())
+
+
+def test_ipv6_serves_as_well(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with (
+            provider(echo_target) as port,
+            recording(tmp_path, port, at=Address("::1", 0)) as running,
+        ):
+            reader, writer = await asyncio.open_connection("::1", running.port)
+            writer.write(post(target="/v1/x").replace(b"127.0.0.1", b"[::1]:%d" % running.port))
+            assert (await reader.readuntil(b"/v1/x")).startswith(b"HTTP/1.1 200 OK")
+            writer.close()
+
+    run(scenario())

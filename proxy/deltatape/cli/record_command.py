@@ -207,6 +207,9 @@ def record(given: Given, argv: tuple[str, ...], environment: Mapping[str, str]) 
         mask_key=mask_key(environment, reporter.alarm),
         tell=say,
     )
+    settings = current_settings()
+    if settings is not None:
+        say(f"options from {settings.path}")
     with aside():
         code = asyncio.run(Session(options, around, reporter).run())
     return code or _verdict(given, reporter.worst, trouble=bool(reporter.trouble))

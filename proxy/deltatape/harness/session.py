@@ -159,15 +159,18 @@ class Session:
 
     async def _listen(self, routes: Routes) -> None:
         options = self._options
-        token = options.token
-        policy = Policy(token=token, check_keys=options.check_keys)
+        policy = Policy(token=options.token, check_keys=options.check_keys)
         gateway = Gateway(self._recorder, routes, self._dialler.dial, policy)
         await gateway.start(options.listen)
         self._taps.append(gateway)
-        guarded = token is not None and not options.listen.loopback
-        self._base = gateway.listener.url + (f"/t/{token}" if guarded else "")
+        self._base = self._url_of(gateway)
         if options.app is not None:
             await self._listen_before_app(gateway)
+
+    def _url_of(self, tap: Gateway) -> str:
+        """What to ask for, with the token where one is needed."""
+        guarded = not tap.listener.address.loopback
+        return tap.listener.url + (f"/t/{self._options.token}" if guarded else "")
 
     async def _listen_before_app(self, gateway: Gateway) -> None:
         app = self._options.app
@@ -182,7 +185,7 @@ class Session:
     def _tell_more(self) -> None:
         app = self._options.app
         if app is not None:
-            self._tell(f"  app      {self._taps[-1].listener.url} -> {app.origin.url}{app.path}")
+            self._tell(f"  app      {self._url_of(self._taps[-1])} -> {app.origin.url}{app.path}")
         if self._control:
             self._tell(f"  health   {self._control}/health")
 
