@@ -16,7 +16,7 @@ base=$(grep -o 'http://127.0.0.1:[0-9]*' "$log" | head -n 1)
 status=0
 OPENAI_BASE_URL=$base/v1 "$@" || status=$?
 kill "$player"
-wait "$player" || status=1
+wait "$player" || [ "$status" != 0 ] || status=1
 cat "$log"
 rm -f "$log"
 exit "$status"

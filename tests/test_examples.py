@@ -31,7 +31,7 @@ APP = (sys.executable, "-m", "deltatape.harness.app", "--accumulator")
         (TAPES, (*APP, "by-index"), 0),
         (TAPES, (*APP, "single-call"), 1),
         (TAPES, ("true",), 1),
-        (f"{INCIDENTS}/itinerary-fixed.tape", ("false",), 1),
+        (f"{INCIDENTS}/itinerary-fixed.tape", ("sh", "-c", "exit 3"), 3),
         ("no-such.tape", ("true",), 2),
     ],
     ids=["fixed app", "broken app", "nothing played", "command fails", "no tape"],

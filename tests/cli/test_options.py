@@ -75,11 +75,16 @@ def test_what_follows_the_first_dashes_is_the_command(
 
 @pytest.mark.parametrize(
     ("arguments", "problem"),
-    [(["--"], "no command after --"), (["app"], "unexpected extra argument")],
+    [
+        (["--"], "no command after --"),
+        (["app"], "put -- before the command: wrap -- app$"),
+        (["--own", "x", "app", "y"], "put -- before the command: wrap --own x -- app y$"),
+        (["app", "--", "y"], "unexpected extra argument"),
+    ],
 )
 def test_a_command_needs_dashes_and_dashes_a_command(arguments: list[str], problem: str) -> None:
     with pytest.raises(click.UsageError, match=problem):
-        wrap.main(arguments, standalone_mode=False)
+        wrap.main(arguments, prog_name="wrap", standalone_mode=False)
 
 
 def test_the_usage_shows_where_the_command_goes() -> None:

@@ -53,7 +53,7 @@ def test_what_stands_in_the_path_outranks_the_fields() -> None:
     )
 
 
-def test_one_upstream_for_everything_reserves_only_the_right_token() -> None:
+def test_an_app_of_its_own_keeps_all_paths_but_that_of_the_right_token() -> None:
     assert read("/s/a/v1", reserved=False) == Addressed(b"/s/a/v1", None, token=False)
     assert read("/t/x/v1", reserved=False) == Addressed(b"/t/x/v1", None, token=False)
     assert read("/t/t-000/v1", reserved=False) == Addressed(b"/v1", None, token=True)

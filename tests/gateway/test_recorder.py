@@ -72,6 +72,22 @@ def test_requests_name_their_tape_and_nobody_else_is_told(tmp_path: Path) -> Non
     run(scenario())
 
 
+def test_names_count_before_one_upstream_but_not_before_an_app(tmp_path: Path) -> None:
+    close = "Connection: close\r\n"
+    asked = post(target="/s/n/v1", extra=close)
+
+    async def scenario() -> None:
+        async with provider(echo_target) as port:
+            async with recording(tmp_path / "one", port) as running:
+                assert (await ask(running, asked)).endswith(b"\r\n\r\n/v1")
+            app = Policy(side=Tap.APP)
+            async with recording(tmp_path / "app", port, policy=app) as running:
+                assert (await ask(running, asked)).endswith(b"\r\n\r\n/s/n/v1")
+        assert numbers(tmp_path / "one" / "n.tape") == [1]
+
+    run(scenario())
+
+
 def test_a_name_that_no_tape_can_have_is_refused_and_noted(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with recording(tmp_path, "up=http://127.0.0.1:9") as running:

@@ -36,7 +36,7 @@ def test_an_llm_host_is_told_with_its_provider() -> None:
     run(scenario())
 
 
-def test_what_could_not_be_opened_is_not_told() -> None:
+def test_what_could_not_be_opened_is_told_with_the_reason() -> None:
     async def scenario() -> None:
         async with tunnelling() as t:
             peer = await t.ask(f"127.0.0.1:{free_port()}")
@@ -44,7 +44,8 @@ def test_what_could_not_be_opened_is_not_told() -> None:
             assert answer.startswith(b"HTTP/1.1 502 Bad Gateway\r\n")
             assert b"Connection refused" in answer
             assert ending == "eof"
-            assert not t.passed
+            (tried,) = t.passed
+            assert "Connection refused" in tried.failure
 
     run(scenario())
 
@@ -92,7 +93,8 @@ def test_without_the_credentials_nothing_opens(fields: bytes) -> None:
             answer, _ = await peer.rest()
             assert answer.startswith(b"HTTP/1.1 407 Proxy Authentication Required\r\n")
             assert b"\r\nProxy-Authenticate: Basic " in answer
-            assert not t.passed
+            (tried,) = t.passed
+            assert "Connection refused" in tried.failure
 
     run(scenario())
 
@@ -185,7 +187,8 @@ def test_a_client_that_leaves_early_ends_the_dialling() -> None:
                 await asyncio.sleep(0.1)
                 peer.close()
                 await asyncio.wait_for(left.wait(), 5)
-                assert not t.passed
+                (tried,) = t.passed
+            assert "Connection refused" in tried.failure
 
     run(scenario())
 

@@ -116,3 +116,14 @@ def test_the_summary_says_what_is_not_on_the_tape() -> None:
     quiet = Told()
     quiet.summarise("", (0, 0))
     assert quiet.lines == ["0 exchanges taped, 0 with findings"]
+    empty = Told()
+    empty.summarise("x.tape", (0, 0))
+    assert empty.lines[-1] == "next: deltatape doctor"
+
+
+def test_what_went_past_and_was_not_reached_says_why() -> None:
+    reporter = Told()
+    reporter.bypassed(
+        Passed(host="api.x.ai", port=443, llm="xai", failure="the name has no address"), ()
+    )
+    assert "    and could not reach it: the name has no address" in reporter.lines

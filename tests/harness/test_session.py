@@ -147,6 +147,24 @@ def test_an_app_that_goes_past_the_gateway_is_seen_and_not_disturbed(
     run(scenario(), LONG_S)
 
 
+def test_an_app_that_cannot_even_reach_the_provider_is_told_who_stands_in_the_way(
+    tmp_path: Path,
+) -> None:
+    async def scenario() -> None:
+        # A company's proxy that lets nobody out.
+        async with corporate_proxy(answer=b"HTTP/1.1 403 Forbidden\r\n\r\n") as proxy:
+            env = {"HTTPS_PROXY": f"http://127.0.0.1:{proxy.port}"}
+            result = await recorded(tmp_path, "--", *plain_app(tmp_path, HARD_CODED), env=env)
+            told = result.stderr.decode()
+            assert "NOT TAPED: your app went to openrouter.ai past deltatape; see app.py:3" in told
+            assert "    and could not reach it: " in told
+            assert "403 Forbidden" in told
+            tape = text_of(the_tape(tmp_path))
+            assert "openrouter.ai:443 was not reached past deltatape: not taped" in tape
+
+    run(scenario(), LONG_S)
+
+
 def test_without_a_tunnel_the_app_keeps_its_own_proxy(tmp_path: Path) -> None:
     code = "import os; print(os.environ['HTTPS_PROXY'])"
 

@@ -53,7 +53,7 @@ class Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """See `click.Group`; what deltatape.yaml says becomes the command's defaults."""
         name, command, rest = super().resolve_command(ctx, args)
-        if command is not None:
+        if command is not None and name != "doctor":  # which reports on the file instead
             from deltatape.settings.defaults import use_settings  # noqa: PLC0415 - not for help
 
             use_settings(ctx, command, rest)

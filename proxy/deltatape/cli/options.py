@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import click
 
 _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(ms|s|m)")
+_EXTRA = re.compile(r"unexpected extra arguments? \((\S+?)(?: .*)?\)")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0}
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -70,7 +71,15 @@ class Wrapper(click.Command):
         if at < len(args) and not argv:
             raise click.UsageError("no command after --", ctx)
         ctx.meta[self._KEY] = argv
-        return super().parse_args(ctx, own)
+        try:
+            return super().parse_args(ctx, list(own))
+        except click.UsageError as error:
+            extra = _EXTRA.search(error.message)
+            if argv or extra is None or extra[1] not in own:
+                raise
+            at = own.index(extra[1])
+            command = " ".join([ctx.command_path, *own[:at], "--", *own[at:]])
+            raise click.UsageError(f"put -- before the command: {command}", ctx) from None
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
         """See `click.Command`."""

@@ -115,7 +115,8 @@ class Given:
 @option(
     "--on-finding",
     metavar="COMMAND",
-    help="Run when an exchange has findings: the tape as $1, JSON on stdin.",
+    help="Run by the shell for an exchange with findings: './notify \"$1\"' gets the tape, and JSON"
+    " on stdin.",
 )
 @option(
     "--fail-on",

@@ -4,8 +4,8 @@ In the path, since a base URL is all that most applications can be given
 (`/t/TOKEN/s/NAME/openai/v1`), or in fields, for those that can send some. Neither is forwarded,
 and the token never reaches a tape.
 
-Source: design, "Gateway". One upstream that serves everything reserves no path: there the fields
-count, and `/t/TOKEN` with the right token, which nobody else can mean.
+Source: design, "Gateway". Providers have no such paths. An application's own endpoint may: in
+front of it nothing is reserved but `/t/TOKEN` with the right token, which nobody else can mean.
 """
 
 import hmac

@@ -159,7 +159,7 @@ class Gateway:
 
     def route(self, head: RequestHead) -> Route | Refusal:
         """See `Carrier.route`."""
-        addressed = read_address(head, self._policy.token, reserved=self._routes.single is None)
+        addressed = read_address(head, self._policy.token, reserved=self._policy.side is Tap.PROVIDER)
         if isinstance(addressed, Refusal):
             return addressed
         return self._refuse(head, addressed) or self._resolve(head, addressed)

@@ -56,6 +56,8 @@ class Passed:
     port: int
     llm: str | None
     """The provider whose LLM API is served there; None for any other host."""
+    failure: str = ""
+    """Why it could not be had; "" when it was."""
 
 
 class Tunnel:
@@ -68,7 +70,7 @@ class Tunnel:
         *,
         provider_of: Callable[[str], str | None] = provider_of_host,
     ) -> None:
-        """Args: seen: is told of each connection once it is open, on the loop's thread."""
+        """Args: seen: is told of each connection that was tried, on the loop's thread."""
         self._dialler = dialler
         self._seen = seen
         self._provider_of = provider_of
@@ -162,6 +164,11 @@ class Tunnel:
         """A way is open."""
         self._seen(Passed(host=host, port=port, llm=self._provider_of(host)))
 
+    def failed(self, host: str, port: int, failure: str) -> None:
+        """The far side could not be reached."""
+        provider = self._provider_of(host)
+        self._seen(Passed(host=host, port=port, llm=provider, failure=failure))
+
 
 @dataclass(frozen=True, slots=True)
 class _Refusal:
@@ -249,6 +256,7 @@ class _Near(End):
         except DialError as error:
             status = 504 if error.code == "upstream_timeout" else 502
             self._refuse(_Refusal(status, str(error)))
+            self._tunnel.failed(host, port, str(error))
         self._dialling = None
 
     def join(self, far: _Far) -> None:

@@ -62,6 +62,8 @@ class Reporter:
         where = ", ".join(f"{place.path}:{place.line}" for place in places[:3])
         see = f"; see {where}" if where else ""
         self._tell(f"NOT TAPED: your app went to {passed.host} past deltatape{see}")
+        if passed.failure:
+            self._tell(f"    and could not reach it: {passed.failure}")
         for place in places[:1]:
             if place.advice.new:
                 self._tell(f"    instead of {place.advice.old}")
@@ -83,8 +85,9 @@ class Reporter:
             self._tell(f"NOT TAPED: what went to {hosts} past deltatape")
         if tape:
             self._tell(f"tape: {tape}")
-            if self.exchanges:
-                self._tell(f"next: deltatape why {tape}")
+            self._tell(
+                f"next: deltatape why {tape}" if self.exchanges else "next: deltatape doctor"
+            )
 
 
 def _nothing(ended: Ended) -> None:

@@ -25,10 +25,10 @@ from deltatape.gateway.tunnel import Passed, Tunnel
 from deltatape.harness.child import run_child
 from deltatape.harness.control import Control
 from deltatape.harness.dotenv import DotenvFile, read_dotenv
-from deltatape.harness.environment import plan
+from deltatape.harness.environment import Plan, plan
 from deltatape.harness.flight import Flight
 from deltatape.harness.hardcoded import places_of_host
-from deltatape.harness.introduction import NO_TRAFFIC_S, introduce, no_traffic
+from deltatape.harness.introduction import NO_TRAFFIC_S, Beginning, introduce, no_traffic
 from deltatape.harness.known_secrets import known_secrets
 from deltatape.harness.on_finding import OnFinding
 from deltatape.harness.ready import ReadyFile
@@ -136,26 +136,46 @@ class Session:
         await self._listen(routes)
         await self._serve(services)
         command = self._options.command
-        guarded = not self._options.listen.loopback
-        for line in introduce(self._base, self.tape, routes, alone=not command, guarded=guarded):
-            self._tell(line)
-        self._tell_more()
+        planned = self._plan(self._base)
+        self._introduce(routes, planned)
         reminder = asyncio.get_running_loop().call_later(NO_TRAFFIC_S, self._remind)
         services.callback(reminder.cancel)
-        code = await self._run_command(services) if command else None
+        code = await self._run_command(services, planned.variables) if command else None
         reason = CHILD_EXIT if command else await self._wait()
         await self._stop(reason, code)
         return code
+
+    def _plan(self, base: str) -> Plan:
+        """How an application gets its traffic here; the user's own URLs count."""
+        environment, upstreams = self._around.environment, self._options.upstreams
+        return plan(base, environment, self._dotenv, upstreams)
+
+    def _introduce(self, routes: Routes, planned: Plan) -> None:
+        options = self._options
+        beginning = Beginning(
+            base=self._base,
+            tape=self.tape,
+            routes=routes,
+            variables=planned.variables,
+            alone=not options.command,
+            guarded=not options.listen.loopback,
+        )
+        for line in introduce(beginning):
+            self._tell(line)
+        if options.app is not None:
+            app = f"{options.app.origin.url}{options.app.path}"
+            self._tell(f"  app      {self._url_of(self._taps[-1])} -> {app}")
+        if self._control:
+            self._tell(f"  health   {self._control}/health")
+        for line in planned.told:
+            self._tell(f"  note     {line}")
 
     # Listening.
 
     def _routes(self) -> Routes:
         """Those of the user: as options, and as the variables that the application has."""
-        upstreams = self._options.upstreams
-        if self._options.command:
-            found = plan("http://127.0.0.1", self._around.environment, self._dotenv, upstreams)
-            upstreams = (*upstreams, *map(parse_upstream, found.upstreams))
-        return Routes(upstreams)
+        found = self._plan("http://127.0.0.1").upstreams
+        return Routes((*self._options.upstreams, *map(parse_upstream, found)))
 
     async def _listen(self, routes: Routes) -> None:
         options = self._options
@@ -181,13 +201,6 @@ class Session:
         self._taps.append(tap)
         tap.refuse_loops(gateway.listener.address)
         gateway.refuse_loops(tap.listener.address)
-
-    def _tell_more(self) -> None:
-        app = self._options.app
-        if app is not None:
-            self._tell(f"  app      {self._url_of(self._taps[-1])} -> {app.origin.url}{app.path}")
-        if self._control:
-            self._tell(f"  health   {self._control}/health")
 
     # What else runs.
 
@@ -251,12 +264,11 @@ class Session:
 
     # The application.
 
-    async def _run_command(self, services: contextlib.AsyncExitStack) -> int:
+    async def _run_command(
+        self, services: contextlib.AsyncExitStack, variables: Mapping[str, str]
+    ) -> int:
         options = self._options
-        planned = plan(self._base, self._around.environment, self._dotenv, options.upstreams)
-        for line in planned.told:
-            self._tell(f"  note     {line}")
-        environment = {**self._around.environment, **planned.variables}
+        environment = {**self._around.environment, **variables}
         if options.tunnel:
             tunnel = Tunnel(self._dialler, self._passed)
             await tunnel.start(own_ports=[tap.listener.port for tap in self._taps])
@@ -281,7 +293,8 @@ class Session:
         if passed.llm is None or passed.host in self._reporter.passed:
             return
         self._reporter.passed[passed.host] = passed.llm
-        self._book.note(f"{passed.host}:{passed.port} was reached past deltatape: not taped")
+        how = "was not reached" if passed.failure else "was reached"
+        self._book.note(f"{passed.host}:{passed.port} {how} past deltatape: not taped")
         looking = asyncio.get_running_loop().run_in_executor(
             None, places_of_host, self._around.folder, passed.host, Limits()
         )
