@@ -93,8 +93,7 @@ def test_without_the_credentials_nothing_opens(fields: bytes) -> None:
             answer, _ = await peer.rest()
             assert answer.startswith(b"HTTP/1.1 407 Proxy Authentication Required\r\n")
             assert b"\r\nProxy-Authenticate: Basic " in answer
-            (tried,) = t.passed
-            assert "Connection refused" in tried.failure
+            assert not t.passed
 
     run(scenario())
 
@@ -187,8 +186,7 @@ def test_a_client_that_leaves_early_ends_the_dialling() -> None:
                 await asyncio.sleep(0.1)
                 peer.close()
                 await asyncio.wait_for(left.wait(), 5)
-                (tried,) = t.passed
-            assert "Connection refused" in tried.failure
+                assert not t.passed
 
     run(scenario())
 
