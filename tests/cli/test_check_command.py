@@ -59,6 +59,15 @@ def test_a_clean_tape_is_clean(tmp_path: Path) -> None:
     assert codes(FIXED, folder=tmp_path) == []
 
 
+def test_without_a_name_it_is_the_latest_tape_with_a_request(tmp_path: Path) -> None:
+    (tmp_path / "silent.tape").write_bytes(EMPTY.read_bytes().partition(b"\n")[0] + b"\n")
+    recorded(tmp_path, EMPTY, CUT, tmp_path / "silent.tape")
+    result = called("check", folder=tmp_path)
+    assert result.returncode == 1
+    assert result.stdout == called("check", f".deltatape/{CUT.name}", folder=tmp_path).stdout
+    assert result.stderr.decode().endswith(f"note: the latest tape: .deltatape/{CUT.name}\n")
+
+
 def test_several_tapes_are_one_report_in_their_order(tmp_path: Path) -> None:
     assert codes(EMPTY, FIXED, CUT, folder=tmp_path) == ["T001", "D002", "W006", "S001", "T003"]
     assert called("check", FIXED, EMPTY, folder=tmp_path).returncode == 1
@@ -187,7 +196,7 @@ def test_what_is_no_answer_of_a_provider_is_said_to_be_none(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "Missing argument 'TAPE[#N] | FOLDER...'"),
+        ((), "no tape in .deltatape or recordings"),
         (("missing.tape",), "missing.tape: No such file or directory"),
         ((str(CUT), "--fail-on", "info"), "'info' is not one of"),
         ((str(CUT), "--format", "junit"), "'junit' is not one of"),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from helpers.console import called
-from helpers.incidents import CUT, EMPTY, recorded
+from helpers.incidents import BROKEN, CUT, EMPTY, recorded
 from helpers.planted import KEY, exchange, record, tape
 from helpers.tapes import write_tape
 
@@ -30,8 +30,35 @@ def test_the_latest_tape_is_kept_under_a_name_that_tells(tmp_path: Path) -> None
 def test_a_name_that_is_taken_gets_a_number(tmp_path: Path) -> None:
     recorded(tmp_path, EMPTY)
     called("keep", folder=tmp_path)
+    with (tmp_path / ".deltatape" / EMPTY.name).open("ab") as file:
+        file.write(record(99_000_000_000, 0, "note", {"text": "more"}))
     again = called("keep", folder=tmp_path)
     assert again.stdout.decode() == KEPT.replace(".tape", "-2.tape") + "\n"
+
+
+def test_a_tape_is_not_kept_twice(tmp_path: Path) -> None:
+    recorded(tmp_path, EMPTY)
+    called("keep", folder=tmp_path)
+    again = called("keep", folder=tmp_path)
+    assert (again.returncode, again.stdout.decode()) == (0, f"{KEPT}\n")
+    assert f"note: {KEPT} is there already, with the same content\n" in again.stderr.decode()
+    assert [path.name for path in (tmp_path / "recordings").iterdir()] == [Path(KEPT).name]
+
+
+def test_it_says_what_is_still_in_it_and_what_to_do_next(tmp_path: Path) -> None:
+    recorded(tmp_path, EMPTY)
+    said = called("keep", folder=tmp_path).stderr.decode()
+    assert "note: prompts and answers are still in it; deltatape keep --content masks them" in said
+    assert said.endswith(f"next: deltatape replay {KEPT}\n")
+    masked = called("keep", "--content", folder=tmp_path).stderr
+    assert b"are still in it" not in masked
+
+
+def test_it_is_named_after_the_verdict_and_keeps_its_place_among_the_tapes(tmp_path: Path) -> None:
+    recorded(tmp_path, BROKEN, CUT)
+    result = called("keep", f".deltatape/{BROKEN.name}", folder=tmp_path)
+    assert result.stdout.decode().endswith("-demo-model-arguments-changed-by-app.tape\n")
+    assert called("why", folder=tmp_path).stdout.startswith(b".deltatape/cut-mid-arguments.tape#1")
 
 
 def test_name_and_folder_can_be_given(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ def test_the_newest_comes_first_with_what_it_holds_and_its_age(tmp_path: Path) -
     assert (result.returncode, result.stderr) == (0, b"")
     size = r"[0-9]+\.[0-9] kB"
     assert re.fullmatch(
-        rf"\.deltatape/itinerary-broken\.tape +{size}  2 exchanges +demo-model  error [A-Z]00\d .*"
+        rf"\.deltatape/itinerary-broken\.tape +{size}  2 exchanges +demo-model  error C002 .*"
         r"  6\d\.\d s ago",
         first,
     )
@@ -59,7 +59,7 @@ def test_a_tape_that_cannot_be_read_is_listed_all_the_same(tmp_path: Path) -> No
     (tmp_path / ".deltatape" / "empty.tape").write_bytes(b"")
     shutil.copyfile(FIXED, tmp_path / ".deltatape" / "cut.tape")
     (tmp_path / ".deltatape" / "notes.txt").write_text("no tape")
-    result = called("ls", folder=tmp_path)
+    result = called("ls", folder=tmp_path, env={"COLUMNS": "140"})
     assert result.returncode == 0
     lines = result.stdout.decode().splitlines()
     assert len(lines) == 5
@@ -118,3 +118,12 @@ def test_without_tapes_it_says_how_to_make_one(tmp_path: Path) -> None:
     assert result.returncode == 0
     assert result.stdout == b"no tapes; make one with `deltatape record`\n"
     assert json.loads(called("ls", "--format", "json", folder=tmp_path).stdout)["tapes"] == []
+
+
+def test_a_pipe_gets_whole_lines_and_a_page_what_fits(tmp_path: Path) -> None:
+    recorded(tmp_path, CUT, BROKEN)
+    whole = called("ls", folder=tmp_path, env={"COLUMNS": ""}).stdout.decode()
+    assert "2 exchanges  demo-model  error C002 arguments-changed-by-app  " in whole
+    narrow = called("ls", folder=tmp_path, env={"COLUMNS": "60"}).stdout.decode().splitlines()
+    assert max(map(len, narrow)) <= 60
+    assert re.match(r"\.\.\.[a-z]+/itinerary-broken\.tape  error C002 a\.\.\.  ", narrow[0])

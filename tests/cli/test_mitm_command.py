@@ -1,5 +1,6 @@
 """`deltatape mitm` as its user meets it."""
 
+import asyncio
 import signal
 import subprocess
 import sys
@@ -11,7 +12,9 @@ from click.testing import CliRunner
 from deltatape.cli.mitm_command import command
 from deltatape.errors import UsageError
 from deltatape.mitm.mitmdump import ADDON
-from helpers.mitm import VENVS, installed, variables
+from helpers.company import EVENTS, stream
+from helpers.mitm import VENVS, authority, installed, variables
+from helpers.upstream import connect, post, provider, run
 
 PROGRAM = """
 import sys
@@ -43,6 +46,8 @@ def test_the_addon_s_path_is_all_that_is_printed() -> None:
         (("--upstream", "https://api.openai.com/v1"), "a plain origin is accepted"),
         (("--upstream", "x=https://api.openai.com"), "a plain origin is accepted"),
         (("--upstream", "ftp://api.openai.com"), "not an upstream"),
+        (("--ca", __file__), "no certificates"),
+        (("--client-key", __file__), "a key without its certificate"),
     ],
 )
 def test_what_cannot_be_is_told_before_anything_starts(
@@ -68,6 +73,36 @@ def test_it_runs_until_ctrl_c(tmp_path: Path, version: str, upstream: tuple[str,
     assert "is recording by mitmproxy" in said
     assert "0 exchanges taped" in said
     assert len(list((tmp_path / "tapes").glob("*.tape"))) == 1
+
+
+@pytest.mark.parametrize("version", VENVS)
+def test_one_upstream_is_believed_that_ca_vouches_for(tmp_path: Path, version: str) -> None:
+    upstream = authority(tmp_path)
+    env = variables(tmp_path, installed(version))
+
+    async def scenario() -> tuple[bytes, str]:
+        async with provider(stream, tls=upstream.context) as port:
+            given = ["--listen", "127.0.0.1:0", "--to", "tapes", "--ca", str(upstream.path)]
+            given += ["--upstream", f"https://localhost:{port}", "--", "--set", "confdir=conf"]
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-c", PROGRAM, *given),
+                env=env,
+                cwd=tmp_path,
+                stderr=asyncio.subprocess.PIPE,
+            )
+            assert process.stderr is not None
+            said = await process.stderr.readuntil(b"  set ")
+            peer = await connect(int(said.split(b" -> ")[0].rpartition(b":")[2]))
+            await peer.send(post())
+            answer = await peer.until(b"0\r\n\r\n")
+            process.send_signal(signal.SIGINT)
+            rest = (await process.communicate())[1]
+            return answer, (said + rest).decode()
+
+    answer, said = run(scenario(), limit_s=90)
+    assert b" 200 OK" in answer
+    assert EVENTS[0] in answer
+    assert "1 exchange taped" in said
 
 
 def test_others_may_use_it_who_can_log_in(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from deltatape.store.reader import open_tape
 from helpers.chat import FINISH, sse
 from helpers.console import called
-from helpers.incidents import BROKEN, CUT, EMPTY, FIXED, STALL
+from helpers.incidents import BROKEN, CUT, EMPTY, FIXED, STALL, recorded
 from helpers.planted import KEY, STARS, arguments, exchange, record, tape, words
 from helpers.tapes import write_tape
 
@@ -72,6 +72,14 @@ def test_without_a_name_the_copy_stands_beside_the_original(tmp_path: Path) -> N
     write_tape(tmp_path, EVERYWHERE)
     paths = [called("redact", "x.tape", folder=tmp_path).stdout for _ in range(2)]
     assert paths == [b"x-redacted.tape\n", b"x-redacted-2.tape\n"]
+
+
+def test_a_copy_is_not_the_latest_tape(tmp_path: Path) -> None:
+    old, new = recorded(tmp_path, CUT, BROKEN)
+    for tape_ in (old, new):
+        assert called("redact", tape_, folder=tmp_path).returncode == 0
+    latest = called("why", folder=tmp_path).stdout
+    assert latest.startswith(b".deltatape/itinerary-broken.tape#1")
 
 
 def test_in_place_the_original_is_replaced_also_behind_a_link(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from helpers.program import deltatape
 
 
 def test_each_exchange_is_a_line(tmp_path: Path) -> None:
-    result = deltatape("show", BROKEN, folder=tmp_path)
+    result = deltatape("show", BROKEN, folder=tmp_path, env={"COLUMNS": ""})
     first, second = result.stdout.decode().splitlines()
     assert (result.returncode, result.stderr) == (0, b"")
     said = (
@@ -22,6 +22,8 @@ def test_each_exchange_is_a_line(tmp_path: Path) -> None:
     assert first.endswith("finish tool_calls; no findings")
     assert second.endswith("finish stop; error C002 arguments-changed-by-app and 2 more")
     assert called("show", f"{BROKEN}#2", folder=tmp_path).stdout.decode() == second + "\n"
+    narrow = called("show", BROKEN, folder=tmp_path, env={"COLUMNS": "60"}).stdout.decode()
+    assert [each[0] for each in narrow.splitlines()] == ["#", " ", " ", "#", " "]
 
 
 def test_without_a_name_it_is_the_latest_tape(tmp_path: Path) -> None:
@@ -62,11 +64,14 @@ def test_calls_as_json_have_the_keys_of_the_contract(tmp_path: Path) -> None:
 
 def test_events_have_time_and_place(tmp_path: Path) -> None:
     lines = called("show", CUT, "--events", folder=tmp_path).stdout.decode().splitlines()
-    assert lines[0].split() == ["event", "seconds", "bytes", "type", "data"]
-    assert re.match(r" +0 +[0-9]\.[0-9]{3}  0-[0-9]+ +message  \{", lines[1])
+    assert lines[0].startswith("seconds since the request, which came ")
+    assert lines[1].split() == ["event", "seconds", "bytes", "what", "is", "new"]
+    assert re.match(r" +0 +0\.[0-9]{3}  0-[0-9]+ +nothing new: \{", lines[2])
+    assert re.match(r" +1 .*  call 0 opens: [a-z_]+ \(call_[a-z_]+\)$", lines[3])
     result = called("show", CUT, "--events", "--format", "json", folder=tmp_path)
     events = json.loads(result.stdout)["events"]
-    assert [event["event"] for event in events] == list(range(len(lines) - 1))
+    assert [event["event"] for event in events] == list(range(len(lines) - 2))
+    assert events[1]["new"].startswith("call 0 opens: ")
     body = exchange(CUT, 1).body
     for event in events:
         start, end = event["span"]
@@ -75,12 +80,12 @@ def test_events_have_time_and_place(tmp_path: Path) -> None:
 
 def test_reads_are_those_of_the_socket(tmp_path: Path) -> None:
     lines = called("show", CUT, "--reads", folder=tmp_path).stdout.decode().splitlines()
-    assert lines[0].split() == ["read", "seconds", "offset", "bytes", "data"]
+    assert lines[1].split() == ["read", "seconds", "offset", "bytes", "data"]
     told = json.loads(called("show", CUT, "--reads", "--format", "json", folder=tmp_path).stdout)
     assert [read["data"].encode() for read in told["reads"]] == [
         read.data for read in exchange(CUT, 1).reads
     ]
-    assert len(lines) == 1 + len(told["reads"])
+    assert len(lines) == 2 + len(told["reads"])
 
 
 def test_raw_is_the_body_byte_for_byte(tmp_path: Path) -> None:
@@ -113,7 +118,53 @@ def test_a_tape_without_exchanges_has_no_parts(tmp_path: Path) -> None:
     result = called("show", "silent.tape", "--reads", folder=tmp_path)
     assert result.returncode == 2
     assert b"silent.tape has none" in result.stderr
-    assert called("show", "silent.tape", folder=tmp_path).stdout == b""
+    result = called("show", "silent.tape", folder=tmp_path)
+    assert (result.returncode, result.stdout) == (0, b"")
+    assert (
+        b"note: silent.tape: no request came while it was recorded; deltatape ls" in result.stderr
+    )
+
+
+def printed(folder: Path) -> None:
+    """A tape of an exchange and of two lines of a program."""
+    lines = CUT.read_bytes().splitlines(keepends=True)
+    t_ns = json.loads(lines[-1])[0]
+    entries = [{"stream": "stdout", "line": "hello"}, {"stream": "stderr", "line": "\x1b[2J bad"}]
+    log = [f"{json.dumps([t_ns, 0, 'log', entry])}\n".replace(", ", ",") for entry in entries]
+    content = b"".join([*lines[:-1], *(each.encode() for each in log), lines[-1]])
+    (folder / "x y.tape").write_bytes(content.replace(b'": ', b'":'))
+
+
+def test_what_the_program_printed_is_counted_and_shown(tmp_path: Path) -> None:
+    printed(tmp_path)
+    lines = called("show", "x y.tape", folder=tmp_path).stdout.decode().splitlines()
+    assert lines[-1] == "2 lines that the app printed: deltatape show 'x y.tape' --log"
+    assert b"printed" not in called("show", "x y.tape#1", folder=tmp_path).stdout
+    _, one, two = called("show", "x y.tape", "--log", folder=tmp_path).stdout.decode().splitlines()
+    assert one.split()[1:] == ["stdout", "hello"]
+    assert two.split()[1:] == ["stderr", r"\x1b[2J", "bad"]
+    assert called("show", CUT, "--log", folder=tmp_path).stdout.startswith(b"no log")
+
+
+def test_the_log_as_json_has_the_keys_of_the_contract(tmp_path: Path) -> None:
+    printed(tmp_path)
+    told = json.loads(
+        called("show", "x y.tape", "--log", "--format", "json", folder=tmp_path).stdout
+    )
+    assert [(each["stream"], each["line"]) for each in told["log"]] == [
+        ("stdout", "hello"),
+        ("stderr", "\x1b[2J bad"),
+    ]
+    assert all(isinstance(each["t_ns"], int) for each in told["log"])
+    assert set(told) == {"version", "log"}
+
+
+def test_a_log_is_that_of_a_whole_tape(tmp_path: Path) -> None:
+    result = called("show", f"{CUT}#1", "--log", folder=tmp_path)
+    assert (result.returncode, result.stdout) == (2, b"")
+    assert b"--log shows that of the whole tape; leave out #1" in result.stderr
+    (tmp_path / "x.sse").write_bytes(b"data: [DONE]\n\n")
+    assert called("show", "x.sse", "--log", folder=tmp_path).stdout.startswith(b"no log")
 
 
 def test_one_part_at_a_time(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ COMMANDS = {
 def test_no_text_of_a_tape_acts_on_the_terminal(tmp_path: Path, name: str) -> None:
     hostile_tape(tmp_path)
     shown = on_terminal(*COMMANDS[name], folder=tmp_path).stdout
-    assert re.search(rb"\\x1b|\\u001b", shown)  # it is shown, not dropped
+    assert re.search(rb"\\x1b|\\u001b|\\u202e", shown)  # it is shown, not dropped
     assert_harmless(shown)
 
 
@@ -151,6 +151,58 @@ def test_lines_are_plain_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(sys, "stdout", told)
     terminal.show([line(Segment("bold", BOLD), " plain [red]x[/red]")])
     assert told.getvalue() == "bold plain [red]x[/red]\n"
+
+
+def test_no_lines_are_nothing_also_on_a_terminal(tmp_path: Path) -> None:
+    (tmp_path / "silent.tape").write_bytes(CUT.read_bytes().partition(b"\n")[0] + b"\n")
+    result = on_terminal("show", "silent.tape", folder=tmp_path)
+    assert result.returncode == 0
+    assert STYLE.sub(b"", result.stdout) == (
+        b"note: silent.tape: no request came while it was recorded; deltatape ls lists the"
+        b" others\r\n"
+    )
+    terminal.show([])
+
+
+@pytest.mark.parametrize("columns", [60, 80, 100, 140])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *[
+            ("why",),
+            ("why", "D003"),
+            ("check",),
+            ("show",),
+            ("show", "--calls"),
+            ("ls",),
+            ("fsck", ""),
+        ],
+        *[("show", "#1", "--events"), ("show", "#1", "--reads")],
+    ],
+    ids=" ".join,
+)
+def test_no_line_is_wider_than_the_terminal(
+    tmp_path: Path, columns: int, arguments: tuple[str, ...]
+) -> None:
+    recorded(tmp_path, CUT, BROKEN)
+    env = {"COLUMNS": str(columns), "NO_COLOR": "1"}
+    shown = on_terminal(*arguments, folder=tmp_path, env=env).stdout.decode()
+    wide = [each for each in shown.splitlines() if len(each) > columns and "://" not in each]
+    assert wide == []
+    assert shown
+
+
+@pytest.mark.parametrize(
+    ("columns", "width"), [("", 100), ("0", 100), ("x", 100), ("1", 60), ("80", 80), ("999", 140)]
+)
+def test_a_page_has_the_columns_of_the_terminal_within_reason(
+    monkeypatch: pytest.MonkeyPatch, columns: str, width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setattr(sys, "__stdout__", io.StringIO())
+    assert terminal.width() == width
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    assert terminal.list_width() == (width if columns else 10_000)
 
 
 def test_results_that_cannot_be_written_are_a_failure_and_no_findings(tmp_path: Path) -> None:

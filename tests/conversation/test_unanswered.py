@@ -133,8 +133,12 @@ def test_without_knowing_how_long_was_watched_nothing_is_unanswered() -> None:
     assert not silent([replace(reply, watch=None)])
     assert not silent([replace(reply, end_ns=None)])
     assert not silent([replace(reply, tap=Tap.APP)])
+
+
+def test_a_tape_that_was_followed_by_another_tells_what_it_saw() -> None:
+    (reply,) = watched_digests(CALLS, until_s=400)
     rotated = Watch(until_ns=400 * NS, stop="rotated")
-    assert not silent([replace(reply, watch=rotated)])
+    assert silent([replace(reply, watch=rotated)])
 
 
 def test_other_tapes_prove_nothing_about_this_one() -> None:

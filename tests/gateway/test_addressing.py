@@ -28,7 +28,7 @@ def read(
         ("/s/a", b"/", "a", False),
         ("/s/a?x=1", b"/?x=1", "a", False),
         ("/s/a/s/b/openai", b"/s/b/openai", "a", False),
-        ("/t/t-000/t/t-000/openai", b"/t/t-000/openai", None, True),
+        ("/t/t-000/t/t-000/openai", b"/openai", None, True),
         ("/static/app.js", b"/static/app.js", None, False),
         ("//s/a", b"//s/a", None, False),
     ],
@@ -70,3 +70,10 @@ def test_a_name_that_no_tape_can_have_is_refused(name: str) -> None:
     refusal = read(f"/s/{name}/openai")
     assert isinstance(refusal, Refusal)
     assert (refusal.status, refusal.code) == (400, "bad_tape_name")
+
+
+@pytest.mark.parametrize("target", ["/openai/t/t-000/v1", "/s/a/s/b/t/t-000/x", "/v1/t/t-000"])
+def test_the_token_is_never_passed_on(target: str) -> None:
+    refusal = read(target)
+    assert isinstance(refusal, Refusal)
+    assert refusal.code == "token_in_path"

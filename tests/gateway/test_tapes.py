@@ -132,6 +132,22 @@ def test_a_tape_on_which_nothing_goes_on_says_that_it_is_watched(tmp_path: Path)
     run(scenario())
 
 
+def test_a_tape_that_was_replaced_is_written_by_one_thread_only(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        run_tapes = book(tmp_path)
+        run_tapes.start()
+        closed: list[OpenTape] = []
+        run_tapes.on_closed = closed.append
+        old = run_tapes.current
+        run_tapes.rotate(old)
+        # What is written at the turn's end goes to a file that may be closed by then.
+        assert told(old.path) == ["stop rotated"]
+        await eventually(lambda: closed == [old], "the old tape is closed")
+        run_tapes.stop("test", None)
+
+    run(scenario())
+
+
 def test_too_many_names_close_the_tape_that_was_quiet_for_longest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

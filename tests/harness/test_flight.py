@@ -131,7 +131,7 @@ def test_old_segments_go_when_a_recorder_starts(tmp_path: Path) -> None:
         flight = Flight(ring, book)
         flight.start()
         await eventually(lambda: not old.exists(), "the old segment is deleted")
-        flight.stop()
+        await flight.stop()
         book.stop("test", None)
         assert keep.exists()
         assert (tmp_path / "run.ring.tape").exists()

@@ -26,6 +26,7 @@ from helpers.applied import (
     the_exchange,
     the_tape,
 )
+from helpers.chat import FINISH, calls, entry, sse
 from helpers.clients import SDKS, available
 from helpers.corporate import PASSWORD, USER, corporate_proxy, server_context
 from helpers.program import environment
@@ -278,5 +279,56 @@ def test_findings_make_the_exit_code_and_run_the_hook(tmp_path: Path) -> None:
             tape = (tmp_path / "found.path").read_text().strip()
             assert (tmp_path / tape).is_file()
             assert b"    error W006 stream-cut (" in result.stderr
+
+    run(scenario(), LONG_S)
+
+
+def test_health_is_no_longer_ok_when_nothing_can_be_taped(tmp_path: Path) -> None:
+    code = """
+import json, urllib.error, urllib.request
+ready = json.load(open("ready.json"))
+try:
+    urllib.request.urlopen(ready["control"] + "/health")
+except urllib.error.HTTPError as error:
+    print(error.code, json.load(error)["status"])
+"""
+    (tmp_path / "file").touch()
+
+    async def scenario() -> None:
+        more = ("--control", "127.0.0.1:0", "--ready-file", "ready.json", "--to", "file/tapes")
+        result = await recorded(tmp_path, *more, "--", *plain_app(tmp_path, code))
+        assert result.stdout == b"503 taping-in-trouble\n", result.stderr.decode()
+
+    run(scenario(), LONG_S)
+
+
+def test_a_call_that_an_app_never_answers_is_told_when_it_ends(tmp_path: Path) -> None:
+    async def script(peer: Peer) -> None:
+        await peer.request()
+        await peer.send(SSE_HEAD + chunk(sse(calls(entry(0, "c1", name="f", arguments="{}")), FINISH)))
+        await peer.send(b"0\r\n\r\n")
+
+    async def scenario() -> None:
+        async with provider(script) as port:
+            more = ("--upstream", f"openai=http://127.0.0.1:{port}", "--on-finding", "cat > found")
+            app = f"{SHELL.rstrip()}; exit 1"
+            result = await recorded(tmp_path, *more, "--", "sh", "-c", app, env={"KEY": "x"})
+            told = result.stderr.decode()
+            assert "#1 was never answered\n    warning D003 unanswered-tool-call (" in told
+            found = json.loads((tmp_path / "found").read_text())
+            assert [each["code"] for each in found["findings"]] == ["D003"]
+
+    run(scenario(), LONG_S)
+
+
+def test_what_keeps_the_recorder_from_starting_is_not_taken_for_the_commands_code(
+    tmp_path: Path,
+) -> None:
+    async def scenario() -> None:
+        async with provider(Provider().serve) as port:
+            taken = ("--listen", f"127.0.0.1:{port}")
+            assert (await recorded(tmp_path, *taken, "--", "true")).returncode == 125
+            assert (await recorded(tmp_path, *taken)).returncode == 2
+        assert not list(tmp_path.glob("tapes/*.tape"))  # noqa: ASYNC240 - quick
 
     run(scenario(), LONG_S)

@@ -27,12 +27,17 @@ class Seen:
     """What an observer was told."""
 
     ended: list[Ended] = field(default_factory=list)
+    silences: list[Ended] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
     alarms: list[str] = field(default_factory=list)
 
     def exchange(self, ended: Ended) -> None:
         """See `Observer.exchange`."""
         self.ended.append(ended)
+
+    def silence(self, ended: Ended) -> None:
+        """See `Observer.silence`."""
+        self.silences.append(ended)
 
     def refused(self, refusal: Refusal) -> None:
         """See `Observer.refused`."""

@@ -10,12 +10,12 @@ PLAIN = "abcXYZ019-_."
 ODD = "+/=\"\\'<>&%~!ñ€ "
 
 credentials = st.builds(
-    lambda start, rest, end: f"sk-fake{start}{rest}{end}",
+    lambda start, rest, end: f"sk-fake0{start}{rest}{end}",
     st.sampled_from(PLAIN),
     st.text(PLAIN, max_size=6) | st.text(PLAIN + ODD, max_size=8),
     st.sampled_from(PLAIN),
 )
-"""Eight characters and more; most with characters that encoders escape."""
+"""Ten characters and more, never a word; most with characters that encoders escape."""
 
 
 def spelled(credential: str) -> list[str]:

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deltatape.harness.child import run_child
+from deltatape.model.log import LogStream
 
 LIMIT_S = 20.0
 
@@ -48,18 +49,20 @@ class Report:
 
     path: Path
 
-    def _lines(self) -> list[tuple[str, str]]:
+    def lines(self) -> list[tuple[str, str]]:
+        """A stream, or `told`, and what came, in order."""
         text = self.path.read_text() if self.path.exists() else ""
+        text = text[: text.rfind("\n") + 1]  # without what is still being written
         return [(name, value) for name, value in map(json.loads, text.splitlines())]
 
     def teed(self, stream: str) -> bytes:
         """All that came for a stream."""
-        return b"".join(v.encode("latin-1") for name, v in self._lines() if name == stream)
+        return b"".join(v.encode("latin-1") for name, v in self.lines() if name == stream)
 
     @property
     def told(self) -> list[str]:
         """The lines for the user."""
-        return [value for name, value in self._lines() if name == "told"]
+        return [value for name, value in self.lines() if name == "told"]
 
 
 def arguments(report: Path, mode: str, *command: str) -> list[str]:
@@ -146,6 +149,13 @@ class Terminal:
         """Change its size."""
         termios.tcsetwinsize(self.keyboard, (rows, columns))
 
+    def wait_until_told(self, text: str) -> None:
+        """Wait until a line for the user had `text` in it."""
+        end = time.monotonic() + LIMIT_S
+        while not any(text in line for line in self.report.told):
+            assert time.monotonic() < end, self.report.told
+            time.sleep(0.01)
+
     def hang_up(self) -> None:
         """Close it."""
         os.close(self.keyboard)
@@ -220,7 +230,7 @@ def _main(report: str, mode: str, *command: str) -> int:
             file.write(json.dumps([name, value]) + "\n")
             file.flush()
 
-        def tee(name: str, data: bytes) -> None:
+        def tee(name: LogStream, data: bytes) -> None:
             note(name, data.decode("latin-1"))
 
         def tell(line: str) -> None:

@@ -13,6 +13,7 @@ from deltatape.mitm.environment import (
     CA_VARIABLES,
     NODE_PROXY,
     ca_bundle,
+    past,
     state_folder,
     variables,
 )
@@ -53,6 +54,13 @@ def test_every_client_s_variables_are_set_and_no_proxy_is_left_alone(tmp_path: P
     assert found["NODE_USE_ENV_PROXY"] == "1"
     assert found["NODE_OPTIONS"] == f'--no-warnings --require "{NODE_PROXY}"'
     assert "NO_PROXY" not in found
+
+
+def test_loopback_is_added_to_what_is_reached_past_mitmproxy() -> None:
+    loopback = "localhost,127.0.0.1,::1"
+    assert past({}) == {"NO_PROXY": loopback, "no_proxy": loopback}
+    assert past({"NO_PROXY": "a"})["no_proxy"] == f"a,{loopback}"
+    assert past({"NO_PROXY": "a", "no_proxy": "b"})["NO_PROXY"] == f"b,{loopback}"
 
 
 def test_the_bundle_holds_the_system_s_roots_and_the_ca_for_the_owner_only(tmp_path: Path) -> None:

@@ -1,9 +1,11 @@
 """What the user is told about a mitmproxy."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from deltatape.gateway.outbound import outbound_from
 from deltatape.mitm.mitmdump import Ended, MitmOptions, Started
 from deltatape.mitm.told import Told, introduce, what_to_set
 
@@ -40,6 +42,29 @@ def test_a_reverse_proxy_says_where_it_forwards() -> None:
     assert lines[0].endswith("is recording by mitmproxy 11.0.2")
     assert "  forward  http://127.0.0.1:1 -> https://api.openai.com" in lines
     assert lines[-1].startswith("  set      OPENAI_BASE_URL=http://127.0.0.1:1/v1")
+
+
+def test_the_company_s_proxy_is_told_and_that_no_proxy_does_not_hold_there() -> None:
+    environment = {"HTTPS_PROXY": "http://ann:fake@proxy.test:3128", "NO_PROXY": "intra.test"}
+    lines = [*introduce(STARTED, behind(REGULAR, environment), alone=True)]
+    assert lines[-2] == "  through  http://proxy.test:3128 (HTTPS_PROXY)"
+    assert "mitmproxy heeds no NO_PROXY, apps do" in lines[-1]
+    lines = [*what_to_set(STARTED, behind(REGULAR, environment), Path("/s/bundle.pem"))]
+    assert "           NO_PROXY=localhost,127.0.0.1,::1  (besides yours)" in lines
+
+
+def test_a_proxy_that_one_upstream_is_not_reached_by_is_told() -> None:
+    environment = {"https_proxy": "http://ann:fake@proxy.test:3128", "NO_PROXY": ""}
+    lines = [*introduce(STARTED, behind(REVERSE, environment), alone=True)]
+    assert lines[-1].startswith("  note     https_proxy is not used: mitmproxy reaches an --upst")
+    plain = replace(REVERSE, upstream="http://llm.test")
+    for options, more in ((plain, {}), (REVERSE, {"NO_PROXY": "openai.com"})):
+        lines = [*introduce(STARTED, behind(options, {**environment, **more}), alone=True)]
+        assert lines[-1].startswith("  forward  ")
+
+
+def behind(options: MitmOptions, environment: dict[str, str]) -> MitmOptions:
+    return replace(options, outbound=outbound_from(environment))
 
 
 def test_nothing_to_tape_is_told_with_what_was_seen() -> None:

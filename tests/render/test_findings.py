@@ -31,6 +31,17 @@ def test_a_finding_says_what_where_who_and_what_to_do() -> None:
     )
 
 
+def test_a_place_that_does_not_fit_has_a_line_of_its_own() -> None:
+    findings = check(timed((0.1, BAD), (0.2, FINISH)))
+    lines = plain(finding_lines(findings, 60)).splitlines()
+    assert lines[:3] == [
+        "error T006 arguments-not-an-object  upstream, proven",
+        "    x.tape#1, event 0, 0.100 s into the tape",
+        "    the arguments of call 0 (get) are JSON, but no object",
+    ]
+    assert max(map(len, lines)) <= 60
+
+
 def test_the_place_can_be_left_out() -> None:
     (finding,) = check(pasted(BAD, FINISH))
     assert plain(one_finding(finding, Viewpoint("", 1))).startswith(

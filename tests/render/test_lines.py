@@ -1,6 +1,18 @@
 from rich.console import Console
 
-from deltatape.render.lines import BOLD, Cell, Segment, cropped, line, plain, styled, table, wrapped
+from deltatape.render.lines import (
+    BOLD,
+    Cell,
+    Segment,
+    cropped,
+    hanging,
+    line,
+    measured,
+    plain,
+    styled,
+    table,
+    wrapped,
+)
 
 EVIL = "a\x1b[31m\u202e\nb"
 SHOWN = "a\\x1b[31m\\u202e\\nb"
@@ -43,3 +55,28 @@ def test_long_texts_are_broken_with_an_indent() -> None:
     assert plain(wrapped("aaa bbb ccc", 2, width=9)) == "  aaa bbb\n  ccc\n"
     assert plain(wrapped("x" * 12, 2, width=8)) == "  xxxxxx\n  xxxxxx\n"
     assert plain(wrapped("", 2)) == "\n"
+    assert plain(hanging("aaa bbb ccc", 7, 2)) == "aaa bbb\n  ccc\n"
+    assert plain(hanging("", 7)) == "\n"
+
+
+def test_no_lines_are_no_text() -> None:
+    assert (plain([]), styled([]).plain) == ("", "")
+
+
+def test_a_line_is_measured_as_it_is_shown() -> None:
+    assert measured(line("a", "\x1b")) == 5
+
+
+def test_columns_that_give_are_cut_the_widest_first_and_then_the_lines() -> None:
+    rows: list[list[Cell]] = [["a" * 20, "b" * 12, "c"], ["a", "b"]]
+    whole = f"{'a' * 20}  {'b' * 12}  c"
+    assert plain(table(rows, width=37)).splitlines()[0] == whole
+    assert plain(table(rows, width=30, give={0: 5, 1: 5})).splitlines() == [
+        f"{'a' * 10}...  {'b' * 12}  c",
+        f"a{' ' * 14}b",
+    ]
+    assert plain(table(rows, width=26, give={0: 5, 1: 10, 7: 1})).splitlines() == [
+        f"{'a' * 7}...  {'b' * 8}...  c",
+        f"a{' ' * 11}b",
+    ]
+    assert plain(table(rows, width=12, give={0: 5})).splitlines()[0] == "aa...  bb..."

@@ -35,8 +35,8 @@ ROW = TapeRow(
 )
 
 
-def shown(*rows: TapeRow) -> list[str]:
-    return plain(tape_lines(rows)).splitlines()
+def shown(*rows: TapeRow, width: int = 100) -> list[str]:
+    return plain(tape_lines(rows, width)).splitlines()
 
 
 def test_a_tape_is_a_line_with_all_that_tells_it_apart() -> None:
@@ -76,3 +76,19 @@ def test_names_of_a_tape_are_escaped_and_short() -> None:
 
 def test_no_tapes_are_said_with_what_to_do() -> None:
     assert "deltatape record" in plain(tape_lines([]))
+
+
+def test_a_narrow_page_has_shorter_and_fewer_columns() -> None:
+    row = replace(ROW, path="recordings/the-name-of-a-tape.tape", age_ns=7_380_000_000_000)
+    app = replace(SEEN, apps=("OpenAI/Python 3.5",), models=("a-model-with-a-name",))
+    row = replace(row, overview=app)
+    name = "recordings/the-name-of-a-tape.tape"
+    front = f"{name}  2.0 kB  2 exchanges"
+    assert [shown(row, width=width) for width in (140, 110, 100, 80, 60, 52)] == [
+        [f"{front}  OpenAI/Python 3.5  a-model-with-a-name  error T001 empty-arguments  2 h ago"],
+        [f"{front}  OpenAI/Py...  a-model-wi...  error T001 e...  2 h ago"],
+        [f"{front}  a-model-with-...  error T001 em...  2 h ago"],
+        [f"{name}  2 exchanges  error T001 empty-ar...  2 h ago"],
+        [f"{name}  error T001 e...  2 h ago"],
+        ["...the-name-of-a-tape.tape  error T001 e...  2 h ago"],
+    ]

@@ -1,7 +1,12 @@
+from dataclasses import replace
+
+import pytest
+
 from deltatape.diagnose.rebuild import analyse
+from deltatape.model.log import LogEntry, LogStream
 from deltatape.render.lines import plain
-from deltatape.render.show import call_lines, event_lines, read_lines
-from helpers.chat import FINISH, calls, entry, sse
+from deltatape.render.show import call_lines, event_lines, log_hint, log_lines, read_lines
+from helpers.chat import FINISH, calls, choice, entry, sse
 from helpers.exchanges import TEXT, call, pasted, timed
 
 
@@ -22,22 +27,45 @@ def test_a_call_without_anything_is_shown_as_such() -> None:
 def test_events_and_comments_are_shown_in_wire_order() -> None:
     exchange = timed((0.1, b": hi\n\n"), (0.25, sse(TEXT)))
     lines = plain(event_lines(analyse(exchange))).splitlines()
-    assert lines[0].split() == ["event", "seconds", "bytes", "type", "data"]
-    assert lines[1].split() == [":", "0.100", "0-4", "comment", "hi"]
-    assert lines[2].split()[:2] == ["0", "0.250"]
-    assert lines[3].endswith("message  [DONE]")
+    assert lines == [
+        "seconds since the request, which came 0.000 s into the tape",
+        "event  seconds  bytes   what is new",
+        "    :    0.100  0-4     comment: hi",
+        "    0    0.250  6-95    text: 'Hello'",
+        "    1    0.250  95-109  [DONE]",
+    ]
+
+
+def test_times_are_those_since_the_request() -> None:
+    exchange = timed((0.25, sse(TEXT)))
+    moved = replace(exchange, request=replace(exchange.request, t_ns=50_000_000))
+    for lines in (event_lines(analyse(moved)), read_lines(moved)):
+        first, _, row, *_ = plain(lines).splitlines()
+        assert first.endswith("which came 0.050 s into the tape")
+        assert row.split()[1] == "0.200"
+
+
+def test_types_of_events_are_shown_if_they_have_any() -> None:
+    lines = plain(
+        event_lines(analyse(timed((0.1, b"event: ping\ndata: 1\n\n: x\n\n"))))
+    ).splitlines()
+    assert lines[1].split() == ["event", "seconds", "bytes", "type", "what", "is", "new"]
+    assert lines[2].split() == ["0", "0.100", "0-21", "ping", "1"]
+    assert lines[3].split() == [":", "0.100", "21-24", "comment:", "x"]
 
 
 def test_times_that_were_not_recorded_are_not_shown() -> None:
     exchange = pasted(TEXT)
     assert "  -  " in plain(event_lines(analyse(exchange)))
-    assert plain(read_lines(exchange)).splitlines()[1].split()[:4] == ["0", "-", "0", "103"]
+    first, _, row, *_ = plain(read_lines(exchange)).splitlines()
+    assert first == "in wire order; no times were recorded"
+    assert row.split()[:4] == ["0", "-", "0", "103"]
 
 
 def test_reads_are_shown_with_their_offsets_and_bytes_that_are_no_text() -> None:
     lines = plain(read_lines(timed((0.1, b"ab\xff"), (0.2, b"cd\n")))).splitlines()
-    assert lines[1].split() == ["0", "0.100", "0", "3", "ab\\xff"]
-    assert lines[2].split() == ["1", "0.200", "3", "3", "cd\\n"]
+    assert lines[2].split() == ["0", "0.100", "0", "3", "ab\\xff"]
+    assert lines[3].split() == ["1", "0.200", "3", "3", "cd\\n"]
 
 
 def test_nothing_is_said_to_be_nothing() -> None:
@@ -45,3 +73,48 @@ def test_nothing_is_said_to_be_nothing() -> None:
     assert plain(call_lines([analyse(empty)])) == "no calls\n"
     assert plain(event_lines(analyse(empty))) == "no events\n"
     assert plain(read_lines(empty)) == "no reads\n"
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 140])
+def test_everything_fits_into_the_page_and_uses_it(width: int) -> None:
+    long = timed(
+        (0.1, sse(choice({"content": "\x1b" * 500}), *call(arguments='{"a":"' + "b" * 500)))
+    )
+    for lines in (
+        call_lines([analyse(long)], width),
+        event_lines(analyse(long), width),
+        read_lines(long, width),
+        log_lines([LogEntry(t_ns=0, stream=LogStream.STDOUT, line=b"x y " * 100)], width),
+    ):
+        widths = [len(each) for each in plain(lines).splitlines()]
+        assert max(widths) <= width
+        assert max(widths) > width - 5
+
+
+def test_reads_that_begin_alike_show_how_they_end() -> None:
+    reads = [f'data: {{"id": "{"x" * 300}", "n": {number}}}\n\n'.encode() for number in (1, 2)]
+    _, _, one, two = plain(read_lines(timed(*[(0.1, each) for each in reads]), 60)).splitlines()
+    assert one.endswith(r'"n": 1}\n\n')
+    assert two.endswith(r'"n": 2}\n\n')
+    assert "  data: {" in one
+    assert "..." in one
+
+
+def test_what_the_app_printed_is_shown_with_time_and_stream_and_nothing_of_it_acts() -> None:
+    entries = [
+        LogEntry(t_ns=1_500_000_000, stream=LogStream.STDOUT, line=b"hello\r"),
+        LogEntry(
+            t_ns=2_000_000_000, stream=LogStream.STDERR, line=b"\x1b[2J \xff " + b"word " * 20
+        ),
+    ]
+    assert plain(log_lines(entries, 60)).splitlines() == [
+        "seconds since the tape began, stream, text",
+        "    1.500  stdout  hello",
+        r"    2.000  stderr  \x1b[2J \xff word word word word word",
+        "                   word word word word word word word word",
+        "                   word word word word word word word",
+    ]
+    assert plain(log_lines([])).startswith("no log")
+    assert plain([log_hint(3, "x.tape")]) == (
+        "3 lines that the app printed: deltatape show x.tape --log\n"
+    )

@@ -68,8 +68,8 @@ more: deltatape why CODE   (C002)
 """
 
 
-def text(story: Story) -> str:
-    return plain(story_lines(story))
+def text(story: Story, width: int = WIDTH) -> str:
+    return plain(story_lines(story, width))
 
 
 def broken_app() -> list[Exchange]:
@@ -149,8 +149,24 @@ def test_what_is_found_elsewhere_is_one_line() -> None:
 EVIL = "\x1b[2J\u202e\n" * 60
 
 
+def test_a_narrow_page_loses_no_words_and_a_wide_one_is_used() -> None:
+    narrow = text(tell(broken_app()), 60)
+    assert narrow.startswith("x.tape#1  POST /v1/chat/completions  openai-chat  m\n")
+    assert max(map(len, narrow.splitlines())) <= 60
+    for words in ("the app repeats no arguments at all.", "append every fragment to the entry"):
+        assert words in " ".join(narrow.split())
+    long = [replace(each, tape="a-long-name-of-a.tape") for each in broken_app()]
+    assert text(tell(long), 60).startswith(
+        "a-long-name-of-a.tape#1\nPOST /v1/chat/completions  openai-chat  m\n"
+    )
+    assert 120 < max(map(len, text(tell(broken_app()), 140).splitlines())) <= 140
+
+
+@pytest.mark.parametrize("width", [60, 80, WIDTH, 140])
 @pytest.mark.parametrize("cut", [EndReason.UPSTREAM_RESET, None])
-def test_it_fits_into_a_hundred_columns_and_nothing_of_a_tape_acts(cut: EndReason | None) -> None:
+def test_it_fits_into_the_page_and_nothing_of_a_tape_acts(
+    cut: EndReason | None, width: int
+) -> None:
     half = calls(entry(0, EVIL, name=EVIL, arguments='{"a":' + EVIL))
     exchange = timed(
         (0.1, choice({"content": EVIL})),
@@ -163,7 +179,7 @@ def test_it_fits_into_a_hundred_columns_and_nothing_of_a_tape_acts(cut: EndReaso
     again = asks(USER, assistant((EVIL, EVIL, EVIL), text=EVIL), result(EVIL, EVIL))
     later = replace(timed(request=again), number=2)
     for number in (1, 2):
-        shown = text(tell([replace(exchange, end=end, tape=EVIL), later], number))
+        shown = text(tell([replace(exchange, end=end, tape=EVIL), later], number), width)
         for line in shown.splitlines():
             assert line.isprintable()
-            assert len(line) <= WIDTH
+            assert len(line) <= width

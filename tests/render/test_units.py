@@ -1,6 +1,6 @@
 import pytest
 
-from deltatape.render.units import duration, seconds, size
+from deltatape.render.units import duration, seconds, since_request, size
 
 MS = 1_000_000
 S = 1000 * MS
@@ -33,3 +33,7 @@ def test_times_are_seconds_with_milliseconds() -> None:
 )
 def test_sizes_are_for_people(count: int, text: str) -> None:
     assert size(count) == text
+
+
+def test_it_is_said_what_times_are_counted_from() -> None:
+    assert since_request(1_500_000_000).endswith("the request, which came 1.500 s into the tape")

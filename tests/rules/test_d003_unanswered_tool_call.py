@@ -90,7 +90,6 @@ def test_an_application_that_answers_no_calls_may_take_them_as_its_output() -> N
         (2.5, "child-exit", 130),  # Ctrl-C in the program
         (2.5, "child-exit", -2),
         (29.9, None, None),  # a crash of the recorder
-        (400, "rotated", None),
     ],
 )
 def test_a_tape_that_was_not_watched_for_long_proves_nothing(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltatape.rules.evidence import MAX_EVIDENCE, escape, excerpt, excerpt_bytes
+from deltatape.rules.evidence import MAX_EVIDENCE, escape, excerpt
 
 HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp", "Co", "Cn"}
 
@@ -41,7 +41,3 @@ def test_a_cut_never_splits_an_escape_and_is_marked() -> None:
     assert excerpt("abcdefgh", 7) == "abcd..."
     assert excerpt("\x1b" * 3, 12) == "\\x1b" * 3
     assert excerpt("\x1b" * 4, 12) == "\\x1b\\x1b..."
-
-
-def test_bytes_that_are_no_text_are_shown_as_bytes() -> None:
-    assert excerpt_bytes(b"a\xffb") == "a\\xffb"

@@ -12,6 +12,7 @@ from deltatape.rules.settings import DEFAULTS
 from deltatape.settings.defaults import current_settings, defaults, located, use_settings
 from deltatape.settings.settings import read
 from deltatape.settings.thresholds import FIELDS
+from helpers.console import called as deltatape_called
 
 DOCUMENTATION = Path(__file__).parents[2] / "docs" / "settings.md"
 
@@ -233,3 +234,12 @@ def test_the_documented_thresholds_are_all_there_are_with_their_defaults(tmp_pat
     settings = read(path, "deltatape.yaml", COMMANDS)
     assert settings.thresholds.keys() == FIELDS.keys()
     assert settings.rules() == DEFAULTS
+
+
+def test_a_command_is_taken_from_a_named_file_only(tmp_path: Path) -> None:
+    (tmp_path / "deltatape.yaml").write_text("record: {on-finding: touch PWNED}\n")
+    found = deltatape_called("record", "--", "true", folder=tmp_path)
+    assert found.returncode == 2
+    assert b"deltatape.yaml:1:10: on-finding runs a command" in found.stderr
+    env = {"DELTATAPE_CONFIG": "deltatape.yaml"}
+    assert deltatape_called("record", "--", "true", folder=tmp_path, env=env).returncode == 0

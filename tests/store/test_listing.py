@@ -33,6 +33,12 @@ def test_tapes_of_the_same_time_are_listed_by_name(tmp_path: Path) -> None:
     assert [found.path for found in list_tapes((tmp_path,))] == tapes
 
 
+def test_a_copy_comes_after_its_original_and_kept_ones_last(tmp_path: Path) -> None:
+    names = (".deltatape/x.tape", ".deltatape/x-redacted.tape", "recordings/x.tape")
+    tapes = [tape(tmp_path, name, 10) for name in names]
+    assert [found.path for found in list_tapes((tmp_path,))] == tapes
+
+
 def test_a_tape_that_is_moved_away_meanwhile_is_not_listed(tmp_path: Path) -> None:
     for name in ("a.tape", "b.tape", "c.tape"):
         tape(tmp_path, name, 1)

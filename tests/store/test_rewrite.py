@@ -9,7 +9,7 @@ from deltatape.errors import TapeFormatError, UsageError
 from deltatape.redact.audit import Kind
 from deltatape.store import rewrite
 from deltatape.store.reader import MAX_LINE, Tape, open_tape
-from deltatape.store.rewrite import SHARED, as_named, as_new, audit, draft, in_place_of
+from deltatape.store.rewrite import SHARED, as_named, as_new, audit, draft, in_place_of, same_as
 from deltatape.tape.mask import Masker
 from helpers.planted import KEY, STARS, exchange, payloads, record, tape
 from helpers.tapes import MASKER, write_tape
@@ -65,6 +65,27 @@ def test_in_place_the_mode_and_the_times_stay(tmp_path: Path) -> None:
     status = path.stat()
     assert (stat.S_IMODE(status.st_mode), status.st_mtime) == (0o640, 6)
     assert KEY.encode() not in path.read_bytes()
+
+
+def test_a_draft_has_the_times_of_its_original(tmp_path: Path) -> None:
+    source = written(tmp_path)
+    os.utime(source.path, ns=(5, 6_000_000_007))
+    done = draft(source, tmp_path, MASKER, content=False)
+    assert as_new(done, tmp_path, "y").stat().st_mtime_ns == 6_000_000_007
+
+
+def test_a_tape_that_equals_a_draft_is_found_by_its_name(tmp_path: Path) -> None:
+    source = written(tmp_path)
+    folder = tmp_path / "kept"
+    (folder / "y-3.tape").mkdir(parents=True)
+    (folder / "y.tape").write_bytes(b"other")
+    done = draft(source, folder, MASKER, content=False)
+    assert same_as(done, folder, "y") is None
+    for name in ("z.tape", "y-z.tape", "yy.tape"):
+        (folder / name).write_bytes(done.path.read_bytes())
+    assert same_as(done, folder, "y") is None
+    (folder / "y-2.tape").write_bytes(done.path.read_bytes())
+    assert same_as(done, folder, "y") == folder / "y-2.tape"
 
 
 def test_content_is_masked_with_the_words_of_the_whole_tape(tmp_path: Path) -> None:

@@ -1,12 +1,14 @@
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from deltatape.model.exchange import Exchange
 from deltatape.store.reader import open_tape
+from deltatape.why import tell
 from deltatape.why.overview import Overview, app_of, overview
 from helpers.exchanges import FINISH_TEXT, TEXT, USER, asks, conversation
-from helpers.incidents import BROKEN
+from helpers.incidents import BROKEN, CUT, EMPTY, FIXED, STALL
 
 
 def by(exchange: Exchange, app: bytes) -> Exchange:
@@ -22,8 +24,16 @@ def test_a_healthy_tape_is_its_apps_and_models() -> None:
 
 def test_the_worst_finding_of_exchanges_and_conversations_is_told() -> None:
     seen = overview(open_tape(BROKEN))
-    assert (seen.findings, seen.worst and seen.worst.severity.value) == (3, "error")
+    assert (seen.findings, seen.worst and seen.worst.code) == (3, "C002")
     assert seen.models == ("demo-model",)
+
+
+@pytest.mark.parametrize("incident", [BROKEN, CUT, EMPTY, FIXED, STALL])
+def test_the_worst_finding_is_the_one_that_decides_the_verdict(incident: Path) -> None:
+    tape = open_tape(incident)
+    exchanges = sorted(tape, key=lambda exchange: exchange.number)
+    worst = overview(tape).worst
+    assert (worst.code if worst else None) == tell(exchanges).verdict.code
 
 
 def test_an_empty_tape_holds_nothing() -> None:

@@ -10,7 +10,7 @@ from deltatape.model.exchange import EndReason, Exchange
 from deltatape.model.finding import Blame, Confidence
 from deltatape.model.story import Verdict
 from deltatape.rules import DOCUMENTED, INTERNAL_ERROR
-from deltatape.why.verdict import CAUSES, Case, judge
+from deltatape.why.verdict import CAUSES, Case, Grounds, deciding, grounds_of, judge
 from helpers.chat import FINISH, calls, choice, entry
 from helpers.exchanges import (
     FINISH_TEXT,
@@ -159,6 +159,40 @@ def test_a_rule_that_failed_decides_nothing() -> None:
         gone_on=None,
     )
     assert judge(case).code is None
+
+
+SPOILED = asks(USER, assistant(("c1", "get", "")), result("c1"))
+
+
+def test_a_silent_answer_to_a_request_that_the_app_spoiled_is_the_apps_doing() -> None:
+    _, later = conversation((asks(USER), ONE), (SPOILED, [FINISH_TEXT]))
+    about = check_conversation(map(digest, conversation((asks(USER), ONE), (SPOILED, []))))
+    analysis = analyse(later)
+    own = check_analysis(analysis)
+    assert [each.code for each in own] == ["D002"]
+    made = judge(
+        Case(findings=own, about_request=about, reply=analysis.reply, read_back=None, gone_on=None)
+    )
+    assert (made.blame, made.code) == (Blame.APP, "C002")
+    assert " This request got no answer: the answer has no text" in made.summary
+    alone = Case(findings=own, reply=analysis.reply, read_back=None)
+    assert judge(alone).code == "D002"
+    decided = deciding(grounds_of((*own, *about)))
+    assert decided == about[0]
+
+
+def test_what_decides_is_a_finding_or_the_gravest_where_no_verdict_names_one() -> None:
+    assert deciding(Grounds(findings=())) is None
+    odd = check_analysis(analyse(pasted(*call(), FINISH, FINISH_TEXT)))
+    assert [each.code for each in odd] == ["S004"]
+    assert deciding(grounds_of(odd)) == odd[0]
+    assert deciding(Grounds(findings=odd, gone_on=2)) == odd[0]
+
+
+def test_a_silence_is_about_the_reply() -> None:
+    silent = check_conversation(map(digest, watched(conversation(CALLS), 42.5)))
+    assert grounds_of(silent) == Grounds(findings=(), about_reply=silent)
+    assert deciding(grounds_of(silent)) == silent[0]
 
 
 def test_causes_are_codes_of_rules() -> None:

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import click
 
 from deltatape.cli.options import FORMAT, option
-from deltatape.cli.tapes import Named, all_of, named
-from deltatape.cli.terminal import say, show, write
+from deltatape.cli.tapes import Named, all_of, latest, named
+from deltatape.cli.terminal import say, show, width, write
 from deltatape.conversation import check_conversation
 from deltatape.diagnose.check import check_analysis
 from deltatape.diagnose.digest import digest_analysis
@@ -33,7 +33,7 @@ def codes(ctx: click.Context, param: click.Parameter, value: str) -> frozenset[s
 
 
 @click.command("check")
-@click.argument("tapes", nargs=-1, required=True, metavar="TAPE[#N] | FOLDER...")
+@click.argument("tapes", nargs=-1, metavar="[TAPE[#N] | FOLDER]...")
 @FORMAT
 @option("--select", default="", callback=codes, metavar="CODES", help="Only these, such as T,D001.")
 @option("--ignore", default="", callback=codes, metavar="CODES", help="All but these.")
@@ -53,10 +53,12 @@ def command(
 ) -> int:
     """Report the defects on tapes, each with its evidence.
 
-    Takes what `deltatape why` takes, and folders: every tape below. Exit code 0 when there is
+    Takes what `deltatape why` takes, and folders: every tape below. Without any: the latest tape.
+
+    Exit code 0 when there is
     none, 1 for findings, 2 when something cannot be read; the rest is reported all the same.
     """
-    checked = [each for text in tapes for each in _checked(text)]
+    checked = [each for text in tapes for each in _checked(text)] if tapes else [_of_latest()]
     readable = [each for each in checked if each is not None]
     found = [
         finding
@@ -67,7 +69,7 @@ def command(
     if readable and format == "json":
         write(findings_json(found))
     elif readable:
-        show(finding_lines(found))
+        show(finding_lines(found, width()))
     if len(readable) < len(checked):
         return DeltatapeError.exit_code
     if fail_on == NEVER:
@@ -89,6 +91,12 @@ def _checked(text: str) -> Iterator[tuple[Finding, ...] | None]:
         except DeltatapeError as error:
             say(f"deltatape: {error}")
             yield None
+
+
+def _of_latest() -> tuple[Finding, ...]:
+    source = latest()
+    say(f"note: the latest tape: {source.name}")
+    return _findings(source)
 
 
 def _findings(source: Named) -> tuple[Finding, ...]:

@@ -6,8 +6,12 @@ from pathlib import Path
 import click
 
 from deltatape.cli.options import option
+from deltatape.cli.terminal import width
 from deltatape.errors import UsageError
 from deltatape.harness.demo import Demo
+from deltatape.render.lines import hanging, plain
+
+_INDENT = "    "
 
 
 @click.command("demo")
@@ -36,4 +40,11 @@ def command(*, to: Path | None) -> int:
 
 
 def _run(folder: Path) -> int:
-    return 0 if Demo(folder, click.echo).run() else 1
+    return 0 if Demo(folder, _tell).run() else 1
+
+
+def _tell(text: str) -> None:
+    """What steps print is indented and may be long; what can be copied stays in one line."""
+    if text.startswith(_INDENT) and len(text) > width():
+        text = plain(hanging(text, width(), 2 * len(_INDENT))).removesuffix("\n")
+    click.echo(text)

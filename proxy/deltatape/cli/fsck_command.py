@@ -3,7 +3,7 @@
 import click
 
 from deltatape.cli.options import FORMAT
-from deltatape.cli.terminal import show, write
+from deltatape.cli.terminal import show, width, write
 from deltatape.errors import DeltatapeError
 from deltatape.render.as_json import audits_json
 from deltatape.render.audit import Audit, audit_lines
@@ -26,7 +26,7 @@ def command(*, tapes: tuple[str, ...], format: str) -> int:  # noqa: A002 - the 
     if format == "json":
         write(audits_json(audits))
     else:
-        show(audit_lines(audits))
+        show(audit_lines(audits, width()))
     if any(one.report is None for one in audits):
         return DeltatapeError.exit_code
     return int(any(one.report and one.report.problems for one in audits))

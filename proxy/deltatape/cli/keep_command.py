@@ -1,21 +1,23 @@
 """`deltatape keep`: a tape redacted and promoted into the project's recordings."""
 
 import os
+import shlex
 from pathlib import Path
 
 import click
 
 from deltatape.cli.options import option
 from deltatape.cli.redact_command import CONTENT, tell, whole_tape
-from deltatape.cli.terminal import say, show, write
+from deltatape.cli.terminal import say, show, width, write
 from deltatape.errors import UsageError
 from deltatape.redact.audit import Kind, Report
 from deltatape.render.audit import problem_lines
 from deltatape.render.naming import kept_stem
+from deltatape.settings.defaults import current_rules
 from deltatape.store.mask_key import mask_key
 from deltatape.store.names import DEFAULT_FOLDER, SUFFIX, check_stem
 from deltatape.store.reader import Tape
-from deltatape.store.rewrite import SHARED, Draft, as_new, audit, draft
+from deltatape.store.rewrite import SHARED, Draft, as_new, audit, draft, same_as
 from deltatape.tape.mask import Masker
 from deltatape.why.overview import overview
 
@@ -37,7 +39,7 @@ def command(*, tape: str, name: str, to: Path, content: bool, move: bool) -> int
 
     NAME is by default made of the day, the model and the worst finding. The kept tape is readable
     for all, as files in a repository are. It is searched once more for secrets; while any is
-    left, nothing is kept. Prints its path.
+    left, nothing is kept. A tape that is there already is not kept twice. Prints its path.
 
     Exit code 1 when a secret is left.
     """
@@ -46,7 +48,9 @@ def command(*, tape: str, name: str, to: Path, content: bool, move: bool) -> int
     if source.recording:
         raise UsageError(f"{source.path}: is still being recorded; stop its recorder first")
     given = name.removesuffix(SUFFIX)
-    stem = check_stem(given or kept_stem(source.header.recorded_at, overview(source)))
+    stem = check_stem(
+        given or kept_stem(source.header.recorded_at, overview(source, current_rules()))
+    )
     _make(to)
     masker = Masker(mask_key(os.environ, say))
     done = draft(source, to, masker, content=content, mode=SHARED)
@@ -59,9 +63,12 @@ def command(*, tape: str, name: str, to: Path, content: bool, move: bool) -> int
     if path is None:
         return 1
     tell(source, done, content=content)
+    if not content:
+        say("note: prompts and answers are still in it; deltatape keep --content masks them, too")
     if move:
         _delete(source)
     write(f"{path}\n")
+    say(f"next: deltatape replay {shlex.quote(str(path))}")
     return 0
 
 
@@ -73,14 +80,18 @@ def _make(folder: Path) -> None:
 
 
 def _promoted(done: Draft, source: Tape, folder: Path, stem: str) -> Path | None:
-    """Give the draft its name if no secret is left on it."""
+    """Give the draft its name if no secret is left on it and it is not there already."""
     report = audit(done.path)
     secrets = [problem for problem in report.problems if problem.kind is Kind.SECRET]
     if secrets:
         say(f"{source.path}: not kept; secrets are left after redaction:")
-        show(problem_lines(secrets))
+        show(problem_lines(secrets, width()))
         return None
     _warn(report)
+    there = same_as(done, folder, stem)
+    if there:
+        say(f"note: {there} is there already, with the same content")
+        return there
     return as_new(done, folder, stem)
 
 

@@ -6,11 +6,12 @@ from pathlib import Path
 import click
 
 from deltatape.cli.options import FORMAT, option
-from deltatape.cli.terminal import show, write
+from deltatape.cli.terminal import list_width, show, write
 from deltatape.clock import SystemClock
 from deltatape.errors import DeltatapeError, TapeFormatError
 from deltatape.render.as_json import tapes_json
 from deltatape.render.listing import TapeRow, tape_lines
+from deltatape.settings.defaults import current_rules
 from deltatape.store.listing import FOLDERS, Listed, list_named, list_tapes
 from deltatape.store.reader import Tape, open_tape
 from deltatape.why.overview import overview
@@ -43,7 +44,7 @@ def command(*, folders: tuple[Path, ...], format: str, full: bool) -> int:  # no
     if format == "json":
         write(tapes_json(rows))
     else:
-        show(tape_lines(rows))
+        show(tape_lines(rows, list_width()))
     return 0
 
 
@@ -62,7 +63,7 @@ def _row(listed: Listed, now_ns: int, *, analysed: bool) -> TapeRow:
         tape = open_tape(listed.path)
         recording = tape.recording
         if analysed:
-            seen = overview(tape)
+            seen = overview(tape, current_rules())
             exchanges = seen.exchanges
         else:
             exchanges = _count(tape, listed)

@@ -1,14 +1,16 @@
 """`deltatape mitm`: mitmproxy with the addon, for applications that cannot be pointed anywhere."""
 
 import asyncio
+import os
 import sys
 from pathlib import Path
 
 import click
 
-from deltatape.cli.options import GRACE, STRICT, TO, option
+from deltatape.cli.options import CA, CLIENT_CERT, CLIENT_KEY, GRACE, STRICT, TO, option
 from deltatape.cli.terminal import aside, say, write
 from deltatape.errors import UsageError
+from deltatape.gateway.outbound import Outbound, outbound_from
 from deltatape.gateway.routes import parse_upstream
 from deltatape.http1.listener import parse_address
 from deltatape.mitm.hosts import Hosts
@@ -33,6 +35,9 @@ _LOGIN = "proxyauth"
     metavar="HOST",
     help="Tape this host besides those of LLM providers; * stands for any characters.",
 )
+@CA
+@CLIENT_CERT
+@CLIENT_KEY
 @GRACE
 @STRICT
 @option(
@@ -47,6 +52,9 @@ def command(  # noqa: PLR0913 - one per option
     upstream: str | None,
     to: Path,
     hosts: tuple[str, ...],
+    ca: Path | None,
+    client_cert: Path | None,
+    client_key: Path | None,
     grace: float,
     strict: bool,
     addon_path: bool,
@@ -60,7 +68,8 @@ def command(  # noqa: PLR0913 - one per option
     if addon_path:
         write(f"{ADDON}\n")
         return 0
-    options = _options(listen, upstream, to, hosts, mitmproxy_options)
+    outbound = outbound_from(os.environ, ca=ca, client_cert=client_cert, client_key=client_key)
+    options = _options(listen, upstream, to, hosts, mitmproxy_options, outbound)
     with aside():
         outcome = asyncio.run(serve(options, grace_s=grace, tell=say))
     sys.stderr.flush()
@@ -74,6 +83,7 @@ def _options(
     to: Path,
     hosts: tuple[str, ...],
     more: tuple[str, ...],
+    outbound: Outbound,
 ) -> MitmOptions:
     Hosts(hosts)  # wrong patterns are told before anything starts
     address = parse_address(listen)
@@ -91,6 +101,7 @@ def _options(
         to=to,
         hosts=hosts,
         more=more,
+        outbound=outbound,
     )
 
 

@@ -56,6 +56,10 @@ GRACE = option(
     help="How long streams may go on at the end.",
 )
 STRICT = option("--strict", is_flag=True, help="Exit with 125 if anything could not be taped.")
+FILE = click.Path(dir_okay=False, path_type=Path)
+CA = option("--ca", type=FILE, help="Certificates to trust beside the system's, as PEM.")
+CLIENT_CERT = option("--client-cert", type=FILE, help="A certificate to show upstreams, as PEM.")
+CLIENT_KEY = option("--client-key", type=FILE, help="Its key, where it is not in the same file.")
 """The same on every command that records."""
 
 

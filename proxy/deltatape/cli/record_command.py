@@ -10,11 +10,21 @@ from typing import Any
 
 import click
 
-from deltatape.cli.options import GRACE, STRICT, TO, Wrapper, option
+from deltatape.cli.options import (
+    CA,
+    CLIENT_CERT,
+    CLIENT_KEY,
+    FILE,
+    GRACE,
+    STRICT,
+    TO,
+    Wrapper,
+    option,
+)
 from deltatape.cli.terminal import aside, say
 from deltatape.clock import SystemClock
 from deltatape.errors import UsageError
-from deltatape.gateway.outbound import outbound_from
+from deltatape.gateway.outbound import Outbound, outbound_from
 from deltatape.gateway.routes import Upstream, parse_upstream
 from deltatape.harness.recording import RecordOptions
 from deltatape.harness.reporter import Reporter
@@ -30,14 +40,15 @@ from deltatape.store.ring import parse_keep
 FOUND = 1
 TAPING_FAILED = 125
 NEVER = "never"
+LEAST_TOKEN = 16
 MITM = "mitm"
 
-_WITH_MITM = frozenset({"via", "hosts", "to", "no_log", "fail_on", "strict"})
+_WITH_MITM = frozenset(
+    {"via", "hosts", "to", "no_log", "fail_on", "strict", "ca", "client_cert", "client_key"}
+)
 """What has a meaning when mitmproxy records."""
 _WITH_CMD = frozenset({"via", "hosts", "no_log", "no_tunnel"})
 """What has a meaning only for a command."""
-
-_FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,9 +135,9 @@ class Given:
     default=NEVER,
     help="Exit with 1 for a finding of this severity or worse.",
 )
-@option("--ca", type=_FILE, help="Certificates to trust beside the system's, as PEM.")
-@option("--client-cert", type=_FILE, help="A certificate to show upstreams, as PEM.")
-@option("--client-key", type=_FILE, help="Its key, where it is not in the same file.")
+@CA
+@CLIENT_CERT
+@CLIENT_KEY
 @option(
     "--allow-key-mismatch",
     is_flag=True,
@@ -138,7 +149,7 @@ class Given:
     help="Where other machines can reach the port: what they have to know.  [default: made up]",
 )
 @option("--control", metavar="HOST:PORT", help="Answer /health and /status there.")
-@option("--ready-file", type=_FILE, help="Written once requests can come: JSON with the URL.")
+@option("--ready-file", type=FILE, help="Written once requests can come: JSON with the URL.")
 @GRACE
 @option(
     "--durability",
@@ -160,7 +171,7 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     argv = Wrapper.command_of(ctx)
     if given.via == MITM:
         _refuse_useless(ctx, _WITH_MITM, "with --via mitm")
-        return _record_via_mitm(given, argv)
+        return _record_via_mitm(given, argv, os.environ)
     if not argv:
         _refuse_useless(ctx, set(options) - _WITH_CMD, "without a command after --")
     return record(given, argv, os.environ)
@@ -179,7 +190,7 @@ def _refuse_useless(ctx: click.Context, useful: Container[str], when: str) -> No
             raise UsageError(f"{parameter.opts[0]}: does nothing {when}")
 
 
-def _record_via_mitm(given: Given, argv: tuple[str, ...]) -> int:
+def _record_via_mitm(given: Given, argv: tuple[str, ...], environment: Mapping[str, str]) -> int:
     """Lead a command through mitmproxy; the exit code."""
     if not argv:
         raise UsageError("--via mitm: needs a command after --; deltatape mitm runs without one")
@@ -189,9 +200,12 @@ def _record_via_mitm(given: Given, argv: tuple[str, ...]) -> int:
         upstream=None,
         to=given.to,
         hosts=given.hosts,
+        outbound=_outbound(given, environment),
     )
     with aside():
-        code, outcome = asyncio.run(serve_child(argv, options, log=not given.no_log, tell=say))
+        code, outcome = asyncio.run(
+            serve_child(argv, options, log=not given.no_log, tell=say, environment=environment)
+        )
     worst = None if outcome.ended.worst is None else Severity(outcome.ended.worst)
     return code or _verdict(given, worst, trouble=outcome.trouble)
 
@@ -212,7 +226,12 @@ def record(given: Given, argv: tuple[str, ...], environment: Mapping[str, str]) 
     if settings is not None:
         say(f"options from {settings.path}")
     with aside():
-        code = asyncio.run(Session(options, around, reporter).run())
+        try:
+            code = asyncio.run(Session(options, around, reporter).run())
+        except UsageError as error:
+            if argv:  # not to be taken for an exit code of the command, as env(1) has it
+                error.exit_code = TAPING_FAILED
+            raise
     return code or _verdict(given, reporter.worst, trouble=bool(reporter.trouble))
 
 
@@ -243,23 +262,24 @@ def options_of(
         app_listen=app_listen,
         token=_token(given.token, listen, app_listen if given.app else listen),
         check_keys=not given.allow_key_mismatch,
-        outbound=outbound_from(
-            environment,
-            ca=given.ca,
-            client_cert=given.client_cert,
-            client_key=given.client_key,
-        ),
+        outbound=_outbound(given, environment),
         grace_s=given.grace,
         durable=given.durability == "exchange",
         bodies=not given.no_bodies,
         keep=parse_keep(given.keep) if given.keep else None,
         on_finding=given.on_finding,
         ready_file=given.ready_file,
-        control=parse_address(given.control, "--control") if given.control else None,
+        control=_control(given.control),
         command=argv,
         log=not given.no_log,
         tunnel=not given.no_tunnel,
         rules=current_rules(),
+    )
+
+
+def _outbound(given: Given, environment: Mapping[str, str]) -> Outbound:
+    return outbound_from(
+        environment, ca=given.ca, client_cert=given.client_cert, client_key=given.client_key
     )
 
 
@@ -287,6 +307,15 @@ def _upstreams(given: tuple[str, ...]) -> tuple[Upstream, ...]:
     return (*options, *more)
 
 
+def _control(given: str | None) -> Address | None:
+    address = parse_address(given, "--control") if given else None
+    if address is not None and (address.path or not address.loopback):
+        raise UsageError(
+            f"--control {given!r}: only loopback is accepted, such as 127.0.0.1:8379 or [::1]:8379"
+        )
+    return address
+
+
 def _app(url: str | None) -> Upstream | None:
     if url is None:
         return None
@@ -299,8 +328,12 @@ def _app(url: str | None) -> Upstream | None:
 def _token(given: str | None, *addresses: Address) -> str | None:
     """The user's, or one that is made up where others than this machine can reach a port."""
     if given is not None:
-        if not given.isascii() or not given.isprintable() or set(given) & set("/?# "):
-            raise UsageError("--token: printable ASCII without / ? # and spaces is accepted")
+        legible = given.isascii() and given.isprintable() and not set(given) & set("/?# ")
+        if not legible or len(given) < LEAST_TOKEN:
+            raise UsageError(
+                f"--token: at least {LEAST_TOKEN} characters of printable ASCII without / ? # and"
+                " spaces are accepted"
+            )
         return given
     if all(address.loopback for address in addresses):
         return None

@@ -16,6 +16,7 @@ from deltatape.store.names import SUFFIX
 from deltatape.store.reader import Tape, open_tape
 
 MAX_FILE_BYTES = 256 * 1024 * 1024
+NO_REQUEST = "no request came while it was recorded; deltatape ls lists the others"
 _TAPE_START = b'{"deltatape"'
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import queue
+import shutil
 import sys
 import threading
 from collections.abc import Iterator, Sequence
@@ -11,11 +12,14 @@ from typing import TextIO
 from rich.console import Console
 
 from deltatape.errors import UsageError
-from deltatape.render.lines import Line, plain, styled
+from deltatape.render.lines import WIDTH, Line, plain, styled
 from deltatape.rules.evidence import escape
 
 _MAX_UNSAID = 1000
 _LAST_WORDS_S = 2.0
+_NARROWEST, _WIDEST = 60, 140
+"""Columns of a page: text in fewer cannot be read, text in more is not read."""
+_UNBROKEN = 10_000
 
 
 class Voice:
@@ -80,13 +84,25 @@ def _write_line(line: str) -> None:
         sys.stderr.flush()
 
 
+def width() -> int:
+    """How many columns a page has: those of the terminal, or of COLUMNS; else 100."""
+    columns = shutil.get_terminal_size((WIDTH, 24)).columns
+    return max(_NARROWEST, min(columns, _WIDEST))
+
+
+def list_width() -> int:
+    """The same for a list of one line each, which a pipe takes whole unless COLUMNS says less."""
+    return width() if sys.stdout.isatty() or os.environ.get("COLUMNS") else _UNBROKEN
+
+
 def show(lines: Sequence[Line]) -> None:
     """Lines on stdout: with styles on a terminal, plain elsewhere or with NO_COLOR."""
     if not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
         write(plain(lines))
         return
     console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
-    console.print(styled(lines), soft_wrap=True)
+    if lines:
+        console.print(styled(lines), soft_wrap=True)
 
 
 def write(text: str) -> None:

@@ -6,10 +6,11 @@ from pathlib import Path
 import click
 
 from deltatape.cli.options import FORMAT
-from deltatape.cli.tapes import latest, named
-from deltatape.cli.terminal import say, show, write
+from deltatape.cli.tapes import NO_REQUEST, latest, named
+from deltatape.cli.terminal import say, show, width, write
 from deltatape.errors import UsageError
 from deltatape.render.as_json import story_json
+from deltatape.render.document import document_lines
 from deltatape.render.story import story_lines
 from deltatape.rules.documentation import explain
 from deltatape.settings.defaults import current_rules
@@ -30,14 +31,12 @@ def command(*, what: str, format: str) -> int:  # noqa: A002 - the option's name
         return _explain(what)
     found = named(what) if what else latest()
     if not found.exchanges:
-        raise UsageError(
-            f"{found.name}: no request came while it was recorded; deltatape ls lists the others"
-        )
+        raise UsageError(f"{found.name}: {NO_REQUEST}")
     story = tell(found.exchanges, found.number, current_rules(), found.beside())
     if format == "json":
         write(story_json(story))
     else:
-        show(story_lines(story))
+        show(story_lines(story, width()))
         for note in found.exchanges[0].notes if what == "-" else ():
             say(f"note: {note.text}")
     return 0
@@ -52,5 +51,5 @@ def _explain(code: str) -> int:
     text = explain(code)
     if text is None:
         raise UsageError(f"{code}: no such code; docs/findings.md lists them")
-    write(text if text.endswith("\n") else text + "\n")
+    show(document_lines(text, width()))
     return 0

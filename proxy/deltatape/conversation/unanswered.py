@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from deltatape.model.digest import Digest, ReadBack, Unanswered
 from deltatape.model.exchange import Tap
 from deltatape.model.reply import CallStatus
-from deltatape.model.watch import CHILD_EXIT, ROTATED, Watch
+from deltatape.model.watch import CHILD_EXIT, Watch
 
 _RUNNABLE = frozenset({CallStatus.COMPLETE, CallStatus.EMPTY_OK})
 _ENOUGH = 2
@@ -52,7 +52,7 @@ def unanswered(digests: Sequence[Digest], read_backs: Sequence[ReadBack]) -> tup
 def _expects_answer(digest: Digest) -> bool:
     """Whether the application was to run the calls, and the tape tells what it did then."""
     watch = digest.watch
-    if watch is None or watch.stop == ROTATED or digest.end_ns is None:
+    if watch is None or digest.end_ns is None:
         return False
     runnable = bool(digest.calls) and all(call.status in _RUNNABLE for call in digest.calls)
     return runnable and digest.whole and not digest.forced

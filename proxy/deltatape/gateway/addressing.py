@@ -48,13 +48,15 @@ def read_address(head: RequestHead, token: str | None, *, reserved: bool) -> Add
     while match := _PREFIX.match(target):
         kind, value = match[1], match[2]
         ours = reserved or (kind == b"t" and _same(value, token))
-        if not ours or kind in seen:
+        if not ours or (kind in seen and not (kind == b"t" and _same(value, token))):
             break
         seen.add(kind)
         taken[kind] = value
         target = target[match.end() :]
         if not target.startswith(b"/"):
             target = b"/" + target
+    if token is not None and f"/t/{token}/".encode() in target + b"/":
+        return Refusal(400, "token_in_path", "the token belongs at the front of the path")
     name = taken[b"s"]
     if name is not None:
         try:

@@ -10,16 +10,17 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from operator import itemgetter
+from dataclasses import dataclass, replace
+from operator import attrgetter
 
-from deltatape.conversation import findings_of, read_backs
+from deltatape.conversation import findings_of, findings_of_silence, read_backs, unanswered
 from deltatape.diagnose.check import check_analysis
 from deltatape.diagnose.digest import digest_analysis
 from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.gateway.tapes import OpenTape
 from deltatape.model.digest import Digest
 from deltatape.model.finding import Finding
+from deltatape.model.watch import Watch
 from deltatape.rules.settings import DEFAULTS, Settings
 from deltatape.tape.assemble import assemble
 from deltatape.tape.decode import decode_record
@@ -43,6 +44,15 @@ class Ended:
     number: int
     analysis: Analysis | None
     findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """An exchange that was analysed, for what comes after it."""
+
+    serial: int
+    tape: OpenTape
+    digest: Digest
 
 
 class Kept:
@@ -86,7 +96,7 @@ class Analyst:
         self._waiting_bytes = 0
         self._hurried = asyncio.Event()
         # By the name that was asked for: what follows a rotation is the same story.
-        self._digests: dict[str | None, deque[tuple[int, Digest]]] = {}
+        self._digests: dict[str | None, deque[_Known]] = {}
 
     def submit(self, tape: OpenTape, number: int, serial: int, lines: list[bytes] | None) -> None:
         """Analyse an exchange from its lines on `tape`; `serial` is its number in the run."""
@@ -94,11 +104,16 @@ class Analyst:
         if self._waiting_bytes + size > MAX_WAITING_BYTES:
             lines, size = None, 0
         self._waiting_bytes += size
-        future = asyncio.get_running_loop().run_in_executor(
-            self._pool, self._analyse, tape, number, serial, lines
-        )
-        self._open.add(future)
         otherwise = Ended(tape, number, None, ())
+        try:
+            future = asyncio.get_running_loop().run_in_executor(
+                self._pool, self._analyse, tape, number, serial, lines
+            )
+        except RuntimeError:  # the system has no more threads
+            self._waiting_bytes -= size
+            self._tell(otherwise)
+            return
+        self._open.add(future)
         future.add_done_callback(lambda done: self._done(done, size, otherwise))
 
     def _done(self, future: asyncio.Future[Ended], size: int, otherwise: Ended) -> None:
@@ -131,21 +146,28 @@ class Analyst:
         records = [(place, decode_record(line)) for place, line in enumerate(lines or ())]
         for exchange in assemble(records, tape=tape.path, header=tape.writer.header):
             analysis = analyse(exchange)
-            about_app = self._read_back(tape.name, serial, digest_analysis(analysis))
+            about_app = self._read_back(_Known(serial, tape, digest_analysis(analysis)))
             return Ended(
                 tape, number, analysis, (*about_app, *check_analysis(analysis, self._rules))
             )
         return Ended(tape, number, None, ())
 
-    def _read_back(self, name: str | None, serial: int, digest: Digest) -> Iterator[Finding]:
+    def _read_back(self, latest: _Known) -> Iterator[Finding]:
         """What the latest request shows that the application made of earlier replies."""
-        known = self._digests.setdefault(name, deque(maxlen=MAX_REMEMBERED))
-        known.append((serial, digest))
-        in_order = [each for _, each in sorted(known, key=itemgetter(0))]
-        # Silences are left out: they are told of a tape that has ended.
+        known = self._digests.setdefault(latest.tape.name, deque(maxlen=MAX_REMEMBERED))
+        known.append(latest)
+        in_order = [each.digest for each in sorted(known, key=attrgetter("serial"))]
+        # Silences are left out: they are told of a tape that ends.
         for link in read_backs(in_order):
-            if link.later is digest:
+            if link.later is latest.digest:
                 yield from findings_of(link)
+
+    def silences(self, tape: OpenTape, watch: Watch) -> tuple[Finding, ...]:
+        """Which replies on a tape that ends now were never answered."""
+        known = sorted(self._digests.get(tape.name, ()), key=attrgetter("serial"))
+        digests = [replace(k.digest, watch=watch) for k in known if k.tape is tape]
+        silent = unanswered(digests, read_backs(digests))
+        return tuple(f for each in silent for f in findings_of_silence(each, self._rules))
 
 
 def _give_way() -> None:

@@ -159,7 +159,9 @@ class Gateway:
 
     def route(self, head: RequestHead) -> Route | Refusal:
         """See `Carrier.route`."""
-        addressed = read_address(head, self._policy.token, reserved=self._policy.side is Tap.PROVIDER)
+        addressed = read_address(
+            head, self._policy.token, reserved=self._policy.side is Tap.PROVIDER
+        )
         if isinstance(addressed, Refusal):
             return addressed
         return self._refuse(head, addressed) or self._resolve(head, addressed)
@@ -208,6 +210,8 @@ class Gateway:
                 dialled = await self._dial(origin)
             except DialError as error:
                 failed(error)
+            except (OSError, RuntimeError) as error:  # no descriptor, no thread to resolve names
+                failed(DialError("upstream_refused", f"{origin.url}: no connection: {error}"))
             else:
                 done(dialled)
 

@@ -15,6 +15,7 @@ from deltatape.gateway.routes import Refusal
 from deltatape.gateway.tapes import OpenTape, TapeBook
 from deltatape.gateway.taping import Taping
 from deltatape.model.exchange import Tap
+from deltatape.model.watch import Watch
 from deltatape.rules.settings import DEFAULTS, Settings
 from deltatape.store.ids import ulid
 from deltatape.tape.mask import Masker
@@ -32,6 +33,9 @@ class Observer(Protocol):
 
     def exchange(self, ended: Ended) -> None:
         """An exchange has ended and was analysed."""
+
+    def silence(self, ended: Ended) -> None:
+        """A tape ends, and nothing came back for a reply on it; without an analysis."""
 
     def refused(self, refusal: Refusal) -> None:
         """A request was answered without an upstream."""
@@ -204,7 +208,17 @@ class Recorder:
         await self._analyst.finish()
         if self._ticker is not None:
             self._ticker.cancel()
+        for tape in self.book.written():
+            self.tell_silences(tape, reason, code)
         self.book.stop(reason, code)
+
+    def tell_silences(self, tape: OpenTape, reason: str, code: int | None = None) -> None:
+        """Tell which replies nothing came back for, on a tape that is about to end."""
+        watch = Watch(until_ns=tape.writer.now_ns(), stop=reason, exit_code=code)
+        findings = self._analyst.silences(tape, watch)
+        for number in sorted({finding.exchange for finding in findings}):
+            about = tuple(each for each in findings if each.exchange == number)
+            self._observer.silence(Ended(tape, number, None, about))
 
     async def _drain(self, grace_s: float) -> None:
         if not self.active:

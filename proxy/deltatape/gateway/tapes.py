@@ -8,6 +8,7 @@ exchange has ended.
 
 import asyncio
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from deltatape.model.log import LogStream
@@ -61,6 +62,9 @@ class TapeBook:
         self._masker = masker
         self._named: dict[str, OpenTape] = {}
         self._retired: set[OpenTape] = set()
+        self._closing: set[OpenTape] = set()
+        self.pool = ThreadPoolExecutor(2, "deltatape-tapes")
+        """For what may wait for a disk; the loop's own pool resolves names, which must not."""
         self._clients: set[int] = set()
         self._lost = (0, 0)
         self._stopped = False
@@ -173,23 +177,32 @@ class TapeBook:
     def _rotate_out(self, tape: OpenTape) -> None:
         """End a tape while others go on: its last sync must not hold up a stream."""
         tape.tap.stop(tape.writer.now_ns(), ROTATED, None)
-        closing = asyncio.get_running_loop().run_in_executor(None, tape.writer.close)
-        closing.add_done_callback(lambda _: self._finished(tape))
+        # Nothing may be left for this turn's end: the writer belongs to the thread from now on.
+        tape.writer.on_dirty = _nothing
+        tape.writer.flush()
+        self._closing.add(tape)
+        done = asyncio.get_running_loop().run_in_executor(self.pool, tape.writer.close)
+        done.add_done_callback(lambda _: self._finished(tape))
 
     def _finished(self, tape: OpenTape) -> None:
+        self._closing.discard(tape)
         self._lost = _plus(self._lost, tape.writer)
         self.on_closed(tape)
 
     def losses(self) -> tuple[int, int]:
         """How many records and bytes of lines all tapes of the run lack."""
         lost = self._lost
-        for tape in self.all():
+        for tape in (*self.all(), *self._closing):
             lost = _plus(lost, tape.writer)
         return lost
 
 
 def _ignore(tape: OpenTape) -> None:
     """Nobody wants to know."""
+
+
+def _nothing() -> None:
+    """There is nothing to do at the end of the turn."""
 
 
 def _plus(lost: tuple[int, int], writer: TapeWriter) -> tuple[int, int]:

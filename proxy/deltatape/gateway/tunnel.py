@@ -79,6 +79,7 @@ class Tunnel:
         self._ends: set[End] = set()
         self._empty = asyncio.Event()
         self.port = 0
+        self.user = USER
         self.token = secrets.token_urlsafe(24)
         """The password; it opens the way out of this machine, so it belongs on no tape."""
 

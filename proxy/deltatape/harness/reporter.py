@@ -7,7 +7,7 @@ from deltatape.gateway.routes import Refusal
 from deltatape.gateway.tunnel import Passed
 from deltatape.harness.hardcoded import Hardcoded
 from deltatape.model.finding import Severity
-from deltatape.render.live import live_lines
+from deltatape.render.live import finding_lines, live_lines
 from deltatape.rules.words import count
 
 Tell = Callable[[str], None]
@@ -42,11 +42,21 @@ class Reporter:
             return
         for line in live_lines(ended.analysis, ended.findings, name):
             self._tell(line)
-        severities = {finding.severity for finding in ended.findings} | {self.worst}
-        self.worst = min(filter(None, severities), key=lambda each: each.rank, default=None)
         if ended.findings:
             self.with_findings += 1
-            self.on_findings(ended)
+            self._remember(ended)
+
+    def silence(self, ended: Ended) -> None:
+        """See `Observer.silence`."""
+        self._tell(f"{ended.tape.name or ''}#{ended.number} was never answered")
+        for line in finding_lines(ended.findings):
+            self._tell(line)
+        self._remember(ended)
+
+    def _remember(self, ended: Ended) -> None:
+        severities = {finding.severity for finding in ended.findings} | {self.worst}
+        self.worst = min(filter(None, severities), key=lambda each: each.rank, default=None)
+        self.on_findings(ended)
 
     def refused(self, refusal: Refusal) -> None:
         """See `Observer.refused`."""

@@ -39,10 +39,11 @@ from deltatape.harness.sources import Limits
 from deltatape.model.exchange import Source, Tap
 from deltatape.model.finding import Severity
 from deltatape.model.log import LogStream
-from deltatape.model.watch import CHILD_EXIT
+from deltatape.model.watch import CHILD_EXIT, ROTATED
 from deltatape.rules.words import count
 from deltatape.store.ring import Ring
 from deltatape.store.writer import TapeWriter
+from deltatape.tape.credentials import basic
 from deltatape.tape.mask import Masker
 
 
@@ -56,10 +57,6 @@ class Surroundings:
     clock: Clock
     mask_key: bytes
     tell: Tell
-
-
-TROUBLE = "taping-in-trouble"
-"""What health says when something could not be taped."""
 
 
 class Session:
@@ -82,6 +79,8 @@ class Session:
         self._taps: list[Gateway] = []
         self._base = ""
         self._control = ""
+        self._flight: Flight | None = None
+        self._hook: OnFinding | None = None
         self._learn()
 
     def _create(self, name: str | None) -> TapeWriter:
@@ -207,14 +206,19 @@ class Session:
     async def _serve(self, services: contextlib.AsyncExitStack) -> None:
         options = self._options
         if self._ring is not None:
-            flight = Flight(self._ring, self._book)
-            flight.start()
-            services.callback(flight.stop)
-        hook = None
+            self._flight = Flight(
+                self._ring,
+                self._book,
+                rotated=lambda tape: self._recorder.tell_silences(tape, ROTATED),
+            )
+            self._flight.start()
         if options.on_finding is not None:
-            hook = OnFinding(options.on_finding, self._tell, environment=self._around.environment)
-            services.push_async_callback(hook.stop)
-        self._reporter.on_findings = lambda ended: self._found(ended, hook)
+            environment = self._around.environment
+            self._hook = OnFinding(options.on_finding, self._tell, environment=environment)
+            services.push_async_callback(self._hook.stop)
+        if self._flight is not None:
+            services.push_async_callback(self._flight.stop)  # before the hook, which it feeds
+        self._reporter.on_findings = self._found
         control = ""
         if options.control is not None:
             server = Control(self._status)
@@ -227,12 +231,18 @@ class Session:
             ready.write(document)
         self._control = control
 
-    def _found(self, ended: Ended, hook: OnFinding | None) -> None:
+    def _found(self, ended: Ended) -> None:
         """An exchange has findings: keep what lies around it, and run the command."""
-        if self._ring is not None and any(f.severity is not Severity.INFO for f in ended.findings):
-            self._ring.finding(self._end_of(ended), [each.writer for each in self._book.all()])
-        if hook is not None:
-            hook.run(ended.tape.path, ended.number, ended.findings)
+        hook, flight = self._hook, self._flight
+
+        def run_hook() -> None:
+            if hook is not None:
+                hook.run(ended.tape.path, ended.number, ended.findings)
+
+        if flight is not None and any(f.severity is not Severity.INFO for f in ended.findings):
+            flight.finding(self._end_of(ended), run_hook)  # which may give the tape another name
+        else:
+            run_hook()
 
     def _end_of(self, ended: Ended) -> int:
         """When an exchange ended by the wall clock; its analysis comes later."""
@@ -244,9 +254,9 @@ class Session:
         records, size = self._book.losses()
         trouble = self._reporter.trouble
         return {
-            "status": TROUBLE if trouble else "ok",
-            **({"problem": trouble} if trouble else {}),
-            "url": self._base,
+            "trouble": trouble or None,
+            # Without the token: whoever is on this machine may ask here.
+            "url": self._taps[0].listener.url,
             "tapes": [tape.path for tape in self._book.all()],
             "exchanges": self._recorder.counts.exchanges,
             "active": len(self._recorder.active),
@@ -273,7 +283,8 @@ class Session:
             tunnel = Tunnel(self._dialler, self._passed)
             await tunnel.start(own_ports=[tap.listener.port for tap in self._taps])
             services.push_async_callback(tunnel.stop)
-            self._masker.learn(tunnel.token.encode())
+            for secret in basic(tunnel.user.encode(), tunnel.token.encode()):
+                self._masker.learn(secret)
             environment |= {
                 "HTTPS_PROXY": tunnel.url,
                 "https_proxy": tunnel.url,
@@ -285,8 +296,8 @@ class Session:
         self._book.log_end()
         return code
 
-    def _log(self, stream: str, data: bytes) -> None:
-        self._book.log(LogStream(stream), data)
+    def _log(self, stream: LogStream, data: bytes) -> None:
+        self._book.log(stream, data)
 
     def _passed(self, passed: Passed) -> None:
         """The application has reached something past the gateway."""

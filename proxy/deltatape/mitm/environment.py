@@ -33,6 +33,8 @@ CA_VARIABLES = (
 )
 PROXY_VARIABLES = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy")
 
+LOOPBACK = "localhost,127.0.0.1,::1"
+
 _SYSTEM = (
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -52,7 +54,7 @@ def state_folder(environment: Mapping[str, str]) -> Path:
 
 
 def variables(proxy_url: str, bundle: Path, environment: Mapping[str, str]) -> dict[str, str]:
-    """What to set for a command, besides what is set; NO_PROXY stays as it is.
+    """What to set for a command, besides what is set; for NO_PROXY see `past`.
 
     Args:
         proxy_url: where mitmproxy listens.
@@ -66,6 +68,12 @@ def variables(proxy_url: str, bundle: Path, environment: Mapping[str, str]) -> d
         "NODE_USE_ENV_PROXY": "1",
         "NODE_OPTIONS": node,
     }
+
+
+def past(environment: Mapping[str, str]) -> dict[str, str]:
+    """NO_PROXY with loopback, to which no company's proxy behind mitmproxy leads back."""
+    so_far = environment.get("no_proxy") or environment.get("NO_PROXY")
+    return dict.fromkeys(("NO_PROXY", "no_proxy"), f"{so_far},{LOOPBACK}" if so_far else LOOPBACK)
 
 
 def _quoted(path: Path) -> str:
@@ -104,13 +112,13 @@ def _trusted(environment: Mapping[str, str], bundle: Path) -> Iterator[Path]:
     """The files of CAs in force, each once."""
     named = [environment[name] for name in CA_VARIABLES if environment.get(name)]
     replaced = environment.get("SSL_CERT_FILE")
-    files = [*([] if replaced else [_system_roots()]), *map(Path, named)]
+    files = [*([] if replaced else [system_roots()]), *map(Path, named)]
     for file in dict.fromkeys(files):
         if file is not None and file != bundle:
             yield file
 
 
-def _system_roots() -> Path | None:
+def system_roots() -> Path | None:
     """The file of the system's roots; None where it has none."""
     paths = ssl.get_default_verify_paths()
     for name in (paths.cafile, paths.openssl_cafile, *_SYSTEM):

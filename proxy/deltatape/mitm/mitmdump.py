@@ -13,11 +13,13 @@ import signal
 import socket
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from deltatape.errors import UsageError
+from deltatape.gateway.outbound import Outbound, Proxy
+from deltatape.http1.listener import is_loopback
 from deltatape.mitm.talk import VARIABLE, Fields, Line, Order, Word, log_order
 
 ADDON = Path(__file__).resolve().with_name("addon.py")
@@ -44,6 +46,7 @@ class MitmOptions:
         to: the folder for tapes.
         hosts: what is taped besides LLM providers; see `hosts`.
         more: mitmproxy's own options, which come last and win.
+        outbound: how this machine gets out; see `outward`.
     """
 
     host: str
@@ -52,6 +55,16 @@ class MitmOptions:
     to: Path
     hosts: tuple[str, ...] = ()
     more: tuple[str, ...] = ()
+    outbound: Outbound = field(default_factory=Outbound)
+
+    @property
+    def proxy(self) -> Proxy | None:
+        """The company's, behind mitmproxy; not mitmproxy itself, should its variable be set."""
+        proxy = self.outbound.https_proxy
+        if self.upstream is not None or proxy is None:
+            return None
+        here = is_loopback(proxy.host) or proxy.host == self.host
+        return None if here and proxy.port == self.port else proxy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,9 +134,8 @@ def find_mitmdump(environment: Mapping[str, str]) -> str:
 
 def arguments(options: MitmOptions) -> list[str]:
     """What mitmdump is given. It calls upstream when there is something to send, not before."""
-    mode = f"reverse:{options.upstream}" if options.upstream else "regular"
     return [
-        *("--quiet", "--mode", mode),
+        *("--quiet", "--mode", _mode(options)),
         *("--listen-host", options.host, "--listen-port", str(options.port)),
         *("--set", "connection_strategy=lazy", "--set", "http3=false"),
         *("--set", f"deltatape_to={options.to}"),
@@ -132,6 +144,12 @@ def arguments(options: MitmOptions) -> list[str]:
         # Last: what other addons have set by then is respected.
         *("--scripts", str(ADDON)),
     ]
+
+
+def _mode(options: MitmOptions) -> str:
+    if options.upstream is not None:
+        return f"reverse:{options.upstream}"
+    return "regular" if options.proxy is None else f"upstream:{options.proxy.url}"
 
 
 class Mitmdump:
@@ -238,7 +256,7 @@ class Mitmdump:
                 pass  # said by the addon of another version
 
     def log(self, stream: str, data: bytes) -> None:
-        """Put what a child printed on the tape; `stream` is `stdout` or `stderr`."""
+        """Put what a child printed on the tape; `stream` is a `LogStream`."""
         self._line.say(Order.LOG, **log_order(stream, data))
 
     def stop(self, reason: str, code: int | None, grace_s: float) -> None:

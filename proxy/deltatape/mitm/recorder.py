@@ -23,6 +23,7 @@ from deltatape.mitm.flows import (
     TlsData,
 )
 from deltatape.mitm.hosts import Hosts
+from deltatape.mitm.inherited import inherit
 from deltatape.mitm.live import MakeLive, Plain, find_live
 from deltatape.mitm.run import Run
 from deltatape.mitm.talk import VARIABLE, Fields, Order, Word, logged
@@ -93,6 +94,7 @@ class Recorder:
     def load(self, loader: Loader) -> None:
         """Tell mitmproxy the options; load what takes long before it listens."""
         self._make_live = find_live()
+        inherit(self._ctx.options, os.environ)
         loader.add_option(
             "deltatape_to",
             str,

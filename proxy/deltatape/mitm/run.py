@@ -58,7 +58,7 @@ class Run:
         self._patience_s = patience_s
         self._masker = Masker(mask_key(environment, self.alarm))
         for secret in known_secrets(environment, read_dotenv(Path.cwd(), environment)):
-            self._masker.literals.keep(secret)
+            self._masker.learn(secret)
         self._live = make_live(lambda text: voice.say(Word.LINE, text=text))
         self.book = TapeBook(lambda _: self._writer(folder), self._masker)
         self.book.start()

@@ -9,8 +9,9 @@ from pathlib import Path
 from deltatape.errors import UsageError
 from deltatape.harness.child import run_child
 from deltatape.harness.signals import Signals
-from deltatape.mitm.environment import ca_bundle, state_folder, variables
+from deltatape.mitm.environment import ca_bundle, past, state_folder, variables
 from deltatape.mitm.mitmdump import Ended, Mitmdump, MitmOptions, Started
+from deltatape.mitm.outward import outward
 from deltatape.mitm.told import NO_TRAFFIC_S, Tell, Told, introduce, what_to_set
 from deltatape.model.watch import CHILD_EXIT
 
@@ -44,17 +45,18 @@ async def serve(
     """
     told = Told(tell, grace_s)
     mitmdump = Mitmdump(told)
-    started = await mitmdump.start(options, environment)
-    signals = Signals(lambda: mitmdump.stop("hurried", None, 0.0))
-    for line in introduce(started, options, alone=True):
-        tell(line)
-    for line in what_to_set(started, options, _bundle(started, options, environment)):
-        tell(line)
-    reminder = asyncio.get_running_loop().call_later(NO_TRAFFIC_S, told.remind, started.url)
-    reason = await _first(signals, mitmdump)
-    reminder.cancel()
-    mitmdump.stop(reason, None, grace_s)
-    ended = await mitmdump.ended(grace_s)
+    with outward(options, environment) as theirs:
+        started = await mitmdump.start(options, theirs)
+        signals = Signals(lambda: mitmdump.stop("hurried", None, 0.0))
+        for line in introduce(started, options, alone=True):
+            tell(line)
+        for line in what_to_set(started, options, _bundle(started, options, environment)):
+            tell(line)
+        reminder = asyncio.get_running_loop().call_later(NO_TRAFFIC_S, told.remind, started.url)
+        reason = await _first(signals, mitmdump)
+        reminder.cancel()
+        mitmdump.stop(reason, None, grace_s)
+        ended = await mitmdump.ended(grace_s)
     told.summarise(ended, started)
     return Outcome(ended=ended, trouble=told.trouble)
 
@@ -81,22 +83,25 @@ async def serve_child(
     """
     told = Told(tell, 0.0)
     mitmdump = Mitmdump(told)
-    started = await mitmdump.start(options, environment)
-    for line in introduce(started, options, alone=False):
-        tell(line)
-    bundle = ca_bundle(started.ca, state_folder(environment), environment)
-    ours = {**environment, **variables(started.url, bundle, environment)}
-    reminder = asyncio.get_running_loop().call_later(NO_TRAFFIC_S, told.remind, started.url)
-    try:
-        code = await run_child(argv, ours, tee=mitmdump.log if log else None, tell=tell)
-    except UsageError:
-        mitmdump.stop(FAILED, None, 0.0)
-        await mitmdump.ended(0.0)
-        raise
-    finally:
-        reminder.cancel()
-    mitmdump.stop(CHILD_EXIT, code, NEWS_S)
-    ended = await mitmdump.ended(NEWS_S)
+    with outward(options, environment) as theirs:
+        started = await mitmdump.start(options, theirs)
+        for line in introduce(started, options, alone=False):
+            tell(line)
+        bundle = ca_bundle(started.ca, state_folder(environment), environment)
+        ours = {**environment, **variables(started.url, bundle, environment)}
+        if options.proxy is not None:
+            ours |= past(environment)
+        reminder = asyncio.get_running_loop().call_later(NO_TRAFFIC_S, told.remind, started.url)
+        try:
+            code = await run_child(argv, ours, tee=mitmdump.log if log else None, tell=tell)
+        except UsageError:
+            mitmdump.stop(FAILED, None, 0.0)
+            await mitmdump.ended(0.0)
+            raise
+        finally:
+            reminder.cancel()
+        mitmdump.stop(CHILD_EXIT, code, NEWS_S)
+        ended = await mitmdump.ended(NEWS_S)
     told.summarise(ended, started)
     return code, Outcome(ended=ended, trouble=told.trouble)
 

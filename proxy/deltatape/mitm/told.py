@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from deltatape import __version__
-from deltatape.mitm.environment import NODE_PROXY
+from deltatape.gateway.outbound import Outbound
+from deltatape.mitm.environment import LOOPBACK, NODE_PROXY
 from deltatape.mitm.mitmdump import Ended, MitmOptions, Started
 from deltatape.rules.words import count
 
@@ -108,9 +110,31 @@ def introduce(started: Started, options: MitmOptions, *, alone: bool) -> Iterato
     yield f"  tape     {started.tape or 'none: see above'}"
     if options.upstream is not None:
         yield f"  forward  {started.url} -> {options.upstream}"
+        yield from _not_through(options.outbound, options.upstream)
     else:
         hosts = " ".join(("the hosts of LLM providers", *options.hosts))
         yield f"  decrypt  {hosts}; all else passes undecrypted"
+        yield from _through(options)
+
+
+def _through(options: MitmOptions) -> Iterator[str]:
+    """The company's proxy, where there is one."""
+    if options.proxy is None:
+        return
+    yield f"  through  {options.proxy.url} ({options.proxy.variable})"
+    yield "           (for all that comes here: mitmproxy heeds no NO_PROXY, apps do)"
+
+
+def _not_through(outbound: Outbound, upstream: str) -> Iterator[str]:
+    """The proxy that would have been asked, did mitmproxy ask any in front of one upstream."""
+    parts = urlsplit(upstream)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    proxy = outbound.proxy_for(parts.scheme, parts.hostname or "", port)
+    if proxy is not None:
+        yield (
+            f"  note     {proxy.variable} is not used: mitmproxy reaches an --upstream directly;"
+            " deltatape record --upstream goes through the proxy"
+        )
 
 
 def what_to_set(started: Started, options: MitmOptions, bundle: Path | None) -> Iterator[str]:
@@ -129,5 +153,7 @@ def what_to_set(started: Started, options: MitmOptions, bundle: Path | None) -> 
     yield f"           REQUESTS_CA_BUNDLE={bundle}  (requests; AWS_CA_BUNDLE for boto3)"
     yield f"           NODE_EXTRA_CA_CERTS={bundle}  NODE_USE_ENV_PROXY=1  (Node.js 22.21, 24)"
     yield f"           NODE_OPTIONS='--require {NODE_PROXY}'  (older Node.js)"
+    if options.proxy is not None:
+        yield f"           NO_PROXY={LOOPBACK}  (besides yours)"
     if options.port == 0:
         yield "           (the port changes with every start: --listen HOST:PORT keeps it)"

@@ -9,11 +9,13 @@ from collections.abc import Iterable
 from deltatape.diagnose.rebuild import Analysis
 from deltatape.model.exchange import Exchange
 from deltatape.model.finding import Finding
+from deltatape.model.log import LogEntry
 from deltatape.model.reply import ToolCall
 from deltatape.model.story import Entry, Story
 from deltatape.model.stream import Event
 from deltatape.render.audit import Audit
 from deltatape.render.listing import TapeRow
+from deltatape.why.news import news
 
 VERSION = 1
 
@@ -53,12 +55,23 @@ def calls_json(analyses: Iterable[Analysis]) -> str:
 
 def events_json(analysis: Analysis) -> str:
     """`show --events --format json`."""
-    return _document(events=[_event(event, analysis.exchange) for event in analysis.stream.events])
+    pairs = zip(analysis.stream.events, news(analysis), strict=True)
+    return _document(events=[_event(event, analysis.exchange, new) for event, new in pairs])
 
 
 def reads_json(exchange: Exchange) -> str:
     """`show --reads --format json`; data that is not UTF-8 is in hexadecimal."""
     return _document(reads=[_read(data, t_ns) for data, t_ns in _reads(exchange)])
+
+
+def log_json(entries: Iterable[LogEntry]) -> str:
+    """`show --log --format json`; a line that is not UTF-8 is in hexadecimal."""
+    return _document(
+        log=[
+            {"t_ns": each.t_ns, "stream": each.stream, **_text("line", each.line)}
+            for each in entries
+        ]
+    )
 
 
 def tapes_json(rows: Iterable[TapeRow]) -> str:
@@ -156,13 +169,14 @@ def _call(call: ToolCall, analysis: Analysis) -> dict[str, object]:
     }
 
 
-def _event(event: Event, exchange: Exchange) -> dict[str, object]:
+def _event(event: Event, exchange: Exchange, new: str) -> dict[str, object]:
     return {
         "exchange": exchange.number,
         "event": event.number,
         "type": event.type,
         "id": event.id,
         "data": event.data,
+        "new": new,
         "span": list(event.place.span),
         "line": event.place.line,
         "t_ns": event.place.t_ns if exchange.timed else None,
@@ -174,7 +188,12 @@ def _reads(exchange: Exchange) -> Iterable[tuple[bytes, int | None]]:
 
 
 def _read(data: bytes, t_ns: int | None) -> dict[str, object]:
+    return {"t_ns": t_ns, "bytes": len(data), **_text("data", data)}
+
+
+def _text(name: str, data: bytes) -> dict[str, str]:
+    """`data` as text under `name`; under "hex" where it is not UTF-8."""
     try:
-        return {"t_ns": t_ns, "bytes": len(data), "data": data.decode()}
+        return {name: data.decode()}
     except UnicodeDecodeError:
-        return {"t_ns": t_ns, "bytes": len(data), "hex": data.hex()}
+        return {"hex": data.hex()}

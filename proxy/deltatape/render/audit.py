@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from deltatape.model.finding import Severity
 from deltatape.redact.audit import Kind, Problem, Report
-from deltatape.render.lines import BOLD, DIM, GOOD, STYLES, Line, Segment, line, wrapped
+from deltatape.render.lines import BOLD, DIM, GOOD, STYLES, WIDTH, Line, Segment, line, wrapped
 from deltatape.rules.words import count
 
 
@@ -18,10 +18,10 @@ class Audit:
     error: str = ""
 
 
-def audit_lines(audits: Iterable[Audit]) -> list[Line]:
-    """The problems and the facts of each tape, and what to do."""
+def audit_lines(audits: Iterable[Audit], width: int = WIDTH) -> list[Line]:
+    """In `width` columns the problems and the facts of each tape, and what to do."""
     audited = list(audits)
-    lines = [each for audit in audited for each in _one(audit)]
+    lines = [each for audit in audited for each in _one(audit, width)]
     leaking = [audit.path for audit in audited if audit.report and _leaks(audit.report.problems)]
     if leaking:
         lines.append(
@@ -30,22 +30,22 @@ def audit_lines(audits: Iterable[Audit]) -> list[Line]:
     return lines
 
 
-def problem_lines(problems: Sequence[Problem]) -> list[Line]:
-    """Each problem with its place."""
-    return [each for problem in problems for each in wrapped(_said(problem), 4)]
+def problem_lines(problems: Sequence[Problem], width: int = WIDTH) -> list[Line]:
+    """Each problem with its place, in `width` columns."""
+    return [each for problem in problems for each in wrapped(_said(problem), 4, width=width)]
 
 
-def _one(audit: Audit) -> list[Line]:
+def _one(audit: Audit, width: int) -> list[Line]:
     if audit.report is None:
-        return [line(Segment(audit.error, STYLES[Severity.ERROR]))]
+        return wrapped(audit.error, 0, STYLES[Severity.ERROR], width)
     problems = audit.report.problems
     told = Segment("clean", GOOD)
     if problems:
         told = Segment(count(len(problems), "problem"), STYLES[Severity.ERROR])
     return [
         line(Segment(audit.path, BOLD), ": ", told),
-        *problem_lines(problems),
-        *(each for fact in audit.report.facts for each in wrapped(f"note: {fact}", 4, DIM)),
+        *problem_lines(problems, width),
+        *(each for fact in audit.report.facts for each in wrapped(f"note: {fact}", 4, DIM, width)),
     ]
 
 

@@ -5,16 +5,27 @@ from dataclasses import dataclass
 
 from deltatape.model.finding import Finding, Severity
 from deltatape.model.story import Story, Verdict
-from deltatape.render.lines import BOLD, DIM, GOOD, STYLES, Line, Segment, line, wrapped
+from deltatape.render.lines import (
+    BOLD,
+    DIM,
+    GOOD,
+    STYLES,
+    WIDTH,
+    Line,
+    Segment,
+    line,
+    measured,
+    wrapped,
+)
 from deltatape.render.units import seconds
 from deltatape.rules.words import count
 
 
-def finding_lines(findings: Sequence[Finding]) -> list[Line]:
-    """All findings, and a summary."""
+def finding_lines(findings: Sequence[Finding], width: int = WIDTH) -> list[Line]:
+    """All findings in `width` columns, and a summary."""
     if not findings:
         return [line(Segment("no findings", GOOD))]
-    lines = [each for finding in findings for each in one_finding(finding)]
+    lines = [each for finding in findings for each in one_finding(finding, width=width)]
     codes = sorted({finding.code for finding in findings})
     return [
         *lines,
@@ -40,17 +51,19 @@ def seen_from(story: Story) -> Viewpoint:
     return Viewpoint(story.tape, story.exchange, story.start_ns)
 
 
-def one_finding(finding: Finding, seen: Viewpoint = _NOWHERE) -> list[Line]:
+def one_finding(finding: Finding, seen: Viewpoint = _NOWHERE, width: int = WIDTH) -> list[Line]:
     """One finding; its place leaves out what is said already."""
     head = [Segment(f"{finding.severity} ", STYLES[finding.severity])]
     head.append(Segment(f"{finding.code} {finding.name}", BOLD))
     head.append(Segment(f"  {blamed(finding)}"))
-    if where := _where(finding, seen):
-        head.append(Segment(f"  {where}", DIM))
-    lines = [tuple(head), *wrapped(finding.message, 4)]
+    where = _where(finding, seen)
+    place = [line(*head, Segment(f"  {where}", DIM))] if where else [line(*head)]
+    if measured(place[0]) > width:
+        place = [line(*head), *wrapped(where, 4, DIM, width)]
+    lines = [*place, *wrapped(finding.message, 4, width=width)]
     if finding.evidence:
-        lines += wrapped(f"evidence: {finding.evidence}", 4, DIM)
-    return [*lines, *wrapped(f"fix: {finding.hint}", 4), line()]
+        lines += wrapped(f"evidence: {finding.evidence}", 4, DIM, width)
+    return [*lines, *wrapped(f"fix: {finding.hint}", 4, width=width), line()]
 
 
 def blamed(finding: Finding | Verdict) -> str:

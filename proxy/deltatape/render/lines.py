@@ -5,7 +5,8 @@ a terminal unescaped. Styles are rich's.
 """
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 from rich.text import Text
@@ -29,7 +30,12 @@ DIM = "dim"
 GOOD = "green"
 STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 WIDTH = 100
+"""Columns of a page where nobody says how many there are."""
+LEAST = 10
+"""A column is not cut to less."""
 _MORE = "..."
+_GAP = "  "
+_NOTHING: Mapping[int, int] = MappingProxyType({})
 
 
 def plain(lines: Iterable[Line]) -> str:
@@ -46,7 +52,8 @@ def styled(lines: Iterable[Line]) -> Text:
         for segment in line:
             text.append(escape(segment.text), style=segment.style or None)
         text.append("\n")
-    text.right_crop()
+    if text:  # cropping nothing is an error
+        text.right_crop()
     return text
 
 
@@ -55,10 +62,15 @@ def line(*pieces: Cell) -> Line:
     return tuple(piece if isinstance(piece, Segment) else Segment(piece) for piece in pieces)
 
 
+def measured(whole: Line) -> int:
+    """How many columns `whole` takes."""
+    return sum(len(escape(segment.text)) for segment in whole)
+
+
 def cropped(whole: Line, width: int = WIDTH) -> Line:
     """`whole`, as it will be shown, cut to `width` characters; `...` if it was longer."""
     shown = [Segment(escape(segment.text), segment.style) for segment in whole]
-    left = width if sum(len(segment.text) for segment in shown) <= width else width - len(_MORE)
+    left = width if measured(whole) <= width else width - len(_MORE)
     pieces: list[Segment] = []
     for segment in shown:
         pieces.append(Segment(segment.text[:left], segment.style))
@@ -74,23 +86,70 @@ def wrapped(text: str, indent: int, style: str = "", width: int = WIDTH) -> list
     return [line(" " * indent, Segment(piece, style)) for piece in pieces]
 
 
-def table(rows: Sequence[Sequence[Cell]], indent: int = 0, right: Sequence[int] = ()) -> list[Line]:
-    """`rows` in columns as wide as their widest cell; the columns in `right` are right-aligned."""
+def hanging(text: str, width: int, indent: int = 4) -> list[Line]:
+    """`text` broken at blanks to lines of `width`, all but the first indented."""
+    pieces = textwrap.wrap(
+        escape(text), width, subsequent_indent=" " * indent, break_on_hyphens=False
+    )
+    return [line(piece) for piece in pieces or [""]]
+
+
+def table(
+    rows: Sequence[Sequence[Cell]],
+    indent: int = 0,
+    right: Sequence[int] = (),
+    *,
+    width: int | None = None,
+    give: Mapping[int, int] = _NOTHING,
+) -> list[Line]:
+    """`rows` in columns as wide as their widest cell.
+
+    Args:
+        rows: of cells; a row may be shorter than others.
+        indent: of every line.
+        right: the columns that are right-aligned.
+        width: of the page; None: as wide as it gets.
+        give: the columns that are cut, the widest first, where the page is too narrow, each with
+            its least width. Where even that is not enough, lines are cut.
+    """
     cells = [[_cell(cell) for cell in row] for row in rows]
-    columns = max((len(row) for row in cells), default=0)
-    widths = [
-        max(len(row[column].text) for row in cells if column < len(row))
-        for column in range(columns)
-    ]
+    widths = column_widths(cells)
+    if width is not None:
+        widths = _fitting(widths, width - indent - len(_GAP) * (len(widths) - 1), give)
     lines = []
     for row in cells:
         pieces = [Segment(" " * indent)]
         for column, cell in enumerate(row):
-            width = widths[column] if column in right or column < columns - 1 else 0
-            text = cell.text.rjust(width) if column in right else cell.text.ljust(width)
-            pieces += [Segment(text, cell.style), Segment("  ")]
-        lines.append(tuple(pieces[:-1]))
+            text = _cut(cell.text, widths[column])
+            last = column == len(widths) - 1 and column not in right
+            padded = text.rjust(widths[column]) if column in right else text.ljust(widths[column])
+            pieces += [Segment(text if last else padded, cell.style), Segment(_GAP)]
+        whole = tuple(pieces[:-1])
+        lines.append(whole if width is None else cropped(whole, width))
     return lines
+
+
+def column_widths(rows: Sequence[Sequence[Segment]]) -> list[int]:
+    """For each column the width of its widest cell; cells are escaped."""
+    columns = max((len(row) for row in rows), default=0)
+    return [
+        max(len(row[column].text) for row in rows if column < len(row)) for column in range(columns)
+    ]
+
+
+def _fitting(widths: Sequence[int], room: int, give: Mapping[int, int]) -> list[int]:
+    """`widths` with those of the columns in `give` lowered until all fit into `room`."""
+    fitting = dict(enumerate(widths))
+    while sum(fitting.values()) > room:
+        giving = [column for column, least in give.items() if fitting.get(column, 0) > least]
+        if not giving:
+            break
+        fitting[max(giving, key=lambda column: fitting[column])] -= 1
+    return list(fitting.values())
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - len(_MORE)] + _MORE
 
 
 def _cell(cell: Cell) -> Segment:

@@ -1,19 +1,39 @@
-"""Tapes in a list."""
+"""Tapes in a list: a line for each.
 
-import itertools
+Where that is too wide, the worst finding and the names of apps and models are cut; then columns
+are left out, the least telling first; paths last, from their beginning.
+"""
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from deltatape.model.finding import Severity
-from deltatape.render.lines import BOLD, DIM, GOOD, STYLES, Line, Segment, line, table
+from deltatape.render.lines import (
+    BOLD,
+    DIM,
+    GOOD,
+    LEAST,
+    STYLES,
+    WIDTH,
+    Line,
+    Segment,
+    column_widths,
+    line,
+    table,
+)
 from deltatape.render.units import duration, size
-from deltatape.rules.evidence import excerpt
+from deltatape.rules.evidence import escape, excerpt
 from deltatape.rules.words import count
 from deltatape.why.overview import Overview
 
 _MAX_APP = 28
 _MAX_MODEL = 32
 _MAX_PROBLEM = 60
+_PATH, _SIZE, _EXCHANGES, _APP, _MODEL, _WORST = range(6)
+_GIVE = {_APP: LEAST, _MODEL: LEAST, _WORST: len("warning D001...")}
+"""Columns that may be cut, and to what."""
+_LEAVE_OUT = (_APP, _MODEL, _SIZE, _EXCHANGES)
+"""Columns that may be left out, in this order."""
 _NO_TAPES = "no tapes; make one with `deltatape record`"
 
 
@@ -33,11 +53,11 @@ class TapeRow:
     """Why it cannot be read; "" if it can."""
 
 
-def tape_lines(rows: Sequence[TapeRow]) -> list[Line]:
+def tape_lines(rows: Sequence[TapeRow], width: int = WIDTH) -> list[Line]:
     """One line per tape, in the given order, and what to do about those not analysed."""
     if not rows:
         return [line(Segment(_NO_TAPES, DIM))]
-    lines = table(_used([_cells(row) for row in rows]), right=(1,))
+    lines = _fitting([_cells(row) for row in rows], width)
     left = sum(row.overview is None and not row.error for row in rows)
     if left:
         them = f"{count(left, 'tape')} not analysed, being large: deltatape ls --full"
@@ -45,11 +65,46 @@ def tape_lines(rows: Sequence[TapeRow]) -> list[Line]:
     return lines
 
 
+def _fitting(rows: list[list[Segment]], width: int) -> list[Line]:
+    """`rows` without the columns that are empty in all of them, and without those too many."""
+    shown = [column for column, cells in enumerate(zip(*rows, strict=True)) if _any(cells)]
+    least = column_widths(rows)
+    for column, lowest in _GIVE.items():
+        least[column] = min(least[column], lowest)
+    for column in _LEAVE_OUT:
+        if column in shown and _total(least, shown) > width:
+            shown.remove(column)
+    path = least[_PATH] - max(0, _total(least, shown) - width)
+    rows = [[_ending(row[_PATH], path), *row[1:]] for row in rows]
+    return table(
+        [[row[column] for column in shown] for row in rows],
+        right=[at for at, column in enumerate(shown) if column == _SIZE],
+        width=width,
+        give={at: _GIVE[column] for at, column in enumerate(shown) if column in _GIVE},
+    )
+
+
+def _any(cells: Sequence[Segment]) -> bool:
+    return any(cell.text for cell in cells)
+
+
+def _total(widths: Sequence[int], shown: Sequence[int]) -> int:
+    """The width of a line of the columns `shown`, with the gaps between them."""
+    return sum(widths[column] for column in shown) + 2 * (len(shown) - 1)
+
+
+def _ending(path: Segment, room: int) -> Segment:
+    """`path`, or its end: files are told apart by that."""
+    if len(path.text) <= room:
+        return path
+    return Segment(f"...{path.text[len(path.text) - max(LEAST, room - 3) :]}", path.style)
+
+
 def _cells(row: TapeRow) -> list[Segment]:
     seen = row.overview
-    age = f"{duration(max(0, row.age_ns))} ago"
+    age = f"{' '.join(duration(max(0, row.age_ns)).split()[:2])} ago"
     return [
-        Segment(row.path, BOLD),
+        Segment(escape(row.path), BOLD),
         Segment(size(row.bytes)),
         Segment("" if row.exchanges is None else count(row.exchanges, "exchange")),
         Segment(excerpt(_first(seen.apps), _MAX_APP) if seen else ""),
@@ -57,12 +112,6 @@ def _cells(row: TapeRow) -> list[Segment]:
         _worst(row),
         Segment(f"recording, {age}" if row.recording else age),
     ]
-
-
-def _used(rows: list[list[Segment]]) -> list[list[Segment]]:
-    """`rows` without the columns that are empty in all of them."""
-    used = [any(cell.text for cell in column) for column in zip(*rows, strict=True)]
-    return [list(itertools.compress(row, used)) for row in rows]
 
 
 def _first(names: Sequence[str]) -> str:

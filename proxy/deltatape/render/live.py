@@ -19,7 +19,12 @@ def live_lines(analysis: Analysis, findings: Sequence[Finding], name: str = "") 
         findings: about it.
         name: of the tape, where one was asked for.
     """
-    lines = [name + exchange_line(analysis, findings)]
+    return [name + exchange_line(analysis, findings), *finding_lines(findings)]
+
+
+def finding_lines(findings: Sequence[Finding]) -> list[str]:
+    """A line for each finding, worst first."""
+    lines = []
     for finding in sorted(findings, key=lambda each: each.severity.rank):
         head = f"    {finding.severity} {finding.code} {finding.name} ({blamed(finding)})"
         lines.append(f"{head}: {excerpt(finding.message, _MESSAGE)}")

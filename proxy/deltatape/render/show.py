@@ -1,21 +1,40 @@
-"""The parts of an exchange as text: its calls, its events, its reads."""
+"""The parts of a tape as text: the calls, events and reads of exchanges, and the app's log."""
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 from deltatape.diagnose.rebuild import Analysis
 from deltatape.model.exchange import Exchange
+from deltatape.model.log import LogEntry
 from deltatape.model.reply import CallStatus, ToolCall
 from deltatape.model.stream import Comment, Event
-from deltatape.render.lines import BOLD, DIM, GOOD, Cell, Line, Segment, line, table
-from deltatape.render.units import seconds
-from deltatape.rules.evidence import excerpt, excerpt_bytes
+from deltatape.render.lines import (
+    BOLD,
+    DIM,
+    GOOD,
+    LEAST,
+    WIDTH,
+    Cell,
+    Line,
+    Segment,
+    line,
+    measured,
+    table,
+    wrapped,
+)
+from deltatape.render.units import NO_TIMES, seconds, since_request
+from deltatape.rules.evidence import escape, excerpt
+from deltatape.rules.words import count
+from deltatape.why.news import news
 
-_SHOWN = 70
 _BROKEN = "red"
 _FINE = frozenset({CallStatus.COMPLETE, CallStatus.EMPTY_OK})
+_CUT = "..."
+_USUAL = "message"
+"""The type of events that name none."""
 
 
-def call_lines(analyses: Sequence[Analysis]) -> list[Line]:
+def call_lines(analyses: Sequence[Analysis], width: int = WIDTH) -> list[Line]:
     """The rebuilt calls of all exchanges, one a line."""
     head = [
         Segment(word, BOLD) for word in ("exchange", "call", "id", "name", "status", "arguments")
@@ -26,7 +45,9 @@ def call_lines(analyses: Sequence[Analysis]) -> list[Line]:
         for choice in analysis.reply.choices
         for call in choice.tool_calls
     ]
-    return table([head, *rows]) if rows else [line(Segment("no calls", DIM))]
+    if not rows:
+        return [line(Segment("no calls", DIM))]
+    return table([head, *rows], width=width, give=dict.fromkeys((2, 3, 5), LEAST))
 
 
 def call_cells(call: ToolCall) -> list[Cell]:
@@ -38,38 +59,103 @@ def call_cells(call: ToolCall) -> list[Cell]:
         excerpt(call.id or "-", 40),
         excerpt(call.name or "-", 40),
         Segment(f"{call.status}{repairs}", style),
-        excerpt(call.arguments, _SHOWN) or "(no bytes)",
+        excerpt(call.arguments) or "(no bytes)",
     ]
 
 
-def event_lines(analysis: Analysis) -> list[Line]:
-    """Events and comments in the order of their bytes, with time and span."""
-    stream, timed = analysis.stream, analysis.exchange.timed
+def event_lines(analysis: Analysis, width: int = WIDTH) -> list[Line]:
+    """Events and comments in the order of their bytes, with time, span, and what they bring."""
+    stream, exchange = analysis.stream, analysis.exchange
+    told = dict(zip((event.number for event in stream.events), news(analysis), strict=True))
     units: list[Event | Comment] = sorted(
         [*stream.events, *stream.comments], key=lambda unit: unit.place.span
     )
-    head = [Segment(word, BOLD) for word in ("event", "seconds", "bytes", "type", "data")]
-    rows = [list(_event_cells(unit, timed=timed)) for unit in units]
-    return table([head, *rows], right=(0, 1)) if rows else [line(Segment("no events", DIM))]
+    if not units:
+        return [line(Segment("no events", DIM))]
+    typed = any(event.type != _USUAL for event in stream.events)
+    names = ("event", "seconds", "bytes", *(("type",) if typed else ()), "what is new")
+    rows = [list(_event_cells(unit, exchange, told, typed=typed)) for unit in units]
+    head = [Segment(word, BOLD) for word in names]
+    give = dict.fromkeys((len(names) - 1, *((3,) if typed else ())), LEAST)
+    return [_clock(exchange), *table([head, *rows], right=(0, 1), width=width, give=give)]
 
 
-def _event_cells(unit: Event | Comment, *, timed: bool) -> Iterator[Cell]:
+def _event_cells(
+    unit: Event | Comment, exchange: Exchange, told: dict[int, str], *, typed: bool
+) -> Iterator[Cell]:
     start, end = unit.place.span
     yield str(unit.number) if isinstance(unit, Event) else ":"
-    yield seconds(unit.place.t_ns) if timed else "-"
+    yield _since(unit.place.t_ns, exchange)
     yield f"{start}-{end}"
-    yield excerpt(unit.type, 30) if isinstance(unit, Event) else Segment("comment", DIM)
-    yield excerpt(unit.data if isinstance(unit, Event) else unit.text, _SHOWN)
+    if typed:
+        yield excerpt(unit.type, 30) if isinstance(unit, Event) else ""
+    if isinstance(unit, Event):
+        yield excerpt(told[unit.number])
+    else:
+        yield Segment(f"comment: {excerpt(unit.text.lstrip())}", DIM)
 
 
-def read_lines(exchange: Exchange) -> list[Line]:
-    """The reads from the upstream socket, with time, offset and size."""
-    head = [Segment(word, BOLD) for word in ("read", "seconds", "offset", "bytes", "data")]
+def read_lines(exchange: Exchange, width: int = WIDTH) -> list[Line]:
+    """The reads from the upstream socket, with time, offset, size, and how they begin and end."""
+    if not exchange.reads:
+        return [line(Segment("no reads", DIM))]
+    head: list[Cell] = [
+        Segment(word, BOLD) for word in ("read", "seconds", "offset", "bytes", "data")
+    ]
     rows: list[list[Cell]] = []
     offset = 0
     for number, read in enumerate(exchange.reads):
-        time = seconds(read.t_ns) if exchange.timed else "-"
-        data = excerpt_bytes(read.data, _SHOWN)
-        rows.append([str(number), time, str(offset), str(len(read.data)), data])
+        time = _since(read.t_ns, exchange)
+        rows.append([str(number), time, str(offset), str(len(read.data))])
         offset += len(read.data)
-    return table([head, *rows], right=(0, 1, 2, 3)) if rows else [line(Segment("no reads", DIM))]
+    room = max(LEAST, width - measured(table([head[:-1], *rows], right=(0, 1, 2, 3))[0]) - 2)
+    for row, read in zip(rows, exchange.reads, strict=True):
+        row.append(_ends(read.data, room))
+    return [_clock(exchange), *table([head, *rows], right=(0, 1, 2, 3), width=width)]
+
+
+def _ends(data: bytes, room: int) -> str:
+    """How `data` begins, and mostly how it ends: the beginnings of reads are much alike."""
+    if len(data) > 2 * room:
+        data = data[:room] + data[-room:]
+    shown = [escape(character) for character in data.decode("utf-8", "backslashreplace")]
+    if sum(map(len, shown)) <= room:
+        return "".join(shown)
+    front = (room - len(_CUT)) // 3
+    back = room - len(_CUT) - front
+    return "".join([*_taken(shown, front), _CUT, *reversed(_taken(shown[::-1], back))])
+
+
+def _taken(shown: Sequence[str], room: int) -> list[str]:
+    """As many of the first characters as fit, none of their escapes cut in two."""
+    ends = itertools.accumulate(map(len, shown))
+    return [each for each, end in zip(shown, ends, strict=True) if end <= room]
+
+
+def _since(t_ns: int, exchange: Exchange) -> str:
+    return seconds(t_ns - exchange.request.t_ns) if exchange.timed else "-"
+
+
+def _clock(exchange: Exchange) -> Line:
+    unit = since_request(exchange.request.t_ns) if exchange.timed else NO_TIMES
+    return line(Segment(unit, DIM))
+
+
+def log_lines(entries: Sequence[LogEntry], width: int = WIDTH) -> list[Line]:
+    """What the recorded program printed: time, stream, text."""
+    if not entries:
+        return [line(Segment("no log: the tape holds nothing that a program printed", DIM))]
+    lines = [line(Segment("seconds since the tape began, stream, text", DIM))]
+    longest = max(len(each.stream) for each in entries)
+    for each in entries:
+        front = f"{seconds(each.t_ns):>9}  {each.stream:<{longest}}  "
+        text = each.line.decode("utf-8", "backslashreplace").rstrip("\r")
+        first, *more = wrapped(text, len(front), width=width)
+        lines += [(Segment(front, DIM), *first[1:]), *more]
+    return lines
+
+
+def log_hint(lines: int, tape: str) -> Line:
+    """How many lines of a log there are, and how to see them."""
+    said = count(lines, "line")
+    return line(Segment(f"{said} that the app printed: deltatape show {tape} --log", DIM))

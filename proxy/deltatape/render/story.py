@@ -1,7 +1,7 @@
 """The story as text, for somebody who has an incident and no time.
 
 The verdict first, then what to do, then the axis of time, then the three columns of evidence:
-promised, arrived, repeated. At most 100 columns wide.
+promised, arrived, repeated. Never wider than asked for.
 """
 
 from deltatape.model.asked import RepeatedCall
@@ -12,18 +12,20 @@ from deltatape.render.lines import (
     BOLD,
     DIM,
     GOOD,
+    LEAST,
     WIDTH,
     Cell,
     Line,
     Segment,
     cropped,
     line,
+    measured,
     table,
     wrapped,
 )
 from deltatape.render.show import call_cells
-from deltatape.render.units import duration, seconds, size
-from deltatape.rules.evidence import escape, excerpt
+from deltatape.render.units import NO_TIMES, duration, seconds, since_request, size
+from deltatape.rules.evidence import excerpt
 from deltatape.rules.words import count
 
 _INDENT = 10
@@ -41,21 +43,21 @@ _HALF = 40
 """Lines of the timeline that are shown at its beginning and at its end."""
 
 
-def story_lines(story: Story) -> list[Line]:
-    """The whole story; print it with `plain` or `styled`."""
+def story_lines(story: Story, width: int = WIDTH) -> list[Line]:
+    """The whole story in `width` columns; print it with `plain` or `styled`."""
     lines = [
-        *_head(story),
-        *_verdict(story),
-        *_timeline(story),
-        *_promised(story),
-        *_arrived(story),
-        *_repeated(story),
-        *_findings(story),
+        *_head(story, width),
+        *_verdict(story, width),
+        *_timeline(story, width),
+        *_promised(story, width),
+        *_arrived(story, width),
+        *_repeated(story, width),
+        *_findings(story, width),
     ]
-    return [cropped(each) for each in lines]
+    return [cropped(each, width) for each in lines]
 
 
-def _head(story: Story) -> list[Line]:
+def _head(story: Story, width: int) -> list[Line]:
     arrival = story.arrival
     model = f"  {excerpt(story.promise.model, _SHOWN)}" if story.promise.model else ""
     status = "no response" if arrival.status is None else f"status {arrival.status}"
@@ -63,23 +65,26 @@ def _head(story: Story) -> list[Line]:
     name = f"{excerpt(story.tape, _SHOWN)}#{story.exchange}"
     target = excerpt(story.promise.target, _SHOWN)
     what = f"{count(arrival.events, 'event')} in {count(arrival.reads, 'read')}"
+    first = [line(Segment(name, BOLD), f"  {target}  {arrival.dialect}{model}")]
+    if measured(first[0]) > width:
+        first = [line(Segment(name, BOLD)), line(f"{target}  {arrival.dialect}{model}")]
     return [
-        line(Segment(name, BOLD), f"  {target}  {arrival.dialect}{model}"),
+        *first,
         line(Segment(f"{status}, {what}, {size(arrival.bytes)}{took}", DIM)),
         line(),
     ]
 
 
-def _verdict(story: Story) -> list[Line]:
+def _verdict(story: Story, width: int) -> list[Line]:
     verdict = story.verdict
     code = f"  ({verdict.code})" if verdict.code else ""
     who = blamed(verdict)
     style = _RED if verdict.blame is Blame.APP else BOLD
     return [
         _label("VERDICT", Segment(f"{who}{code}", style)),
-        *wrapped(verdict.summary, _INDENT),
+        *wrapped(verdict.summary, _INDENT, width=width),
         line(),
-        *_labelled("FIX", wrapped(verdict.fix, _INDENT)),
+        *_labelled("FIX", wrapped(verdict.fix, _INDENT, width=width)),
         line(),
     ]
 
@@ -93,12 +98,10 @@ def _labelled(name: str, lines: list[Line]) -> list[Line]:
     return [_label(name, *lines[0][1:]), *lines[1:]]
 
 
-def _timeline(story: Story) -> list[Line]:
-    unit = "in wire order; no times were recorded"
-    if story.timed:
-        unit = f"seconds since the request, which came {seconds(story.start_ns)} s into the tape"
-    lines = [_label("TIMELINE", Segment(unit, DIM))]
-    entries = [_entry(entry, story) for entry in story.timeline]
+def _timeline(story: Story, width: int) -> list[Line]:
+    unit = since_request(story.start_ns) if story.timed else NO_TIMES
+    lines = _labelled("TIMELINE", wrapped(unit, _INDENT, DIM, width))
+    entries = [_entry(entry, story, width) for entry in story.timeline]
     left = len(entries) - 2 * _HALF
     if left > 0:
         more = line(" " * _INDENT, Segment(f"  ... {count(left, 'more line')} ...", DIM))
@@ -106,21 +109,22 @@ def _timeline(story: Story) -> list[Line]:
     return [*lines, *entries, line()]
 
 
-def _entry(entry: Entry, story: Story) -> Line:
+def _entry(entry: Entry, story: Story, width: int) -> Line:
     time = "" if entry.t_ns is None else seconds(entry.t_ns - story.start_ns)
     number = f"#{entry.exchange} " if entry.exchange != story.exchange else ""
     marks = f"  <- {' '.join(entry.codes)}" if entry.codes else ""
     front = f"{time:>{_INDENT}}  {_AXIS[entry.source]} "
-    room = WIDTH - len(front) - len(number) - len(marks)
+    room = width - len(front) - len(number) - len(marks)
     style = DIM if entry.source is Teller.RECORDER else ""
     what = Segment(f"{number}{excerpt(entry.what, room)}", style)
     return line(Segment(front, DIM), what, Segment(marks, _RED))
 
 
-def _promised(story: Story) -> list[Line]:
+def _promised(story: Story, width: int) -> list[Line]:
     promise = story.promise
     if not promise.known:
-        return [_label("PROMISED", Segment("the request is not on the tape, or not readable", DIM))]
+        no = "the request is not on the tape, or not readable"
+        return _labelled("PROMISED", wrapped(no, _INDENT, DIM, width))
     what = [
         f"{'a stream' if promise.stream else 'an answer'} to {count(promise.messages, 'message')}"
     ]
@@ -128,10 +132,10 @@ def _promised(story: Story) -> list[Line]:
         what.append(f"tools: {', '.join(promise.tools)}")
     if promise.tool_choice:
         what.append(f"tool choice: {promise.tool_choice}")
-    return _labelled("PROMISED", wrapped("; ".join(what), _INDENT))
+    return _labelled("PROMISED", wrapped("; ".join(what), _INDENT, width=width))
 
 
-def _arrived(story: Story) -> list[Line]:
+def _arrived(story: Story, width: int) -> list[Line]:
     arrival = story.arrival
     what = []
     if arrival.error is not None:
@@ -145,24 +149,22 @@ def _arrived(story: Story) -> list[Line]:
     ]
     what.append(f"finish reason: {excerpt(arrival.finish_reason or 'none', _SHOWN)}")
     what.append(arrival.ending)
-    lines = _labelled("ARRIVED", wrapped("; ".join(what), _INDENT))
-    return [
-        *lines,
-        *table([[Segment("call", DIM), *call_cells(c)] for c in arrival.calls], _INDENT),
-    ]
+    lines = _labelled("ARRIVED", wrapped("; ".join(what), _INDENT, width=width))
+    rows = [[Segment("call", DIM), *call_cells(call)] for call in arrival.calls]
+    return [*lines, *table(rows, _INDENT, width=width, give=dict.fromkeys((2, 3, 5), LEAST))]
 
 
-def _repeated(story: Story) -> list[Line]:
+def _repeated(story: Story, width: int) -> list[Line]:
     told = story.repetition
     if told is None:
-        no = Segment("no later request on the tape repeats this reply", DIM)
-        return [_label("REPEATED", no), line()]
+        no = "no later request on the tape repeats this reply"
+        return [*_labelled("REPEATED", wrapped(no, _INDENT, DIM, width)), line()]
     lines = [_label("REPEATED", f"by request #{told.exchange}")]
     rows = [_heard_cells(f"call {each.index}", each.heard, each) for each in told.calls]
     rows += [_heard_cells("not delivered", call, None) for call in told.extra]
-    lines += table(rows, _INDENT)
+    lines += table(rows, _INDENT, width=width, give=dict.fromkeys((1, 2, 4), LEAST))
     for call_id, text in told.results:
-        lines += wrapped(f"result of {excerpt(call_id, 40)}: {excerpt(text)}", _INDENT)
+        lines += wrapped(f"result of {excerpt(call_id, 40)}: {excerpt(text)}", _INDENT, width=width)
     return [*lines, line()]
 
 
@@ -175,22 +177,22 @@ def _heard_cells(name: str, heard: RepeatedCall | None, each: Repeated | None) -
         excerpt(heard.id or "-", 40),
         excerpt(heard.name or "-", 40),
         Segment("as delivered", GOOD) if same else Segment("DIFFERS", _RED),
-        excerpt(heard.arguments, _SHOWN) or "(no bytes)",
+        excerpt(heard.arguments) or "(no bytes)",
     ]
 
 
-def _findings(story: Story) -> list[Line]:
+def _findings(story: Story, width: int) -> list[Line]:
     if not story.findings:
-        return [_label("FINDINGS", Segment("none", GOOD)), *_elsewhere(story)]
-    lines = [_label("FINDINGS", summary(story.findings)), *_elsewhere(story), line()]
+        return [_label("FINDINGS", Segment("none", GOOD)), *_elsewhere(story, width)]
+    lines = [_label("FINDINGS", summary(story.findings)), *_elsewhere(story, width), line()]
     for finding in story.findings:
-        lines += one_finding(finding, seen_from(story))
+        lines += one_finding(finding, seen_from(story), width)
     codes = ", ".join(dict.fromkeys(finding.code for finding in story.findings))
-    return [*lines, line(Segment(f"more: deltatape why CODE   ({escape(codes)})", DIM))]
+    return [*lines, *wrapped(f"more: deltatape why CODE   ({codes})", 0, DIM, width)]
 
 
-def _elsewhere(story: Story) -> list[Line]:
-    """What is found on the tape's other exchanges, in one line."""
+def _elsewhere(story: Story, width: int) -> list[Line]:
+    """What is found on the tape's other exchanges, in short."""
     worst: dict[int, str] = {}
     for finding in sorted(story.elsewhere, key=lambda each: each.severity.rank):
         worst.setdefault(finding.exchange, finding.code)
@@ -200,4 +202,4 @@ def _elsewhere(story: Story) -> list[Line]:
     rest = len(shown) - _OTHERS
     more = f", and on {count(rest, 'more exchange')}" if rest > 0 else ""
     told = f"elsewhere on this tape: {', '.join(shown[:_OTHERS])}{more}"
-    return [line(" " * _INDENT, Segment(told, DIM))]
+    return wrapped(told, _INDENT, DIM, width)

@@ -1,4 +1,4 @@
-"""An exchange in one line."""
+"""An exchange in one line, with the finding that decides the verdict on it."""
 
 from collections.abc import Sequence
 
@@ -7,6 +7,7 @@ from deltatape.model.finding import Finding
 from deltatape.render.units import duration
 from deltatape.rules.evidence import excerpt
 from deltatape.rules.words import count
+from deltatape.why.verdict import deciding, grounds_of
 
 _NAMES = 80
 
@@ -18,7 +19,7 @@ def exchange_line(analysis: Analysis, findings: Sequence[Finding]) -> str:
     head.append(str(exchange.response.status) if exchange.response else "no response")
     if exchange.timed and exchange.end:
         head.append(duration(exchange.end.t_ns - exchange.request.t_ns))
-    worst = min(findings, key=lambda finding: finding.severity.rank, default=None)
+    worst = deciding(grounds_of(findings))
     said = f"{worst.severity} {worst.code} {worst.name}" if worst else "no findings"
     more = f" and {len(findings) - 1} more" if len(findings) > 1 else ""
     return f"{' '.join(head)}: {what_arrived(analysis)}; {said}{more}"

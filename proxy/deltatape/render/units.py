@@ -7,6 +7,9 @@ _DAY_S = 86_400
 _TENTHS_BELOW_S = 100
 _KIB = 1024
 
+NO_TIMES = "in wire order; no times were recorded"
+"""Said where times would be told."""
+
 
 def duration(ns: int) -> str:
     """`ns` in a readable unit: `0.3 ms`, `12 ms`, `1.2 s`, `3 min 20 s`, `5 h 2 min`, `3 d 4 h`."""
@@ -28,6 +31,11 @@ def duration(ns: int) -> str:
 def seconds(ns: int) -> str:
     """`ns` as seconds with milliseconds: `12.345`."""
     return f"{ns / _NS:.3f}"
+
+
+def since_request(start_ns: int) -> str:
+    """What times are counted from, beside a request that came at `start_ns`."""
+    return f"seconds since the request, which came {seconds(start_ns)} s into the tape"
 
 
 def size(count: int) -> str:

@@ -54,8 +54,3 @@ def _whole_escapes(text: str, limit: int) -> str:
         limit -= len(part)
         parts.append(part)
     return "".join(parts)
-
-
-def excerpt_bytes(data: bytes, limit: int = MAX_EVIDENCE) -> str:
-    r"""`data` as text where it is UTF-8, with `\xNN` for bytes that are not, escaped and cut."""
-    return excerpt(data[: 4 * limit].decode("utf-8", "backslashreplace"), limit)

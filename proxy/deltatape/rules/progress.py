@@ -156,15 +156,21 @@ def _brings_something(context: RuleContext, event: Event) -> bool:
 
 def brings(value: Mapping[str, object]) -> bool:
     """Whether the JSON of an event carries a text that is not empty: the answer has grown."""
-    return _text_under(value, _CARRIERS) is not None
+    return brought(value) is not None
+
+
+def brought(value: Mapping[str, object]) -> tuple[str, str] | None:
+    """The text that the JSON of an event carries, after its field: `("content", "Hel")`."""
+    return _text_under(value, _CARRIERS)
 
 
 def finishes(value: Mapping[str, object]) -> str | None:
     """The reason to finish, or the error, that the JSON of an event gives."""
-    return _text_under(value, _FINISHERS)
+    found = _text_under(value, _FINISHERS)
+    return found[1] if found else None
 
 
-def _text_under(value: object, keys: frozenset[str]) -> str | None:
+def _text_under(value: object, keys: frozenset[str]) -> tuple[str, str] | None:
     """The first text that is not empty, or error, under one of `keys`, at any depth."""
     pending = [value]
     while pending:
@@ -174,9 +180,9 @@ def _text_under(value: object, keys: frozenset[str]) -> str | None:
         elif isinstance(item, Mapping):
             for key, inner in item.items():
                 if key in keys and inner and isinstance(inner, str):
-                    return inner
+                    return key, inner
                 if key == "error" and key in keys and inner:
-                    return "error"
+                    return key, "error"
                 pending.append(inner)
     return None
 

@@ -15,9 +15,11 @@ import click
 from deltatape.errors import DeltatapeError, UsageError
 from deltatape.rules.settings import DEFAULTS
 from deltatape.rules.settings import Settings as Thresholds
+from deltatape.settings.find import VARIABLE
 from deltatape.settings.settings import Settings, load
 from deltatape.settings.values import Items, Scalar, Value
 
+_RUNS = "on-finding"
 _FLAGS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 Default: TypeAlias = str | bool | tuple[str, ...]
@@ -38,6 +40,7 @@ def use_settings(ctx: click.Context, command: click.Command, arguments: Sequence
     try:
         settings = load(Path.cwd(), os.environ, ctx.command.list_commands(ctx))
         if settings is not None and command.name is not None:
+            _refuse_found_commands(settings, os.environ)
             ctx.default_map = {command.name: defaults(settings, command)}
             ctx.obj = settings
     except FileNotFoundError:  # the working directory is gone
@@ -45,6 +48,16 @@ def use_settings(ctx: click.Context, command: click.Command, arguments: Sequence
     except UsageError:
         if not _asks_for_help(ctx, arguments):
             raise
+
+
+def _refuse_found_commands(settings: Settings, environment: Mapping[str, str]) -> None:
+    """A file that lies in a cloned repository must not run programs of its author's."""
+    entry = settings.sections.get("record", {}).get(_RUNS)
+    if entry is not None and not environment.get(VARIABLE):
+        raise entry.key.refuse(
+            f"{_RUNS} runs a command, so it counts only in a file that you name yourself:"
+            f" {VARIABLE}={settings.path}; or give it as --{_RUNS}"
+        )
 
 
 def current_settings() -> Settings | None:

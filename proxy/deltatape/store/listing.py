@@ -36,9 +36,14 @@ class Location:
 
 
 def list_tapes(folders: Sequence[Path] = FOLDERS) -> tuple[Listed, ...]:
-    """The tapes in `folders` and all folders below, newest first; a missing folder has none."""
+    """The tapes in `folders` and all folders below, newest first; a missing folder has none.
+
+    A copy has the time of its original and comes after it: `x.tape` before `x-redacted.tape`.
+    """
     found = [tape for folder in folders for tape in _tapes_below(folder)]
-    return tuple(sorted(found, key=lambda tape: (-tape.modified_ns, str(tape.path))))
+    return tuple(
+        sorted(found, key=lambda tape: (-tape.modified_ns, str(tape.path.with_suffix(""))))
+    )
 
 
 def _tapes_below(folder: Path) -> Iterator[Listed]:

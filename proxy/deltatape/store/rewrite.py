@@ -6,8 +6,11 @@ written under a name of its own and gets its final name when it is whole and syn
 there half a tape, or one with secrets under a name that promises none.
 """
 
+import contextlib
+import filecmp
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +19,7 @@ from deltatape.redact.audit import Auditor, Report
 from deltatape.redact.fillers import Fillers
 from deltatape.redact.plan import Plan, Planner, words_of
 from deltatape.redact.rewrite import Rewriter
-from deltatape.store.names import open_new
+from deltatape.store.names import SUFFIX, open_new
 from deltatape.store.reader import MAX_LINE, Tape, open_tape
 from deltatape.tape.mask import Masker
 
@@ -39,7 +42,7 @@ class Draft:
 
 
 def draft(tape: Tape, folder: Path, masker: Masker, *, content: bool, mode: int = PRIVATE) -> Draft:
-    """A redacted copy of `tape` in `folder`, under a hidden name.
+    """A redacted copy of `tape` in `folder`, under a hidden name, with the times of the original.
 
     Args:
         tape: nobody must be recording it.
@@ -63,11 +66,10 @@ def draft(tape: Tape, folder: Path, masker: Masker, *, content: bool, mode: int 
     path = folder / f".{Path(tape.path).name}.{os.urandom(4).hex()}.part"
     done = Draft(path=path, plan=plan, torn=tape.torn)
     try:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        with os.fdopen(os.open(path, flags, mode), "wb") as file:
-            file.writelines(_rewritten(tape, Rewriter(plan, masker, fillers)))
-            file.flush()
-            os.fsync(file.fileno())
+        _write(path, mode, _rewritten(tape, Rewriter(plan, masker, fillers)))
+        status = Path(tape.path).stat()
+        # What counts is when it was recorded: a copy is not the latest tape.
+        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
         if _stamp(tape) != before:
             raise UsageError(f"{tape.path}: was changed while it was read; try again")  # noqa: TRY301
     except OSError as error:
@@ -77,6 +79,26 @@ def draft(tape: Tape, folder: Path, masker: Masker, *, content: bool, mode: int 
         done.discard()
         raise
     return done
+
+
+def _write(path: Path, mode: int, lines: Iterable[bytes]) -> None:
+    """Write a new file, synced."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with os.fdopen(os.open(path, flags, mode), "wb") as file:
+        file.writelines(lines)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def same_as(done: Draft, folder: Path, stem: str) -> Path | None:
+    """The tape in `folder` called `STEM.tape`, or `STEM-2.tape` and so on, that equals a draft."""
+    name = re.compile(rf"{re.escape(stem)}(-[0-9]+)?{re.escape(SUFFIX)}")
+    for path in sorted(folder.iterdir()):
+        if name.fullmatch(path.name) and path.is_file():
+            with contextlib.suppress(OSError):  # not ours to read
+                if filecmp.cmp(path, done.path, shallow=False):
+                    return path
+    return None
 
 
 def as_new(done: Draft, folder: Path, stem: str) -> Path:
@@ -101,14 +123,12 @@ def as_named(done: Draft, path: Path) -> Path:
 
 
 def in_place_of(done: Draft, path: Path) -> None:
-    """Put a draft in the place of the tape at `path`, whose mode and times it takes.
+    """Put a draft in the place of the tape at `path`, whose mode it takes.
 
     Raises:
         OSError: it cannot be.
     """
-    status = path.stat()
-    done.path.chmod(status.st_mode & 0o777)
-    os.utime(done.path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    done.path.chmod(path.stat().st_mode & 0o777)
     done.path.replace(path)
 
 

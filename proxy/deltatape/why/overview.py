@@ -1,18 +1,21 @@
 """What a tape holds, in a few words: who asked, which models, and the worst that was found.
 
-Pure, and in one pass: of each exchange only its digest is kept.
+Pure, and in one pass: of each exchange only its digest and its findings are kept. The worst is what
+decides the verdict of `why`, so that the two never disagree.
 """
 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from deltatape.conversation import check_conversation
 from deltatape.diagnose.check import check_analysis
 from deltatape.diagnose.digest import digest_analysis
 from deltatape.diagnose.rebuild import analyse
 from deltatape.model.exchange import Exchange, header
 from deltatape.model.finding import Finding
+from deltatape.rules.settings import DEFAULTS, Settings
+from deltatape.why.survey import Survey, survey_of
+from deltatape.why.verdict import Grounds, deciding
 
 _COMMENT = re.compile(r"\([^()]*\)")
 _BROWSERS = ("Edg/", "OPR/", "Firefox/", "Chrome/", "Safari/")
@@ -29,34 +32,47 @@ class Overview:
     models: tuple[str, ...]
     findings: int
     worst: Finding | None
+    """The one on which `why` gives its verdict; None: there is none."""
 
 
-def overview(exchanges: Iterable[Exchange]) -> Overview:
+def overview(exchanges: Iterable[Exchange], settings: Settings = DEFAULTS) -> Overview:
     """The overview of a tape.
 
     Args:
         exchanges: all of one tape, in any order.
+        settings: the thresholds.
     """
     apps: dict[str, None] = {}
     models: dict[str, None] = {}
-    found: list[Finding] = []
-    digests = []
+    seen = []
     for exchange in exchanges:
         analysis = analyse(exchange)
-        found += check_analysis(analysis)
-        digests.append((exchange.number, digest_analysis(analysis)))
+        own = check_analysis(analysis, settings)
+        seen.append((exchange.number, digest_analysis(analysis), own))
         model = analysis.asked.model or analysis.reply.model
         models |= {model: None} if model else {}
         app = app_of(header(exchange.request.headers, "user-agent") or b"")
         apps |= {app: None} if app else {}
-    digests.sort(key=lambda numbered: numbered[0])
-    found += check_conversation(digest for _, digest in digests)
+    seen.sort(key=lambda each: each[0])
+    whole = survey_of([each[1] for each in seen], [each[2] for each in seen], settings)
     return Overview(
-        exchanges=len(digests),
+        exchanges=len(seen),
         apps=tuple(apps),
         models=tuple(models),
-        findings=len(found),
-        worst=min(found, key=lambda finding: finding.severity.rank, default=None),
+        findings=whole.count(),
+        worst=_worst(whole) if seen else None,
+    )
+
+
+def _worst(seen: Survey) -> Finding | None:
+    number = seen.worst()
+    return deciding(
+        Grounds(
+            findings=seen.own(number),
+            about_reply=seen.about_reply(number),
+            about_request=seen.about_request(number),
+            gone_on=seen.gone_on(number),
+        )
     )
 
 

@@ -62,6 +62,11 @@ class Survey:
         """The findings on this exchange alone."""
         return self.findings[self._place(number)]
 
+    def count(self) -> int:
+        """How many findings there are."""
+        told = [*self.findings, self.silences, *(findings_of(link) for link in self.read_backs)]
+        return sum(map(len, told))
+
     def elsewhere(self, number: int) -> tuple[Finding, ...]:
         """What is found on the other exchanges, and is not about this one's reply or request."""
         found: list[Finding] = []
@@ -116,6 +121,13 @@ def survey(exchanges: Sequence[Exchange], settings: Settings) -> Survey:
         analysis = analyse(exchange)
         digests.append(digest_analysis(analysis))
         findings.append(check_analysis(analysis, settings))
+    return survey_of(digests, findings, settings)
+
+
+def survey_of(
+    digests: Sequence[Digest], findings: Sequence[tuple[Finding, ...]], settings: Settings
+) -> Survey:
+    """The survey of exchanges of which the digests and their own findings are known."""
     links = read_backs(digests)
     return Survey(
         digests=tuple(digests),

@@ -1,7 +1,8 @@
 """Which finding decides, and what to say if none does.
 
 1. An error on the wire decides: nobody can be blamed for what it did with a broken reply. Of
-   several errors the one nearest to the cause decides, in the order of `CAUSES`.
+   several errors the one nearest to the cause decides, in the order of `CAUSES`. But a refusal of
+   the request, or an answer without content, follows from what the request itself had wrong.
 2. Else a difference between what was delivered and what the application repeats decides: the
    application changed it, the wire was in order.
 3. Else a watched silence after calls decides, or, before it, what was odd about the reply.
@@ -10,7 +11,7 @@
 6. Else nothing is wrong as far as the tape goes, and it says what to tape next.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from deltatape.model.digest import ReadBack
@@ -55,43 +56,84 @@ CAUSES = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
-    """All that a verdict is made from."""
+class Grounds:
+    """What is found around an exchange."""
 
     findings: tuple[Finding, ...]
     """The exchange's own."""
-    about_reply: tuple[Finding, ...]
+    about_reply: tuple[Finding, ...] = ()
     """What a later request, or a silence, shows that the application made of the reply."""
-    about_request: tuple[Finding, ...]
+    about_request: tuple[Finding, ...] = ()
     """What the exchange's own request shows that it made of earlier replies."""
+    gone_on: int | None = None
+    """A later request that goes on from the same history, but without the calls of the reply."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case(Grounds):
+    """All that a verdict is made from."""
+
     reply: Reply
     read_back: ReadBack | None
     """What a later request repeats of the reply, None if none does."""
-    gone_on: int | None
-    """A later request that goes on from the same history, but without the calls of the reply."""
 
 
 def judge(case: Case) -> Verdict:
     """The verdict on an exchange."""
+    verdict = _by_findings(case)
+    if verdict is not None:
+        return verdict
+    if case.gone_on is not None:
+        return _by_absence(case.reply, case.gone_on)
+    return _by_nothing(case.reply, case.read_back)
+
+
+def deciding(case: Grounds) -> Finding | None:
+    """The finding that a verdict names; the gravest if it names none, None without any."""
+    found = (*case.about_reply, *case.about_request, *case.findings)
+    ranked = sorted(found, key=lambda finding: finding.severity.rank)
+    verdict = _by_findings(case)
+    named = (each for each in ranked if verdict and each.code == verdict.code)
+    return next(named, ranked[0] if ranked else None)
+
+
+def grounds_of(findings: Iterable[Finding]) -> Grounds:
+    """The grounds from all `findings` whose place is in one exchange, as `check` reports them."""
+    found = tuple(findings)
+    silences = tuple(each for each in found if each.code == "D003")
+    about_request = tuple(each for each in found if each.code[0] == "C")
+    return Grounds(
+        findings=tuple(each for each in found if each not in (*silences, *about_request)),
+        about_reply=silences,
+        about_request=about_request,
+    )
+
+
+def _by_findings(case: Grounds) -> Verdict | None:
+    """The verdict if a finding decides."""
     own = [each for each in case.findings if each.code != "X001"]
     errors = [each for each in own if each.severity is Severity.ERROR]
     silences = [each for each in case.about_reply if each.code == "D003"]
     about_app = case.about_request if silences else case.about_reply or case.about_request
     if errors:
         first = min(errors, key=_nearness)
-        if first.blame is Blame.APP and first.code == "S005" and case.about_request:
-            return _by_app(case.about_request, f" This request was refused: {first.message}.")
+        if case.about_request and _follows(first):
+            how = "was refused" if first.code == "S005" else "got no answer"
+            return _by_app(case.about_request, f" This request {how}: {first.message}.")
         return _by_wire(first, _before(first, own) + _after(case.about_reply))
     if about_app:
         return _by_app(about_app, "")
     if silences:
         return _by_silence(silences[0], own)
-    if case.gone_on is not None:
-        return _by_absence(case.reply, case.gone_on)
     warnings = [each for each in own if each.severity is Severity.WARNING]
-    if warnings:
+    if warnings and case.gone_on is None:
         return _by_wire(min(warnings, key=_nearness), "")
-    return _by_nothing(case.reply, case.read_back)
+    return None
+
+
+def _follows(finding: Finding) -> bool:
+    """Whether a request that is wrong itself brings this about."""
+    return finding.code == "D002" or (finding.code == "S005" and finding.blame is Blame.APP)
 
 
 def _nearness(finding: Finding) -> tuple[int, int]:
