@@ -31,12 +31,23 @@ class Planted:
     bearer: str
     query: str
     cookie: str
+    fragment: str
+    protocol: str
+    odd_name: str
     cuts: tuple[int, ...]
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """As they are."""
+        return (
+            *(self.bearer, self.query, self.cookie),
+            *(self.fragment, self.protocol, self.odd_name),
+        )
 
     @property
     def all(self) -> tuple[str, ...]:
         """Each form in which one may be looked for."""
-        keys = (self.bearer, self.query, self.cookie)
+        keys = self.keys
         return (*keys, *(json.dumps(k)[1:-1].replace("/", "\\/") for k in keys), *map(quote, keys))
 
     def pieces(self, data: bytes) -> list[bytes]:
@@ -46,7 +57,7 @@ class Planted:
 
     def body(self, event: str) -> bytes:
         """A body that repeats them all, plainly and as JSON strings do."""
-        plain = f"{self.bearer} {self.query} {self.cookie}"
+        plain = " ".join(self.keys)
         escaped = json.dumps(plain).replace("/", "\\/")
         return f'{event}{{"error":{{"message":{escaped},"raw":"{plain}"}}}}\n\n'.encode()
 
@@ -57,6 +68,9 @@ class Planted:
         head = (
             f"POST /v1/x?key={quote(self.query, safe='')} HTTP/1.1\r\nHost: localhost\r\n"
             f"Authorization: Bearer {self.bearer}\r\nCookie: sid={self.cookie}1\r\n"
+            f"Referer: https://app.test/cb#access_token={quote(self.fragment, safe='')}&a=1\r\n"
+            f"Sec-WebSocket-Protocol: a, openai-insecure-api-key.{self.protocol}, b\r\n"
+            f"X-Auth-Header: Bearer {self.odd_name}\r\n"
             f"X-Api-Key: {self.cookie}\r\nX-Debug: {self.bearer}\r\nX-Note: key {self.query}\r\n"
             f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
         )
@@ -96,7 +110,7 @@ def on_disk(folder: Path) -> bytes:
 @settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-@given(st.builds(Planted, KEYS, KEYS, KEYS, CUTS.map(tuple)))
+@given(st.builds(Planted, *[KEYS] * 6, CUTS.map(tuple)))
 def test_no_planted_credential_is_found_on_the_disk(planted: Planted) -> None:
     async def script(peer: Peer) -> None:
         await peer.request()

@@ -139,7 +139,7 @@ def test_credentials_in_a_url_go_on_to_the_app_and_to_nobody_else() -> None:
         answer.variables["OPENAI_BASE_URL"] == "http://ann:fake0000@127.0.0.1:4000/llm.example/v1"
     )
     assert answer.upstreams == ("llm.example=https://llm.example",)
-    assert answer.secrets == (b"fake0000",)
+    assert b"fake0000" in answer.secrets
     assert not any("fake0000" in line for line in answer.told)
 
 

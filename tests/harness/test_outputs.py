@@ -30,19 +30,55 @@ def test_a_closed_stdout_stays_closed_and_stderr_is_teed(tmp_path: Path) -> None
     assert b"kept\n" in Report(tmp_path / "report").teed("stderr")
 
 
-def test_each_stream_is_a_terminal_and_they_stay_apart(tmp_path: Path) -> None:
+def test_both_streams_are_one_terminal_where_ours_are(tmp_path: Path) -> None:
     script = """
 import os, sys
-print("out", [os.isatty(fd) for fd in (0, 1, 2)], os.ttyname(1) != os.ttyname(2))
+print("out", [os.isatty(fd) for fd in (0, 1, 2)], os.ttyname(1) == os.ttyname(2))
 print("\\x1b[31merr\\x1b[0m", file=sys.stderr)
 """
     with terminal(tmp_path, PYTHON, "-c", script) as user:
         assert user.end() == 0
-    assert user.report.teed("stdout") == b"out [True, True, True] True\n"
-    assert user.report.teed("stderr") == b"\x1b[31merr\x1b[0m\n"
+    expected = b"out [True, True, True] True\n\x1b[31merr\x1b[0m\n"
+    assert user.report.teed("output") == expected
+    assert user.report.teed("stdout") == user.report.teed("stderr") == b""
     assert b"out [True, True, True] True\r\n" in user.screen
     assert b"\x1b[31merr\x1b[0m\r\n" in user.screen
     assert b"\r\r" not in user.screen
+
+
+TURNS = """
+import sys
+for number in range(300):
+    print("out", number, flush=True)
+    print("err", number, file=sys.stderr, flush=True)
+"""
+IN_TURN = "".join(f"out {number}\nerr {number}\n" for number in range(300)).encode()
+
+
+def test_the_order_on_a_terminal_is_that_of_the_writes(tmp_path: Path) -> None:
+    with terminal(tmp_path, PYTHON, "-c", TURNS) as user:
+        assert user.end() == 0
+    assert user.report.teed("output") == IN_TURN
+    assert user.screen.replace(b"\r\n", b"\n") == IN_TURN
+
+
+def test_the_order_in_one_pipe_is_that_of_the_writes(tmp_path: Path) -> None:
+    result = subprocess.run(
+        arguments(tmp_path / "report", "log", PYTHON, "-c", TURNS),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=LIMIT_S,
+        check=True,
+    )
+    assert result.stdout == IN_TURN
+    assert Report(tmp_path / "report").teed("output") == IN_TURN
+
+
+def test_two_pipes_stay_two(tmp_path: Path) -> None:
+    result, report = run(tmp_path, PYTHON, "-c", TURNS)
+    assert result.stdout + result.stderr == report.teed("stdout") + report.teed("stderr")
+    assert (result.stdout.count(b"\n"), result.stderr.count(b"\n")) == (300, 300)
+    assert report.teed("output") == b""
 
 
 def test_without_a_log_the_terminal_is_the_users_own(tmp_path: Path) -> None:
@@ -77,7 +113,7 @@ def test_a_password_prompt_is_the_terminals_and_not_teed(tmp_path: Path) -> None
         user.type(b"hidden\n")
         assert user.end() == 0
     assert b"hidden" not in user.screen
-    assert user.report.teed("stdout") == b"6\n"
+    assert user.report.teed("output") == b"6\n"
 
 
 SIZES = """

@@ -1,5 +1,6 @@
 """The command's output on its way to ours."""
 
+import asyncio
 import errno
 import os
 import signal
@@ -8,6 +9,10 @@ import sys
 import time  # noqa: TID251 - that nothing waits too long is the point
 from pathlib import Path
 
+import pytest
+
+from deltatape.harness.child import run_child
+from deltatape.model.log import LogStream
 from helpers.supervisor import (
     LIMIT_S,
     Report,
@@ -37,7 +42,7 @@ def test_bytes_that_are_no_text_come_out_as_they_are(tmp_path: Path) -> None:
 
 
 def test_lines_of_both_streams_keep_their_order_on_one_output(tmp_path: Path) -> None:
-    script = "for i in 1 2 3 4 5; do echo out $i; sleep 0.01; echo err $i >&2; sleep 0.01; done"
+    script = "for i in 1 2 3 4 5; do echo out $i; echo err $i >&2; done"
     with (tmp_path / "both").open("wb") as both:
         subprocess.run(
             arguments(tmp_path / "report", "log", "sh", "-c", script),
@@ -89,7 +94,7 @@ def test_a_process_that_holds_the_output_open_does_not_hold_us(tmp_path: Path) -
     assert 0.9 < time.monotonic() - begun < 10
     assert report.told == [
         (
-            "the command has ended, but a process that it started holds its stderr and stdout"
+            "the command has ended, but a process that it started holds its stdout and stderr"
             " open; what that writes from now on is not taken"
         )
     ]
@@ -132,3 +137,62 @@ def test_a_terminal_that_goes_away_ends_the_output(tmp_path: Path) -> None:
         user.wait_for(b"on")
         user.hang_up()
         assert user.process.wait(LIMIT_S) in {8, 128 + signal.SIGHUP}
+
+
+@pytest.mark.parametrize("end", ["", r"\033[31m", r"\r"])
+def test_a_last_line_that_did_not_end_is_ended(tmp_path: Path, end: str) -> None:
+    with terminal(tmp_path, "sh", "-c", f"printf 'no newline{end}'") as user:
+        assert user.end() == 0
+    assert user.report.told == [""]
+
+
+@pytest.mark.parametrize("end", [r"\n", r"\n\033[0m", r"\n\033[?25h\033[?2004l"])
+def test_a_last_line_that_ended_is_left_alone(tmp_path: Path, end: str) -> None:
+    with terminal(tmp_path, "sh", "-c", f"printf 'newline{end}'") as user:
+        assert user.end() == 0
+    assert user.report.told == []
+
+
+def test_only_a_line_where_our_own_lines_go_is_ended(tmp_path: Path) -> None:
+    _, report = run(tmp_path, "sh", "-c", "printf out")
+    assert report.told == []
+    _, report = run(tmp_path, "sh", "-c", "printf err >&2")
+    assert report.told == [""]
+
+
+def test_stdout_comes_first_of_what_waited_in_two_pipes(tmp_path: Path) -> None:
+    script = "sleep 0.2; echo one; echo two >&2"
+    result, report = run(tmp_path, "sh", "-c", script)
+    assert (result.stdout, result.stderr) == (b"one\n", b"two\n")
+    assert [name for name, _ in report.lines()] == ["stdout", "stderr"]
+
+
+@pytest.mark.usefixtures("capfd")
+def test_a_flood_of_short_lines_leaves_the_loop_its_turns() -> None:
+
+    async def scenario() -> tuple[int, int]:
+        taken = turns = 0
+
+        def tee(_: LogStream, data: bytes) -> None:
+            nonlocal taken
+            taken += len(data)
+            busy_until = time.perf_counter() + len(data) * 2e-6
+            while time.perf_counter() < busy_until:
+                pass
+
+        async def count_turns() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        counting = asyncio.ensure_future(count_turns())
+        argv = (sys.executable, "-c", "import sys; sys.stdout.write('y\\n' * 250_000)")
+        code = await run_child(argv, dict(os.environ), tee=tee, tell=print)
+        counting.cancel()
+        assert code == 0
+        return taken, turns
+
+    taken, turns = asyncio.run(scenario())
+    assert taken == 500_000
+    assert turns > 100  # a second of work in all, in turns of milliseconds

@@ -62,7 +62,7 @@ def test_ctrl_c_ends_the_command_once_and_not_us(tmp_path: Path) -> None:
         user.wait_for(b"ready")
         user.type(b"\x03")
         assert user.end() == 9
-    assert user.report.teed("stdout") == b"ready\ncaught 2\n"
+    assert user.report.teed("output") == b"ready\ncaught 2\n"
 
 
 def test_ctrl_c_may_be_pressed_as_often_as_the_command_likes(tmp_path: Path) -> None:
@@ -76,12 +76,22 @@ def test_ctrl_c_may_be_pressed_as_often_as_the_command_likes(tmp_path: Path) -> 
         assert user.end() == 7
 
 
+def test_ctrl_c_reaches_a_command_in_a_group_of_its_own(tmp_path: Path) -> None:
+    if shutil.which("timeout") is None:
+        pytest.skip("needs timeout")
+    with terminal(tmp_path, "timeout", "30", PYTHON, "-c", COUNTING) as user:
+        user.wait_for(b"ready")
+        user.type(b"\x03")
+        assert user.end() == 9
+    assert b"caught 2" in user.report.teed("output")
+
+
 def test_ctrl_backslash_ends_the_command_once(tmp_path: Path) -> None:
     with terminal(tmp_path, PYTHON, "-c", COUNTING) as user:
         user.wait_for(b"ready")
         user.type(b"\x1c")
         assert user.end() == 9
-    assert user.report.teed("stdout") == b"ready\ncaught 3\n"
+    assert user.report.teed("output") == b"ready\ncaught 3\n"
 
 
 def test_the_users_shell_can_stop_and_continue_both(tmp_path: Path) -> None:

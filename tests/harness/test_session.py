@@ -305,7 +305,9 @@ except urllib.error.HTTPError as error:
 def test_a_call_that_an_app_never_answers_is_told_when_it_ends(tmp_path: Path) -> None:
     async def script(peer: Peer) -> None:
         await peer.request()
-        await peer.send(SSE_HEAD + chunk(sse(calls(entry(0, "c1", name="f", arguments="{}")), FINISH)))
+        await peer.send(
+            SSE_HEAD + chunk(sse(calls(entry(0, "c1", name="f", arguments="{}")), FINISH))
+        )
         await peer.send(b"0\r\n\r\n")
 
     async def scenario() -> None:

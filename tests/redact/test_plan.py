@@ -1,6 +1,9 @@
 import gzip
 import json
 
+import pytest
+
+from deltatape.model.log import LogStream
 from deltatape.redact.fillers import Fillers
 from deltatape.redact.layers import Edit
 from deltatape.redact.plan import Plan, Planner, words_of
@@ -58,14 +61,13 @@ def test_secrets_in_heads_and_notes_are_told_with_their_record() -> None:
     ]
 
 
-def test_log_lines_are_searched_as_one_text_per_stream() -> None:
+@pytest.mark.parametrize("stream", [LogStream.STDERR, LogStream.BOTH])
+def test_log_lines_are_searched_as_one_text_per_stream(stream: LogStream) -> None:
     pem = ["-----BEGIN PRIVATE KEY-----", "fake", "-----END PRIVATE KEY-----"]
-    lines = [
-        record(at, 0, "log", {"stream": "stderr", "line": line}) for at, line in enumerate(pem)
-    ]
+    lines = [record(at, 0, "log", {"stream": stream, "line": line}) for at, line in enumerate(pem)]
     lines.insert(1, record(0, 0, "log", {"stream": "stdout", "line": "fine"}))
     plan = planned(lines)
-    assert places(plan) == [("private key", 0, 2, "stderr", (0, 58))]
+    assert places(plan) == [("private key", 0, 2, stream, (0, 58))]
     assert set(plan.edits) == {2, 4, 5}
 
 

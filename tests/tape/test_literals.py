@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from deltatape.clock import SystemClock
 from deltatape.model.exchange import MaskedSpan
 from deltatape.tape import literals
 from deltatape.tape.literals import LONGEST, Literals, blanked, merged
@@ -18,7 +19,7 @@ def named(credential: bytes) -> str:
 def known(*credentials: bytes) -> Literals:
     found = Literals(named)
     for credential in credentials:
-        found.learn(credential)
+        found.see((credential,))
     return found
 
 
@@ -99,7 +100,7 @@ def test_a_whole_credential_at_the_end_begins_only_others(those: Made) -> None:
 @pytest.mark.parametrize("credential", [b"", b"fake123", b"*" * 20, b"x" * (LONGEST + 1)])
 def test_words_masks_and_giants_are_not_looked_for(credential: bytes) -> None:
     found = known(credential)
-    found.keep(credential)
+    found.learn(credential)
     assert found.clean(credential + b"\n")
 
 
@@ -108,18 +109,70 @@ def test_credentials_not_seen_for_longest_are_forgotten_first(
 ) -> None:
     monkeypatch.setattr(literals, "MOST", 3)
     found = known(b"fake/one", b"fake/two", b"fake/three")
-    found.learn(b"fake/one")
-    found.keep(b"kept-fake")
-    found.keep(b"kept-fake")
+    found.see((b"fake/one",))
     found.learn(b"kept-fake")
-    found.learn(b"fake/four")
+    found.learn(b"kept-fake")
+    found.see((b"kept-fake", b"fake/four"))
     assert found.find(b"fake/two fake%2Ftwo\n") == ()
     assert found.tail(b"fake/tw") == (0, "")
     for known_still in (b"fake/one", b"fake/three", rb"fake\/four", b"kept-fake"):
         assert not found.clean(known_still + b"\n")
-    found.learn(b"fake/five")
+    found.see((b"fake/five",))
     assert found.find(b"fake/three\n") == ()
     assert not found.clean(b"kept-fake\n")
+
+
+@given(
+    st.lists(
+        st.lists(st.text("ab/", min_size=8, max_size=9).map(str.encode), max_size=90), max_size=4
+    )
+)
+@settings(max_examples=40)
+def test_it_does_not_matter_in_which_portions_credentials_are_seen(
+    portions: list[list[bytes]],
+) -> None:
+    whole, single = Literals(named), Literals(named)
+    every = [credential for portion in portions for credential in portion]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(literals, "MOST", 100)
+        for portion in portions:
+            whole.see(portion)
+        for credential in every:
+            single.see((credential,))
+    data = b" ".join(every).replace(b"/", rb"\/") + b"\n"
+    assert whole.find(data) == single.find(data)
+    assert whole.tail(data[:-2]) == single.tail(data[:-2])
+
+
+@pytest.mark.parametrize(
+    ("number", "length", "most_ms"), [(40, 200, 10), (80, 700, 20), (8, 1000, 4)]
+)
+def test_a_head_full_of_fresh_cookies_costs_little(number: int, length: int, most_ms: int) -> None:
+    cookies = [(b"fake+%d=" % each * length)[:length] for each in range(100, 100 + number)]
+    clock = SystemClock()
+    took: list[int] = []
+    found = Literals(named)
+    for _ in range(5):
+        found = Literals(named)
+        start = clock.now_ns()
+        found.see(cookies)
+        took.append(clock.now_ns() - start)
+    assert all(found.find(cookie + b"\n") for cookie in cookies)
+    # Several times what it takes, for slow machines and for tracing.
+    assert min(took) < most_ms * 1_000_000
+
+
+def test_of_many_the_oldest_are_forgotten_one_by_one_as_all_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(literals, "MOST", 100)
+    every = [b"fake-%04d" % number for number in range(150)]
+    data = b" ".join(every) + b"\n"
+    single = known(*every)
+    whole = Literals(named)
+    whole.see(every)
+    assert [data[start:end] for start, end, _ in single.find(data)] == every[50:]
+    assert single.find(data) == whole.find(data)
 
 
 def test_what_is_remembered_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,6 +39,11 @@ MASKER = Masker(b"k" * 32)
         "Ocp-Apim-Subscription-Key",
         "X_Api_Key",
         "x-deltatape-token",
+        "X-Api-Keys",
+        "X-Credentials",
+        "Cookie2",
+        "Set-Cookie2",
+        "Token",
     ],
 )
 def test_header_fields_that_carry_credentials(name: str) -> None:
@@ -54,6 +59,8 @@ def test_header_fields_that_carry_credentials(name: str) -> None:
         "request-id",
         "Sec-WebSocket-Key",
         "Surrogate-Key",
+        "Surrogate-Keys",
+        "Access-Control-Allow-Credentials",
         "x-ratelimit-limit-tokens",
         "anthropic-version",
         "traceparent",
@@ -84,6 +91,7 @@ def test_header_fields_that_stay_readable(name: str) -> None:
         b"client_secret",
         b"a%70i_key",
         b"%6B%65%79",
+        b"pwd",
         b"+key",
     ],
 )
@@ -126,6 +134,13 @@ def shown(target: bytes) -> str:
         (b"/v1?alt=sse#key=abc", "/v1?alt=sse#key=***"),
         (b"/v1?&&key=abc&", "/v1?&&key=***&"),
         (b"/key=abc", "/key=abc"),
+        (b"/x#access_token=abc", "/x#access_token=***"),
+        (b"/x#a=1&access_token=abc&b=2", "/x#a=1&access_token=***&b=2"),
+        (b"/x;access_token=abc", "/x;access_token=***"),
+        (b"/x;v=1&key=abc&b/y;key=abc?a=1&key=d", "/x;v=1&key=***&b/y;key=***?a=1&key=*"),
+        (b"https://user:p;ss@host/x", "https://*********@host/x"),
+        (b"/v1?next=https://user:p;ss@host", "/v1?next=https://*********@host"),
+        (b"/v1?key=https://user:pass@host&a", "/v1?key=**********************&a"),
         (b"http://user:pass@host/x?key=abc", "http://*********@host/x?key=***"),
         (b"/to/https://user@host/x", "/to/https://****@host/x"),
         (b"/v1?next=https://user:pass@host&a=@", "/v1?next=https://*********@host&a=@"),
@@ -189,11 +204,18 @@ def test_what_is_masked_already_stays_as_it_is() -> None:
         (b"Location", b"https://host/x?sig=abc", True),
         (b"Location", b"https://user:pass@host/", True),
         (b"Link", b'<https://user:pass@host/>; rel="next"', True),
+        (b"Location", b"https://host/cb#access_token=abc", True),
+        (b"Referer", b"https://host/cb?x=1#access_token=abc", True),
+        (b"X-Forwarded-Uri", b"/x?api_key=abc", True),
+        (b"X-Original-URL", b"/x?api_key=abc", True),
+        (b"X-Auth-Header", b"Bearer fake-0000", True),
+        (b"Sec-WebSocket-Protocol", b"realtime, openai-insecure-api-key.fake", True),
+        (b"Sec-WebSocket-Protocol", b"realtime", False),
         (b"Location", b"https://host/x?a=1", False),
         (b"Date", b"https://user:pass@host/", False),
     ],
 )
-def test_header_fields_that_repeat_urls_are_masked_when_those_carry_credentials(
+def test_header_fields_are_masked_when_their_values_carry_credentials(
     name: bytes, value: bytes, *, masked: bool
 ) -> None:
     ((_, found),) = MASKER.headers(((name, value),))
@@ -231,6 +253,10 @@ KEY = b"sk-fake-000000"
         (b"Set-Cookie", b"session=" + KEY + b"; HttpOnly"),
         (b"Location", b"https://host/?key=" + KEY),
         (b"Referer", b"https://user:" + KEY + b"@host/"),
+        (b"Referer", b"https://host/cb#access_token=" + KEY),
+        (b"X-Original-Url", b"/x?key=" + KEY),
+        (b"X-Auth-Header", b"Bearer " + KEY),
+        (b"Sec-WebSocket-Protocol", b"a, openai-insecure-api-key." + KEY),
     ],
 )
 def test_a_credential_that_a_head_carried_is_masked_wherever_it_comes_up(
@@ -251,12 +277,27 @@ def test_a_credential_that_a_head_carried_is_masked_wherever_it_comes_up(
     assert masker.text("ñ \udcff") == "ñ \udcff"
 
 
+@pytest.mark.parametrize("word", [b"not-needed", b"lm-studio", b"postgres"])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [(b"Authorization", b"Bearer %s"), (b"X-Api-Key", b"%s"), (b"Cookie", b"env=%s")],
+)
+def test_a_word_is_masked_in_its_field_and_nowhere_else(
+    name: bytes, value: bytes, word: bytes
+) -> None:
+    masker = Masker(b"k")
+    field = (name, value % word)
+    masker.see((field,), b"/v1?key=" + word, b"https://user:%s@host" % word)
+    assert masker.data(b"a " + word + b" b") == b"a " + word + b" b"
+    assert masker.headers((field,)) == ((name, masker.value(field[1])),)
+
+
 def test_credentials_of_urls_are_masked_wherever_they_come_up() -> None:
     masker = Masker(b"k")
-    masker.see((), b"/v1?key=fake%2Ffake", b"https://user:pass-fake@host")
+    masker.see((), b"/v1?key=fake%2Ffake", b"https://user:pass-000@host")
     assert (
-        masker.data(b"fake/fake fake%2Ffake pass-fake user")
-        == b"********* *********** ********* user"
+        masker.data(b"fake/fake fake%2Ffake pass-000 user")
+        == b"********* *********** ******** user"
     )
 
 

@@ -59,7 +59,7 @@ def plans(draw: st.DrawFn) -> Plan:
     planted = st.sampled_from([form for key in keys for form in spelled(key)])
     text = st.lists(planted | st.sampled_from(INNOCENT), max_size=8).map("".join)
     bodies = {}
-    for name in ("1 asks", "1 answers", "2 asks", "2 answers", "stdout", "stderr"):
+    for name in ("1 asks", "1 answers", "2 asks", "2 answers", *LogStream):
         data = draw(text).encode()
         cuts = sorted(draw(st.sets(st.integers(1, max(len(data) - 1, 1)), max_size=6)))
         edges = [0, *(cut for cut in cuts if cut < len(data)), len(data)]
@@ -102,7 +102,7 @@ def play(plan: Plan) -> None:
     for t_ns, name in enumerate(plan.turns, start=10):
         body = plan.bodies[name]
         data, body.fed = body.pieces[body.fed], body.fed + 1
-        if name.startswith("std"):
+        if name in set(LogStream):
             tape.log(t_ns, LogStream(name), data)
         elif name.endswith("asks"):
             taps[int(name[0])].request_body(t_ns, data)

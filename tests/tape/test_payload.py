@@ -49,6 +49,11 @@ def test_spans_are_ascending_ranges_with_a_hash(spans: object) -> None:
         MaskedSpans.from_json({"spans": spans})
 
 
+def test_a_log_line_may_be_of_both_streams_in_one() -> None:
+    log = LogLine.from_json({"stream": "output", "line": "x"})
+    assert log.stream is LogStream.BOTH
+
+
 def test_a_log_line_may_hold_any_bytes() -> None:
     value = {"stream": "stdout", "line": {"b64": "/w=="}}
     log = LogLine.from_json(value)
@@ -57,5 +62,5 @@ def test_a_log_line_may_hold_any_bytes() -> None:
 
 
 def test_a_log_line_is_of_a_stream_that_programs_have() -> None:
-    with pytest.raises(MalformedError, match="one of stdout, stderr"):
+    with pytest.raises(MalformedError, match="one of stdout, stderr, output"):
         LogLine.from_json({"stream": "stdin", "line": ""})

@@ -1,7 +1,7 @@
 import pytest
 from hypothesis import given, settings
 
-from deltatape.tape.spellings import spellings
+from deltatape.tape.spellings import GIANT, LONG, fewer_spellings, spellings
 from helpers.spelling import credentials, spelled
 
 
@@ -46,3 +46,16 @@ def test_what_encoders_make_of_a_credential_is_known(credential: bytes, expected
 def test_every_usual_spelling_is_known(credential: str) -> None:
     found = spellings(credential.encode())
     assert {one.encode() for one in spelled(credential)} <= set(found)
+
+
+def test_long_credentials_have_fewer_spellings_where_they_come_by_the_dozen() -> None:
+    short, long, giant = (b"fake+/=%".ljust(length, b"0") for length in (LONG, LONG + 1, GIANT + 1))
+    assert fewer_spellings(short) == spellings(short)
+    assert set(fewer_spellings(long)) == {
+        long,
+        long.replace(b"/", rb"\/"),
+        long.replace(b"/", rb"\\/"),
+        b"fake%2B%2F%3D%25".ljust(LONG + 9, b"0"),
+        b"fake%2b%2f%3d%25".ljust(LONG + 9, b"0"),
+    }
+    assert fewer_spellings(giant) == (giant,)

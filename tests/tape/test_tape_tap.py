@@ -29,11 +29,13 @@ def test_a_line_of_output_has_the_time_at_which_it_ended() -> None:
     tap.log(2, LogStream.STDERR, b"\x1b[31merror\xff\nunfi")
     tap.log(3, LogStream.STDOUT, b" line\n")
     tap.log(4, LogStream.STDERR, b"nished")
+    tap.log(4, LogStream.BOTH, b"a third\n")
     tap.log_end(5)
     tap.log_end(6)
     assert lines.text == (
         '[2,0,"log",{"stream":"stderr","line":{"b64":"G1szMW1lcnJvcv8="}}]\n'
         '[3,0,"log",{"stream":"stdout","line":"one line"}]\n'
+        '[4,0,"log",{"stream":"output","line":"a third"}]\n'
         '[5,0,"log",{"stream":"stderr","line":"unfinished"}]\n'
     )
 

@@ -13,10 +13,12 @@ import errno
 import shutil
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import PurePath
 
 from deltatape.harness.outputs import Output, follow_size, opened_outputs
+from deltatape.harness.patience import Patience, send
 from deltatape.harness.pump import Pump, Tee
-from deltatape.harness.relay import Relay, send
+from deltatape.harness.relay import Relay
 
 NOT_FOUND = 127
 CANNOT_RUN = 126
@@ -39,20 +41,24 @@ async def run_child(
     """The exit code of a command: its own, 128+n when signal n ended it, or 125, 126, 127.
 
     While it runs, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1 and SIGUSR2 are passed on to it, and a
-    second SIGTERM or SIGINT (not from the terminal) kills it. Afterwards they have their defaults.
+    second SIGTERM or SIGINT (not from the terminal) kills it; Ctrl-C that it does not answer is the
+    matter of `patience`. Afterwards they have their defaults.
+
+    What it printed last where our stderr goes is a line that has ended when this returns: if it did
+    not end it, an empty line is told.
 
     Args:
         argv: >= 1 item; the program is looked for in the PATH of `environment`.
         environment: the child's whole environment.
-        tee: gets the name of the stream, `stdout` or `stderr`, and the bytes, in the event loop;
-            None lets the child have our own stdout and stderr.
+        tee: gets the stream and the bytes, in the event loop; None lets the child have our own
+            stdout and stderr.
         tell: gets lines for the user, in the event loop.
 
     Raises:
         UsageError: no pipe or pseudo-terminal can be had.
     """
     run = _Run(tell)
-    relay = Relay(run.hurry)
+    relay = Relay(run.hurry, run.echoed)
     try:
         with opened_outputs() if tee is not None else contextlib.nullcontext(()) as outputs:
             process = await _spawn(tuple(argv), environment, outputs)
@@ -60,7 +66,7 @@ async def run_child(
             for output in outputs:
                 output.close_source()
             return _failure(argv[0], process, tell)
-        relay.attach(process)
+        relay.attach(process, Patience(process, PurePath(argv[0]).name, run.tell, run.printed))
         return await run.wait(process, outputs, tee)
     finally:
         relay.end()
@@ -72,11 +78,34 @@ class _Run:
     def __init__(self, tell: Callable[[str], None]) -> None:
         self._tell = tell
         self._pump: Pump | None = None
+        self._is_echoed = False
 
     def hurry(self) -> None:
         """End the moment after."""
         if self._pump is not None:
             self._pump.abandon()
+
+    def printed(self) -> float | None:
+        """When the child last printed, in the loop's time; None when it prints past us."""
+        return None if self._pump is None else self._pump.taken_s
+
+    def echoed(self) -> None:
+        """The user's terminal has shown a key."""
+        if self._pump is not None:
+            self._pump.echoed()
+        else:
+            self._is_echoed = True
+
+    def tell(self, line: str) -> None:
+        """A line of ours, not at the end of one of the child's."""
+        self._leave_line()
+        self._tell(line)
+
+    def _leave_line(self) -> None:
+        is_mid_line = self._is_echoed if self._pump is None else self._pump.leave_line()
+        self._is_echoed = False
+        if is_mid_line:
+            self._tell("")
 
     async def wait(
         self, process: asyncio.subprocess.Process, outputs: Sequence[Output], tee: Tee | None
@@ -84,7 +113,7 @@ class _Run:
         """The exit code, once all that the child wrote is written."""
         with _following_size(outputs), _killed_at_a_failure(process):
             if tee is not None:
-                self._pump = Pump(outputs, tee, self._tell)
+                self._pump = Pump(outputs, tee, self.tell)
             code = await process.wait()
             if self._pump is not None:
                 await self._drain(self._pump)
@@ -94,6 +123,7 @@ class _Run:
         await asyncio.wait([pump.done], timeout=DRAIN_S)
         pump.finish()
         await pump.done
+        self._leave_line()
         if pump.held:
             self._tell(
                 "the command has ended, but a process that it started holds its"
@@ -105,7 +135,7 @@ async def _spawn(
     argv: tuple[str, ...], environment: Mapping[str, str], outputs: Sequence[Output]
 ) -> asyncio.subprocess.Process | OSError:
     """The running child, or why there is none."""
-    ends = {output.name: output.child for output in outputs}
+    ends = {stream: output.child for output in outputs for stream in output.streams}
     try:
         try:
             return await _execute(argv, environment, ends)

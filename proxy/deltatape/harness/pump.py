@@ -4,10 +4,10 @@ A thread of its own, since writing to a terminal that is stopped blocks, and no 
 gateway may wait for that. It writes only where `poll` says that there is room, so that one stream
 that nobody takes does not hold up the other.
 
-One thread for both streams, so that they come out in the order in which the child wrote them, as
-far as two terminals can tell it: what is read first is written first, a line that comes in pieces
-is not torn by the other stream, and where both have something stderr is first, since the child does
-not hold that back.
+One thread for both streams, which are read in turns, a piece of each: what is read first is written
+and taped first. Where the two are one file of ours they are one here, and their order is exact (see
+`outputs`). Where they are two it is not: what the child wrote to both within the moment that
+this thread takes to wake up has no order any more, and stdout comes first.
 
 Invariants: bytes are neither changed nor dropped. At most one piece of each stream waits for our
 output, then the child waits as it would without us. At most `MAX_WAITING_BYTES` wait for the loop.
@@ -16,30 +16,34 @@ output, then the child waits as it would without us. At most `MAX_WAITING_BYTES`
 import asyncio
 import contextlib
 import errno
-import itertools
+import math
 import os
+import re
 import select
 import stat
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 
 from deltatape.harness.outputs import Output
+from deltatape.model.log import LogStream
 
-Tee = Callable[[str, bytes], None]
-"""Takes the name of a stream and bytes that the child wrote to it."""
+Tee = Callable[[LogStream, bytes], None]
+"""Takes bytes that the child wrote, and where."""
 
 MAX_WAITING_BYTES = 4 * 1024 * 1024
 MAX_LATE_BYTES = 1024 * 1024
 """What is still read at the end: as much as the largest pipe holds, so all that the child wrote."""
 
-LINE_MS = 2
-"""How long the rest of a line is waited for when the other stream has something."""
-MAX_LINE_PIECES = 16
-"""After so many pieces without the other stream, a line is torn after all."""
-
 _PIECE = 64 * 1024
+_SLICE = 2 * 1024
+_TURN_S = 0.003
 _ATOMIC = 4096
 """`poll` promises room for this many bytes in a pipe (PIPE_BUF)."""
+
+_SETTINGS = re.compile(rb"(?:\x1b(?:\[[0-?]*[ -/]*[@-~]|[78=>]))+\Z")
+"""What a program writes last to a terminal that moves nothing: colours off, the cursor shown."""
+_LONGEST_SETTINGS = 64
 
 
 class _Flow:
@@ -65,21 +69,19 @@ class _Flow:
         except OSError:  # EIO: how Linux says that nobody has the terminal open any more
             data = b""
         self.unwritten = memoryview(data)
-        self.is_mid_line = self.output.is_terminal and bool(data) and not data.endswith(b"\n")
         return data
 
     def has_room(self) -> bool:
         """Whether a piece can be written without waiting."""
-        return _is_ready(self.output.sink, select.POLLOUT, 0)
-
-    def has_more(self, timeout_ms: int) -> bool:
-        """Whether there is something to read, waited for."""
-        return _is_ready(self.output.source, select.POLLIN, timeout_ms)
+        poll = select.poll()
+        poll.register(self.output.sink, select.POLLOUT)
+        return bool(poll.poll(0))
 
     def write(self) -> OSError | None:
         """Write a piece; the error when our output takes nothing any more."""
         try:
             written = os.write(self.output.sink, self.unwritten[: self.step])
+            self._look(bytes(self.unwritten[:written][-_LONGEST_SETTINGS:]))
         except BlockingIOError:  # somebody who shares it has made it non-blocking
             return None
         except OSError as error:
@@ -89,11 +91,10 @@ class _Flow:
         self.unwritten = self.unwritten[written:]
         return None
 
-
-def _is_ready(fd: int, event: int, timeout_ms: int) -> bool:
-    poll = select.poll()
-    poll.register(fd, event)
-    return bool(poll.poll(timeout_ms))
+    def _look(self, end: bytes) -> None:
+        shown = _SETTINGS.sub(b"", end) if self.output.is_terminal else end
+        if shown:
+            self.is_mid_line = not shown.endswith(b"\n")
 
 
 class Pump:
@@ -110,12 +111,13 @@ class Pump:
         self._loop = asyncio.get_running_loop()
         self._tee = tee
         self._tell = tell
-        self._flows = [_Flow(output) for output in sorted(outputs, key=lambda each: each.name)]
+        self._flows = [_Flow(output) for output in outputs]
         self._held: list[str] = []
-        self._line: _Flow | None = None
-        self._line_pieces = 0
-        self._waiting: list[tuple[str, bytes]] = []
+        self._taken_s = -math.inf
+        self._waiting: deque[tuple[LogStream, bytes]] = deque()
         self._waiting_bytes = 0
+        self._delivering = False
+        self._read_all = False
         self._lock = threading.Condition()
         self._finishing = False
         self._abandoned = False
@@ -128,6 +130,27 @@ class Pump:
     def held(self) -> tuple[str, ...]:
         """The streams that were still open to somebody when all was read, once that is so."""
         return tuple(self._held)
+
+    @property
+    def taken_s(self) -> float:
+        """When the child's output was last read, in the loop's time."""
+        return self._taken_s
+
+    def leave_line(self) -> bool:
+        """Whether what was written last where our stderr goes is a line that has not ended.
+
+        Who asks ends it, so that it is so once.
+        """
+        flows = [flow for flow in self._flows if "stderr" in flow.output.streams]
+        is_mid_line = any(flow.is_mid_line for flow in flows)
+        for flow in flows:
+            flow.is_mid_line = False
+        return is_mid_line
+
+    def echoed(self) -> None:
+        """The user's terminal has shown a key, such as `^C`, where the child writes."""
+        for flow in self._flows:
+            flow.is_mid_line = flow.is_mid_line or flow.output.is_terminal
 
     def finish(self) -> None:
         """Read what is there and no more."""
@@ -147,7 +170,9 @@ class Pump:
     def _run(self) -> None:
         try:
             while any(flow.is_open or flow.unwritten for flow in self._flows):
-                self._turn(self._ready())
+                ready = self._poll()
+                for flow in self._flows:
+                    self._step(flow, ready)
         finally:
             with self._lock:
                 os.close(self._wake_read)
@@ -155,16 +180,9 @@ class Pump:
                 self._wake_write = -1
             self._soon(self._ended)
 
-    def _ready(self) -> frozenset[int]:
+    def _poll(self) -> frozenset[int]:
         """The descriptors with something to do, waited for."""
-        if self._line is not None:
-            ready = self._poll(LINE_MS)
-            if ready:
-                return ready
-            self._line = None  # a pause: no piece of a line, but all that there is for now
-        return self._poll(None)
-
-    def _poll(self, timeout_ms: int | None) -> frozenset[int]:
+        timeout_ms = None
         poll = select.poll()
         poll.register(self._wake_read, select.POLLIN)
         for flow in self._flows:
@@ -172,28 +190,11 @@ class Pump:
                 poll.register(flow.output.sink, select.POLLOUT)
             elif flow.is_open:
                 poll.register(flow.output.source, select.POLLIN)
-                timeout_ms = 0 if self._finishing else timeout_ms
+                timeout_ms = 0 if self._finishing else None
         ready = frozenset(fd for fd, _ in poll.poll(timeout_ms))
         if self._wake_read in ready:
             os.read(self._wake_read, 1)
         return ready
-
-    def _turn(self, ready: frozenset[int]) -> None:
-        line = self._line
-        if line is not None and self._continues(line, ready):
-            self._step(line, frozenset({line.output.source}))
-            return
-        self._line = None
-        for flow in sorted(self._flows, key=lambda each: each is line):
-            self._step(flow, ready)
-            if self._line is not None:
-                return
-
-    def _continues(self, line: _Flow, ready: frozenset[int]) -> bool:
-        """Whether the rest of a line comes before what the other stream has."""
-        if line.unwritten or not line.is_open or self._line_pieces >= MAX_LINE_PIECES:
-            return False
-        return line.output.source in ready or line.has_more(LINE_MS)
 
     def _step(self, flow: _Flow, ready: frozenset[int]) -> None:
         if flow.unwritten:
@@ -207,8 +208,7 @@ class Pump:
 
     def _read(self, flow: _Flow) -> None:
         data = flow.read()
-        self._line_pieces = self._line_pieces + 1 if flow is self._line else 0
-        self._line = flow if flow.is_mid_line else None
+        self._taken_s = self._loop.time()
         flow.output.follow()  # first, so that who sees a prompt can answer it
         if data and flow.has_room():
             self._write(flow)
@@ -223,22 +223,22 @@ class Pump:
 
     def _hold(self, flow: _Flow) -> None:
         """Leave a stream that somebody keeps open."""
-        self._held.append(flow.output.name)
+        self._held.append(flow.output.shown)
         flow.output.close_source()
 
     def _write(self, flow: _Flow) -> None:
         error = flow.write()
         # As without us, a reader that left is a matter between it and the child.
         if error is not None and error.errno not in {errno.EPIPE, errno.EIO}:
-            problem = f"{flow.output.name}: {error.strerror}: closed to the command"
+            problem = f"{flow.output.shown}: {error.strerror}: closed to the command"
             self._soon(self._tell, problem)
 
-    def _pass_on(self, name: str, data: bytes) -> None:
+    def _pass_on(self, name: LogStream, data: bytes) -> None:
         with self._lock:
             self._lock.wait_for(lambda: self._abandoned or self._waiting_bytes < MAX_WAITING_BYTES)
             self._waiting.append((name, data))
             self._waiting_bytes += len(data)
-            is_first = len(self._waiting) == 1
+            is_first, self._delivering = not self._delivering, True
         if is_first:
             self._soon(self._deliver)
 
@@ -247,15 +247,33 @@ class Pump:
             self._loop.call_soon_threadsafe(call, *arguments)
 
     def _deliver(self) -> None:
-        with self._lock:
-            waiting, self._waiting = self._waiting, []
-            self._waiting_bytes = 0
-            self._lock.notify_all()
-            if self._abandoned:
+        """Tee what waits, for a moment: then the loop's streams have their turn."""
+        until = self._loop.time() + _TURN_S
+        while (piece := self._take()) is not None:
+            self._tee(*piece)
+            if self._loop.time() >= until:
+                self._loop.call_soon(self._deliver)
                 return
-        for name, pieces in itertools.groupby(waiting, key=lambda each: each[0]):
-            self._tee(name, b"".join(data for _, data in pieces))
+        if self._read_all:
+            self._ended()
+
+    def _take(self) -> tuple[LogStream, bytes] | None:
+        """The next bytes to tee, a few: short lines are many, and each is a record."""
+        with self._lock:
+            if self._abandoned or not self._waiting:
+                self._delivering = False
+                return None
+            name, data = self._waiting.popleft()
+            if len(data) > _SLICE:
+                self._waiting.appendleft((name, data[_SLICE:]))
+            self._waiting_bytes -= min(len(data), _SLICE)
+            self._lock.notify_all()
+            return name, data[:_SLICE]
 
     def _ended(self) -> None:
-        if not self.done.done():
+        """All was read; done, once it was delivered, too."""
+        self._read_all = True
+        with self._lock:
+            is_done = self._abandoned or not self._delivering
+        if is_done and not self.done.done():
             self.done.set_result(None)

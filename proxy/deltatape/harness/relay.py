@@ -1,18 +1,20 @@
 r"""Passes signals on to the child, unless it has them already.
 
 Ctrl-C and Ctrl-\ go from the terminal to its whole foreground process group, which the child is in
-as we are: then it is the child that decides, and we wait for it. Where we are not in the foreground
-(CI, systemd, another program's child) only we get them, and pass them on, as we do with the others.
-Ctrl-Z stops us together with the child, since we leave it alone.
+as we are: then it is the child that decides, and we wait for it, with `patience`. A child that has
+moved to a group of its own, as timeout(1) does, gets them from us. Where we are not in the
+foreground (CI, systemd, another program's child) only we get them, and pass them on, as we do with
+the others. Ctrl-Z stops us together with the child, since we leave it alone.
 
 A signal that was ignored when we were started (`nohup`) is left ignored, and the child inherits it.
 """
 
 import asyncio
-import contextlib
 import os
 import signal
 from collections.abc import Callable
+
+from deltatape.harness.patience import Patience, is_apart, send
 
 _BY_KEY = frozenset({signal.SIGINT, signal.SIGQUIT})
 _ENDING = frozenset({signal.SIGINT, signal.SIGTERM})
@@ -32,20 +34,27 @@ PATIENCE_S = 0.5
 class Relay:
     """From its making to its end, signals are the child's."""
 
-    def __init__(self, hurry: Callable[[], None]) -> None:
-        """Args: hurry: called when one asks for the end and the child has ended already."""
+    def __init__(self, hurry: Callable[[], None], echoed: Callable[[], None]) -> None:
+        """Start to catch.
+
+        Args:
+            hurry: called when one asks for the end and the child has ended already.
+            echoed: called when the user's terminal has shown a key that is a signal.
+        """
         self._loop = asyncio.get_running_loop()
         self._hurry = hurry
+        self._echoed = echoed
         self._process: asyncio.subprocess.Process | None = None
+        self._patience: Patience | None = None
         self._early: list[signal.Signals] = []
         self._asked: float | None = None
         self._caught = [n for n in _PASSED_ON if signal.getsignal(n) is not signal.SIG_IGN]
         for number in self._caught:
             self._loop.add_signal_handler(number, self._catch, number)
 
-    def attach(self, process: asyncio.subprocess.Process) -> None:
+    def attach(self, process: asyncio.subprocess.Process, patience: Patience) -> None:
         """The child is there; it gets what came before it."""
-        self._process = process
+        self._process, self._patience = process, patience
         for number in self._early:
             send(process, number)
 
@@ -53,19 +62,32 @@ class Relay:
         """From now on signals do what they did before the relay."""
         for number in self._caught:
             self._loop.remove_signal_handler(number)
+        if self._patience is not None:
+            self._patience.end()
 
     def _catch(self, number: signal.Signals) -> None:
-        if self._process is None:
+        if self._process is None or self._patience is None:
             self._early.append(number)
         elif self._process.returncode is not None:
             if number in _ENDING:
                 self._hurry()
         elif number in _BY_KEY and in_foreground():
-            pass  # the terminal has sent it to the child as well
+            self._key(self._process, self._patience, number)
         elif number in _ENDING and self._insists():
             send(self._process, signal.SIGKILL)
         else:
             send(self._process, number)
+            if number in _ENDING:
+                self._patience.passed_on()
+
+    def _key(
+        self, process: asyncio.subprocess.Process, patience: Patience, number: signal.Signals
+    ) -> None:
+        self._echoed()
+        if is_apart(process):  # else the terminal has sent it to the child as well
+            send(process, number)
+        if number == signal.SIGINT:
+            patience.pressed()
 
     def _insists(self) -> bool:
         """Whether an end was asked for before."""
@@ -73,13 +95,6 @@ class Relay:
         if self._asked is None:
             self._asked = now
         return now - self._asked >= PATIENCE_S
-
-
-def send(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
-    """Send a signal to a child that has not been seen to end."""
-    # Not by Process.send_signal: it asks for the exit code first, which asyncio then misses.
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(process.pid, number)
 
 
 def in_foreground() -> bool:

@@ -87,10 +87,7 @@ async def serve_child(
         started = await mitmdump.start(options, theirs)
         for line in introduce(started, options, alone=False):
             tell(line)
-        bundle = ca_bundle(started.ca, state_folder(environment), environment)
-        ours = {**environment, **variables(started.url, bundle, environment)}
-        if options.proxy is not None:
-            ours |= past(environment)
+        ours = _environment_of_child(started, options, environment)
         reminder = asyncio.get_running_loop().call_later(NO_TRAFFIC_S, told.remind, started.url)
         try:
             code = await run_child(argv, ours, tee=mitmdump.log if log else None, tell=tell)
@@ -104,6 +101,15 @@ async def serve_child(
         ended = await mitmdump.ended(NEWS_S)
     told.summarise(ended, started)
     return code, Outcome(ended=ended, trouble=told.trouble)
+
+
+def _environment_of_child(
+    started: Started, options: MitmOptions, environment: Mapping[str, str]
+) -> dict[str, str]:
+    """What leads a command to mitmproxy, and has it trust what it says."""
+    bundle = ca_bundle(started.ca, state_folder(environment), environment)
+    ours = {**environment, **variables(started.url, bundle, environment)}
+    return ours if options.proxy is None else {**ours, **past(environment)}
 
 
 def _bundle(started: Started, options: MitmOptions, environment: Mapping[str, str]) -> Path | None:

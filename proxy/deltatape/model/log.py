@@ -5,10 +5,12 @@ from dataclasses import dataclass
 
 
 class LogStream(enum.StrEnum):
-    """Where a program printed; a program on a terminal has both in `STDOUT`."""
+    """Where a program printed."""
 
     STDOUT = "stdout"
     STDERR = "stderr"
+    BOTH = "output"
+    """stdout and stderr, which were one terminal, pipe or file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

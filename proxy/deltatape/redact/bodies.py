@@ -27,6 +27,7 @@ class Side(enum.StrEnum):
     RESPONSE = "response body"
     STDOUT = "stdout"
     STDERR = "stderr"
+    OUTPUT = "output"
 
 
 class Coded(enum.Enum):
@@ -61,7 +62,7 @@ class Body:
         """The next record; the line of a log takes its line feed with it."""
         self.pieces.append(Piece(line, len(self.data), len(data)))
         self.data += data
-        if self.side in (Side.STDOUT, Side.STDERR):
+        if self.side in (Side.STDOUT, Side.STDERR, Side.OUTPUT):
             self.data += b"\n"
 
     def at(self, offset: int) -> Piece:

@@ -1,7 +1,7 @@
 """The credentials themselves, taken out of the header fields and URLs that carry them.
 
 A field's value is more than the credential: `Bearer X`, `name=X; Path=/`, base64 of `user:X`. In
-bodies and logs only X comes back.
+bodies and logs only X comes back. What comes out may be a word, see `is_word`.
 
 Source: RFC 9110 section 11.6.2 (schemes), RFC 7617 (Basic), RFC 6265 (cookies), RFC 3986 section
 3.2.1 (user information).
@@ -20,40 +20,86 @@ _PARAMETER = re.compile(
 )
 """Of schemes with several parameters, such as AWS4-HMAC-SHA256 and Digest."""
 
+_BEARER = re.compile(rb"(?i:bearer)\s+([^\s\",]+)")
+
+_CHALLENGES = (b"authentication-info", b"authenticate")
+"""How the names of fields end in which `Bearer` is followed by what is asked for."""
+
+_SUBPROTOCOL = re.compile(
+    rb"(?:-key|-token|-secret|bearer\.authorization\.k8s\.io)\.([^\s,]+)", re.IGNORECASE
+)
+"""Browsers can send a WebSocket's credential in no other field: `NAME.X` among its subprotocols."""
+
+_SCHEMES = frozenset({b"basic", b"bearer", b"token"})
+
 _WORD = re.compile(rb"[A-Za-z_-]{0,15}")
 
-_URL_ENDS = re.compile(rb"[\s<>\"]")
+_URL_ENDS = (re.compile(rb"[\s<>\"]"), re.compile(rb"[\s<>\";?#/]"))
+"""What follows a URL in a header field; what follows a parameter, for most programs."""
+
+
+def is_word(value: bytes) -> bool:
+    """Whether `value` is one such as `postgres`, `production` or `not-needed`.
+
+    Such a credential protects nothing, and masked wherever it comes up it would make a tape
+    unreadable.
+    """
+    return _WORD.fullmatch(value) is not None
+
+
+def basic(user: bytes, password: bytes) -> tuple[bytes, ...]:
+    """What gives a password away: itself, and base64 of `user:password` in its usual forms."""
+    pair = user + b":" + password
+    forms = (base64.b64encode(pair), base64.urlsafe_b64encode(pair))
+    return tuple(dict.fromkeys((password, *forms, *(form.rstrip(b"=") for form in forms))))
 
 
 def in_field(name: bytes, value: bytes) -> Iterator[bytes]:
     """The credentials in a header field that carries some; `name` in any case."""
     match name.lower():
-        case b"cookie":
+        case b"cookie" | b"cookie2":
             for pair in value.split(b";"):
                 yield _cookie(pair)
-        case b"set-cookie":
+        case b"set-cookie" | b"set-cookie2":
             yield _cookie(value.partition(b";")[0])
         case field if field.endswith((b"authorization", b"auth")):
             yield from _in_scheme(value.strip())
         case _:
-            scheme, _, rest = value.strip().partition(b" ")
-            yield rest.strip() if scheme.lower() == b"bearer" else value.strip()
+            scheme, rest = _split(value)
+            yield rest if scheme == b"bearer" else value.strip()
+            if b"," in value:
+                yield from (each.strip() for each in value.split(b","))
+
+
+def in_other_field(name: bytes, value: bytes) -> Iterator[bytes]:
+    """The credentials in a header field whose name, in any case, does not tell of any."""
+    lower = name.lower()
+    if lower == b"sec-websocket-protocol":
+        yield from (match.group(1) for match in _SUBPROTOCOL.finditer(value))
+    elif not lower.endswith(_CHALLENGES):
+        match = _BEARER.fullmatch(value.strip())
+        if match and not is_word(match.group(1)):
+            yield match.group(1)
 
 
 def _cookie(pair: bytes) -> bytes:
-    """The value, unless it is a word such as `production`: that would be masked everywhere."""
-    value = pair.partition(b"=")[2].strip(b' \t"')
-    return b"" if _WORD.fullmatch(value) else value
+    return pair.partition(b"=")[2].strip(b' \t"')
+
+
+def _split(value: bytes) -> tuple[bytes, bytes]:
+    """The scheme in lower case, and what follows it; both may be empty."""
+    parts = [*value.split(maxsplit=1), b"", b""]
+    return parts[0].lower(), parts[1].strip()
 
 
 def _in_scheme(value: bytes) -> Iterator[bytes]:
-    scheme, _, rest = value.partition(b" ")
-    credential = rest.strip() or scheme
+    scheme, rest = _split(value)
+    credential = rest or value
     yield credential
-    if len(credential) < LEAST:
+    if len(credential) < LEAST and scheme not in _SCHEMES:
         yield value  # no scheme, perhaps
     yield from (match.group(1) for match in _PARAMETER.finditer(rest))
-    if scheme.lower() == b"basic":
+    if scheme == b"basic":
         try:
             user, _, password = base64.b64decode(credential + b"==").partition(b":")
         except binascii.Error:
@@ -68,7 +114,7 @@ def in_url(url: bytes, start: int, end: int) -> Iterator[bytes]:
         user, _, password = value.partition(b":")
         value = password or user
     # A URL may stand in a header field among other things.
-    for found in (value, _URL_ENDS.split(value, 1)[0]):
+    for found in dict.fromkeys((value, *(ends.split(value, 1)[0] for ends in _URL_ENDS))):
         yield found
         yield unquote_to_bytes(found)
         yield unquote_to_bytes(found.replace(b"+", b" "))

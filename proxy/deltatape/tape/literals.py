@@ -13,10 +13,10 @@ with the number of credentials; what is remembered is bounded.
 import struct
 from bisect import bisect_left, bisect_right, insort
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from deltatape.model.exchange import MaskedSpan
-from deltatape.tape.spellings import spellings
+from deltatape.tape.spellings import fewer_spellings, spellings
 
 LEAST = 8
 """The fewest bytes of a credential that is looked for; shorter ones are words like others."""
@@ -35,6 +35,12 @@ _FEW = 8
 
 _WORD = 4
 
+_PREFIX = 2 * _WORD - 1
+"""Covers an aligned word, wherever it stands."""
+
+_MANY = 64
+"""How many elements of a list are searched in the time in which one of them is moved about."""
+
 
 class Literals:
     """What is looked for.
@@ -52,6 +58,7 @@ class Literals:
         "_hashes",
         "_kept",
         "_longest",
+        "_prefixes",
         "_seen",
         "_sorted",
         "_uses",
@@ -66,58 +73,90 @@ class Literals:
         self._uses: Counter[bytes] = Counter()  # how many credentials have a spelling
         self._hashes: dict[bytes, str] = {}  # by spelling
         self._sorted: list[bytes] = []
-        self._words: Counter[int] = Counter()
+        self._prefixes: Counter[bytes] = Counter()  # how many spellings begin so
+        self._words: Counter[int] = Counter()  # how many prefixes cover one
         self._few: tuple[bytes, ...] | None = ()
         # These only grow: too much in them costs time, never an occurrence.
         self._alphabet = b""
         self._firsts = b""
         self._longest = 0
 
-    def keep(self, credential: bytes) -> None:
+    def learn(self, credential: bytes) -> None:
         """Look for `credential` from now on, for good; ignored if too short."""
         if _is_looked_for(credential) and credential not in self._kept:
             self._kept.add(credential)
-            self._add(credential)
+            self._add(((credential, spellings(credential)),))
 
-    def learn(self, credential: bytes) -> None:
-        """Look for `credential` from now on, until `MOST` others were seen after it."""
-        if not _is_looked_for(credential) or credential in self._kept:
-            return
-        spelled = self._seen.pop(credential, None)
-        if spelled is None:
-            spelled = self._add(credential)
-            self._bytes += sum(map(len, spelled))
-        self._seen[credential] = spelled
+    def see(self, credentials: Iterable[bytes]) -> None:
+        """Look for `credentials` from now on, for each until `MOST` others were seen after it.
+
+        Takes time in proportion to their length. Of long ones fewer spellings are looked for.
+        """
+        new: list[tuple[bytes, tuple[bytes, ...]]] = []
+        for credential in credentials:
+            if not _is_looked_for(credential) or credential in self._kept:
+                continue
+            spelled = self._seen.pop(credential, ())
+            if not spelled:
+                spelled = fewer_spellings(credential)
+                new.append((credential, spelled))
+                self._bytes += sum(map(len, spelled))
+            self._seen[credential] = spelled
+        self._add(new)
+        self._forget()
+
+    def _add(self, new: Iterable[tuple[bytes, tuple[bytes, ...]]]) -> None:
+        fresh: list[bytes] = []
+        for credential, forms in new:
+            digest = self._digest(credential)
+            for form in forms:
+                self._uses[form] += 1
+                if self._uses[form] == 1:
+                    self._hashes[form] = digest
+                    fresh.append(form)
+        if fresh:
+            self._index(fresh)
+
+    def _index(self, fresh: Sequence[bytes]) -> None:
+        _insert(self._sorted, fresh)
+        for form in fresh:
+            prefix = form[:_PREFIX]
+            self._prefixes[prefix] += 1
+            if self._prefixes[prefix] == 1:
+                self._words.update(_words(prefix))
+                self._firsts = _with(self._firsts, form[:1])
+            self._alphabet = _with(self._alphabet, form[:-1])
+        self._longest = max(self._longest, *map(len, fresh))
+        self._count()
+
+    def _forget(self) -> None:
+        """What was not seen for longest, as far as it is too much."""
+        dead: list[bytes] = []
         while len(self._seen) > MOST or self._bytes > _MOST_BYTES:
-            self._forget(next(iter(self._seen)))
+            for form in self._seen.pop(next(iter(self._seen))):
+                self._bytes -= len(form)
+                self._uses[form] -= 1
+                if not self._uses[form]:
+                    del self._uses[form], self._hashes[form]
+                    dead.append(form)
+        if dead:
+            self._drop(dead)
 
-    def _add(self, credential: bytes) -> tuple[bytes, ...]:
-        spelled = spellings(credential)
-        digest = self._digest(credential)
-        for form in spelled:
-            self._uses[form] += 1
-            if self._uses[form] == 1:
-                self._hashes[form] = digest
-                insort(self._sorted, form)
-                self._words.update(_words(form))
-                self._longest = max(self._longest, len(form))
-                self._firsts = bytes({*self._firsts, form[0]})
-                self._alphabet = bytes({*self._alphabet, *form[:-1]})
+    def _drop(self, dead: Sequence[bytes]) -> None:
+        _remove(self._sorted, dead)
+        for form in dead:
+            prefix = form[:_PREFIX]
+            self._prefixes[prefix] -= 1
+            if not self._prefixes[prefix]:
+                del self._prefixes[prefix]
+                self._uncover(prefix)
         self._count()
-        return spelled
 
-    def _forget(self, credential: bytes) -> None:
-        for form in self._seen.pop(credential):
-            self._bytes -= len(form)
-            self._uses[form] -= 1
-            if not self._uses[form]:
-                del self._uses[form], self._hashes[form]
-                del self._sorted[bisect_left(self._sorted, form)]
-                for word in _words(form):
-                    self._words[word] -= 1
-                    if not self._words[word]:
-                        del self._words[word]
-        self._count()
+    def _uncover(self, prefix: bytes) -> None:
+        for word in _words(prefix):
+            self._words[word] -= 1
+            if not self._words[word]:
+                del self._words[word]
 
     def _count(self) -> None:
         self._few = tuple(self._sorted) if len(self._sorted) <= _FEW else None
@@ -204,9 +243,35 @@ def _is_looked_for(credential: bytes) -> bool:
     return LEAST <= len(credential) <= LONGEST and bool(credential.strip(b"*"))
 
 
-def _words(form: bytes) -> list[int]:
-    """The words of which `form` covers one, wherever it stands."""
-    return [struct.unpack_from("=I", form, at)[0] for at in range(_WORD)]
+def _insert(ordered: list[bytes], fresh: Sequence[bytes]) -> None:
+    """Put `fresh` in their places: one by one or all at once, whichever is cheaper."""
+    if len(fresh) * _MANY > len(ordered):
+        ordered += fresh
+        ordered.sort()
+        return
+    for form in fresh:
+        insort(ordered, form)
+
+
+def _remove(ordered: list[bytes], dead: Sequence[bytes]) -> None:
+    """Take `dead` out: one by one or all at once, whichever is cheaper."""
+    if len(dead) * _MANY > len(ordered):
+        gone = frozenset(dead)
+        ordered[:] = [form for form in ordered if form not in gone]
+        return
+    for form in dead:
+        del ordered[bisect_left(ordered, form)]
+
+
+def _with(known: bytes, more: bytes) -> bytes:
+    """The bytes that occur in one of both; `known` itself if that is all."""
+    new = more.translate(None, known)
+    return known + bytes(set(new)) if new else known
+
+
+def _words(prefix: bytes) -> list[int]:
+    """The words of which every text with this prefix covers one, wherever it stands."""
+    return [struct.unpack_from("=I", prefix, at)[0] for at in range(_WORD)]
 
 
 def _aligned(data: bytes) -> memoryview:

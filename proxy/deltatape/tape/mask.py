@@ -26,9 +26,15 @@ HEADERS = frozenset(
         "apikey",
         "authorization",
         "cookie",
+        "cookie2",
+        "credentials",
         "openai-organization",
         "openai-project",
+        "password",
+        "secret",
         "set-cookie",
+        "set-cookie2",
+        "token",
         "x-apikey",
     }
 )
@@ -41,9 +47,14 @@ QUERY = frozenset(
         "apikey",
         "auth",
         "authorization",
+        "bearer",
+        "credentials",
         "jwt",
         "key",
+        "pass",
+        "passwd",
         "password",
+        "pwd",
         "secret",
         "sig",
         "signature",
@@ -56,11 +67,22 @@ QUERY = frozenset(
 )
 """Lower case, with hyphens for underscores; together with `SUFFIXES`."""
 
-SUFFIXES = ("-token", "-secret", "-key", "-auth", "-authorization", "-password")
+SUFFIXES = (
+    "-token",
+    "-secret",
+    "-key",
+    "-keys",
+    "-auth",
+    "-authorization",
+    "-credentials",
+    "-password",
+)
 
 HARMLESS = frozenset(
     {
+        "access-control-allow-credentials",
         "cache-key",
+        "cache-keys",
         "continuation-token",
         "idempotency-key",
         "next-page-token",
@@ -68,18 +90,36 @@ HARMLESS = frozenset(
         "page-token",
         "sec-websocket-key",
         "surrogate-key",
+        "surrogate-keys",
         "x-cache-key",
         "x-idempotency-key",
     }
 )
 """Names with such an ending that carry no credential and are needed to understand a tape."""
 
-URL_HEADERS = frozenset({"content-location", "link", "location", "referer", "refresh"})
+URL_HEADERS = frozenset(
+    {
+        "content-location",
+        "http-referer",
+        "link",
+        "location",
+        "referer",
+        "refresh",
+        "x-envoy-original-path",
+        "x-forwarded-uri",
+        "x-forwarded-url",
+        "x-original-uri",
+        "x-original-url",
+        "x-rewrite-url",
+    }
+)
 """Header fields that repeat URLs, and with them what is secret in those."""
 
 _HASH_DIGITS = 8
 
 _USERINFO = re.compile(rb"://([^/?#&\s<>]*)@")
+_QUERY = re.compile(rb"[?#]")
+_SECTION = re.compile(rb"[^&]+")
 # `;`, `?` and `#` do not end a value, but clients that glue two query strings together, or use
 # `;` as a separator, hide a parameter behind them.
 _PARAMETER = re.compile(rb"[^;?#]+")
@@ -101,29 +141,33 @@ def _is_listed(name: bytes, names: frozenset[str]) -> bool:
     return plain not in HARMLESS and (plain in names or plain.endswith(SUFFIXES))
 
 
-def credential_spans(target: bytes) -> Iterator[tuple[int, int]]:
+def credential_spans(target: bytes) -> tuple[tuple[int, int], ...]:
     """Where credentials are in a request target or URL: ascending, disjoint `[start, end)`.
 
-    That is URL userinfo, and the values of credential query parameters, each up to its `&`. Takes
-    time in proportion to the length, whatever the bytes.
+    That is URL userinfo, and the values of credential parameters: in the path from its first `;`,
+    in the query and in the fragment, each up to its `&` or the end of the path. Takes time in
+    proportion to the length, whatever the bytes.
     """
-    query = target.find(b"?") + 1 or len(target)
-    yield from (match.span(1) for match in _USERINFO.finditer(target, 0, query))
-    while query < len(target):
-        end = target.find(b"&", query)
-        end = len(target) if end < 0 else end
-        yield from _parameter_spans(target, query, end)
-        query = end + 1
+    match = _QUERY.search(target)
+    query = match.start() if match else len(target)
+    path = target.find(b";", 0, query)
+    users = ((*match.span(1), "") for match in _USERINFO.finditer(target))
+    found = (
+        (start, end, "")
+        for where in ((query if path < 0 else path, query), (query, len(target)))
+        for section in _SECTION.finditer(target, *where)
+        for start, end in _in_section(target, *section.span())
+    )
+    return tuple((start, end) for start, end, _ in merged((*users, *found)))
 
 
-def _parameter_spans(target: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Credentials between two `&` of a query."""
+def _in_section(target: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The credential between two `&`, if there is one."""
     for part in _PARAMETER.finditer(target, start, end):
         name, equals, _ = part.group().partition(b"=")
         if equals and is_credential_parameter(name):
             yield part.start() + len(name) + 1, end
             return
-        yield from (match.span(1) for match in _USERINFO.finditer(target, *part.span()))
 
 
 class Masker:
@@ -138,34 +182,28 @@ class Masker:
         self.literals = Literals(self._digest)
 
     def _digest(self, value: bytes) -> str:
-        return hmac.new(self._key, value, hashlib.sha256).hexdigest()[:_HASH_DIGITS]
+        return hmac.digest(self._key, value, hashlib.sha256).hex()[:_HASH_DIGITS]
 
     def learn(self, credential: bytes) -> None:
         """Mask `credential` wherever it comes up from now on, as long as this process lives."""
-        self.literals.keep(credential)
+        self.literals.learn(credential)
 
     def see(self, headers: Headers, *urls: bytes) -> None:
-        """Mask the credentials of a head wherever they come up from now on.
+        """Mask the credentials of a head wherever they come up from now on, unless they are words.
 
         Args:
             headers: the head's fields.
             urls: the request target, and what else there is.
         """
-        for name, value in headers:
-            if isinstance(value, Masked):
-                continue
-            if is_credential_header(name):
-                for credential in credentials.in_field(name, value):
-                    self.literals.learn(credential)
-            elif _repeats_urls(name):
-                self._see_url(value)
+        found = [
+            credential
+            for name, value in headers
+            if isinstance(value, bytes)
+            for credential in _in_header(name, value)
+        ]
         for url in urls:
-            self._see_url(url)
-
-    def _see_url(self, url: bytes) -> None:
-        for start, end in credential_spans(url):
-            for credential in credentials.in_url(url, start, end):
-                self.literals.learn(credential)
+            found += _in_url(url)
+        self.literals.see(each for each in found if not credentials.is_word(each))
 
     def value(self, value: bytes) -> Masked:
         """`value`, unreadable."""
@@ -218,12 +256,26 @@ class Masker:
         return merged((*named, *self.literals.spans(target)))
 
 
-def _must_be_masked(name: bytes, value: bytes) -> bool:
+def _in_header(name: bytes, value: bytes) -> Iterator[bytes]:
     if is_credential_header(name):
-        return True
-    if not _repeats_urls(name):
-        return False
-    return _USERINFO.search(value) is not None or any(credential_spans(value))
+        yield from credentials.in_field(name, value)
+        return
+    yield from credentials.in_other_field(name, value)
+    if _repeats_urls(name):
+        yield from _in_url(value)
+
+
+def _in_url(url: bytes) -> Iterator[bytes]:
+    for start, end in credential_spans(url):
+        yield from credentials.in_url(url, start, end)
+
+
+def _must_be_masked(name: bytes, value: bytes) -> bool:
+    return (
+        is_credential_header(name)
+        or any(credentials.in_other_field(name, value))
+        or (_repeats_urls(name) and bool(credential_spans(value)))
+    )
 
 
 def _repeats_urls(name: bytes) -> bool:
