@@ -87,8 +87,8 @@ def test_a_narrow_page_has_shorter_and_fewer_columns() -> None:
     assert [shown(row, width=width) for width in (140, 110, 100, 80, 60, 52)] == [
         [f"{front}  OpenAI/Python 3.5  a-model-with-a-name  error T001 empty-arguments  2 h ago"],
         [f"{front}  OpenAI/Py...  a-model-wi...  error T001 e...  2 h ago"],
-        [f"{front}  a-model-with-...  error T001 em...  2 h ago"],
-        [f"{name}  2 exchanges  error T001 empty-ar...  2 h ago"],
-        [f"{name}  error T001 e...  2 h ago"],
+        [f"{name}  2 exchanges  OpenAI/P...  a-model-w...  error T001 e...  2 h ago"],
+        [f"{name}  a-model-with-...  error T001 emp...  2 h ago"],
+        ["...rdings/the-name-of-a-tape.tape  error T001 em...  2 h ago"],
         ["...the-name-of-a-tape.tape  error T001 e...  2 h ago"],
     ]

@@ -32,8 +32,10 @@ _MAX_PROBLEM = 60
 _PATH, _SIZE, _EXCHANGES, _APP, _MODEL, _WORST = range(6)
 _GIVE = {_APP: LEAST, _MODEL: LEAST, _WORST: len("warning D001...")}
 """Columns that may be cut, and to what."""
-_LEAVE_OUT = (_APP, _MODEL, _SIZE, _EXCHANGES)
+_LEAVE_OUT = (_SIZE, _EXCHANGES, _APP, _MODEL)
 """Columns that may be left out, in this order."""
+_LEAST_PATH = 32
+"""How far paths are cut before a column is left out: their ends tell files apart."""
 _NO_TAPES = "no tapes; make one with `deltatape record`"
 
 
@@ -71,10 +73,13 @@ def _fitting(rows: list[list[Segment]], width: int) -> list[Line]:
     least = column_widths(rows)
     for column, lowest in _GIVE.items():
         least[column] = min(least[column], lowest)
+    longest = least[_PATH]
+    least[_PATH] = min(longest, _LEAST_PATH)
     for column in _LEAVE_OUT:
         if column in shown and _total(least, shown) > width:
             shown.remove(column)
-    path = least[_PATH] - max(0, _total(least, shown) - width)
+    slack = width - _total(least, shown)
+    path = min(longest, least[_PATH] + (slack // 2 if slack > 0 else slack))
     rows = [[_ending(row[_PATH], path), *row[1:]] for row in rows]
     return table(
         [[row[column] for column in shown] for row in rows],

@@ -69,7 +69,7 @@ def test_without_an_upstream_every_prefix_is_introduced(tmp_path: Path) -> None:
         assert f"OPENAI_BASE_URL={base}/openai/v1\n" in told
         assert "refused a request (404 unknown_upstream): no upstream for /v1" in told
         assert "tape: .deltatape/" in told
-        assert "next:" not in told  # there is nothing to look at
+        assert "next: deltatape doctor\n" in told  # there is nothing to look at
 
     run(scenario())
 
