@@ -7,6 +7,7 @@ when it is read again.
 """
 
 import asyncio
+import contextlib
 from typing import Protocol
 
 from deltatape.http1.socket import leftovers, reset
@@ -53,7 +54,8 @@ class End(asyncio.Protocol):
             peer.close()
             self.close()
         elif peer.transport is not None and peer.transport.can_write_eof():
-            peer.transport.write_eof()
+            with contextlib.suppress(OSError):  # a peer that is quick has gone already
+                peer.transport.write_eof()
         else:
             peer.close()
         return transport.can_write_eof()  # TLS cannot, and is over with its close_notify

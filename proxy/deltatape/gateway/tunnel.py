@@ -256,8 +256,8 @@ class _Near(End):
             await self._tunnel.dial(host, port, far)
         except DialError as error:
             status = 504 if error.code == "upstream_timeout" else 502
-            self._refuse(_Refusal(status, str(error)))
             self._tunnel.failed(host, port, str(error))
+            self._refuse(_Refusal(status, str(error)))
         self._dialling = None
 
     def join(self, far: _Far) -> None:
@@ -288,6 +288,7 @@ class _Near(End):
             *refusal.fields,
         )
         transport.write(write_response(refusal.status, _REASONS[refusal.status], fields) + body)
-        transport.write_eof()
+        with contextlib.suppress(OSError):  # a client that is quick has gone already
+            transport.write_eof()
         transport.resume_reading()
         asyncio.get_running_loop().call_later(_LINGER_S, self.abort)

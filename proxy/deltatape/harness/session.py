@@ -27,7 +27,7 @@ from deltatape.harness.control import Control
 from deltatape.harness.dotenv import DotenvFile, read_dotenv
 from deltatape.harness.environment import Plan, plan
 from deltatape.harness.flight import Flight
-from deltatape.harness.hardcoded import places_of_host
+from deltatape.harness.hardcoded import Hardcoded, places_of_host
 from deltatape.harness.introduction import NO_TRAFFIC_S, Beginning, introduce, no_traffic
 from deltatape.harness.known_secrets import known_secrets
 from deltatape.harness.on_finding import OnFinding
@@ -59,6 +59,10 @@ class Surroundings:
     tell: Tell
 
 
+LOOKING_S = 6.0
+"""How long a search for hard-coded URLs may go on at the end; it has a limit of its own."""
+
+
 class Session:
     """See the module."""
 
@@ -79,6 +83,7 @@ class Session:
         self._taps: list[Gateway] = []
         self._base = ""
         self._control = ""
+        self._looking: set[asyncio.Future[tuple[Hardcoded, ...]]] = set()
         self._flight: Flight | None = None
         self._hook: OnFinding | None = None
         self._learn()
@@ -309,7 +314,9 @@ class Session:
         looking = asyncio.get_running_loop().run_in_executor(
             None, places_of_host, self._around.folder, passed.host, Limits()
         )
+        self._looking.add(looking)
         looking.add_done_callback(lambda done: self._reporter.bypassed(passed, done.result()))
+        looking.add_done_callback(self._looking.discard)
 
     # The end.
 
@@ -327,4 +334,6 @@ class Session:
         if self._options.command:
             Signals(self._recorder.hurry)  # the application's end is no reason to lose the tape's
         await self._recorder.stop(self._taps, reason, code, grace_s=self._options.grace_s)
+        if self._looking:
+            await asyncio.wait(self._looking, timeout=LOOKING_S)
         self._reporter.summarise(self.tape, self._book.losses())

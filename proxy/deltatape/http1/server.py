@@ -8,6 +8,7 @@ time, also while nothing is read (`socket.HangupWatch`).
 """
 
 import asyncio
+import contextlib
 from typing import Protocol
 
 from deltatape.http1.body import Body, ChunkedBody, LengthBody
@@ -271,5 +272,6 @@ class ServerConnection(asyncio.Protocol):
         if transport is None:
             return
         self._resume("body")
-        transport.write_eof()
+        with contextlib.suppress(OSError):  # a client that is quick has gone already
+            transport.write_eof()
         asyncio.get_running_loop().call_later(_LINGER_S, transport.close)
