@@ -5,12 +5,10 @@ can be made to point there (DNS rebinding). Both are told by what the browser ad
 than this machine can reach the port, a token is needed; who has it may use any name of the host.
 """
 
-from urllib.parse import urlsplit
-
 from deltatape.gateway.addressing import Addressed
 from deltatape.gateway.routes import Refusal
 from deltatape.http1.head import RequestHead, field
-from deltatape.http1.listener import is_loopback
+from deltatape.http1.listener import host_name, is_loopback
 
 
 def check_access(
@@ -35,7 +33,7 @@ def check_access(
             " it when it starts",
         )
     host = (field(head.fields, b"host") or b"").decode("latin-1")
-    if local and not addressed.token and host and not is_loopback(_host_name(host)):
+    if local and not addressed.token and host and not is_loopback(host_name(host)):
         return Refusal(
             403,
             "foreign_host",
@@ -48,7 +46,7 @@ def check_access(
 def _check_page(head: RequestHead) -> Refusal | None:
     """Whether a web page of this machine asks, if it is one."""
     origin = (field(head.fields, b"origin") or b"").decode("latin-1")
-    if origin and not is_loopback(_host_name(origin.partition("://")[2])):
+    if origin and not is_loopback(host_name(origin.partition("://")[2])):
         return Refusal(
             403,
             "foreign_origin",
@@ -58,10 +56,3 @@ def _check_page(head: RequestHead) -> Refusal | None:
     if site == b"cross-site" and not origin:
         return Refusal(403, "cross_site", "a web page of another site must not ask here")
     return None
-
-
-def _host_name(authority: str) -> str:
-    try:
-        return urlsplit(f"//{authority}").hostname or ""
-    except ValueError:
-        return ""

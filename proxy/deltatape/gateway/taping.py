@@ -1,18 +1,15 @@
-"""The tape's side of an exchange: the recorder's clock, and a guard.
-
-Nothing that goes wrong in taping may reach the stream. A failure of ours ends the taping of the
-exchange, is told once, and the bytes go on.
-"""
+"""The tape's side of an exchange in the gateway, with the recorder's clock; see `guarded`."""
 
 from collections.abc import Callable
 
+from deltatape.gateway.guarded import Guarded
 from deltatape.gateway.tapes import OpenTape
 from deltatape.http1.head import Fields, ResponseHead
 from deltatape.model.exchange import EndReason, Tap
 from deltatape.tape.tap import ExchangeTap
 
 
-class Taping:
+class Taping(Guarded):
     """Writes one exchange. Each method is one record."""
 
     def __init__(  # noqa: PLR0913 - what an exchange is on its tape has this many parts
@@ -27,31 +24,13 @@ class Taping:
         bodies: bool = True,
     ) -> None:
         """Args: serial: the exchange's number in the run. bodies: tape those of requests, too."""
+        super().__init__(tape.exchanges, tape.writer, tap, alarm)
         self.serial = serial
         self.tape = tape
-        self.number = tape.exchanges
-        """Its number on its tape."""
-        self._last_ns = tape.writer.now_ns()
         self._ident = ident
-        self._writer = tape.writer
-        self._tap: ExchangeTap | None = tap
-        self._alarm = alarm
         self._side = side
         self._bodies = bodies
         self._untaped = 0
-
-    def _write(self, write: Callable[[ExchangeTap, int], None]) -> None:
-        tap = self._tap
-        if tap is None:
-            return
-        now = self._writer.now_ns()
-        try:
-            write(tap, now)
-        except Exception as error:  # noqa: BLE001 - the tap guard: taping never harms a stream
-            self._tap = None
-            self._alarm(f"exchange {self.number} is taped no further: {error!r}")
-        else:
-            self._last_ns = now
 
     def request(
         self, *, method: str, target: bytes, upstream: str, http: str, headers: Fields
@@ -115,12 +94,11 @@ class Taping:
         tap = self._tap
         if tap is None:
             return
-        now = self._last_ns = self._writer.now_ns()
+        now = self.last_ns = self._writer.now_ns()
         try:
             tap.read(now, data, ends)
         except Exception as error:  # noqa: BLE001 - the tap guard: taping never harms a stream
-            self._tap = None
-            self._alarm(f"exchange {self.number} is taped no further: {error!r}")
+            self._fail(error)
 
     def trailers(self, fields: Fields) -> None:
         """Fields after a chunked body."""
@@ -132,10 +110,10 @@ class Taping:
 
     def watch(self, every_ns: int) -> None:
         """Say that a silent exchange is still being watched, if it has been silent for so long."""
-        last = self._last_ns
+        last = self.last_ns
         if self._writer.now_ns() - last >= every_ns:
             self._write(lambda tap, now: tap.idle(now))
-            self._last_ns = last
+            self.last_ns = last
 
     def note(self, text: str) -> None:
         """A remark."""

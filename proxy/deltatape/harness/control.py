@@ -14,10 +14,9 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from deltatape.errors import UsageError
-from deltatape.http1.listener import bracketed, is_loopback
+from deltatape.http1.listener import bracketed, host_name, is_loopback
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -87,8 +86,8 @@ class Control:
         return web.Response(status=status, headers=_HEADERS, body=text.encode())
 
     def _look_up(self, request: "web.BaseRequest") -> tuple[int, Mapping[str, object]]:
-        host = _host_name(request.headers.get("Host", ""))
-        if host and not is_loopback(host):
+        host = request.headers.get("Host", "")
+        if host and not is_loopback(host_name(host)):
             return 403, {"error": f"{host!a} is not this machine; ask for 127.0.0.1 or localhost"}
         if request.method not in ("GET", "HEAD"):
             return 405, {"error": f"{request.method}: GET and HEAD are answered"}
@@ -100,10 +99,3 @@ class Control:
         if request.path == "/status":
             return 200, {**summary, **status}
         return 503 if trouble else 200, summary
-
-
-def _host_name(authority: str) -> str:
-    try:
-        return urlsplit(f"//{authority}").hostname or ""
-    except ValueError:
-        return "?"

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from deltatape.errors import UsageError
 from deltatape.http1.exhaustion import Exhaustion
@@ -75,6 +75,14 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def host_name(authority: str) -> str:
+    """The host of `HOST[:PORT]`, as in a `Host` field or an origin; "" when there is none."""
+    try:
+        return urlsplit(f"//{authority}").hostname or ""
+    except ValueError:
+        return ""
 
 
 class Listener:

@@ -7,9 +7,9 @@ What mitmproxy hands on are pieces of a body: with chunked framing an HTTP chunk
 as had come, and each goes to the client as one chunk. So each read on the tape ends one chunk.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Protocol
+from collections.abc import Callable
 
+from deltatape.gateway.guarded import Guarded, Writer
 from deltatape.mitm.flows import Flow, Headers, Message, Response, Server, Stream
 from deltatape.model.exchange import EndReason, Framing
 from deltatape.tape.tap import ExchangeTap
@@ -19,43 +19,15 @@ _INFORMATIONAL = 200
 _DIVERTED = ("transparent", "local", "wireguard", "tun")
 
 
-class Recorder(Protocol):
-    """What taping needs of the writer."""
-
-    def now_ns(self) -> int:
-        """Nanoseconds since the tape's `recorded_at`."""
-
-    def losses(self, exchange: int) -> Mapping[str, object]:
-        """What was lost of an exchange, for `end.recorder`."""
-
-
-class Passage:
+class Passage(Guarded):
     """Tapes one flow."""
 
     def __init__(
-        self, number: int, writer: Recorder, tap: ExchangeTap, alarm: Callable[[str], None]
+        self, number: int, writer: Writer, tap: ExchangeTap, alarm: Callable[[str], None]
     ) -> None:
-        self.number = number
-        self.last_ns = writer.now_ns()
-        """When it was last heard of."""
-        self._writer = writer
-        self._tap: ExchangeTap | None = tap
-        self._alarm = alarm
+        super().__init__(number, writer, tap, alarm)
         self._uploading = False
         self._downloading = False
-
-    def _write(self, write: Callable[[ExchangeTap, int], None]) -> None:
-        tap = self._tap
-        if tap is None:
-            return
-        now = self._writer.now_ns()
-        try:
-            write(tap, now)
-        except Exception as error:  # noqa: BLE001 - the tap guard: taping never harms a stream
-            self._tap = None
-            self._alarm(f"exchange {self.number} is taped no further: {error!r}")
-        else:
-            self.last_ns = now
 
     # The request.
 

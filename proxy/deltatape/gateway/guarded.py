@@ -1,0 +1,54 @@
+"""The guard around a tap: nothing that goes wrong in taping may reach the stream.
+
+A failure of ours ends the taping of its exchange, is told once, and the bytes go on. Standard
+library only: mitmproxy's addon stands on it, too.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from deltatape.tape.tap import ExchangeTap
+
+
+class Writer(Protocol):
+    """What taping needs of the writer."""
+
+    def now_ns(self) -> int:
+        """Nanoseconds since the tape's `recorded_at`."""
+
+    def losses(self, exchange: int) -> Mapping[str, object]:
+        """What was lost of an exchange, for `end.recorder`."""
+
+
+class Guarded:
+    """One exchange on its tape. Subclasses call `_write` for each record.
+
+    Attributes:
+        number: on its tape.
+        last_ns: when it was last heard of.
+    """
+
+    def __init__(
+        self, number: int, writer: Writer, tap: ExchangeTap, alarm: Callable[[str], None]
+    ) -> None:
+        self.number = number
+        self.last_ns = writer.now_ns()
+        self._writer = writer
+        self._tap: ExchangeTap | None = tap
+        self._alarm = alarm
+
+    def _write(self, write: Callable[[ExchangeTap, int], None]) -> None:
+        tap = self._tap
+        if tap is None:
+            return
+        now = self._writer.now_ns()
+        try:
+            write(tap, now)
+        except Exception as error:  # noqa: BLE001 - the guard: taping never harms a stream
+            self._fail(error)
+        else:
+            self.last_ns = now
+
+    def _fail(self, error: Exception) -> None:
+        self._tap = None
+        self._alarm(f"exchange {self.number} is taped no further: {error!r}")
