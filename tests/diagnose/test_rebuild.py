@@ -1,4 +1,3 @@
-import random
 from dataclasses import replace
 
 import pytest
@@ -6,14 +5,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltatape.diagnose.rebuild import analyse, rebuild
-from deltatape.model.exchange import Exchange, Read
+from deltatape.model.exchange import Exchange
 from deltatape.model.reply import CallStatus
 from deltatape.model.stream import Format
 from helpers.chat import FINISH, URL, calls, choice, entry, request, sse
-from helpers.corpus import DIFFERENT, RAISED, Case, cases, differences, needs_corpus
-from helpers.splits import cut
 
-CASES = list(cases("openai-chat"))
 CALL = calls(entry(0, "c1", name="get", arguments=""))
 
 
@@ -74,34 +70,6 @@ def test_an_exchange_of_no_known_dialect_has_an_empty_reply() -> None:
     analysis = analyse(made)
     assert (analysis.reply.dialect, analysis.reply.text) == ("unknown", "")
     assert analysis.asked.known is False
-
-
-@needs_corpus
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
-def test_a_captured_stream_is_rebuilt_as_the_vendors_sdk_does(case: Case) -> None:
-    found = {(case.id, aspect) for aspect in differences(case, analyse(case.exchange))}
-    assert found == {key for key in DIFFERENT if key[0] == case.id}
-    assert bool(case.raised) == (case.id in RAISED)
-
-
-@needs_corpus
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
-def test_a_captured_stream_is_rebuilt_the_same_from_any_reads(case: Case) -> None:
-    chance = random.Random(case.id)
-    whole = analyse(case.exchange)
-    for size in (1, 40):
-        at = chance.sample(range(1, len(case.body)), min(size, len(case.body) - 1))
-        reads = tuple(
-            Read(t_ns=0, data=piece, boundaries=None, line=None) for piece in cut(case.body, at)
-        )
-        again = analyse(replace(case.exchange, reads=reads))
-        assert (again.reply, again.stream) == (whole.reply, whole.stream)
-
-
-@needs_corpus
-def test_the_corpus_holds_cases_of_every_kind() -> None:
-    assert len(CASES) >= len(RAISED) + len(DIFFERENT)
-    assert {case.id for case in CASES} >= {*RAISED, *(case_id for case_id, _ in DIFFERENT)}
 
 
 PIECES = [

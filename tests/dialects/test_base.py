@@ -15,7 +15,7 @@ def event(number: int, data: str, kind: str = "message") -> Event:
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
 def test_a_dialect_makes_something_of_nothing(dialect: Dialect) -> None:
     assert inspect.getdoc(dialect)
-    assert dialect.read_request(b"") == NOTHING_ASKED
+    assert dialect.read_request(b"", "") == NOTHING_ASKED
     reply = dialect.reducer(NOTHING_ASKED).finish(cut=False)
     assert (reply.dialect, len(reply.choices), reply.terminated) == (dialect.name, 1, False)
     assert (reply.text, reply.tool_calls, reply.observations) == ("", (), ())

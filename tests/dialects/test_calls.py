@@ -1,5 +1,7 @@
 from deltatape.dialects._calls import CallDraft
-from deltatape.model.reply import CallKind, CallStatus
+from deltatape.dialects._judge import Ending
+from deltatape.model.asked import NOTHING_ASKED
+from deltatape.model.reply import CallKind, CallStatus, ToolCall
 from deltatape.model.stream import Event, Place, Span
 
 
@@ -51,16 +53,46 @@ def test_a_surrogate_pair_cut_between_fragments_is_one_character() -> None:
     assert draft('{"a":"\ud83d', '\ude00"}').raw == '{"a":"\U0001f600"}'
 
 
+def judged(made: CallDraft, *, ids: bool = False) -> ToolCall:
+    return made.judged(2, Ending.NORMAL, NOTHING_ASKED, ids=ids)
+
+
 def test_a_call_is_built_with_its_first_id_and_the_codes_that_touched_it() -> None:
     made = draft("{}")
-    made.ids = {"a": None, "b": None}
+    made.identify("a", "get")
+    made.identify("b", "put")
+    made.identify(None, None)
     made.note("", "T010", "changed", "", event(1))
     made.note("", "S006", "odd", "", event(1))
-    call = made.build(2, "{}", CallStatus.COMPLETE)
+    call = judged(made)
     assert (call.index, call.wire_index, call.id, call.ids) == (2, 3, "a", ("a", "b"))
-    assert (call.name, call.repairs, call.start_event) == (None, ("T010",), 0)
-    assert (call.arguments, call.arguments_raw) == ("{}", "{}")
-    assert draft().build(0, "", CallStatus.ORPHAN).id is None
+    assert (call.name, call.repairs, call.start_event) == ("get", ("T010",), 0)
+    assert (call.arguments, call.arguments_raw, call.status) == ("{}", "{}", CallStatus.COMPLETE)
+
+
+def test_pieces_without_name_and_id_belong_to_nothing() -> None:
+    call = judged(draft("{}"))
+    assert (call.id, call.name, call.status) == (None, None, CallStatus.ORPHAN)
+    assert judged(draft("{}", kind=CallKind.LEGACY)).status is CallStatus.NO_NAME
+
+
+def test_a_call_without_id_is_noted_where_the_dialect_promises_one() -> None:
+    for promised in (True, False):
+        made = draft("{}")
+        made.identify(None, "get")
+        judged(made, ids=promised)
+        assert made.notes.codes() == (("T005",) if promised else ())
+
+
+def test_arguments_are_mended_unless_a_better_source_settles_them() -> None:
+    made = draft("{}", '{"a":1}')
+    made.identify("a", "get")
+    assert (judged(made).arguments, judged(made).repairs) == ('{"a":1}', ("T017",))
+    made = draft("{}", '{"a":1}')
+    made.identify("a", "get")
+    made.settle('{"a":2}')
+    call = judged(made)
+    assert (call.arguments, call.arguments_raw, call.repairs) == ('{"a":2}', '{}{"a":1}', ())
 
 
 def test_arguments_repeat_others_if_they_are_equal_as_json() -> None:

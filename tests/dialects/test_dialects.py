@@ -1,10 +1,7 @@
 import pytest
 
-from deltatape.dialects import DIALECTS, Hints, detect
-
-
-def hints(path: str = "", *first: dict[str, object]) -> Hints:
-    return Hints(path=path, content_type="text/event-stream", first=first)
+from deltatape.dialects import DIALECTS, detect
+from helpers.hints import hints
 
 
 def test_names_are_unique() -> None:
@@ -26,5 +23,5 @@ def test_names_are_unique() -> None:
 def test_the_response_decides_and_the_path_helps(
     path: str, first: list[dict[str, object]], name: str | None
 ) -> None:
-    found = detect(hints(path, *first))
+    found = detect(hints(*first), path)
     assert (found and found.name) == name

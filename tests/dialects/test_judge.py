@@ -32,11 +32,28 @@ def asked(**tools: dict[str, object] | None) -> Asked:
         ("10", CallStatus.NOT_OBJECT),
     ],
 )
-@pytest.mark.parametrize("ending", Ending)
+@pytest.mark.parametrize("ending", [Ending.NORMAL, Ending.CUT])
 def test_arguments_are_judged_by_themselves_when_there_are_any(
     text: str, status: CallStatus, ending: Ending
 ) -> None:
     assert judge(text, "get", ending, NOTHING_ASKED) is status
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ('{"a":1}', CallStatus.TRUNCATED),
+        ("10", CallStatus.TRUNCATED),
+        ('{"a":', CallStatus.TRUNCATED),
+        ("", CallStatus.TRUNCATED),
+        ('{"a":1}}', CallStatus.EXTRA_DATA),
+        ('code": 1}', CallStatus.MALFORMED),
+    ],
+)
+def test_a_call_whose_end_signal_never_came_is_not_whole_even_as_json(
+    text: str, status: CallStatus
+) -> None:
+    assert judge(text, "get", Ending.OPEN, NOTHING_ASKED) is status
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """The corpus of captured streams: where it is, its cases, and where we differ from a vendor's SDK.
 
 It is no part of the repository (see docs/corpus.md): tests that need it skip where it is absent,
-except under CI.
+except under CI. The rules by which we differ are: one file per dialect in tests/corpus/.
 """
 
 import hashlib
@@ -9,17 +9,21 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
+import yaml
 
 from deltatape.diagnose.rebuild import Analysis
 from deltatape.model.exchange import Exchange
+from deltatape.wire.json_value import canonical
 
 ROOT = Path(
     os.environ.get("DELTATAPE_CORPUS")
     or Path(__file__).resolve().parent.parent.parent.parent / "shared" / "corpus"
 )
+RULES = Path(__file__).resolve().parent.parent / "corpus"
 ABSENT = f"no corpus at {ROOT}; set DELTATAPE_CORPUS to its folder"
 
 
@@ -40,6 +44,7 @@ class Case:
     """A captured response and what the vendor's own SDK made of it."""
 
     id: str
+    dialect: str
     body: bytes
     exchange: Exchange
     source: str
@@ -47,98 +52,143 @@ class Case:
     """The SDK's answer, or what the bytes contain where the SDK raised."""
     raised: str
     """What the SDK raised; "" if nothing."""
-    events: int
-    """Server-sent events as the SDK's decoder sees them."""
+    events: int | None
+    """Server-sent events as the SDK's decoder sees them; None where there are none."""
     data_sha256: str
     """Of their data, joined by U+001E."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """Why we differ from the SDK in cases of one dialect."""
+
+    different: Mapping[tuple[str, str], str]
+    """By case and aspect."""
+    raised: Mapping[str, str]
+    """By case on which the SDK raises."""
+
+
 def cases(dialect: str) -> Iterator[Case]:
-    """The cases of a dialect, in order, without those that are marked unreliable."""
-    for folder in sorted(ROOT.glob(f"*--{dialect}--*")) if is_present() else ():
-        expected = _read(folder / "expected.json")
-        if not expected.get("unreliable"):
-            yield _case(folder, expected)
+    """The cases of a dialect, in order, without those that are left out."""
+    return (case for case in every_case() if case.dialect == dialect)
+
+
+@cache
+def every_case() -> tuple[Case, ...]:
+    """All cases, in order, without those that are left out."""
+    folders = sorted(ROOT.glob("*--*--*")) if is_present() else []
+    left = left_out()
+    return tuple(_case(folder) for folder in folders if folder.name not in left)
+
+
+@cache
+def left_out() -> Mapping[str, str]:
+    """Cases that tell nothing, and why."""
+    found = {}
+    for folder in sorted(ROOT.glob("*--*--*")) if is_present() else []:
+        url = str(_read(folder / "request.json")["url"])
+        if _read(folder / "expected.json").get("unreliable"):
+            found[folder.name] = "one file joins several messages"
+        elif "/threads" in url:
+            found[folder.name] = "the Assistants API, which is withdrawn"
+        elif "api.writer.com/v1/completions" in url:
+            found[folder.name] = (
+                "a completion in a shape of its own, of which the SDK reads nothing"
+            )
+    return found
+
+
+def rules(dialect: str) -> Rules:
+    """Why we differ from the SDK in cases of `dialect`."""
+    path = RULES / f"{dialect}.yaml"
+    told = yaml.safe_load(path.read_text()) if path.exists() else {}
+    return Rules(
+        different={
+            (one["stream"], one["aspect"]): one["rule"] for one in told.get("different", ())
+        },
+        raised={one["stream"]: one["rule"] for one in told.get("raised", ())},
+    )
 
 
 def differences(case: Case, analysis: Analysis) -> dict[str, tuple[object, object]]:
     """By aspect, what the SDK and we make of a case, where that differs."""
     reply = analysis.reply
     data = "\x1e".join(event.data for event in analysis.stream.events)
-    ours = {
-        "calls": [[call.name, call.id, call.arguments] for call in reply.tool_calls],
+    told = [_object(call) for call in _list(case.answer["tool_calls"])]
+    by_value = any(call["arguments"] is None for call in told)
+    ours: dict[str, object] = {
+        "calls": [
+            [call.name, call.id, _json(call.arguments) if by_value else call.arguments]
+            for call in reply.tool_calls
+        ],
         "text": reply.text,
         "finish_reason": reply.finish_reason_raw,
-        "events": len(analysis.stream.events),
-        "data": hashlib.sha256(data.encode()).hexdigest(),
     }
-    theirs = {
-        "calls": [_theirs(call) for call in _list(case.answer["tool_calls"])],
+    reason = case.answer["finish_reason"]
+    theirs: dict[str, object] = {
+        "calls": [
+            [call["name"], call["id"], _value(call) if by_value else call["arguments"]]
+            for call in told
+        ],
         "text": case.answer["text"] or "",
-        "finish_reason": case.answer["finish_reason"],
-        "events": case.events,
-        "data": case.data_sha256,
+        "finish_reason": reason if reason is None else str(reason),
     }
+    if case.events is not None:
+        ours |= {
+            "events": len(analysis.stream.events),
+            "data": hashlib.sha256(data.encode()).hexdigest(),
+        }
+        theirs |= {"events": case.events, "data": case.data_sha256}
     return {key: (theirs[key], ours[key]) for key in ours if theirs[key] != ours[key]}
 
 
-DIFFERENT = {
-    (
-        "llm--openai-chat--test-tools-streaming-test-tools-streaming-variant-a-0",
-        "calls",
-    ): "a name or id that comes again is the same name or id (T009, T010); the SDK joins them",
-    (
-        "llm--openai-chat--test-tools-streaming-test-tools-streaming-variant-d-0",
-        "calls",
-    ): "`arguments: null` carries no argument bytes: the empty text, not null",
-}
-"""By case and aspect, the rule that decides where we differ from the SDK."""
-
-RAISED = {
-    "ai--openai-chat--chat-anthropic-fallback-tool-call-0": "the only call has index 1 (T013):"
-    " an index is a key, not a position",
-    "logfire--openai-chat--test-openai-test-openrouter-streaming-reasoning-0": "entries of"
-    " `reasoning_details` have no index: what is no tool call needs none",
-    "openllmetry--openai-chat--test-chat-test-writer-async-streaming-chat-multiple-tool-call-"
-    "requests-0": "continuations with `name: null`, `type: null`: null is absent",
-    "openllmetry--openai-chat--test-chat-test-writer-async-streaming-chat-tool-call-request-"
-    "legacy-0": "continuations with `name: null`, `type: null`: null is absent",
-    "pydantic-ai--openai-chat--test-groq-test-tool-use-failed-error-streaming-0": "an error event"
-    " (S005) ends the reply; what came before it is kept",
-    "pydantic-ai--openai-chat--test-openrouter-test-openrouter-stream-error-0": "an error frame"
-    " (S005) after the finish reason; what came before it is kept",
-}
-"""Cases on which the SDK raises, and the rule by which we do not."""
+def _json(text: str) -> str:
+    return canonical(text) or text
 
 
-def _case(folder: Path, expected: Mapping[str, object]) -> Case:
+def _value(call: Mapping[str, object]) -> str:
+    """The arguments as JSON, where the SDK gives an object."""
+    told = call["arguments"]
+    return _json(told if isinstance(told, str) else json.dumps(call["arguments_json"]))
+
+
+def _dialect(folder: Path, url: str) -> str:
+    """What we call the dialect of a case."""
+    name = folder.name.split("--")[1]
+    if name == "bedrock-eventstream":
+        return "bedrock-invoke" if "/invoke" in url else "bedrock-converse"
+    if name == "other":
+        return "gemini-interactions" if "/interactions" in url else "openai-completions"
+    return name
+
+
+def _case(folder: Path) -> Case:
+    expected = _read(folder / "expected.json")
     request = _read(folder / "request.json")
     response = _read(folder / "response.json")
     body = (folder / "body.raw").read_bytes()
     raised = str(expected.get("oracle_error") or "")
-    framing = _object(expected["sse"])
+    framing = _object(expected.get("sse", {}))
     asked = request["body"]
+    url = str(request["url"] or "")
+    by_hand = expected.get("hand_rule")
     return Case(
         id=folder.name,
+        dialect=_dialect(folder, url),
         body=body,
         exchange=Exchange.from_body(
             body,
             content_type=str(_object(response["headers"]).get("content-type", "")),
-            url=str(request["url"] or ""),
+            url=url,
             request=asked if isinstance(asked, dict) else None,
             status=int(str(response["status"])),
         ),
         source=str(_read(folder / "meta.json")["source_repo"]),
-        answer=_object(expected["hand_rule"]) if raised else expected,
+        answer=_object(by_hand) if raised and by_hand else expected,
         raised=raised,
-        events=int(str(framing["events"])),
-        data_sha256=str(framing["data_sha256"]),
+        events=int(str(framing["events"])) if framing else None,
+        data_sha256=str(framing.get("data_sha256")),
     )
-
-
-def _theirs(call: object) -> list[object]:
-    told = _object(call)
-    return [told["name"], told["id"], told["arguments"]]
 
 
 def _read(path: Path) -> Mapping[str, object]:

@@ -1,9 +1,8 @@
 """An exchange's reply: framed, claimed by a dialect, reduced."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from deltatape.diagnose.decode import decode, media_type
+from deltatape.diagnose.decode import decode
 from deltatape.dialects import Hints, UnknownReducer, detect
 from deltatape.model.asked import NOTHING_ASKED, Asked
 from deltatape.model.exchange import Exchange
@@ -34,14 +33,11 @@ def rebuild(exchange: Exchange) -> Reply:
 def analyse(exchange: Exchange) -> Analysis:
     """`exchange` with its framed response, what was asked, and the rebuilt reply."""
     stream = decode(exchange)
-    response = exchange.response
-    hints = Hints(
-        path=exchange.request.path,
-        content_type=media_type(response.headers) if response else "",
-        first=_first_objects(stream),
-    )
-    dialect = detect(hints)
-    asked = NOTHING_ASKED if dialect is None else dialect.read_request(exchange.request.body)
+    response, path = exchange.response, exchange.request.path
+    dialect = detect(_hints(exchange, stream), path)
+    asked = NOTHING_ASKED
+    if dialect is not None:
+        asked = dialect.read_request(exchange.request.body, path)
     reducer = UnknownReducer() if dialect is None else dialect.reducer(asked)
     for event in stream.events:
         reducer.feed(event)
@@ -52,6 +48,17 @@ def analyse(exchange: Exchange) -> Analysis:
     return Analysis(exchange=exchange, stream=stream, asked=asked, reply=reply)
 
 
-def _first_objects(stream: Stream) -> tuple[Mapping[str, object], ...]:
-    values = (parse(event.data).value for event in stream.events[:_FIRST_EVENTS])
-    return tuple(value for value in values if isinstance(value, dict))
+def _hints(exchange: Exchange, stream: Stream) -> Hints:
+    headers = exchange.response.headers if exchange.response else ()
+    first = stream.events[:_FIRST_EVENTS]
+    values = (parse(event.data).value for event in first)
+    return Hints(
+        format=stream.format,
+        headers={
+            name.lower().decode("latin-1"): value.decode("latin-1")
+            for name, value in headers
+            if isinstance(value, bytes)
+        },
+        first=tuple(value for value in values if isinstance(value, dict)),
+        types=tuple(event.type for event in first),
+    )

@@ -1,7 +1,5 @@
 """The dialects, in the order in which they are asked whether an exchange is theirs."""
 
-import dataclasses
-
 from deltatape.dialects._base import Dialect, Hints, Reducer
 from deltatape.dialects._unknown import UNKNOWN, UnknownReducer
 from deltatape.dialects.openai_chat import OpenAIChat
@@ -9,13 +7,12 @@ from deltatape.dialects.openai_chat import OpenAIChat
 DIALECTS: tuple[Dialect, ...] = (OpenAIChat(),)
 
 
-def detect(hints: Hints) -> Dialect | None:
-    """The dialect that claims `hints`: the response decides, else the request's path."""
-    for view in (dataclasses.replace(hints, path=""), hints):
-        for dialect in DIALECTS:
-            if dialect.claims(view):
-                return dialect
-    return None
+def detect(hints: Hints, path: str) -> Dialect | None:
+    """The dialect of an exchange: the response decides, else the request's path."""
+    for dialect in DIALECTS:
+        if dialect.claims(hints):
+            return dialect
+    return next((dialect for dialect in DIALECTS if dialect.serves(path)), None)
 
 
 __all__ = ["DIALECTS", "UNKNOWN", "Dialect", "Hints", "Reducer", "UnknownReducer", "detect"]

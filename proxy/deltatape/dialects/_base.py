@@ -11,19 +11,20 @@ from typing import ClassVar, Protocol
 
 from deltatape.model.asked import Asked
 from deltatape.model.reply import Reply
-from deltatape.model.stream import Event
+from deltatape.model.stream import Event, Format
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hints:
-    """What tells one dialect from another."""
+    """What a response shows of its dialect."""
 
-    path: str
-    """The request's path; "" where only the response may decide."""
-    content_type: str
-    """The response's media type in lower case, without parameters; "" if unknown."""
+    format: Format
+    headers: Mapping[str, str]
+    """The response's header fields, names in lower case; of equal names the last."""
     first: tuple[Mapping[str, object], ...]
     """The JSON objects among the first events."""
+    types: tuple[str, ...]
+    """The types of the first events."""
 
 
 class Reducer(Protocol):
@@ -46,10 +47,21 @@ class Dialect(Protocol):
     name: ClassVar[str]
 
     def claims(self, hints: Hints) -> bool:
-        """Whether `hints` are of this dialect."""
+        """Whether the response is of this dialect, and of no other."""
 
-    def read_request(self, body: bytes) -> Asked:
-        """What the request's body asks for; `NOTHING_ASKED` if it cannot be read."""
+    def serves(self, path: str) -> bool:
+        """Whether requests to `path`, without query, are answered in this dialect.
+
+        Asked only where the response does not tell: an error, an empty body.
+        """
+
+    def read_request(self, body: bytes, path: str) -> Asked:
+        """What the request asks for; `NOTHING_ASKED` if it cannot be read.
+
+        Args:
+            body: its body.
+            path: the path of its target, which names model and method for some providers.
+        """
 
     def reducer(self, asked: Asked) -> Reducer:
         """A reducer for the answer to `asked`."""

@@ -1,14 +1,16 @@
 """A tool call under construction: what the wire said about it so far, and nothing decided.
 
-Dialects find the call that a delta belongs to and say what the delta means; here it is kept. The
-argument text is scanned as it arrives, so that a dialect can ask at any time whether the call holds
-a whole object already, at no more than linear cost.
+Dialects find the call that a delta belongs to and say what the delta means; here it is kept, and at
+the end judged. The argument text is scanned at most once, and only as far as somebody asks: a
+dialect may ask at any time whether the call holds a whole object already, at linear cost in all.
 """
 
 from typing import Self
 
+from deltatape.dialects._judge import Ending, judge_call
 from deltatape.dialects._mend import Mended, mend
 from deltatape.dialects._notes import Notes
+from deltatape.model.asked import Asked
 from deltatape.model.reply import CallKind, CallStatus, Fragment, ToolCall
 from deltatape.model.stream import Event
 from deltatape.wire.json_scan import JsonScanner, Kind, Verdict
@@ -25,12 +27,16 @@ class CallDraft:
         """The event that opened the call."""
         self.latest = event
         """The last event that brought arguments."""
+        self.ended: Event | None = None
+        """The call's own end signal, in dialects that have one."""
         self.ids: dict[str, None] = {}
         """Every different id, in order."""
         self.name = ""
         self.fragments: list[Fragment] = []
         self.notes = Notes()
-        self._scanner = JsonScanner()
+        self._settled: str | None = None
+        self._lazy_scanner = JsonScanner()
+        self._scanned = 0
         self._since = 0
         self._value: str | None = None
         self._mended: Mended | None = None
@@ -40,14 +46,32 @@ class CallDraft:
         """Appends a piece of the arguments; an empty one is not kept."""
         if not text:
             return
-        if self.holds_empty_object and text.lstrip().startswith("{"):
-            # A leaked `{}` and then the real arguments: only those tell when the call is whole.
-            self._scanner = JsonScanner()
-            self._since = len(self.fragments)
         self.latest = event
-        self.fragments.append(Fragment(text=text, event=event.number, place=event.place))
-        if self.kind is not CallKind.CUSTOM:
-            self._scanner.feed(text)
+        self.fragments.append(Fragment(text, event.number, event.place))
+
+    def identify(self, identifier: str | None, name: str | None) -> None:
+        """Takes an id and a name, where the dialect has them whole and in one place."""
+        if identifier:
+            self.ids[identifier] = None
+        self.name = self.name or name or ""
+
+    def settle(self, text: str) -> None:
+        """Says what the arguments are: a source of more authority than the pieces."""
+        self._settled = text
+
+    @property
+    def _scanner(self) -> JsonScanner:
+        """A scanner that has seen all pieces."""
+        while self._scanned < len(self.fragments):
+            text = self.fragments[self._scanned].text
+            if _is_empty_object(self._lazy_scanner) and text.lstrip().startswith("{"):
+                # A leaked `{}` and then the real arguments: only those tell when the call is whole.
+                self._lazy_scanner = JsonScanner()
+                self._since = self._scanned
+            self._scanned += 1
+            if self.kind is not CallKind.CUSTOM:
+                self._lazy_scanner.feed(text)
+        return self._lazy_scanner
 
     @property
     def first_id(self) -> str | None:
@@ -67,24 +91,23 @@ class CallDraft:
     @property
     def holds_object(self) -> bool:
         """Whether the arguments hold a whole object, other than `{}`, whatever follows it."""
-        whole = self._scanner.verdict in (Verdict.COMPLETE, Verdict.EXTRA)
-        return whole and self._scanner.kind is Kind.OBJECT and not self.holds_empty_object
+        scanner = self._scanner
+        whole = scanner.verdict in (Verdict.COMPLETE, Verdict.EXTRA)
+        return whole and scanner.kind is Kind.OBJECT and not _is_empty_object(scanner)
 
     @property
     def value(self) -> str:
         """The first whole value in the arguments; to be asked only where there is one."""
         if self._value is None:
+            scanner = self._scanner
             text = "".join(self.pieces[self._since :])
-            self._value = text[self._scanner.start : self._scanner.end]
+            self._value = text[scanner.start : scanner.end]
         return self._value
 
     @property
     def holds_empty_object(self) -> bool:
         """Whether the arguments are `{}` so far."""
-        scanner = self._scanner
-        if scanner.verdict is not Verdict.COMPLETE or scanner.kind is not Kind.OBJECT:
-            return False
-        return not scanner.members
+        return _is_empty_object(self._scanner)
 
     @property
     def begun(self) -> bool:
@@ -115,14 +138,29 @@ class CallDraft:
         """Notes a repair or defect of this call, once per kind. See `Notes.once`."""
         self.notes.once(kind, code, detail, evidence, event)
 
-    def build(self, index: int, arguments: str, status: CallStatus) -> ToolCall:
-        """The call as judged.
+    def judged(self, index: int, ending: Ending, asked: Asked, *, ids: bool) -> ToolCall:
+        """The call, with what a correct client should execute and what it can do with it.
 
         Args:
             index: its place among the reply's calls.
-            arguments: the text that a correct client should execute.
-            status: what such a client can do with it.
+            ending: what ended the call.
+            asked: the offered tools, which tell whether arguments are required.
+            ids: whether the dialect promises an id.
         """
+        bare = self.kind is CallKind.LEGACY
+        if not self.ids and not self.name and not bare:
+            return self._build(index, self.raw, CallStatus.ORPHAN)
+        if ids and not self.ids and not bare:
+            detail = f"no entry gives the call of {self.name!r} an id"
+            self.note("", "T005", detail, detail, self.opened)
+        text = self.raw if self._settled is None else self._settled
+        if self.kind is not CallKind.CUSTOM and self._settled is None:
+            text = self.mended.text
+            for code, detail in self.mended.repairs:
+                self.note("mended", code, detail, self.raw, self.latest)
+        return self._build(index, text, judge_call(self.kind, text, self.name, ending, asked))
+
+    def _build(self, index: int, arguments: str, status: CallStatus) -> ToolCall:
         codes = self.notes.codes()
         return ToolCall(
             index=index,
@@ -139,3 +177,8 @@ class CallDraft:
             start=self.opened.place,
             start_event=self.opened.number,
         )
+
+
+def _is_empty_object(scanner: JsonScanner) -> bool:
+    whole = scanner.verdict is Verdict.COMPLETE and scanner.kind is Kind.OBJECT
+    return whole and not scanner.members

@@ -15,6 +15,8 @@ class Ending(enum.Enum):
     """A finish reason that lets the model end a call, or the dialect's terminal signal."""
     CUT = "cut"
     """The end of the body, a limit, or an error."""
+    OPEN = "open"
+    """The end of the body, where the dialect would have said that the call is whole."""
 
 
 _BROKEN = {
@@ -31,6 +33,8 @@ def judge(text: str, name: str, ending: Ending, asked: Asked) -> CallStatus:
         return _judge_empty(name, ending, asked)
     if scanner.verdict is not Verdict.COMPLETE:
         return _BROKEN[scanner.verdict]
+    if ending is Ending.OPEN:
+        return CallStatus.TRUNCATED
     return CallStatus.COMPLETE if scanner.kind is Kind.OBJECT else _judge_value(parse(text).value)
 
 
@@ -52,7 +56,7 @@ def _judge_value(value: object) -> CallStatus:
 
 def _judge_empty(name: str, ending: Ending, asked: Asked) -> CallStatus:
     """No argument bytes: legal for a tool without required parameters, if the call did end."""
-    if ending is Ending.CUT:
+    if ending is not Ending.NORMAL:
         return CallStatus.TRUNCATED
     tool = asked.tool(name)
     if tool is None:

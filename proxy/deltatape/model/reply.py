@@ -3,6 +3,7 @@
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from deltatape.model.stream import Place
 
@@ -33,10 +34,24 @@ class CallKind(enum.StrEnum):
     """Free text in `arguments`, not JSON."""
     LEGACY = "legacy"
     """`function_call`, the predecessor of `tool_calls`."""
+    SERVER = "server"
+    """The provider runs it itself: web search, code execution."""
+    MCP = "mcp"
+    """The provider runs it on an MCP server."""
+    TEXT = "text"
+    """Written by the model into its text."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fragment:
+class Channel(enum.StrEnum):
+    """Where a model's text goes."""
+
+    TEXT = "text"
+    """What is shown."""
+    REASONING = "reasoning"
+    REFUSAL = "refusal"
+
+
+class Fragment(NamedTuple):
     """A piece of a call's arguments and the event that carried it."""
 
     text: str
@@ -71,6 +86,31 @@ class ToolCall:
     start_event: int
 
 
+class Piece(NamedTuple):
+    """A piece of text, never empty, and the event that carried it."""
+
+    channel: Channel
+    text: str
+    event: int
+    place: Place
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextCall:
+    """A tool call that the model wrote into its text, in a notation that somebody must parse."""
+
+    family: str
+    """Whose notation it is: `hermes`, `kimi-k2`."""
+    channel: Channel
+    closed: bool
+    """Whether the call came to its closing tag, or its arguments to their end."""
+    start: int
+    """Where it starts in the channel's text, in characters, its opening tag included."""
+    end: int
+    call: ToolCall
+    """`kind` is TEXT; `arguments_raw` and the fragments are the text with its tags."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
     """One of the answers of a request with `n` > 1."""
@@ -80,8 +120,18 @@ class Choice:
     reasoning: str
     refusal: str
     tool_calls: tuple[ToolCall, ...]
+    """Those that the application is to run and to answer."""
     finish_reason_raw: str | None
     """The last one on the wire; None when there was none."""
+    finish_detail: str | None = None
+    """What the provider adds to it: the reason why a response is `incomplete`."""
+    finish_event: int | None = None
+    """The event that brought it."""
+    server_calls: tuple[ToolCall, ...] = ()
+    """Those that the provider runs itself: nobody else is to answer them."""
+    text_calls: tuple[TextCall, ...] = ()
+    pieces: tuple[Piece, ...] = ()
+    """Of which text, reasoning and refusal consist, in wire order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +165,8 @@ class Reply:
     terminator: str
     """What that signal is: `finish_reason and [DONE]`."""
     observations: tuple[Observation, ...]
+    terminal_event: int | None = None
+    """The event that was that signal, where it is one event."""
 
     @property
     def text(self) -> str:
@@ -130,6 +182,16 @@ class Reply:
     def tool_calls(self) -> tuple[ToolCall, ...]:
         """The calls, in the order in which they were opened."""
         return self.choices[0].tool_calls
+
+    @property
+    def server_calls(self) -> tuple[ToolCall, ...]:
+        """The calls that the provider runs itself."""
+        return self.choices[0].server_calls
+
+    @property
+    def text_calls(self) -> tuple[TextCall, ...]:
+        """The calls that the model wrote into its text."""
+        return self.choices[0].text_calls
 
     @property
     def finish_reason_raw(self) -> str | None:

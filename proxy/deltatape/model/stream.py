@@ -16,6 +16,12 @@ class Format(enum.StrEnum):
     """How a body is framed into events."""
 
     SSE = "sse"
+    NDJSON = "ndjson"
+    """A JSON value per line."""
+    JSON_ARRAY = "json-array"
+    """One JSON array, an event per element."""
+    EVENTSTREAM = "aws-eventstream"
+    """Amazon's binary messages with checksums."""
     JSON = "json"
     """One JSON document: a single event."""
     OTHER = "other"
@@ -35,8 +41,9 @@ class Place:
 class Event:
     """One framed unit. For SSE: what WHATWG HTML 9.2.6 dispatches.
 
-    `number` counts from 0. `type` is the SSE event type ("message" by default), `id` the last
-    event ID, `data` the text after joining data lines.
+    `number` counts from 0. `type` is the SSE event type ("message" by default) or the
+    `:event-type` of an eventstream message, `id` the last event ID, `data` the text after joining
+    data lines, the line, the array's element, or the message's payload.
     """
 
     number: int
@@ -45,6 +52,8 @@ class Event:
     id: str
     retry: int | None
     place: Place
+    exception: bool = False
+    """Whether the framing itself says that this is an error; `type` is then the error's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +77,8 @@ class AnomalyKind(enum.StrEnum):
     BAD_RETRY = "bad-retry"
     ID_WITH_NULL = "id-with-null"
     BAD_CONTENT_CODING = "bad-content-coding"
+    BAD_MESSAGE = "bad-message"
+    """Bytes where a message should be that are none: a wrong checksum, impossible lengths."""
     TOO_LARGE = "too-large"
     """Decoding stopped at a limit that keeps untrusted bodies from eating the machine."""
 

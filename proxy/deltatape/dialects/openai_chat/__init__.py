@@ -20,12 +20,15 @@ class OpenAIChat:
 
     def claims(self, hints: Hints) -> bool:
         """See `Dialect.claims`."""
-        if any("choices" in one or _object_type(one) for one in hints.first):
-            return True
-        return hints.path.rstrip("/").endswith("/chat/completions")
+        return any("choices" in one or _object_type(one) for one in hints.first)
 
-    def read_request(self, body: bytes) -> Asked:
+    def serves(self, path: str) -> bool:
+        """See `Dialect.serves`."""
+        return path.rstrip("/").endswith("/chat/completions")
+
+    def read_request(self, body: bytes, path: str) -> Asked:
         """See `Dialect.read_request`."""
+        del path
         return read_request(body)
 
     def reducer(self, asked: Asked) -> ChatReducer:

@@ -13,20 +13,20 @@ Arguments are judged only at the end.
 """
 
 from deltatape.dialects._calls import CallDraft
-from deltatape.dialects._judge import Ending, judge_call
+from deltatape.dialects._choice import ChoiceDraft
 from deltatape.dialects._mend import CUMULATIVE_MINIMUM
 from deltatape.dialects.openai_chat.entry import Entry
 from deltatape.dialects.openai_chat.names import merge_name
 from deltatape.model.asked import Asked
-from deltatape.model.reply import CallKind, CallStatus, Observation, ToolCall
+from deltatape.model.reply import CallKind
 
 
 class ChoiceCalls:
-    """Assigns entries to calls under construction."""
+    """Assigns entries to the calls of `choice`."""
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, choice: ChoiceDraft, asked: Asked) -> None:
+        self._choice = choice
         self._asked = asked
-        self._drafts: list[CallDraft] = []
         self._newest: dict[int, CallDraft] = {}
         self._by_id: dict[str, CallDraft] = {}
         self._last: CallDraft | None = None
@@ -52,17 +52,11 @@ class ChoiceCalls:
         if not entry.says_nothing:
             self._merge(self._open(entry), entry, opening=True)
 
-    def finish(self, choice: int, ending: Ending) -> tuple[list[ToolCall], list[Observation]]:
-        """The calls in the order in which they were opened, and what was noticed about them."""
+    def finish(self) -> None:
+        """Drops what repeats a call. To be called once, after the last entry."""
         self._drop_copies()
         self._drop_legacy()
         self._note_indexes()
-        calls = []
-        observations = []
-        for index, draft in enumerate(self._drafts):
-            calls.append(self._judge(draft, index, ending))
-            observations += draft.notes.observations(choice, index)
-        return calls, observations
 
     def _find(self, entry: Entry) -> CallDraft | None:
         """The call that `entry` continues; None if it opens one."""
@@ -105,8 +99,7 @@ class ChoiceCalls:
         return None if _starts_object(entry) and not _repeats(last, entry) else last
 
     def _open(self, entry: Entry) -> CallDraft:
-        draft = CallDraft(entry.index, entry.kind, entry.event)
-        self._drafts.append(draft)
+        draft = self._choice.open(entry.kind, entry.event, entry.index)
         if entry.kind is CallKind.LEGACY:
             self._legacy = draft
             return draft
@@ -166,14 +159,15 @@ class ChoiceCalls:
             else:
                 detail = f"the id {original.first_id!r} is used for another call"
                 copy.note("shared", "T010", detail, one, copy.opened)
-        self._drafts = [draft for draft in self._drafts if id(draft) not in dropped]
+        kept = [draft for draft in self._choice.calls if id(draft) not in dropped]
+        self._choice.calls = kept
 
     def _drop_legacy(self) -> None:
         legacy = self._legacy
         twin = next(
             (
                 one
-                for one in self._drafts
+                for one in self._choice.calls
                 if one is not legacy and legacy and one.name == legacy.name
             ),
             None,
@@ -181,31 +175,17 @@ class ChoiceCalls:
         if legacy is not None and twin is not None:
             detail = f"function_call repeats the call of {legacy.name!r} in tool_calls"
             twin.note("legacy", "T020", detail, legacy.raw, legacy.opened)
-            self._drafts.remove(legacy)
+            self._choice.calls.remove(legacy)
 
     def _note_indexes(self) -> None:
         """The index of a streamed choice's calls starts at 0, or clients place them wrongly."""
-        indexed = [draft for draft in self._drafts if draft.wire_index is not None]
+        indexed = [draft for draft in self._choice.calls if draft.wire_index is not None]
         if not self._streamed or not indexed:
             return
         first = min(indexed, key=lambda draft: draft.wire_index or 0)
         if first.wire_index:
             detail = f"the lowest index of a tool call is {first.wire_index}"
             first.note("", "T013", detail, detail, first.opened)
-
-    def _judge(self, draft: CallDraft, index: int, ending: Ending) -> ToolCall:
-        if not draft.ids and not draft.name and draft.kind is not CallKind.LEGACY:
-            return draft.build(index, draft.raw, CallStatus.ORPHAN)
-        if not draft.ids and draft.kind is not CallKind.LEGACY:
-            detail = f"no entry gives the call of {draft.name!r} an id"
-            draft.note("", "T005", detail, detail, draft.opened)
-        text = draft.raw
-        if draft.kind is not CallKind.CUSTOM:
-            text = draft.mended.text
-            for code, detail in draft.mended.repairs:
-                draft.note("mended", code, detail, draft.raw, draft.latest)
-        status = judge_call(draft.kind, text, draft.name, ending, self._asked)
-        return draft.build(index, text, status)
 
 
 def _starts_object(entry: Entry) -> bool:

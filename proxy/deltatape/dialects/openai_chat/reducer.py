@@ -6,117 +6,75 @@ frame. Only deltas after `[DONE]` are left out, since every client has stopped t
 
 from collections.abc import Mapping
 
-from deltatape.dialects._errors import error_message
-from deltatape.dialects._json import (
-    EVIDENCE_LIMIT,
-    as_array,
-    as_object,
-    get_index,
-    get_object,
-    get_str,
-)
-from deltatape.dialects._notes import Notes
+from deltatape.dialects._choice import Policy
+from deltatape.dialects._json import as_array, as_object, get_index, get_object, get_str
+from deltatape.dialects._judge import Ending
+from deltatape.dialects._reply import ReplyDraft
 from deltatape.dialects._source import Element, Elements, Member, Source, Whole
-from deltatape.dialects.openai_chat.choice import ChoiceDraft
+from deltatape.dialects.openai_chat.choice import ChatChoice
 from deltatape.model.asked import Asked
-from deltatape.model.reply import Observation, Reply
+from deltatape.model.reply import Reply
 from deltatape.model.stream import Event
-from deltatape.wire.json_value import parse
 
 TERMINATOR = "finish_reason and [DONE]"
 _SENTINEL = "[DONE]"
+_POLICY = Policy(abnormal=frozenset({"length", "content_filter", "error"}))
 
 
 class ChatReducer:
     """Rebuilds a chat completion. See `Reducer`."""
 
     def __init__(self, name: str, asked: Asked) -> None:
-        self._name = name
         self._asked = asked
-        self._notes = Notes()
-        self._choices: dict[int, ChoiceDraft] = {}
-        self._usage: Mapping[str, object] | None = None
-        self._model: str | None = None
-        self._error: str | None = None
+        self._reply = ReplyDraft(name, TERMINATOR, asked, _POLICY)
+        self._choices: dict[int, ChatChoice] = {}
         self._done = False
-        self._done_after_error = False
 
     def feed(self, event: Event) -> None:
         """See `Reducer.feed`."""
+        reply = self._reply
         if event.data.strip() == _SENTINEL:
-            if not self._done:
-                self._done = True
-                self._done_after_error = self._error is not None
+            if not reply.terminal:
+                reply.terminal = event
+                self._done = reply.error is None
             return
-        parsed = parse(event.data)
-        if parsed.error is not None:
-            detail = f"the data is not JSON: {parsed.error}"
-            self._notes.add("W004", detail, event.data[:EVIDENCE_LIMIT], event)
-            if event.type == "error":
-                self._take_error({"error": event.data or "an error event without data"}, event)
-            return
-        chunk = as_object(parsed.value)
+        chunk = reply.read(event)
         if chunk is None:
-            self._odd("the data is no JSON object", parsed.value, event)
             return
-        self._take_error(chunk, event)
+        reply.take_error(chunk, event)
         usage = get_object(chunk, "usage")
         if usage is not None:
-            self._usage = usage
-        self._model = self._model or get_str(chunk, "model") or None
+            reply.usage = usage
+        reply.model = reply.model or get_str(chunk, "model") or None
         self._take_choices(chunk, event)
 
     def finish(self, *, cut: bool) -> Reply:
         """See `Reducer.finish`."""
         del cut  # A finish reason or [DONE] tells more about the calls than the transport does.
-        done = self._done and not self._done_after_error
-        drafts = [self._choices[index] for index in sorted(self._choices)]
-        finished = bool(drafts) and all(
-            draft.finish_reason not in (None, "error") for draft in drafts
-        )
-        observations: list[Observation] = self._notes.observations(0, None)
-        choices = []
-        for draft in drafts or [ChoiceDraft(0, self._asked)]:
-            choice, noticed = draft.finish(done=done)
-            choices.append(choice)
-            observations += noticed
-        return Reply(
-            dialect=self._name,
-            choices=tuple(choices),
-            usage=self._usage,
-            model=self._model,
-            error=self._error,
-            terminated=done or finished,
-            terminator=TERMINATOR,
-            observations=tuple(sorted(observations, key=lambda one: one.event or 0)),
-        )
-
-    def _odd(self, phrase: str, value: object, event: Event) -> None:
-        self._notes.once(phrase, "S006", phrase, value, event)
-
-    def _take_error(self, frame: Mapping[str, object], event: Event) -> None:
-        message = error_message(frame, event.type)
-        if message is not None:
-            self._error = self._error or message
-            self._notes.add("S005", f"an error instead of an answer: {message}", frame, event)
+        for choice in self._choices.values():
+            choice.finish()
+        reasons = [draft.finish_reason for draft in self._reply.choices]
+        finished = bool(reasons) and not {None, "error"}.intersection(reasons)
+        ending = Ending.NORMAL if self._done else Ending.CUT
+        return self._reply.build(ending, terminated=self._done or finished)
 
     def _take_choices(self, chunk: Mapping[str, object], event: Event) -> None:
         value = chunk.get("choices")
         choices = as_array(value)
         if choices is None:
             if value is not None:
-                self._odd("choices is no list", chunk, event)
-            elif self._error is None and "usage" not in chunk:
-                self._odd("an object without choices", chunk, event)
+                self._reply.odd("choices is no list", chunk, event)
+            elif self._reply.error is None and "usage" not in chunk:
+                self._reply.odd("an object without choices", chunk, event)
             return
-        if self._done and choices:
-            self._odd("choices after [DONE]; they are not part of the answer", chunk, event)
+        if self._reply.terminal and choices:
+            self._reply.odd("choices after [DONE]; they are not part of the answer", chunk, event)
             return
         elements = Elements(Member(Whole(event.data), "choices"))
         for place, entry in enumerate(choices):
             choice = as_object(entry)
             if choice is None:
-                self._odd("a choice is no object", chunk, event)
+                self._reply.odd("a choice is no object", chunk, event)
                 continue
             index = get_index(choice, "index")
             self._take_choice(
@@ -126,11 +84,11 @@ class ChatReducer:
     def _take_choice(
         self, index: int, choice: Mapping[str, object], event: Event, source: Source
     ) -> None:
-        draft = self._choices.get(index)
-        if draft is None:
-            draft = self._choices[index] = ChoiceDraft(index, self._asked)
-        draft.take(choice, event, source)
-        if self._error is None and choice.get("error"):
-            self._take_error(choice, event)
-        if self._error is None and choice.get("finish_reason") == "error":
-            self._take_error({"error": "finish_reason is 'error'"}, event)
+        found = self._choices.get(index)
+        if found is None:
+            found = self._choices[index] = ChatChoice(self._reply.choice(index), self._asked)
+        found.take(choice, event, source)
+        if self._reply.error is None and choice.get("error"):
+            self._reply.take_error(choice, event)
+        if self._reply.error is None and choice.get("finish_reason") == "error":
+            self._reply.take_error({"error": "finish_reason is 'error'"}, event)

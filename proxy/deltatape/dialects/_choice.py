@@ -1,0 +1,116 @@
+"""One answer under construction: its text, its calls, its finish reason.
+
+Dialects say what events mean (`say`, `open`, `finish`); here it is kept and, at the end, judged.
+"""
+
+from dataclasses import dataclass
+
+from deltatape.dialects._calls import CallDraft
+from deltatape.dialects._judge import Ending
+from deltatape.dialects._notes import Notes
+from deltatape.model.asked import Asked
+from deltatape.model.reply import CallKind, Channel, Choice, Observation, Piece, ToolCall
+from deltatape.model.stream import Event
+from deltatape.wire.json_value import join_pairs
+
+_NOT_OURS = frozenset({CallKind.SERVER, CallKind.MCP})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """What a dialect promises of its calls and finish reasons."""
+
+    abnormal: frozenset[str] = frozenset()
+    """Finish reasons, or their details, after which a call need not be whole."""
+    explicit_end: bool = False
+    """Whether every call has an end signal of its own."""
+    ids: bool = True
+    """Whether every call has an id."""
+
+
+class ChoiceDraft:
+    """One answer under construction."""
+
+    def __init__(self, index: int, asked: Asked, policy: Policy) -> None:
+        self.index = index
+        self.notes = Notes()
+        self.calls: list[CallDraft] = []
+        """All calls, also those that the provider runs itself, in the order of their opening."""
+        self.finish_reason: str | None = None
+        self.finish_detail: str | None = None
+        self._finish: Event | None = None
+        self._asked = asked
+        self._policy = policy
+        self._pieces: list[Piece] = []
+
+    def say(self, channel: Channel, text: str, event: Event) -> None:
+        """Appends text; an empty one is not kept."""
+        if text:
+            self._pieces.append(Piece(channel, text, event.number, event.place))
+
+    @property
+    def says(self) -> bool:
+        """Whether there is text in any channel."""
+        return bool(self._pieces)
+
+    def open(self, kind: CallKind, event: Event, wire_index: int | None = None) -> CallDraft:
+        """A new call, which `event` opens."""
+        draft = CallDraft(wire_index, kind, event)
+        self.calls.append(draft)
+        return draft
+
+    def odd(self, phrase: str, value: object, event: Event) -> None:
+        """Notes an unexpected shape, once per phrase."""
+        self.notes.once(phrase, "S006", phrase, value, event)
+
+    def finish(self, reason: str, event: Event, detail: str | None = None) -> None:
+        """Takes a finish reason; the last one counts, a different one before it is noted."""
+        if self.finish_reason not in (None, reason):
+            told = f"a second finish reason: {self.finish_reason!r}, then {reason!r}"
+            self.notes.once("other", "S004", told, told, event)
+        self.finish_reason = reason
+        self.finish_detail = detail or self.finish_detail
+        self._finish = event
+
+    def text(self, channel: Channel) -> str:
+        """The text of a channel so far."""
+        return join_pairs("".join(piece.text for piece in self._pieces if piece.channel is channel))
+
+    def build(self, ending: Ending) -> tuple[Choice, list[Observation]]:
+        """The choice, judged, and what was noticed about it.
+
+        Args:
+            ending: what ended the stream; a finish reason tells more about the calls than that.
+        """
+        if self.finish_reason is not None:
+            said = {self.finish_reason, self.finish_detail}
+            ending = Ending.NORMAL if self._policy.abnormal.isdisjoint(said) else Ending.CUT
+        ours = [draft for draft in self.calls if draft.kind not in _NOT_OURS]
+        theirs = [draft for draft in self.calls if draft.kind in _NOT_OURS]
+        observations = self.notes.observations(self.index, None)
+        calls = []
+        for place, draft in enumerate(ours):
+            calls.append(self._judge(draft, place, ending))
+            observations += draft.notes.observations(self.index, place)
+        server_calls = []
+        for place, draft in enumerate(theirs):
+            server_calls.append(self._judge(draft, place, ending))
+            observations += draft.notes.observations(self.index, None)
+        choice = Choice(
+            index=self.index,
+            text=self.text(Channel.TEXT),
+            reasoning=self.text(Channel.REASONING),
+            refusal=self.text(Channel.REFUSAL),
+            tool_calls=tuple(calls),
+            finish_reason_raw=self.finish_reason,
+            finish_detail=self.finish_detail,
+            finish_event=self._finish.number if self._finish else None,
+            server_calls=tuple(server_calls),
+            pieces=tuple(self._pieces),
+        )
+        return choice, observations
+
+    def _judge(self, draft: CallDraft, place: int, ending: Ending) -> ToolCall:
+        if self._policy.explicit_end and ending is Ending.CUT and draft.ended is None:
+            ending = Ending.OPEN
+        return draft.judged(place, ending, self._asked, ids=self._policy.ids)

@@ -1,0 +1,111 @@
+"""A reply under construction: what every reply consists of, whatever the dialect.
+
+A reducer reads events through `read`, fills choices, and leaves errors, odd shapes and the
+building of the `Reply` to this.
+"""
+
+from collections.abc import Mapping
+
+from deltatape.dialects._choice import ChoiceDraft, Policy
+from deltatape.dialects._errors import error_message
+from deltatape.dialects._json import EVIDENCE_LIMIT, as_object
+from deltatape.dialects._judge import Ending
+from deltatape.dialects._notes import Notes
+from deltatape.model.asked import Asked
+from deltatape.model.reply import Observation, Reply
+from deltatape.model.stream import Event
+from deltatape.wire.json_value import parse
+
+
+class ReplyDraft:
+    """A reply under construction.
+
+    Args:
+        name: the dialect.
+        terminator: its terminal signal, in words.
+        asked: what the reply answers.
+        policy: what the dialect promises of its calls.
+    """
+
+    def __init__(self, name: str, terminator: str, asked: Asked, policy: Policy) -> None:
+        self.notes = Notes()
+        self.usage: Mapping[str, object] | None = None
+        self.model: str | None = None
+        self.error: str | None = None
+        self.terminal: Event | None = None
+        """The event that was the terminal signal."""
+        self._name = name
+        self._terminator = terminator
+        self._asked = asked
+        self._policy = policy
+        self._choices: dict[int, ChoiceDraft] = {}
+
+    def read(self, event: Event) -> Mapping[str, object] | None:
+        """The JSON object that `event` carries; anything else is noted, and None."""
+        parsed = parse(event.data)
+        if parsed.error is not None:
+            detail = f"the data is not JSON: {parsed.error}"
+            self.notes.add("W004", detail, event.data[:EVIDENCE_LIMIT], event)
+            if event.type == "error" or event.exception:
+                self.take_error({"error": event.data or "an error event without data"}, event)
+            return None
+        frame = as_object(parsed.value)
+        if frame is None:
+            self.odd("the data is no JSON object", parsed.value, event)
+        return frame
+
+    def odd(self, phrase: str, value: object, event: Event) -> None:
+        """Notes an unexpected shape, once per phrase."""
+        self.notes.once(phrase, "S006", phrase, value, event)
+
+    def take_error(self, frame: Mapping[str, object], event: Event) -> bool:
+        """Takes the error that `frame` carries, if it does: whether it did."""
+        message = error_message(frame, event.type)
+        if message is None and event.exception:
+            message = error_message({"error": frame}, event.type) or event.type
+        if message is None:
+            return False
+        self.fail(message, frame, event)
+        return True
+
+    def fail(self, message: str, frame: object, event: Event) -> None:
+        """Notes that `frame` is an error in place of (the rest of) the answer."""
+        self.error = self.error or message
+        self.notes.add("S005", f"an error instead of an answer: {message}", frame, event)
+
+    def choice(self, index: int = 0) -> ChoiceDraft:
+        """The choice of that index."""
+        found = self._choices.get(index)
+        if found is None:
+            found = self._choices[index] = ChoiceDraft(index, self._asked, self._policy)
+        return found
+
+    @property
+    def choices(self) -> list[ChoiceDraft]:
+        """The choices that the wire opened, in the order of their index."""
+        return [self._choices[index] for index in sorted(self._choices)]
+
+    def build(self, ending: Ending, *, terminated: bool) -> Reply:
+        """The reply, judged.
+
+        Args:
+            ending: what ended the stream; the finish reason of a choice may tell worse.
+            terminated: whether the dialect's terminal signal arrived.
+        """
+        observations: list[Observation] = self.notes.observations(0, None)
+        choices = []
+        for draft in self.choices or [self.choice()]:
+            choice, noticed = draft.build(ending)
+            choices.append(choice)
+            observations += noticed
+        return Reply(
+            dialect=self._name,
+            choices=tuple(choices),
+            usage=self.usage,
+            model=self.model,
+            error=self.error,
+            terminated=terminated,
+            terminator=self._terminator,
+            observations=tuple(sorted(observations, key=lambda one: one.event or 0)),
+            terminal_event=self.terminal.number if self.terminal else None,
+        )

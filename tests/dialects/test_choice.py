@@ -1,0 +1,90 @@
+from deltatape.dialects._choice import ChoiceDraft, Policy
+from deltatape.dialects._judge import Ending
+from deltatape.model.asked import NOTHING_ASKED
+from deltatape.model.reply import CallKind, CallStatus, Channel, Choice
+from deltatape.model.stream import Event, Place, Span
+
+CUT = Policy(abnormal=frozenset({"length"}), explicit_end=True)
+
+
+def event(number: int) -> Event:
+    place = Place(span=Span(number, number + 1), t_ns=number, line=number)
+    return Event(number=number, type="message", data="", id="", retry=None, place=place)
+
+
+def draft(policy: Policy = CUT) -> ChoiceDraft:
+    return ChoiceDraft(0, NOTHING_ASKED, policy)
+
+
+def built(made: ChoiceDraft, ending: Ending = Ending.NORMAL) -> Choice:
+    return made.build(ending)[0]
+
+
+def test_text_is_kept_by_channel_with_the_events_that_brought_it() -> None:
+    made = draft()
+    assert not made.says
+    made.say(Channel.TEXT, "", event(0))
+    made.say(Channel.REASONING, "think", event(1))
+    made.say(Channel.TEXT, "Hel", event(2))
+    made.say(Channel.TEXT, "lo", event(3))
+    made.say(Channel.REFUSAL, "no", event(4))
+    assert made.says
+    choice = built(made)
+    assert (choice.text, choice.reasoning, choice.refusal) == ("Hello", "think", "no")
+    assert [(piece.event, piece.text) for piece in choice.pieces] == [
+        (1, "think"),
+        (2, "Hel"),
+        (3, "lo"),
+        (4, "no"),
+    ]
+
+
+def test_calls_that_the_provider_runs_are_kept_apart() -> None:
+    made = draft()
+    for kind, name in [(CallKind.FUNCTION, "a"), (CallKind.SERVER, "b"), (CallKind.MCP, "c")]:
+        call = made.open(kind, event(0))
+        call.identify(name, name)
+        call.note("", "T017", "told", "", event(0))
+    choice, seen = made.build(Ending.NORMAL)
+    assert [call.name for call in choice.tool_calls] == ["a"]
+    assert [(call.index, call.name) for call in choice.server_calls] == [(0, "b"), (1, "c")]
+    assert [one.call for one in seen] == [0, None, None]
+
+
+def test_the_last_finish_reason_counts_and_a_different_one_before_is_noted() -> None:
+    made = draft()
+    made.finish("stop", event(1), "because")
+    made.finish("stop", event(2))
+    made.finish("tool_calls", event(3))
+    choice, seen = made.build(Ending.NORMAL)
+    assert (choice.finish_reason_raw, choice.finish_detail) == ("tool_calls", "because")
+    assert choice.finish_event == 3
+    assert [one.code for one in seen] == ["S004"]
+
+
+def status(ending: Ending, *, reason: str | None, ended: bool, policy: Policy = CUT) -> CallStatus:
+    made = draft(policy)
+    call = made.open(CallKind.FUNCTION, event(0))
+    call.identify("c1", "get")
+    call.add('{"a":1}', event(1))
+    if ended:
+        call.ended = event(2)
+    if reason:
+        made.finish(reason, event(3))
+    return built(made, ending).tool_calls[0].status
+
+
+def test_a_call_without_its_end_signal_is_whole_only_if_the_answer_came_to_its_end() -> None:
+    assert status(Ending.CUT, reason=None, ended=False) is CallStatus.TRUNCATED
+    assert status(Ending.CUT, reason=None, ended=True) is CallStatus.COMPLETE
+    assert status(Ending.CUT, reason="stop", ended=False) is CallStatus.COMPLETE
+    assert status(Ending.NORMAL, reason="length", ended=False) is CallStatus.TRUNCATED
+    assert status(Ending.NORMAL, reason="length", ended=True) is CallStatus.COMPLETE
+    assert status(Ending.CUT, reason=None, ended=False, policy=Policy()) is CallStatus.COMPLETE
+
+
+def test_an_odd_shape_is_noted_once() -> None:
+    made = draft()
+    made.odd("a part is no object", 5, event(0))
+    made.odd("a part is no object", 6, event(1))
+    assert [(one.code, one.evidence) for one in made.build(Ending.NORMAL)[1]] == [("S006", "5")]
