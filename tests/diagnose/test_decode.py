@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from deltatape.diagnose.decode import decode, media_type
 from deltatape.model.exchange import Exchange, Headers, Masked, Read, Source
 from deltatape.model.stream import AnomalyKind, Format, Span
+from helpers.eventstream import event
 
 SSE = b'data: {"a":1}\n\n: ping\n\ndata: [DONE]\n\n'
 
@@ -90,7 +91,9 @@ def test_an_imported_body_may_have_lost_its_coding() -> None:
         (b"garbage", "text/event-stream", Format.SSE),
         (b'{"error":1}', "text/event-stream", Format.JSON),
         (b'{"error":1}\n\ndata: x\n\n', "text/event-stream", Format.SSE),
-        (b' \n[{"a":1}]', "text/plain", Format.JSON),
+        (b' \n[{"a":1}]', "text/plain", Format.JSON_ARRAY),
+        (b'{"a":1}\n{"b":2}', "text/plain", Format.NDJSON),
+        (event("x", 1), "text/plain", Format.EVENTSTREAM),
         (b"null", "application/json", Format.JSON),
         (b"null", "application/problem+json", Format.JSON),
         (b" ", "application/json", Format.OTHER),
@@ -103,6 +106,36 @@ def test_the_body_tells_its_format_and_else_the_media_type(
 ) -> None:
     stream = decode(exchange(body, media=media) if body else exchange(media=media))
     assert (stream.format, stream.body) == (expected, body)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (b'{"a":1}\n{"b":2}\n', ['{"a":1}', '{"b":2}']),
+        (b'{"a":1}\n{"b":2}', ['{"a":1}', '{"b":2}']),
+        (b'[{"a":1},\r\n{"b":2}]', ['{"a":1}', '{"b":2}']),
+        (event("x", {"a": 1}) + event("y", {"b": 2}), ['{"a":1}', '{"b":2}']),
+    ],
+)
+def test_every_format_of_streams_is_decoded_read_by_read(body: bytes, expected: list[str]) -> None:
+    stream = decode(exchange(body[:-3], body[-3:], media=""))
+    assert [one.data for one in stream.events] == expected
+    assert [one.place.line for one in stream.events] == [10, 20]
+    assert (stream.anomalies, stream.pending) == ((), None)
+
+
+@pytest.mark.parametrize("body", [b'{"a":1}\n{"b":2', b'[{"a":1},{"b":2'])
+def test_a_torn_event_is_pending_in_every_text_format(body: bytes) -> None:
+    stream = decode(exchange(body))
+    assert [one.data for one in stream.events] == ['{"a":1}']
+    assert stream.pending is not None
+    assert (stream.pending.data, stream.pending.number) == ('{"b":2', 1)
+    assert [one.kind for one in stream.anomalies] == [AnomalyKind.UNTERMINATED_EVENT]
+
+
+def test_an_imported_binary_body_that_lost_its_coding_is_read() -> None:
+    stream = decode(exchange(event("x", 1), coding="gzip", source=Source.IMPORT))
+    assert [one.data for one in stream.events] == ["1"]
 
 
 def test_a_json_document_is_one_event_completed_by_the_last_read() -> None:
@@ -135,7 +168,9 @@ def test_an_exchange_without_response_has_no_events() -> None:
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(
-        st.binary(min_size=1, max_size=20) | st.sampled_from([SSE, b"{", b"\n\n"]), max_size=5
+        st.binary(min_size=1, max_size=20)
+        | st.sampled_from([SSE, b"{", b"[", b"{}\n", b"\n\n", event("x", 1)]),
+        max_size=5,
     ),
     st.sampled_from(["text/event-stream", "application/json", "text/html"]),
     st.sampled_from(["", "gzip", "deflate", "zstd", "br", "gzip, br", "x"]),

@@ -1,3 +1,4 @@
+import json
 from dataclasses import replace
 
 import pytest
@@ -18,6 +19,13 @@ def test_a_body_that_ended_in_good_order_without_the_terminal_event_is_upstreams
     assert finding.message == "the stream ended without finish_reason and [DONE]"
     assert (finding.blame, finding.confidence) == (Blame.UPSTREAM, Confidence.PROVEN)
     assert finding.event == 0
+
+
+@pytest.mark.parametrize("framed", ["{0}\n{0}\n", "[{0},\r\n{0}]"])
+def test_every_format_of_streams_has_a_terminal_event(framed: str) -> None:
+    body = framed.format(json.dumps(TEXT)).encode()
+    finding = one(timed((0.1, body), headers=()), "S001")
+    assert (finding.blame, finding.event) == (Blame.UPSTREAM, 1)
 
 
 def test_a_broken_connection_looks_the_same_where_the_end_of_the_connection_ends_the_body() -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from deltatape.model.exchange import EndReason
 from helpers.chat import sse
+from helpers.eventstream import event
 from helpers.exchanges import FINISH_TEXT, TEXT, USER, asks, found, from_bytes, one, timed
 
 HTML = b"<html>Sign in to continue</html>"
@@ -33,6 +34,13 @@ def test_a_response_without_content_type_is_named_so() -> None:
 
 def test_a_stream_that_was_asked_for_is_fine() -> None:
     assert not found(from_bytes(sse(TEXT, FINISH_TEXT), asks(USER)), "W005")
+
+
+@pytest.mark.parametrize(
+    "body", [b'{"a":1}\n{"a":2}\n', b'[{"a":1},\n{"a":2}]', b"[]", event("messageStart", {})]
+)
+def test_lines_of_json_arrays_and_binary_messages_are_streams(body: bytes) -> None:
+    assert not found(from_bytes(body, asks(USER), content_type="application/json"), "W005")
 
 
 def test_a_document_that_was_asked_for_is_fine() -> None:

@@ -4,13 +4,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltatape.wire.json_scan import Verdict
+from deltatape.wire.json_scan import Verdict, scan
 from deltatape.wire.json_value import (
     VALUES_LIMIT,
     canonical,
     elements_of,
     join_pairs,
     parse,
+    read_object,
     slice_at,
     values_in,
 )
@@ -18,11 +19,7 @@ from deltatape.wire.json_value import (
 
 def test_a_value_is_parsed() -> None:
     parsed = parse(' {"a": [1, 2.5, "x", null]} ')
-    assert (parsed.value, parsed.error, parsed.duplicate_keys) == (
-        {"a": [1, 2.5, "x", None]},
-        None,
-        (),
-    )
+    assert (parsed.value, parsed.error) == ({"a": [1, 2.5, "x", None]}, None)
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"a":1}x', "NaN", "[-Infinity]", "\ufeff{}", "[1,]"])
@@ -39,9 +36,14 @@ def test_an_error_says_where_and_why() -> None:
     assert (error.verdict, error.offset) == (Verdict.MALFORMED, 6)
 
 
-def test_of_duplicate_keys_the_last_value_is_kept_and_the_key_told() -> None:
-    parsed = parse('{"a":1,"a":2}')
-    assert (parsed.value, parsed.duplicate_keys) == ({"a": 2}, ("a",))
+def test_of_duplicate_keys_the_last_value_is_kept() -> None:
+    assert parse('{"a":1,"a":2}').value == {"a": 2}
+
+
+@pytest.mark.parametrize("text", ["\xa0{}", "{}\u2003", "{}\f", "\x1f1", "1\0"])
+def test_only_the_four_blanks_of_json_may_stand_around_a_value(text: str) -> None:
+    assert parse(f" \t\r\n{text}").error is not None
+    assert parse(f"{text}\r\n").error is not None
 
 
 def test_an_integer_too_long_for_python_is_what_other_clients_see() -> None:
@@ -58,6 +60,45 @@ def test_deep_nesting_is_an_error_and_many_brackets_are_not() -> None:
     assert error.reason.startswith("nested too deeply")
     assert parse('{"a":"' + "{" * 600 + '"}').value == {"a": "{" * 600}
     assert parse("[" * 512 + "]" * 512).error is None
+    assert parse("[" * 513 + "]" * 513).error is not None
+    assert parse('["\\"]",' + "[" * 511 + "]" * 511 + "]").error is None
+    assert parse('["\\"]",' + "[" * 512 + "]" * 512 + "]").error is not None
+    assert parse("{" * 600 + "}" * 600).error is not None
+    assert parse('"' + "[" * 600).error is not None
+    assert parse("[" + "[]," * 600 + "[]]").value == [[]] * 601
+    assert parse("[" + '{"a":1},' * 600 + "1]").value == [{"a": 1}] * 600 + [1]
+
+
+def test_a_value_that_is_too_deep_is_not_hidden_behind_one_with_the_same_key() -> None:
+    deep = "[" * 600 + "]" * 600
+    assert parse('{"a":' + deep + ',"a":1}').error is not None
+    assert read_object('{"a":' + deep + ',"a":1}') is None
+    shallow = "[" + "[]," * 600 + "1]"
+    assert parse('{"a":' + shallow + ',"a":1}').value == {"a": 1}
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text('{}[]",:\\1 a', max_size=40))
+def test_text_is_accepted_exactly_if_the_scanner_takes_it_for_one_value(text: str) -> None:
+    assert (parse(text).error is None) == (scan(text).verdict is Verdict.COMPLETE)
+
+
+def test_an_object_is_read_in_short_where_nothing_is_unusual() -> None:
+    assert read_object('{"a":[1,"\\u00e9"],"a":{}}') == {"a": {}}
+    assert read_object('{"a":"[{"}') == {"a": "[{"}
+    assert read_object('{"a":"' + "[" * 1000 + '"}') == {"a": "[" * 1000}
+
+
+@pytest.mark.parametrize(
+    "text", ["", " {}", "{} ", "{", "[]", "1", '{"a":NaN}', '{"a":' + "9" * 5000 + "}", "x", "{}{}"]
+)
+def test_what_is_no_object_or_unusual_is_left_to_the_parser(text: str) -> None:
+    assert read_object(text) is None
+
+
+def test_an_object_that_is_too_deep_is_none() -> None:
+    assert read_object('{"a":' * 512 + "1" + "}" * 512) is not None
+    assert read_object('{"a":' * 513 + "1" + "}" * 513) is None
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltatape.model.stream import Anomaly, AnomalyKind, Comment, Event, Span
-from deltatape.wire.sse import EVENT_LIMIT, SseDecoder
+from deltatape.wire.framer import UNIT_LIMIT
+from deltatape.wire.sse import SseDecoder
 from helpers.splits import cut, cuttings, each_alone, random_cuts
 
 BOM = b"\xef\xbb\xbf"
@@ -72,7 +73,7 @@ WPT: dict[str, tuple[bytes, list[tuple[str, str, str]]]] = {
 
 
 def run(
-    pieces: list[bytes], limit: int = EVENT_LIMIT
+    pieces: list[bytes], limit: int = UNIT_LIMIT
 ) -> tuple[list[Event], list[Comment], list[Anomaly], Event | None]:
     """What a decoder makes of `pieces`, all fed at the same time."""
     decoder = SseDecoder(limit)
@@ -244,9 +245,40 @@ def test_a_megabyte_in_one_line_fed_byte_by_byte_takes_linear_time() -> None:
     assert [len(event.data) for event in events] == [1_000_000]
 
 
+@pytest.mark.parametrize(
+    "event",
+    [
+        b"data: a\n\n",
+        b"data:a\r\n\r\n",
+        b"data: a\r\n\n",
+        b"data: a\n\r\n",
+        b"event: e\ndata: a\n\n",
+        b"event:e\r\ndata:a\r\n\r\n",
+        b"event:\ndata:  a\n\n",
+        b"event: e\ndata: \n\n",
+        b"event: \xff\ndata: a\n\n",
+        b"data: \xe2\x82\n\n",
+        b"data: 123456789\n\n",
+        b"data: a\r\r\n",
+        b"id: 1\ndata: a\n\n",
+    ],
+)
+def test_a_usual_event_that_comes_at_once_is_what_its_lines_make(event: bytes) -> None:
+    body = b"id: 0\n\n" + event + b": ping\n" + event + event
+    whole = run([body], limit=16)
+    assert {one.place.span.end - one.place.span.start for one in whole[0]} <= {
+        len(event),
+        len(event) - 1,
+    }
+    for pieces in cuttings(body, pairs=True):
+        assert run(pieces, limit=16) == whole
+
+
 PARTS = [
     b"data",
     b"data: x",
+    b"data: x\n\n",
+    b"event: e\r\ndata: x\r\n\r\n",
     b"id: 1",
     b"event: e",
     b"retry: 1",
@@ -266,8 +298,9 @@ STREAMS = st.lists(
 @given(st.data())
 def test_no_cutting_changes_what_any_bytes_decode_to(data: st.DataObject) -> None:
     body = data.draw(STREAMS)
-    whole = run([body])
-    assert run(each_alone(body)) == whole
-    assert run(cut(body, data.draw(random_cuts(len(body))))) == whole
+    limit = data.draw(st.sampled_from([10, UNIT_LIMIT]))
+    whole = run([body], limit)
+    assert run(each_alone(body), limit) == whole
+    assert run(cut(body, data.draw(random_cuts(len(body)))), limit) == whole
     for event in whole[0]:
         assert 0 <= event.place.span.start < event.place.span.end <= len(body)

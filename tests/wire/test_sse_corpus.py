@@ -1,4 +1,5 @@
 from collections.abc import Iterator
+from copy import deepcopy
 
 import pytest
 
@@ -20,7 +21,7 @@ def clone(decoder: SseDecoder) -> SseDecoder:
     """A decoder in the state of one that stands between two events, with nothing noted."""
     made = SseDecoder()
     vars(made).update(vars(decoder))
-    made._partial = bytearray(decoder._partial)
+    made._held = deepcopy(decoder._held)
     made._block = type(decoder._block)()
     made.comments, made.anomalies = [], []
     return made

@@ -1,14 +1,13 @@
 """An exchange's response body as framed events.
 
 The body is decoded read by read, so that every event carries the time and the tape line of the read
-that completed it. Content-coding is undone as the head says; the format is decided by what the body
-looks like and, where that says nothing, by its media type: servers mislabel both ways.
+that completed it. Content-coding is undone as the head says; `framing` tells the format.
 """
 
-import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from deltatape.diagnose.framing import format_of, is_plain
 from deltatape.model.exchange import Exchange, Headers, header
 from deltatape.model.stream import (
     Anomaly,
@@ -19,12 +18,19 @@ from deltatape.model.stream import (
     Span,
     Stream,
 )
+from deltatape.wire.aws_eventstream import EventStreamDecoder
 from deltatape.wire.content_coding import ContentDecoder, parse_codings
+from deltatape.wire.framer import Decoder
+from deltatape.wire.json_array import JsonArrayDecoder
+from deltatape.wire.ndjson import NdjsonDecoder
 from deltatape.wire.sse import SseDecoder
 
-_SSE_START = re.compile(rb"(?:\xef\xbb\xbf)?[\r\n]*(?::|(?:data|event|id|retry)[:\r\n])")
-_JSON_START = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*[\[{]")
-_DATA_LINE = re.compile(rb"[\r\n]data:")
+_DECODERS: Mapping[Format, Callable[[], Decoder]] = {
+    Format.SSE: SseDecoder,
+    Format.NDJSON: NdjsonDecoder,
+    Format.JSON_ARRAY: JsonArrayDecoder,
+    Format.EVENTSTREAM: EventStreamDecoder,
+}
 _BOM = "\ufeff"
 
 
@@ -51,9 +57,9 @@ def decode(exchange: Exchange) -> Stream:
     if fault is not None:
         place = _end_place(body, pieces)
         anomalies = (Anomaly(kind=fault.kind, detail=fault.detail, place=place, event=None),)
-    form = _format(body, media_type(headers))
-    if form is Format.SSE:
-        return _decode_sse(body, pieces, anomalies)
+    form = format_of(body, media_type(headers))
+    if form in _DECODERS:
+        return _decode_stream(form, body, pieces, anomalies)
     if form is Format.JSON:
         return _decode_json(body, pieces, anomalies)
     return _stream(Format.OTHER, body, anomalies=anomalies)
@@ -67,30 +73,21 @@ def media_type(headers: Headers) -> str:
 
 def _is_plain(exchange: Exchange) -> bool:
     """Whether an imported body has lost its content-coding while the head still names it."""
-    body = exchange.body
-    return not exchange.timed and bool(_SSE_START.match(body) or _JSON_START.match(body))
+    return not exchange.timed and is_plain(exchange.body)
 
 
-def _format(body: bytes, media: str) -> Format:
-    stream = media == "text/event-stream"
-    if _SSE_START.match(body) or (stream and _DATA_LINE.search(body)):
-        return Format.SSE
-    if _JSON_START.match(body):
-        return Format.JSON
-    if stream:
-        return Format.SSE
-    is_json = media == "application/json" or media.endswith("+json")
-    return Format.JSON if is_json and body.strip() else Format.OTHER
-
-
-def _decode_sse(body: bytes, pieces: Sequence[_Piece], anomalies: tuple[Anomaly, ...]) -> Stream:
-    decoder = SseDecoder()
+def _decode_stream(
+    form: Format, body: bytes, pieces: Sequence[_Piece], anomalies: tuple[Anomaly, ...]
+) -> Stream:
+    decoder = _DECODERS[form]()
     events: list[Event] = []
     for piece in pieces:
         events += decoder.feed(piece.data, piece.t_ns, piece.line)
     pending = decoder.end()
+    if decoder.tail is not None:
+        events.append(decoder.tail)
     return Stream(
-        format=Format.SSE,
+        format=form,
         body=body,
         events=tuple(events),
         comments=tuple(decoder.comments),

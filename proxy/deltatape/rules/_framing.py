@@ -3,8 +3,19 @@
 from collections.abc import Iterator
 
 from deltatape.model.finding import Blame, Finding
-from deltatape.model.stream import AnomalyKind
+from deltatape.model.stream import AnomalyKind, Format, Stream
 from deltatape.rules._base import Claim, Documented, RuleContext, finding
+
+STREAMS = frozenset({Format.SSE, Format.NDJSON, Format.JSON_ARRAY, Format.EVENTSTREAM})
+"""Formats of bodies that arrive event by event."""
+
+
+def is_torn(stream: Stream) -> bool:
+    """Whether the body ends inside an event. Binary messages leave nothing pending."""
+    return stream.pending is not None or (
+        stream.format is Format.EVENTSTREAM
+        and any(each.kind is AnomalyKind.UNTERMINATED_EVENT for each in stream.anomalies)
+    )
 
 
 def anomalies(

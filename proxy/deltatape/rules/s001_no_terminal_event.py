@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from deltatape.model.exchange import EndReason, Framing
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
-from deltatape.model.stream import Format
 from deltatape.rules._base import Claim, RuleContext, finding
+from deltatape.rules._framing import STREAMS
 
 _UPSTREAM_ENDED = frozenset(
     {EndReason.COMPLETE, EndReason.UPSTREAM_CLOSED, EndReason.UPSTREAM_RESET, EndReason.TIMEOUT}
@@ -18,8 +18,8 @@ class NoTerminalEvent:
 
     ## What it does
     Reports a stream that upstream ended without the signal that its dialect ends with: the finish
-    reason and `[DONE]`, `message_stop`, `response.completed`. Silent if an error was sent instead
-    (S005), and if it was the client or the recorder that stopped listening.
+    reason and `[DONE]`, `message_stop`, `response.completed`, `"done":true`. Silent if an error was
+    sent instead (S005), and if it was the client or the recorder that stopped listening.
 
     ## Why is this bad
     Half an answer cannot be told from a whole one. Clients that treat the end of the body as
@@ -50,7 +50,7 @@ class NoTerminalEvent:
         reply, exchange = context.reply, context.exchange
         if reply.terminated or reply.error is not None or not context.successful:
             return
-        if not context.recognised or context.stream.format is not Format.SSE:
+        if not context.recognised or context.stream.format not in STREAMS:
             return
         if exchange.timed and (not exchange.end or exchange.end.reason not in _UPSTREAM_ENDED):
             return

@@ -17,8 +17,8 @@ class InvalidUtf8:
     is whole on the wire and is not reported: only what is wrong in the body itself.
 
     ## Why is this bad
-    An event stream is UTF-8 by definition. Clients put U+FFFD there, or raise in the middle of the
-    answer. Usually a tokenizer's half character was flushed too early.
+    Event streams and JSON are UTF-8 by definition. Clients put U+FFFD there, or raise in the middle
+    of the answer. Usually a tokenizer's half character was flushed too early.
 
     ## Example
     ```

@@ -16,8 +16,9 @@ class ByteOrderMark:
     Reports the three bytes EF BB BF in front of the body.
 
     ## Why is this bad
-    The standard allows and ignores one, but widely used clients do not: they take it for a part of
-    the first field's name and lose the first event without a word.
+    The standard of event streams allows and ignores one, but widely used clients do not: they take
+    it for a part of the first field's name and lose the first event without a word. Parsers of JSON
+    raise at it.
 
     ## Example
     ```

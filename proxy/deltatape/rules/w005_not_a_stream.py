@@ -7,14 +7,16 @@ from deltatape.model.exchange import header
 from deltatape.model.finding import Blame, Finding, Severity
 from deltatape.model.stream import Format
 from deltatape.rules._base import Claim, RuleContext, finding
+from deltatape.rules._framing import STREAMS
 
 
 class NotAStream:
     """A stream was asked for, and the answer is none.
 
     ## What it does
-    Reports a successful response without event stream to a request that has `stream` set: a whole
-    JSON document, a page of HTML, or nothing at all.
+    Reports a successful response that is no stream to a request that asks for one: a whole JSON
+    document, a page of HTML, or nothing at all. Streams are server-sent events, JSON lines, a JSON
+    array of objects, and Amazon's binary messages.
 
     ## Why is this bad
     Stream readers find no event in it and end without error and without a word: the application
@@ -46,8 +48,8 @@ class NotAStream:
         exchange, stream = context.exchange, context.stream
         if not context.asked.stream or not context.successful or exchange.response is None:
             return
-        if stream.format is Format.SSE if stream.body else exchange.cut:
-            return  # an event stream, or a body that never came because of a cut
+        if stream.format in STREAMS if stream.body else exchange.cut:
+            return  # a stream, or a body that never came because of a cut
         media = header(exchange.response.headers, "content-type")
         kind = media.decode("latin-1") if media else "no content type"
         what = "one JSON document" if stream.format is Format.JSON else "something else"

@@ -9,6 +9,7 @@ from deltatape.model.finding import Blame, Confidence, Finding, Severity
 from deltatape.model.reply import CallStatus
 from deltatape.model.stream import Place, Span
 from deltatape.rules._base import Claim, RuleContext, finding, label
+from deltatape.rules._framing import is_torn
 
 
 class StreamCut:
@@ -131,7 +132,7 @@ def _where(context: RuleContext) -> str:
         return ", before the first byte of the body"
     if context.reply.terminated:
         return ", after the terminal event: no part of the answer is missing"
-    inside = ", in the middle of an event" if stream.pending else ""
+    inside = ", in the middle of an event" if is_torn(stream) else ""
     if half := _half_calls(context):
         return f"{inside}, in the arguments of {' and '.join(half)}"
     if any(choice.finish_reason_raw for choice in context.reply.choices):
@@ -156,7 +157,7 @@ def _confidence(context: RuleContext, ending: _Ending) -> Confidence:
     end = context.exchange.end
     if ending.blame is not Blame.TRANSPORT:
         return Confidence.PROVEN
-    torn = context.stream.pending is not None or context.exchange.response is None
+    torn = is_torn(context.stream) or context.exchange.response is None
     reset = end is not None and end.reason in {EndReason.UPSTREAM_RESET, EndReason.REFUSED}
     return Confidence.PROVEN if reset or torn else Confidence.LIKELY
 

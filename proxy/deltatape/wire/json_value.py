@@ -2,24 +2,31 @@
 
 `parse` is the only way in which text from the wire becomes objects. It accepts what `json_scan`
 accepts, with the speed of the standard library's parser, and says where and why it refuses the
-rest. Integers too long for Python become the double that other clients see: infinity.
+rest. Of equal keys in an object the last value is kept. Integers too long for Python become the
+double that other clients see: infinity.
+
+Every event passes through here: the usual one costs one call of the standard library's decoder in
+C, without hooks, and little else.
 """
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
 
 from deltatape.wire.json_scan import DEPTH_LIMIT, Verdict, scan
 
 VALUES_LIMIT = 1000
 """Values after each other that are still taken apart."""
 
+_WHITESPACE = " \t\n\r"
 _STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _BLANKS = re.compile(r"[ \t\n\r]*")
 _KEY = re.compile(_STRING)
 _SCALAR = re.compile(rf"{_STRING}|[^\s,\]}}]+", re.DOTALL)
 _TOKEN = re.compile(rf"{_STRING}|[\[\]{{}}]", re.DOTALL)
+_STEPS = {"{": 1, "[": 1, "}": -1, "]": -1}
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
 
@@ -35,28 +42,25 @@ class JsonError:
         return f"{self.reason} (offset {self.offset})"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parsed:
+class Parsed(NamedTuple):
     """A parsed text: `value`, or `error` and no value."""
 
     value: object
     error: JsonError | None
-    duplicate_keys: tuple[str, ...] = ()
-    """Keys that occurred again in the same object; the last value is kept."""
 
 
-class _NotStrictError(ValueError):
-    """The text holds what the fast decoder must not decide about."""
+class _NotPlainError(ValueError):
+    """The text holds what the quick decoder must not decide about."""
 
 
 def _refuse(_: str) -> object:
-    raise _NotStrictError
+    raise _NotPlainError
 
 
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise _NotStrictError
+        raise _NotPlainError
     return found
 
 
@@ -67,23 +71,66 @@ def _integer(digits: str) -> int | float:
         return float(digits)
 
 
-_FAST = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse)
+_Scan: TypeAlias = Callable[[str, int], tuple[object, int]]
+"""What `raw_decode` calls, in C: the value at an offset, and where it ends."""
+
+_scan: _Scan = json.JSONDecoder(parse_constant=_refuse).scan_once  # type: ignore[attr-defined]
+_unique_keys = json.JSONDecoder(parse_constant=_refuse, object_pairs_hook=_unique)
+_scan_unique: _Scan = _unique_keys.scan_once  # type: ignore[attr-defined]
 _SLOW = json.JSONDecoder(parse_int=_integer)
+_CONTAINERS = (dict, list)
+_REFUSED = (ValueError, StopIteration, RecursionError)
 
 
 def parse(text: str) -> Parsed:
     """The value of `text`, or why it has none."""
-    if text.count("{") + text.count("[") <= DEPTH_LIMIT:
-        try:
-            return Parsed(value=_FAST.decode(text), error=None)
-        except ValueError:
-            pass
+    bare = text.strip(_WHITESPACE)
+    try:
+        value, end = _scan(bare, 0) if len(bare) <= DEPTH_LIMIT else _scan_long(bare)
+        if end == len(bare):
+            return Parsed(value, None)
+    except _REFUSED:
+        pass
     scanner = scan(text)
     if scanner.verdict is Verdict.COMPLETE:
-        keys = tuple(scanner.duplicate_keys)
-        return Parsed(value=_SLOW.decode(text), error=None, duplicate_keys=keys)
+        return Parsed(_SLOW.decode(text), None)
     error = JsonError(verdict=scanner.verdict, reason=scanner.problem, offset=scanner.position)
-    return Parsed(value=None, error=error)
+    return Parsed(None, error)
+
+
+def read_object(text: str) -> dict[str, object] | None:
+    """The object that `text` is, if it is one and nothing else; else `parse` tells what it is.
+
+    The way of nearly every event, which is why it is short.
+    """
+    try:
+        value, end = _scan(text, 0) if len(text) <= DEPTH_LIMIT else _scan_long(text)
+    except _REFUSED:
+        return None
+    return value if end == len(text) and isinstance(value, dict) else None
+
+
+def _scan_long(text: str) -> tuple[object, int]:
+    """The first value in a text with enough characters to be too deep, and where it ends."""
+    if text.count("{") + text.count("[") <= DEPTH_LIMIT:
+        return _scan(text, 0)
+    value, end = _scan_unique(text, 0)  # of equal keys, one would hide how deep the other is
+    if _is_deep(value):
+        raise _NotPlainError
+    return value, end
+
+
+def _is_deep(value: object) -> bool:
+    """Whether more arrays and objects are inside each other than may be."""
+    level = [value]
+    for _ in range(DEPTH_LIMIT):
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, _CONTAINERS)
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+    return any(isinstance(one, _CONTAINERS) for one in level)
 
 
 def slice_at(text: str, path: Sequence[str | int]) -> str | None:
@@ -166,7 +213,7 @@ def _skip_value(text: str, at: int) -> int:
         return scalar.end() if scalar else at
     depth = 0
     for token in _TOKEN.finditer(text, at):
-        depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(token[0], 0)
+        depth += _STEPS.get(token[0], 0)
         if depth == 0:
             return token.end()
     return len(text)

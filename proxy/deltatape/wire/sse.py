@@ -3,27 +3,29 @@ r"""Server-sent events: bytes to events, exactly as the standard's parser dispat
 Spec: WHATWG HTML 9.2.6 "Interpreting an event stream"
 (https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation).
 
-Strategy. Bytes are cut into lines at CRLF, LF or CR; a complete line is decoded as UTF-8 and put
-into the block under construction; a blank line closes the block. Decoding per line equals decoding
-the whole stream, since no UTF-8 sequence contains CR or LF. A CR ends its line at once, so that an
-event is never held back for a byte that may not come; an LF right after it is swallowed later.
+Strategy. A usual event that has arrived as a whole is one match. Other bytes are cut into lines at
+CRLF, LF or CR; a complete line is decoded as UTF-8 and put into the block under construction; a
+blank line closes the block. Decoding per line equals decoding the whole stream, since no UTF-8
+sequence contains CR or LF. A CR ends its line at once, so that an event is never held back for a
+byte that may not come; an LF right after it is swallowed later.
 
 Invariants. Events, comments, anomalies and spans are the same for any cutting of the bytes; only
 `t_ns` and `line` tell which `feed` completed them. That is why a span ends behind the CR of a CRLF:
-the LF may not have arrived yet. Every byte is searched once, and a block may not hold more than
-`EVENT_LIMIT` bytes. What the standard drops is kept as a `Comment` or an `Anomaly`.
+the LF may not have arrived yet. No byte is searched more than twice, and a block may not hold more
+than `UNIT_LIMIT` bytes. What the standard drops is kept as a `Comment` or an `Anomaly`.
 """
 
 import re
 from dataclasses import dataclass, field
 
-from deltatape.model.stream import Anomaly, AnomalyKind, Comment, Event, Place, Span
-
-EVENT_LIMIT = 64 * 1024 * 1024
-"""Bytes that the lines of one event may hold; a larger event is dropped as `TOO_LARGE`."""
+from deltatape.model.stream import AnomalyKind, Comment, Event, Place
+from deltatape.wire.framer import BYTE_ORDER_MARK, UNIT_LIMIT, Framer, Held, replaced
+from deltatape.wire.quick import make_event
 
 _LINE_END = re.compile(rb"\r\n?|\n")
-_BOM = b"\xef\xbb\xbf"
+_USUAL = re.compile(rb"(?:event: ?+([^\r\n]*+)\r?+\n)?+data: ?+([^\r\n]*+)\r?+\n\r?+\n")
+"""A whole event of at most two lines, as nearly all are."""
+_CR = ord("\r")
 _RETRY_DIGITS = 18
 """Longer numbers of milliseconds are no times; reading them as integers would only cost."""
 
@@ -52,33 +54,21 @@ class _Block:
     too_large: bool = False
 
 
-class SseDecoder:
-    """Decodes one event stream, fed in any cutting."""
+class SseDecoder(Framer):
+    """Decodes one event stream. See `Decoder`."""
 
-    def __init__(self, limit: int = EVENT_LIMIT) -> None:
-        self.comments: list[Comment] = []
-        self.anomalies: list[Anomaly] = []
-        self._limit = limit
-        self._offset = 0
+    def __init__(self, limit: int = UNIT_LIMIT) -> None:
+        """Args: limit: bytes that the lines of one event may hold."""
+        super().__init__(limit)
+        self._held = Held()
         self._line_start = 0
-        self._partial = bytearray()
-        self._line_dropped = False
         self._first_line = True
         self._after_cr = False
-        self._number = 0
         self._last_id = ""
         self._block = _Block()
-        self._t_ns = 0
-        self._line: int | None = None
 
     def feed(self, data: bytes, t_ns: int, line: int | None) -> list[Event]:
-        """The events that `data` completes.
-
-        Args:
-            data: the next bytes of the body, any number of them.
-            t_ns: when they were read.
-            line: the tape line that holds them.
-        """
+        """See `Decoder.feed`."""
         self._t_ns, self._line = t_ns, line
         events: list[Event] = []
         start = 0
@@ -87,7 +77,11 @@ class SseDecoder:
             if data.startswith(b"\n"):
                 start = 1
                 self._line_start += 1
-        for match in _LINE_END.finditer(data, start):
+        while True:
+            start = self._take_usual(data, start, events)
+            match = _LINE_END.search(data, start)
+            if match is None:
+                break
             stop = match.start()
             event = self._end_line(data[start:stop], self._offset + stop + 1)
             if event is not None:
@@ -96,23 +90,20 @@ class SseDecoder:
             self._line_start = self._offset + start
         self._after_cr = self._after_cr or (start == len(data) and data.endswith(b"\r"))
         if start < len(data):
-            self._hold(data[start:])
+            self._held.add(data[start:], self._limit - self._block.size)
         self._offset += len(data)
         return events
 
     def end(self) -> Event | None:
-        """What the end of the body leaves undispatched: the standard drops it, some clients do not.
-
-        To be called once, after the last `feed`. The event's span ends at the end of the body.
-        """
-        if self._partial or self._line_dropped:
+        """See `Decoder.end`. The standard drops the event that is left, some clients do not."""
+        if self._held:
             self._end_line(b"", self._offset)
         block, self._block = self._block, _Block()
         if block.start is None:
             self._keep(block, None)
             return None
         place = self._place(block.start, self._offset)
-        event = self._event(block, place) if block.data and not block.too_large else None
+        event = self._event_of(block, place) if block.data and not block.too_large else None
         number = None if event is None else event.number
         self._keep(block, number)
         if block.too_large:
@@ -126,33 +117,44 @@ class SseDecoder:
         )
         return event
 
-    def _hold(self, data: bytes) -> None:
-        """Keeps the beginning of a line whose end has not arrived."""
-        if self._line_dropped:
-            return
-        if self._block.size + len(self._partial) + len(data) > self._limit:
-            self._partial.clear()
-            self._line_dropped = True
-        else:
-            self._partial += data
+    def _take_usual(self, data: bytes, start: int, events: list[Event]) -> int:
+        """Takes the usual events at `start`, if a block begins there; where the rest begins."""
+        block = self._block
+        if block.start is not None or block.faults or self._held or self._first_line:
+            return start
+        while (match := _USUAL.match(data, start)) is not None:
+            kind, value = match.groups()
+            end = match.end()
+            if end - start > self._limit:
+                break
+            try:
+                text, name = value.decode(), kind.decode() if kind else ""
+            except UnicodeDecodeError:
+                break
+            # The span of an event does not hold the LF of its last CRLF.
+            stop = end - (data[end - 2] == _CR)
+            place = self._place(self._offset + start, self._offset + stop)
+            events.append(
+                make_event(self._number, name or "message", text, place, last_id=self._last_id)
+            )
+            self._number += 1
+            start = end
+        self._line_start = self._offset + start
+        return start
 
     def _end_line(self, tail: bytes, end: int) -> Event | None:
         """Takes a line whose last bytes are `tail`; `end` is the offset behind its line end."""
-        raw = tail
-        if self._partial:
-            self._partial += tail
-            raw = bytes(self._partial)
-            self._partial.clear()
         block = self._block
-        if self._line_dropped or block.size + len(raw) > self._limit:
+        raw = self._held.take(tail, self._limit - block.size)
+        if raw is None:
             self._drop_line()
             return None
         start = self._line_start
         if self._first_line:
             self._first_line = False
-            if raw.startswith(_BOM):
-                raw = raw[len(_BOM) :]
-                start += len(_BOM)
+            if raw.startswith(BYTE_ORDER_MARK):
+                raw = raw[len(BYTE_ORDER_MARK) :]
+                start += len(BYTE_ORDER_MARK)
                 self._fault(AnomalyKind.BYTE_ORDER_MARK, "a byte order mark", 0, start)
         if not raw:
             return self._close(end)
@@ -162,11 +164,10 @@ class SseDecoder:
         if block.start is None:
             block.start = start
         block.size += len(raw)
-        self._field(self._text(raw, start, in_event=True), start, start + len(raw))
+        self._field(self._line_text(raw, start, in_event=True), start, start + len(raw))
         return None
 
     def _drop_line(self) -> None:
-        self._line_dropped = False
         self._first_line = False
         block = self._block
         block.too_large = True
@@ -175,20 +176,18 @@ class SseDecoder:
             block.start = self._line_start
 
     def _comment(self, raw: bytes, start: int) -> None:
-        text = self._text(raw, start, in_event=False)[1:]
+        text = self._line_text(raw, start, in_event=False)[1:]
         place = self._place(start, start + len(raw))
         self.comments.append(Comment(text=text, place=place))
 
-    def _text(self, raw: bytes, start: int, *, in_event: bool) -> str:
+    def _line_text(self, raw: bytes, start: int, *, in_event: bool) -> str:
         try:
             return raw.decode()
         except UnicodeDecodeError as problem:
-            text = raw.decode(errors="replace")
-            bad = raw[problem.start : problem.end]
-            count = text.count("\ufffd") - raw.count("\ufffd".encode())
+            text, detail = replaced(raw, problem)
             self._fault(
                 AnomalyKind.INVALID_UTF8,
-                f"{count} invalid UTF-8 sequence(s), the first {bad.hex(' ')}",
+                detail,
                 start + problem.start,
                 start + problem.end,
                 in_event=in_event,
@@ -236,7 +235,7 @@ class SseDecoder:
             return None
         place = self._place(block.start, end)
         if block.data and not block.too_large:
-            event = self._event(block, place)
+            event = self._event_of(block, place)
             self._keep(block, event.number)
             self._number += 1
             return event
@@ -252,7 +251,7 @@ class SseDecoder:
         detail = f"an event of more than {self._limit} bytes; it was dropped"
         self._anomaly(AnomalyKind.TOO_LARGE, detail, place, None)
 
-    def _event(self, block: _Block, place: Place) -> Event:
+    def _event_of(self, block: _Block, place: Place) -> Event:
         return Event(
             number=self._number,
             type=block.type or "message",
@@ -273,9 +272,3 @@ class SseDecoder:
         for fault in block.faults:
             event = number if fault.in_event else None
             self._anomaly(fault.kind, fault.detail, fault.place, event)
-
-    def _anomaly(self, kind: AnomalyKind, detail: str, place: Place, event: int | None) -> None:
-        self.anomalies.append(Anomaly(kind=kind, detail=detail, place=place, event=event))
-
-    def _place(self, start: int, end: int) -> Place:
-        return Place(span=Span(start, end), t_ns=self._t_ns, line=self._line)

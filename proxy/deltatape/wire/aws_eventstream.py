@@ -1,0 +1,278 @@
+"""Amazon's event stream encoding: binary messages with checksums.
+
+Spec: https://smithy.io/2.0/aws/amazon-eventstream.html. A message is, in network byte order: u32
+total length, u32 length of the headers, u32 CRC-32 of these eight bytes (together the *prelude*),
+headers, payload, u32 CRC-32 of all before it.
+
+A message whose checksum or headers are wrong is noted with its span and makes no event: Amazon's
+clients raise there, so it is no part of what a correct client understands. What comes behind it is
+read, since its length was right. Where no prelude stands, the bytes up to the next one are skipped
+and noted as one. A message larger than those clients take is skipped, too.
+
+Invariants. At most one message of the largest size is held. The search for a prelude looks at every
+byte once, and computes a checksum only where the lengths could be some.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from struct import Struct
+from typing import NamedTuple, TypeAlias
+from zlib import crc32
+
+from deltatape.model.stream import AnomalyKind, Event
+from deltatape.wire.framer import Framer
+
+HEADERS_LIMIT = 128 * 1024
+PAYLOAD_LIMIT = 24 * 1024 * 1024
+"""Bytes of headers and of payload that Amazon's own clients take."""
+
+_PRELUDE = Struct(">III")
+_LENGTHS = 8
+_CHECKSUM = 4
+_FRAME = _PRELUDE.size + _CHECKSUM
+"""Bytes of a message without headers and payload."""
+_POSSIBLE = re.compile(rb"(?:\x01|\x00(?!\x00\x00[\x00-\x0f]))(?=.{3}\x00[\x00-\x02])", re.DOTALL)
+"""Where lengths within the limits could stand: `_FRAME` to 0x01820010, and up to 0x00020000."""
+_LARGEST_FIRST = 1
+_HEADS_LIMIT = 64
+_INTEGERS = {2: 1, 3: 2, 4: 4, 5: 8, 8: 8}
+"""Sizes of byte, short, integer, long and timestamp, by type."""
+_UUID = 16
+_NAMED_BY = {"exception": ":exception-type", "error": ":error-code"}
+"""By the type of message, the header that says which error it is."""
+
+HeaderValue: TypeAlias = bool | int | bytes | str
+"""A timestamp is an integer, milliseconds since 1970; a UUID is its 16 bytes."""
+
+
+class _Prelude(NamedTuple):
+    """The first bytes of a message."""
+
+    size: int
+    """Of the whole message."""
+    headers: int
+    checksum: int
+    """Of the two lengths."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """What the headers of a message say."""
+
+    type: str
+    exception: bool
+    message: str
+    """What an error says in its headers; "" if nothing."""
+
+
+class EventStreamDecoder(Framer):
+    """Decodes one body of binary messages. See `Decoder`."""
+
+    def __init__(self, limit: int = PAYLOAD_LIMIT) -> None:
+        """Args: limit: bytes of payload that a message may have."""
+        super().__init__(limit)
+        self._events: list[Event] = []
+        self._buffer = bytearray()
+        """What begins at `_offset` of the body."""
+        self._state: Callable[[int], int] = self._at_prelude
+        self._needed = _PRELUDE.size
+        """Bytes without which `_state` can do nothing."""
+        self._prelude = _Prelude(0, 0, 0)
+        """Of the message that is being read."""
+        self._left = 0
+        """Bytes of a message that is too large and being skipped."""
+        self._start = 0
+        """Where in the body the message or the bytes that are none begin."""
+        self._heads: dict[bytes, _Head] = {}
+        """By encoded headers: few different ones occur in a body."""
+
+    def feed(self, data: bytes, t_ns: int, line: int | None) -> list[Event]:
+        """See `Decoder.feed`."""
+        self._t_ns, self._line = t_ns, line
+        self._buffer += data
+        self._events = []
+        at = 0
+        while len(self._buffer) - at >= self._needed:
+            at = self._state(at)
+        del self._buffer[:at]
+        self._offset += at
+        return self._events
+
+    def end(self) -> Event | None:
+        """See `Decoder.end`. A message without its end has no event."""
+        end = self._offset + len(self._buffer)
+        if self._state == self._at_prelude:
+            if not self._buffer:
+                return None
+            self._start = self._offset
+            if self._buffer[0] > _LARGEST_FIRST:
+                self._state = self._in_junk
+        if self._state == self._in_junk:
+            self._bad("bytes that are no message", self._start, end)
+            return None
+        if self._state == self._in_large:
+            self._too_large(end)
+        detail = "the body ends inside a message"
+        if self._state != self._at_prelude:
+            detail += f" of {self._prelude.size} bytes"
+        self._note(AnomalyKind.UNTERMINATED_EVENT, detail, self._start, end)
+        return None
+
+    def _expect(self, state: Callable[[int], int], needed: int) -> None:
+        self._state = state
+        self._needed = needed
+
+    def _at_prelude(self, at: int) -> int:
+        """At the first bytes of a message."""
+        self._start = self._offset + at
+        prelude = _prelude(self._buffer, at)
+        if prelude is None:
+            self._expect(self._in_junk, _PRELUDE.size)
+            return at + 1
+        self._prelude = prelude
+        payload = prelude.size - _FRAME - prelude.headers
+        if prelude.headers > HEADERS_LIMIT or payload > self._limit:
+            self._left = prelude.size
+            self._expect(self._in_large, 1)
+        else:
+            self._expect(self._in_message, prelude.size)
+        return at
+
+    def _in_junk(self, at: int) -> int:
+        """In bytes that are no message, up to where a prelude may begin that is not all there."""
+        last = len(self._buffer) - _PRELUDE.size
+        found = _POSSIBLE.search(self._buffer, at)
+        while found is not None and found.start() <= last:
+            start = found.start()
+            if _prelude(self._buffer, start) is not None:
+                self._bad("bytes that are no message", self._start, self._offset + start)
+                self._expect(self._at_prelude, _PRELUDE.size)
+                return start
+            found = _POSSIBLE.search(self._buffer, start + 1)
+        return last + 1
+
+    def _in_large(self, at: int) -> int:
+        """In a message that is too large."""
+        step = min(self._left, len(self._buffer) - at)
+        self._left -= step
+        if self._left == 0:
+            self._too_large(self._offset + at + step)
+            self._expect(self._at_prelude, _PRELUDE.size)
+        return at + step
+
+    def _in_message(self, at: int) -> int:
+        """At a message that is all there."""
+        size, headers_size, checksum = self._prelude
+        raw = bytes(self._buffer[at : at + size])
+        self._expect(self._at_prelude, _PRELUDE.size)
+        head = self._head(raw[_PRELUDE.size : _PRELUDE.size + headers_size])
+        start, end = self._start, self._start + size
+        # The prelude's checksum is that of the first bytes: no need to go over them again.
+        right = crc32(raw[_LENGTHS:-_CHECKSUM], checksum) == int.from_bytes(raw[-_CHECKSUM:])
+        if head is None:
+            self._bad("a message whose headers cannot be read", start, end)
+        elif not right:
+            self._bad(f"a message ({head.type}) whose checksum is wrong", start, end)
+        else:
+            payload = raw[_PRELUDE.size + headers_size : -_CHECKSUM]
+            text = self._text(payload, start + _PRELUDE.size + headers_size)
+            self._events.append(
+                self._event(text or head.message, start, end, head.type, exception=head.exception)
+            )
+        return at + size
+
+    def _head(self, encoded: bytes) -> _Head | None:
+        """What `encoded` headers say; None if they cannot be read."""
+        head = self._heads.get(encoded)
+        if head is None:
+            try:
+                head = _head(parse_headers(encoded))
+            except ValueError:
+                return None
+            if len(self._heads) < _HEADS_LIMIT:
+                self._heads[encoded] = head
+        return head
+
+    def _bad(self, detail: str, start: int, end: int) -> None:
+        self._note(AnomalyKind.BAD_MESSAGE, detail, start, end)
+
+    def _too_large(self, end: int) -> None:
+        detail = f"a message of {self._prelude.size} bytes, more than clients take; it was skipped"
+        self._note(AnomalyKind.TOO_LARGE, detail, self._start, end)
+
+
+def is_message(body: bytes) -> bool:
+    """Whether a message's prelude stands at the beginning of `body`."""
+    return len(body) >= _PRELUDE.size and _prelude(body, 0) is not None
+
+
+def parse_headers(encoded: bytes) -> dict[str, HeaderValue]:
+    """The values of a message's headers by name.
+
+    Raises:
+        ValueError: they end too early, have an unknown type, text that is not UTF-8, or the same
+            name twice.
+    """
+    headers: dict[str, HeaderValue] = {}
+    at = 0
+    while at < len(encoded):
+        name, at = _sized(encoded, at, 1)
+        kind, at = _taken(encoded, at, 1)
+        value: HeaderValue
+        match kind[0]:
+            case 0 | 1:
+                value = kind[0] == 0
+            case 2 | 3 | 4 | 5 | 8:
+                raw, at = _taken(encoded, at, _INTEGERS[kind[0]])
+                value = int.from_bytes(raw, signed=True)
+            case 6:
+                value, at = _sized(encoded, at, 2)
+            case 7:
+                raw, at = _sized(encoded, at, 2)
+                value = raw.decode()
+            case 9:
+                value, at = _taken(encoded, at, _UUID)
+            case _:
+                raise ValueError(f"header type {kind[0]}, expected 0 to 9")
+        key = name.decode()
+        if key in headers:
+            raise ValueError(f"header {key!r} twice")
+        headers[key] = value
+    return headers
+
+
+def _sized(data: bytes, at: int, width: int) -> tuple[bytes, int]:
+    """Bytes behind their length, a number of `width` bytes at `at`, and where they end."""
+    size, at = _taken(data, at, width)
+    return _taken(data, at, int.from_bytes(size))
+
+
+def _taken(data: bytes, at: int, size: int) -> tuple[bytes, int]:
+    """The `size` bytes at `at`, and where they end."""
+    end = at + size
+    if end > len(data):
+        raise ValueError(f"headers of {len(data)} bytes, expected at least {end}")
+    return data[at:end], end
+
+
+def _prelude(data: bytes | bytearray, at: int) -> _Prelude | None:
+    """The prelude that begins at `at`; None if none does. All of its bytes are there."""
+    prelude = _Prelude(*_PRELUDE.unpack_from(data, at))
+    if prelude.size < _FRAME + prelude.headers:
+        return None
+    return prelude if crc32(data[at : at + _LENGTHS]) == prelude.checksum else None
+
+
+def _head(headers: Mapping[str, HeaderValue]) -> _Head:
+    kind = headers.get(":message-type")
+    named = _NAMED_BY.get(kind) if isinstance(kind, str) else None
+    name = headers.get(named or ":event-type")
+    default = str(kind) if named else "message"
+    text = headers.get(":error-message")
+    return _Head(
+        type=name if isinstance(name, str) and name else default,
+        exception=named is not None,
+        message=json.dumps({"message": text}) if kind == "error" and isinstance(text, str) else "",
+    )

@@ -1,0 +1,299 @@
+r"""A streamed JSON array, `[{..},\r\n{..}]`: an event per element, when its last byte is there.
+
+Spec: RFC 8259. Objects, arrays and strings end by themselves; a bare word (`null`, `12`) ends at
+the delimiter behind it. An event's data is the element's exact source. Whether an element is JSON
+is for its reader to say: here only brackets outside of strings are counted, whichever they are, so
+that nesting costs no stack. What stands where an element, a comma or the end of the array should
+be is noted, all of it up to the next element at once, and skipped. Nothing behind the array counts.
+
+Strategy. `_state` is the method that takes what comes next. Runs of bytes are skipped by regular
+expressions, and an element that has arrived in one read is mostly one match of `_ELEMENT`; their
+repeats are possessive, so that no byte is looked at more than three times.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from deltatape.model.stream import AnomalyKind, Event
+from deltatape.wire.framer import BYTE_ORDER_MARK, UNIT_LIMIT, Framer, Held
+from deltatape.wire.json_value import parse
+
+_USUAL_DEPTH = 16
+"""Elements that are nested deeper are read bracket by bracket."""
+
+_STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_FLAT = rb'[^"\[\]{}]++|' + _STRING
+
+
+def _element(depth: int) -> bytes:
+    """The expression of an element with up to `depth` levels, or of a string."""
+    inside = _FLAT
+    for _ in range(depth - 1):
+        inside = _FLAT + rb"|[\[{](?:" + inside + rb")*+[\]}]"
+    return _STRING + rb"|[\[{](?:" + inside + rb")*+[\]}]"
+
+
+_ELEMENT = re.compile(_element(_USUAL_DEPTH), re.DOTALL)
+_SKIPPED = re.compile(rb"(?:" + _FLAT + rb")*+", re.DOTALL)
+_IN_STRING = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
+_BRACKETS = re.compile(rb"[\[{]++|[\]}]++")
+_WORD = re.compile(rb'[^,\[\]{"]*+')
+_BLANKS = re.compile(rb"[ \t\r\n]*+")
+_QUOTE = ord('"')
+
+
+@dataclass(slots=True)
+class _Stray:
+    """Bytes in the array that belong to no element."""
+
+    detail: str
+    start: int
+    end: int
+
+
+class JsonArrayDecoder(Framer):
+    """Decodes one body that is a JSON array. See `Decoder`."""
+
+    def __init__(self, limit: int = UNIT_LIMIT) -> None:
+        super().__init__(limit)
+        self._state: Callable[[bytes, int], int] = self._at_mark
+        self._events: list[Event] = []
+        self._held = Held()
+        self._start = 0
+        """Where the element begins; between elements, where the last one ended."""
+        self._depth = 0
+        self._quoted = False
+        self._escaped = False
+        self._comma: int | None = None
+        """Where the comma is behind which an element must follow."""
+        self._separable = False
+        """Whether there is an element in front, with no comma behind it yet."""
+        self._stray: _Stray | None = None
+
+    def feed(self, data: bytes, t_ns: int, line: int | None) -> list[Event]:
+        """See `Decoder.feed`."""
+        self._t_ns, self._line = t_ns, line
+        self._events = []
+        at = 0
+        while at < len(data):
+            at = self._state(data, at)
+        self._offset += len(data)
+        return self._events
+
+    def end(self) -> Event | None:
+        """See `Decoder.end`."""
+        if self._stray is not None and self._state == self._in_rest:
+            self._stray.end = self._offset
+        self._settle()
+        if self._state in (self._after, self._in_rest):
+            return None
+        event = None
+        place = self._place(self._start, self._offset)
+        what = "the array: it is never closed"
+        if self._held:
+            what = "an element"
+            event = self._taken(self._held.take(b"", self._limit), self._offset)
+        number = None if event is None else event.number
+        detail = f"the body ends inside {what}"
+        self._anomaly(AnomalyKind.UNTERMINATED_EVENT, detail, place, number)
+        return event
+
+    def _at_mark(self, data: bytes, at: int) -> int:
+        """At the beginning of the body, which may be a byte order mark."""
+        seen = self._offset + at
+        if data[at] == BYTE_ORDER_MARK[seen]:
+            if seen + 1 == len(BYTE_ORDER_MARK):
+                self._note(AnomalyKind.BYTE_ORDER_MARK, "a byte order mark", 0, seen + 1)
+                self._state = self._before
+            return at + 1
+        self._state = self._before
+        if seen:
+            self._ignore_rest(0)
+        return at
+
+    def _before(self, data: bytes, at: int) -> int:
+        """Before the array."""
+        at = _end(_BLANKS, data, at)
+        if data[at : at + 1] == b"[":
+            self._state = self._between
+            self._start = self._offset + at + 1
+            return at + 1
+        if at < len(data):
+            self._ignore_rest(self._offset + at)
+        return at
+
+    def _ignore_rest(self, start: int) -> None:
+        self._stray = _Stray("data that is no array", start, start)
+        self._state = self._in_rest
+
+    def _in_rest(self, data: bytes, _: int) -> int:
+        """In what is neither the array nor anything in it."""
+        return len(data)
+
+    def _after(self, data: bytes, at: int) -> int:
+        """Behind the array."""
+        at = _end(_BLANKS, data, at)
+        if at < len(data):
+            self._stray = _Stray("data behind the array", self._offset + at, self._offset + at)
+            self._state = self._in_rest
+        return at
+
+    def _between(self, data: bytes, at: int) -> int:
+        """Between elements."""
+        at = _end(_BLANKS, data, at)
+        match data[at : at + 1]:
+            case b"{" | b"[" | b'"':
+                return self._begin(data, at)
+            case b",":
+                self._separate(self._offset + at)
+                return at + 1
+            case b"]":
+                self._close()
+                return at + 1
+            case b"":
+                return at
+            case _:
+                self._begin_at(self._offset + at)
+                self._state = self._in_word
+                return at
+
+    def _separate(self, at: int) -> None:
+        """Takes a comma."""
+        if not self._separable:
+            self._ignore("a comma behind no element", at, at + 1)
+        self._separable = False
+        self._comma = at
+
+    def _close(self) -> None:
+        if self._comma is not None:
+            self._ignore("a comma before no element", self._comma, self._comma + 1)
+        self._settle()
+        self._state = self._after
+
+    def _begin_at(self, start: int) -> None:
+        """Takes the first byte of an element, which is at `start` of the body."""
+        if self._separable:
+            self._ignore("no comma between two elements", self._start, start)
+        self._start = start
+        self._separable = True
+        self._comma = None
+
+    def _begin(self, data: bytes, at: int) -> int:
+        """At an object, an array or a string."""
+        self._begin_at(self._offset + at)
+        self._settle()
+        whole = _ELEMENT.match(data, at)
+        if whole is None:
+            self._state = self._in_element
+            return at
+        raw = whole[0]
+        self._dispatch(raw if len(raw) <= self._limit else None, self._offset + whole.end())
+        return whole.end()
+
+    def _in_element(self, data: bytes, at: int) -> int:
+        """In an object, an array or a string that did not come at once, or is nested deeply."""
+        stop = self._element_end(data, at)
+        if stop is None:
+            self._held.add(data[at:], self._limit)
+            return len(data)
+        self._dispatch(self._held.take(data[at:stop], self._limit), self._offset + stop)
+        self._state = self._between
+        return stop
+
+    def _element_end(self, data: bytes, at: int) -> int | None:
+        """Where in `data` the element ends; None if behind it."""
+        while at < len(data):
+            if self._quoted:
+                at = self._skip_string(data, at)
+                if not self._quoted and self._depth == 0:
+                    return at
+                continue
+            at = _end(_SKIPPED, data, at)
+            run = _BRACKETS.match(data, at)
+            if run is None:
+                # Whole strings are skipped, so this one goes on behind `data`.
+                self._quoted = at < len(data)
+                at += 1
+            elif run[0][0] in b"[{":
+                self._depth += len(run[0])
+                at = run.end()
+            elif len(run[0]) < self._depth:
+                self._depth -= len(run[0])
+                at = run.end()
+            else:
+                at += self._depth
+                self._depth = 0
+                return at
+        return None
+
+    def _skip_string(self, data: bytes, at: int) -> int:
+        """Where the rest of a string ends, its quote included, or `data`."""
+        if self._escaped:
+            self._escaped = False
+            at += 1
+        at = _end(_IN_STRING, data, at)
+        if at < len(data):
+            # A quote, or a backslash that is the last byte of `data`.
+            self._quoted = data[at] != _QUOTE
+            self._escaped = self._quoted
+            at += 1
+        return at
+
+    def _in_word(self, data: bytes, at: int) -> int:
+        """In what only a delimiter ends."""
+        stop = _end(_WORD, data, at)
+        if stop == len(data):
+            self._held.add(data[at:], self._limit)
+            return stop
+        raw = self._held.take(data[at:stop], self._limit)
+        self._state = self._between
+        self._end_word(raw, self._offset + stop)
+        return stop
+
+    def _end_word(self, raw: bytes | None, end: int) -> None:
+        if raw is None:
+            self._dispatch(None, end)
+            return
+        word = raw.rstrip(b" \t\r\n")
+        end = self._start + len(word)
+        if parse(word.decode(errors="replace")).error is None:
+            self._settle()
+            self._dispatch(word, end)
+        else:
+            self._ignore("data that is no element", self._start, end)
+            self._start = end
+
+    def _dispatch(self, raw: bytes | None, end: int) -> None:
+        """Takes a whole element; None: it is too large."""
+        event = self._taken(raw, end)
+        if event is not None:
+            self._events.append(event)
+        self._start = end
+
+    def _taken(self, raw: bytes | None, end: int) -> Event | None:
+        """The event of the element that ends at `end`."""
+        if raw is None:
+            detail = f"an element of more than {self._limit} bytes; it was dropped"
+            self._note(AnomalyKind.TOO_LARGE, detail, self._start, end)
+            return None
+        return self._event(self._text(raw, self._start), self._start, end)
+
+    def _ignore(self, detail: str, start: int, end: int) -> None:
+        """Notes bytes that belong to no element, with those right before them."""
+        if self._stray is None:
+            self._stray = _Stray(detail, start, end)
+        else:
+            self._stray.end = end
+
+    def _settle(self) -> None:
+        """Tells of the bytes that belonged to no element."""
+        if self._stray is not None:
+            stray, self._stray = self._stray, None
+            self._note(AnomalyKind.BAD_MESSAGE, stray.detail, stray.start, stray.end)
+
+
+def _end(pattern: re.Pattern[bytes], data: bytes, at: int) -> int:
+    """Where a match of `pattern`, which matches everywhere, ends."""
+    found = pattern.match(data, at)
+    return found.end() if found else at
