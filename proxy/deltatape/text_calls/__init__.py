@@ -1,0 +1,122 @@
+"""Tool calls that a model writes into its text, found in any of the known notations.
+
+Servers that should turn such text into structured calls often do not, or not always; then it is
+shown to the user and nobody runs it. `find_calls` says what a correct parser would have found.
+
+Strategy. One search for the literal openers of all families. What follows an opener is read by the
+families that have it, the most specific first; whoever reads a call takes its characters, so that
+no call is seen twice. A tag without a body in its family's grammar is talk, and so is everything
+inside inline code or a fenced block that was opened before. The text is taken whole: how it was cut
+on its way cannot matter.
+
+Invariants. Calls are in order and do not overlap. The time is linear in the text: readers look
+ahead no further than they consume, or search through `Source.find`, or stop after a fixed number of
+characters. Nothing raises on any text.
+"""
+
+import re
+from collections.abc import Iterator
+
+from deltatape.text_calls._code import CodeTracker
+from deltatape.text_calls._shape import Block, Family, WrittenCall
+from deltatape.text_calls._source import Offered, Source
+from deltatape.text_calls.argument_tags import GLM, HUNYUAN
+from deltatape.text_calls.call_tokens import DEEPSEEK, KIMI_K2
+from deltatape.text_calls.function_tags import QWEN3_CODER
+from deltatape.text_calls.gemma import GEMMA
+from deltatape.text_calls.harmony import HARMONY
+from deltatape.text_calls.invoke_tags import DSML, FUNCTION_CALLS, MINIMAX_M2, STEP3
+from deltatape.text_calls.minimax_m3 import MINIMAX_M3
+from deltatape.text_calls.mistral import MISTRAL
+from deltatape.text_calls.python_tags import LFM2, LLAMA, read_whole
+from deltatape.text_calls.tagged_json import COHERE, GENERIC, HERMES, INTERNLM
+
+FAMILIES: tuple[Family, ...] = (
+    GENERIC,
+    QWEN3_CODER,
+    HERMES,
+    HUNYUAN,
+    GLM,
+    MISTRAL,
+    LLAMA,
+    STEP3,
+    KIMI_K2,
+    DEEPSEEK,
+    DSML,
+    MINIMAX_M2,
+    MINIMAX_M3,
+    HARMONY,
+    GEMMA,
+    COHERE,
+    INTERNLM,
+    LFM2,
+    FUNCTION_CALLS,
+)
+"""In the order in which they are asked where they share an opener."""
+
+_BY_OPENER: dict[str, tuple[Family, ...]] = {
+    opener: tuple(each for each in FAMILIES if opener in each.openers)
+    for family in FAMILIES
+    for opener in family.openers
+}
+_OPENERS = re.compile(
+    "|".join(re.escape(opener) for opener in sorted(_BY_OPENER, key=len, reverse=True))
+)
+_NOTHING: Offered = {}
+
+
+def find_calls(text: str, offered: Offered = _NOTHING) -> tuple[WrittenCall, ...]:
+    """The calls that are written in `text`, in order.
+
+    Args:
+        text: one channel of a reply, whole.
+        offered: the tools of the request; they decide about the types of values in notations
+            without types, and about notations that are no calls without a known name.
+    """
+    opener = _OPENERS.search(text)
+    if opener is None and not (offered and text.lstrip()[:1] in ("{", "[")):
+        return ()
+    source = Source(text, offered)
+    whole = read_whole(source)
+    if whole is not None:
+        return tuple(_calls(LLAMA, whole, 0))
+    found: list[WrittenCall] = []
+    code = CodeTracker(text)
+    end = 0
+    while opener is not None:
+        at = opener.end()
+        read = None if code.inside(opener.start()) else _read(source, opener)
+        if read is not None:
+            family, block = read
+            start = opener.start() if block.start is None else block.start
+            found += _calls(family, block, max(start, end))
+            at = end = max(at, block.end)
+            code.skip(end)
+        opener = _OPENERS.search(text, at)
+    return tuple(found)
+
+
+def _read(source: Source, opener: re.Match[str]) -> tuple[Family, Block] | None:
+    """What the first family reads that finds a call behind its opener."""
+    for family in _BY_OPENER[opener[0]]:
+        block = family.read(source, opener.start())
+        if block is not None:
+            return family, block
+    return None
+
+
+def _calls(family: Family, block: Block, start: int) -> Iterator[WrittenCall]:
+    for item in block.items:
+        yield WrittenCall(
+            family=family.name,
+            name=item.name,
+            arguments=item.arguments,
+            id=item.id,
+            start=start,
+            end=item.end,
+            closed=item.closed,
+        )
+        start = item.end
+
+
+__all__ = ["FAMILIES", "Family", "Offered", "WrittenCall", "find_calls"]

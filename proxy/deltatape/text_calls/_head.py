@@ -1,0 +1,111 @@
+"""What stands between an opener and a call's arguments, step by step.
+
+A head is a sequence of literals and words, with white space allowed between them. If the text ends
+within it, it is cut: a call has begun. If anything else stands there, it is talk.
+"""
+
+import re
+from dataclasses import dataclass, field
+
+from deltatape.text_calls._source import Source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Literal:
+    """One of several texts; of two that begin alike, the longer one first."""
+
+    options: tuple[str, ...]
+    optional: bool = False
+    peek: bool = False
+    """Whether it only has to follow, and is no part of the head."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Word:
+    """A word of the call's own."""
+
+    key: str
+    pattern: re.Pattern[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """A head, as far as it came."""
+
+    end: int
+    cut: bool = False
+    """Whether the text ends within it."""
+    words: dict[str, str] = field(default_factory=dict)
+    partial: str = ""
+    """The word within which the text ends."""
+
+    def word(self, key: str) -> str:
+        """A word; "" if it did not come."""
+        return self.words.get(key, "")
+
+
+Steps = tuple[Literal | Word, ...]
+
+
+def literal(*options: str) -> Literal:
+    """A literal that has to come."""
+    return Literal(options=options)
+
+
+def maybe(*options: str) -> Literal:
+    """A literal that can be missing."""
+    return Literal(options=options, optional=True)
+
+
+def before(*options: str) -> Literal:
+    """A literal that has to follow the head."""
+    return Literal(options=options, peek=True)
+
+
+def word(key: str, pattern: str) -> Word:
+    """A word that `pattern` describes."""
+    return Word(key=key, pattern=re.compile(pattern))
+
+
+_PUNCTUATION = re.compile(r"[^\w$]")
+"""What no word of a call begins with: it ends a sentence about the tag."""
+INVOKE: Steps = (
+    literal("name"),
+    literal("="),
+    literal('"'),
+    word("name", r'[^"<>\n]{1,200}+'),
+    literal('"'),
+    literal(">"),
+)
+"""What follows `<invoke` in every decoration of it."""
+
+
+def read_head(source: Source, at: int, steps: Steps) -> Head | None:
+    """The head at `at`; None if it is none, or if the text ends where it would begin."""
+    if at == source.end:
+        return None
+    words: dict[str, str] = {}
+    for place, step in enumerate(steps):
+        start = source.blanks(at) if place else at
+        if isinstance(step, Word):
+            found = step.pattern.match(source.text, start)
+            if start < source.end and (found is None or _PUNCTUATION.match(found[0])):
+                return None
+            partial = found[0] if found else ""
+            if start + len(partial) == source.end:
+                return Head(end=source.end, cut=True, words=words, partial=partial)
+            words[step.key] = partial
+            at = start + len(partial)
+        elif any(source.cut(each, start) for each in step.options):
+            return Head(end=source.end, cut=True, words=words)
+        else:
+            end = _behind(source, start, step)
+            if end is None and not step.optional:
+                return None
+            at = at if end is None or step.peek else end
+    return Head(end=at, words=words)
+
+
+def _behind(source: Source, at: int, step: Literal) -> int | None:
+    """The offset behind the literal at `at`; None if it is not there."""
+    return next((at + len(each) for each in step.options if source.starts(each, at)), None)

@@ -1,0 +1,289 @@
+r"""Calls and arguments that are written as JSON: whole, cut off, or broken.
+
+The strict scanner says where a value ends, so that `</tool>` or `}` inside a string ends nothing.
+Where it finds no end, the first closing tag does, if there is one. Members are read by a walk that
+needs no whole text. Everything is taken as the exact characters.
+
+A text that ends within a string in which a closing tag stands can be cut off or lack a quote; it
+lacks a quote if its braces, those in strings included, are balanced at the tag.
+"""
+
+import enum
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from deltatape.text_calls._shape import Block, Item
+from deltatape.text_calls._source import Source
+from deltatape.wire.json_scan import JsonScanner
+
+_NAME_KEYS = ("name", "tool_name", "function")
+_ARGUMENT_KEYS = ("arguments", "parameters", "args")
+_ID_KEYS = ("id", "tool_call_id")
+_WINDOW = 256
+"""Characters that the scanner gets first; then twice as many each time."""
+_LONGEST_JUNK = 200
+"""Characters between whole JSON and its closing tag that still belong to the call."""
+_LONGEST_HEAD = 500
+"""Characters of a broken object in which its name is sought."""
+
+_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+("?)', re.DOTALL)
+_TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{}]', re.DOTALL)
+_SCALAR = re.compile(r"[^\s,\]}]*+")
+_SEPARATOR = re.compile(r"[\s,;]*+")
+_BEGINNING = re.compile(r'\{\s*+(?:["}]|\Z)')
+_LOOSE_NAME = re.compile(r"""['"](?:tool_)?name['"]\s*+:\s*+['"]([^'"\s]{1,200})['"]""")
+_LOOSE_ARGUMENTS = re.compile(r"""['"](?:arguments|parameters)['"]\s*+:\s*+(?=\{)""")
+
+
+class State(enum.Enum):
+    """How a JSON value ends."""
+
+    WHOLE = "whole"
+    CUT = "cut"
+    """With the text."""
+    BROKEN = "broken"
+    """It is not JSON; it is taken to end at a closing tag, or with its braces."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extent:
+    """Where a JSON value ends, and how."""
+
+    end: int
+    state: State
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Written:
+    """A call object."""
+
+    name: str
+    arguments: str
+    id: str | None
+    extent: Extent
+
+
+def read_arguments(source: Source, at: int, closer: str | None) -> Extent | None:
+    """The extent of the arguments object at `at`; None if no JSON object begins there."""
+    if not _BEGINNING.match(source.text, at):
+        return None
+    return _settle(source, at, _scan(source, at), closer)
+
+
+def read_calls(source: Source, at: int, closer: str | None, opener: str = "") -> Block | None:
+    """The call objects at `at`: one, several, or an array of them, with the closing tag.
+
+    Args:
+        source: the text.
+        at: behind the opening tag.
+        closer: the closing tag; None in notations without one.
+        opener: the opening tag; a closing tag behind the next one belongs to that.
+    """
+    at = source.blanks(at)
+    array = source.starts("[", at)
+    written: list[_Written] = []
+    end = at = source.blanks(at + 1) if array else at
+    while source.starts("{", at) and (one := _read_object(source, at, closer)) is not None:
+        written.append(one)
+        end = one.extent.end
+        if one.extent.state is not State.WHOLE:
+            break
+        separator = _SEPARATOR.match(source.text, end)
+        at = separator.end() if separator else end
+    if not written:
+        return None
+    if array and source.starts("]", at):
+        end = at + 1
+    items = [
+        Item(
+            name=one.name,
+            arguments=one.arguments,
+            id=one.id,
+            end=one.extent.end,
+            closed=one.extent.state is State.WHOLE,
+        )
+        for one in written
+    ]
+    last = written[-1].extent.state
+    return _close(source, items, Extent(end=end, state=last), closer, opener)
+
+
+def find_closer(source: Source, extent: Extent, closer: str, opener: str) -> tuple[int, bool]:
+    """Where a call ends whose JSON has this extent, and whether by its closing tag."""
+    at = source.blanks(extent.end)
+    if source.starts(closer, at):
+        return at + len(closer), True
+    if source.cut(closer, at):
+        return source.end, False
+    found = source.find(closer, at)
+    near = found < source.end and found - at <= _LONGEST_JUNK
+    if near and (not opener or found < source.find(opener, at)):
+        return found + len(closer), True
+    return extent.end, False
+
+
+def _close(
+    source: Source, items: list[Item], extent: Extent, closer: str | None, opener: str
+) -> Block:
+    """The block of `items`; the closing tag closes all of them."""
+    if closer is None:
+        items[-1] = replace(items[-1], end=extent.end)
+        return Block(items=tuple(items), end=extent.end)
+    end, closed = find_closer(source, extent, closer, opener)
+    items[-1] = replace(items[-1], end=end)
+    return Block(items=tuple(replace(item, closed=closed) for item in items), end=end)
+
+
+def _scan(source: Source, at: int) -> Extent:
+    """What the strict scanner says of the value at `at`; BROKEN ends at the error."""
+    scanner = JsonScanner()
+    position, size = at, _WINDOW
+    while position < source.end and scanner.end is None and scanner.error is None:
+        scanner.feed(source.text[position : position + size])
+        position, size = position + size, size * 2
+    if scanner.error is not None:
+        return Extent(end=at + scanner.error[0], state=State.BROKEN)
+    if scanner.end is not None:
+        return Extent(end=at + scanner.end, state=State.WHOLE)
+    return Extent(end=source.end, state=State.CUT)
+
+
+def _settle(source: Source, at: int, scanned: Extent, closer: str | None) -> Extent:
+    """Where a value ends that the scanner found to be whole, cut or broken."""
+    if scanned.state is State.WHOLE:
+        return scanned
+    stop = source.end if closer is None else source.find(closer, at)
+    if scanned.state is State.CUT:
+        if stop < source.end and _is_balanced(source.text, at, stop):
+            return Extent(end=stop, state=State.BROKEN)
+        return scanned
+    if stop == source.end:
+        stop, _ = _skip(source.text, at, source.end)
+    return Extent(end=stop, state=State.BROKEN)
+
+
+def _is_balanced(text: str, at: int, stop: int) -> bool:
+    return text.count("{", at, stop) == text.count("}", at, stop)
+
+
+def _read_object(source: Source, at: int, closer: str | None) -> _Written | None:
+    """The call object at `at`; None if it names no tool."""
+    if not _BEGINNING.match(source.text, at):
+        return _read_loosely(source, at, closer)
+    scanned = _scan(source, at)
+    head = _member_named(source.text, at, scanned.end, _NAME_KEYS)
+    name = _name_of(source, head)
+    if name is None:
+        waiting = scanned.state is State.CUT and (head is None or not head[2])
+        return _nameless(scanned) if waiting else None
+    extent = _settle(source, at, scanned, closer)
+    arguments = _arguments_of(source.text, at, extent)
+    if not arguments and head is not None and source.starts("{", head[0]):
+        arguments = _arguments_of(source.text, head[0], Extent(end=head[1], state=extent.state))
+    identity = _member_named(source.text, at, extent.end, _ID_KEYS)
+    return _Written(
+        name=name,
+        arguments=arguments,
+        id=_string(source.text, identity),
+        extent=extent,
+    )
+
+
+def _nameless(scanned: Extent) -> _Written:
+    return _Written(name="", arguments="", id=None, extent=scanned)
+
+
+def _read_loosely(source: Source, at: int, closer: str | None) -> _Written | None:
+    """A call object that is no JSON (Python's quotes, bare keys) but has a name and a closer."""
+    if closer is None:
+        return None
+    stop = source.find(closer, at)
+    if stop == source.end:
+        return None
+    name = _LOOSE_NAME.search(source.text, at, min(stop, at + _LONGEST_HEAD))
+    if name is None or not source.is_name(name[1]):
+        return None
+    arguments = _LOOSE_ARGUMENTS.search(source.text, name.start(), stop)
+    start = arguments.end() if arguments else stop
+    end, _ = _skip(source.text, start, stop)
+    return _Written(
+        name=name[1],
+        arguments=source.text[start:end].rstrip(),
+        id=None,
+        extent=Extent(end=stop, state=State.BROKEN),
+    )
+
+
+_Member = tuple[int, int, bool]
+"""Where a member's value starts and ends, and whether it did end."""
+
+
+def _members(text: str, at: int, stop: int) -> Iterator[tuple[str, _Member]]:
+    """The members of the object at `at`, as far as they can be told apart before `stop`."""
+    at = _blanks(text, at + 1, stop)
+    while (key := _STRING.match(text, at, stop)) and key[1]:
+        at = _blanks(text, key.end(), stop)
+        if not text.startswith(":", at, stop):
+            return
+        at = _blanks(text, at + 1, stop)
+        if at >= stop:
+            return
+        end, ended = _skip(text, at, stop)
+        yield key[0][1:-1], (at, end, ended)
+        at = _blanks(text, end, stop)
+        if not ended or not text.startswith(",", at, stop):
+            return
+        at = _blanks(text, at + 1, stop)
+
+
+def _member_named(text: str, at: int, stop: int, keys: tuple[str, ...]) -> _Member | None:
+    return next((member for key, member in _members(text, at, stop) if key in keys), None)
+
+
+def _arguments_of(text: str, at: int, extent: Extent) -> str:
+    member = _member_named(text, at, extent.end, _ARGUMENT_KEYS)
+    return text[member[0] : member[1]] if member else ""
+
+
+def _name_of(source: Source, member: _Member | None) -> str | None:
+    """The tool's name: a string, or the `name` in an object `function`."""
+    if member is not None and source.starts("{", member[0]):
+        member = _member_named(source.text, member[0], member[1], ("name",))
+    name = _string(source.text, member)
+    return name if name is not None and source.is_name(name) else None
+
+
+def _string(text: str, member: _Member | None) -> str | None:
+    """The value of a member that is a whole string."""
+    if member is None or not member[2] or text[member[0]] != '"':
+        return None
+    try:
+        value = json.loads(text[member[0] : member[1]])
+    except ValueError:
+        return None
+    return str(value)
+
+
+def _blanks(text: str, at: int, stop: int) -> int:
+    while at < stop and text[at] in " \t\n\r":
+        at += 1
+    return at
+
+
+def _skip(text: str, at: int, stop: int) -> tuple[int, bool]:
+    """The end of the value at `at`, and whether it ends before the text does."""
+    if text.startswith('"', at, stop):
+        string = _STRING.match(text, at, stop)
+        return (string.end(), True) if string and string[1] else (stop, False)
+    if not text.startswith(("{", "["), at, stop):
+        scalar = _SCALAR.match(text, at, stop)
+        end = scalar.end() if scalar else at
+        return end, end < stop
+    depth = 0
+    for token in _TOKEN.finditer(text, at, stop):
+        depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(token[0], 0)
+        if depth == 0:
+            return token.end(), True
+    return stop, False

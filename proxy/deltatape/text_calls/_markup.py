@@ -1,0 +1,125 @@
+"""Calls whose parameters are written as tags: one reader, driven by what the tags look like.
+
+A parameter ends at its closing tag. Where that is missing, it ends at the next parameter or at the
+end of the call. A closing tag of the call inside a value that has its own closing tag ends nothing.
+"""
+
+import re
+from dataclasses import dataclass
+
+from deltatape.text_calls._json import State, find_closer, read_arguments
+from deltatape.text_calls._shape import Item
+from deltatape.text_calls._source import Source
+from deltatape.text_calls._values import ObjectText, as_json, is_string, opened, quoted, typed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tags:
+    """The tags inside a call."""
+
+    parameter: re.Pattern[str]
+    """A parameter's opening tag, with the group `key` and, where the tag itself tells whether its
+    value is a string, `string`."""
+    begin: str
+    """The literal beginning of such a tag."""
+    complete: str
+    """The literal that completes it."""
+    close: tuple[str, ...]
+    """What closes a parameter."""
+    end: tuple[str, ...]
+    """What closes the call."""
+    newlines: bool = False
+    """Whether a line end on either side of a value belongs to the tags."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Value:
+    text: str
+    end: int
+    whole: bool
+
+
+def read_call(source: Source, name: str, at: int, tags: Tags) -> Item:
+    """The call of the tool `name` whose parameters begin at `at`, behind its opening tag."""
+    body = source.blanks(at)
+    if source.starts("{", body):
+        item = _read_json(source, name, body, tags)
+        if item is not None:
+            return item
+    return _read_parameters(source, name, at, tags)
+
+
+def _read_json(source: Source, name: str, at: int, tags: Tags) -> Item | None:
+    """A body that is the arguments object itself."""
+    extent = read_arguments(source, at, tags.end[0])
+    if extent is None:
+        return None
+    end, closed = extent.end, False
+    if extent.state is not State.CUT:
+        closer = min(tags.end, key=lambda each: source.find(each, extent.end))
+        end, closed = find_closer(source, extent, closer, tags.begin)
+    arguments = source.text[at : extent.end].rstrip()
+    return Item(name=name, arguments=arguments, end=end, closed=closed)
+
+
+def _read_parameters(source: Source, name: str, at: int, tags: Tags) -> Item:
+    written = ObjectText()
+    while True:
+        place = source.blanks(at)
+        tag = tags.parameter.match(source.text, place)
+        if tag is None:
+            return _finish(source, name, at, tags, written)
+        value = _read_value(source, tag.end(), tags)
+        at = value.end
+        if value.whole:
+            written.add(tag["key"].strip(), _json_of(source, name, tag, value.text))
+        elif _is_text(source, name, tag):
+            written.add(tag["key"].strip(), opened(value.text))
+        else:
+            written.add(tag["key"].strip(), value.text)
+
+
+def _finish(source: Source, name: str, at: int, tags: Tags, written: ObjectText) -> Item:
+    """The call, where no further parameter begins: it is closed, cut off, or just stops."""
+    place = source.blanks(at)
+    closer = next((each for each in tags.end if source.starts(each, place)), None)
+    if closer is not None:
+        end = place + len(closer)
+        return Item(name=name, arguments=written.text(whole=True), end=end, closed=True)
+    in_tag = source.starts(tags.begin, place) and source.find(tags.complete, place) == source.end
+    cut = in_tag or any(source.cut(each, place) for each in (tags.begin, *tags.end))
+    end = source.end if cut else at
+    return Item(name=name, arguments=written.text(whole=False), end=end, closed=False)
+
+
+def _read_value(source: Source, at: int, tags: Tags) -> _Value:
+    close, after = source.first(tags.close, at)
+    following = source.find(tags.begin, at)
+    if close < min(following, source.end):
+        return _Value(text=_trim(source.text[at:close], tags), end=after, whole=True)
+    stop = min(following, source.first(tags.end, at)[0])
+    text = source.text[at:stop]
+    if stop == source.end:
+        begun = text.removeprefix("\n") if tags.newlines else text
+        return _Value(text=begun, end=stop, whole=False)
+    return _Value(text=_trim(text, tags), end=stop, whole=True)
+
+
+def _trim(text: str, tags: Tags) -> str:
+    return text.removeprefix("\n").removesuffix("\n") if tags.newlines else text
+
+
+def _json_of(source: Source, name: str, tag: re.Match[str], text: str) -> str:
+    match tag.groupdict().get("string"):
+        case "true":
+            return quoted(text)
+        case "false":
+            value = as_json(text)
+            return quoted(text) if value is None else value
+        case _:
+            return typed(source, name, tag["key"].strip(), text)
+
+
+def _is_text(source: Source, name: str, tag: re.Match[str]) -> bool:
+    told = tag.groupdict().get("string")
+    return told == "true" if told else is_string(source, name, tag["key"].strip())

@@ -1,0 +1,62 @@
+"""What a notation of tool calls is, and what reading one yields."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from deltatape.text_calls._source import Source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenCall:
+    """A tool call that a model wrote into its text."""
+
+    family: str
+    """Whose notation it is: `hermes`, `kimi-k2`."""
+    name: str
+    """The tool; "" where the text ends before its name does."""
+    arguments: str
+    """As written where the notation has JSON; else an object made of the written parameters. Only
+    as far as they came if the call is not whole; "" if there are none."""
+    id: str | None
+    """Where the notation has one."""
+    start: int
+    end: int
+    """The characters of the call, its tags included; of a shared wrapper, the adjacent part."""
+    closed: bool
+    """Whether its closing tag came or, in a notation without one, the end of its arguments."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """A call as a reader found it."""
+
+    name: str
+    arguments: str
+    end: int
+    closed: bool
+    id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """Calls that follow each other, with all that is around them."""
+
+    items: tuple[Item, ...]
+    """>= 1, in order; each starts where the one before it ends."""
+    end: int
+    start: int | None = None
+    """Where it starts, if that is before the opener."""
+
+
+Reader = Callable[[Source, int], Block | None]
+"""Takes a source and where an opener stands; None if what follows is no call."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Family:
+    """A notation of tool calls."""
+
+    name: str
+    openers: tuple[str, ...]
+    """Literal beginnings, one of which stands in every call of the family."""
+    read: Reader

@@ -1,0 +1,70 @@
+"""Calls that open with `<function=f>`.
+
+    qwen3-coder  <tool_call><function=f><parameter=k>
+                 value
+                 </parameter></function></tool_call>                         Qwen3-Coder, MiMo
+    llama        <function=f>{"k": "value"}</function>
+
+The wrapper is often missing, or only its end is there, and so is the last `</parameter>`. Values
+have no types: the tool's schema decides. Source: the chat templates of these models.
+"""
+
+import re
+from dataclasses import replace
+
+from deltatape.text_calls._head import before, literal, read_head, word
+from deltatape.text_calls._markup import Tags, read_call
+from deltatape.text_calls._shape import Block, Family, Item
+from deltatape.text_calls._source import Source
+
+_WRAPPER = "<tool_call>"
+_WRAPPER_END = "</tool_call>"
+_OPENER = "<function="
+_HEAD = (
+    literal(_OPENER),
+    word("name", r"[^<>\n]{1,200}+"),
+    literal(">"),
+    before("<parameter=", "{", "</function>"),
+)
+_TAGS = Tags(
+    parameter=re.compile(r"<parameter=(?P<key>[^<>\n]{1,200})>"),
+    begin="<parameter=",
+    complete=">",
+    close=("</parameter>",),
+    end=("</function>",),
+    newlines=True,
+)
+
+
+def _read(source: Source, start: int) -> Block | None:
+    at = start
+    if source.starts(_WRAPPER, at):
+        at = source.blanks(at + len(_WRAPPER))
+    items: list[Item] = []
+    while (item := _read_one(source, at)) is not None:
+        items.append(item)
+        at = source.blanks(item.end)
+        if not item.closed:
+            break
+    if not items:
+        return None
+    end = items[-1].end
+    if source.starts(_WRAPPER_END, at):
+        end = at + len(_WRAPPER_END)
+        items[-1] = replace(items[-1], end=end)
+    return Block(items=tuple(items), end=end)
+
+
+def _read_one(source: Source, at: int) -> Item | None:
+    head = read_head(source, at, _HEAD) if source.starts(_OPENER, at) else None
+    if head is None:
+        return None
+    name = head.word("name").strip().strip("\"'")
+    if head.cut:
+        begun = name or (head.partial and source.starts(head.partial, at + len(_OPENER)))
+        cut = Item(name=name, arguments="", end=source.end, closed=False)
+        return cut if begun else None
+    return read_call(source, name, head.end, _TAGS) if source.is_name(name) else None
+
+
+QWEN3_CODER = Family(name="qwen3-coder", openers=(_WRAPPER, _OPENER), read=_read)

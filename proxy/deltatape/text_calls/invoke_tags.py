@@ -1,0 +1,163 @@
+"""Calls with `<invoke name="f">` and `<parameter name="k">`, each family with its own decoration.
+
+    deepseek-dsml   <｜DSML｜function_calls><｜DSML｜invoke name="f"><｜DSML｜parameter name="k"
+                    string="true">v</｜DSML｜parameter></｜DSML｜invoke></｜DSML｜function_calls>
+                    V4: `tool_calls`; leaks with other bars: `‖DSML‖`, `｜｜DSML｜｜`, `|DSML|`
+    minimax-m2      <minimax:tool_call><invoke name="f"><parameter name="k">v</parameter></invoke>
+                    </minimax:tool_call>
+    step3           <｜tool_calls_begin｜><｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name="f">
+                    <steptml:parameter name="k">v</steptml:parameter></steptml:invoke><｜tool_call_end｜>
+                    <｜tool_calls_end｜>
+    function-calls  <function_calls><invoke name="f"><parameter name="k">v</parameter></invoke>
+                    </function_calls>, as models of Anthropic once wrote it; with `antml:` too
+
+The body can be the arguments object instead. Source: the chat templates of these models.
+"""  # noqa: E501, RUF002 - a notation is shown as it is written
+
+import functools
+import re
+from dataclasses import dataclass, replace
+
+from deltatape.text_calls._head import INVOKE, Steps, before, literal, read_head
+from deltatape.text_calls._markup import Tags, read_call
+from deltatape.text_calls._shape import Block, Family, Item
+from deltatape.text_calls._source import Source
+
+_BARS = "[｜‖|]{1,2}"  # noqa: RUF001 - the model's own bars
+_DSML = re.compile(rf"<({_BARS}DSML{_BARS})(?:((?:function|tool)_calls)>|invoke\b)")
+_ANTHROPIC = "antml:"
+_PLAIN = re.compile(rf"<({_ANTHROPIC})?(?:(function_calls)>|invoke\b)")
+_STEP_WRAPPER = re.compile(r"<｜tool_calls_begin｜>\s*+")  # noqa: RUF001
+_STEP_BEGIN = "<｜tool_call_begin｜>"  # noqa: RUF001
+_STEP_HEAD = (literal("function"), literal("<｜tool_sep｜>"), before("<steptml:invoke"))  # noqa: RUF001
+_STEP_END = re.compile(r"\s*+<｜tool_call_end｜>(?:\s*+<｜tool_calls_end｜>)?")  # noqa: RUF001
+_M2 = "<minimax:tool_call>"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Spelling:
+    """The tags of one decoration."""
+
+    head: Steps
+    tags: Tags
+
+
+@functools.lru_cache(maxsize=64)
+def _spelling(prefix: str) -> _Spelling:
+    """The tags whose names begin with `prefix`."""
+    before = re.escape(prefix)
+    return _Spelling(
+        head=(literal(f"<{prefix}invoke"), *INVOKE),
+        tags=Tags(
+            parameter=re.compile(
+                rf'<{before}parameter\s++name\s*+=\s*+"(?P<key>[^"<>\n]{{1,200}})"'
+                r'(?:\s++string\s*+=\s*+"(?P<string>true|false)")?\s*+>'
+            ),
+            begin=f"<{prefix}parameter",
+            complete=">",
+            close=(f"</{prefix}parameter>", "</parameter>"),
+            end=(f"</{prefix}invoke>", "</invoke>"),
+        ),
+    )
+
+
+def _read_all(source: Source, at: int, spelling: _Spelling) -> list[Item]:
+    """The calls that follow each other from `at`."""
+    items: list[Item] = []
+    while (item := _read_one(source, source.blanks(at), spelling)) is not None:
+        items.append(item)
+        at = item.end
+    return items
+
+
+def _read_one(source: Source, at: int, spelling: _Spelling, *, sure: bool = False) -> Item | None:
+    """The call at `at`; where the text ends before its name begins, only if that is `sure`."""
+    if not source.starts("<", at):
+        return None
+    head = read_head(source, at, spelling.head)
+    if head is None or not source.is_name(head.word("name") or "_"):
+        return None
+    if head.cut:
+        begun = sure or head.words or head.partial
+        cut = Item(name=head.word("name"), arguments="", end=source.end, closed=False)
+        return cut if begun else None
+    return read_call(source, head.word("name"), head.end, spelling.tags)
+
+
+def _wrapped(source: Source, items: list[Item], closer: str | None) -> Block | None:
+    """The block of `items`, with the wrapper's closing tag if that follows."""
+    if not items:
+        return None
+    at = source.blanks(items[-1].end)
+    if closer is not None and source.starts(closer, at):
+        items[-1] = replace(items[-1], end=at + len(closer))
+    return Block(items=tuple(items), end=items[-1].end)
+
+
+def _read_decorated(source: Source, opened: re.Match[str] | None) -> Block | None:
+    """Calls in, or without, a wrapper: group 1 is the decoration, group 2 the wrapper's name."""
+    if opened is None:
+        return None
+    prefix, wrapper = opened[1] or "", opened[2]
+    at = opened.end() if wrapper else opened.start()
+    items = _read_all(source, at, _spelling(prefix))
+    return _wrapped(source, items, f"</{prefix}{wrapper}>" if wrapper else None)
+
+
+def _read_dsml(source: Source, start: int) -> Block | None:
+    return _read_decorated(source, _DSML.match(source.text, start))
+
+
+def _read_plain(source: Source, start: int) -> Block | None:
+    return _read_decorated(source, _PLAIN.match(source.text, start))
+
+
+def _read_m2(source: Source, start: int) -> Block | None:
+    items = _read_all(source, start + len(_M2), _spelling(""))
+    return _wrapped(source, items, "</minimax:tool_call>")
+
+
+def _read_step(source: Source, start: int) -> Block | None:
+    wrapper = _STEP_WRAPPER.match(source.text, start)
+    at = wrapper.end() if wrapper else start
+    items: list[Item] = []
+    while source.starts(_STEP_BEGIN, at):
+        item = _read_step_call(source, at + len(_STEP_BEGIN))
+        if item is None:
+            break
+        items.append(item)
+        at = source.blanks(item.end)
+    return _wrapped(source, items, None)
+
+
+def _read_step_call(source: Source, at: int) -> Item | None:
+    head = read_head(source, at, _STEP_HEAD)
+    if head is None or head.cut:
+        cut = Item(name="", arguments="", end=source.end, closed=False)
+        return cut if head else None
+    item = _read_one(source, source.blanks(head.end), _spelling("steptml:"), sure=True)
+    end = _STEP_END.match(source.text, item.end) if item else None
+    return replace(item, end=end.end()) if item and end else item
+
+
+DSML = Family(
+    name="deepseek-dsml",
+    openers=("<｜DSML", "<｜｜DSML", "<‖DSML", "<‖‖DSML", "<|DSML", "<||DSML"),  # noqa: RUF001
+    read=_read_dsml,
+)
+MINIMAX_M2 = Family(name="minimax-m2", openers=(_M2,), read=_read_m2)
+STEP3 = Family(
+    name="step3",
+    openers=("<｜tool_calls_begin｜>", "<｜tool_call_begin｜>"),  # noqa: RUF001
+    read=_read_step,
+)
+FUNCTION_CALLS = Family(
+    name="function-calls",
+    openers=(
+        "<function_calls>",
+        f"<{_ANTHROPIC}function_calls>",
+        "<invoke ",
+        f"<{_ANTHROPIC}invoke ",
+    ),
+    read=_read_plain,
+)

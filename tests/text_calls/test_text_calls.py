@@ -1,0 +1,223 @@
+import importlib
+import json
+import pkgutil
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import deltatape.text_calls
+from deltatape.clock import SystemClock
+from deltatape.model.reply import Channel
+from deltatape.text_calls import FAMILIES, Family, WrittenCall, find_calls
+from helpers import chat
+from helpers.corpus import ROOT, needs_corpus
+from helpers.written import OFFERED, SAMPLES, Sample
+
+EACH = pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.family)
+TAGS = sorted({opener for family in FAMILIES for opener in family.openers})
+
+
+def told(calls: tuple[WrittenCall, ...]) -> list[tuple[str, object, str | None]]:
+    return [(call.name, json.loads(call.arguments), call.id) for call in calls]
+
+
+def test_every_family_of_every_module_is_listed_once_and_has_a_sample() -> None:
+    modules = [
+        importlib.import_module(f"deltatape.text_calls.{found.name}")
+        for found in pkgutil.iter_modules(deltatape.text_calls.__path__)
+    ]
+    defined = [
+        value.name for module in modules for value in vars(module).values() if type(value) is Family
+    ]
+    assert sorted(defined) == sorted(family.name for family in FAMILIES)
+    assert {sample.family for sample in SAMPLES} == set(defined)
+
+
+@EACH
+def test_the_calls_of_a_text_are_found_with_their_family_and_span(sample: Sample) -> None:
+    calls = find_calls(sample.text, OFFERED)
+    assert told(calls) == list(sample.calls)
+    assert {call.family for call in calls} == {sample.family}
+    assert all(call.closed for call in calls)
+    assert (calls[0].start, calls[-1].end) == (0, len(sample.text))
+
+
+@EACH
+def test_calls_in_the_middle_of_prose_are_found_where_they_stand(sample: Sample) -> None:
+    before, after = "Let me look that up. It's `x` that I need.\n\n", "\n\nThat was it."
+    calls = find_calls(before + sample.text + after + "\n" + sample.text, OFFERED)
+    assert told(calls) == 2 * list(sample.calls)
+    assert calls[0].start == len(before)
+    assert calls[len(sample.calls) - 1].end == len(before + sample.text)
+
+
+@EACH
+def test_every_beginning_of_a_text_is_an_unclosed_call_from_some_character_on(
+    sample: Sample,
+) -> None:
+    for length in range(len(sample.text)):
+        calls = find_calls(sample.text[:length], OFFERED)
+        assert bool(calls) is (length >= sample.seen), sample.text[:length]
+        for call, whole in zip(calls, sample.calls, strict=False):
+            assert call.family == sample.family
+            assert call.closed or call.name in ("", whole[0])
+            assert not call.closed or json.loads(call.arguments) == whole[1]
+
+
+@EACH
+def test_nothing_in_a_fence_or_in_inline_code_is_a_call(sample: Sample) -> None:
+    for text in (
+        f"So it looks:\n```\n{sample.text}\n```\nand nothing else.",
+        f"So:\n\n  ~~~xml\n{sample.text}\n  ~~~\n",
+        f"- an item\n  ````text\n  ```\n{sample.text}\n",
+        f"One writes ``{sample.text.replace(chr(10), ' ')}`` for that.",
+    ):
+        if sample.family != "deepseek" or "```" not in sample.text:
+            assert find_calls(text, OFFERED) == ()
+
+
+@EACH
+def test_a_call_behind_a_closed_fence_is_found(sample: Sample) -> None:
+    text = f"```python\nprint(1)\n```\nIt's `done`.\n{sample.text}"
+    assert told(find_calls(text, OFFERED)) == list(sample.calls)
+
+
+@pytest.mark.parametrize("tag", TAGS)
+def test_talk_about_a_tag_makes_no_call(tag: str) -> None:
+    for text in (
+        f"The {tag} tag is what the model writes.",
+        f"It writes {tag} and then the call; see {tag}.",
+        f"{tag} ... {tag}\n\nThat is all.",
+        f"Use {tag}{{...}} with your arguments.",
+        f"Use {tag} {{name, arguments}} please.",
+        f"{tag}",
+        f"the {tag} tag",
+    ):
+        if tag != "]<]minimax[>[":
+            assert find_calls(text, OFFERED) == (), text
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.family)
+def test_closers_and_braces_inside_a_value_end_nothing(sample: Sample) -> None:
+    if sample.family == "function-calls":
+        value = "a </invoke> } ] b"
+    elif '"v"' in sample.text or sample.family == "gemma":
+        value = "a </tool> </tool_call> } ] <|tool_call_end|> ```[TOOL_CALLS] <tool>{ b"
+    else:
+        value = "a </tool> } ] ``` <tool>{ b"
+    text = sample.text.replace('"v"', json.dumps(value))
+    for old, new in ((">v<", f">{value}<"), ("\nv\n", f"\n{value}\n"), (">v]", f">{value}]")):
+        text = text.replace(old, new)
+    calls = find_calls(text, OFFERED)
+    wanted = [{**call[1], "k": value} if call[1] else {} for call in sample.calls]  # type: ignore[dict-item]
+    assert [json.loads(call.arguments) for call in calls] == wanted
+
+
+def test_a_text_without_openers_has_no_calls() -> None:
+    assert find_calls("") == ()
+    assert find_calls("if a < b: c[0] = {}") == ()
+    assert find_calls('{"name": "h", "arguments": {}}', OFFERED) == ()
+
+
+@given(text=st.text())
+@settings(max_examples=60)
+def test_no_text_raises(text: str) -> None:
+    assert isinstance(find_calls(text, OFFERED), tuple)
+
+
+PIECES = [
+    *TAGS,
+    *(sample.text[: len(sample.text) // 2] for sample in SAMPLES),
+    *(sample.text[len(sample.text) // 2 :] for sample in SAMPLES),
+    *(
+        "{",
+        "}",
+        '{"name":',
+        '"f"',
+        ",",
+        '"',
+        "\\",
+        "`",
+        "```\n",
+        "\n\n",
+        " ",
+        "</tool>",
+        "f",
+        "[f(",
+    ),
+]
+
+
+@given(parts=st.lists(st.sampled_from(PIECES), max_size=12))
+@settings(max_examples=60)
+def test_calls_of_random_fragments_are_in_order_and_within_the_text(parts: list[str]) -> None:
+    text = "".join(parts)
+    end = 0
+    for call in find_calls(text, OFFERED):
+        assert end <= call.start < call.end <= len(text)
+        end = call.end
+        if call.closed and call.arguments:
+            assert call.family in {family.name for family in FAMILIES}
+
+
+@pytest.mark.parametrize(
+    "tail", ["", "{", '{"name":"f","arguments":{"a":', "f", "`", " ", '{"a":"']
+)
+def test_the_time_is_linear_in_the_number_of_openers(tail: str) -> None:
+    def ns(openers: int) -> int:
+        text = "".join(tag + tail for tag in TAGS) * (openers // len(TAGS))
+        start = SystemClock.now_ns()
+        find_calls(text, OFFERED)
+        return SystemClock.now_ns() - start
+
+    ns(1000)
+    assert ns(20_000) < 60 * max(ns(2000), 5_000_000)
+
+
+def pairs_of_cuts(text: str) -> list[tuple[str, str, str]]:
+    return [
+        (text[:first], text[first:second], text[second:])
+        for first in range(len(text) + 1)
+        for second in range(first, len(text) + 1)
+    ]
+
+
+SHORT = {
+    "tool": '<tool>{"tool_name":"f","arguments":{}}</tool>',
+    "hermes": '<tool_call>{"name":"f"}</tool_call>',
+    "qwen3-coder": "<function=f><parameter=k>v</function>",
+    "glm": "<tool_call>f</tool_call>",
+    "mistral": "[TOOL_CALLS]f[ARGS]{}",
+    "llama": "<|python_tag|>f(n=1)",
+    "harmony": "commentary to=functions.f json{}",
+    "gemma": "<|tool_call>call:f{n:1}<tool_call|>",
+}
+
+
+@pytest.mark.parametrize("family", SHORT)
+def test_every_pair_of_cuts_of_a_stream_gives_the_same_calls(family: str) -> None:
+    text = SHORT[family]
+    request = chat.request(f=OFFERED["f"])
+    whole = chat.reply_to(chat.choice({"content": text}, "stop"), request=request).text_calls
+    assert [(one.family, one.call.name, one.channel) for one in whole] == [
+        (family, "f", Channel.TEXT)
+    ]
+    for pieces in pairs_of_cuts(text):
+        chunks = [chat.choice({"content": piece}) for piece in pieces]
+        cut = chat.reply_to(*chunks, chat.choice({}, "stop"), request=request).text_calls
+        assert [(one.start, one.end, one.closed) for one in cut] == [(0, len(text), True)]
+        assert [one.call.arguments for one in cut] == [one.call.arguments for one in whole]
+
+
+@needs_corpus
+def test_no_text_or_reasoning_of_the_corpus_is_taken_for_a_call() -> None:
+    texts = 0
+    for path in sorted(ROOT.glob("*/expected.json")):
+        expected = json.loads(path.read_text())
+        for channel in ("text", "reasoning"):
+            text = expected.get(channel)
+            if isinstance(text, str):
+                texts += 1
+                assert find_calls(text) == (), path.parent.name
+    assert texts
