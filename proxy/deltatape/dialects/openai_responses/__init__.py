@@ -1,0 +1,53 @@
+"""OpenAI Responses, and the servers that speak it: Azure, xAI, OpenRouter, DeepSeek, LM Studio.
+
+Shapes: https://platform.openai.com/docs/api-reference/responses-streaming. A response consists of
+output items, each added, filled by deltas and done, and ends with an event that lists them all.
+The same arguments come up to five times, so that clients differ in what they believe: the item that
+is done counts most, the one that was added least; there its arguments are still empty.
+"""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from deltatape.dialects._base import Hints
+from deltatape.dialects.openai_responses.reducer import ResponsesReducer
+from deltatape.dialects.openai_responses.request import read_request
+from deltatape.model.asked import Asked
+from deltatape.model.stream import Format
+
+_PREFIX = "response."
+
+
+class OpenAIResponses:
+    """The dialect. See `Dialect`."""
+
+    name: ClassVar[str] = "openai-responses"
+
+    def claims(self, hints: Hints) -> bool:
+        """See `Dialect.claims`."""
+        if hints.format not in (Format.SSE, Format.JSON):
+            return False
+        named = any(kind.startswith(_PREFIX) for kind in hints.types)
+        return named or any(map(_is_ours, hints.first))
+
+    def serves(self, path: str) -> bool:
+        """See `Dialect.serves`: creating a response, and getting one by its id."""
+        return "responses" in path.rstrip("/").split("/")[-2:]
+
+    def read_request(self, body: bytes, path: str) -> Asked:
+        """See `Dialect.read_request`."""
+        del path
+        return read_request(body)
+
+    def reducer(self, asked: Asked) -> ResponsesReducer:
+        """See `Dialect.reducer`."""
+        return ResponsesReducer(self.name, asked)
+
+
+def _is_ours(first: Mapping[str, object]) -> bool:
+    kind = first.get("type")
+    if kind == "error":
+        return "sequence_number" in first
+    if isinstance(kind, str):
+        return kind.startswith(_PREFIX)
+    return first.get("object") == "response" and "output" in first

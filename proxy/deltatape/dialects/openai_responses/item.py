@@ -1,0 +1,247 @@
+"""One output item under construction: who it is, its call, its texts, and what tells about them.
+
+An item has three names: its place (`output_index`), its `id`, which is internal to the API, and for
+calls the `call_id`, which is the one that the client answers to. Gateways change or drop any of
+them; `Items` finds the item all the same, and here it is noted.
+
+The arguments are what the source of the highest authority says (see `Rank`), except that an empty
+text never wins over one that is not. Pieces that streamed are judged only where nothing else came.
+"""
+
+from collections.abc import Mapping
+
+from deltatape.dialects._calls import CallDraft
+from deltatape.dialects._choice import ChoiceDraft
+from deltatape.dialects._json import get_str, shown
+from deltatape.dialects._source import Member, Source
+from deltatape.dialects.openai_responses.kinds import NOT_ON_THE_WIRE, Form, Shape, shape_of
+from deltatape.dialects.openai_responses.rank import NAMES, Rank
+from deltatape.dialects.openai_responses.texts import ItemTexts, Piece, Whole
+from deltatape.model.asked import Asked
+from deltatape.model.reply import CallKind
+from deltatape.model.stream import Event
+from deltatape.wire.json_value import canonical
+
+_INTERNAL = frozenset({CallKind.SERVER, CallKind.MCP})
+"""Kinds of calls that have no `call_id`, or none that a client answers to."""
+
+
+class ItemDraft:
+    """One output item under construction.
+
+    Args:
+        kind: its type.
+        index: its place in the output; None if the wire did not say.
+        choice: what its call belongs to.
+        asked: what the response answers.
+    """
+
+    def __init__(self, kind: str, index: int | None, choice: ChoiceDraft, asked: Asked) -> None:
+        self.kind = kind
+        self.index = index
+        self.ids: dict[str, None] = {}
+        """Every different `id`, in order."""
+        self.call: CallDraft | None = None
+        self.texts = ItemTexts()
+        self.announced = False
+        """Whether `response.output_item.added` came."""
+        self.done = False
+        """Whether `response.output_item.done` came."""
+        self.listed = False
+        """Whether the final response lists it."""
+        self._choice = choice
+        self._asked = asked
+        self._shape: Shape | None = None
+        self._said: dict[Rank, tuple[str, Event]] = {}
+        self._incomplete = False
+        self._late = False
+        self._answer_to: str | None = None
+        """The id of the call that the provider keeps."""
+
+    @property
+    def call_ids(self) -> Mapping[str, None]:
+        """The call's ids, in order; empty if it has none or is no call."""
+        return self.call.ids if self.call else {}
+
+    def take(self, item: Mapping[str, object], rank: Rank, event: Event, source: Source) -> None:
+        """Takes `item`, which stands at `source` in the data of `event`."""
+        self.kind = get_str(item, "type") or self.kind
+        self._take_shape(item, event)
+        if rank is Rank.ITEM_DONE:
+            self.done = True
+        if get_str(item, "status"):
+            self._incomplete = item["status"] == "incomplete"
+        if rank is not Rank.ADDED:
+            self.texts.take(item, rank, event)
+        if self.call is not None:
+            self._take_names(self.call, item, rank, event)
+            self._take_arguments(self.call, item, rank, event, source)
+            self._take_end(self.call, item, rank, event)
+        identifier = get_str(item, "id")
+        if identifier:
+            self.ids[identifier] = None
+
+    def open_call(self, shape: Shape, event: Event) -> CallDraft:
+        """The call of this item, opened if it is not yet."""
+        self._shape = shape
+        if self.call is None:
+            self.call = self._choice.open(shape.kind, event, self.index)
+            self.call.name = shape.name
+        self.call.kind = shape.kind
+        self.call.free_text = shape.form is Form.FREE
+        return self.call
+
+    def add_arguments(self, text: str, event: Event) -> None:
+        """Takes a piece of the arguments; what is no call has none."""
+        if self.call is not None:
+            self.call.add(text, event)
+
+    def end_arguments(self, text: str, name: str | None, event: Event) -> None:
+        """Takes the arguments that an event says all pieces to be, and the name it may give."""
+        self._said[Rank.PART_DONE] = (text, event)
+        if self.call is not None:
+            self.call.name = self.call.name or name or ""
+
+    def meets(self, identifier: str | None, event: Event, what: str) -> None:
+        """Compares the id that `event` gives the item with those it is known by."""
+        if self.call is None or not self.ids or identifier in self.ids:
+            return
+        first = next(iter(self.ids))
+        told = f"is {identifier!r}" if identifier else "is missing"
+        detail = f"the item's id was {first!r} and {told} at {what}"
+        self.call.note("item", "T010", detail, event.data, event)
+        if identifier:
+            self.ids[identifier] = None
+
+    def settle(self, *, resumed: bool) -> list[Piece]:
+        """Settles the arguments; the pieces of its texts. To be called once, at the end.
+
+        Args:
+            resumed: whether the stream began in the middle, so that pieces may be missing.
+        """
+        partial = resumed and not self.announced
+        if self.call is not None:
+            if self._answer_to is not None:
+                self.call.ids = {self._answer_to: None, **self.call.ids}
+            self._settle_call(self.call, partial=partial)
+        pieces, differing = self.texts.settle()
+        for whole in differing:
+            self._note_text(whole, partial=partial)
+        return pieces
+
+    def _take_shape(self, item: Mapping[str, object], event: Event) -> None:
+        shape = shape_of(item, self._asked)
+        if shape is None:
+            return
+        call = self.open_call(shape, event)
+        call.announced = True
+        if self.kind == NOT_ON_THE_WIRE:
+            phrase = f"the API knows no item of the type {NOT_ON_THE_WIRE!r}"
+            call.note(phrase, "S006", phrase, item, event)
+
+    def _take_names(
+        self, call: CallDraft, item: Mapping[str, object], rank: Rank, event: Event
+    ) -> None:
+        """Takes id and name; what is said last is what the provider keeps."""
+        if rank is not Rank.SNAPSHOT:
+            self.meets(get_str(item, "id"), event, NAMES[rank])
+        identifier = get_str(item, "call_id")
+        if call.kind in _INTERNAL:
+            identifier = identifier or get_str(item, "id")
+        if identifier and identifier not in call.ids:
+            if call.ids:
+                detail = f"the call_id {call.first_id!r} changes to {identifier!r}"
+                call.note("call", "T010", detail, item, event)
+            call.ids[identifier] = None
+            if rank is not Rank.SNAPSHOT or not self.done:
+                self._answer_to = identifier
+        if self._shape and not self._shape.name:
+            self._take_name(call, item, rank, event)
+
+    def _take_name(
+        self, call: CallDraft, item: Mapping[str, object], rank: Rank, event: Event
+    ) -> None:
+        name = get_str(item, "name")
+        if not name or name == call.name:
+            self._late |= rank is Rank.ADDED and not call.name
+            return
+        if call.name:
+            detail = f"the name was {call.name!r} and is {name!r} at {NAMES[rank]}"
+            call.note("name", "T015", detail, item, event)
+        elif self._late:
+            detail = f"the name {name!r} comes only at {NAMES[rank]}"
+            call.note("name", "T021", detail, item, event)
+        if not call.name or rank is not Rank.SNAPSHOT or not self.done:
+            call.name = name
+
+    def _take_arguments(
+        self,
+        call: CallDraft,
+        item: Mapping[str, object],
+        rank: Rank,
+        event: Event,
+        source: Source,
+    ) -> None:
+        shape = self._shape
+        value = item.get(shape.field) if shape else None
+        if shape is None or value is None:
+            return
+        if isinstance(value, str):
+            self._said[rank] = (value, event)
+            return
+        if shape.form is Form.TEXT:
+            detail = f"{shape.field} is JSON instead of a string with JSON in it"
+            call.note("bare", "T006", detail, item, event)
+        if rank is not Rank.SNAPSHOT or Rank.ITEM_DONE not in self._said:
+            self._said[rank] = (Member(source, shape.field).text, event)
+
+    def _take_end(
+        self, call: CallDraft, item: Mapping[str, object], rank: Rank, event: Event
+    ) -> None:
+        """Whether the call is whole: `done` is also sent for items that a limit cut."""
+        whole = rank is Rank.ITEM_DONE and not self._incomplete
+        if whole or (rank is Rank.SNAPSHOT and item.get("status") == "completed"):
+            call.ended = call.ended or event
+            call.whole = True
+
+    def _settle_call(self, call: CallDraft, *, partial: bool) -> None:
+        streamed, raw = bool(call.fragments), call.raw
+        added = self._said.pop(Rank.ADDED, None)
+        told = [self._said[rank] for rank in sorted(self._said, reverse=True)]
+        best = next((one for one in told if one[0]), told[0] if told else None)
+        if best is None and not streamed:
+            best = added
+        if best is None:
+            if call.free_text:
+                call.settle(raw)
+            return
+        text, event = best
+        self._compare(call, raw if streamed and not partial else text)
+        if not streamed:
+            call.add(text, event)
+        cut = self._incomplete and raw.startswith(text)
+        call.settle(raw if cut or (streamed and not text) else text)
+
+    def _compare(self, call: CallDraft, other: str) -> None:
+        """Notes a source that says something else than `other`."""
+        for rank in sorted(self._said, reverse=True):
+            text, event = self._said[rank]
+            cut = self._incomplete and (other.startswith(text) or text.startswith(other))
+            if text == other or cut or _same_json(text, other, call):
+                continue
+            detail = f"the arguments are {shown(text)} at {NAMES[rank]}, and {shown(other)} before"
+            call.note("sources", "T015", detail, text, event)
+
+    def _note_text(self, whole: Whole, *, partial: bool) -> None:
+        if partial or self._incomplete:
+            return
+        detail = f"the text at {NAMES[whole.rank]} is not that of the deltas"
+        self._choice.notes.once("text", "T015", detail, whole.text, whole.event)
+
+
+def _same_json(text: str, other: str, call: CallDraft) -> bool:
+    """Whether two texts are the same JSON in another spelling: a gateway may write it anew."""
+    if call.kind is CallKind.CUSTOM or call.free_text:
+        return False
+    value = canonical(text)
+    return value is not None and value == canonical(other)

@@ -1,0 +1,263 @@
+"""The output items of a response, and which of them an event is about.
+
+The documented key is `output_index`. Gateways count it wrongly, and change or drop the other two
+names that an item has; so all three are looked at:
+
+- an event about a part (a delta) belongs to the item with its `item_id`, if exactly one has it,
+  else to the newest one at its `output_index` that can have such a part;
+- a whole item is the one with which it shares most: the `call_id` counts more than the `id`, and
+  that more than the place. An item that is done is taken again only by a name of its own.
+
+Of the items that share a name only the latest are looked at: no healthy response has more.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from deltatape.dialects._choice import ChoiceDraft
+from deltatape.dialects._json import as_array, as_object, get_index, get_str
+from deltatape.dialects._source import Element, Elements, Member, Source, Whole
+from deltatape.dialects.openai_responses.item import ItemDraft
+from deltatape.dialects.openai_responses.kinds import shape_of
+from deltatape.dialects.openai_responses.rank import Rank
+from deltatape.model.asked import Asked
+from deltatape.model.reply import CallKind
+from deltatape.model.stream import Event
+
+_LATEST = 16
+_INTERNAL = frozenset({CallKind.SERVER, CallKind.MCP})
+
+Frame = Mapping[str, object]
+
+
+class Items:
+    """The output items of one response. `resumed`: the stream began in the middle."""
+
+    def __init__(self, choice: ChoiceDraft, asked: Asked) -> None:
+        self.resumed = False
+        self._choice = choice
+        self._asked = asked
+        self._all: list[ItemDraft] = []
+        self._by_index: dict[int, list[ItemDraft]] = {}
+        self._by_id: dict[str, list[ItemDraft]] = {}
+        self._by_call: dict[str, list[ItemDraft]] = {}
+        self._key: tuple[object, ...] = ()
+        self._latest: ItemDraft | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self._all)
+
+    def with_part(self, frame: Frame, kind: str, event: Event, *, call: bool) -> ItemDraft:
+        """The item that an event about a part belongs to.
+
+        Args:
+            frame: the event's JSON.
+            kind: what to open if there is no such item.
+            event: what carried it.
+            call: whether it is a part of a call.
+        """
+        key = (frame.get("output_index"), frame.get("item_id"), kind)
+        if self._latest is None or key != self._key:
+            self._latest = self._find(frame, event, call=call) or self._open_for(frame, kind, event)
+            self._key = key
+        return self._latest
+
+    def _find(self, frame: Frame, event: Event, *, call: bool) -> ItemDraft | None:
+        """The item of an event about a part."""
+        index, identifier = get_index(frame, "output_index"), get_str(frame, "item_id")
+        named = _fitting(self._by_id.get(identifier or "", ()), call=call)
+        exact = [one for one in named if one.index == index]
+        if exact:
+            return exact[-1]
+        if len(named) == 1:
+            detail = "an event has the item_id of one item and the output_index of another"
+            self._choice.odd(detail, frame, event)
+            return named[0]
+        here = _fitting(self._by_index.get(-1 if index is None else index, ()), call=call)
+        if not here:
+            return None
+        found = next((one for one in reversed(here) if not one.done), here[-1])
+        if identifier:
+            found.meets(identifier, event, get_str(frame, "type") or event.type)
+            self._enter(found, identifier, None)
+        return found
+
+    def _open_for(self, frame: Frame, kind: str, event: Event) -> ItemDraft:
+        """A new item, of which no more is known than that `event` is about a part of it."""
+        self._note_unannounced(frame, event)
+        found = self._open(kind, get_index(frame, "output_index"))
+        shape = shape_of({"type": kind}, self._asked)
+        if shape is not None:
+            found.open_call(shape, event)
+        identifier = get_str(frame, "item_id")
+        if identifier:
+            found.ids[identifier] = None
+        self._enter(found, identifier, None)
+        return found
+
+    def announce(self, frame: Frame, event: Event) -> None:
+        """Takes `response.output_item.added`."""
+        item = self._item(frame, event)
+        if item is None:
+            return
+        index = get_index(frame, "output_index")
+        again = self._match(item, index)
+        if again is not None and again.index == index and self._is_named(again, item):
+            self._choice.odd("an output item is added twice", frame, event)
+        else:
+            again = self._open(get_str(item, "type") or "", index)
+        again.announced = True
+        again.take(item, Rank.ADDED, event, Member(Whole(event.data), "item"))
+        self._note_place(again, frame, event)
+        self._enter_item(again, item)
+
+    def end(self, frame: Frame, event: Event) -> None:
+        """Takes `response.output_item.done`."""
+        item = self._item(frame, event)
+        if item is None:
+            return
+        index = get_index(frame, "output_index")
+        found = self._match(item, index)
+        if found is None:
+            found = self._open(get_str(item, "type") or "", index)
+            self._note_unannounced(frame, event)
+        elif found.done:
+            self._choice.odd("an output item is done twice", frame, event)
+        elif not found.announced:
+            self._note_unannounced(frame, event)
+        self._latest = None
+        found.take(item, Rank.ITEM_DONE, event, Member(Whole(event.data), "item"))
+        self._enter_item(found, item)
+
+    def list(self, output: object, event: Event, source: Source, *, streamed: bool) -> int:
+        """Takes the output of the final response, or of one that was not streamed: how many items.
+
+        Args:
+            output: the array.
+            event: what carried it.
+            source: where it stands.
+            streamed: whether events about its items should have come before.
+        """
+        entries = as_array(output) or ()
+        elements = Elements(source)
+        unlisted = self._by_kind()
+        self._latest = None
+        for place, item in enumerate(map(as_object, entries)):
+            if item is None:
+                self._choice.odd("an output item is no object", output, event)
+                continue
+            found = self._match(item, place, listing=True)
+            if found is None and shape_of(item, self._asked) is None:
+                rest = unlisted.get(get_str(item, "type") or "", ())
+                found = next((one for one in rest if not one.listed), None)
+            if found is None:
+                found = self._open(get_str(item, "type") or "", place)
+                if streamed and not self.resumed and shape_of(item, self._asked) is not None:
+                    phrase = "a call is in the final response and was never streamed"
+                    self._choice.odd(phrase, item, event)
+            found.listed = True
+            found.take(item, Rank.SNAPSHOT, event, Element(elements, place))
+            self._enter_item(found, item)
+        return len(entries)
+
+    def note_unfinished(self, event: Event, *, listed: bool) -> None:
+        """Notes items without an end of their own, although the response is complete.
+
+        Args:
+            event: what says that the response is complete.
+            listed: whether it lists items, so that calls may be missing there.
+        """
+        for item in self._all:
+            if not item.done and item.announced:
+                phrase = "an output item has no response.output_item.done"
+                self._choice.odd(phrase, event.data, event)
+            call = item.call
+            if listed and not item.listed and call is not None and call.kind not in _INTERNAL:
+                detail = "the final response does not list the call"
+                call.note("listed", "T015", detail, event.data, event)
+
+    def settle(self) -> None:
+        """Settles arguments and texts. To be called once, at the end."""
+        pieces = [piece for item in self._all for piece in item.settle(resumed=self.resumed)]
+        pieces.sort(key=lambda piece: piece.event.number)
+        for piece in pieces:
+            self._choice.say(piece.channel, piece.text, piece.event)
+
+    def _item(self, frame: Frame, event: Event) -> Frame | None:
+        item = as_object(frame.get("item"))
+        if item is None:
+            self._choice.odd("an event about an output item has none", frame, event)
+        return item
+
+    def _match(self, item: Frame, index: int | None, *, listing: bool = False) -> ItemDraft | None:
+        """The item that `item` is, if it is known. `listing`: each is to be found once."""
+        kind, best, most = get_str(item, "type"), None, 0
+        call_id, identifier = get_str(item, "call_id") or "", get_str(item, "id") or ""
+        near: list[ItemDraft] = []
+        for group in (
+            self._by_call.get(call_id, ()),
+            self._by_id.get(identifier, ()),
+            self._by_index.get(-1 if index is None else index, ()),
+        ):
+            near += group[-_LATEST:]
+        for one in near:
+            likeness = (
+                4 * (call_id in one.call_ids) + 2 * (identifier in one.ids) + (one.index == index)
+            )
+            by_place = likeness <= 1
+            if one.listed or (by_place and _contradicts(one, kind, call_id, listing=listing)):
+                continue
+            if likeness > most:
+                best, most = one, likeness
+        return best
+
+    def _by_kind(self) -> Mapping[str, Iterator[ItemDraft]]:
+        groups: dict[str, list[ItemDraft]] = {}
+        for item in self._all:
+            groups.setdefault(item.kind, []).append(item)
+        return {kind: iter(group) for kind, group in groups.items()}
+
+    def _is_named(self, known: ItemDraft, item: Frame) -> bool:
+        """Whether they share more than the place."""
+        return get_str(item, "id") in known.ids or get_str(item, "call_id") in known.call_ids
+
+    def _open(self, kind: str, index: int | None) -> ItemDraft:
+        item = ItemDraft(kind, index, self._choice, self._asked)
+        self._all.append(item)
+        self._latest = None
+        return item
+
+    def _enter_item(self, found: ItemDraft, item: Frame) -> None:
+        self._enter(found, get_str(item, "id"), get_str(item, "call_id"))
+
+    def _enter(self, item: ItemDraft, identifier: str | None, call_id: str | None) -> None:
+        for key, known in ((identifier, self._by_id), (call_id, self._by_call)):
+            if key and item not in known.setdefault(key, [])[-_LATEST:]:
+                known[key].append(item)
+        if item.index is not None:
+            here = self._by_index.setdefault(item.index, [])
+            if item not in here[-_LATEST:]:
+                here.append(item)
+
+    def _note_place(self, item: ItemDraft, frame: Frame, event: Event) -> None:
+        if item.index is None:
+            self._choice.odd("an output item has no output_index", frame, event)
+        elif any(one is not item for one in self._by_index.get(item.index, ())):
+            detail = f"the output_index {item.index} is used for another item"
+            notes = self._choice.notes if item.call is None else item.call.notes
+            notes.once("", "T012", detail, frame, event)
+
+    def _note_unannounced(self, frame: Frame, event: Event) -> None:
+        if not self.resumed:
+            phrase = "an output item has no response.output_item.added"
+            self._choice.odd(phrase, frame, event)
+
+
+def _fitting(group: Sequence[ItemDraft], *, call: bool) -> list[ItemDraft]:
+    """The latest of `group` that are calls, or are none."""
+    return [one for one in group[-_LATEST:] if (one.call is not None) is call]
+
+
+def _contradicts(known: ItemDraft, kind: str | None, call_id: str, *, listing: bool) -> bool:
+    """Whether an item of that type cannot be the one whose place it has."""
+    other = bool(call_id and known.call_ids)
+    return known.kind != kind or (known.done and not listing) or (other and known.done)

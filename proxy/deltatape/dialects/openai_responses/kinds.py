@@ -1,0 +1,101 @@
+"""Which output items are tool calls, who runs them, and where their arguments stand.
+
+The client runs what it must send an output for: functions and custom tools, and of the built-in
+tools `computer`, `local_shell`, `apply_patch`, `shell` unless its environment is one of the
+provider's containers, and `tool_search` if its execution is `client`. Everything else the provider
+runs itself and answers within the same response.
+
+Source: https://platform.openai.com/docs/guides/tools (and the page of each tool), and
+https://docs.x.ai/docs/guides/tools/overview for `x_search`.
+"""
+
+import enum
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from deltatape.dialects._json import get_object, get_str
+from deltatape.model.asked import Asked
+from deltatape.model.reply import CallKind
+
+NOT_ON_THE_WIRE = "function_tool_call"
+"""A type that wrappers of the API use for `function_call`, and some servers send."""
+
+
+class Form(enum.Enum):
+    """What the arguments of a call are on the wire."""
+
+    TEXT = "text"
+    """A string: JSON, or the input of a custom tool."""
+    VALUE = "value"
+    """A JSON object."""
+    FREE = "free"
+    """A string or value that is no JSON object: code, a list of queries, nothing at all."""
+
+
+class Shape(NamedTuple):
+    """What a type of item is."""
+
+    kind: CallKind
+    name: str
+    """The tool; "" where the item names it."""
+    field: str
+    """The member with the arguments; "" if there is none."""
+    form: Form
+
+
+_FUNCTION = Shape(CallKind.FUNCTION, "", "arguments", Form.TEXT)
+_SHAPES = {
+    "function_call": _FUNCTION,
+    NOT_ON_THE_WIRE: _FUNCTION,
+    "custom_tool_call": Shape(CallKind.CUSTOM, "", "input", Form.TEXT),
+    "mcp_call": Shape(CallKind.MCP, "", "arguments", Form.TEXT),
+    "mcp_approval_request": Shape(CallKind.MCP, "", "arguments", Form.TEXT),
+    "computer_call": Shape(CallKind.FUNCTION, "computer", "action", Form.VALUE),
+    "local_shell_call": Shape(CallKind.FUNCTION, "local_shell", "action", Form.VALUE),
+    "shell_call": Shape(CallKind.FUNCTION, "shell", "action", Form.VALUE),
+    "apply_patch_call": Shape(CallKind.FUNCTION, "apply_patch", "operation", Form.VALUE),
+    "tool_search_call": Shape(CallKind.SERVER, "tool_search", "arguments", Form.VALUE),
+    "web_search_call": Shape(CallKind.SERVER, "web_search", "action", Form.VALUE),
+    "file_search_call": Shape(CallKind.SERVER, "file_search", "queries", Form.FREE),
+    "code_interpreter_call": Shape(CallKind.SERVER, "code_interpreter", "code", Form.FREE),
+    "image_generation_call": Shape(CallKind.SERVER, "image_generation", "", Form.FREE),
+    "program": Shape(CallKind.SERVER, "program", "code", Form.FREE),
+}
+_SUFFIX = "_call"
+_SEARCH_ON_X = "x_search"
+_BUILT_IN = {"computer_use_preview": "computer", "web_search_preview": "web_search"}
+
+
+def shape_of(item: Mapping[str, object], asked: Asked) -> Shape | None:
+    """What `item` is as a call; None if it is none.
+
+    A type that is not known and ends like a call's is a tool of the provider: new ones appear all
+    the time, and what a client is to run is documented first.
+    """
+    kind = get_str(item, "type") or ""
+    shape = _SHAPES.get(kind)
+    if shape is None:
+        known = kind.endswith(_SUFFIX)
+        name = kind.removesuffix(_SUFFIX)
+        return Shape(CallKind.SERVER, name, "", Form.FREE) if known else None
+    if kind == "shell_call" and _is_hosted(item):
+        return shape._replace(kind=CallKind.SERVER)
+    if kind == "tool_search_call" and item.get("execution") == "client":
+        return shape._replace(kind=CallKind.FUNCTION)
+    if kind == "custom_tool_call" and _is_search_on_x(item, asked):
+        return shape._replace(kind=CallKind.SERVER, form=Form.FREE)
+    return shape
+
+
+def tool_name(kind: str) -> str:
+    """The name under which calls of a built-in tool appear, by the type that requests give it."""
+    return _BUILT_IN.get(kind, kind)
+
+
+def _is_hosted(item: Mapping[str, object]) -> bool:
+    return get_str(get_object(item, "environment") or {}, "type") == "container_reference"
+
+
+def _is_search_on_x(item: Mapping[str, object], asked: Asked) -> bool:
+    """Whether a custom call is one of the tools behind `x_search`, which nobody offered by name."""
+    return asked.tool(_SEARCH_ON_X) is not None and asked.tool(get_str(item, "name")) is None

@@ -1,0 +1,255 @@
+"""The events of a response, streamed or whole, to one reply.
+
+An event is what its data's `type` says; the event line repeats that and may be missing. Types that
+are not known here are left out silently: the API gains some every month. `[DONE]`, which the API
+does not send but proxies add, says nothing that the terminal event has not said.
+
+A stream may begin in the middle (`starting_after`): its first sequence number is not the first,
+and it does not begin with `response.created`. What was opened before then lacks no announcement.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from deltatape.dialects._choice import Policy
+from deltatape.dialects._errors import error_message
+from deltatape.dialects._json import get_index, get_object, get_str
+from deltatape.dialects._judge import Ending
+from deltatape.dialects._reply import ReplyDraft
+from deltatape.dialects._source import Member, Source, Whole
+from deltatape.dialects.openai_responses.items import Items
+from deltatape.dialects.openai_responses.texts import PARTS, Group, Piece
+from deltatape.model.asked import Asked
+from deltatape.model.reply import Channel, Reply
+from deltatape.model.stream import Event
+
+TERMINATOR = "response.completed, response.incomplete or response.failed"
+FINISHES = frozenset({"completed", "incomplete", "failed", "cancelled"})
+"""The statuses after which nothing comes; each has an event of its own."""
+_ABNORMAL = FINISHES - {"completed"}
+_POLICY = Policy(abnormal=_ABNORMAL, explicit_end=True)
+_PREFIX = "response."
+_SENTINEL = "[DONE]"
+
+_CALL_PARTS = {
+    "response.function_call_arguments": ("function_call", "arguments"),
+    "response.custom_tool_call_input": ("custom_tool_call", "input"),
+    "response.mcp_call_arguments": ("mcp_call", "arguments"),
+    "response.code_interpreter_call_code": ("code_interpreter_call", "code"),
+}
+"""By stem of an event's type: whose arguments it brings, and where its last event has them."""
+_TEXT_PARTS = {
+    "response.output_text": ("message", Channel.TEXT, Group.CONTENT),
+    "response.refusal": ("message", Channel.REFUSAL, Group.CONTENT),
+    "response.reasoning_text": ("reasoning", Channel.REASONING, Group.CONTENT),
+    "response.reasoning_summary_text": ("reasoning", Channel.REASONING, Group.SUMMARY),
+}
+_INDEX = {Group.CONTENT: "content_index", Group.SUMMARY: "summary_index"}
+
+Frame = Mapping[str, object]
+_Handler = Callable[[Frame, Event], None]
+
+
+class ResponsesReducer:
+    """Rebuilds a response. See `Reducer`."""
+
+    def __init__(self, name: str, asked: Asked) -> None:
+        self._reply = ReplyDraft(name, TERMINATOR, asked, _POLICY)
+        self._choice = self._reply.choice()
+        self._items = Items(self._choice, asked)
+        self._handlers = self._handlers_by_type()
+        self._number: int | None = None
+        self._begun = False
+        self._id: str | None = None
+
+    def feed(self, event: Event) -> None:
+        """See `Reducer.feed`."""
+        if event.data.startswith(_SENTINEL):
+            return
+        frame = self._reply.read(event)
+        if frame is None:
+            self._begun = True  # It may have been response.created.
+            return
+        kind = frame.get("type")
+        if not isinstance(kind, str):
+            kind = event.type
+        if kind.startswith(_PREFIX):
+            self._order(frame, kind, event)
+            handler = self._handlers.get(kind)
+            if handler is not None and not self._is_late(kind, event):
+                handler(frame, event)
+            return
+        self._count(frame, event)
+        self._take_other(frame, kind, event)
+
+    def finish(self, *, cut: bool) -> Reply:
+        """See `Reducer.finish`."""
+        del cut  # The status, and what is missing without one, tells more about the calls.
+        self._items.settle()
+        return self._reply.build(Ending.CUT, terminated=self._reply.terminal is not None)
+
+    def _handlers_by_type(self) -> dict[str, _Handler]:
+        found: dict[str, _Handler] = {
+            "response.created": self._take_state,
+            "response.queued": self._take_state,
+            "response.in_progress": self._take_state,
+            "response.output_item.added": self._items.announce,
+            "response.output_item.done": self._items.end,
+            "response.content_part.done": partial(self._end_part, Group.CONTENT),
+            "response.reasoning_summary_part.done": partial(self._end_part, Group.SUMMARY),
+        }
+        for stem, (kind, field) in _CALL_PARTS.items():
+            found[f"{stem}.delta"] = partial(self._add_arguments, kind)
+            found[f"{stem}.done"] = partial(self._end_arguments, kind, field)
+        for stem, (kind, channel, group) in _TEXT_PARTS.items():
+            found[f"{stem}.delta"] = partial(self._add_text, kind, channel, group)
+            found[f"{stem}.done"] = partial(self._end_text, kind, channel, group)
+        for status in FINISHES:
+            found[_PREFIX + status] = partial(self._take_end, status)
+        return found
+
+    def _order(self, frame: Frame, kind: str, event: Event) -> None:
+        """Looks at the place of an event in the stream."""
+        if not self._begun:
+            self._begun = True
+            if kind != "response.created":
+                self._begin(frame, kind, event)
+        self._count(frame, event)
+
+    def _begin(self, frame: Frame, kind: str, event: Event) -> None:
+        if get_index(frame, "sequence_number"):
+            self._items.resumed = True
+        elif kind != "response.failed" and self._reply.error is None:
+            self._choice.odd("the stream does not begin with response.created", frame, event)
+
+    def _count(self, frame: Frame, event: Event) -> None:
+        number = frame.get("sequence_number")
+        if type(number) is not int:
+            return
+        if self._number is not None and number != self._number + 1 and frame.get("type") != "error":
+            detail = f"the sequence number {number} comes after {self._number}"
+            self._reply.notes.once("gap", "S007", detail, event.data, event)
+        self._number = number
+
+    def _is_late(self, kind: str, event: Event) -> bool:
+        if self._reply.terminal is None:
+            return False
+        phrase = "events after the end of the response; they are not part of it"
+        if kind.removeprefix(_PREFIX) in FINISHES:
+            self._reply.notes.once("end", "S004", "the response ends twice", event.data, event)
+        else:
+            self._reply.odd(phrase, event.data, event)
+        return True
+
+    def _take_other(self, frame: Frame, kind: str, event: Event) -> None:
+        """An error, a response that was not streamed, or something that is not known here."""
+        if frame.get("object") == "response" and "output" in frame:
+            self._take_document(frame, event)
+        elif kind == "error" or frame.get("error"):
+            message = error_message(frame, "error") or kind
+            self._reply.fail(message, frame, event)
+        elif kind == event.type == "message":
+            self._reply.odd("an event without a type", frame, event)
+
+    def _take_state(self, frame: Frame, event: Event) -> None:
+        response = get_object(frame, "response")
+        if response is None:
+            self._reply.odd("an event about the response has none", frame, event)
+            return
+        self._take_facts(response, event)
+
+    def _take_facts(self, response: Frame, event: Event) -> None:
+        reply, identifier = self._reply, get_str(response, "id")
+        reply.model = get_str(response, "model") or reply.model
+        reply.usage = get_object(response, "usage") or reply.usage
+        if identifier and self._id not in (None, identifier):
+            phrase = "the id of the response changes"
+            reply.odd(phrase, {"before": self._id, "now": identifier}, event)
+        self._id = identifier or self._id
+
+    def _take_document(self, response: Frame, event: Event) -> None:
+        self._take_facts(response, event)
+        self._items.list(
+            response.get("output"), event, Member(Whole(event.data), "output"), streamed=False
+        )
+        status = get_str(response, "status") or "completed"
+        if status in FINISHES:
+            self._finish(response, status, event)
+
+    def _take_end(self, named: str, frame: Frame, event: Event) -> None:
+        """Takes the terminal event; its response may say more exactly how it ended."""
+        response = get_object(frame, "response")
+        if response is None:
+            self._reply.odd("an event about the response has none", frame, event)
+            response = {}
+        self._take_facts(response, event)
+        self._take_output(response, named, event)
+        status = get_str(response, "status")
+        self._finish(response, status if status in FINISHES else named, event)
+
+    def _take_output(self, response: Frame, named: str, event: Event) -> None:
+        """Takes the final snapshot."""
+        source: Source = Member(Whole(event.data), "response")
+        came = bool(self._items)
+        output = response.get("output")
+        count = self._items.list(output, event, Member(source, "output"), streamed=True)
+        if named != "completed":
+            return
+        self._items.note_unfinished(event, listed=count > 0 and not self._items.resumed)
+        if came and not count:
+            detail = "the final response lists no output, but items came"
+            self._reply.notes.add("S008", detail, event.data, event)
+
+    def _finish(self, response: Frame, status: str, event: Event) -> None:
+        self._reply.terminal = event
+        details = get_object(response, "incomplete_details") or {}
+        self._choice.finish(status, event, get_str(details, "reason"))
+        error = get_object(response, "error")
+        if status == "failed" and self._reply.error is None:
+            message = error_message({"error": error or "the response failed"}, event.type)
+            self._reply.fail(message or "", error or response, event)
+
+    def _add_arguments(self, kind: str, frame: Frame, event: Event) -> None:
+        item = self._items.with_part(frame, kind, event, call=True)
+        delta = frame.get("delta")
+        if not isinstance(delta, str):
+            self._reply.odd("a delta is no string", frame, event)
+        else:
+            item.add_arguments(delta, event)
+
+    def _end_arguments(self, kind: str, field: str, frame: Frame, event: Event) -> None:
+        item = self._items.with_part(frame, kind, event, call=True)
+        text = get_str(frame, field)
+        if text is None:
+            self._reply.odd("the end of arguments has none", frame, event)
+        else:
+            item.end_arguments(text, get_str(frame, "name"), event)
+
+    def _add_text(
+        self, kind: str, channel: Channel, group: Group, frame: Frame, event: Event
+    ) -> None:
+        item = self._items.with_part(frame, kind, event, call=False)
+        delta = frame.get("delta")
+        if not isinstance(delta, str):
+            self._reply.odd("a delta is no string", frame, event)
+        elif delta:
+            index = get_index(frame, _INDEX[group]) or 0
+            item.texts.part(group, channel, index).append(Piece(channel, delta, event))
+
+    def _end_text(
+        self, kind: str, channel: Channel, group: Group, frame: Frame, event: Event
+    ) -> None:
+        text = get_str(frame, "refusal" if channel is Channel.REFUSAL else "text")
+        if text:
+            item = self._items.with_part(frame, kind, event, call=False)
+            index = get_index(frame, _INDEX[group]) or 0
+            item.texts.end_part(group, index, Piece(channel, text, event))
+
+    def _end_part(self, group: Group, frame: Frame, event: Event) -> None:
+        part = get_object(frame, "part") or {}
+        place = PARTS.get(get_str(part, "type") or "")
+        if place is None:
+            return
+        channel, field = place
+        kind = "reasoning" if channel is Channel.REASONING else "message"
+        self._end_text(kind, channel, group, {**frame, field: part.get(field)}, event)

@@ -1,0 +1,147 @@
+"""The request of a response: model, tools, tool choice, and the items that it repeats.
+
+Shapes: https://platform.openai.com/docs/api-reference/responses/create. Every item becomes a
+message of its own; what the model said, its reasoning included, has the role `assistant`.
+
+With `previous_response_id` the history is with the provider, and a request brings new items only.
+With `item_reference` an item is named by an id that no client answers to: what the application made
+of a call cannot be read from that, so that all of the reply it stands in is left unjudged.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from deltatape.dialects._json import as_object, get_array, get_object, get_str
+from deltatape.dialects._request import content_text, exact, message_digest, read_body, tool_spec
+from deltatape.dialects._source import Element, Elements, Member, Source
+from deltatape.dialects.openai_responses.kinds import shape_of, tool_name
+from deltatape.model.asked import NOTHING_ASKED, Asked, Message, RepeatedCall, ToolSpec
+from deltatape.model.reply import CallKind
+
+_MODEL = "assistant"
+_REFERENCE = "item_reference"
+_OUTPUT = "_output"
+_APPROVAL = "mcp_approval_response"
+_TOOL = "tool"
+_SPOKEN = frozenset({"reasoning", "program", "compaction", "mcp_list_tools"})
+"""Items of the model or the provider that are no calls."""
+_ANSWER_ID = {_APPROVAL: "approval_request_id", "local_shell_call_output": "id"}
+_CLIENTS = frozenset({CallKind.FUNCTION, CallKind.CUSTOM})
+
+Object = Mapping[str, object]
+
+
+def read_request(body: bytes) -> Asked:
+    """What `body` asks for; `NOTHING_ASKED` if it is no JSON object."""
+    read = read_body(body)
+    if read is None:
+        return NOTHING_ASKED
+    request = read.value
+    asked = Asked(
+        known=True,
+        model=get_str(request, "model"),
+        stream=request.get("stream") is True,
+        tools=tuple(_tools(request)),
+        tool_choice=_tool_choice(request.get("tool_choice")),
+        history=(),
+    )
+    history = [*_opening(request), *_items(request, asked, Member(read.source, "input"))]
+    return replace(asked, history=tuple(_without_references(history)))
+
+
+def _tools(request: Object) -> Iterator[ToolSpec]:
+    """The tools of the request, and those that items of its input bring along."""
+    yield from _specs(get_array(request, "tools"))
+    for item in map(as_object, get_array(request, "input")):
+        if item is not None:
+            yield from _specs(get_array(item, "tools"))
+
+
+def _specs(tools: Sequence[object]) -> Iterator[ToolSpec]:
+    for tool in map(as_object, tools):
+        if tool is None:
+            continue
+        inner = get_array(tool, "tools")
+        named = tool_spec(get_object(tool, "function") or tool)
+        if inner:
+            yield from (spec for spec in map(tool_spec, _objects(inner)) if spec is not None)
+        elif named is not None:
+            yield named
+        elif get_str(tool, "type"):
+            name = get_str(tool, "server_label") or tool_name(get_str(tool, "type") or "")
+            yield ToolSpec(name=name, parameters=None)
+
+
+def _objects(values: Sequence[object]) -> Iterator[Object]:
+    return (value for value in map(as_object, values) if value is not None)
+
+
+def _tool_choice(value: object) -> str | None:
+    if isinstance(value, str):
+        return value
+    choice = as_object(value)
+    if choice is None:
+        return None
+    kind = get_str(choice, "type") or ""
+    if kind == "allowed_tools":
+        return get_str(choice, "mode")
+    return get_str(choice, "name") or get_str(choice, "server_label") or tool_name(kind) or None
+
+
+def _opening(request: Object) -> Iterator[Message]:
+    """The instructions, and an input that is a plain text."""
+    for key, role in (("instructions", "system"), ("input", "user")):
+        text = get_str(request, key)
+        if text is not None:
+            yield _message({"role": role, "content": text}, role, text)
+
+
+def _items(request: Object, asked: Asked, source: Source) -> Iterator[Message]:
+    elements = Elements(source)
+    for place, item in enumerate(map(as_object, get_array(request, "input"))):
+        if item is not None:
+            yield _item(item, asked, Element(elements, place))
+
+
+def _item(item: Object, asked: Asked, source: Source) -> Message:
+    kind = get_str(item, "type") or "message"
+    shape = shape_of(item, asked)
+    if shape is not None:
+        message = _message(item, _MODEL, "")
+        if shape.kind not in _CLIENTS:
+            return message
+        arguments = exact(item, shape.field, source)
+        name = shape.name or get_str(item, "name")
+        call = RepeatedCall(id=get_str(item, "call_id"), name=name, arguments=arguments)
+        return replace(message, calls=(call,))
+    if kind.endswith(_OUTPUT) or kind == _APPROVAL:
+        answered = get_str(item, _ANSWER_ID.get(kind, "call_id"))
+        # What the provider answered itself, a search for tools for one, answers no call of ours.
+        role = _MODEL if answered is None else _TOOL
+        return replace(_message(item, role, content_text(item.get("output"))), call_id=answered)
+    if kind == "message":
+        role = get_str(item, "role") or ""
+        return _message(item, role, content_text(item.get("content")))
+    return _message(item, _MODEL if kind in _SPOKEN else kind, "")
+
+
+def _message(item: Object, role: str, text: str) -> Message:
+    return Message(role=role, text=text, calls=(), call_id=None, digest=message_digest(item))
+
+
+def _without_references(history: Sequence[Message]) -> Iterator[Message]:
+    """`history`, in which no reply that is repeated by reference counts as repeated."""
+    run: list[Message] = []
+    for message in history:
+        if message.role in (_MODEL, _REFERENCE):
+            run.append(message)
+            continue
+        yield from _run(run)
+        run = []
+        yield message
+    yield from _run(run)
+
+
+def _run(run: Sequence[Message]) -> Iterator[Message]:
+    role = _REFERENCE if any(one.role == _REFERENCE for one in run) else _MODEL
+    return (replace(one, role=role) for one in run)

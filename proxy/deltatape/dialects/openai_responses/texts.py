@@ -1,0 +1,119 @@
+"""The texts of one output item: its pieces as they streamed, and what is said to be the whole.
+
+Strategy: pieces are kept by part. At the end the whole text of a channel, as `output_item.done` or
+else the final snapshot tells it, is compared with the joined pieces: if equal the pieces stay; if
+it goes on where they end, the rest is added; else it takes their place. An empty whole replaces
+nothing. Parts are compared together, since servers number them in different ways.
+"""
+
+import enum
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from deltatape.dialects._json import as_object, get_array, get_str
+from deltatape.dialects.openai_responses.rank import Rank
+from deltatape.model.reply import Channel
+from deltatape.model.stream import Event
+from deltatape.wire.json_value import join_pairs
+
+
+class Group(enum.Enum):
+    """The list of an item that a text belongs to."""
+
+    CONTENT = "content"
+    SUMMARY = "summary"
+
+
+class Piece(NamedTuple):
+    """A piece of text and what carried it."""
+
+    channel: Channel
+    text: str
+    event: Event
+
+
+class Whole(NamedTuple):
+    """What a source says that a text is as a whole."""
+
+    rank: Rank
+    text: str
+    event: Event
+
+
+PARTS = {
+    "output_text": (Channel.TEXT, "text"),
+    "text": (Channel.TEXT, "text"),
+    "refusal": (Channel.REFUSAL, "refusal"),
+    "reasoning_text": (Channel.REASONING, "text"),
+    "summary_text": (Channel.REASONING, "text"),
+}
+"""By type of a part: where its text goes, and the member it stands in."""
+
+_Stream = tuple[Group, Channel]
+
+
+class ItemTexts:
+    """The texts of one output item."""
+
+    def __init__(self) -> None:
+        self._parts: dict[_Stream, dict[int, list[Piece]]] = {}
+        self._wholes: dict[_Stream, list[Whole]] = {}
+
+    def part(self, group: Group, channel: Channel, index: int) -> list[Piece]:
+        """The pieces of a part so far, to be appended to."""
+        return self._parts.setdefault((group, channel), {}).setdefault(index, [])
+
+    def end_part(self, group: Group, index: int, whole: Piece) -> None:
+        """Takes what a whole part is said to be: it counts where nothing streamed."""
+        pieces = self.part(group, whole.channel, index)
+        if not pieces:
+            pieces.append(whole)
+
+    def take(self, item: Mapping[str, object], rank: Rank, event: Event) -> None:
+        """Takes the texts that an item carries as a whole."""
+        for group in Group:
+            said: dict[Channel, str] = {}
+            for channel, text in _texts(item, group):
+                said[channel] = said.get(channel, "") + text
+            if group is Group.CONTENT and item.get("type") == "message":
+                said.setdefault(Channel.TEXT, "")
+            for channel, text in said.items():
+                self._wholes.setdefault((group, channel), []).append(Whole(rank, text, event))
+
+    def settle(self) -> tuple[list[Piece], list[Whole]]:
+        """The pieces of the texts that count, and the wholes that are not what streamed."""
+        pieces: list[Piece] = []
+        differing: list[Whole] = []
+        for stream in dict.fromkeys((*self._parts, *self._wholes)):
+            parts = self._parts.get(stream, {})
+            streamed = [piece for part in parts.values() for piece in part]
+            settled, against = _settle(stream[1], streamed, self._wholes.get(stream, ()))
+            pieces += settled
+            differing += against
+        return pieces, differing
+
+
+def _texts(item: Mapping[str, object], group: Group) -> Iterator[tuple[Channel, str]]:
+    for part in map(as_object, get_array(item, group.value)):
+        place = PARTS.get(get_str(part, "type") or "") if part is not None else None
+        if part is not None and place is not None:
+            yield place[0], get_str(part, place[1]) or ""
+
+
+def _settle(
+    channel: Channel, streamed: list[Piece], wholes: Sequence[Whole]
+) -> tuple[list[Piece], list[Whole]]:
+    best = max((whole for whole in wholes if whole.text), default=None, key=_rank)
+    if not streamed:
+        return ([Piece(channel, best.text, best.event)] if best else []), []
+    joined = join_pairs("".join(piece.text for piece in streamed))
+    against = [whole for whole in wholes if whole.text != joined]
+    if best is None or best.text == joined:
+        return streamed, against
+    if best.text.startswith(joined):
+        return [*streamed, Piece(channel, best.text[len(joined) :], best.event)], against
+    return [Piece(channel, best.text, best.event)], against
+
+
+def _rank(whole: Whole) -> Rank:
+    return whole.rank
