@@ -1,0 +1,281 @@
+"""The content blocks of a message: which block a delta belongs to, and what it adds there.
+
+The documented key is the block's `index`, never "the current block": gateways interleave blocks,
+start to count at 1, leave out stops. What is decided here:
+
+- without index, or under one that never started: the last block that can take the delta, else a
+  block that nothing opened, whose arguments belong to no call;
+- an index that starts again: the same call, if it has the same id, else another block (T012).
+
+The input of a call is `{}` at its start, and then comes in deltas. Where a gateway sends all of it
+at the start, it counts only if no delta brings any (T014 if both say the same, T015 if not).
+"""
+
+from collections.abc import Iterable, Mapping
+
+from deltatape.dialects._calls import CallDraft
+from deltatape.dialects._choice import ChoiceDraft
+from deltatape.dialects._json import as_object, get_index, get_str
+from deltatape.dialects._source import Element, Elements, Member, Source, Whole
+from deltatape.model.reply import CallKind, Channel
+from deltatape.model.stream import Event
+from deltatape.wire.json_value import canonical
+
+_TEXT = "text"
+_THINKING = "thinking"
+_JSON = "input_json_delta"
+_SPOKEN = {"text_delta": (_TEXT, Channel.TEXT), "thinking_delta": (_THINKING, Channel.REASONING)}
+"""By type of delta, the field that holds its text, and where that goes."""
+_KINDS = {"tool_use": CallKind.FUNCTION, "mcp_tool_use": CallKind.MCP}
+_USE = "tool_use"
+"""What the type of every call ends with, also of those that are still to come."""
+
+
+class Block:
+    """A content block under construction."""
+
+    __slots__ = ("call", "given", "identifier", "kind", "started", "stopped", "streamed")
+
+    def __init__(self, kind: str, identifier: str, event: Event, *, streamed: bool) -> None:
+        self.kind = kind
+        self.identifier = identifier
+        self.started = event
+        self.streamed = streamed
+        """Whether it came as a start, deltas and a stop."""
+        self.stopped = False
+        self.call: CallDraft | None = None
+        self.given: str | None = None
+        """The input that stood at the start of a streamed call."""
+
+
+class Blocks:
+    """Assigns what the wire says to the blocks of the message that `choice` is."""
+
+    def __init__(self, choice: ChoiceDraft) -> None:
+        self._choice = choice
+        self._blocks: dict[int, Block] = {}
+        self._all: list[Block] = []
+        self._open: list[Block] = []
+        """Blocks in the order of their start, stopped ones only below the last."""
+        self._open_calls: list[Block] = []
+        self._next = 0
+        """The first index above all that were used."""
+
+    def start(self, frame: Mapping[str, object], event: Event) -> None:
+        """Takes a `content_block_start`."""
+        found = as_object(frame.get("content_block"))
+        if found is None:
+            self._choice.odd("content_block is no object", frame, event)
+            return
+        index = self._index(frame, event)
+        if index is None:
+            index = self._next
+        known = self._blocks.get(index)
+        if known is not None and _is_same(known, found):
+            if known.streamed:
+                self._choice.odd(f"block {index} starts again", frame, event)
+            known.streamed, known.stopped = True, False
+            return
+        block = self._begin(index, found, event, streamed=True)
+        if block.call is not None:
+            block.given = _given(found, Member(Whole(event.data), "content_block"))
+        if known is not None and known.streamed:
+            self._reused(index, block, frame, event)
+
+    def delta(self, frame: Mapping[str, object], event: Event) -> None:
+        """Takes a `content_block_delta`; types of delta that are not known say nothing here."""
+        delta = as_object(frame.get("delta"))
+        if delta is None:
+            self._choice.odd("delta is no object", frame, event)
+            return
+        kind = delta.get("type")
+        if kind == _JSON:
+            self._add_input(delta, frame, event)
+        elif isinstance(kind, str):
+            field, channel = _SPOKEN.get(kind, (None, Channel.TEXT))
+            if field is None:
+                return
+            text = delta.get(field)
+            if isinstance(text, str):
+                self._expect(frame, field, event)
+                self._choice.say(channel, text, event)
+            elif text is not None:
+                self._choice.odd(f"{field} is no string", frame, event)
+
+    def stop(self, frame: Mapping[str, object], event: Event) -> None:
+        """Takes a `content_block_stop`."""
+        index = self._index(frame, event)
+        block = _newest(self._open) if index is None else self._blocks.get(index)
+        if block is None:
+            self._choice.odd(f"a stop of block {index}, which did not start", frame, event)
+            return
+        if block.stopped:
+            self._choice.odd(f"block {index} stops again", frame, event)
+        block.stopped = True
+        if block.call is not None:
+            block.call.ended = event
+
+    def whole(self, content: Iterable[object], event: Event, source: Source) -> None:
+        """Takes blocks that come whole, in an array at `source` in the data of `event`."""
+        elements = Elements(source)
+        for place, value in enumerate(content):
+            found = as_object(value)
+            if found is None:
+                self._choice.odd("a content block is no object", value, event)
+                continue
+            block = self._begin(place, found, event, streamed=False)
+            block.stopped = True
+            if block.call is not None:
+                block.call.ended = event
+                if found.get("input") is not None:
+                    block.call.add(Member(Element(elements, place), "input").text, event)
+
+    def finish(self, *, terminated: bool) -> None:
+        """Settles what only the end tells. To be called once.
+
+        Args:
+            terminated: whether the message ended as it should: then all blocks should have, too.
+        """
+        for block in self._all:
+            self._settle(block)
+        for index, block in self._blocks.items():
+            if terminated and not block.stopped:
+                detail = f"block {index} has no content_block_stop"
+                self._choice.odd(detail, detail, block.started)
+        lowest = min(self._blocks, default=0)
+        if lowest and self._blocks[lowest].streamed:
+            detail = f"the lowest index of a content block is {lowest}"
+            self._choice.notes.once("", "T013", detail, detail, self._blocks[lowest].started)
+
+    def _begin(
+        self, index: int, value: Mapping[str, object], event: Event, *, streamed: bool
+    ) -> Block:
+        kind = get_str(value, "type") or ""
+        identifier = get_str(value, "id") or ""
+        block = Block(kind, identifier, event, streamed=streamed)
+        self._keep(index, block)
+        if kind.endswith(_USE):
+            block.call = self._choice.open(_KINDS.get(kind, CallKind.SERVER), event, index)
+            block.call.identify(identifier, get_str(value, "name"))
+            self._open_calls.append(block)
+            return block
+        for field, channel in _SPOKEN.values():
+            if kind == field:
+                self._choice.say(channel, get_str(value, field) or "", event)
+        return block
+
+    def _keep(self, index: int, block: Block) -> None:
+        self._blocks[index] = block
+        self._next = max(self._next, index + 1)
+        self._all.append(block)
+        self._open.append(block)
+
+    def _reused(self, index: int, block: Block, frame: Mapping[str, object], event: Event) -> None:
+        detail = f"the index {index} is used for another block"
+        if block.call is None:
+            self._choice.odd(detail, frame, event)
+        else:
+            block.call.note("", "T012", detail, frame, event)
+
+    def _index(self, frame: Mapping[str, object], event: Event) -> int | None:
+        """The index in `frame`; None if there is none, which is noted."""
+        value = frame.get("index")
+        if type(value) is int and value >= 0:
+            return value
+        index = get_index(frame, "index")
+        if index is None:
+            detail = "an event of a content block has no index"
+            self._choice.notes.once("", "T011", detail, frame, event)
+        return index
+
+    def _expect(self, frame: Mapping[str, object], kind: str, event: Event) -> None:
+        """Notes a delta of text for a block that is none of `kind`, or is not open."""
+        index = frame.get("index")
+        block = self._blocks.get(index) if type(index) is int else None
+        if block is not None and block.kind == kind and not block.stopped:
+            return
+        index = self._index(frame, event)
+        if index is None:
+            return
+        found = self._blocks.get(index)
+        if found is None:
+            self._choice.odd(f"a delta for block {index}, which did not start", frame, event)
+        elif found.kind != kind:
+            self._choice.odd(f"a delta of {kind} for a block of {found.kind!r}", frame, event)
+        elif found.stopped:
+            self._choice.odd(f"a delta for block {index} after its stop", frame, event)
+
+    def _add_input(
+        self, delta: Mapping[str, object], frame: Mapping[str, object], event: Event
+    ) -> None:
+        index = frame.get("index")
+        block = self._blocks.get(index) if type(index) is int else None
+        call = block.call if block is not None and not block.stopped else None
+        if call is None:
+            call = self._find(frame, event)
+        text = delta.get("partial_json")
+        if isinstance(text, str):
+            call.add(text, event)
+        elif text is not None:
+            detail = "the arguments are JSON instead of a string with JSON in it"
+            call.note("bare", "T006", detail, frame, event)
+            call.add(Member(Member(Whole(event.data), "delta"), "partial_json").text, event)
+
+    def _find(self, frame: Mapping[str, object], event: Event) -> CallDraft:
+        """The call for a delta whose index does not lead to one that is open."""
+        index = self._index(frame, event)
+        block = None if index is None else self._blocks.get(index)
+        if block is not None and block.call is not None:
+            if block.stopped:
+                detail = f"a delta for block {index} after its stop"
+                block.call.note(detail, "S006", detail, frame, event)
+            return block.call
+        if index is not None:
+            what = "did not start" if block is None else "is no call"
+            self._choice.odd(f"arguments for block {index}, which {what}", frame, event)
+        last = _newest(self._open_calls)
+        if last is None:
+            last = Block(_USE, "", event, streamed=True)
+            last.call = self._choice.open(CallKind.FUNCTION, event, index)
+            self._keep(self._next if index is None or block is not None else index, last)
+            self._open_calls.append(last)
+        assert last.call
+        return last.call
+
+    def _settle(self, block: Block) -> None:
+        call, given = block.call, block.given
+        if call is None or given is None:
+            return
+        if not call.fragments:
+            call.add(given, block.started)
+            return
+        if canonical(given) == canonical(call.raw):
+            detail = "the whole arguments stand at the call's start and come again in deltas"
+            call.note("given", "T014", detail, given, block.started)
+        else:
+            detail = "the arguments at the call's start are not those of the deltas, which count"
+            call.note("given", "T015", detail, given, block.started)
+
+
+def _newest(blocks: list[Block]) -> Block | None:
+    """The last of `blocks` that has not stopped, all behind it removed; None if there is none."""
+    while blocks and blocks[-1].stopped:
+        blocks.pop()
+    return blocks[-1] if blocks else None
+
+
+def _is_same(block: Block, value: Mapping[str, object]) -> bool:
+    """Whether `value` starts `block` again: the same call, or text that is still open."""
+    if get_str(value, "type") != block.kind:
+        return False
+    if block.call is None:
+        return not block.stopped
+    identifier = get_str(value, "id") or ""
+    if identifier or block.identifier:
+        return identifier == block.identifier
+    return get_str(value, "name") == block.call.name and not block.stopped
+
+
+def _given(value: Mapping[str, object], source: Source) -> str | None:
+    """The input that stands at the start of a call; None for those that say nothing."""
+    return None if value.get("input") in (None, "", {}) else Member(source, "input").text

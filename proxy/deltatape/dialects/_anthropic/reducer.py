@@ -1,0 +1,211 @@
+"""The events of a message, streamed or whole, to one reply.
+
+Nothing stops the reading: not a stop reason, not an error event. A second `message_start` is what
+gateways make of a retry: with the same id it says nothing, with another one the message before it
+was given up, and nothing of it is part of the answer; after `message_stop` another message follows.
+"""
+
+from collections.abc import Callable, Mapping
+
+from deltatape.dialects._anthropic.blocks import Blocks
+from deltatape.dialects._anthropic.shape import (
+    BLOCK_DELTA,
+    BLOCK_START,
+    BLOCK_STOP,
+    MESSAGE_DELTA,
+    MESSAGE_START,
+    MESSAGE_STOP,
+    STREAMED,
+)
+from deltatape.dialects._choice import Policy
+from deltatape.dialects._json import get_array, get_object, get_str
+from deltatape.dialects._judge import Ending
+from deltatape.dialects._reply import ReplyDraft
+from deltatape.dialects._source import Member, Source, Whole
+from deltatape.model.asked import Asked
+from deltatape.model.reply import Reply
+from deltatape.model.stream import Event
+
+TERMINATOR = "message_delta with a stop_reason, and message_stop"
+_SENTINEL = "[DONE]"
+_UNNAMED = "message"
+"""The type of a server-sent event that has no event line."""
+_POLICY = Policy(
+    abnormal=frozenset({"max_tokens", "model_context_window_exceeded", "refusal", "pause_turn"}),
+    tool_word=True,
+    explicit_end=True,
+)
+
+
+class MessageReducer:
+    """Rebuilds a message. See `Reducer`."""
+
+    def __init__(self, name: str, asked: Asked) -> None:
+        self._reply = ReplyDraft(name, TERMINATOR, asked, _POLICY)
+        self._choice = self._reply.choice()
+        self._blocks = Blocks(self._choice)
+        self._ended: list[Blocks] = []
+        """The blocks of messages that came to their end before another one began."""
+        self._id: str | None = None
+        """Of the message that has begun; None before the first."""
+        self._usage: dict[str, object] = {}
+        self._named = True
+        self._takers: dict[str, Callable[[Mapping[str, object], Event], None]] = {
+            MESSAGE_START: self._take_start,
+            BLOCK_START: self._take_block_start,
+            BLOCK_DELTA: self._take_block_delta,
+            BLOCK_STOP: self._take_block_stop,
+            MESSAGE_DELTA: self._take_delta,
+            MESSAGE_STOP: self._take_stop,
+            "message": self._take_document,
+            "error": self._take_error,
+        }
+
+    def feed(self, event: Event) -> None:
+        """See `Reducer.feed`."""
+        if event.data[:1] != "{" and _says_nothing(event):
+            return
+        frame = self._reply.read(event)
+        if frame is None:
+            return
+        kind = "error" if event.exception else frame.get("type")
+        if not isinstance(kind, str):
+            kind = self._kind(frame, event)
+        taker = self._takers.get(kind)
+        if taker is None:
+            return  # a ping, or an event that is newer than this
+        if event.type == _UNNAMED and self._named and kind in STREAMED:
+            self._named = False
+            detail = "events have no event line; the first is a " + repr(kind)
+            self._reply.notes.once("", "W008", detail, event.data[:200], event)
+        taker(frame, event)
+
+    def finish(self, *, cut: bool) -> Reply:
+        """See `Reducer.finish`."""
+        del cut  # A stop reason or message_stop tells more about the calls than the transport does.
+        terminated = self._reply.terminal is not None and self._reply.error is None
+        for blocks in (*self._ended, self._blocks):
+            blocks.finish(terminated=terminated)
+        ending = Ending.NORMAL if terminated else Ending.CUT
+        return self._reply.build(ending, terminated=terminated)
+
+    def _kind(self, frame: Mapping[str, object], event: Event) -> str:
+        """What `frame`, which does not say it itself, is."""
+        if frame.get("error"):
+            return "error"
+        self._reply.odd("an object without a type", frame, event)
+        return event.type if event.type in STREAMED else ""
+
+    def _take_start(self, frame: Mapping[str, object], event: Event) -> None:
+        message = get_object(frame, "message")
+        if message is None:
+            self._reply.odd("message is no object", frame, event)
+            message = {}
+        identifier = get_str(message, "id") or ""
+        if self._id is not None:
+            if self._reply.terminal is not None:
+                self._follow(frame, event)
+            elif identifier in ("", self._id) or not self._id:
+                self._reply.odd("message_start comes again", frame, event)
+                return
+            else:
+                self._restart(identifier, frame, event)
+        self._id = identifier
+        self._take_message(message, event, Member(Whole(event.data), "message"))
+
+    def _follow(self, frame: Mapping[str, object], event: Event) -> None:
+        """Begins another message behind one that is whole."""
+        self._reply.odd("another message follows message_stop", frame, event)
+        self._ended.append(self._blocks)
+        self._blocks = Blocks(self._choice)
+        self._reply.terminal = None
+
+    def _restart(self, identifier: str, frame: Mapping[str, object], event: Event) -> None:
+        """Begins the message anew: a retry stands behind what it was to replace."""
+        detail = (
+            f"the message {identifier!r} begins inside the message {self._id!r}, of which nothing"
+            " is part of the answer"
+        )
+        self._reply.odd(detail, frame, event)
+        self._choice = self._reply.restart()
+        self._blocks = Blocks(self._choice)
+        self._ended = []
+        self._reply.model = self._reply.usage = None
+        self._usage = {}
+
+    def _take_message(self, message: Mapping[str, object], event: Event, source: Source) -> None:
+        """Takes what a message says of itself, and the blocks that are already in it."""
+        self._reply.model = get_str(message, "model") or self._reply.model
+        self._take_usage(message)
+        content = get_array(message, "content")
+        if content:
+            self._blocks.whole(content, event, Member(source, "content"))
+        self._take_reason(message, event)
+
+    def _take_document(self, frame: Mapping[str, object], event: Event) -> None:
+        self._take_message(frame, event, Whole(event.data))
+        self._reply.terminal = event
+
+    def _take_block_start(self, frame: Mapping[str, object], event: Event) -> None:
+        self._watch(frame, event)
+        self._blocks.start(frame, event)
+
+    def _take_block_delta(self, frame: Mapping[str, object], event: Event) -> None:
+        self._watch(frame, event)
+        self._blocks.delta(frame, event)
+
+    def _take_block_stop(self, frame: Mapping[str, object], event: Event) -> None:
+        self._blocks.stop(frame, event)
+
+    def _watch(self, frame: Mapping[str, object], event: Event) -> None:
+        """Notes content where none can be; every client takes it nevertheless."""
+        if self._id is None:
+            self._id = ""
+            self._reply.odd("content without message_start", frame, event)
+        if self._reply.terminal is not None:
+            self._reply.odd("content after message_stop", frame, event)
+
+    def _take_delta(self, frame: Mapping[str, object], event: Event) -> None:
+        delta = get_object(frame, "delta")
+        if delta is None:
+            self._reply.odd("delta is no object", frame, event)
+        else:
+            self._take_reason(delta, event)
+        self._take_usage(frame)
+
+    def _take_stop(self, frame: Mapping[str, object], event: Event) -> None:
+        if self._reply.terminal is not None:
+            self._reply.odd("message_stop comes again", frame, event)
+            return
+        self._reply.terminal = event
+
+    def _take_error(self, frame: Mapping[str, object], event: Event) -> None:
+        if not self._reply.take_error(frame, event):
+            message = get_str(frame, "message") or "an error event without a message"
+            self._reply.fail(message, frame, event)
+
+    def _take_reason(self, holder: Mapping[str, object], event: Event) -> None:
+        reason = holder.get("stop_reason")
+        if reason is None:
+            return
+        if not isinstance(reason, str) or not reason:
+            self._choice.odd("stop_reason is no word", holder, event)
+            return
+        details = get_object(holder, "stop_details") or {}
+        self._choice.finish(reason, event, get_str(details, "category"))
+
+    def _take_usage(self, holder: Mapping[str, object]) -> None:
+        """Counts of later events replace those of earlier ones: they are totals, no differences."""
+        usage = get_object(holder, "usage")
+        if usage is None:
+            return
+        for key, value in usage.items():
+            if value is not None or key not in self._usage:
+                self._usage[key] = value
+        self._reply.usage = self._usage
+
+
+def _says_nothing(event: Event) -> bool:
+    """Whether `event` is the sentinel of another dialect, or a data line that is empty."""
+    data = event.data.strip()
+    return data == _SENTINEL or (not data and event.type == _UNNAMED)

@@ -1,0 +1,116 @@
+"""The request for a message: model, tools, tool choice, history.
+
+Shapes: https://docs.anthropic.com/en/api/messages. One user message carries the results of several
+calls: each becomes a message of its own. The system prompt stands outside of the messages and comes
+out as the first of them.
+
+Digests ignore what clients change from turn to turn without changing what is said: marks for the
+cache, and whether a lone text stands in an array.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from deltatape.dialects._json import as_object, get_array, get_object, get_str
+from deltatape.dialects._request import content_text, message_digest, read_body, tool_spec
+from deltatape.dialects._source import Element, Elements, Member, Source
+from deltatape.model.asked import NOTHING_ASKED, Asked, Message, RepeatedCall, ToolSpec
+
+_CACHE = "cache_control"
+_CHOICES = {"auto": "auto", "none": "none", "any": "required"}
+
+
+def read_request(body: bytes) -> Asked:
+    """What `body` asks for; `NOTHING_ASKED` if it is no JSON object."""
+    found = read_body(body)
+    if found is None:
+        return NOTHING_ASKED
+    request, source = found
+    return Asked(
+        known=True,
+        model=get_str(request, "model"),
+        stream=request.get("stream") is True,
+        tools=_tools(request),
+        tool_choice=_tool_choice(request),
+        history=tuple(_history(request, source)),
+    )
+
+
+def _tools(request: Mapping[str, object]) -> tuple[ToolSpec, ...]:
+    """The offered tools; those that the provider runs have a name, but no schema."""
+    tools = [entry for entry in map(as_object, get_array(request, "tools")) if entry]
+    found = (tool_spec(tool, "input_schema") for tool in tools)
+    return tuple(tool for tool in found if tool is not None)
+
+
+def _tool_choice(request: Mapping[str, object]) -> str | None:
+    choice = get_object(request, "tool_choice") or {}
+    kind = get_str(choice, "type")
+    return get_str(choice, "name") if kind == "tool" else _CHOICES.get(kind or "")
+
+
+def _history(request: Mapping[str, object], source: Source) -> Iterator[Message]:
+    system = request.get("system")
+    if system:
+        yield _message("system", _blocks(system), content_text(system))
+    elements = Elements(Member(source, "messages"))
+    for place, message in enumerate(map(as_object, get_array(request, "messages"))):
+        if message is not None:
+            yield from _messages(message, Element(elements, place))
+
+
+def _messages(message: Mapping[str, object], source: Source) -> Iterator[Message]:
+    """The results in a message, each on its own, and then the rest of it, if there is any."""
+    role, content = get_str(message, "role") or "", message.get("content")
+    blocks = _blocks(content)
+    results = [block for block in map(as_object, blocks) if _is_result(block)]
+    for block in filter(None, results):
+        yield Message(
+            role="tool",
+            text=content_text(block.get("content")),
+            calls=(),
+            call_id=get_str(block, "tool_use_id"),
+            digest=message_digest({**block, "content": _blocks(block.get("content"))}),
+        )
+    rest = [block for block in blocks if not _is_result(as_object(block))]
+    if rest or not results:
+        elements = Elements(Member(source, "content"))
+        calls = tuple(
+            _repeated(block, Element(elements, place))
+            for place, block in enumerate(map(as_object, get_array(message, "content")))
+            if block is not None and block.get("type") == "tool_use"
+        )
+        yield _message(role, rest, content_text(rest), calls)
+
+
+def _message(
+    role: str, blocks: list[object], text: str, calls: tuple[RepeatedCall, ...] = ()
+) -> Message:
+    digest = message_digest({"role": role, "content": blocks})
+    return Message(role=role, text=text, calls=calls, call_id=None, digest=digest)
+
+
+def _blocks(content: object) -> list[object]:
+    """The content as blocks, without marks for the cache."""
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    blocks = content if isinstance(content, list) else []
+    return [
+        {key: value for key, value in block.items() if key != _CACHE}
+        if isinstance(block, dict)
+        else block
+        for block in blocks
+    ]
+
+
+def _is_result(block: Mapping[str, object] | None) -> bool:
+    """Whether `block` answers a call that the application had to run."""
+    return block is not None and block.get("type") == "tool_result"
+
+
+def _repeated(block: Mapping[str, object], source: Source) -> RepeatedCall:
+    given = block.get("input") is not None
+    return RepeatedCall(
+        id=get_str(block, "id"),
+        name=get_str(block, "name"),
+        arguments=Member(source, "input").text if given else "",
+    )

@@ -1,0 +1,40 @@
+"""Anthropic's messages, also as Vertex and other gateways hand them on."""
+
+from dataclasses import replace
+from typing import ClassVar
+
+from deltatape.dialects._anthropic.reducer import MessageReducer
+from deltatape.dialects._anthropic.request import read_request
+from deltatape.dialects._anthropic.shape import is_document, is_error, is_event
+from deltatape.dialects._base import Hints
+from deltatape.model.asked import Asked
+
+_PATHS = ("/v1/messages", "/anthropic/messages")
+_VERTEX = "/publishers/anthropic/models/"
+
+
+class AnthropicMessages:
+    """The dialect. See `Dialect`."""
+
+    name: ClassVar[str] = "anthropic-messages"
+
+    def claims(self, hints: Hints) -> bool:
+        """See `Dialect.claims`."""
+        if any(name.startswith("x-amzn-bedrock-") for name in hints.headers):
+            return False  # the same document, but in answer to another kind of request
+        return any(is_event(one) or is_document(one) or is_error(one) for one in hints.first)
+
+    def serves(self, path: str) -> bool:
+        """See `Dialect.serves`."""
+        bare = path.rstrip("/")
+        return bare.endswith(_PATHS) or (_VERTEX in bare and bare.endswith("awPredict"))
+
+    def read_request(self, body: bytes, path: str) -> Asked:
+        """See `Dialect.read_request`: at Vertex, the path names the model."""
+        asked = read_request(body)
+        model = path.partition(_VERTEX)[2].rpartition(":")[0]
+        return replace(asked, model=model) if model and asked.known else asked
+
+    def reducer(self, asked: Asked) -> MessageReducer:
+        """See `Dialect.reducer`."""
+        return MessageReducer(self.name, asked)

@@ -1,0 +1,42 @@
+"""Amazon Bedrock's InvokeModel: every model speaks its own language, carried by Amazon.
+
+Shapes: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_InvokeModelWithResponseStream.html
+and, by model, https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters.html. A stream
+consists of binary messages of the type `chunk`, each with one JSON object of the model as base64;
+what is not streamed is the model's document. The path names the model and whether it streams.
+"""
+
+from typing import ClassVar
+
+from deltatape.dialects._base import Hints
+from deltatape.dialects.bedrock_invoke.flat import is_own
+from deltatape.dialects.bedrock_invoke.reducer import CHUNK, InvokeReducer
+from deltatape.dialects.bedrock_invoke.request import read_path, read_request
+from deltatape.model.asked import Asked
+from deltatape.model.stream import Format
+
+
+class BedrockInvoke:
+    """The dialect. See `Dialect`."""
+
+    name: ClassVar[str] = "bedrock-invoke"
+
+    def claims(self, hints: Hints) -> bool:
+        """See `Dialect.claims`: documents are known by their head, some by their shape."""
+        if hints.format is Format.EVENTSTREAM:
+            return CHUNK in hints.types
+        if any(name.startswith("x-amzn-bedrock-") for name in hints.headers):
+            return bool(hints.first)
+        return hints.format is Format.JSON and any(map(is_own, hints.first))
+
+    def serves(self, path: str) -> bool:
+        """See `Dialect.serves`."""
+        return read_path(path) is not None
+
+    def read_request(self, body: bytes, path: str) -> Asked:
+        """See `Dialect.read_request`."""
+        return read_request(body, path)
+
+    def reducer(self, asked: Asked) -> InvokeReducer:
+        """See `Dialect.reducer`."""
+        return InvokeReducer(self.name, asked)

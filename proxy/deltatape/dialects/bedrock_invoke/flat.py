@@ -1,0 +1,196 @@
+"""Models whose objects hold a piece of text and, at the end, a reason: one table for all.
+
+Shapes: https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters.html. Streamed and
+whole answers have the same members; whole ones may hold them in an array of results. Calls, where a
+model has any, come whole.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from deltatape.dialects._choice import ChoiceDraft, Policy
+from deltatape.dialects._json import as_array, as_object, get_array, get_index, get_object, get_str
+from deltatape.dialects._judge import Ending
+from deltatape.dialects._reply import ReplyDraft
+from deltatape.dialects._request import exact
+from deltatape.dialects._source import Element, Elements, Member, Source, Whole
+from deltatape.model.asked import Asked
+from deltatape.model.reply import CallKind, Channel, Reply
+from deltatape.model.stream import Event
+
+_TERMINATOR = "a finish reason"
+_POLICY = Policy(
+    abnormal=frozenset(
+        {"length", "LENGTH", "max_tokens", "MAX_TOKENS", "CONTENT_FILTERED", "ERROR", "ERROR_TOXIC"}
+    ),
+    ids=False,
+)
+Json = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """Where a family of models keeps what it says."""
+
+    mark: str
+    """The member that only objects of this family have."""
+    results: str | None = None
+    """The member with the array of results, if there is one."""
+    text: tuple[str, ...]
+    """The path of the text, in the object or in a result."""
+    reason: tuple[str, ...]
+    """The path of the finish reason."""
+    calls: tuple[str, ...] = ("tool_calls",)
+    """The path of the array of calls."""
+    own: bool = False
+    """Whether nobody but Amazon has such objects."""
+
+
+_SHAPES = (
+    # Titan
+    Shape(mark="outputText", text=("outputText",), reason=("completionReason",), own=True),
+    Shape(
+        mark="inputTextTokenCount",
+        results="results",
+        text=("outputText",),
+        reason=("completionReason",),
+        own=True,
+    ),
+    # Llama
+    Shape(mark="generation", text=("generation",), reason=("stop_reason",), own=True),
+    # Mistral
+    Shape(mark="outputs", results="outputs", text=("text",), reason=("stop_reason",), own=True),
+    # Claude, before there were messages
+    Shape(mark="completion", text=("completion",), reason=("stop_reason",)),
+    # Jurassic
+    Shape(
+        mark="completions",
+        results="completions",
+        text=("data", "text"),
+        reason=("finishReason", "reason"),
+        own=True,
+    ),
+    # Command
+    Shape(mark="generations", results="generations", text=("text",), reason=("finish_reason",)),
+    # Command R, whole and streamed
+    Shape(mark="is_finished", text=("text",), reason=("finish_reason",)),
+    Shape(mark="chat_history", text=("text",), reason=("finish_reason",)),
+)
+_MESSAGE = Shape(
+    mark="choices",
+    results="choices",
+    text=("message", "content"),
+    reason=("stop_reason",),
+    calls=("message", "tool_calls"),
+)
+"""Mistral's chat: whole messages, also in a stream, and a reason of another name than elsewhere."""
+_TEXTS = Shape(mark="choices", results="choices", text=("text",), reason=("stop_reason",))
+"""DeepSeek."""
+
+
+def shape_of(frame: Json) -> Shape | None:
+    """The shape of the family that `frame` is from; None if it is from none of them."""
+    for shape in _SHAPES:
+        if shape.mark in frame:
+            return shape
+    choices = [one for one in map(as_object, get_array(frame, "choices")) if one is not None]
+    if not any("stop_reason" in choice for choice in choices):
+        return None
+    return _MESSAGE if any("message" in choice for choice in choices) else _TEXTS
+
+
+def is_own(frame: Json) -> bool:
+    """Whether `frame` is the document of a model in a shape that is found at Amazon alone."""
+    shape = shape_of(frame)
+    if shape is None or not shape.own:
+        return False
+    results = [frame] if shape.results is None else get_array(frame, shape.results)
+    return any(
+        isinstance(_at(one, shape.text), str) and _at(one, shape.reason) is not None
+        for one in results
+    )
+
+
+class FlatReducer:
+    """Rebuilds what such a model said. See `Reducer`.
+
+    Args:
+        name: the dialect.
+        asked: what the reply answers.
+        shape: where the model keeps what it says; None if nobody knows.
+    """
+
+    def __init__(self, name: str, asked: Asked, shape: Shape | None) -> None:
+        self._reply = ReplyDraft(name, _TERMINATOR, asked, _POLICY)
+        self._shape = shape
+
+    def feed(self, event: Event) -> None:
+        """See `Reducer.feed`."""
+        frame = self._reply.read(event)
+        if frame is None or self._reply.take_error(frame, event):
+            return
+        shape = self._shape
+        if shape is None:
+            message = get_str(frame, "message")
+            if message is not None:  # an error answer of Amazon's has this and nothing else
+                self._reply.fail(message, frame, event)
+            return
+        if shape.results is None:
+            self._take(shape, self._reply.choice(), frame, event, Whole(event.data))
+            return
+        elements = Elements(Member(Whole(event.data), shape.results))
+        for place, value in enumerate(get_array(frame, shape.results)):
+            result = as_object(value)
+            if result is None:
+                self._reply.odd("a result is no object", frame, event)
+                continue
+            index = get_index(result, "index")
+            choice = self._reply.choice(place if index is None else index)
+            self._take(shape, choice, result, event, Element(elements, place))
+
+    def finish(self, *, cut: bool) -> Reply:
+        """See `Reducer.finish`."""
+        del cut  # Without a finish reason, nothing has ended as it should.
+        reasons = [choice.finish_reason for choice in self._reply.choices]
+        terminated = bool(reasons) and None not in reasons and self._reply.error is None
+        return self._reply.build(Ending.CUT, terminated=terminated)
+
+    def _take(
+        self, shape: Shape, choice: ChoiceDraft, result: Json, event: Event, source: Source
+    ) -> None:
+        text = _at(result, shape.text)
+        if isinstance(text, str):
+            choice.say(Channel.TEXT, text, event)
+        elif text is not None:
+            choice.odd("the text is no string", result, event)
+        for key in shape.calls[:-1]:
+            source = Member(source, key)
+        self._take_calls(choice, _at(result, shape.calls), event, Member(source, shape.calls[-1]))
+        reason = _at(result, shape.reason)
+        if isinstance(reason, str) and reason:
+            choice.finish(reason, event)
+            self._reply.terminal = event
+
+    def _take_calls(self, choice: ChoiceDraft, calls: object, event: Event, source: Source) -> None:
+        elements = Elements(source)
+        for place, value in enumerate(as_array(calls) or ()):
+            entry = as_object(value)
+            if entry is None:
+                choice.odd("a call is no object", calls, event)
+                continue
+            inner, at = get_object(entry, "function"), Element(elements, place)
+            holder, where = (entry, at) if inner is None else (inner, Member(at, "function"))
+            call = choice.open(CallKind.FUNCTION, event, place)
+            call.identify(get_str(entry, "id"), get_str(holder, "name"))
+            field = "parameters" if "parameters" in holder else "arguments"
+            call.add(exact(holder, field, where), event)
+
+
+def _at(value: object, path: tuple[str, ...]) -> object:
+    """What stands at `path` in `value`; None if nothing does."""
+    for key in path:
+        holder = as_object(value)
+        if holder is None:
+            return None
+        value = holder.get(key)
+    return value

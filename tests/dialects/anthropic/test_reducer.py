@@ -1,0 +1,276 @@
+import pytest
+
+from deltatape.diagnose.rebuild import rebuild
+from deltatape.model.exchange import Exchange
+from deltatape.model.reply import CallStatus
+from helpers.chat import codes, told
+from helpers.messages import (
+    END,
+    PING,
+    STOP,
+    URL,
+    Frame,
+    delta,
+    document,
+    piece,
+    reason,
+    reply_to,
+    request,
+    sse,
+    start,
+    stop,
+    text,
+    text_block,
+    tool_block,
+)
+
+CALL = (tool_block(1), piece("", 1), piece('{"a"', 1), piece(": 1}", 1), stop(1))
+HEALTHY = (start(), text_block(), PING, text("Hel"), text("lo"), stop(), *CALL, *END)
+NEEDS_NOTHING = request(get={"type": "object"})
+
+
+def test_a_healthy_stream_is_rebuilt_without_a_word() -> None:
+    reply = reply_to(*HEALTHY)
+    assert reply.text == "Hello"
+    assert told(reply) == [("c1", "get", '{"a": 1}')]
+    assert [call.wire_index for call in reply.tool_calls] == [1]
+    assert (reply.finish_reason_raw, reply.terminated, reply.model) == ("tool_use", True, "m")
+    assert reply.terminal_event == len(HEALTHY) - 1
+    assert reply.observations == ()
+
+
+@pytest.mark.parametrize("at", range(2, len(HEALTHY) - 1))
+def test_a_stream_cut_anywhere_before_its_end_is_not_whole(at: int) -> None:
+    reply = reply_to(*HEALTHY[:at])
+    assert not reply.terminated
+    assert reply.observations == ()
+    finished = reply.finish_reason_raw is not None
+    stopped = at > HEALTHY.index(CALL[-1])
+    whole = CallStatus.COMPLETE if finished or stopped else CallStatus.TRUNCATED
+    assert {call.status for call in reply.tool_calls} <= {whole}
+
+
+def test_a_call_without_argument_bytes_is_judged_by_its_schema() -> None:
+    frames = (start(), tool_block(), piece(""), stop(), *END)
+    (call,) = reply_to(*frames, request=NEEDS_NOTHING).tool_calls
+    assert (call.arguments, call.status) == ("", CallStatus.EMPTY_OK)
+    (call,) = reply_to(*frames).tool_calls
+    assert call.status is CallStatus.EMPTY_SUSPECT
+
+
+def test_a_limit_cuts_the_call_although_its_block_stops() -> None:
+    frames = (start(), tool_block(), piece('{"a": "b'), stop(), reason("max_tokens"), STOP)
+    (call,) = reply_to(*frames).tool_calls
+    assert call.status is CallStatus.TRUNCATED
+
+
+def test_eager_arguments_may_be_no_json() -> None:
+    frames = (start(), tool_block(), piece('{"words": Dave}'), stop(), *END)
+    (call,) = reply_to(*frames).tool_calls
+    assert (call.arguments, call.status) == ('{"words": Dave}', CallStatus.MALFORMED)
+
+
+def test_counts_of_later_events_replace_earlier_ones() -> None:
+    reply = reply_to(
+        start(usage={"input_tokens": 7, "output_tokens": 1}),
+        reason(None, output_tokens=3),
+        reason("end_turn", output_tokens=9, input_tokens=None, cache_read=None),
+        STOP,
+    )
+    assert reply.usage == {"input_tokens": 7, "output_tokens": 9, "cache_read": None}
+    assert reply.observations == ()
+
+
+def test_a_refusal_comes_with_its_category() -> None:
+    ending = reason("refusal")
+    ending["delta"] = {"stop_reason": "refusal", "stop_details": {"category": "cyber"}}
+    choice = reply_to(start(), ending, STOP).choices[0]
+    assert (choice.finish_reason_raw, choice.finish_detail) == ("refusal", "cyber")
+
+
+@pytest.mark.parametrize("word", ["pause_turn", "refusal", "model_context_window_exceeded"])
+def test_a_message_that_stops_early_need_not_have_whole_calls(word: str) -> None:
+    reply = reply_to(start(), tool_block(), stop(), reason(word), STOP, request=NEEDS_NOTHING)
+    assert (reply.finish_reason_raw, reply.terminated) == (word, True)
+    assert reply.tool_calls[0].status is CallStatus.TRUNCATED
+
+
+def test_events_without_names_are_noted_once() -> None:
+    reply = reply_to(*HEALTHY, "data: [DONE]\n\n", "data: \n\n", named=False)
+    assert codes(reply) == ["W008"]
+    assert told(reply) == [("c1", "get", '{"a": 1}')]
+
+
+def test_an_event_with_a_name_and_without_data_is_no_json() -> None:
+    assert codes(reply_to(start(), "event: message_stop\ndata: \n\n")) == ["W004"]
+
+
+def test_an_error_event_ends_the_reply_and_keeps_what_came_before() -> None:
+    error: Frame = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
+    reply = reply_to(start(), text_block(), text("Hel"), error)
+    assert (reply.text, reply.error, reply.terminated) == ("Hel", "Overloaded", False)
+    assert codes(reply) == ["S005"]
+
+
+@pytest.mark.parametrize(
+    ("frame", "message"),
+    [
+        ({"error": {"message": "bad gateway"}}, "bad gateway"),
+        ({"type": "error", "message": "flat"}, "flat"),
+        ({"type": "error"}, "an error event without a message"),
+        ({"type": "error", "error": "text"}, "text"),
+    ],
+)
+def test_an_error_has_many_shapes(frame: Frame, message: str) -> None:
+    assert reply_to(start(), frame, named=False).error == message
+
+
+def test_an_error_after_the_stop_makes_the_reply_not_whole() -> None:
+    reply = reply_to(start(), *END, {"type": "error", "error": {"message": "late"}})
+    assert (reply.error, reply.terminated) == ("late", False)
+
+
+def test_a_repeated_message_start_says_nothing() -> None:
+    reply = reply_to(start(), text_block(), text("a"), start(), text("b"), stop(), *END)
+    assert reply.text == "ab"
+    assert codes(reply) == ["S006"]
+
+
+def test_a_retry_behind_what_it_replaces_is_the_whole_answer() -> None:
+    reply = reply_to(
+        start("msg_1", usage={"input_tokens": 4}),
+        text_block(),
+        text("given up"),
+        stop(),
+        tool_block(1, "c1"),
+        piece('{"a": "b', 1),
+        start("msg_2", model="other"),
+        tool_block(0, "c2"),
+        piece('{"a": 1}'),
+        stop(),
+        *END,
+    )
+    assert (reply.text, told(reply)) == ("", [("c2", "get", '{"a": 1}')])
+    assert (reply.model, reply.usage) == ("other", {"output_tokens": 5})
+    assert codes(reply) == ["S006"]
+
+
+def test_a_message_behind_another_one_adds_to_it() -> None:
+    reply = reply_to(start("msg_1"), *CALL, *END, start("msg_2"), text_block(), text("Done."), *END)
+    assert (reply.text, len(reply.tool_calls)) == ("Done.", 1)
+    assert codes(reply) == ["T013", "S006", "S006"]
+
+
+def test_a_message_may_begin_with_whole_blocks() -> None:
+    block = {"type": "tool_use", "id": "c1", "name": "get", "input": {"a": 1}}
+    reply = reply_to(start(content=[block], stop_reason="tool_use"), STOP)
+    assert told(reply) == [("c1", "get", '{"a": 1}')]
+    assert (reply.finish_reason_raw, reply.terminated) == ("tool_use", True)
+    assert reply.observations == ()
+
+
+def test_whole_blocks_that_are_none_are_left_out() -> None:
+    reply = reply_to(start(content=[None, {"type": "text", "text": "Hi"}]), STOP)
+    assert (reply.text, codes(reply)) == ("Hi", ["S006"])
+
+
+def test_content_outside_of_a_message_counts_and_is_noted() -> None:
+    late = (text_block(1), text("b", 1), stop(1), STOP)
+    reply = reply_to(text_block(), text("a"), stop(), *END, *late)
+    assert reply.text == "ab"
+    assert [seen.detail for seen in reply.observations] == [
+        "content without message_start",
+        "content after message_stop",
+        "message_stop comes again",
+    ]
+
+
+def test_a_second_stop_reason_counts_and_is_noted() -> None:
+    reply = reply_to(start(), reason("end_turn"), reason("tool_use"), STOP)
+    assert (reply.finish_reason_raw, codes(reply)) == ("tool_use", ["S004"])
+
+
+def test_unknown_events_and_deltas_say_nothing() -> None:
+    reply = reply_to(
+        start(),
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "compaction"}},
+        delta(0, type="compaction_delta", content="short"),
+        delta(0, type="citations_delta", citation={}),
+        stop(),
+        {"type": "message_hint", "hint": 1},
+        *END,
+    )
+    assert (reply.text, reply.observations) == ("", ())
+
+
+def test_a_missing_type_is_taken_from_the_event_line() -> None:
+    reply = reply_to(start(), text_block(), text("a"), stop(), "event: message_stop\ndata: {}\n\n")
+    assert reply.terminated
+    assert codes(reply) == ["S006"]
+    assert not reply_to(start(), "event: other\ndata: {}\n\n").terminated
+
+
+def test_a_message_that_is_not_streamed_is_read_whole() -> None:
+    source = '{"a" : 1.0}'
+    reply = document(
+        '{"id":"msg_1","type":"message","role":"assistant","model":"m","content":['
+        '{"type":"thinking","thinking":"hm"},{"type":"text","text":"Hi"},'
+        '{"type":"tool_use","id":"c1","name":"get","input":' + source + "},"
+        '{"type":"tool_use","id":"c2","name":"get","input":{}},'
+        '{"type":"tool_use","id":"c3","name":"get"},'
+        '{"type":"server_tool_use","id":"s1","name":"web_search","input":{"q":1}}],'
+        '"stop_reason":"tool_use","usage":{"output_tokens":3}}'
+    )
+    assert (reply.reasoning, reply.text, reply.usage) == ("hm", "Hi", {"output_tokens": 3})
+    assert [call.arguments for call in reply.tool_calls] == [source, "{}", ""]
+    assert [call.name for call in reply.server_calls] == ["web_search"]
+    assert (reply.terminated, reply.observations) == (True, ())
+
+
+def test_an_error_answer_is_read() -> None:
+    value = {"type": "error", "error": {"type": "not_found_error", "message": "no such model"}}
+    reply = document(value, status=404)
+    assert (reply.dialect, reply.error) == ("anthropic-messages", "no such model")
+
+
+JUNK: tuple[object, ...] = (None, 0, True, "", "x", [], [1], {}, {"type": 1}, 1.5)
+
+
+@pytest.mark.parametrize("junk", JUNK, ids=repr)
+def test_members_of_a_wrong_type_are_never_more_than_odd(junk: object) -> None:
+    frames: list[Frame] = [
+        {"type": "message_start", "message": junk},
+        start(junk, content=junk, model=junk, usage=junk, stop_reason=junk),
+        start("other", content=[junk]),
+        {"type": "content_block_start", "index": junk, "content_block": junk},
+        text_block(junk, junk),
+        tool_block(junk, junk, name=junk, input=junk),
+        {"type": "content_block_delta", "index": junk, "delta": junk},
+        text(junk, junk),
+        delta(0, thinking=junk),
+        delta(0, type=junk),
+        piece(junk, junk),
+        stop(junk),
+        {"type": "message_delta", "delta": junk, "usage": junk},
+        reason(junk),
+        {"type": junk},
+        {"type": "error", "error": junk},
+    ]
+    noticed = set(codes(reply_to(*frames))) | set(codes(reply_to(*frames, named=False)))
+    known = {"S004", "S005", "S006", "T005", "T006", "T011", "T012", "T013", "T014", "T015", "W008"}
+    assert noticed <= known
+
+
+def test_a_body_that_is_no_message_has_an_empty_reply() -> None:
+    exchange = Exchange.from_body(b"data: []\n\n", content_type="text/event-stream", url=URL)
+    reply = rebuild(exchange)
+    assert (reply.dialect, reply.text, codes(reply)) == ("anthropic-messages", "", ["S006"])
+
+
+def test_every_fragment_and_piece_tells_the_event_that_brought_it() -> None:
+    reply = reply_to(*HEALTHY)
+    body = sse(*HEALTHY)
+    assert [piece.event for piece in reply.choices[0].pieces] == [3, 4]
+    for fragment in reply.tool_calls[0].fragments:
+        begin, end = fragment.place.span
+        assert f'"index": {reply.tool_calls[0].wire_index}'.encode() in body[begin:end]

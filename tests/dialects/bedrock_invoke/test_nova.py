@@ -1,0 +1,139 @@
+import pytest
+
+from deltatape.dialects.bedrock_invoke.nova import NovaReducer
+from deltatape.model.asked import NOTHING_ASKED
+from deltatape.model.reply import CallKind, CallStatus, Reply
+from deltatape.model.stream import Event, Place, Span
+from helpers.chat import codes, told
+from helpers.invoked import Frame, reply_to
+
+
+def block(event: str, index: object = 0, **members: object) -> Frame:
+    return {event: {"contentBlockIndex": index, **members}}
+
+
+def opened(index: object = 1, **use: object) -> Frame:
+    found = {"toolUseId": "c1", "name": "get", **use}
+    return block("contentBlockStart", index, start={"toolUse": found})
+
+
+def said(index: object = 0, **delta: object) -> Frame:
+    return block("contentBlockDelta", index, delta=delta)
+
+
+def given(piece: object, index: object = 1) -> Frame:
+    return said(index, toolUse={"input": piece})
+
+
+START: Frame = {"messageStart": {"role": "assistant"}}
+STOP: Frame = {"messageStop": {"stopReason": "tool_use"}}
+USAGE: Frame = {"metadata": {"usage": {"inputTokens": 3}}}
+HEALTHY = (
+    START,
+    said(text="Hi"),
+    block("contentBlockStop"),
+    opened(),
+    given('{"a"'),
+    given(": 1}"),
+    block("contentBlockStop", 1),
+    STOP,
+    USAGE,
+)
+
+
+def test_a_healthy_stream_is_rebuilt_without_a_word() -> None:
+    reply = reply_to(*HEALTHY)
+    assert (reply.text, told(reply)) == ("Hi", [("c1", "get", '{"a": 1}')])
+    assert (reply.finish_reason_raw, reply.terminated) == ("tool_use", True)
+    assert (reply.usage, reply.observations) == ({"inputTokens": 3}, ())
+
+
+@pytest.mark.parametrize("at", range(1, 7))
+def test_a_stream_cut_before_its_end_is_not_whole(at: int) -> None:
+    reply = reply_to(*HEALTHY[:at])
+    assert (reply.terminated, reply.observations) == (False, ())
+    assert {call.status for call in reply.tool_calls} <= {CallStatus.TRUNCATED}
+
+
+def test_thoughts_are_no_text() -> None:
+    reply = reply_to(START, said(reasoningContent={"text": "hm"}), STOP)
+    assert (reply.reasoning, reply.text) == ("hm", "")
+
+
+def test_a_document_is_read_whole() -> None:
+    content = [
+        {"reasoningContent": {"reasoningText": {"text": "hm"}}},
+        {"text": "Hi"},
+        {"toolUse": {"toolUseId": "c1", "name": "get", "input": {"a": 1}}},
+        {"toolUse": {"toolUseId": "c2", "name": "get"}},
+        None,
+    ]
+    message = {"role": "assistant", "content": content}
+    reply = reply_to(
+        {"output": {"message": message}, "stopReason": "tool_use", "usage": {"inputTokens": 3}}
+    )
+    assert (reply.reasoning, reply.text, reply.usage) == ("hm", "Hi", {"inputTokens": 3})
+    assert told(reply) == [("c1", "get", '{"a": 1}'), ("c2", "get", "")]
+    assert (reply.terminated, codes(reply)) == (True, ["S006"])
+
+
+def test_calls_that_amazon_runs_are_its_own() -> None:
+    reply = reply_to(START, opened(type="server_tool_use"), given("{}"), STOP)
+    assert [call.kind for call in reply.server_calls] == [CallKind.SERVER]
+
+
+def test_an_index_may_be_used_for_a_second_call() -> None:
+    frames = (opened(), given('{"a": 1}'), opened(toolUseId="c2"), given("{}"), STOP)
+    reply = reply_to(START, *frames)
+    assert told(reply) == [("c1", "get", '{"a": 1}'), ("c2", "get", "{}")]
+    assert codes(reply) == ["T012"]
+
+
+def test_input_without_a_start_is_an_orphan() -> None:
+    reply = reply_to(START, given('{"a": 1}'), STOP)
+    assert [call.status for call in reply.tool_calls] == [CallStatus.ORPHAN]
+    assert codes(reply) == ["S006"]
+
+
+def test_input_that_is_no_string_is_its_exact_source() -> None:
+    reply = reply_to(START, opened(), given({"a": 1}), given(None), STOP)
+    assert (told(reply), codes(reply)) == ([("c1", "get", '{"a": 1}')], ["T006"])
+
+
+def test_an_error_ends_the_reply() -> None:
+    reply = reply_to(START, said(text="Hi"), {"error": {"message": "oh"}})
+    assert (reply.text, reply.error, reply.terminated) == ("Hi", "oh", False)
+
+
+@pytest.mark.parametrize("junk", [None, 0, True, "", [], [1], {}, {"a": 1}], ids=repr)
+def test_members_of_a_wrong_type_are_never_more_than_odd(junk: object) -> None:
+    frames = (
+        START,
+        {"contentBlockStart": junk},
+        block("contentBlockStart", junk, start=junk),
+        opened(junk, toolUseId=junk, name=junk, type=junk),
+        {"contentBlockDelta": junk},
+        block("contentBlockDelta", junk, delta=junk),
+        said(junk, text=junk, reasoningContent=junk, toolUse=junk),
+        given(junk, junk),
+        {"contentBlockStop": junk},
+        {"messageStop": junk},
+        {"metadata": junk},
+        {"output": junk},
+        {"output": {"message": junk}},
+        {"output": {"message": {"content": junk}}},
+        {"output": {"message": {"content": [junk, {"toolUse": junk}]}}},
+    )
+    assert set(codes(reply_to(*frames))) <= {"S004", "S006", "T005", "T006", "T012"}
+
+
+def reduced(data: str) -> Reply:
+    reducer = NovaReducer("some", NOTHING_ASKED)
+    place = Place(span=Span(0, 1), t_ns=0, line=None)
+    reducer.feed(Event(number=0, type="chunk", data=data, id="", retry=None, place=place))
+    return reducer.finish(cut=False)
+
+
+def test_what_is_no_object_says_nothing() -> None:
+    assert codes(reduced("[]")) == ["S006"]
+    assert codes(reduced("{")) == ["W004"]
