@@ -1,4 +1,6 @@
-from deltatape.dialects._source import Element, Elements, Member, Whole
+import pytest
+
+from deltatape.dialects._source import Element, Elements, Member, Sole, Whole
 
 TEXT = '{"a": [ 1 , {"b" : "x"}, []], "e": []}'
 
@@ -12,3 +14,19 @@ def test_the_source_of_a_nested_value_is_exact() -> None:
 
 def test_nothing_stands_where_no_key_is() -> None:
     assert Member(Whole(TEXT), "z").text == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"x": {"key" : [1,  {"b":2}] }}', '[1,  {"b":2}]'),
+        ('{"x": {"key":"a"}, "y": "key"}', "otherwise"),
+        ('{"y": "key", "x": {"k\\u0065y": 1}}', "otherwise"),
+        ('{"y": {"key": 2}, "x": {"k\\u0065y": 1}}', "otherwise"),
+        ('{"x": {"k\\u0065y": 1}}', "otherwise"),
+        (f'{{"key":{"1" * 5000}}}', "1" * 5000),
+        (f'{{"key":{"1" * 70_000}}}', "otherwise"),
+    ],
+)
+def test_a_sole_key_is_found_without_reading_the_rest(text: str, value: str) -> None:
+    assert Sole(text, "key", Whole("otherwise")).text == value

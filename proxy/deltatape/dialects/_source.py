@@ -4,9 +4,16 @@ Few events need it (arguments that came as JSON instead of a string), but a host
 thousands of times: the elements of an array are taken apart once for all of them.
 """
 
+import json
+import re
 from typing import Protocol
 
 from deltatape.wire.json_value import elements_of, slice_at
+
+_COLON = re.compile(r"[ \t\n\r]*+:[ \t\n\r]*+")
+_DECODER = json.JSONDecoder(parse_int=str)
+_SOLE_LIMIT = 65_536
+"""Characters of a text that may be searched anew for every value in it."""
 
 
 class Source(Protocol):
@@ -62,3 +69,32 @@ class Element:
     def text(self) -> str:
         """See `Source.text`."""
         return self._elements.text_of(self._index)
+
+
+class Sole:
+    """The value at a key that is mostly the only one of its name in a whole text. See `Source`.
+
+    Args:
+        text: valid JSON, in which the key exists.
+        key: plain letters.
+        otherwise: where the value stands, for texts in which the key is not the only one.
+    """
+
+    def __init__(self, text: str, key: str, otherwise: Source) -> None:
+        self._text = text
+        self._key = key
+        self._otherwise = otherwise
+
+    @property
+    def text(self) -> str:
+        """See `Source.text`."""
+        if len(self._text) > _SOLE_LIMIT:
+            return self._otherwise.text
+        quoted = f'"{self._key}"'
+        start = self._text.find(quoted)
+        colon = _COLON.match(self._text, start + len(quoted))
+        other = self._text.find(quoted, start + 1)
+        # A key may be spelled with escapes; then what was found is another one.
+        if start < 0 or other >= 0 or colon is None or "\\u" in self._text:
+            return self._otherwise.text
+        return self._text[colon.end() : _DECODER.raw_decode(self._text, colon.end())[1]]

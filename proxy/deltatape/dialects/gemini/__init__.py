@@ -1,0 +1,46 @@
+"""Gemini's generateContent and streamGenerateContent, of the Gemini API, Vertex AI and Cloud Code.
+
+Shapes: https://ai.google.dev/api/generate-content. A stream is server-sent events or one JSON
+array; every event is a whole response with a part of the content. There is no index of calls and no
+sentinel: a call is a part, and a `finishReason` ends a candidate. Cloud Code wraps everything:
+`{"response": {...}}`.
+"""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from deltatape.dialects._base import Hints
+from deltatape.dialects._json import as_array, as_object, get_object
+from deltatape.dialects.gemini.reducer import GeminiReducer
+from deltatape.dialects.gemini.request import method_of, read_request
+from deltatape.model.asked import Asked
+
+_OBJECTS = ("usageMetadata", "promptFeedback")
+
+
+class Gemini:
+    """The dialect. See `Dialect`."""
+
+    name: ClassVar[str] = "gemini"
+
+    def claims(self, hints: Hints) -> bool:
+        """See `Dialect.claims`."""
+        return any(_is_response(get_object(one, "response") or one) for one in hints.first)
+
+    def serves(self, path: str) -> bool:
+        """See `Dialect.serves`."""
+        return method_of(path) in ("streamGenerateContent", "generateContent")
+
+    def read_request(self, body: bytes, path: str) -> Asked:
+        """See `Dialect.read_request`."""
+        return read_request(body, path)
+
+    def reducer(self, asked: Asked) -> GeminiReducer:
+        """See `Dialect.reducer`."""
+        return GeminiReducer(self.name, asked)
+
+
+def _is_response(value: Mapping[str, object]) -> bool:
+    if as_array(value.get("candidates")) is not None:
+        return True
+    return any(as_object(value.get(key)) is not None for key in _OBJECTS)

@@ -1,0 +1,216 @@
+"""The function calls of one candidate: whole ones, streamed ones, and those sent again.
+
+A part with a name opens a call. A whole one carries its `args`; without them it has none, which is
+how an empty object is written here: its arguments are `{}`. A streamed one has `willContinue` or
+`partialArgs`; parts without a name continue it. It ends with an empty part, with a part that says
+nothing more of `willContinue`, with the next name, or with the finish reason; what the end of the
+stream cuts stays a beginning. The `arguments` of a streamed call are JSON text that is built from
+its values (`partial`); its fragments are the pieces on the wire, the `partialArgs` arrays.
+
+Two equal calls are two calls. But models send a call a second time, without the thought signature
+that the first one has, in a later event: that is the same call (T020), and so is an equal call with
+an id that was there.
+
+Source: https://ai.google.dev/api/caching#FunctionCall, and for `partialArgs`
+https://cloud.google.com/vertex-ai/generative-ai/docs/multimodal/function-calling.
+"""
+
+from collections.abc import Mapping
+
+from deltatape.dialects._calls import CallDraft
+from deltatape.dialects._choice import ChoiceDraft
+from deltatape.dialects._json import as_object, get_array, get_str
+from deltatape.dialects._source import Element, Elements, Member, Sole, Source, Whole
+from deltatape.dialects.gemini.partial import PartialArguments
+from deltatape.model.reply import CallKind
+from deltatape.model.stream import Event
+from deltatape.wire.json_value import canonical
+
+_NO_ARGUMENTS = "{}"
+
+
+class _Streamed:
+    """A call that comes in pieces."""
+
+    def __init__(self, draft: CallDraft) -> None:
+        self.draft = draft
+        self.arguments = PartialArguments()
+        self.whole: str | None = None
+        """All arguments at once, which count more than the pieces."""
+
+    def close(self, *, ended: bool) -> None:
+        """Says what the arguments are, as far as they came, or whole."""
+        arguments = self.arguments
+        if arguments.has_gaps:
+            detail = "an array of the arguments lacks elements before its last one"
+            self.draft.note("gap", "S006", detail, arguments.text(), self.draft.latest)
+        if self.whole is not None:
+            self.draft.settle(self.whole)
+        else:
+            self.draft.settle(arguments.text() if ended else arguments.beginning())
+
+
+class CandidateCalls:
+    """Assigns `functionCall` parts to the calls of `choice`."""
+
+    def __init__(self, choice: ChoiceDraft) -> None:
+        self._choice = choice
+        self._streamed: _Streamed | None = None
+        """The streamed call that a part without a name continues."""
+        self._open = False
+        """Whether it has not ended."""
+        self._signed: dict[tuple[str, str], CallDraft] = {}
+        """Calls with a signature, by name and arguments."""
+        self._signed_names: set[str] = set()
+        self._by_id: dict[str, CallDraft] = {}
+        """Whole calls, by id."""
+
+    def take(
+        self, call: Mapping[str, object], event: Event, source: Source, *, signed: bool
+    ) -> None:
+        """Takes the `functionCall` of a part.
+
+        Args:
+            call: the object.
+            event: what carried it.
+            source: where it stands in the data of the event.
+            signed: whether the part has a thought signature.
+        """
+        name = get_str(call, "name") or ""
+        if "name" in call and not name:
+            self._choice.odd("a functionCall has no name", call, event)
+        pieces = get_array(call, "partialArgs")
+        goes_on = call.get("willContinue") is True
+        streamed = bool(pieces) or goes_on
+        if name and not self._is_continued(call):
+            self._close()
+            if streamed:
+                self._begin(call, event)
+                self._continue(call, event, source)
+            else:
+                self._take_whole(call, event, source, signed=signed)
+        elif streamed or self._open:
+            if self._streamed is None:
+                self._begin(call, event)
+            self._continue(call, event, source)
+        elif call.get("args") is not None:
+            self._take_whole(call, event, source, signed=signed)
+        elif self._streamed is None:
+            self._choice.odd("a functionCall that says nothing", call, event)
+
+    def finish(self, *, ended: bool) -> None:
+        """Settles the call that is open. To be called once, after the last part.
+
+        Args:
+            ended: whether a finish reason says that the answer is whole.
+        """
+        if self._streamed is not None and self._open:
+            self._streamed.close(ended=ended)
+
+    def _is_continued(self, call: Mapping[str, object]) -> bool:
+        """Whether `call`, which has a name, repeats name and id of the open call."""
+        streamed, identifier = self._streamed, get_str(call, "id")
+        return self._open and streamed is not None and identifier in streamed.draft.ids
+
+    def _begin(self, call: Mapping[str, object], event: Event) -> None:
+        draft = self._choice.open(CallKind.FUNCTION, event)
+        draft.identify(get_str(call, "id"), get_str(call, "name"))
+        self._streamed = _Streamed(draft)
+
+    def _continue(self, call: Mapping[str, object], event: Event, source: Source) -> None:
+        streamed = self._streamed
+        assert streamed is not None
+        self._open = True
+        goes_on = call.get("willContinue") is True
+        if call.get("partialArgs") is not None:
+            pieces = Whole(_exact(source, "partialArgs", event))
+            goes_on |= self._take_pieces(streamed, call, event, pieces)
+            streamed.draft.add(pieces.text, event)
+        if call.get("args"):
+            streamed.whole = _exact(source, "args", event)
+            streamed.draft.add(streamed.whole, event)
+        if not goes_on:
+            streamed.draft.ended = event
+            self._close()
+
+    def _take_pieces(
+        self, streamed: _Streamed, call: Mapping[str, object], event: Event, source: Source
+    ) -> bool:
+        """Takes the `partialArgs`, which stand at `source`; whether one of them is to continue."""
+        elements = Elements(source)
+        goes_on = False
+        for place, each in enumerate(get_array(call, "partialArgs")):
+            piece = as_object(each)
+            if piece is None:
+                streamed.draft.note("piece", "S006", "a partialArg is no object", call, event)
+                continue
+            goes_on |= piece.get("willContinue") is True
+            if not _put(streamed.arguments, piece, Element(elements, place)):
+                detail = f"no value can stand at {piece.get('jsonPath')!r:.100}"
+                streamed.draft.note("path", "S006", detail, piece, event)
+        return goes_on
+
+    def _close(self) -> None:
+        if self._streamed is not None and self._open:
+            self._streamed.close(ended=True)
+        self._open = False
+
+    def _take_whole(
+        self, call: Mapping[str, object], event: Event, source: Source, *, signed: bool
+    ) -> None:
+        name, identifier = get_str(call, "name") or "", get_str(call, "id")
+        has_args = call.get("args") is not None
+        text = _exact(source, "args", event) if has_args else _NO_ARGUMENTS
+        draft = CallDraft(None, CallKind.FUNCTION, event)
+        draft.announced = True
+        draft.ended = event
+        draft.identify(identifier, name)
+        draft.add(text if has_args else "", event)
+        draft.settle(text)
+        if self._is_sent_again(draft, text, signed=signed):
+            return
+        self._choice.calls.append(draft)
+        if identifier and self._by_id.setdefault(identifier, draft) is not draft:
+            detail = f"the id {identifier!r} is used for another call"
+            draft.note("shared", "T010", detail, call, event)
+        if signed:
+            self._signed_names.add(name)
+            self._signed.setdefault((name, canonical(text) or text), draft)
+
+    def _is_sent_again(self, draft: CallDraft, text: str, *, signed: bool) -> bool:
+        """Whether a whole call with the arguments `text` repeats one; it is noted there."""
+        same = self._by_id.get(draft.first_id or "")
+        if same is not None and same.name == draft.name and draft.repeats(same):
+            detail = f"the call {draft.first_id!r} is sent again"
+            same.note("again", "T020", detail, text, draft.opened)
+            return True
+        if signed or draft.name not in self._signed_names:
+            return False
+        twin = self._signed.get((draft.name, canonical(text) or text))
+        if twin is None or twin.opened.number == draft.opened.number:
+            return False
+        if draft.ids and twin.ids:
+            return False
+        detail = f"the call of {draft.name!r} is sent again, without its thought signature"
+        twin.note("again", "T020", detail, text, draft.opened)
+        return True
+
+
+def _exact(source: Source, key: str, event: Event) -> str:
+    """The source of the value at `key`, which exists, of the object at `source`."""
+    return Sole(event.data, key, Member(source, key)).text
+
+
+def _put(arguments: PartialArguments, piece: Mapping[str, object], source: Source) -> bool:
+    """Takes one value; whether it can stand where it says. One without value only announces."""
+    path = get_str(piece, "jsonPath")
+    if path is None:
+        return False
+    text = get_str(piece, "stringValue")
+    if text is not None:
+        return arguments.put_string(path, text, is_open=piece.get("willContinue") is True)
+    if isinstance(piece.get("numberValue"), int | float):
+        return arguments.put(path, Member(source, "numberValue").text)
+    if isinstance(piece.get("boolValue"), bool):
+        return arguments.put(path, "true" if piece["boolValue"] else "false")
+    return arguments.put(path, "null") if "nullValue" in piece else True

@@ -1,0 +1,166 @@
+"""The request of generateContent: model, tools, tool choice, history.
+
+Model and method stand in the path (`/models/NAME:streamGenerateContent`); Cloud Code has the model
+in the body, around the request. Keys are read in both spellings that Google's servers take,
+`functionCall` and `function_call`. A message with several results becomes several messages; where a
+result has no id, it names the function.
+
+Source: https://ai.google.dev/api/generate-content#request-body.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from deltatape.dialects._json import as_object, get_array, get_object, get_str
+from deltatape.dialects._request import RequestBody, message_digest, read_body
+from deltatape.dialects._source import Element, Elements, Member, Source
+from deltatape.dialects.gemini.schema import json_schema
+from deltatape.model.asked import NOTHING_ASKED, Asked, Message, RepeatedCall, ToolSpec
+
+_MODES = {"AUTO": "auto", "ANY": "required", "NONE": "none", "VALIDATED": "auto"}
+_MODEL_FOLDERS = ("models", "tunedModels", "endpoints")
+
+
+def method_of(path: str) -> str:
+    """The method that `path` ends with, behind its colon; "" if there is none."""
+    return _last_part(path).partition(":")[2]
+
+
+def read_request(body: bytes, path: str) -> Asked:
+    """What `body`, sent to `path`, asks for; `NOTHING_ASKED` if it is no JSON object."""
+    found = read_body(body)
+    if found is None:
+        return NOTHING_ASKED
+    model = _model_in(path) or _bare(get_str(found.value, "model"))
+    inner = get_object(found.value, "request")
+    if inner is not None and "contents" not in found.value:
+        found = RequestBody(inner, Member(found.source, "request"))
+    return Asked(
+        known=True,
+        model=model,
+        stream=method_of(path) == "streamGenerateContent",
+        tools=tuple(_tools(found.value)),
+        tool_choice=_tool_choice(found.value),
+        history=tuple(_history(found)),
+    )
+
+
+def _last_part(path: str) -> str:
+    return path.rstrip("/").rpartition("/")[2].replace("%3A", ":").replace("%3a", ":")
+
+
+def _model_in(path: str) -> str | None:
+    folder = path.rstrip("/").rpartition("/")[0].rpartition("/")[2]
+    return _last_part(path).partition(":")[0] or None if folder in _MODEL_FOLDERS else None
+
+
+def _bare(model: str | None) -> str | None:
+    return model.removeprefix("models/") if model else None
+
+
+def _snake(key: str) -> str:
+    return "".join(f"_{each.lower()}" if each.isupper() else each for each in key)
+
+
+def _spelled(holder: Mapping[str, object], key: str) -> str:
+    """`key` as `holder` spells it."""
+    snake = _snake(key)
+    return snake if snake in holder and key not in holder else key
+
+
+def _object(holder: Mapping[str, object], key: str) -> Mapping[str, object] | None:
+    return get_object(holder, _spelled(holder, key))
+
+
+def _tools(request: Mapping[str, object]) -> Iterator[ToolSpec]:
+    for tool in map(as_object, get_array(request, "tools")):
+        key = _spelled(tool, "functionDeclarations") if tool else ""
+        for each in map(as_object, get_array(tool or {}, key)):
+            name = get_str(each, "name") if each else None
+            if each and name is not None:
+                yield ToolSpec(name=name, parameters=_parameters(each))
+
+
+def _parameters(declaration: Mapping[str, object]) -> Mapping[str, object] | None:
+    exact = _object(declaration, "parametersJsonSchema")
+    if exact is not None:
+        return exact
+    own = get_object(declaration, "parameters")
+    return None if own is None else json_schema(own)
+
+
+def _tool_choice(request: Mapping[str, object]) -> str | None:
+    config = _object(_object(request, "toolConfig") or {}, "functionCallingConfig")
+    if config is None:
+        return None
+    mode = get_str(config, "mode")
+    allowed = get_array(config, _spelled(config, "allowedFunctionNames"))
+    if mode == "ANY" and len(allowed) == 1 and isinstance(allowed[0], str):
+        return allowed[0]
+    return _MODES.get(mode.upper()) if mode else None
+
+
+def _history(request: RequestBody) -> Iterator[Message]:
+    value = request.value
+    key = _spelled(value, "systemInstruction")
+    system = value.get(key)
+    if isinstance(system, str):
+        system = {"parts": [{"text": system}]}
+    if isinstance(system, dict):
+        yield from _messages(system, "system", Member(request.source, key))
+    contents = value.get("contents")
+    if isinstance(contents, dict):
+        yield from _messages(contents, "", Member(request.source, "contents"))
+    elements = Elements(Member(request.source, "contents"))
+    for place, content in enumerate(get_array(value, "contents")):
+        if isinstance(content, dict):
+            yield from _messages(content, "", Element(elements, place))
+
+
+def _messages(content: Mapping[str, object], role: str, source: Source) -> Iterator[Message]:
+    """The messages that `content`, which stands at `source`, amounts to: its results, the rest."""
+    role = role or get_str(content, "role") or "user"
+    elements = Elements(Member(source, "parts"))
+    texts: list[str] = []
+    calls: list[RepeatedCall] = []
+    rest: list[object] = []
+    for place, each in enumerate(get_array(content, "parts")):
+        part = as_object(each) or {}
+        result = _object(part, "functionResponse")
+        if result is not None:
+            yield _result(result, part, Element(elements, place))
+            continue
+        rest.append(each)
+        call = _object(part, "functionCall")
+        if call is not None:
+            key = _spelled(part, "functionCall")
+            calls.append(_repeated(call, Member(Element(elements, place), key)))
+        elif part.get("thought") is not True:
+            texts.append(get_str(part, "text") or "")
+    if rest or not get_array(content, "parts"):
+        yield Message(
+            role=role,
+            text="".join(texts),
+            calls=tuple(calls),
+            call_id=None,
+            digest=message_digest({"role": role, "parts": rest}),
+        )
+
+
+def _result(result: Mapping[str, object], part: Mapping[str, object], source: Source) -> Message:
+    place = Member(source, _spelled(part, "functionResponse"))
+    has_text = result.get("response") is not None
+    return Message(
+        role="tool",
+        text=Member(place, "response").text if has_text else "",
+        calls=(),
+        call_id=get_str(result, "id") or get_str(result, "name") or "",
+        digest=message_digest(result),
+    )
+
+
+def _repeated(call: Mapping[str, object], source: Source) -> RepeatedCall:
+    return RepeatedCall(
+        id=get_str(call, "id"),
+        name=get_str(call, "name"),
+        arguments="{}" if call.get("args") is None else Member(source, "args").text,
+    )

@@ -1,0 +1,121 @@
+"""The events of an interaction, streamed or whole, to one reply.
+
+The terminal signal is the completion of the interaction; its status is the finish reason. An answer
+that is not streamed is the interaction itself; so is what a completion carries if no step came.
+"""
+
+from collections.abc import Mapping
+
+from deltatape.dialects._choice import Policy
+from deltatape.dialects._json import as_object, get_array, get_index, get_object, get_str
+from deltatape.dialects._judge import Ending
+from deltatape.dialects._reply import ReplyDraft
+from deltatape.dialects._source import Element, Elements, Member, Source, Whole
+from deltatape.dialects.gemini_interactions.steps import Steps
+from deltatape.model.asked import Asked
+from deltatape.model.reply import Reply
+from deltatape.model.stream import Event
+
+TERMINATOR = "interaction.completed"
+_SENTINEL = "[DONE]"
+_UNFINISHED = frozenset({"in_progress", "queued"})
+_POLICY = Policy(
+    abnormal=frozenset(
+        {"budget_exceeded", "cancelled", "failed", "incomplete", "requires_continuation"}
+    ),
+    explicit_end=True,
+)
+_COMPLETIONS = frozenset({"interaction.completed", "interaction.complete"})
+_STARTS = {"step.start": "step", "content.start": "content"}
+"""By type of event, where the beginning of a step is."""
+_DELTAS = frozenset({"step.delta", "content.delta"})
+_STOPS = frozenset({"step.stop", "content.stop"})
+
+
+class InteractionsReducer:
+    """Rebuilds an interaction. See `Reducer`."""
+
+    def __init__(self, name: str, asked: Asked) -> None:
+        self._reply = ReplyDraft(name, TERMINATOR, asked, _POLICY)
+        self._steps = Steps(self._reply.choice())
+        self._has_steps = False
+
+    def feed(self, event: Event) -> None:
+        """See `Reducer.feed`."""
+        if event.data.strip() == _SENTINEL:
+            return
+        frame = self._reply.read(event)
+        if frame is None:
+            return
+        kind = get_str(frame, "event_type")
+        if kind in _DELTAS:
+            delta, source = self._inside(frame, "delta", event)
+            self._steps.delta(get_index(frame, "index"), delta, event, source)
+        elif kind is not None and kind in _STARTS:
+            step, source = self._inside(frame, _STARTS[kind], event)
+            self._steps.start(get_index(frame, "index"), step, event, source)
+        elif kind in _STOPS:
+            self._steps.stop(get_index(frame, "index"), event)
+        else:
+            self._take_interaction(frame, event)
+
+    def finish(self, *, cut: bool) -> Reply:
+        """See `Reducer.finish`."""
+        del cut  # The status tells more about the calls than the transport does.
+        self._steps.finish()
+        done = self._reply.terminal is not None
+        return self._reply.build(Ending.NORMAL if done else Ending.CUT, terminated=done)
+
+    def _inside(
+        self, frame: Mapping[str, object], key: str, event: Event
+    ) -> tuple[Mapping[str, object], Source]:
+        """What an event says about a step, and where it stands; empty if it says nothing."""
+        self._has_steps = True
+        found = get_object(frame, key)
+        if found is None:
+            self._reply.odd(f"an event without {key}", frame, event)
+        return found or {}, Member(Whole(event.data), key)
+
+    def _take_interaction(self, frame: Mapping[str, object], event: Event) -> None:
+        """Takes an event about the interaction as a whole, an error, or a document."""
+        reply = self._reply
+        kind = get_str(frame, "event_type")
+        reply.take_error(frame, event)
+        source: Source = Whole(event.data)
+        inner = frame
+        if kind is not None:
+            found = get_object(frame, "interaction")
+            if found is not None:
+                inner, source = found, Member(source, "interaction")
+        usage = get_object(inner, "usage")
+        if usage is not None:
+            reply.usage = usage
+        reply.model = reply.model or get_str(inner, "model") or get_str(inner, "agent") or None
+        is_whole = kind is None or kind in _COMPLETIONS
+        if is_whole and not self._has_steps:
+            self._take_steps(inner, event, source)
+        self._take_status(inner, event, is_last=is_whole)
+
+    def _take_steps(self, interaction: Mapping[str, object], event: Event, source: Source) -> None:
+        key = "steps" if "steps" in interaction else "outputs"
+        elements = Elements(Member(source, key))
+        for place, each in enumerate(get_array(interaction, key)):
+            step = as_object(each)
+            if step is None:
+                self._reply.odd("a step is no object", interaction, event)
+            elif step.get("type") != "user_input":
+                self._steps.whole(step, event, Element(elements, place))
+
+    def _take_status(
+        self, interaction: Mapping[str, object], event: Event, *, is_last: bool
+    ) -> None:
+        reply = self._reply
+        status = get_str(interaction, "status")
+        if status is None or status in _UNFINISHED:
+            if is_last and status is None and interaction.get("status") is not None:
+                reply.odd("the status is no string", interaction, event)
+            return
+        reply.choice().finish(status, event)
+        reply.terminal = event
+        if status == "failed" and reply.error is None:
+            reply.fail("the interaction failed", interaction, event)
