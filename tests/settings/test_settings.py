@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from deltatape.errors import UsageError
+from deltatape.model.app_names import CONTRACT
 from deltatape.rules.settings import DEFAULTS
 from deltatape.settings.settings import Settings, load
 
@@ -40,6 +41,15 @@ def test_sections_upstreams_and_thresholds(tmp_path: Path) -> None:
     assert list(settings.sections["record"]) == ["keep"]
     assert settings.upstreams == {"corp": "https://llm.corp.example"}
     assert settings.rules().stall_s == 3.0
+    assert settings.rules().app == CONTRACT
+
+
+def test_an_applications_names_for_its_events_go_with_the_thresholds(tmp_path: Path) -> None:
+    settings = loaded(tmp_path, "app-events: {tool-call: invoke}\n")
+    assert settings.rules().app.tool_call == ("invoke", "tool_call")
+    wrong = loaded(tmp_path, "app-events: {invoke: x}\n")
+    with pytest.raises(UsageError, match=r"^deltatape\.yaml:1:14: 'invoke' is no name"):
+        wrong.rules()
 
 
 def test_an_error_about_an_upstream_tells_where_it_stands(tmp_path: Path) -> None:
@@ -55,7 +65,7 @@ def test_an_error_about_an_upstream_tells_where_it_stands(tmp_path: Path) -> Non
     ("text", "message"),
     [
         ("recrod: {}", "deltatape.yaml:1:1: 'recrod' is no section; did you mean record?"),
-        ("x: {}", "deltatape.yaml:1:1: 'x' is no section; known are check record rules upstreams"),
+        ("x: {}", "deltatape.yaml:1:1: 'x' is no section; known are app-events check record rules"),
         ("<<: {}", "deltatape.yaml:1:1: '<<' is no section"),
         ("[record]", "deltatape.yaml:1:1: a settings file is a mapping"),
         ("record", "deltatape.yaml:1:1: a settings file is a mapping"),

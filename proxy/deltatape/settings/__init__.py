@@ -8,6 +8,8 @@
       corp: https://llm.corp.example
     rules:                           # thresholds; see rules/settings.py
       stall: 10s
+    app-events:                      # what the application calls its events; see model/app_names.py
+      tool-call: [call, invoke]
 
 Strategy: `find` says which file holds, `document` reads YAML into values that know their place,
 `settings` gives them a meaning, `defaults` makes click take them below variables and flags. A value

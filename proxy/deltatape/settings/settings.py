@@ -1,17 +1,19 @@
-"""What a settings file means: sections of commands, upstreams, thresholds of rules.
+"""What a settings file means: sections of commands, upstreams, thresholds of rules, names.
 
 The sections and the upstreams are looked at as a whole when the file is loaded, so that a slip in
 any of them shows at once; the options of a section when its command runs, since only that is
-loaded then; the thresholds when rules run.
+loaded then; the thresholds, and the application's names for its events, when rules run.
 """
 
 import contextlib
+import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deltatape.errors import UsageError
+from deltatape.settings.app_names import SECTION, app_names
 from deltatape.settings.find import find
 from deltatape.settings.values import Entry, Place, Scalar, Table
 
@@ -38,16 +40,18 @@ class Settings:
     places: Mapping[str, Place]
     """Where each upstream stands, by its name."""
     thresholds: Mapping[str, Entry]
+    app_events: Mapping[str, Entry]
 
     def rules(self) -> "Thresholds":
-        """What the rules measure against.
+        """What the rules measure against, and what the application calls its events.
 
         Raises:
-            UsageError: a threshold of that name is not known, or its value is none.
+            UsageError: a threshold or an event of that name is not known, or its value is none.
         """
         from deltatape.settings.thresholds import thresholds  # noqa: PLC0415 - loads all rules
 
-        return thresholds(self.thresholds)
+        names = app_names(self.app_events)
+        return dataclasses.replace(thresholds(self.thresholds), app=names)
 
     @contextlib.contextmanager
     def at_upstream(self, name: str) -> Iterator[None]:
@@ -87,18 +91,21 @@ def read(path: Path, name: str, commands: Iterable[str]) -> Settings:
         raise UsageError(f"{name}: {error.strerror}; a settings file can be read") from None
     document = parse(data, name)
     if isinstance(document, Scalar) and document.absent:
-        return Settings(path=path, sections={}, upstreams={}, places={}, thresholds={})
+        return Settings(
+            path=path, sections={}, upstreams={}, places={}, thresholds={}, app_events={}
+        )
     if not isinstance(document, Table):
         raise document.place.refuse("a settings file is a mapping, such as `record: {keep: 2h}`")
     commands = tuple(commands)
     sections = {
-        key: _section(key, entry, (*commands, UPSTREAMS, RULES))
+        key: _section(key, entry, (*commands, UPSTREAMS, RULES, SECTION))
         for key, entry in document.entries.items()
     }
     upstreams = sections.pop(UPSTREAMS, {})
     return Settings(
         path=path,
         thresholds=sections.pop(RULES, {}),
+        app_events=sections.pop(SECTION, {}),
         sections=sections,
         upstreams={key: _url(key, entry) for key, entry in upstreams.items()},
         places={key: entry.key for key, entry in upstreams.items()},

@@ -20,6 +20,7 @@ _IN_SECONDS = "_s"
 FIELDS: Mapping[str, str] = {
     field.name.removesuffix(_IN_SECONDS).replace("_", "-"): field.name
     for field in dataclasses.fields(Settings)
+    if isinstance(getattr(DEFAULTS, field.name), int | float)
 }
 """What can be set, by its name in the file: the field of `rules.settings.Settings`."""
 

@@ -1,0 +1,294 @@
+"""Steps of a table (see `_table`) about calls: a call starts, goes on, ends, or comes whole.
+
+A whole call has more authority than pieces that came before it (T015 where they disagree). A list
+is tolerated where a dialect has one call. Pieces of arguments are strings; anything else counts as
+its exact source.
+"""
+
+import enum
+from dataclasses import dataclass
+
+from deltatape.dialects._calls import CallDraft
+from deltatape.dialects._json import as_object
+from deltatape.dialects._source import Source, Whole
+from deltatape.dialects._table import (
+    Frame,
+    Index,
+    Key,
+    Path,
+    TableDraft,
+    at,
+    first_text,
+    listed,
+    source_at,
+    text_at,
+)
+from deltatape.model.reply import CallKind
+from deltatape.model.stream import Event
+from deltatape.wire.json_value import parse
+
+
+@dataclass(frozen=True, slots=True)
+class When:
+    """Whether one of certain values stands at a path: strings, truth values."""
+
+    path: Path
+    values: tuple[object, ...]
+
+    def holds(self, frame: Frame) -> bool:
+        """Whether it does in `frame`."""
+        return at(frame, self.path) in self.values
+
+
+class Strings(enum.Enum):
+    """What a string is where arguments are expected whole."""
+
+    TEXT = enum.auto()
+    """The arguments' text."""
+    VALUE = enum.auto()
+    """A JSON string, where an object should be."""
+    FREE = enum.auto()
+    """The free text of a custom tool, unless it holds an object: then that is encoded twice."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallStart:
+    """A call begins. Paths are seen from `entry`, but for the key's, seen from the event."""
+
+    key: Key
+    entry: Path = ()
+    id: Path
+    name: Path
+    fragment: Path | None = None
+    """First pieces of the arguments."""
+    server: When | None = None
+    """When the provider runs the call itself."""
+    optional: bool = False
+    """Whether the event may begin something else than a call."""
+
+    def take(self, draft: TableDraft, frame: Frame, event: Event) -> None:
+        """See `Step.take`."""
+        found = at(frame, self.entry)
+        key = self.key.of(frame)
+        for place, entry in listed(found):
+            call = self._start(draft, _moved(key, place), entry, event)
+            call.identify(text_at(entry, self.id), text_at(entry, self.name))
+            if self.fragment is not None:
+                call.add(text_at(entry, self.fragment) or "", event)
+        if not self.optional and as_object(found) is None and not isinstance(found, list):
+            draft.reply.odd("the start of a call without the call", frame, event)
+
+    def _start(
+        self, draft: TableDraft, key: int | str | None, entry: Frame, event: Event
+    ) -> CallDraft:
+        draft.watch(entry, event)
+        known = None if key is None else draft.find(key)
+        identifier = text_at(entry, self.id)
+        if known is not None and (not identifier or not known.ids or identifier in known.ids):
+            known.note("again", "S006", "the call starts a second time", entry, event)
+            return known
+        kind = CallKind.SERVER if self.server and self.server.holds(entry) else CallKind.FUNCTION
+        call = draft.open(key, kind, event)
+        call.announced = True
+        if known is not None:
+            call.note("", "T012", f"the index {key} is used for another call", entry, event)
+        if key is None:
+            _note_missing(self.key, call, entry, event)
+        return call
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallDelta:
+    """A piece of a call's arguments. Paths are as those of `CallStart`."""
+
+    key: Key
+    entry: Path = ()
+    fragment: Path
+    name: Path | None = None
+    """Where dialects name a call that no event starts."""
+    optional: bool = False
+    """Whether the event may continue something else than a call."""
+
+    def take(self, draft: TableDraft, frame: Frame, event: Event) -> None:
+        """See `Step.take`."""
+        found = at(frame, self.entry)
+        key = self.key.of(frame)
+        if isinstance(found, dict):
+            self._add(draft, key, found, _Lazy(event, self.entry), event)
+        elif isinstance(found, list):
+            for place, entry in listed(found):
+                source = draft.element(self.entry, place, event)
+                self._add(draft, _moved(key, place), entry, source, event)
+        elif not self.optional:
+            draft.reply.odd("a piece of a call without the call", frame, event)
+
+    def _add(
+        self,
+        draft: TableDraft,
+        key: int | str | None,
+        entry: Frame,
+        source: Source,
+        event: Event,
+    ) -> None:
+        value = at(entry, self.fragment)
+        name = None if self.name is None else text_at(entry, self.name)
+        if value is None and name is None:
+            return
+        draft.watch(entry, event)
+        call = draft.find(key)
+        if call is None:
+            call = self._open(draft, key, entry, event)
+        elif key is None:
+            _note_missing(self.key, call, entry, event)
+        if name:
+            call.identify(None, name)
+        if value is None:
+            return
+        if call.ended is not None:
+            call.note("ended", "S006", "arguments after the end of the call", entry, event)
+        call.add(value if isinstance(value, str) else source_at(source, self.fragment).text, event)
+
+    def _open(
+        self, draft: TableDraft, key: int | str | None, entry: Frame, event: Event
+    ) -> CallDraft:
+        call = draft.open(key, CallKind.FUNCTION, event)
+        call.identify(key if isinstance(key, str) else None, None)
+        if self.name is None:
+            call.note("start", "S006", "arguments of a call that never started", entry, event)
+        return call
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallEnd:
+    """A call is whole."""
+
+    key: Key
+    optional: bool = False
+    """Whether the event may end something else than a call."""
+
+    def take(self, draft: TableDraft, frame: Frame, event: Event) -> None:
+        """See `Step.take`."""
+        key = self.key.of(frame)
+        call = draft.find(key)
+        if call is not None:
+            call.ended = call.ended or event
+        elif not self.optional:
+            draft.reply.odd("the end of a call that never started", frame, event)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallWhole:
+    """A whole call. Paths are as those of `CallStart`.
+
+    `key` is None where every such event is a call of its own.
+    """
+
+    key: Key | None = None
+    entry: Path = ()
+    id: tuple[Path, ...]
+    """The first that is a string counts, here and below."""
+    name: tuple[Path, ...]
+    arguments: tuple[Path, ...]
+    strings: Strings = Strings.VALUE
+    server: When | None = None
+    each: Path = ()
+    """From an element of `entry` to the call; elements without it are no calls."""
+    ordered: bool = False
+    """Whether the place in the list is the key."""
+    weak: bool = False
+    """Whether pieces that came before have more authority."""
+
+    def take(self, draft: TableDraft, frame: Frame, event: Event) -> None:
+        """See `Step.take`."""
+        found = at(frame, self.entry)
+        if isinstance(found, list):
+            for place, entry in listed(found):
+                self._take(draft, entry, draft.element(self.entry, place, event), event, place)
+        elif isinstance(found, dict):
+            self._take(draft, found, _Lazy(event, self.entry), event, 0)
+
+    def _take(
+        self, draft: TableDraft, element: Frame, source: Source, event: Event, place: int
+    ) -> None:
+        entry = as_object(at(element, self.each))
+        if entry is None:
+            return
+        draft.watch(entry, event)
+        call = self._call(draft, entry, event, place)
+        name = first_text(entry, self.name)
+        if name and call.name and name != call.name:
+            detail = f"the name {call.name!r} changes to {name!r}"
+            call.note("name", "T015", detail, entry, event)
+        call.identify(first_text(entry, self.id), name)
+        self._settle(call, entry, source_at(source, self.each), event)
+        call.ended = event
+
+    def _call(self, draft: TableDraft, entry: Frame, event: Event, place: int) -> CallDraft:
+        key: int | str | None = place if self.ordered else None
+        if self.key is not None:
+            key = self.key.of(entry)
+        server = self.server is not None and self.server.holds(entry)
+        kind = CallKind.SERVER if server else CallKind.FUNCTION
+        call = None if key is None else draft.find(key)
+        if call is None:
+            call = draft.open(key, kind, event)
+        elif server:
+            call.kind = kind
+        call.announced = True
+        return call
+
+    def _settle(self, call: CallDraft, entry: Frame, source: Source, event: Event) -> None:
+        where = next((keys for keys in self.arguments if at(entry, keys) is not None), None)
+        if where is None or (self.weak and call.fragments):
+            return
+        text = self._text(call, at(entry, where), source_at(source, where))
+        if not call.fragments:
+            call.add(text, event)
+            return
+        # Once: a stream of many whole calls must not read the pieces again for each of them.
+        if call.ended is None and text != call.raw and not _same_json(text, call.raw):
+            detail = f"the pieces of the arguments differ from the whole {text:.80}"
+            call.note("arguments", "T015", detail, call.raw, event)
+        call.settle(text)
+
+    def _text(self, call: CallDraft, value: object, source: Source) -> str:
+        if not isinstance(value, str) or self.strings is Strings.VALUE:
+            return source.text
+        if self.strings is Strings.FREE:
+            if isinstance(parse(value).value, dict):
+                return source.text
+            call.kind = CallKind.CUSTOM
+        return value
+
+
+class _Lazy:
+    """Where the value at `keys` stands in the data of `event`. See `Source`."""
+
+    __slots__ = ("_event", "_keys")
+
+    def __init__(self, event: Event, keys: Path) -> None:
+        self._event = event
+        self._keys = keys
+
+    @property
+    def text(self) -> str:
+        """See `Source.text`."""
+        return source_at(Whole(self._event.data), self._keys).text
+
+
+def _moved(key: int | str | None, place: int) -> int | str | None:
+    """The key of the element number `place` where a list shares one key."""
+    return key + place if isinstance(key, int) else key
+
+
+def _note_missing(key: Key, call: CallDraft, entry: Frame, event: Event) -> None:
+    if isinstance(key, Index):
+        call.note("", "T011", "an event of a call has no index", entry, event)
+    else:
+        call.note("key", "S006", "an event of a call does not say which one", entry, event)
+
+
+def _same_json(one: str, other: str) -> bool:
+    """Whether both texts are JSON of the same value; `1` and `1.0` are the same."""
+    left, right = parse(one), parse(other)
+    return left.error is None and right.error is None and left.value == right.value

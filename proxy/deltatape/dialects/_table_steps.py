@@ -1,0 +1,114 @@
+"""Steps of a table (see `_table`) about anything but calls: text, endings, errors, usage."""
+
+from dataclasses import dataclass
+
+from deltatape.dialects._json import as_object, shown
+from deltatape.dialects._table import Frame, Path, TableDraft, at, first_text, listed, text_at
+from deltatape.model.reply import Channel
+from deltatape.model.stream import Event
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Say:
+    """A piece of text."""
+
+    channel: Channel
+    text: tuple[Path, ...]
+    """The first that is a string counts, here and below."""
+    each: Path | None = None
+    """The array in whose elements the text is; None where it is in the event itself."""
+
+    def take(self, draft: TableDraft, frame: Frame, event: Event) -> None:
+        """See `Step.take`."""
+        if self.each is not None:
+            for _, part in listed(at(frame, self.each)):
+                draft.choice.say(self.channel, first_text(part, self.text) or "", event)
+            return
+        for keys in self.text:
+            text = at(frame, keys)
+            if isinstance(text, str):
+                draft.watch(frame, event)
+                draft.choice.say(self.channel, text, event)
+                return
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SayWhole:
+    """The whole text, once more: counts only where no piece of it came."""
+
+    text: tuple[Path, ...]
+
+    def take(self, draft: TableDraft, frame: Frame, event: Event) -> None:
+        """See `Step.take`."""
+        text = first_text(frame, self.text)
+        if text and not draft.recited:
+            draft.recited = True
+            if not draft.choice.text(Channel.TEXT):
+                draft.choice.say(Channel.TEXT, text, event)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finish:
+    """Why the answer ended."""
+
+    reason: Path
+    errors: frozenset[str] = frozenset()
+    """Reasons that are errors."""
+
+    def take(self, draft: TableDraft, frame: Frame, event: Event) -> None:
+        """See `Step.take`."""
+        reason = at(frame, self.reason)
+        if not isinstance(reason, str):
+            if reason is not None:
+                draft.reply.odd("the finish reason is no string", frame, event)
+            return
+        draft.choice.finish(reason, event)
+        if reason in self.errors and draft.reply.error is None:
+            draft.reply.fail(f"{self.reason[-1]} is {reason!r}", frame, event)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terminal:
+    """The answer is over."""
+
+    normal: bool = True
+    """Whether it may be taken as whole."""
+    proof: Path = ()
+    """What has to be there for that, if anything."""
+
+    def take(self, draft: TableDraft, frame: Frame, event: Event) -> None:
+        """See `Step.take`."""
+        if not self.proof or at(frame, self.proof) is not None:
+            draft.end(event, normal=self.normal)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fail:
+    """An error in place of (the rest of) the answer."""
+
+    message: tuple[Path, ...]
+    optional: bool = False
+    """Whether there is no error without a message."""
+
+    def take(self, draft: TableDraft, frame: Frame, event: Event) -> None:
+        """See `Step.take`."""
+        message = first_text(frame, self.message)
+        if message or not self.optional:
+            draft.reply.fail(message or shown(frame), frame, event)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tell:
+    """Usage and model."""
+
+    usage: Path | None = None
+    model: Path | None = None
+
+    def take(self, draft: TableDraft, frame: Frame, event: Event) -> None:
+        """See `Step.take`."""
+        del event
+        usage = as_object(at(frame, self.usage)) if self.usage else None
+        if usage is not None:
+            draft.reply.usage = usage
+        if self.model:
+            draft.reply.model = draft.reply.model or text_at(frame, self.model) or None

@@ -1,0 +1,91 @@
+"""What a page that uses the AI SDK sends to its application: UI messages, which consist of parts.
+
+Shapes: https://ai-sdk.dev/docs/reference/ai-sdk-core/ui-message. A tool's call and its result are
+one part, which grows: `tool-NAME`, or `dynamic-tool` with a `toolName`. Tools and model are the
+application's business and not in there.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from deltatape.dialects._json import as_object, get_array, get_str
+from deltatape.dialects._request import content_text, exact, message_digest, read_body
+from deltatape.dialects._source import Element, Elements, Member, Source
+from deltatape.model.asked import NOTHING_ASKED, Asked, Message, RepeatedCall
+
+_TOOL = "tool-"
+_DYNAMIC = "dynamic-tool"
+_ANSWERED = frozenset({"output-available", "output-error", "output-denied"})
+_RESULT_KEYS = ("toolCallId", "state", "output", "errorText")
+
+
+def read_request(body: bytes) -> Asked:
+    """What `body` asks for; `NOTHING_ASKED` if it is no JSON object."""
+    found = read_body(body)
+    if found is None:
+        return NOTHING_ASKED
+    request, source = found
+    elements = Elements(Member(source, "messages"))
+    return Asked(
+        known=True,
+        model=None,
+        stream=True,
+        tools=(),
+        tool_choice=None,
+        history=tuple(
+            one
+            for place, message in enumerate(map(as_object, get_array(request, "messages")))
+            if message is not None
+            for one in _messages(message, Element(elements, place))
+        ),
+    )
+
+
+def _messages(message: Mapping[str, object], source: Source) -> Iterator[Message]:
+    """A message, and the results of the tools that it called."""
+    parts = list(map(as_object, get_array(message, "parts")))
+    elements = Elements(Member(source, "parts"))
+    tools = [
+        (part, name, Element(elements, place))
+        for place, part in enumerate(parts)
+        if part is not None and (name := _tool_name(part)) is not None
+    ]
+    text = [part for part in parts if part is not None and part.get("type") == "text"]
+    role = get_str(message, "role") or ""
+    calls = [
+        RepeatedCall(
+            id=get_str(part, "toolCallId"), name=name, arguments=exact(part, "input", where)
+        )
+        for part, name, where in tools
+    ]
+    told = [[call.id, call.name, call.arguments] for call in calls]
+    yield Message(
+        role=role,
+        text=content_text(text) or get_str(message, "content") or "",
+        calls=tuple(calls),
+        call_id=None,
+        digest=message_digest([role, text, message.get("content"), told]),
+    )
+    for part, _, _ in tools:
+        if part.get("state") in _ANSWERED:
+            yield _result(part)
+
+
+def _tool_name(part: Mapping[str, object]) -> str | None:
+    """The tool that `part` calls; None if it calls none, or the provider ran it."""
+    kind = get_str(part, "type") or ""
+    if part.get("providerExecuted") is True:
+        return None
+    if kind == _DYNAMIC:
+        return get_str(part, "toolName") or ""
+    return kind.removeprefix(_TOOL) if kind.startswith(_TOOL) else None
+
+
+def _result(part: Mapping[str, object]) -> Message:
+    output = part.get("output")
+    return Message(
+        role="tool",
+        text=get_str(part, "errorText") or (output if isinstance(output, str) else ""),
+        calls=(),
+        call_id=get_str(part, "toolCallId"),
+        digest=message_digest({key: part.get(key) for key in _RESULT_KEYS}),
+    )

@@ -1,0 +1,78 @@
+"""What an application's own endpoint streams to its page: `text|tool_call|tool_result|done|error`.
+
+    data: {"type": "text", "content": "Let me see"}
+    data: {"type": "tool_call", "name": "get_weather", "arguments": {"city": "Gent"}}
+    data: {"type": "tool_result", "name": "get_weather", "result": {"celsius": 13}}
+    data: {"type": "done", "content": "Let me see. It is 13 °C in Gent."}
+
+Nobody specifies it, many have it, under names of their own (`AppNames`). Each call is whole: a
+name, and arguments that are a JSON object; whatever else stands there is kept as its exact source.
+`done` or `error` ends it. As the dialect that asks least of its events it has to be asked last.
+"""
+
+from typing import ClassVar
+
+from deltatape.dialects._base import Hints
+from deltatape.dialects._chat.request import read_request
+from deltatape.dialects._table import TableReducer
+from deltatape.dialects.app_events.table import NAME, table
+from deltatape.model.app_names import CONTRACT, AppNames
+from deltatape.model.asked import Asked
+from deltatape.model.stream import Format
+
+_FORMATS = frozenset({Format.SSE, Format.NDJSON})
+_FOREIGN_KEYS = frozenset({"choices", "candidates", "jsonrpc", "event_type"})
+_FOREIGN_STARTS = (
+    "message_",
+    "message-",
+    "content_block_",
+    "content-",
+    "text-",
+    "reasoning-",
+    "tool-input-",
+    "tool-call-",
+)
+
+
+class AppEvents:
+    """The dialect. See `Dialect`.
+
+    Args:
+        names: what the application calls its events and their fields.
+    """
+
+    name: ClassVar[str] = NAME
+
+    def __init__(self, names: AppNames = CONTRACT) -> None:
+        self._table = table(names)
+        self._telling = {*names.text, *names.tool_call, *names.tool_result, *names.done}
+
+    def claims(self, hints: Hints) -> bool:
+        """See `Dialect.claims`."""
+        if hints.format not in _FORMATS:
+            return False
+        if any(not _FOREIGN_KEYS.isdisjoint(one) for one in hints.first):
+            return False
+        found = (self._table.type_of(one) for one in hints.first)
+        kinds = {kind for kind in found if kind is not None}
+        known = {*self._telling, *self._table.events}
+        return not kinds.isdisjoint(self._telling) and not any(map(_is_foreign, kinds - known))
+
+    def serves(self, path: str) -> bool:
+        """See `Dialect.serves`: an application's paths are its own."""
+        del path
+        return False
+
+    def read_request(self, body: bytes, path: str) -> Asked:
+        """See `Dialect.read_request`: a history is read where it looks like one."""
+        del path
+        return read_request(body)
+
+    def reducer(self, asked: Asked) -> TableReducer:
+        """See `Dialect.reducer`."""
+        return TableReducer(self._table, asked)
+
+
+def _is_foreign(kind: str) -> bool:
+    """Whether a type is of another protocol: `thread.run.created`, `RUN_STARTED`, `text-start`."""
+    return "." in kind or kind.isupper() or kind.startswith(_FOREIGN_STARTS)

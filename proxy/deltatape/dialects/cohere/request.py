@@ -1,0 +1,112 @@
+"""The requests of both versions.
+
+Version 2 is a chat completion with words of its own for `tool_choice`. Version 1 has the last
+message beside the history, parameters that are no JSON Schema, and results that repeat their call
+in place of an id: the name of the function tells them.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from deltatape.dialects._chat.request import read_request as read_chat
+from deltatape.dialects._json import as_object, get_array, get_object, get_str
+from deltatape.dialects._request import exact, message_digest, read_body
+from deltatape.dialects._source import Element, Elements, Member, Source
+from deltatape.model.asked import NOTHING_ASKED, Asked, Message, RepeatedCall, ToolSpec
+
+_ROLES = {"USER": "user", "CHATBOT": "assistant", "SYSTEM": "system", "TOOL": "tool"}
+_CHOICES = {"REQUIRED": "required", "NONE": "none"}
+_TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean"}
+
+
+def read_request(body: bytes) -> Asked:
+    """What `body` asks for; `NOTHING_ASKED` if it is no JSON object."""
+    found = read_body(body)
+    if found is None:
+        return NOTHING_ASKED
+    request, source = found
+    choice = get_str(request, "tool_choice")
+    choice = _CHOICES.get(choice or "", choice)
+    if "messages" in request:
+        return replace(read_chat(body), tool_choice=choice)
+    return Asked(
+        known=True,
+        model=get_str(request, "model"),
+        stream=request.get("stream") is True,
+        tools=tuple(_tools(request)),
+        tool_choice=choice,
+        history=tuple(_history(request, source)),
+    )
+
+
+def _tools(request: Mapping[str, object]) -> Iterator[ToolSpec]:
+    for tool in map(as_object, get_array(request, "tools")):
+        name = None if tool is None else get_str(tool, "name")
+        if tool is not None and name is not None:
+            yield ToolSpec(name=name, parameters=_schema(tool))
+
+
+def _schema(tool: Mapping[str, object]) -> Mapping[str, object]:
+    """The JSON Schema of `parameter_definitions`; of types only those that are plain words."""
+    properties: dict[str, object] = {}
+    required = []
+    for name, definition in (get_object(tool, "parameter_definitions") or {}).items():
+        told = as_object(definition) or {}
+        kind = _TYPES.get(get_str(told, "type") or "")
+        properties[name] = {"type": kind} if kind else {}
+        if told.get("required") is True:
+            required.append(name)
+    return {"type": "object", "properties": properties, "required": required}
+
+
+def _history(request: Mapping[str, object], source: Source) -> Iterator[Message]:
+    preamble = get_str(request, "preamble")
+    if preamble:
+        yield _said("SYSTEM", preamble)
+    elements = Elements(Member(source, "chat_history"))
+    for place, entry in enumerate(map(as_object, get_array(request, "chat_history"))):
+        if entry is not None:
+            yield from _entry(entry, Element(elements, place))
+    question = get_str(request, "message")
+    if question:
+        yield _said("USER", question)
+    yield from _results(request)
+
+
+def _said(role: str, text: str) -> Message:
+    """A message that stands beside the history, as it will stand in the next one."""
+    digest = message_digest({"role": role, "message": text})
+    return Message(role=_ROLES[role], text=text, calls=(), call_id=None, digest=digest)
+
+
+def _entry(entry: Mapping[str, object], source: Source) -> Iterator[Message]:
+    results = tuple(_results(entry))
+    yield from results
+    if results:
+        return
+    role = get_str(entry, "role") or ""
+    elements = Elements(Member(source, "tool_calls"))
+    calls = tuple(
+        RepeatedCall(
+            id=None,
+            name=get_str(call, "name"),
+            arguments=exact(call, "parameters", Element(elements, place)),
+        )
+        for place, call in enumerate(map(as_object, get_array(entry, "tool_calls")))
+        if call is not None
+    )
+    yield Message(
+        role=_ROLES.get(role.upper(), role),
+        text=get_str(entry, "message") or "",
+        calls=calls,
+        call_id=None,
+        digest=message_digest(entry),
+    )
+
+
+def _results(holder: Mapping[str, object]) -> Iterator[Message]:
+    for result in map(as_object, get_array(holder, "tool_results")):
+        if result is not None:
+            name = get_str(get_object(result, "call") or {}, "name")
+            digest = message_digest(result)
+            yield Message(role="tool", text="", calls=(), call_id=name, digest=digest)

@@ -1,0 +1,31 @@
+"""What an application's own endpoint calls its events and their fields."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppNames:
+    """The words of the contract `text|tool_call|tool_result|done|error`, and those used for them.
+
+    Of several names of a field the first that is there counts. A name with dots leads into objects.
+    """
+
+    type: tuple[str, ...] = ("type",)
+    """The field that says what an event is."""
+    text: tuple[str, ...] = ("text",)
+    """The type of events with a piece of text; so on for the next five."""
+    reasoning: tuple[str, ...] = ("reasoning", "thinking")
+    tool_call: tuple[str, ...] = ("tool_call",)
+    tool_result: tuple[str, ...] = ("tool_result",)
+    done: tuple[str, ...] = ("done",)
+    error: tuple[str, ...] = ("error",)
+    content: tuple[str, ...] = ("content", "text", "delta")
+    """The field with a piece of text, the whole text, or an error's message."""
+    id: tuple[str, ...] = ("id", "call_id", "tool_call_id")
+    """The field with a call's id, if it has one; the next two are of calls, too."""
+    name: tuple[str, ...] = ("name", "tool", "tool_name", "function")
+    arguments: tuple[str, ...] = ("arguments", "args", "input", "parameters")
+
+
+CONTRACT = AppNames()
+"""The names that hold unless somebody sets others."""

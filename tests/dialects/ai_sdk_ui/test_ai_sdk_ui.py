@@ -1,0 +1,206 @@
+import pytest
+
+from deltatape.dialects.ai_sdk_ui import AISDKUI
+from deltatape.model.reply import CallKind, CallStatus, Reply
+from helpers.fed import codes, events, reduced, said, spoilt
+from helpers.hints import hints
+
+Json = dict[str, object]
+
+
+def start(call_id: str, name: str, **more: object) -> Json:
+    return {"type": "tool-input-start", "toolCallId": call_id, "toolName": name, **more}
+
+
+def delta(call_id: str, text: str) -> Json:
+    return {"type": "tool-input-delta", "toolCallId": call_id, "inputTextDelta": text}
+
+
+def whole(call_id: str, name: str, value: object, **more: object) -> Json:
+    call = {"toolCallId": call_id, "toolName": name, "input": value}
+    return {"type": "tool-input-available", **call, **more}
+
+
+def failed(call_id: str, name: str, value: object) -> Json:
+    call = {"toolCallId": call_id, "toolName": name, "input": value, "errorText": "no"}
+    return {"type": "tool-input-error", **call}
+
+
+FINISH: Json = {"type": "finish", "finishReason": "tool-calls"}
+STREAM: list[Json] = [
+    {"type": "start", "messageId": "m"},
+    {"type": "start-step"},
+    {"type": "reasoning-start", "id": "r"},
+    {"type": "reasoning-delta", "id": "r", "delta": "Hm."},
+    {"type": "reasoning-end", "id": "r"},
+    {"type": "text-start", "id": "0"},
+    {"type": "text-delta", "id": "0", "delta": "Let me"},
+    start("c1", "get_weather"),
+    start("c2", "now", dynamic=True),
+    delta("c1", '{"city":'),
+    delta("c2", "{}"),
+    delta("c1", '"Gent"}'),
+    {"type": "text-delta", "id": "0", "delta": " see"},
+    {"type": "text-end", "id": "0"},
+    whole("c1", "get_weather", {"city": "Gent"}),
+    whole("c2", "now", {}),
+    {"type": "tool-output-available", "toolCallId": "c1", "output": {"celsius": 13}},
+    {"type": "tool-output-error", "toolCallId": "c2", "errorText": "no clock"},
+    {"type": "data-weather", "data": {}},
+    {"type": "source-url", "sourceId": "s", "url": "https://example.com"},
+    {"type": "finish-step"},
+    FINISH,
+]
+
+
+def reply_to(*frames: object, cut: bool = False) -> Reply:
+    return reduced(AISDKUI(), events(*frames), cut=cut)
+
+
+def test_it_claims_its_header_and_its_events() -> None:
+    dialect = AISDKUI()
+    assert dialect.claims(hints(headers={"x-vercel-ai-ui-message-stream": "v1"}))
+    for frame in (STREAM[0], STREAM[1], STREAM[2], STREAM[5], start("c", "f")):
+        assert dialect.claims(hints({"type": "data-x"}, frame))
+    assert not dialect.claims(hints({"type": "start"}, {"type": "text-delta", "id": "0"}))
+    assert not dialect.claims(hints({"type": "tool-input-start", "id": "c"}, {"type": 3}))
+    assert not dialect.serves("/api/chat")
+
+
+def test_parts_and_calls_are_put_together() -> None:
+    reply = reply_to(*STREAM, "[DONE]")
+    assert (reply.text, reply.reasoning) == ("Let me see", "Hm.")
+    assert [(c.id, c.name, c.arguments, c.status) for c in reply.tool_calls] == [
+        ("c1", "get_weather", '{"city": "Gent"}', CallStatus.COMPLETE),
+        ("c2", "now", "{}", CallStatus.COMPLETE),
+    ]
+    assert reply.tool_calls[0].arguments_raw == '{"city":"Gent"}'
+    assert reply.tool_calls[0].wire_index is None
+    assert (reply.finish_reason_raw, reply.terminated) == ("tool-calls", True)
+    assert reply.terminal_event == len(STREAM) - 1
+    assert reply.observations == ()
+
+
+def test_done_alone_ends_it_too() -> None:
+    reply = reply_to(whole("c", "f", {}), "[DONE]")
+    assert (reply.terminated, reply.terminal_event, reply.observations) == (True, 1, ())
+    assert reply.tool_calls[0].status is CallStatus.COMPLETE
+
+
+def test_an_input_without_pieces_is_its_exact_source() -> None:
+    frame = '{"type":"tool-input-available","toolCallId":"c","toolName":"f","input":{ "a" : 1.0 }}'
+    reply = reply_to(frame, FINISH)
+    assert [(c.arguments, c.arguments_raw) for c in reply.tool_calls] == [('{ "a" : 1.0 }',) * 2]
+
+
+def test_an_input_that_is_not_what_its_pieces_say_is_told() -> None:
+    reply = reply_to(start("c", "f"), delta("c", '{"a":1}'), whole("c", "f", {"a": 2}), FINISH)
+    assert reply.tool_calls[0].arguments == '{"a": 2}'
+    assert reply.tool_calls[0].repairs == ("T015",)
+    same = reply_to(start("c", "f"), delta("c", '{"a":1.0}'), whole("c", "f", {"a": 1}), FINISH)
+    assert same.observations == ()
+    renamed = reply_to(start("c", "f"), whole("c", "g", {}), FINISH)
+    assert said(renamed, "T015") == ["the name 'f' changes to 'g'"]
+
+
+def test_a_stream_that_is_cut_anywhere_leaves_no_call_whole_before_its_input() -> None:
+    for length in range(len(STREAM)):
+        reply = reply_to(*STREAM[:length], cut=True)
+        for call in reply.tool_calls:
+            available = 14 if call.id == "c1" else 15
+            assert (call.status is CallStatus.COMPLETE) is (length > available), (length, call)
+        assert not reply.terminated
+
+
+def test_an_abort_ends_the_answer_and_not_its_calls() -> None:
+    reply = reply_to(start("c", "f"), delta("c", "{}"), {"type": "abort"}, "[DONE]")
+    assert (reply.terminated, reply.terminal_event) == (True, 2)
+    assert reply.tool_calls[0].status is CallStatus.TRUNCATED
+
+
+def test_an_error_is_told() -> None:
+    reply = reply_to({"type": "error", "errorText": "overloaded"}, "[DONE]")
+    assert (reply.error, reply.terminated, codes(reply)) == ("overloaded", True, ["S005"])
+    assert reply_to({"type": "error"}).error == '{"type": "error"}'
+
+
+def test_an_input_that_the_application_refuses_keeps_what_the_model_wrote() -> None:
+    reply = reply_to(
+        start("c", "f"),
+        delta("c", '{"a":'),
+        failed("c", "f", '{"a":'),
+        failed("d", "g", "no JSON"),
+        failed("e", "h", {"a": 1}),
+        FINISH,
+    )
+    assert [(c.name, c.arguments, c.status) for c in reply.tool_calls] == [
+        ("f", '{"a":', CallStatus.TRUNCATED),
+        ("g", "no JSON", CallStatus.MALFORMED),
+        ("h", '{"a": 1}', CallStatus.COMPLETE),
+    ]
+
+
+def test_a_string_is_free_text_unless_it_holds_the_object() -> None:
+    reply = reply_to(whole("c", "patch", "*** Begin"), whole("d", "f", '{"a":1}'), FINISH)
+    assert [(c.kind, c.arguments, c.status) for c in reply.tool_calls] == [
+        (CallKind.CUSTOM, "*** Begin", CallStatus.COMPLETE),
+        (CallKind.FUNCTION, '"{\\"a\\":1}"', CallStatus.DOUBLE_ENCODED),
+    ]
+
+
+def test_what_the_provider_runs_is_no_call_of_the_application() -> None:
+    reply = reply_to(
+        start("c", "search", providerExecuted=True),
+        whole("c", "search", {}, providerExecuted=True),
+        start("d", "code"),
+        whole("d", "code", {}, providerExecuted=True),
+        whole("e", "fetch", {}, providerExecuted=True),
+        FINISH,
+    )
+    assert reply.tool_calls == ()
+    assert [c.name for c in reply.server_calls] == ["search", "code", "fetch"]
+
+
+def test_what_the_client_throws_on_is_told() -> None:
+    reply = reply_to(
+        {"type": "text-delta", "id": "0", "delta": "a"},
+        {"type": "text-start", "id": "1"},
+        {"type": "finish-step"},
+        {"type": "text-end", "id": "1"},
+        {"type": "reasoning-start", "id": "1"},
+        {"type": "reasoning-delta", "id": "1"},
+        delta("c", "{}"),
+        {"type": "tool-input-delta", "inputTextDelta": " "},
+        start("d", "f"),
+        {"type": "tool-input-start", "toolName": "g"},
+        FINISH,
+        {"type": "text-delta", "id": "1", "delta": "b"},
+    )
+    assert said(reply, "S006") == [
+        "a piece of text that never started",
+        "the end of a text that never started",
+        "a piece of reasoning without a delta",
+        "arguments of a call that never started",
+        "an event of a call does not say which one",
+        "nothing says that the call of '' is whole",
+        "nothing says that the call of 'f' is whole",
+        "an event of a call does not say which one",
+        "nothing says that the call of 'g' is whole",
+        "content after the terminal event",
+    ]
+    assert codes(reply).count("T005") == 1
+    assert [(c.id, c.name, c.arguments) for c in reply.tool_calls] == [
+        ("c", None, "{} "),
+        ("d", "f", ""),
+        (None, "g", ""),
+    ]
+
+
+@pytest.mark.parametrize("frame", ["[1]", "{", '{"type":null}', '{"type":["text"]}'])
+def test_what_is_no_event_is_told_and_passed_over(frame: str) -> None:
+    assert len(codes(reply_to(frame, FINISH))) == 1
+
+
+def test_no_value_of_any_type_anywhere_raises() -> None:
+    for frames in spoilt(STREAM):
+        reply_to(*frames)

@@ -1,0 +1,137 @@
+from deltatape.dialects._choice import Policy
+from deltatape.dialects._source import Whole
+from deltatape.dialects._table import (
+    Id,
+    Index,
+    Table,
+    TableDraft,
+    TableReducer,
+    at,
+    first_text,
+    listed,
+    path,
+    source_at,
+    text_at,
+)
+from deltatape.dialects._table_calls import CallDelta
+from deltatape.dialects._table_steps import Finish, Say, Terminal
+from deltatape.model.asked import NOTHING_ASKED
+from deltatape.model.reply import CallKind, Channel, Reply
+from helpers.fed import codes, events, said
+
+_TEXT = (path("text"),)
+_STEPS = (Say(channel=Channel.TEXT, text=_TEXT),)
+
+
+def table(**more: object) -> Table:
+    """A dialect of two types of events."""
+    plain = Table(
+        name="toy",
+        terminator="end",
+        policy=Policy(),
+        type_keys=("type", "kind"),
+        events={"text": _STEPS, "end": (Finish(reason=path("why")), Terminal())},
+    )
+    names = {name: getattr(plain, name) for name in Table.__dataclass_fields__}
+    return Table(**{**names, **more})
+
+
+def reduced(made: Table, *frames: object, types: tuple[str, ...] = ()) -> Reply:
+    reducer = TableReducer(made, NOTHING_ASKED)
+    for event in events(*frames, types=types):
+        reducer.feed(event)
+    return reducer.finish(cut=False)
+
+
+def test_a_path_leads_into_objects() -> None:
+    frame = {"a": {"b": "c"}, "n": 1}
+    assert path("a.b") == ("a", "b")
+    assert at(frame, path("")) is frame
+    assert at(frame, path("a.b")) == "c"
+    assert at(frame, path("a.x.y")) is None
+    assert text_at(frame, path("n")) is None
+    assert first_text(frame, (path("n"), path("x"), path("a.b"))) == "c"
+    assert first_text(frame, ()) is None
+    assert source_at(Whole('{"a": {"b" : [1 ]}}'), path("a.b")).text == "[1 ]"
+
+
+def test_an_object_or_the_objects_of_a_list_are_listed_with_their_place() -> None:
+    assert list(listed({"a": 1})) == [(0, {"a": 1})]
+    assert list(listed([1, {"a": 1}])) == [(1, {"a": 1})]
+    assert list(listed(7)) == []
+
+
+def test_a_key_is_an_index_or_an_id() -> None:
+    assert Index(path("a.i")).of({"a": {"i": "2"}}) == 2
+    assert Index(path("a.i")).of({"a": 3}) is None
+    assert Index(path("i")).of({"i": "x"}) is None
+    assert Id(path("id")).of({"id": "x"}) == "x"
+    assert Id(path("id")).of({"id": ""}) is None
+
+
+def test_a_draft_knows_the_call_of_a_key_and_the_last_one() -> None:
+    draft = TableDraft(table(), NOTHING_ASKED)
+    (event,) = events({"calls": [{}, {"a": 1}], "more": [[]]})
+    assert draft.find(None) is None
+    first = draft.open(1, CallKind.FUNCTION, event)
+    second = draft.open("x", CallKind.FUNCTION, event)
+    third = draft.open(None, CallKind.FUNCTION, event)
+    assert (draft.find(1), draft.find("x"), draft.find(None)) == (first, second, third)
+    assert (first.wire_index, second.wire_index) == (1, None)
+    assert draft.find(2) is None
+    assert draft.element(path("calls"), 1, event).text == '{"a": 1}'
+    assert draft.element(path("calls"), 0, event).text == "{}"
+    assert draft.element(path("more"), 0, event).text == "[]"
+
+
+def test_the_first_terminal_event_counts() -> None:
+    draft = TableDraft(table(), NOTHING_ASKED)
+    first, second = events({}, {})
+    draft.watch({}, first)
+    draft.end(first, normal=False)
+    draft.end(second, normal=True)
+    draft.watch({}, second)
+    assert (draft.reply.terminal, draft.normal) == (first, False)
+    assert [seen.code for seen in draft.reply.notes.observations(0, None)] == ["S006"]
+
+
+def test_the_first_key_that_holds_a_text_says_the_type() -> None:
+    reply = reduced(
+        table(),
+        {"type": "text", "text": "a"},
+        {"type": 1, "kind": "text", "text": "b"},
+        {"type": "new", "kind": "text", "text": "c"},
+        {"kind": "end", "why": "stop"},
+    )
+    assert (reply.dialect, reply.text, reply.finish_reason_raw) == ("toy", "ab", "stop")
+    assert (reply.terminated, reply.observations) == (True, ())
+
+
+def test_without_keys_the_framing_says_the_type() -> None:
+    made = table(type_keys=())
+    reply = reduced(made, {"text": "a"}, {"type": "text", "text": "b"}, types=("text", "other"))
+    assert reply.text == "a"
+
+
+def test_an_object_without_a_type_is_a_document_an_error_or_odd() -> None:
+    assert reduced(table(document=_STEPS), {"text": "a"}).text == "a"
+    assert reduced(table(), {"error": {"message": "down"}}).error == "down"
+    assert reduced(table(), {"type": "new", "error": "down"}).error == "down"
+    assert said(reduced(table(), {"text": "a"}), "S006") == ["an object that does not say its type"]
+    assert codes(reduced(table(), "no JSON")) == ["W004"]
+
+
+def test_the_sentinel_ends_where_the_table_says_so() -> None:
+    assert not reduced(table(), "[DONE]").terminated
+    assert reduced(table(sentinel=True), " [DONE]").terminated
+    assert reduced(table(sentinel=True), "[DONE]").observations == ()
+
+
+def test_a_call_needs_its_end_only_where_the_table_promises_one() -> None:
+    step = CallDelta(key=Id(path("id")), fragment=path("text"), name=path("name"))
+    made = {"text": (step,), "end": (Terminal(),)}
+    frames = {"type": "text", "id": "x", "name": "f", "text": "{}"}, {"type": "end"}
+    assert codes(reduced(table(events=made), *frames)) == []
+    ending = table(events=made, policy=Policy(explicit_end=True))
+    assert codes(reduced(ending, *frames)) == ["S006"]
+    assert codes(reduced(ending, frames[0])) == []

@@ -1,0 +1,72 @@
+from deltatape.dialects._choice import Policy
+from deltatape.dialects._table import Step, Table, TableReducer, path
+from deltatape.dialects._table_steps import Fail, Finish, Say, SayWhole, Tell, Terminal
+from deltatape.model.asked import NOTHING_ASKED
+from deltatape.model.reply import Channel, Reply
+from helpers.fed import codes, events, said
+
+
+def reply_to(step: Step, *frames: dict[str, object]) -> Reply:
+    table = Table(
+        name="toy",
+        terminator="t",
+        policy=Policy(),
+        type_keys=("type",),
+        events={"x": (step,), "end": (Terminal(),)},
+    )
+    reducer = TableReducer(table, NOTHING_ASKED)
+    for event in events(*({"type": "x", **frame} for frame in frames)):
+        reducer.feed(event)
+    return reducer.finish(cut=False)
+
+
+def test_the_first_string_is_said_in_its_channel() -> None:
+    step = Say(channel=Channel.REASONING, text=(path("a"), path("b.c")))
+    reply = reply_to(step, {"a": "1"}, {"a": 2, "b": {"c": "2"}}, {"b": 3}, {"a": "", "b": "x"})
+    assert (reply.reasoning, reply.text) == ("12", "")
+
+
+def test_text_after_the_terminal_event_is_kept_and_told() -> None:
+    step = Say(channel=Channel.TEXT, text=(path("a"),))
+    reply = reply_to(step, {"a": "1"}, {"type": "end"}, {"a": "2"}, {"a": "3"})
+    assert (reply.text, codes(reply)) == ("123", ["S006"])
+
+
+def test_texts_of_a_list_are_said_in_order() -> None:
+    step = Say(channel=Channel.TEXT, each=path("list"), text=(path("t"),))
+    assert reply_to(step, {"list": [{"t": "1"}, {"u": 0}, 7, {"t": "2"}]}, {"list": 1}).text == "12"
+
+
+def test_a_whole_text_counts_only_where_nothing_was_said() -> None:
+    step = SayWhole(text=(path("t"),))
+    assert reply_to(step, {"t": "a"}, {"t": "b"}).text == "a"
+    assert reply_to(step, {"t": 1}).text == ""
+
+
+def test_a_reason_may_be_an_error() -> None:
+    step = Finish(reason=path("why"), errors=frozenset({"bad"}))
+    assert reply_to(step, {"why": "good"}).finish_reason_raw == "good"
+    failed = reply_to(step, {"why": "bad"}, {"why": "bad"})
+    assert (failed.error, codes(failed)) == ("why is 'bad'", ["S005"])
+    assert said(reply_to(step, {"why": 1}, {}), "S006") == ["the finish reason is no string"]
+
+
+def test_the_end_may_need_a_proof() -> None:
+    assert reply_to(Terminal(proof=path("why")), {"why": "x"}).terminated
+    assert not reply_to(Terminal(proof=path("why")), {}).terminated
+    assert reply_to(Terminal(normal=False), {}).terminated
+
+
+def test_an_error_has_a_message_or_is_shown_whole() -> None:
+    message = (path("a"), path("b.c"))
+    assert reply_to(Fail(message=message), {"b": {"c": "down"}}).error == "down"
+    assert reply_to(Fail(message=message), {}).error == '{"type": "x"}'
+    assert reply_to(Fail(message=message, optional=True), {"a": 1}).error is None
+
+
+def test_usage_and_model_are_told() -> None:
+    step = Tell(usage=path("u"), model=path("m"))
+    reply = reply_to(step, {"u": {"n": 1}, "m": "a"}, {"u": {"n": 2}, "m": "b"}, {"u": 3})
+    assert (reply.usage, reply.model) == ({"n": 2}, "a")
+    assert reply_to(Tell(model=path("m")), {"m": ""}).model is None
+    assert reply_to(Tell(usage=path("u")), {"m": "a"}).model is None
