@@ -58,7 +58,7 @@ def test_the_last_finish_reason_counts_and_a_different_one_before_is_noted() -> 
     made.finish("tool_calls", event(3))
     choice, seen = made.build(Ending.NORMAL)
     assert (choice.finish_reason_raw, choice.finish_detail) == ("tool_calls", "because")
-    assert choice.finish_event == 3
+    assert choice.finishes == ((1, "stop"), (2, "stop"), (3, "tool_calls"))
     assert [one.code for one in seen] == ["S004"]
 
 

@@ -9,6 +9,7 @@ from deltatape.diagnose.rebuild import analyse
 from deltatape.dialects import DIALECTS
 from deltatape.model.exchange import Read
 from helpers.corpus import Case, differences, every_case, left_out, needs_corpus, rules
+from helpers.hints import claimants
 from helpers.splits import cut
 
 NAMES = sorted({case.dialect for case in every_case()})
@@ -26,8 +27,13 @@ def test_a_captured_stream_is_rebuilt_as_the_vendors_sdk_does(case: Case) -> Non
 
 
 @CASES
-def test_a_captured_stream_is_of_its_dialect(case: Case) -> None:
-    assert analyse(case.exchange).reply.dialect == case.dialect
+def test_a_captured_stream_is_of_its_dialect_and_no_other_claims_it(case: Case) -> None:
+    analysis = analyse(case.exchange)
+    assert analysis.reply.dialect == case.dialect
+    events = analysis.stream.events
+    for seen in (events[:4], events):
+        others = claimants(case.exchange, analysis.stream.format, seen)
+        assert others in ([case.dialect], [])
 
 
 @CASES

@@ -38,6 +38,11 @@ def test_an_id_of_its_own_is_the_applications_right_if_the_result_has_it_too() -
     assert not changed(("mine", "get", '{"a":1}'), answers=("mine",))
 
 
+def test_an_id_made_unique_is_the_applications_right_if_the_result_has_it_too() -> None:
+    assert not changed(("resp_9:c1", "get", '{"a":1}'), answers=("resp_9:c1",))
+    assert changed(("resp_9:c1", "get", '{"a":1}'))
+
+
 def test_a_foreign_id_without_result_may_belong_to_another_reply() -> None:
     assert not changed(("other", "get", '{"a":1}'))
 

@@ -1,7 +1,20 @@
-from deltatape.rules.finish import Finish, meaning
+from dataclasses import replace
+
+from deltatape.diagnose.rebuild import rebuild
+from deltatape.rules.finish import Finish, finish_of, meaning
+from helpers.chat import FINISH
+from helpers.exchanges import pasted
 
 
 def test_words_of_all_dialects_in_any_case_have_one_meaning() -> None:
     assert meaning("tool_calls") is meaning("TOOL_CALL") is meaning("tool_use") is Finish.TOOLS
     assert meaning("MAX_TOKENS") is Finish.LENGTH
     assert meaning("no such word") is meaning(None) is meaning("") is Finish.OTHER
+
+
+def test_the_detail_of_a_finish_reason_tells_more_than_the_reason() -> None:
+    choice = rebuild(pasted(FINISH)).choices[0]
+    cut = replace(choice, finish_reason_raw="incomplete", finish_detail="content_filter")
+    assert finish_of(cut) is Finish.FILTER
+    assert finish_of(replace(cut, finish_detail=None)) is Finish.LENGTH
+    assert finish_of(replace(choice, finish_detail="whatever")) is Finish.TOOLS

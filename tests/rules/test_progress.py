@@ -1,45 +1,9 @@
 from dataclasses import replace
 
-import pytest
-
-from deltatape.rules.progress import Phase, brings, finishes, silences, watched_until
-from helpers.chat import choice
+from deltatape.rules.progress import Phase, silences, watched_until
 from helpers.contexts import context_of
 from helpers.exchanges import TEXT, timed
 from helpers.taped import MS
-
-
-@pytest.mark.parametrize(
-    ("value", "progress"),
-    [
-        ({"choices": [{"delta": {"content": "a"}}]}, True),
-        ({"choices": [{"delta": {"role": "assistant", "content": ""}}]}, False),
-        ({"choices": [], "usage": {"total_tokens": 3}}, False),
-        ({"type": "content_block_delta", "delta": {"partial_json": "{"}}, True),
-        ({"type": "ping"}, False),
-        ({"delta": 3, "content": ["text"]}, False),
-    ],
-)
-def test_only_a_text_under_a_field_for_text_is_progress(
-    value: dict[str, object], *, progress: bool
-) -> None:
-    assert brings(value) is progress
-
-
-@pytest.mark.parametrize(
-    ("value", "word"),
-    [
-        (choice({}, "stop"), "stop"),
-        (choice({}, ""), None),
-        ({"error": {"code": 1}}, "error"),
-        ({"error": "overloaded"}, "overloaded"),
-        ({"error": None}, None),
-    ],
-)
-def test_a_reason_to_finish_is_found_at_any_depth(
-    value: dict[str, object], word: str | None
-) -> None:
-    assert finishes(value) == word
 
 
 def test_a_sentinel_counts_as_progress_and_is_the_end() -> None:

@@ -40,7 +40,7 @@ def test_dialects_without_a_word_for_calls_are_not_looked_at() -> None:
         exchange=analysis.exchange,
         stream=analysis.stream,
         asked=analysis.asked,
-        reply=replace(analysis.reply, dialect="gemini"),
+        reply=replace(analysis.reply, tool_word=False),
         settings=DEFAULTS,
     )
     assert not list(FinishReasonMismatch().check(context))

@@ -32,6 +32,12 @@ class CallDraft:
         self.ids: dict[str, None] = {}
         """Every different id, in order."""
         self.name = ""
+        self.announced = False
+        """Whether an event said that this is a call, even if neither with a name nor an id."""
+        self.free_text = False
+        """Whether the arguments are no JSON, or no object, although the kind does not say so."""
+        self.whole = False
+        """Whether the wire says of this very call that it is whole, whatever ends the stream."""
         self.fragments: list[Fragment] = []
         self.notes = Notes()
         self._settled: str | None = None
@@ -148,7 +154,7 @@ class CallDraft:
             ids: whether the dialect promises an id.
         """
         bare = self.kind is CallKind.LEGACY
-        if not self.ids and not self.name and not bare:
+        if not self.ids and not self.name and not bare and not self.announced:
             return self._build(index, self.raw, CallStatus.ORPHAN)
         if ids and not self.ids and not bare:
             detail = f"no entry gives the call of {self.name!r} an id"
@@ -158,7 +164,9 @@ class CallDraft:
             text = self.mended.text
             for code, detail in self.mended.repairs:
                 self.note("mended", code, detail, self.raw, self.latest)
-        return self._build(index, text, judge_call(self.kind, text, self.name, ending, asked))
+        kind = CallKind.CUSTOM if self.free_text else self.kind
+        ending = Ending.NORMAL if self.whole else ending
+        return self._build(index, text, judge_call(kind, text, self.name, ending, asked))
 
     def _build(self, index: int, arguments: str, status: CallStatus) -> ToolCall:
         codes = self.notes.codes()

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from deltatape.dialects._calls import CallDraft
 from deltatape.dialects._judge import Ending
 from deltatape.dialects._notes import Notes
+from deltatape.dialects._written import written_calls
 from deltatape.model.asked import Asked
-from deltatape.model.reply import CallKind, Channel, Choice, Observation, Piece, ToolCall
+from deltatape.model.reply import NOT_OURS, CallKind, Channel, Choice, Observation, Piece, ToolCall
 from deltatape.model.stream import Event
 from deltatape.wire.json_value import join_pairs
-
-_NOT_OURS = frozenset({CallKind.SERVER, CallKind.MCP})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,10 +21,14 @@ class Policy:
 
     abnormal: frozenset[str] = frozenset()
     """Finish reasons, or their details, after which a call need not be whole."""
+    tool_word: bool = False
+    """Whether a reply with calls has a finish reason of its own."""
     explicit_end: bool = False
     """Whether every call has an end signal of its own."""
     ids: bool = True
     """Whether every call has an id."""
+    indexes: bool = True
+    """Whether every delta of a call has an index."""
 
 
 class ChoiceDraft:
@@ -38,9 +41,9 @@ class ChoiceDraft:
         """All calls, also those that the provider runs itself, in the order of their opening."""
         self.finish_reason: str | None = None
         self.finish_detail: str | None = None
-        self._finish: Event | None = None
+        self._finishes: list[tuple[int, str]] = []
         self._asked = asked
-        self._policy = policy
+        self.policy = policy
         self._pieces: list[Piece] = []
 
     def say(self, channel: Channel, text: str, event: Event) -> None:
@@ -70,7 +73,7 @@ class ChoiceDraft:
             self.notes.once("other", "S004", told, told, event)
         self.finish_reason = reason
         self.finish_detail = detail or self.finish_detail
-        self._finish = event
+        self._finishes.append((event.number, reason))
 
     def text(self, channel: Channel) -> str:
         """The text of a channel so far."""
@@ -84,9 +87,9 @@ class ChoiceDraft:
         """
         if self.finish_reason is not None:
             said = {self.finish_reason, self.finish_detail}
-            ending = Ending.NORMAL if self._policy.abnormal.isdisjoint(said) else Ending.CUT
-        ours = [draft for draft in self.calls if draft.kind not in _NOT_OURS]
-        theirs = [draft for draft in self.calls if draft.kind in _NOT_OURS]
+            ending = Ending.NORMAL if self.policy.abnormal.isdisjoint(said) else Ending.CUT
+        ours = [draft for draft in self.calls if draft.kind not in NOT_OURS]
+        theirs = [draft for draft in self.calls if draft.kind in NOT_OURS]
         observations = self.notes.observations(self.index, None)
         calls = []
         for place, draft in enumerate(ours):
@@ -96,21 +99,29 @@ class ChoiceDraft:
         for place, draft in enumerate(theirs):
             server_calls.append(self._judge(draft, place, ending))
             observations += draft.notes.observations(self.index, None)
+        text, reasoning = self.text(Channel.TEXT), self.text(Channel.REASONING)
         choice = Choice(
             index=self.index,
-            text=self.text(Channel.TEXT),
-            reasoning=self.text(Channel.REASONING),
+            text=text,
+            reasoning=reasoning,
             refusal=self.text(Channel.REFUSAL),
             tool_calls=tuple(calls),
             finish_reason_raw=self.finish_reason,
             finish_detail=self.finish_detail,
-            finish_event=self._finish.number if self._finish else None,
+            finishes=tuple(self._finishes),
             server_calls=tuple(server_calls),
+            text_calls=(
+                *written_calls(Channel.TEXT, text, self._pieces, self._asked),
+                *written_calls(Channel.REASONING, reasoning, self._pieces, self._asked),
+            ),
             pieces=tuple(self._pieces),
         )
         return choice, observations
 
     def _judge(self, draft: CallDraft, place: int, ending: Ending) -> ToolCall:
-        if self._policy.explicit_end and ending is Ending.CUT and draft.ended is None:
-            ending = Ending.OPEN
-        return draft.judged(place, ending, self._asked, ids=self._policy.ids)
+        if self.policy.explicit_end and ending is Ending.CUT:
+            if draft.ended is None:
+                ending = Ending.OPEN
+            elif draft is not self.calls[-1]:
+                ending = Ending.NORMAL  # what was cut came later
+        return draft.judged(place, ending, self._asked, ids=self.policy.ids)

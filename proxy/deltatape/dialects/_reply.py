@@ -80,6 +80,11 @@ class ReplyDraft:
             found = self._choices[index] = ChoiceDraft(index, self._asked, self._policy)
         return found
 
+    def restart(self, index: int = 0) -> ChoiceDraft:
+        """A new choice of that index: nothing that the old one said is part of the answer."""
+        self._choices.pop(index, None)
+        return self.choice(index)
+
     @property
     def choices(self) -> list[ChoiceDraft]:
         """The choices that the wire opened, in the order of their index."""
@@ -107,5 +112,6 @@ class ReplyDraft:
             terminated=terminated,
             terminator=self._terminator,
             observations=tuple(sorted(observations, key=lambda one: one.event or 0)),
+            tool_word=self._policy.tool_word,
             terminal_event=self.terminal.number if self.terminal else None,
         )

@@ -1,15 +1,11 @@
-"""OpenAI Chat Completions, and the many servers that are compatible with it, more or less.
-
-Shapes: https://platform.openai.com/docs/api-reference/chat/streaming. Deltas of tool calls are
-keyed by `(choices[].index, tool_calls[].index)`; a stream ends with a `finish_reason` per choice
-and `data: [DONE]`. The rest of this package is about those who do it differently.
-"""
+"""OpenAI Chat Completions, and the many servers that are compatible with it, more or less."""
 
 from typing import ClassVar
 
 from deltatape.dialects._base import Hints
-from deltatape.dialects.openai_chat.reducer import ChatReducer
-from deltatape.dialects.openai_chat.request import read_request
+from deltatape.dialects._chat.reducer import ChatReducer
+from deltatape.dialects._chat.request import read_request
+from deltatape.dialects._chat.shape import is_chat, is_completion, is_mistral
 from deltatape.model.asked import Asked
 
 
@@ -20,7 +16,8 @@ class OpenAIChat:
 
     def claims(self, hints: Hints) -> bool:
         """See `Dialect.claims`."""
-        return any("choices" in one or _object_type(one) for one in hints.first)
+        others = any(is_mistral(one) or is_completion(one) for one in hints.first)
+        return any(map(is_chat, hints.first)) and not others
 
     def serves(self, path: str) -> bool:
         """See `Dialect.serves`."""
@@ -34,7 +31,3 @@ class OpenAIChat:
     def reducer(self, asked: Asked) -> ChatReducer:
         """See `Dialect.reducer`."""
         return ChatReducer(self.name, asked)
-
-
-def _object_type(first: object) -> bool:
-    return isinstance(first, dict) and str(first.get("object")).startswith("chat.completion")

@@ -22,6 +22,11 @@ class SaidCall:
     fragments: tuple[str, ...]
     status: CallStatus
 
+    @property
+    def answers_to(self) -> tuple[str, ...]:
+        """What its result names: its ids; in dialects without ids its name."""
+        return self.ids or ((self.name,) if self.name else ())
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heard:

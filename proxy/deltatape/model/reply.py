@@ -42,6 +42,10 @@ class CallKind(enum.StrEnum):
     """Written by the model into its text."""
 
 
+NOT_OURS = frozenset({CallKind.SERVER, CallKind.MCP})
+"""Calls that the provider runs itself."""
+
+
 class Channel(enum.StrEnum):
     """Where a model's text goes."""
 
@@ -125,13 +129,18 @@ class Choice:
     """The last one on the wire; None when there was none."""
     finish_detail: str | None = None
     """What the provider adds to it: the reason why a response is `incomplete`."""
-    finish_event: int | None = None
-    """The event that brought it."""
+    finishes: tuple[tuple[int, str], ...] = ()
+    """Every finish reason on the wire, after the number of its event."""
     server_calls: tuple[ToolCall, ...] = ()
     """Those that the provider runs itself: nobody else is to answer them."""
     text_calls: tuple[TextCall, ...] = ()
     pieces: tuple[Piece, ...] = ()
     """Of which text, reasoning and refusal consist, in wire order."""
+
+    @property
+    def every_call(self) -> tuple[ToolCall, ...]:
+        """The application's calls, the provider's, and those that are written into text."""
+        return (*self.tool_calls, *self.server_calls, *(one.call for one in self.text_calls))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,6 +176,9 @@ class Reply:
     observations: tuple[Observation, ...]
     terminal_event: int | None = None
     """The event that was that signal, where it is one event."""
+    tool_word: bool = False
+    """Whether the dialect has a finish reason of its own for replies with calls: where it is
+    missing, clients that wait for it stop. Others end such replies with any normal word."""
 
     @property
     def text(self) -> str:

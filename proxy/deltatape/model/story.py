@@ -75,6 +75,7 @@ class Arrival:
     refusal: str
     error: str | None
     calls: tuple[ToolCall, ...]
+    """All of them: those of the application, those of the provider, those written into text."""
     finish_reason: str | None
     ending: str
     """How the transport ended, in words."""

@@ -20,6 +20,8 @@ from deltatape.rules.s003_finish_without_calls import FinishWithoutCalls
 from deltatape.rules.s004_repeated_finish import RepeatedFinish
 from deltatape.rules.s005_error_event import ErrorEvent
 from deltatape.rules.s006_unexpected_event import UnexpectedEvent
+from deltatape.rules.s007_sequence_gap import SequenceGap
+from deltatape.rules.s008_empty_final_snapshot import EmptyFinalSnapshot
 from deltatape.rules.s009_cut_by_limit import CutByLimit
 from deltatape.rules.t001_empty_arguments import EmptyArguments
 from deltatape.rules.t002_malformed_arguments import MalformedArguments
@@ -35,8 +37,11 @@ from deltatape.rules.t011_missing_index import MissingIndex
 from deltatape.rules.t012_reused_index import ReusedIndex
 from deltatape.rules.t013_index_not_zero_based import IndexNotZeroBased
 from deltatape.rules.t014_repeated_arguments import RepeatedArguments
+from deltatape.rules.t015_sources_disagree import SourcesDisagree
 from deltatape.rules.t016_data_after_arguments import DataAfterArguments
 from deltatape.rules.t017_empty_object_prefix import EmptyObjectPrefix
+from deltatape.rules.t018_tool_call_in_text import ToolCallInText
+from deltatape.rules.t019_unclosed_text_tool_call import UnclosedTextToolCall
 from deltatape.rules.t020_duplicate_call import DuplicateCall
 from deltatape.rules.t021_split_or_late_name import SplitOrLateName
 from deltatape.rules.w001_unterminated_event import UnterminatedEvent
@@ -46,7 +51,9 @@ from deltatape.rules.w004_event_not_json import EventNotJson
 from deltatape.rules.w005_not_a_stream import NotAStream
 from deltatape.rules.w006_stream_cut import StreamCut
 from deltatape.rules.w007_buffered_burst import BufferedBurst
+from deltatape.rules.w008_missing_event_line import MissingEventLine
 from deltatape.rules.w009_bad_content_coding import BadContentCoding
+from deltatape.rules.w010_corrupt_message import CorruptMessage
 from deltatape.rules.x001_internal_error import InternalError
 
 RULES: tuple[Rule, ...] = (
@@ -57,13 +64,17 @@ RULES: tuple[Rule, ...] = (
     NotAStream(),
     StreamCut(),
     BufferedBurst(),
+    MissingEventLine(),
     BadContentCoding(),
+    CorruptMessage(),
     NoTerminalEvent(),
     FinishReasonMismatch(),
     FinishWithoutCalls(),
     RepeatedFinish(),
     ErrorEvent(),
     UnexpectedEvent(),
+    SequenceGap(),
+    EmptyFinalSnapshot(),
     CutByLimit(),
     EmptyArguments(),
     MalformedArguments(),
@@ -79,8 +90,11 @@ RULES: tuple[Rule, ...] = (
     ReusedIndex(),
     IndexNotZeroBased(),
     RepeatedArguments(),
+    SourcesDisagree(),
     DataAfterArguments(),
     EmptyObjectPrefix(),
+    ToolCallInText(),
+    UnclosedTextToolCall(),
     DuplicateCall(),
     SplitOrLateName(),
     Stall(),
@@ -90,7 +104,9 @@ RULES: tuple[Rule, ...] = (
 )
 """Rules about one exchange, in the order of reports."""
 
-OF_THE_END = frozenset({"W001", "W006", "S001", "S003", "T001", "T003", "T005", "D002"})
+OF_THE_END = frozenset(
+    {"W001", "W006", "S001", "S003", "T001", "T003", "T005", "T018", "T019", "D002"}
+)
 """Codes of rules that judge what an ending left; silent while an exchange goes on."""
 
 SILENCE_RULES: tuple[SilenceRule, ...] = (UnansweredToolCall(),)

@@ -4,7 +4,7 @@ A rule is stateless and pure: values of the model in, findings out. It never see
 that a rule on empty arguments holds for every provider. Its docstring is its documentation.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol
 
@@ -13,6 +13,7 @@ from deltatape.model.exchange import Exchange
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
 from deltatape.model.reply import Choice, Observation, Reply, ToolCall
 from deltatape.model.stream import Event, Place, Stream
+from deltatape.rules.brought import Brought, brought
 from deltatape.rules.evidence import excerpt
 from deltatape.rules.settings import Settings
 
@@ -70,6 +71,11 @@ class RuleContext:
     def calls(self) -> Iterator[tuple[Choice, ToolCall]]:
         """Every call with its choice, in the order of the reply."""
         return ((choice, call) for choice in self.reply.choices for call in choice.tool_calls)
+
+    @property
+    def brought(self) -> Mapping[int, tuple[Brought, ...]]:
+        """By event number what the events brought; to be asked once by a rule, not per event."""
+        return brought(self.reply, self.stream, known=self.recognised)
 
     def event(self, number: int | None) -> Event | None:
         """The event with this number, if there is one."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import ClassVar
 
-from deltatape.model.digest import Pair, ReadBack
+from deltatape.model.digest import Pair, ReadBack, SaidCall
 from deltatape.model.finding import Confidence, Finding, Severity
 from deltatape.rules._conversation import AppClaim, app_finding, called
 from deltatape.rules.evidence import excerpt
@@ -70,15 +70,22 @@ def _name_changes(pair: Pair) -> list[str]:
 
 
 def _id_changes(pair: Pair, read_back: ReadBack) -> list[str]:
-    """An id with nothing of the delivered one may be the application's, or another reply's."""
-    if same_id(pair.said, pair.heard):
+    """An id with nothing of the delivered one may be the application's, or another reply's.
+
+    So may one that the application made of the delivered one on purpose, to have it unique.
+    """
+    heard, answered = pair.heard.id or "", pair.heard.id in read_back.answered
+    if same_id(pair.said, pair.heard) or (answered and _is_extended(pair.said, heard)):
         return []
-    own = pair.heard.id and not is_derived(pair.said, pair.heard)
-    if own and (
-        pair.heard.id in read_back.answered or read_back.confidence is not Confidence.PROVEN
-    ):
+    own = heard and not is_derived(pair.said, pair.heard)
+    if own and (answered or read_back.confidence is not Confidence.PROVEN):
         return []
-    return [_change("id", pair.said.id or "", pair.heard.id or "")]
+    return [_change("id", pair.said.id or "", heard)]
+
+
+def _is_extended(said: SaidCall, heard: str) -> bool:
+    """Whether `heard` is a delivered id with something other than itself around it."""
+    return any(each in heard and heard.replace(each, "") for each in said.ids)
 
 
 def _change(what: str, said: str, heard: str) -> str:

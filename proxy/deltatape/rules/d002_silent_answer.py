@@ -6,7 +6,10 @@ from typing import ClassVar
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
 from deltatape.model.reply import Choice
 from deltatape.rules._base import Claim, RuleContext, finding
-from deltatape.rules.finish import Finish, meaning
+from deltatape.rules.finish import Finish, finish_of
+
+_DRAWS = "image_generation"
+"""The tool of a provider whose result is itself an answer."""
 
 
 class SilentAnswer:
@@ -49,10 +52,7 @@ class SilentAnswer:
             return
         thought = sum(len(choice.reasoning) for choice in reply.choices)
         only = f", only {thought} characters of reasoning" if thought else ""
-        cut = any(
-            meaning(choice.finish_reason_raw) in {Finish.LENGTH, Finish.FILTER}
-            for choice in reply.choices
-        )
+        expected = any(map(_is_expected, reply.choices))
         yield finding(
             self,
             context,
@@ -62,7 +62,7 @@ class SilentAnswer:
                 hint="in the client, treat an empty answer as an error: ask again or tell the user",
                 blame=Blame.UPSTREAM,
                 confidence=context.seen if not thought else Confidence.LIKELY,
-                severity=Severity.WARNING if cut else Severity.ERROR,
+                severity=Severity.WARNING if expected else Severity.ERROR,
                 event=events[-1].number,
                 place=events[-1].place,
                 evidence=events[-1].data,
@@ -73,5 +73,12 @@ class SilentAnswer:
 def _is_silent(choice: Choice) -> bool:
     """Nothing to show or run, although the reply has a reason to finish of its own."""
     said = choice.text.strip() or choice.refusal or choice.tool_calls
-    finish = choice.finish_reason_raw
-    return not said and finish is not None and meaning(finish) is not Finish.TOOLS
+    drawn = any(call.name == _DRAWS for call in choice.server_calls)
+    if said or drawn or choice.finish_reason_raw is None:
+        return False
+    return finish_of(choice) not in {Finish.TOOLS, Finish.PAUSE}
+
+
+def _is_expected(choice: Choice) -> bool:
+    """Whether a limit or a filter cut it, or the provider ran tools of its own."""
+    return finish_of(choice) in {Finish.LENGTH, Finish.FILTER} or bool(choice.server_calls)

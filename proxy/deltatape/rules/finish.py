@@ -5,6 +5,8 @@ Each dialect has its own words; they do not contradict each other, so one table 
 
 import enum
 
+from deltatape.model.reply import Choice
+
 
 class Finish(enum.Enum):
     """The meaning of a finish reason."""
@@ -17,8 +19,10 @@ class Finish(enum.Enum):
     """A limit of tokens cut it."""
     FILTER = enum.auto()
     """A filter cut it."""
+    PAUSE = enum.auto()
+    """The provider goes on as soon as it is asked to."""
     OTHER = enum.auto()
-    """An error, a pause, a word not known here."""
+    """An error, a word not known here."""
 
 
 _MEANINGS = {
@@ -27,21 +31,42 @@ _MEANINGS = {
     "tool_use": Finish.TOOLS,
     "tool_call": Finish.TOOLS,
     "tool-calls": Finish.TOOLS,
+    "requires_action": Finish.TOOLS,
     "stop": Finish.STOP,
     "end_turn": Finish.STOP,
     "stop_sequence": Finish.STOP,
+    "stop_criteria_met": Finish.STOP,
+    "finish": Finish.STOP,
+    "endoftext": Finish.STOP,
     "complete": Finish.STOP,
+    "completed": Finish.STOP,
     "length": Finish.LENGTH,
     "max_tokens": Finish.LENGTH,
     "max_output_tokens": Finish.LENGTH,
     "model_length": Finish.LENGTH,
     "model_context_window_exceeded": Finish.LENGTH,
+    "incomplete": Finish.LENGTH,
+    "continuation": Finish.LENGTH,
+    "requires_continuation": Finish.LENGTH,
+    "budget_exceeded": Finish.LENGTH,
     "content_filter": Finish.FILTER,
     "content-filter": Finish.FILTER,
     "content_filtered": Finish.FILTER,
+    "error_toxic": Finish.FILTER,
     "guardrail_intervened": Finish.FILTER,
     "safety": Finish.FILTER,
     "recitation": Finish.FILTER,
+    "language": Finish.FILTER,
+    "blocklist": Finish.FILTER,
+    "prohibited_content": Finish.FILTER,
+    "spii": Finish.FILTER,
+    "image_safety": Finish.FILTER,
+    "image_prohibited_content": Finish.FILTER,
+    "image_recitation": Finish.FILTER,
+    "model_armor": Finish.FILTER,
+    "escalation": Finish.FILTER,
+    "refusal": Finish.FILTER,
+    "pause_turn": Finish.PAUSE,
 }
 
 
@@ -50,8 +75,7 @@ def meaning(word: str | None) -> Finish:
     return _MEANINGS.get(word.lower(), Finish.OTHER) if word else Finish.OTHER
 
 
-TOOL_WORD_DIALECTS = frozenset(
-    {"openai-chat", "anthropic-messages", "mistral", "cohere", "bedrock-converse"}
-)
-"""Dialects that have a word of their own for replies with tool calls: where it is missing, clients
-that wait for it stop. The others end such replies with the word for any normal end."""
+def finish_of(choice: Choice) -> Finish:
+    """Why a reply ended: the provider's detail tells more than its finish reason."""
+    by_detail = meaning(choice.finish_detail)
+    return meaning(choice.finish_reason_raw) if by_detail is Finish.OTHER else by_detail

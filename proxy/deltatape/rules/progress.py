@@ -1,37 +1,19 @@
 """When an answer made progress: the events that brought something, and the times between them.
 
-A keep-alive, a role without text, an empty delta show that a connection lives, not that an answer
-grows; a timer that they reset never fires. What brings something is recognised by the shape that
-all dialects share: a text that is not empty under a field that carries text, or a finish reason.
+What shows only that a connection lives is no progress; a timer that it resets never fires.
 """
 
 import enum
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from deltatape.model.exchange import Exchange
 from deltatape.model.reply import CallStatus, ToolCall
 from deltatape.model.stream import Event, Place
 from deltatape.rules._base import NS, RuleContext
-from deltatape.wire.json_value import parse
+from deltatape.rules.brought import ENDS
 
-_CARRIERS = frozenset(
-    {
-        "arguments",
-        "content",
-        "delta",
-        "input",
-        "message",
-        "name",
-        "partial_json",
-        "reasoning",
-        "reasoning_content",
-        "refusal",
-        "text",
-        "thinking",
-    }
-)
-_FINISHERS = frozenset({"finish_reason", "stop_reason", "finishReason", "done_reason", "error"})
+_WHOLE = frozenset({CallStatus.COMPLETE, CallStatus.EMPTY_OK})
 
 
 class Phase(enum.StrEnum):
@@ -71,8 +53,9 @@ def silences(context: RuleContext, least_ns: int) -> Iterator[Silence]:
         return
     after: Event | None = None
     idle = 0
+    brought = context.brought
     for event in context.stream.events:
-        if not _brings_something(context, event):
+        if event.number not in brought:
             idle += 1
             continue
         if event.place.t_ns - start_ns >= least_ns:
@@ -132,59 +115,15 @@ def _silence(
 def _phase(context: RuleContext, after: Event | None) -> tuple[Phase, ToolCall | None]:
     if after is None:
         return Phase.BEFORE_FIRST, None
-    value = parse(after.data).value
-    if not isinstance(value, Mapping) or finishes(value) is not None:
+    brought = context.brought.get(after.number, ())
+    if any(one.what in ENDS for one in brought):
         return Phase.BEFORE_END, None
-    for _, call in context.calls():
-        events = [call.start_event, *(fragment.event for fragment in call.fragments)]
-        if after.number not in events:
-            continue
-        whole = call.status in {CallStatus.COMPLETE, CallStatus.EMPTY_OK}
-        ended = after.number == events[-1] and whole
-        return (Phase.AFTER_CALL if ended else Phase.IN_ARGUMENTS), call
-    return Phase.IN_TEXT, None
-
-
-def _brings_something(context: RuleContext, event: Event) -> bool:
-    value = parse(event.data).value
-    if not isinstance(value, Mapping):
-        return True  # a sentinel, or nothing that can be judged
-    if any(event.number == call.start_event for _, call in context.calls()):
-        return True
-    return brings(value) or finishes(value) is not None
-
-
-def brings(value: Mapping[str, object]) -> bool:
-    """Whether the JSON of an event carries a text that is not empty: the answer has grown."""
-    return brought(value) is not None
-
-
-def brought(value: Mapping[str, object]) -> tuple[str, str] | None:
-    """The text that the JSON of an event carries, after its field: `("content", "Hel")`."""
-    return _text_under(value, _CARRIERS)
-
-
-def finishes(value: Mapping[str, object]) -> str | None:
-    """The reason to finish, or the error, that the JSON of an event gives."""
-    found = _text_under(value, _FINISHERS)
-    return found[1] if found else None
-
-
-def _text_under(value: object, keys: frozenset[str]) -> tuple[str, str] | None:
-    """The first text that is not empty, or error, under one of `keys`, at any depth."""
-    pending = [value]
-    while pending:
-        item = pending.pop()
-        if isinstance(item, list):
-            pending += item
-        elif isinstance(item, Mapping):
-            for key, inner in item.items():
-                if key in keys and inner and isinstance(inner, str):
-                    return key, inner
-                if key == "error" and key in keys and inner:
-                    return key, "error"
-                pending.append(inner)
-    return None
+    call = next((one.call for one in brought if one.call), None)
+    if call is None:
+        return Phase.IN_TEXT, None
+    events = [call.start_event, *(fragment.event for fragment in call.fragments)]
+    ended = after.number == events[-1] and call.status in _WHOLE
+    return (Phase.AFTER_CALL if ended else Phase.IN_ARGUMENTS), call
 
 
 def place_of(silence: Silence) -> Place | None:

@@ -6,7 +6,7 @@ from typing import ClassVar
 from deltatape.model.finding import Blame, Finding, Severity
 from deltatape.model.reply import CallKind, Choice
 from deltatape.rules._base import Claim, RuleContext, finding
-from deltatape.rules.finish import TOOL_WORD_DIALECTS, Finish, meaning
+from deltatape.rules.finish import Finish, finish_of
 from deltatape.rules.words import count
 
 _FREE_CHOICES = frozenset({None, "auto", "required"})
@@ -47,12 +47,12 @@ class FinishReasonMismatch:
     def check(self, context: RuleContext) -> Iterator[Finding]:
         """See `Rule.check`."""
         asked = context.asked
-        if context.reply.dialect not in TOOL_WORD_DIALECTS:
+        if not context.reply.tool_word:
             return
         if asked.tool_choice not in _FREE_CHOICES:
             return
         for choice in context.reply.choices:
-            if meaning(choice.finish_reason_raw) is not Finish.STOP or not _calls(choice):
+            if finish_of(choice) is not Finish.STOP or not _calls(choice):
                 continue
             if _said_tools(context, choice):
                 continue

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from deltatape.model.finding import Blame, Finding, Severity
 from deltatape.rules._base import Claim, RuleContext, finding
-from deltatape.rules.finish import Finish, meaning
+from deltatape.rules.finish import Finish, finish_of
 
 
 class FinishWithoutCalls:
@@ -43,7 +43,7 @@ class FinishWithoutCalls:
         """See `Rule.check`."""
         last = context.stream.events[-1] if context.stream.events else None
         for choice in context.reply.choices:
-            if choice.tool_calls or meaning(choice.finish_reason_raw) is not Finish.TOOLS:
+            if choice.tool_calls or finish_of(choice) is not Finish.TOOLS:
                 continue
             yield finding(
                 self,

@@ -6,7 +6,7 @@ from typing import ClassVar
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
 from deltatape.model.reply import CallStatus, Choice
 from deltatape.rules._base import Claim, RuleContext, finding, label
-from deltatape.rules.finish import Finish, meaning
+from deltatape.rules.finish import Finish, finish_of
 
 _HALF = frozenset({CallStatus.TRUNCATED, CallStatus.MALFORMED, CallStatus.EMPTY_SUSPECT})
 
@@ -44,7 +44,7 @@ class CutByLimit:
     def check(self, context: RuleContext) -> Iterator[Finding]:
         """See `Rule.check`."""
         for choice in context.reply.choices:
-            end = meaning(choice.finish_reason_raw)
+            end = finish_of(choice)
             if end is Finish.LENGTH:
                 yield self._cut(context, choice, "the limit of output tokens", None)
             elif end is Finish.FILTER:

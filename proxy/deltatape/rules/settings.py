@@ -1,6 +1,11 @@
-"""The thresholds of the rules, with the values that hold unless somebody sets others."""
+"""The thresholds of the rules, with the values that hold unless somebody sets others.
+
+With them travels what an application calls its events: who analyses for the rules needs both.
+"""
 
 from dataclasses import dataclass
+
+from deltatape.model.app_names import CONTRACT, AppNames
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +34,8 @@ class Settings:
     """T008: keyword applications before validation gives up on a schema."""
     schema_characters: int = 200_000
     """T008: larger arguments or schemas are not validated."""
+    app: AppNames = CONTRACT
+    """What the application calls the events of its own endpoint, which the dialect needs."""
 
 
 DEFAULTS = Settings()

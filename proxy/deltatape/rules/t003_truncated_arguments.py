@@ -7,7 +7,7 @@ from deltatape.model.exchange import EndReason
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
 from deltatape.model.reply import CallStatus, Choice
 from deltatape.rules._base import Claim, RuleContext, about_call, label
-from deltatape.rules.finish import Finish, meaning
+from deltatape.rules.finish import Finish, finish_of
 from deltatape.rules.words import count
 
 
@@ -66,7 +66,7 @@ class TruncatedArguments:
 
 def _cause(context: RuleContext, choice: Choice) -> tuple[str, Blame | None, Confidence]:
     """What ended the call, who did that, and how sure that is."""
-    end = meaning(choice.finish_reason_raw)
+    end = finish_of(choice)
     if end in {Finish.LENGTH, Finish.FILTER}:
         word = repr(choice.finish_reason_raw)
         return f"the provider cut the reply (finish reason {word})", None, Confidence.PROVEN

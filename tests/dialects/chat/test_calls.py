@@ -270,6 +270,13 @@ def test_arguments_that_came_as_an_object_keep_their_source() -> None:
     assert call.repairs == ("T006",)
 
 
+def test_a_predecessors_arguments_that_came_as_an_object_keep_their_source() -> None:
+    source = '{ "a" : 1.50 }'
+    raw = '{"choices":[{"delta":{"function_call":{"name":"g","arguments":' + source + "}}}]}"
+    (call,) = reply_to(raw, FINISH).tool_calls
+    assert (call.kind, call.arguments, call.repairs) == (CallKind.LEGACY, source, ("T006",))
+
+
 def test_a_custom_tools_input_is_free_text() -> None:
     reply = reply_to(
         calls({"index": 0, "id": "c1", "type": "custom"}),

@@ -1,6 +1,6 @@
 import pytest
 
-from deltatape.dialects.openai_chat.names import merge_name
+from deltatape.dialects._chat.names import merge_name
 from deltatape.model.asked import NOTHING_ASKED, Asked, ToolSpec
 
 

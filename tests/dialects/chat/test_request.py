@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from deltatape.dialects.openai_chat.request import read_request
+from deltatape.dialects._chat.request import read_request
 from deltatape.model.asked import NOTHING_ASKED, Asked, RepeatedCall, ToolSpec
 
 

@@ -13,10 +13,10 @@ Arguments are judged only at the end.
 """
 
 from deltatape.dialects._calls import CallDraft
+from deltatape.dialects._chat.entry import Entry
+from deltatape.dialects._chat.names import merge_name
 from deltatape.dialects._choice import ChoiceDraft
 from deltatape.dialects._mend import CUMULATIVE_MINIMUM
-from deltatape.dialects.openai_chat.entry import Entry
-from deltatape.dialects.openai_chat.names import merge_name
 from deltatape.model.asked import Asked
 from deltatape.model.reply import CallKind
 
@@ -43,7 +43,8 @@ class ChoiceCalls:
         opening = draft is None
         if draft is None:
             draft = self._open(entry)
-        if entry.index is None and entry.kind is not CallKind.LEGACY:
+        promised = self._choice.policy.indexes and entry.kind is not CallKind.LEGACY
+        if entry.wire_index is None and promised:
             draft.note("", "T011", "an entry of tool_calls has no index", entry.value, entry.event)
         self._merge(draft, entry, opening=opening)
 
@@ -63,13 +64,13 @@ class ChoiceCalls:
         if entry.kind is CallKind.LEGACY:
             return self._legacy
         owner = self._by_id.get(entry.id)
-        if entry.index is None:
+        if entry.wire_index is None:
             return self._find_unindexed(owner, entry)
-        current = self._newest.get(entry.index)
+        current = self._newest.get(entry.wire_index)
         if current is not None and entry.id in current.ids:
             return current
         if owner is not None:
-            return self._find_moved(owner, entry, entry.index)
+            return self._find_moved(owner, entry, entry.wire_index)
         if current is None or _opens_anew(current, entry):
             return None
         return current
@@ -99,7 +100,7 @@ class ChoiceCalls:
         return None if _starts_object(entry) and not _repeats(last, entry) else last
 
     def _open(self, entry: Entry) -> CallDraft:
-        draft = self._choice.open(entry.kind, entry.event, entry.index)
+        draft = self._choice.open(entry.kind, entry.event, entry.wire_index)
         if entry.kind is CallKind.LEGACY:
             self._legacy = draft
             return draft
@@ -107,11 +108,11 @@ class ChoiceCalls:
         original = self._by_id.get(entry.id)
         if original is not None:
             self._copies.append((draft, original))
-        if entry.index is not None:
-            if self._streamed and entry.index in self._newest:
-                detail = f"the index {entry.index} is used for another call"
+        if entry.wire_index is not None:
+            if self._streamed and entry.wire_index in self._newest:
+                detail = f"the index {entry.wire_index} is used for another call"
                 draft.note("", "T012", detail, entry.value, entry.event)
-            self._newest[entry.index] = draft
+            self._newest[entry.wire_index] = draft
         return draft
 
     def _merge(self, draft: CallDraft, entry: Entry, *, opening: bool) -> None:
@@ -133,7 +134,7 @@ class ChoiceCalls:
     def _merge_id(self, draft: CallDraft, entry: Entry) -> None:
         if not entry.id:
             return
-        if entry.id in draft.ids and entry.index in (None, draft.wire_index):
+        if entry.id in draft.ids and entry.wire_index in (None, draft.wire_index):
             detail = f"the id {entry.id!r} is repeated on a continuation"
             draft.note("repeated", "T010", detail, entry.value, entry.event)
         elif draft.ids and entry.id not in draft.ids:
@@ -200,17 +201,23 @@ def _repeats(slot: CallDraft, entry: Entry) -> bool:
 
 
 def _opens_anew(slot: CallDraft, entry: Entry) -> bool:
-    """Whether `entry`, at the index of `slot` and with no known id, is another call."""
-    whole = slot.holds_object or slot.holds_empty_object
+    """Whether `entry`, at the index of `slot` and with no known id, is another call.
+
+    Asked of every entry: what the arguments amount to so far is looked at last.
+    """
     renamed = bool(entry.name and slot.name and entry.name != slot.name)
     if entry.id and slot.ids:
-        return whole or renamed
-    if not whole or not _starts_object(entry):
+        return renamed or _is_whole(slot)
+    if not _starts_object(entry):
         return False
     if renamed or entry.id:
-        return True
+        return _is_whole(slot)
     # A whole object again, with nothing to tell two calls apart. `{}` may have leaked in front; on
     # a call with an id the end judges what follows; the same text without a name is a repeat.
     if slot.ids or not slot.holds_object:
         return False
     return bool(entry.name) or entry.text.strip() != slot.value
+
+
+def _is_whole(slot: CallDraft) -> bool:
+    return slot.holds_object or slot.holds_empty_object

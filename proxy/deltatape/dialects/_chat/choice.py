@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 
+from deltatape.dialects._chat.calls import ChoiceCalls
+from deltatape.dialects._chat.entry import read_entry, read_legacy
+from deltatape.dialects._chat.sources import DELTA, MESSAGE, BodyPlace, Sources
 from deltatape.dialects._choice import ChoiceDraft
 from deltatape.dialects._json import as_array, as_object, get_str
-from deltatape.dialects._source import Element, Elements, Member, Source
-from deltatape.dialects.openai_chat.calls import ChoiceCalls
-from deltatape.dialects.openai_chat.entry import read_entry, read_legacy
+from deltatape.dialects._source import Member
 from deltatape.model.asked import Asked
 from deltatape.model.reply import Channel
 from deltatape.model.stream import Event
@@ -20,33 +21,30 @@ _FINISHED_DELTAS = 3
 class ChatChoice:
     """Takes the `choices[i]` objects of one index, streamed (`delta`) or whole (`message`)."""
 
-    def __init__(self, draft: ChoiceDraft, asked: Asked) -> None:
+    def __init__(self, draft: ChoiceDraft, asked: Asked, sources: Sources) -> None:
         self._draft = draft
         self._calls = ChoiceCalls(draft, asked)
+        self._sources = sources
         self._deltas = 0
         self._deltas_after_finish = 0
         self._finish_repeated: Event | None = None
 
-    def take(self, choice: Mapping[str, object], event: Event, source: Source) -> None:
-        """Takes a choice object, which stands at `source` in the data of `event`.
+    def take(self, choice: Mapping[str, object], event: Event, place: int) -> None:
+        """Takes a choice object, the element number `place` of `choices` in the data of `event`.
 
         The delta comes before the finish reason of the same object: it is part of the answer.
         """
-        said = False
-        if self._object(choice, "delta", event) is not None or "message" not in choice:
-            delta = self._object(choice, "delta", event) or {}
-            said = self._take_body(delta, event, Member(source, "delta"), streamed=True)
+        delta = choice.get(DELTA)
+        if isinstance(delta, dict):
+            said = self._take_body(delta, event, (place, DELTA))
             self._deltas += said
         else:
-            message = self._object(choice, "message", event) or {}
-            if self._deltas:
-                detail = "a whole message follows deltas; it is not part of the answer"
-                self._draft.notes.once("message", "S006", detail, message, event)
-            else:
-                self._take_body(message, event, Member(source, "message"), streamed=False)
+            said = self._take_message(choice, event, place)
         if said and self._draft.finish_reason is not None:
             self._deltas_after_finish += 1
-        self._take_finish(choice.get("finish_reason"), event)
+        reason = choice.get("finish_reason")
+        if reason is not None:
+            self._take_finish(reason, event)
 
     def finish(self) -> None:
         """Settles what only the end tells. To be called once, after the last object."""
@@ -54,6 +52,19 @@ class ChatChoice:
             detail = f"the finish reason {self._draft.finish_reason!r} comes again and again"
             self._draft.notes.once("again", "S004", detail, detail, self._finish_repeated)
         self._calls.finish()
+
+    def _take_message(self, choice: Mapping[str, object], event: Event, place: int) -> bool:
+        """Takes a choice object without a delta; whether it said anything that counts as one."""
+        self._object(choice, DELTA, event)
+        if MESSAGE not in choice:
+            return False
+        message = self._object(choice, MESSAGE, event) or {}
+        if self._deltas:
+            detail = "a whole message follows deltas; it is not part of the answer"
+            self._draft.notes.once("message", "S006", detail, message, event)
+        else:
+            self._take_body(message, event, (place, MESSAGE))
+        return False
 
     def _object(
         self, holder: Mapping[str, object], key: str, event: Event
@@ -63,26 +74,26 @@ class ChatChoice:
             self._draft.odd(f"{key} is no object", holder, event)
         return found
 
-    def _take_body(
-        self, body: Mapping[str, object], event: Event, source: Source, *, streamed: bool
-    ) -> bool:
-        """Takes a delta or a message; whether it said anything."""
-        said = self._take_text(body, event)
-        said |= self._take_calls(body, event, source, streamed=streamed)
-        legacy = self._object(body, "function_call", event)
-        if legacy is not None:
-            self._calls.take_delta(read_legacy(legacy, event, Member(source, "function_call")))
-            said = True
+    def _take_body(self, body: Mapping[str, object], event: Event, place: BodyPlace) -> bool:
+        """Takes the delta or the message at `place`; whether it said anything."""
+        content = body.get("content")
+        said = content is not None and self._take_content(content, event)
+        said |= self._take_asides(body, event)
+        entries = body.get("tool_calls")
+        if entries is not None:
+            said |= self._take_calls(entries, event, place)
+        if "function_call" in body:
+            said |= self._take_legacy(body, event, place)
         return said
 
-    def _take_text(self, body: Mapping[str, object], event: Event) -> bool:
-        said = self._take_content(body.get("content"), event)
+    def _take_asides(self, body: Mapping[str, object], event: Event) -> bool:
+        said = False
         refusal = body.get("refusal")
         if isinstance(refusal, str):
-            said |= self._say(Channel.REFUSAL, refusal, event)
+            said = self._say(Channel.REFUSAL, refusal, event)
         # Two names for the same thing; gateways that send both send the same text.
         reasoning = get_str(body, "reasoning_content") or get_str(body, "reasoning")
-        return self._say(Channel.REASONING, reasoning or "", event) or said
+        return self._say(Channel.REASONING, reasoning, event) if reasoning else said
 
     def _say(self, channel: Channel, text: str, event: Event) -> bool:
         self._draft.say(channel, text, event)
@@ -94,8 +105,7 @@ class ChatChoice:
             return self._say(Channel.TEXT, content, event)
         parts = as_array(content)
         if parts is None:
-            if content is not None:
-                self._draft.odd("content is neither text nor a list of parts", content, event)
+            self._draft.odd("content is neither text nor a list of parts", content, event)
             return False
         said = False
         for value in parts:
@@ -107,28 +117,34 @@ class ChatChoice:
                 said |= self._say(channel, _text_in(part.get(field)), event)
         return said
 
-    def _take_calls(
-        self, body: Mapping[str, object], event: Event, source: Source, *, streamed: bool
-    ) -> bool:
-        value = body.get("tool_calls")
+    def _take_calls(self, value: object, event: Event, place: BodyPlace) -> bool:
         entries = as_array(value)
         if entries is None:
-            if value is not None:
-                self._draft.odd("tool_calls is no list", value, event)
+            self._draft.odd("tool_calls is no list", value, event)
             return False
-        elements = Elements(Member(source, "tool_calls"))
-        take = self._calls.take_delta if streamed else self._calls.take_whole
-        for place, entry in enumerate(entries):
-            found = as_object(entry)
+        take = self._calls.take_delta if place[1] == DELTA else self._calls.take_whole
+        for position, one in enumerate(entries):
+            found = as_object(one)
             if found is None:
                 self._draft.odd("an entry of tool_calls is no object", value, event)
-            else:
-                take(read_entry(found, event, Element(elements, place)))
+                continue
+            entry = read_entry(found, event)
+            if entry.bare:
+                entry = entry.read_bare(self._sources.call(event, place, position))
+            take(entry)
         return bool(entries)
 
+    def _take_legacy(self, body: Mapping[str, object], event: Event, place: BodyPlace) -> bool:
+        value = self._object(body, "function_call", event)
+        if value is None:
+            return False
+        entry = read_legacy(value, event)
+        if entry.bare:
+            entry = entry.read_bare(Member(self._sources.body(event, place), "function_call"))
+        self._calls.take_delta(entry)
+        return True
+
     def _take_finish(self, reason: object, event: Event) -> None:
-        if reason is None:
-            return
         if not isinstance(reason, str) or not reason:
             phrase = 'finish_reason is ""' if reason == "" else "finish_reason is no string"
             self._draft.odd(phrase, {"finish_reason": reason}, event)

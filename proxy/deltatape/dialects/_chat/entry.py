@@ -5,8 +5,7 @@ Absent values have many spellings in the wild: a missing key, `null`, `""`, for 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from deltatape.dialects._json import get_index, get_object, get_str
 from deltatape.dialects._source import Member, Source
@@ -14,86 +13,89 @@ from deltatape.model.reply import CallKind
 from deltatape.model.stream import Event
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Entry(NamedTuple):
     """What an entry says; "" where it says nothing."""
 
     event: Event
     value: Mapping[str, object]
-    index: int | None
+    wire_index: int | None
     """None where the entry has no usable index."""
     id: str
     name: str
     kind: CallKind
     text: str
     """The piece of the arguments."""
-    bare: bool
-    """Whether the arguments came as JSON instead of a string."""
+    bare: tuple[str, ...]
+    """The keys that lead to arguments that came as JSON instead of a string; mostly none."""
     odd: tuple[str, ...]
     """What has an unexpected shape, one phrase each."""
 
     @property
     def says_nothing(self) -> bool:
         """Whether the entry neither names nor feeds a call."""
-        return not (self.id or self.name or self.text)
+        return not (self.text or self.id or self.name)
+
+    def read_bare(self, source: Source) -> "Entry":
+        """The entry, which stands at `source`, with the exact text of its bare arguments."""
+        for key in self.bare:
+            source = Member(source, key)
+        return self._replace(text=source.text)
 
 
-def read_entry(value: Mapping[str, object], event: Event, source: Source) -> Entry:
-    """The entry `value` of `tool_calls`, which stands at `source` in the data of `event`."""
+def read_entry(value: Mapping[str, object], event: Event) -> Entry:
+    """The entry `value` of `tool_calls` in the data of `event`, without the text of bare arguments.
+
+    See `Entry.read_bare`: few entries have such, and only those need to know where they stand.
+    """
     kind, key, field = CallKind.FUNCTION, "function", "arguments"
-    if not get_object(value, "function") and get_object(value, "custom"):
+    body = get_object(value, key)
+    if not body and get_object(value, "custom"):
         kind, key, field = CallKind.CUSTOM, "custom", "input"
+        body = get_object(value, key)
+    name, text, bare, odd = _NO_BODY if body is None else _read_body(body, field)
+    index = get_index(value, "index")
+    identifier = value.get("id")
+    if body is None or index is None or not (identifier is None or isinstance(identifier, str)):
+        odd = (*_odd_shapes(value, key, index), *odd)
+        identifier = get_str(value, "id")
+    if identifier is None or identifier == "null":
+        identifier = ""
+    if bare:
+        bare = (key, *bare)
+    return Entry(event, value, index, identifier, name, kind, text, bare, odd)
+
+
+def read_legacy(value: Mapping[str, object], event: Event) -> Entry:
+    """The `function_call` object `value` in the data of `event`. See `read_entry`."""
+    name, text, bare, odd = _read_body(value, "arguments")
+    return Entry(event, value, None, "", name, CallKind.LEGACY, text, bare, odd)
+
+
+_Body: TypeAlias = tuple[str, str, tuple[str, ...], tuple[str, ...]]
+"""Name and text, and then `bare` and `odd` as in `Entry`."""
+_NO_BODY: _Body = ("", "", (), ())
+
+
+def _read_body(body: Mapping[str, object], field: str) -> _Body:
+    """What `body` says, whose arguments are in `field`."""
+    odd: tuple[str, ...] = ()
+    name = body.get("name")
+    if name is None:
+        name = ""
+    elif not isinstance(name, str):
+        name, odd = "", ("name is no string",)
+    arguments = body.get(field)
+    if isinstance(arguments, str):
+        return name, arguments, (), odd
+    return name, "", () if arguments is None else (field,), odd
+
+
+def _odd_shapes(value: Mapping[str, object], key: str, index: int | None) -> list[str]:
     odd = []
     if value.get(key) is not None and get_object(value, key) is None:
         odd.append(f"{key} is no object")
     if value.get("id") is not None and get_str(value, "id") is None:
         odd.append("id is no string")
-    index = get_index(value, "index")
     if value.get("index") is not None and index is None:
         odd.append("index is no number")
-    body = _read_body(get_object(value, key) or {}, field, Member(source, key))
-    identifier = get_str(value, "id") or ""
-    return Entry(
-        event=event,
-        value=value,
-        index=index,
-        id="" if identifier == "null" else identifier,
-        name=body.name,
-        kind=kind,
-        text=body.text,
-        bare=body.bare,
-        odd=(*odd, *body.odd),
-    )
-
-
-def read_legacy(value: Mapping[str, object], event: Event, source: Source) -> Entry:
-    """The `function_call` object `value`, which stands at `source` in the data of `event`."""
-    body = _read_body(value, "arguments", source)
-    return Entry(
-        event=event,
-        value=value,
-        index=None,
-        id="",
-        name=body.name,
-        kind=CallKind.LEGACY,
-        text=body.text,
-        bare=body.bare,
-        odd=body.odd,
-    )
-
-
-class _Body(NamedTuple):
-    name: str
-    text: str
-    bare: bool
-    odd: tuple[str, ...]
-
-
-def _read_body(body: Mapping[str, object], field: str, source: Source) -> _Body:
-    """The name and the arguments (in `field`) that `body`, which stands at `source`, holds."""
-    name = get_str(body, "name")
-    odd = () if name is not None or body.get("name") is None else ("name is no string",)
-    arguments = body.get(field)
-    if arguments is None or isinstance(arguments, str):
-        return _Body(name or "", arguments or "", bare=False, odd=odd)
-    return _Body(name or "", Member(source, field).text, bare=True, odd=odd)
+    return odd

@@ -6,28 +6,29 @@ frame. Only deltas after `[DONE]` are left out, since every client has stopped t
 
 from collections.abc import Mapping
 
+from deltatape.dialects._chat.choice import ChatChoice
+from deltatape.dialects._chat.sources import Sources
 from deltatape.dialects._choice import Policy
-from deltatape.dialects._json import as_array, as_object, get_index, get_object, get_str
+from deltatape.dialects._json import as_array, as_object, get_index, get_str
 from deltatape.dialects._judge import Ending
 from deltatape.dialects._reply import ReplyDraft
-from deltatape.dialects._source import Element, Elements, Member, Source, Whole
-from deltatape.dialects.openai_chat.choice import ChatChoice
 from deltatape.model.asked import Asked
 from deltatape.model.reply import Reply
 from deltatape.model.stream import Event
 
 TERMINATOR = "finish_reason and [DONE]"
 _SENTINEL = "[DONE]"
-_POLICY = Policy(abnormal=frozenset({"length", "content_filter", "error"}))
+POLICY = Policy(abnormal=frozenset({"length", "content_filter", "error"}), tool_word=True)
 
 
 class ChatReducer:
     """Rebuilds a chat completion. See `Reducer`."""
 
-    def __init__(self, name: str, asked: Asked) -> None:
+    def __init__(self, name: str, asked: Asked, policy: Policy = POLICY) -> None:
         self._asked = asked
-        self._reply = ReplyDraft(name, TERMINATOR, asked, _POLICY)
+        self._reply = ReplyDraft(name, TERMINATOR, asked, policy)
         self._choices: dict[int, ChatChoice] = {}
+        self._sources = Sources()
         self._done = False
 
     def feed(self, event: Event) -> None:
@@ -42,10 +43,11 @@ class ChatReducer:
         if chunk is None:
             return
         reply.take_error(chunk, event)
-        usage = get_object(chunk, "usage")
-        if usage is not None:
+        usage = chunk.get("usage")
+        if isinstance(usage, dict):
             reply.usage = usage
-        reply.model = reply.model or get_str(chunk, "model") or None
+        if not reply.model:
+            reply.model = get_str(chunk, "model") or None
         self._take_choices(chunk, event)
 
     def finish(self, *, cut: bool) -> Reply:
@@ -70,24 +72,22 @@ class ChatReducer:
         if self._reply.terminal and choices:
             self._reply.odd("choices after [DONE]; they are not part of the answer", chunk, event)
             return
-        elements = Elements(Member(Whole(event.data), "choices"))
         for place, entry in enumerate(choices):
             choice = as_object(entry)
             if choice is None:
                 self._reply.odd("a choice is no object", chunk, event)
-                continue
-            index = get_index(choice, "index")
-            self._take_choice(
-                place if index is None else index, choice, event, Element(elements, place)
-            )
+            else:
+                self._take_choice(choice, event, place)
 
-    def _take_choice(
-        self, index: int, choice: Mapping[str, object], event: Event, source: Source
-    ) -> None:
+    def _take_choice(self, choice: Mapping[str, object], event: Event, place: int) -> None:
+        index = get_index(choice, "index")
+        if index is None:
+            index = place
         found = self._choices.get(index)
         if found is None:
-            found = self._choices[index] = ChatChoice(self._reply.choice(index), self._asked)
-        found.take(choice, event, source)
+            found = ChatChoice(self._reply.choice(index), self._asked, self._sources)
+            self._choices[index] = found
+        found.take(choice, event, place)
         if self._reply.error is None and choice.get("error"):
             self._reply.take_error(choice, event)
         if self._reply.error is None and choice.get("finish_reason") == "error":

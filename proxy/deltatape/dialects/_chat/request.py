@@ -12,8 +12,14 @@ from deltatape.dialects._source import Element, Elements, Member, Source
 from deltatape.model.asked import NOTHING_ASKED, Asked, Message, RepeatedCall, ToolSpec
 
 
-def read_request(body: bytes) -> Asked:
-    """What `body` asks for; `NOTHING_ASKED` if it is no JSON object."""
+def read_request(body: bytes, *, streams: bool = False, nameless: bool = False) -> Asked:
+    """What `body` asks for; `NOTHING_ASKED` if it is no JSON object.
+
+    Args:
+        body: the request's body.
+        streams: whether a request that does not say so asks for a stream.
+        nameless: whether calls have no ids: results are then told by the name of the function.
+    """
     found = read_body(body)
     if found is None:
         return NOTHING_ASKED
@@ -22,11 +28,11 @@ def read_request(body: bytes) -> Asked:
     return Asked(
         known=True,
         model=get_str(request, "model"),
-        stream=request.get("stream") is True,
+        stream=request.get("stream", streams) is True,
         tools=_tools(request),
         tool_choice=_tool_choice(request),
         history=tuple(
-            _message(message, Element(elements, position))
+            _message(message, Element(elements, position), nameless=nameless)
             for position, message in enumerate(map(as_object, get_array(request, "messages")))
             if message is not None
         ),
@@ -57,7 +63,7 @@ def _tool_choice(request: Mapping[str, object]) -> str | None:
     return get_str(named, "name")
 
 
-def _message(message: Mapping[str, object], source: Source) -> Message:
+def _message(message: Mapping[str, object], source: Source, *, nameless: bool) -> Message:
     elements = Elements(Member(source, "tool_calls"))
     calls = [
         _repeated(entry, Element(elements, place))
@@ -68,11 +74,14 @@ def _message(message: Mapping[str, object], source: Source) -> Message:
     if legacy is not None:
         arguments = exact(legacy, "arguments", Member(source, "function_call"))
         calls.append(RepeatedCall(id=None, name=get_str(legacy, "name"), arguments=arguments))
+    call_id = get_str(message, "tool_call_id")
+    if nameless and call_id is None and message.get("role") == "tool":
+        call_id = get_str(message, "tool_name") or get_str(message, "name")
     return Message(
         role=get_str(message, "role") or "",
         text=content_text(message.get("content")),
         calls=tuple(calls),
-        call_id=get_str(message, "tool_call_id"),
+        call_id=call_id,
         digest=message_digest(message),
     )
 

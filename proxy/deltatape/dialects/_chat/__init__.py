@@ -1,0 +1,6 @@
+"""Chat completions: the reducer and the reader of requests that several dialects share.
+
+Shapes: https://platform.openai.com/docs/api-reference/chat/streaming. Deltas of tool calls are
+keyed by `(choices[].index, tool_calls[].index)`; a stream ends with a `finish_reason` per choice
+and `data: [DONE]`. The rest of this package is about those who do it differently.
+"""

@@ -1,0 +1,38 @@
+"""Mistral: chat completions, with calls that mostly come whole and content in typed parts.
+
+Shapes: https://docs.mistral.ai/api/#tag/chat. Calls need no index, an absent id may be the string
+"null", names are repeated as "", reasoning is a part of `content`.
+"""
+
+from dataclasses import replace
+from typing import ClassVar
+
+from deltatape.dialects._base import Hints
+from deltatape.dialects._chat.reducer import POLICY, ChatReducer
+from deltatape.dialects._chat.request import read_request
+from deltatape.dialects._chat.shape import is_mistral
+from deltatape.model.asked import Asked
+
+
+class Mistral:
+    """The dialect. See `Dialect`."""
+
+    name: ClassVar[str] = "mistral"
+
+    def claims(self, hints: Hints) -> bool:
+        """See `Dialect.claims`."""
+        return any(map(is_mistral, hints.first))
+
+    def serves(self, path: str) -> bool:
+        """See `Dialect.serves`: its path is OpenAI's, too."""
+        del path
+        return False
+
+    def read_request(self, body: bytes, path: str) -> Asked:
+        """See `Dialect.read_request`."""
+        del path
+        return read_request(body)
+
+    def reducer(self, asked: Asked) -> ChatReducer:
+        """See `Dialect.reducer`."""
+        return ChatReducer(self.name, asked, replace(POLICY, indexes=False))

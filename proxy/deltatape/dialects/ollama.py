@@ -1,0 +1,115 @@
+"""Ollama's own API: a JSON object per line, calls whole, arguments as objects, mostly no ids.
+
+Shapes: https://github.com/ollama/ollama/blob/main/docs/api.md (`/api/chat`, `/api/generate`). The
+calls of all lines belong to one message; clients that assign the list instead of appending to it
+lose the earlier ones. A stream ends with `"done": true`; an error is a line of its own.
+"""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from deltatape.dialects._base import Hints
+from deltatape.dialects._chat.request import read_request
+from deltatape.dialects._choice import ChoiceDraft, Policy
+from deltatape.dialects._json import as_array, as_object, get_index, get_object, get_str
+from deltatape.dialects._judge import Ending
+from deltatape.dialects._reply import ReplyDraft
+from deltatape.dialects._request import exact
+from deltatape.dialects._source import Element, Elements, Member, Source, Whole
+from deltatape.model.asked import Asked
+from deltatape.model.reply import CallKind, Channel, Reply
+from deltatape.model.stream import Event, Format
+
+TERMINATOR = 'a line with "done": true'
+_POLICY = Policy(abnormal=frozenset({"length", "load", "unload"}), ids=False)
+_METRICS = ("prompt_eval_count", "eval_count", "total_duration", "load_duration")
+_BODIES = ("message", "response")
+
+
+class Ollama:
+    """The dialect. See `Dialect`."""
+
+    name: ClassVar[str] = "ollama"
+
+    def claims(self, hints: Hints) -> bool:
+        """See `Dialect.claims`."""
+        if hints.format not in (Format.NDJSON, Format.JSON):
+            return False
+        return any(
+            isinstance(one.get("done"), bool) and any(body in one for body in _BODIES)
+            for one in hints.first
+        )
+
+    def serves(self, path: str) -> bool:
+        """See `Dialect.serves`."""
+        return path.rstrip("/").endswith(("/api/chat", "/api/generate"))
+
+    def read_request(self, body: bytes, path: str) -> Asked:
+        """See `Dialect.read_request`: it streams unless it says that it does not."""
+        del path
+        return read_request(body, streams=True, nameless=True)
+
+    def reducer(self, asked: Asked) -> "OllamaReducer":
+        """See `Dialect.reducer`."""
+        return OllamaReducer(self.name, asked)
+
+
+class OllamaReducer:
+    """Rebuilds an answer of Ollama. See `Reducer`."""
+
+    def __init__(self, name: str, asked: Asked) -> None:
+        self._reply = ReplyDraft(name, TERMINATOR, asked, _POLICY)
+
+    def feed(self, event: Event) -> None:
+        """See `Reducer.feed`."""
+        reply = self._reply
+        line = reply.read(event)
+        if line is None:
+            return
+        reply.take_error(line, event)
+        reply.model = reply.model or get_str(line, "model") or None
+        draft = reply.choice()
+        draft.say(Channel.TEXT, get_str(line, "response") or "", event)
+        draft.say(Channel.REASONING, get_str(line, "thinking") or "", event)
+        message = get_object(line, "message")
+        if message is not None:
+            _take_message(draft, message, event)
+        if line.get("done") is True:
+            reply.terminal = reply.terminal or event
+            reply.usage = {key: line[key] for key in _METRICS if key in line} or None
+            reason = get_str(line, "done_reason")
+            if reason:
+                draft.finish(reason, event)
+
+    def finish(self, *, cut: bool) -> Reply:
+        """See `Reducer.finish`."""
+        del cut  # The last line tells more than the transport does.
+        done = self._reply.terminal is not None
+        return self._reply.build(Ending.NORMAL if done else Ending.CUT, terminated=done)
+
+
+def _take_message(draft: ChoiceDraft, message: Mapping[str, object], event: Event) -> None:
+    draft.say(Channel.TEXT, get_str(message, "content") or "", event)
+    draft.say(Channel.REASONING, get_str(message, "thinking") or "", event)
+    value = message.get("tool_calls")
+    entries = as_array(value)
+    if entries is None:
+        if value is not None:
+            draft.odd("tool_calls is no list", value, event)
+        return
+    elements = Elements(Member(Member(Whole(event.data), "message"), "tool_calls"))
+    for place, each in enumerate(entries):
+        entry = as_object(each)
+        if entry is None:
+            draft.odd("an entry of tool_calls is no object", value, event)
+        else:
+            _take_call(draft, entry, event, Element(elements, place))
+
+
+def _take_call(
+    draft: ChoiceDraft, entry: Mapping[str, object], event: Event, source: Source
+) -> None:
+    function = get_object(entry, "function") or {}
+    call = draft.open(CallKind.FUNCTION, event, get_index(function, "index"))
+    call.identify(get_str(entry, "id"), get_str(function, "name"))
+    call.add(exact(function, "arguments", Member(source, "function")), event)

@@ -1,0 +1,108 @@
+"""OpenAI Completions, the predecessor of chat: a prompt in, text out, no tool calls.
+
+Shapes: https://platform.openai.com/docs/api-reference/completions. Local servers still speak it.
+"""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from deltatape.dialects._base import Hints
+from deltatape.dialects._chat.shape import is_completion
+from deltatape.dialects._choice import Policy
+from deltatape.dialects._json import as_object, get_array, get_index, get_object, get_str
+from deltatape.dialects._judge import Ending
+from deltatape.dialects._reply import ReplyDraft
+from deltatape.dialects._request import message_digest, read_body
+from deltatape.model.asked import NOTHING_ASKED, Asked, Message
+from deltatape.model.reply import Channel, Reply
+from deltatape.model.stream import Event
+
+TERMINATOR = "finish_reason and [DONE]"
+_SENTINEL = "[DONE]"
+
+
+class OpenAICompletions:
+    """The dialect. See `Dialect`."""
+
+    name: ClassVar[str] = "openai-completions"
+
+    def claims(self, hints: Hints) -> bool:
+        """See `Dialect.claims`."""
+        return any(map(is_completion, hints.first))
+
+    def serves(self, path: str) -> bool:
+        """See `Dialect.serves`."""
+        bare = path.rstrip("/")
+        return bare.endswith("/completions") and not bare.endswith("/chat/completions")
+
+    def read_request(self, body: bytes, path: str) -> Asked:
+        """See `Dialect.read_request`: the prompt is the only message."""
+        del path
+        found = read_body(body)
+        if found is None:
+            return NOTHING_ASKED
+        request = found.value
+        prompt = request.get("prompt")
+        return Asked(
+            known=True,
+            model=get_str(request, "model"),
+            stream=request.get("stream") is True,
+            tools=(),
+            tool_choice=None,
+            history=() if prompt is None else (_message(prompt),),
+        )
+
+    def reducer(self, asked: Asked) -> "CompletionReducer":
+        """See `Dialect.reducer`."""
+        return CompletionReducer(self.name, asked)
+
+
+class CompletionReducer:
+    """Rebuilds a completion. See `Reducer`."""
+
+    def __init__(self, name: str, asked: Asked) -> None:
+        self._reply = ReplyDraft(name, TERMINATOR, asked, Policy())
+
+    def feed(self, event: Event) -> None:
+        """See `Reducer.feed`."""
+        reply = self._reply
+        if event.data.strip() == _SENTINEL:
+            reply.terminal = reply.terminal or event
+            return
+        chunk = reply.read(event)
+        if chunk is None:
+            return
+        reply.take_error(chunk, event)
+        reply.usage = get_object(chunk, "usage") or reply.usage
+        reply.model = reply.model or get_str(chunk, "model") or None
+        for place, value in enumerate(get_array(chunk, "choices")):
+            choice = as_object(value)
+            if choice is None:
+                reply.odd("a choice is no object", chunk, event)
+            else:
+                self._take(place, choice, event)
+
+    def finish(self, *, cut: bool) -> Reply:
+        """See `Reducer.finish`."""
+        del cut  # A finish reason or [DONE] tells more than the transport does.
+        reply = self._reply
+        reasons = [draft.finish_reason for draft in reply.choices]
+        done = reply.terminal is not None and reply.error is None
+        finished = bool(reasons) and None not in reasons
+        return reply.build(Ending.NORMAL, terminated=done or finished)
+
+    def _take(self, place: int, choice: Mapping[str, object], event: Event) -> None:
+        index = get_index(choice, "index")
+        draft = self._reply.choice(place if index is None else index)
+        draft.say(Channel.TEXT, get_str(choice, "text") or "", event)
+        draft.say(Channel.REASONING, get_str(choice, "reasoning") or "", event)
+        reason = get_str(choice, "finish_reason")
+        if reason:
+            draft.finish(reason, event)
+
+
+def _message(prompt: object) -> Message:
+    """The prompt: a text, several texts, or tokens."""
+    texts = prompt if isinstance(prompt, list) else [prompt]
+    text = "\n".join(each for each in texts if isinstance(each, str))
+    return Message(role="user", text=text, calls=(), call_id=None, digest=message_digest(prompt))

@@ -1,0 +1,87 @@
+"""What each event of a stream brought: text, a call, arguments, an end, or nothing.
+
+A keep-alive, a role without text, an empty delta show that a connection lives, not that an answer
+grows. Told from the rebuilt reply, which knows the event behind each of its parts; in a stream that
+nobody can read, every event that is not empty brings something.
+"""
+
+import enum
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from deltatape.model.reply import Choice, Reply, ToolCall
+from deltatape.model.stream import Stream
+
+_ERROR = "S005"
+"""The code under which a dialect notes an error in place of an answer."""
+
+
+class What(enum.StrEnum):
+    """What an event brought."""
+
+    TEXT = "text"
+    REASONING = "reasoning"
+    REFUSAL = "refusal"
+    OPEN = "open"
+    """It opened a call."""
+    ARGUMENTS = "arguments"
+    FINISH = "finish"
+    """A reason to finish, or an error."""
+    END = "end"
+    """The terminal signal."""
+    UNKNOWN = "unknown"
+    """Data of a stream that nobody can read."""
+
+
+ENDS = frozenset({What.FINISH, What.END})
+"""After these an answer only waits for its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """One thing that an event brought; `call` for what belongs to a call."""
+
+    what: What
+    text: str
+    call: ToolCall | None = None
+
+
+def brought(reply: Reply, stream: Stream, *, known: bool) -> Mapping[int, tuple[Brought, ...]]:
+    """By event number what the event brought; events that brought nothing are missing.
+
+    Args:
+        reply: the rebuilt reply of the stream.
+        stream: the events.
+        known: whether a dialect could read them.
+    """
+    if not known:
+        return {
+            event.number: (Brought(What.UNKNOWN, event.data),)
+            for event in stream.events
+            if event.data.strip()
+        }
+    found: dict[int, list[Brought]] = {}
+    for event, thing in _things(reply):
+        found.setdefault(event, []).append(thing)
+    return {event: tuple(things) for event, things in found.items()}
+
+
+def _things(reply: Reply) -> Iterator[tuple[int, Brought]]:
+    for choice in reply.choices:
+        for piece in choice.pieces:
+            yield piece.event, Brought(What(piece.channel.value), piece.text)
+        yield from _of_calls(choice)
+        for event, reason in choice.finishes:
+            yield event, Brought(What.FINISH, reason)
+    for seen in reply.observations:
+        if seen.code == _ERROR and seen.event is not None:
+            yield seen.event, Brought(What.FINISH, "error")
+    if reply.terminal_event is not None:
+        yield reply.terminal_event, Brought(What.END, reply.terminator)
+
+
+def _of_calls(choice: Choice) -> Iterator[tuple[int, Brought]]:
+    for call in (*choice.tool_calls, *choice.server_calls):
+        yield call.start_event, Brought(What.OPEN, call.name or "", call)
+        for fragment in call.fragments:
+            yield fragment.event, Brought(What.ARGUMENTS, fragment.text, call)

@@ -1,0 +1,35 @@
+from deltatape.dialects.mistral import Mistral
+from deltatape.model.reply import CallStatus
+from helpers.chat import URL, calls, choice, entry, reply_to
+from helpers.hints import hints
+
+CHUNK = {"id": "0123456789abcdef0123456789abcdef", "object": "chat.completion.chunk"}
+
+
+def test_it_is_told_by_the_form_of_its_ids() -> None:
+    dialect = Mistral()
+    assert dialect.claims(hints({**CHUNK, "choices": []}))
+    assert not dialect.claims(hints({"id": "chatcmpl-1", "choices": []}))
+    assert not dialect.claims(hints({"id": CHUNK["id"], "type": "message"}))
+    assert not dialect.serves(URL)
+
+
+def test_a_call_without_index_is_as_it_should_be() -> None:
+    whole = CHUNK | calls(entry(None, "abcdefghi", name="get", arguments="{}"))
+    assert reply_to(whole, CHUNK | choice({}, "tool_calls")).observations == ()
+
+
+def test_calls_come_whole_and_reasoning_in_parts_of_the_content() -> None:
+    thinking = [{"type": "thinking", "thinking": [{"type": "text", "text": "Hm"}]}]
+    reply = reply_to(
+        CHUNK | choice({"content": thinking}),
+        CHUNK | calls(entry(0, "null", name="get", arguments="")),
+        CHUNK | calls(entry(0, "abcdefghi", name="", arguments='{"a":1}')),
+        CHUNK | choice({"content": ""}, "tool_calls"),
+        request={"tools": [{"function": {"name": "get"}}]},
+    )
+    assert (reply.dialect, reply.reasoning) == ("mistral", "Hm")
+    (call,) = reply.tool_calls
+    assert (call.id, call.name, call.arguments) == ("abcdefghi", "get", '{"a":1}')
+    assert call.status is CallStatus.COMPLETE
+    assert Mistral().read_request(b'{"model":"m"}', "").model == "m"
