@@ -1,9 +1,11 @@
 """The real clients: the official SDKs in their own environment, and curl."""
 
 import asyncio
+import contextlib
 import json
 import os
 import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,8 +41,8 @@ def available(client: Client) -> Client:
     """The client; skips the test where it is not installed, but never in CI."""
     program = client.command[0]
     missing = shutil.which(program) is None
-    if client.name == "openai-node":
-        missing |= not (CLIENTS / "node_modules" / "openai").is_dir()
+    if program == "node":
+        missing |= not (CLIENTS / "node_modules" / "ai").is_dir()
     if missing and not os.environ.get("CI"):
         pytest.skip(f"{client.name} is not installed; scripts/setup clients installs it")
     assert not missing, f"{client.name} must be installed in CI"
@@ -52,3 +54,82 @@ SDKS = (
     Client("openai-node", ("node", str(CLIENTS / "stream.mjs"))),
 )
 CURL = Client("curl", ("sh", str(CLIENTS / "stream.sh")))
+
+
+@dataclass(frozen=True)
+class Sdk(Client):
+    """An SDK that converses with one base URL after another, in one dialect.
+
+    Args:
+        dialect: whose tape in recordings/dialects is what the SDK asks for.
+        prefix: the gateway's for its provider.
+    """
+
+    dialect: str
+    prefix: str
+
+
+def _python(dialect: str, prefix: str) -> Sdk:
+    command = (str(PYTHON), "-W", "error", str(CLIENTS / "converse.py"), dialect)
+    return Sdk(f"python-{dialect}", command, dialect, prefix)
+
+
+def _node(dialect: str, prefix: str) -> Sdk:
+    command = ("node", str(CLIENTS / "converse.mjs"), dialect)
+    return Sdk(f"node-{dialect}", command, dialect, prefix)
+
+
+BEDROCK = _python("bedrock-converse", "bedrock")
+CONVERSING = (
+    _python("openai-chat", "openai"),
+    _python("openai-responses", "openai"),
+    _python("openai-completions", "openai"),
+    _python("anthropic-messages", "anthropic"),
+    _python("gemini", "gemini"),
+    _python("gemini-interactions", "gemini"),
+    _python("cohere", "cohere"),
+    _python("ollama", "ollama"),
+    _python("mistral", "mistral"),
+    BEDROCK,
+    _python("bedrock-invoke", "bedrock"),
+    _node("openai-chat", "openai"),
+    _node("openai-responses", "openai"),
+    _node("anthropic-messages", "anthropic"),
+    _node("ai-sdk-ui", "app"),
+)
+AMAZON = {  # no file of the user's, and no question to the network
+    "AWS_BEARER_TOKEN_BEDROCK": "fake-000000",
+    "AWS_CONFIG_FILE": os.devnull,
+    "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+    "AWS_EC2_METADATA_DISABLED": "true",
+}
+
+
+@contextlib.asynccontextmanager
+async def conversing(sdk: Sdk, request: bytes) -> AsyncIterator[Callable[[str], Awaitable[str]]]:
+    """Start `sdk`; what is yielded makes one turn with a base URL and tells what it understood."""
+    process = await asyncio.create_subprocess_exec(
+        *(*sdk.command, request.decode()),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env={"PATH": os.environ["PATH"], "HOME": os.devnull, **AMAZON},
+        limit=1 << 20,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    stdin, stdout = process.stdin, process.stdout
+
+    async def ask(url: str) -> str:
+        stdin.write(f"{url}\n".encode())
+        line = (await asyncio.wait_for(stdout.readline(), 30)).decode()
+        if not line:
+            raise AssertionError((await process.communicate())[1].decode())
+        return line
+
+    try:
+        yield ask
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.communicate()

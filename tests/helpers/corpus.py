@@ -17,6 +17,7 @@ import yaml
 
 from deltatape.diagnose.rebuild import Analysis
 from deltatape.model.exchange import Exchange
+from deltatape.model.reply import Reply
 from deltatape.wire.json_value import canonical
 
 ROOT = Path(
@@ -111,45 +112,50 @@ def rules(dialect: str) -> Rules:
 
 
 def differences(case: Case, analysis: Analysis) -> dict[str, tuple[object, object]]:
-    """By aspect, what the SDK and we make of a case, where that differs."""
-    reply = analysis.reply
+    """By aspect, what the SDK and we make of a case, where that differs.
+
+    An answer that the SDK did not come to the end of tells only some aspects.
+    """
+    answer, reply = case.answer, analysis.reply
     data = "\x1e".join(event.data for event in analysis.stream.events)
-    told = [_object(call) for call in _list(case.answer["tool_calls"])]
+    told = [_object(call) for call in _list(answer.get("tool_calls", []))]
     by_value = any(call["arguments"] is None for call in told)
-    ours: dict[str, object] = {
-        "calls": [
-            [call.name, call.id, _json(call.arguments) if by_value else call.arguments]
-            for call in reply.tool_calls
-        ],
-        "text": reply.text,
-        "finish_reason": reply.finish_reason_raw,
+    reason = answer.get("finish_reason")
+    pairs: dict[str, tuple[object, object]] = {
+        "tool_calls": (
+            [_theirs(each, by_value=by_value) for each in told],
+            _ours(reply, by_value=by_value),
+        ),
+        "text": (answer.get("text") or "", reply.text),
+        "finish_reason": (reason if reason is None else str(reason), reply.finish_reason_raw),
     }
-    reason = case.answer["finish_reason"]
-    theirs: dict[str, object] = {
-        "calls": [
-            [call["name"], call["id"], _value(call) if by_value else call["arguments"]]
-            for call in told
-        ],
-        "text": case.answer["text"] or "",
-        "finish_reason": reason if reason is None else str(reason),
-    }
+    pairs = {aspect: pair for aspect, pair in pairs.items() if aspect in answer}
     if case.events is not None:
-        ours |= {
-            "events": len(analysis.stream.events),
-            "data": hashlib.sha256(data.encode()).hexdigest(),
-        }
-        theirs |= {"events": case.events, "data": case.data_sha256}
-    return {key: (theirs[key], ours[key]) for key in ours if theirs[key] != ours[key]}
+        pairs["events"] = (case.events, len(analysis.stream.events))
+        pairs["data"] = (case.data_sha256, hashlib.sha256(data.encode()).hexdigest())
+    return {
+        "calls" if aspect == "tool_calls" else aspect: pair
+        for aspect, pair in pairs.items()
+        if pair[0] != pair[1]
+    }
+
+
+def _theirs(call: Mapping[str, object], *, by_value: bool) -> list[object]:
+    told = call["arguments"]
+    if by_value:
+        told = _json(told if isinstance(told, str) else json.dumps(call["arguments_json"]))
+    return [call["name"], call["id"], told]
+
+
+def _ours(reply: Reply, *, by_value: bool) -> list[list[object]]:
+    return [
+        [call.name, call.id, _json(call.arguments) if by_value else call.arguments]
+        for call in reply.tool_calls
+    ]
 
 
 def _json(text: str) -> str:
     return canonical(text) or text
-
-
-def _value(call: Mapping[str, object]) -> str:
-    """The arguments as JSON, where the SDK gives an object."""
-    told = call["arguments"]
-    return _json(told if isinstance(told, str) else json.dumps(call["arguments_json"]))
 
 
 def _dialect(folder: Path, url: str) -> str:

@@ -1,7 +1,11 @@
-"""What a response shows of its dialect, said in a line."""
+"""What a response shows of its dialect, and who claims it."""
 
-from deltatape.dialects import Hints
-from deltatape.model.stream import Format
+from collections.abc import Sequence
+
+from deltatape.dialects import DIALECTS, Hints
+from deltatape.model.exchange import Exchange
+from deltatape.model.stream import Event, Format
+from deltatape.wire.json_value import parse
 
 
 def hints(
@@ -12,3 +16,20 @@ def hints(
 ) -> Hints:
     """The hints of a response whose first events carry `first` and have `types`."""
     return Hints(format=form, headers=headers or {}, first=first, types=types)
+
+
+def claimants(exchange: Exchange, form: Format, events: Sequence[Event]) -> list[str]:
+    """The dialects that claim the response of `exchange` when they see these `events` of it."""
+    values = (parse(event.data).value for event in events)
+    fields = exchange.response.headers if exchange.response else ()
+    seen = Hints(
+        format=form,
+        headers={
+            name.decode().lower(): value.decode()
+            for name, value in fields
+            if isinstance(value, bytes)
+        },
+        first=tuple(value for value in values if isinstance(value, dict)),
+        types=tuple(event.type for event in events),
+    )
+    return [dialect.name for dialect in DIALECTS if dialect.claims(seen)]

@@ -76,11 +76,22 @@ def test_calls_have_exactly_the_keys_of_the_contract() -> None:
             "wire_index": 0,
             "id": "c1",
             "name": "get",
+            "kind": "function",
             "arguments": '{"a":1}',
             "status": "complete",
             "repairs": [],
         }
     ]
+    assert (document["server_calls"], document["text_calls"]) == ([], [])
+
+
+def test_calls_in_the_text_are_told_apart_with_their_notation() -> None:
+    written = '<tool_call>{"name": "get", "arguments": {}}</tool_call>'
+    document = json.loads(calls_json([analyse(pasted(choice({"content": written}), FINISH))]))
+    assert document["calls"] == []
+    (call,) = document["text_calls"]
+    assert (call["name"], call["kind"]) == ("get", "text")
+    assert (call["family"], call["channel"], call["closed"]) == ("hermes", "text", True)
 
 
 def events(exchange: Exchange) -> list[dict[str, object]]:

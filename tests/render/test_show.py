@@ -6,8 +6,17 @@ from deltatape.diagnose.rebuild import analyse
 from deltatape.model.log import LogEntry, LogStream
 from deltatape.render.lines import plain
 from deltatape.render.show import call_lines, event_lines, log_hint, log_lines, read_lines
+from deltatape.render.summary import what_arrived
 from helpers.chat import FINISH, calls, choice, entry, sse
 from helpers.exchanges import TEXT, call, pasted, timed
+
+
+def test_calls_in_the_text_are_shown_with_their_kind() -> None:
+    written = '<tool_call>{"name": "get", "arguments": {}}</tool_call>'
+    analysis = analyse(pasted(choice({"content": written}), FINISH))
+    _, row = plain(call_lines([analysis])).splitlines()
+    assert row.split() == ["#1", "text", "0", "-", "get", "complete", "{}"]
+    assert what_arrived(analysis) == "55 characters, 1 text call (get), finish tool_calls"
 
 
 def test_calls_are_shown_with_status_and_repairs() -> None:
@@ -50,7 +59,7 @@ def test_types_of_events_are_shown_if_they_have_any() -> None:
         event_lines(analyse(timed((0.1, b"event: ping\ndata: 1\n\n: x\n\n"))))
     ).splitlines()
     assert lines[1].split() == ["event", "seconds", "bytes", "type", "what", "is", "new"]
-    assert lines[2].split() == ["0", "0.100", "0-21", "ping", "1"]
+    assert lines[2].split() == ["0", "0.100", "0-21", "ping", "nothing", "new:", "1"]
     assert lines[3].split() == [":", "0.100", "21-24", "comment:", "x"]
 
 

@@ -93,7 +93,8 @@ def test_what_is_unknown_is_said_to_be() -> None:
     shown = text(tell([pasted(choice({"reasoning_content": "hm"}), TEXT, FINISH_TEXT)]))
     assert "PROMISED  the request is not on the tape, or not readable\n" in shown
     assert "TIMELINE  in wire order; no times were recorded\n" in shown
-    assert "            wire  | text: 2 events\n" in shown
+    assert "            wire  | reasoning: 1 event\n" in shown
+    assert "            wire  | text: 1 event\n" in shown
     assert "5 characters of text; 2 characters of reasoning; finish reason: stop" in shown
     assert text(tell([timed(framing=None)])).splitlines()[1].startswith("no response, 0 events")
 

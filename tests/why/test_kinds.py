@@ -12,7 +12,7 @@ EMPTY = choice({"role": "assistant", "content": ""})
 
 def told(*chunks: object) -> list[str]:
     analysis = analyse(pasted(*chunks, done=False))
-    kinds = Kinds(analysis.reply)
+    kinds = Kinds(analysis)
     groups = groupby(kinds.of_all(analysis.stream.events), key=lambda pair: pair[0])
     return [kinds.tell(kind, [event for _, event in group]) for kind, group in groups]
 
@@ -25,7 +25,8 @@ def told(*chunks: object) -> list[str]:
         (choice({}, "stop"), "ends: stop"),
         ({"error": {"code": 1}}, "ends: error"),
         ("[DONE]", "[DONE]"),
-        ("[1]", "[1]"),
+        ("[1]", "nothing new: 1 event"),
+        (choice({"reasoning": "Hm"}), "reasoning: 1 event"),
     ],
 )
 def test_an_event_is_told_by_what_it_brings(chunk: object, phrase: str) -> None:

@@ -105,7 +105,7 @@ def _findings(source: Named) -> tuple[Finding, ...]:
     digests = []
     found: list[Finding] = []
     for exchange in source.exchanges:
-        analysis = analyse(exchange)
+        analysis = analyse(exchange, rules.app)
         digests.append(digest_analysis(analysis))
         if source.number in (None, exchange.number):
             found += check_analysis(analysis, rules)

@@ -40,14 +40,15 @@ def command(*, tape: str, format: str, **parts: bool) -> int:  # noqa: A002 - th
         raise UsageError(f"--{asked[0]} and --{asked[1]}: one at a time")
     source = named(tape) if tape else latest()
     exchanges = [each for each in source.exchanges if source.number in (None, each.number)]
+    app = current_rules().app
     if asked == ["log"]:
         _show_log(source, format)
     elif asked and asked[0] != "calls":
         _show_part(_only(exchanges, source.name, asked[0]), asked[0], format)
     elif format == "json":
-        write(calls_json(map(analyse, exchanges)))
+        write(calls_json(analyse(exchange, app) for exchange in exchanges))
     elif asked:
-        show(call_lines([analyse(exchange) for exchange in exchanges], width()))
+        show(call_lines([analyse(exchange, app) for exchange in exchanges], width()))
     else:
         _show_summaries(source)
     return 0
@@ -57,8 +58,8 @@ def _show_summaries(source: Named) -> None:
     """Each exchange in a line, with its worst finding, also of what the app made of replies."""
     if not source.exchanges:
         say(f"note: {source.name}: {NO_REQUEST}")
-    analyses = [analyse(exchange) for exchange in source.exchanges]
     rules = current_rules()
+    analyses = [analyse(exchange, rules.app) for exchange in source.exchanges]
     about_app = check_conversation(map(digest_analysis, analyses), rules)
     lines: list[Line] = []
     columns = list_width()
@@ -98,7 +99,7 @@ def _show_part(exchange: Exchange, part: str, form: str) -> None:
     elif part == "reads":
         write(reads_json(exchange)) if form == "json" else show(read_lines(exchange, width()))
     else:
-        analysis = analyse(exchange)
+        analysis = analyse(exchange, current_rules().app)
         write(events_json(analysis)) if form == "json" else show(event_lines(analysis, width()))
 
 

@@ -191,7 +191,7 @@ def _named(ledger: _Ledger, block: _Block, candidates: Sequence[Digest]) -> Dige
 
 
 def _ids(reply: Digest) -> frozenset[str]:
-    return frozenset(each for call in reply.calls for each in call.ids)
+    return frozenset(each for call in reply.calls for each in call.answers_to)
 
 
 def _of_named(reply: Digest, block: _Block, candidates: Sequence[Digest]) -> Confidence:

@@ -4,7 +4,7 @@ A silence proves less than a request: an application may be slow, wait for a per
 its output, or answer in a form that is not recognised. Hence a reply counts as unanswered only if
 no later request on its tape could belong to its conversation:
 - none has its history, or begins with the same message and is longer;
-- none carries the id of one of its calls;
+- none carries the id of one of its calls, or its name where calls have no ids;
 - none carries a call or a result that is new and that no other reply explains;
 - none went to the same place and cannot be read.
 
@@ -15,10 +15,11 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from deltatape.model.digest import Digest, ReadBack, Unanswered
+from deltatape.model.digest import Digest, ReadBack, SaidCall, Unanswered
 from deltatape.model.exchange import Tap
 from deltatape.model.reply import CallStatus
 from deltatape.model.watch import CHILD_EXIT, Watch
+from deltatape.wire.json_value import canonical
 
 _RUNNABLE = frozenset({CallStatus.COMPLETE, CallStatus.EMPTY_OK})
 _ENOUGH = 2
@@ -109,7 +110,7 @@ class _Later:
         """Whether any of the requests may belong to the conversation of `reply`."""
         if self.unexplained or reply.path in self.unreadable:
             return True
-        if any(each in self.ids for call in reply.calls for each in call.ids):
+        if any(each in self.ids for call in reply.calls for each in call.answers_to):
             return True
         if not reply.history:
             return self.last_ns is not None
@@ -120,9 +121,9 @@ class _Later:
 def _new_keys(digests: Sequence[Digest]) -> list[set[str]]:
     """For each request the calls and results that it is the first to carry and no reply explains.
 
-    A call without id is never explained: nobody knows whose it is.
+    A repeated call without id is explained only by a delivered one without id.
     """
-    said = {each for digest in digests for call in digest.calls for each in call.ids}
+    said = {key for digest in digests for call in digest.calls for key in _said_keys(call)}
     seen: set[str] = set()
     new = []
     for digest in digests:
@@ -137,9 +138,19 @@ def _ids(digest: Digest) -> set[str]:
     return calls | {message.call_id for message in digest.history if message.call_id}
 
 
+def _said_keys(call: SaidCall) -> tuple[str, ...]:
+    nameless = () if call.ids else (_nameless(call.name, call.arguments),)
+    return (*call.answers_to, *nameless)
+
+
+def _nameless(name: str | None, arguments: str) -> str:
+    """A key for a call without id; however its arguments are spelled."""
+    return f"{name} {canonical(arguments) or arguments}"
+
+
 def _keys(digest: Digest) -> set[str]:
     nameless = {
-        f"{call.name} {call.arguments}"
+        _nameless(call.name, call.arguments)
         for message in digest.history
         for call in message.calls
         if not call.id

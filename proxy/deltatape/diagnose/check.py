@@ -16,7 +16,7 @@ def check(exchange: Exchange, settings: Settings = DEFAULTS) -> tuple[Finding, .
     Sorted by severity, then in the order of `RULES`, then in wire order. Never raises: a rule that
     does is reported as X001.
     """
-    return check_analysis(analyse(exchange), settings)
+    return check_analysis(analyse(exchange, settings.app), settings)
 
 
 def check_analysis(analysis: Analysis, settings: Settings = DEFAULTS) -> tuple[Finding, ...]:

@@ -4,11 +4,12 @@ import hashlib
 from collections.abc import Iterable, Iterator
 
 from deltatape.diagnose.rebuild import Analysis, analyse
+from deltatape.model.app_names import CONTRACT, AppNames
 from deltatape.model.asked import Asked, Message
 from deltatape.model.digest import Digest, Heard, SaidCall
 from deltatape.model.exchange import Exchange
 from deltatape.model.reply import Choice, Reply, ToolCall
-from deltatape.rules.finish import Finish, meaning
+from deltatape.rules.finish import Finish, finish_of
 from deltatape.rules.words import count
 
 _SYSTEM = frozenset({"system", "developer"})
@@ -18,9 +19,14 @@ _ANY = frozenset({"required", "any"})
 _CUT = frozenset({Finish.LENGTH, Finish.FILTER})
 
 
-def digest(exchange: Exchange) -> Digest:
-    """The digest of `exchange`; `check_conversation` compares many of them, across tapes."""
-    return digest_analysis(analyse(exchange))
+def digest(exchange: Exchange, app: AppNames = CONTRACT) -> Digest:
+    """The digest of `exchange`; `check_conversation` compares many of them, across tapes.
+
+    Args:
+        exchange: with or without a response.
+        app: what an application calls the events of its own endpoint.
+    """
+    return digest_analysis(analyse(exchange, app))
 
 
 def digest_analysis(analysis: Analysis) -> Digest:
@@ -102,7 +108,7 @@ def _is_forced(asked: Asked) -> bool:
 def _is_whole(reply: Reply) -> bool:
     """One answer, ended as announced, neither by an error nor by a limit."""
     regular = reply.terminated and reply.error is None and len(reply.choices) == 1
-    return regular and meaning(reply.choices[0].finish_reason_raw) not in _CUT
+    return regular and finish_of(reply.choices[0]) not in _CUT
 
 
 def _results(asked: Asked) -> tuple[str, ...]:

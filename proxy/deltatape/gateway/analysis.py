@@ -145,7 +145,7 @@ class Analyst:
         """In the thread. What the request made of earlier replies comes first: it is the cause."""
         records = [(place, decode_record(line)) for place, line in enumerate(lines or ())]
         for exchange in assemble(records, tape=tape.path, header=tape.writer.header):
-            analysis = analyse(exchange)
+            analysis = analyse(exchange, self._rules.app)
             about_app = self._read_back(_Known(serial, tape, digest_analysis(analysis)))
             return Ended(
                 tape, number, analysis, (*about_app, *check_analysis(analysis, self._rules))

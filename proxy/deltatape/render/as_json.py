@@ -10,7 +10,7 @@ from deltatape.diagnose.rebuild import Analysis
 from deltatape.model.exchange import Exchange
 from deltatape.model.finding import Finding
 from deltatape.model.log import LogEntry
-from deltatape.model.reply import ToolCall
+from deltatape.model.reply import TextCall, ToolCall
 from deltatape.model.story import Entry, Story
 from deltatape.model.stream import Event
 from deltatape.render.audit import Audit
@@ -43,13 +43,11 @@ def story_json(story: Story) -> str:
 
 def calls_json(analyses: Iterable[Analysis]) -> str:
     """`show --calls --format json`."""
+    each = [(one, choice) for one in analyses for choice in one.reply.choices]
     return _document(
-        calls=[
-            _call(call, analysis)
-            for analysis in analyses
-            for choice in analysis.reply.choices
-            for call in choice.tool_calls
-        ]
+        calls=[_call(call, one) for one, choice in each for call in choice.tool_calls],
+        server_calls=[_call(call, one) for one, choice in each for call in choice.server_calls],
+        text_calls=[_text_call(call, one) for one, choice in each for call in choice.text_calls],
     )
 
 
@@ -163,9 +161,19 @@ def _call(call: ToolCall, analysis: Analysis) -> dict[str, object]:
         "wire_index": call.wire_index,
         "id": call.id,
         "name": call.name,
+        "kind": call.kind,
         "arguments": call.arguments,
         "status": call.status,
         "repairs": list(call.repairs),
+    }
+
+
+def _text_call(written: TextCall, analysis: Analysis) -> dict[str, object]:
+    return {
+        **_call(written.call, analysis),
+        "family": written.family,
+        "channel": written.channel,
+        "closed": written.closed,
     }
 
 

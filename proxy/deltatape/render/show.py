@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from deltatape.diagnose.rebuild import Analysis
 from deltatape.model.exchange import Exchange
 from deltatape.model.log import LogEntry
-from deltatape.model.reply import CallStatus, ToolCall
+from deltatape.model.reply import CallKind, CallStatus, ToolCall
 from deltatape.model.stream import Comment, Event
 from deltatape.render.lines import (
     BOLD,
@@ -29,6 +29,8 @@ from deltatape.why.news import news
 
 _BROKEN = "red"
 _FINE = frozenset({CallStatus.COMPLETE, CallStatus.EMPTY_OK})
+_PREFIXES = {CallKind.SERVER: "server ", CallKind.MCP: "mcp ", CallKind.TEXT: "text "}
+"""Kinds of calls that are counted for themselves: they are not the application's to run."""
 _CUT = "..."
 _USUAL = "message"
 """The type of events that name none."""
@@ -43,7 +45,7 @@ def call_lines(analyses: Sequence[Analysis], width: int = WIDTH) -> list[Line]:
         [f"#{analysis.exchange.number}", *call_cells(call)]
         for analysis in analyses
         for choice in analysis.reply.choices
-        for call in choice.tool_calls
+        for call in choice.every_call
     ]
     if not rows:
         return [line(Segment("no calls", DIM))]
@@ -51,11 +53,11 @@ def call_lines(analyses: Sequence[Analysis], width: int = WIDTH) -> list[Line]:
 
 
 def call_cells(call: ToolCall) -> list[Cell]:
-    """A call in cells: index, id, name, status with repairs, arguments."""
+    """A call in cells: index with its kind, id, name, status with repairs, arguments."""
     style = GOOD if call.status in _FINE else _BROKEN
     repairs = f" ({', '.join(call.repairs)})" if call.repairs else ""
     return [
-        str(call.index),
+        f"{_PREFIXES.get(call.kind, '')}{call.index}",
         excerpt(call.id or "-", 40),
         excerpt(call.name or "-", 40),
         Segment(f"{call.status}{repairs}", style),

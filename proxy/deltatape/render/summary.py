@@ -33,9 +33,15 @@ def what_arrived(analysis: Analysis) -> str:
         parts.append(f"error {excerpt(reply.error, _NAMES)}")
     if reply.text:
         parts.append(f"{len(reply.text)} characters")
-    if reply.tool_calls:
-        names = ", ".join(call.name or "?" for call in reply.tool_calls)
-        parts.append(f"{count(len(reply.tool_calls), 'call')} ({excerpt(names, _NAMES)})")
+    written = tuple(one.call for one in reply.text_calls)
+    for calls, what in (
+        (reply.tool_calls, "call"),
+        (reply.server_calls, "server call"),
+        (written, "text call"),
+    ):
+        if calls:
+            names = ", ".join(call.name or "?" for call in calls)
+            parts.append(f"{count(len(calls), what)} ({excerpt(names, _NAMES)})")
     if reply.finish_reason_raw:
         parts.append(f"finish {excerpt(reply.finish_reason_raw, _NAMES)}")
     return ", ".join(parts) or f"{len(analysis.exchange.body)} bytes"

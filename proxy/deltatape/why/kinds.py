@@ -3,13 +3,16 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from deltatape.model.reply import Reply, ToolCall
+from deltatape.diagnose.rebuild import Analysis
+from deltatape.dialects import UNKNOWN
+from deltatape.model.reply import NOT_OURS, ToolCall
 from deltatape.model.stream import Event
-from deltatape.rules.progress import brings, finishes
+from deltatape.rules.brought import Brought, What, brought
 from deltatape.rules.words import count
-from deltatape.wire.json_value import parse
 
 _SHOWN = 60
+_RUNS = frozenset({What.TEXT, What.REASONING, What.REFUSAL, What.ARGUMENTS})
+"""What comes in many events, which are told as one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,51 +23,54 @@ class Kind:
     detail: str = ""
 
 
-_TEXT = Kind("text")
-_ARGUMENTS = Kind("arguments")
 _NOTHING = Kind("nothing new")
+_ARGUMENTS = Kind("arguments")
+
+
+def things_of(analysis: Analysis) -> Mapping[int, tuple[Brought, ...]]:
+    """By event number what the events of an exchange brought."""
+    reply = analysis.reply
+    return brought(reply, analysis.stream, known=reply.dialect != UNKNOWN)
+
+
+def label(call: ToolCall) -> str:
+    """How a call is named: `call 0`, `server call 1`."""
+    return f"server call {call.index}" if call.kind in NOT_OURS else f"call {call.index}"
+
+
+def identity(call: ToolCall) -> str:
+    """Its name and id: `get (c1)`."""
+    return f"{call.name or 'no name'} ({call.id or 'no id'})"
 
 
 class Kinds:
     """Tells the events of one reply."""
 
-    def __init__(self, reply: Reply) -> None:
-        self._opened: dict[int, ToolCall] = {}
-        self._arguments: dict[int, dict[int, int]] = {}
-        """By event: by call, the number of characters."""
-        for choice in reply.choices:
-            for call in choice.tool_calls:
-                self._opened.setdefault(call.start_event, call)
-                for each in call.fragments:
-                    here = self._arguments.setdefault(each.event, {})
-                    here[call.index] = here.get(call.index, 0) + len(each.text)
+    def __init__(self, analysis: Analysis) -> None:
+        self._things = things_of(analysis)
 
     def of_all(self, events: Sequence[Event]) -> Iterator[tuple[Kind, Event]]:
         """Each event with its kind; an empty one among text or arguments goes with them."""
         before = _NOTHING
         for event in events:
             kind = self._of(event)
-            if kind == _NOTHING and before in (_TEXT, _ARGUMENTS):
+            if kind == _NOTHING and before.name in _RUNS:
                 kind = before
             yield kind, event
             before = kind
 
     def _of(self, event: Event) -> Kind:
-        characters = self._arguments.get(event.number, {})
-        opened = self._opened.get(event.number)
+        things = self._things.get(event.number, ())
+        opened = next((one.call for one in things if one.what is What.OPEN), None)
         if opened:
-            identity = f"{opened.name or 'no name'} ({opened.id or 'no id'})"
-            size = sum(characters.values())
+            size = sum(len(one.text) for one in things if one.what is What.ARGUMENTS)
             shown = f", with {size} characters of arguments" if size else ""
-            return Kind("open", f"call {opened.index} opens: {identity}{shown}")
-        if characters:
-            return _ARGUMENTS
-        value = parse(event.data).value
-        if not isinstance(value, Mapping):
-            return Kind("sentinel", event.data[:_SHOWN])
-        if word := finishes(value):
-            return Kind("finish", f"ends: {word[:_SHOWN]}")
-        return _TEXT if brings(value) else _NOTHING
+            return Kind("open", f"{label(opened)} opens: {identity(opened)}{shown}")
+        by_what = {one.what: one for one in things}
+        for what in (What.ARGUMENTS, What.FINISH, What.END, What.UNKNOWN):
+            if what in by_what:
+                return _kind(by_what[what], event)
+        return Kind(next(iter(by_what))) if by_what else _NOTHING
 
     def tell(self, kind: Kind, run: Sequence[Event]) -> str:
         """One phrase for a run of events of the same kind."""
@@ -73,7 +79,17 @@ class Kinds:
         events = count(len(run), "event")
         if kind != _ARGUMENTS:
             return f"{kind.name}: {events}"
-        calls = sorted({index for event in run for index in self._arguments.get(event.number, {})})
-        names = " and ".join(f"call {index}" for index in calls)
+        things = (one for event in run for one in self._things.get(event.number, ()))
+        calls = {label(one.call): None for one in things if one.call}
         mixed = ", interleaved" if len(calls) > 1 else ""
-        return f"{names} arguments{mixed}: {events}"
+        return f"{' and '.join(sorted(calls))} arguments{mixed}: {events}"
+
+
+def _kind(thing: Brought, event: Event) -> Kind:
+    if thing.what is What.FINISH:
+        return Kind("finish", f"ends: {thing.text[:_SHOWN]}")
+    if thing.what is What.END:
+        return Kind("sentinel", event.data[:_SHOWN])
+    if thing.what is What.UNKNOWN:
+        return Kind("data")
+    return _ARGUMENTS

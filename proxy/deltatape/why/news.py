@@ -1,47 +1,31 @@
-"""What each event of a reply brings, in full: the timeline's words, event by event.
+"""What each event of a reply brings, in full: the timeline's words, event by event. Pure."""
 
-Pure. Told from the rebuilt reply where it says which event brought what: calls and their arguments;
-else by the shape of the event's JSON, see `rules.progress`.
-"""
-
-from collections.abc import Iterator, Mapping
+from collections.abc import Sequence
 
 from deltatape.diagnose.rebuild import Analysis
-from deltatape.model.reply import Reply
 from deltatape.model.stream import Event
-from deltatape.rules.progress import brought, finishes
-from deltatape.wire.json_value import parse
-
-_FIELDS = {"content": "text", "text": "text", "reasoning_content": "reasoning"}
-"""Fields by another name than their own."""
+from deltatape.rules.brought import Brought, What
+from deltatape.why.kinds import identity, label, things_of
 
 
 def news(analysis: Analysis) -> tuple[str, ...]:
     """For each event of the stream what it brings, such as `text: 'Hel'`; not escaped."""
-    calls: dict[int, list[str]] = {}
-    for event, told in _of_calls(analysis.reply):
-        calls.setdefault(event, []).append(told)
-    return tuple(_of_event(event, calls.get(event.number, [])) for event in analysis.stream.events)
+    things = things_of(analysis)
+    return tuple(_of_event(event, things.get(event.number, ())) for event in analysis.stream.events)
 
 
-def _of_calls(reply: Reply) -> Iterator[tuple[int, str]]:
-    """What events bring of calls: first that they open, then pieces of their arguments."""
-    for choice in reply.choices:
-        for call in choice.tool_calls:
-            identity = f"{call.name or 'no name'} ({call.id or 'no id'})"
-            yield call.start_event, f"call {call.index} opens: {identity}"
-            for piece in call.fragments:
-                yield piece.event, f"call {call.index} arguments: '{piece.text}'"
+def _of_event(event: Event, things: Sequence[Brought]) -> str:
+    if not things:
+        return f"nothing new: {event.data}"
+    told = [_tell(thing) for thing in things if thing.what not in (What.END, What.UNKNOWN)]
+    return "; ".join(told) or event.data
 
 
-def _of_event(event: Event, calls: list[str]) -> str:
-    value = parse(event.data).value
-    if not isinstance(value, Mapping):
-        return event.data
-    told = list(calls)
-    text = None if calls else brought(value)
-    if text:
-        told.append(f"{_FIELDS.get(text[0], text[0])}: '{text[1]}'")
-    if word := finishes(value):
-        told.append(f"ends: {word}")
-    return "; ".join(told) or f"nothing new: {event.data}"
+def _tell(thing: Brought) -> str:
+    call = thing.call
+    if call is None:
+        is_end = thing.what is What.FINISH
+        return f"ends: {thing.text}" if is_end else f"{thing.what}: '{thing.text}'"
+    if thing.what is What.OPEN:
+        return f"{label(call)} opens: {identity(call)}"
+    return f"{label(call)} arguments: '{thing.text}'"

@@ -46,7 +46,7 @@ def overview(exchanges: Iterable[Exchange], settings: Settings = DEFAULTS) -> Ov
     models: dict[str, None] = {}
     seen = []
     for exchange in exchanges:
-        analysis = analyse(exchange)
+        analysis = analyse(exchange, settings.app)
         own = check_analysis(analysis, settings)
         seen.append((exchange.number, digest_analysis(analysis), own))
         model = analysis.asked.model or analysis.reply.model

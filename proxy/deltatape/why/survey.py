@@ -118,7 +118,7 @@ def survey(exchanges: Sequence[Exchange], settings: Settings) -> Survey:
         raise UsageError("there is no exchange on the tape")
     digests, findings = [], []
     for exchange in exchanges:
-        analysis = analyse(exchange)
+        analysis = analyse(exchange, settings.app)
         digests.append(digest_analysis(analysis))
         findings.append(check_analysis(analysis, settings))
     return survey_of(digests, findings, settings)

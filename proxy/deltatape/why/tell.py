@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from deltatape.diagnose.rebuild import Analysis, analyse
+from deltatape.model.app_names import AppNames
 from deltatape.model.digest import ReadBack
 from deltatape.model.exchange import Exchange, Tap
 from deltatape.model.finding import Finding
@@ -49,9 +50,9 @@ def tell(
     chosen = seen.worst() if number is None else number
     own = seen.own(chosen)  # raises when there is no such exchange
     by_number = {exchange.number: exchange for exchange in exchanges}
-    analysis = analyse(by_number[chosen])
+    analysis = analyse(by_number[chosen], settings.app)
     case = _case(seen, analysis, own)
-    repetition, heard = _again(case, by_number)
+    repetition, heard = _again(case, by_number, settings.app)
     near = around(analysis.exchange, exchanges, beside, silent="D003" in _codes(case.about_reply))
     findings = (*case.about_reply, *case.about_request, *case.findings)
     return Story(
@@ -70,12 +71,12 @@ def tell(
 
 
 def _again(
-    case: Case, by_number: Mapping[int, Exchange]
+    case: Case, by_number: Mapping[int, Exchange], app: AppNames
 ) -> tuple[Repetition | None, tuple[Entry, ...]]:
     """What a later request repeats, as a comparison and as entries."""
     if case.read_back is None:
         return None, ()
-    later = analyse(by_number[case.read_back.later.exchange])
+    later = analyse(by_number[case.read_back.later.exchange], app)
     repetition = _repetition(case.read_back, later)
     return repetition, tuple(_heard(repetition, later, case.about_reply))
 
@@ -138,7 +139,7 @@ def _arrival(analysis: Analysis) -> Arrival:
         reasoning=len(reply.reasoning),
         refusal=reply.choices[0].refusal,
         error=reply.error,
-        calls=reply.tool_calls,
+        calls=reply.choices[0].every_call,
         finish_reason=reply.finish_reason_raw,
         ending=ending_of(exchange),
         events=len(analysis.stream.events),

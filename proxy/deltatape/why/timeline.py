@@ -157,7 +157,7 @@ def asks(asked: Asked, exchange: Exchange) -> str:
 
 def _events(analysis: Analysis, last_ns: int) -> Iterator[Entry]:
     number = analysis.exchange.number
-    kinds = Kinds(analysis.reply)
+    kinds = Kinds(analysis)
     every = kinds.of_all(analysis.stream.events)
     for kind, group in groupby(every, key=lambda pair: pair[0]):
         for run in _runs([event for _, event in group]):

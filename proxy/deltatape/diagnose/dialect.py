@@ -1,0 +1,65 @@
+"""Which dialect an exchange speaks: its response decides, else the path of its request.
+
+The first events are looked at in windows that grow: most dialects show themselves at once, and a
+few after a long time of pings. The path counts only where the response holds nothing but errors and
+pings, or nothing: applications call their own endpoints `/api/chat`, too.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from deltatape.dialects import DIALECTS, Dialect, Hints, detect, expect
+from deltatape.model.exchange import Exchange
+from deltatape.model.stream import Event, Stream
+from deltatape.wire.json_value import parse
+
+_WINDOW = 4
+"""Events in the first window."""
+_GROWTH = 4
+_BARE_ERROR = frozenset({"message", "Message", "__type"})
+"""All that an error of Amazon's services may consist of."""
+
+
+def dialect_of(
+    exchange: Exchange, stream: Stream, among: Sequence[Dialect] = DIALECTS
+) -> Dialect | None:
+    """The dialect of `exchange`, whose response is framed as `stream`; None if it is unknown."""
+    headers = _headers(exchange)
+    telling = False
+    for window in _windows(stream.events):
+        objects = [(event, parse(event.data).value) for event in window]
+        frames = [(event, value) for event, value in objects if isinstance(value, dict)]
+        hints = Hints(
+            format=stream.format,
+            headers=headers,
+            first=tuple(value for _, value in frames),
+            types=tuple(event.type for event in window),
+        )
+        found = detect(hints, among)
+        if found is not None:
+            return found
+        telling = telling or any(_tells(event, value) for event, value in frames)
+    return None if telling else expect(exchange.request.path, among)
+
+
+def _windows(events: Sequence[Event]) -> Iterator[Sequence[Event]]:
+    """`events` in slices that grow; one empty slice if there are none."""
+    start, size = 0, _WINDOW
+    while start == 0 or start < len(events):
+        yield events[start : start + size]
+        start, size = start + size, size * _GROWTH
+
+
+def _tells(event: Event, frame: Mapping[str, object]) -> bool:
+    """Whether `frame` would show its dialect, if it were a known one."""
+    if event.exception or (frame and frame.keys() <= _BARE_ERROR):
+        return False
+    return "error" not in frame and frame.get("type") not in ("error", "ping")
+
+
+def _headers(exchange: Exchange) -> Mapping[str, str]:
+    fields = exchange.response.headers if exchange.response else ()
+    return {
+        name.lower().decode("latin-1"): value.decode("latin-1")
+        for name, value in fields
+        if isinstance(value, bytes)
+    }
