@@ -1,0 +1,96 @@
+"""Every recording of a dialect: claimed by that dialect alone, and rebuilt alike however it is cut.
+
+`recordings/dialects/DIALECT.tape`; what a recording shows beside comes after the dialect's name, as
+in `gemini-array.tape`.
+"""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from deltatape.diagnose.decode import decode
+from deltatape.diagnose.rebuild import rebuild
+from deltatape.dialects import DIALECTS
+from deltatape.model.exchange import Exchange, Read
+from deltatape.model.reply import Reply
+from deltatape.store.reader import open_tape
+from helpers.hints import claimants
+from helpers.splits import cut, cuttings, random_cuts
+from helpers.spoken import TEXT, TOOLS
+
+ROOT = Path(__file__).resolve().parent.parent
+TAPES = sorted((ROOT / "recordings" / "dialects").glob("**/*.tape"))
+NAMES = sorted((dialect.name for dialect in DIALECTS), key=len, reverse=True)
+"""Longer names before those that they begin with."""
+
+each_recording = pytest.mark.parametrize("path", TAPES, ids=lambda path: path.stem)
+
+
+def dialect_of(path: Path) -> str:
+    """The dialect that a recording is named after."""
+    return next(name for name in NAMES if path.stem.startswith(name))
+
+
+def recorded(path: Path) -> Exchange:
+    """The one exchange on a tape."""
+    (exchange,) = open_tape(path)
+    return exchange
+
+
+def rebuilt(exchange: Exchange, pieces: list[bytes]) -> Reply:
+    """The reply of `exchange` had its body come in `pieces`, all at one time."""
+    reads = tuple(Read(t_ns=0, data=data, boundaries=None, line=None) for data in pieces)
+    return rebuild(replace(exchange, reads=reads))
+
+
+def test_every_dialect_has_a_recording() -> None:
+    assert {dialect_of(path) for path in TAPES} == set(NAMES)
+
+
+def test_the_recordings_are_what_their_program_makes() -> None:
+    program = [sys.executable, str(ROOT / "scripts" / "tape-dialects"), "--check"]
+    done = subprocess.run(program, check=False, capture_output=True, text=True)
+    assert (done.stdout, done.returncode) == ("", 0)
+
+
+@each_recording
+def test_a_recording_is_claimed_by_its_dialect_alone(path: Path) -> None:
+    exchange = recorded(path)
+    stream = decode(exchange)
+    for events in (stream.events[:4], stream.events):
+        assert claimants(exchange, stream.format, events) == [dialect_of(path)]
+
+
+@each_recording
+def test_a_recording_is_rebuilt_to_its_text_and_both_calls(path: Path) -> None:
+    reply = rebuild(recorded(path))
+    assert reply.dialect == dialect_of(path)
+    assert "".join(TEXT) in reply.text + reply.reasoning
+    written = tuple(found.call for found in reply.text_calls)
+    calls = (*reply.tool_calls, *reply.server_calls, *written)
+    told = [(call.name, json.loads(call.arguments)) for call in calls]
+    assert told == [(tool.name, tool.value) for tool in TOOLS]
+
+
+@each_recording
+def test_a_recording_is_rebuilt_alike_at_every_single_cut_and_byte_by_byte(path: Path) -> None:
+    exchange = recorded(path)
+    whole = rebuilt(exchange, [exchange.body])
+    for pieces in cuttings(exchange.body):
+        assert rebuilt(exchange, pieces) == whole
+
+
+@each_recording
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(st.data())
+def test_a_recording_is_rebuilt_alike_at_random_cuts(path: Path, data: st.DataObject) -> None:
+    exchange = recorded(path)
+    cuts = data.draw(random_cuts(len(exchange.body)))
+    whole = rebuilt(exchange, [exchange.body])
+    assert rebuilt(exchange, cut(exchange.body, cuts)) == whole
