@@ -3,7 +3,9 @@ from itertools import groupby
 import pytest
 
 from deltatape.diagnose.rebuild import analyse
+from deltatape.model.exchange import Exchange
 from deltatape.why.kinds import Kinds
+from deltatape.why.news import news
 from helpers.chat import FINISH, calls, choice, entry
 from helpers.exchanges import TEXT, call, pasted
 
@@ -31,6 +33,15 @@ def told(*chunks: object) -> list[str]:
 )
 def test_an_event_is_told_by_what_it_brings(chunk: object, phrase: str) -> None:
     assert told(chunk) == [phrase]
+
+
+def test_a_terminal_event_is_told_as_such_if_it_is_json() -> None:
+    body = b'data: {"type":"message_start"}\n\ndata: {"type":"message_stop"}\n\n'
+    made = Exchange.from_body(body, content_type="text/event-stream", url="http://h/v1/messages")
+    analysis = analyse(made)
+    *_, (kind, event) = Kinds(analysis).of_all(analysis.stream.events)
+    assert Kinds(analysis).tell(kind, [event]) == "the terminal event"
+    assert news(analysis)[-1] == "the terminal event"
 
 
 def test_neighbours_of_a_kind_are_told_together_and_empty_ones_go_with_them() -> None:

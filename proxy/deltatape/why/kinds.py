@@ -43,6 +43,12 @@ def identity(call: ToolCall) -> str:
     return f"{call.name or 'no name'} ({call.id or 'no id'})"
 
 
+def terminal(event: Event) -> str:
+    """The terminal signal: a sentinel as it is, a JSON event without its JSON."""
+    is_json = event.data.lstrip().startswith("{")
+    return "the terminal event" if is_json else event.data
+
+
 class Kinds:
     """Tells the events of one reply."""
 
@@ -89,7 +95,7 @@ def _kind(thing: Brought, event: Event) -> Kind:
     if thing.what is What.FINISH:
         return Kind("finish", f"ends: {thing.text[:_SHOWN]}")
     if thing.what is What.END:
-        return Kind("sentinel", event.data[:_SHOWN])
+        return Kind("sentinel", terminal(event)[:_SHOWN])
     if thing.what is What.UNKNOWN:
         return Kind("data")
     return _ARGUMENTS

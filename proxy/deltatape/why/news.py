@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from deltatape.diagnose.rebuild import Analysis
 from deltatape.model.stream import Event
 from deltatape.rules.brought import Brought, What
-from deltatape.why.kinds import identity, label, things_of
+from deltatape.why.kinds import identity, label, terminal, things_of
 
 
 def news(analysis: Analysis) -> tuple[str, ...]:
@@ -18,6 +18,8 @@ def _of_event(event: Event, things: Sequence[Brought]) -> str:
     if not things:
         return f"nothing new: {event.data}"
     told = [_tell(thing) for thing in things if thing.what not in (What.END, What.UNKNOWN)]
+    if any(thing.what is What.END for thing in things):
+        told.append(terminal(event))
     return "; ".join(told) or event.data
 
 
