@@ -15,6 +15,8 @@ from deltatape.harness.sources import Source
 
 ROUTER = "https://openrouter.ai/api/v1"
 OPENAI = "https://api.openai.com"
+BEDROCK = "https://bedrock-runtime.eu-west-1.amazonaws.com"
+LEAVE = "leave it as it is: `deltatape record --via mitm -- CMD` tapes what goes there"
 HERE = "http://127.0.0.1:9999/here"
 
 
@@ -212,6 +214,8 @@ def test_each_language_gets_its_own_expression(
             "azure",
             "then `AZURE_OPENAI_ENDPOINT=https://x.openai.azure.com deltatape record -- CMD`",
         ),
+        ("python", f"url = '{BEDROCK}'", "bedrock", LEAVE),
+        ("env", f"AWS_ENDPOINT_URL_BEDROCK_RUNTIME={BEDROCK}", "bedrock", LEAVE),
         ("rust", f'post("{OPENAI}/v1/responses")', "openai", "read OPENAI_BASE_URL here; then"),
         ("go", f'base := "{OPENAI}"', "openai", "read OPENAI_BASE_URL here, without its /v1;"),
         ("shell", f"curl {OPENAI}", "openai", "read OPENAI_BASE_URL here, without its /v1;"),

@@ -9,6 +9,8 @@ from deltatape.harness.dotenv import parse_dotenv
 from deltatape.harness.environment import Plan, Purpose, plan
 
 BASE = "http://127.0.0.1:4000"
+AMAZONS = "AWS_ENDPOINT_URL_BEDROCK_RUNTIME"
+TOKEN = {"AWS_BEARER_TOKEN_BEDROCK": "fake-000000"}
 
 
 def planned(
@@ -159,14 +161,13 @@ def test_a_deltatape_is_left_alone(environment: dict[str, str]) -> None:
 
 
 def test_at_a_replay_nothing_may_go_elsewhere() -> None:
-    bedrock = "AWS_ENDPOINT_URL_BEDROCK_RUNTIME"
     environment = {
         "OPENAI_BASE_URL": "http://127.0.0.1:8377/openai/v1",
-        bedrock: "https://b.example",
+        AMAZONS: "https://b.example",
     }
     answer = planned(environment, purpose=Purpose.REPLAY)
     assert answer.variables["OPENAI_BASE_URL"] == f"{BASE}/127.0.0.1-8377/openai/v1"
-    assert answer.variables[bedrock] == f"{BASE}/b.example"
+    assert answer.variables[AMAZONS] == f"{BASE}/b.example"
 
 
 def test_an_apps_own_variable_is_redirected() -> None:
@@ -205,22 +206,57 @@ def test_an_upstream_named_azure_sets_its_variables() -> None:
 
 
 def test_signed_requests_are_not_redirected_unless_a_bearer_replaces_the_signature() -> None:
-    name = "AWS_ENDPOINT_URL_BEDROCK_RUNTIME"
+    name = "ANTHROPIC_BEDROCK_BASE_URL"
     environment = {name: "https://bedrock-runtime.example"}
     assert name not in planned().variables
     signed = planned(environment)
     assert name not in signed.variables
     assert "not taped. Requests to it are signed for its host" in signed.told[0]
-    bearer = planned({**environment, "AWS_BEARER_TOKEN_BEDROCK": "fake-000000"})
+    bearer = planned({**environment, **TOKEN})
     assert bearer.variables[name] == f"{BASE}/bedrock-runtime.example"
 
 
-def test_a_configured_bedrock_sets_its_variables_and_warns_of_signatures() -> None:
+@pytest.mark.parametrize("token", [{}, TOKEN])
+@pytest.mark.parametrize("upstream", ["", "http://127.0.0.1:9", "bedrock=http://127.0.0.1:9"])
+@pytest.mark.parametrize("name", [AMAZONS, "LLM_ENDPOINT"])
+def test_what_amazons_sdks_read_is_left_for_they_send_no_token_over_http(
+    token: Mapping[str, str], upstream: str, name: str
+) -> None:
+    environment = {name: "https://bedrock-runtime.eu-west-1.amazonaws.com", **token}
+    answer = planned(environment, *filter(None, [upstream]))
+    assert name not in answer.variables
+    assert "not taped. AWS's SDKs sign for its host or send a token over" in answer.told[0]
+    assert answer.told[0].endswith("`deltatape record --via mitm -- CMD` tapes them")
+
+
+def test_bedrocks_base_urls_for_the_sdks_of_others_are_redirected() -> None:
+    host = "bedrock-runtime.eu-west-1.amazonaws.com"
+    for name in ("OPENAI_BASE_URL", "LLM_BASE_URL"):
+        answer = planned({name: f"https://{host}/openai/v1"})
+        assert answer.variables[name] == f"{BASE}/{host}/openai/v1"
+
+
+def test_a_configured_bedrock_sets_no_variable_that_an_app_would_fail_with() -> None:
     upstream = "bedrock=https://bedrock-runtime.example"
-    answer = planned({}, upstream)
-    assert answer.variables["AWS_ENDPOINT_URL_BEDROCK_RUNTIME"] == f"{BASE}/bedrock"
-    assert "AWS_BEARER_TOKEN_BEDROCK is not set" in answer.told[0]
-    assert planned({"AWS_BEARER_TOKEN_BEDROCK": "fake-000000"}, upstream).told == ()
+    others = ("ANTHROPIC_BEDROCK_BASE_URL", "AWS_BEDROCK_RUNTIME_ENDPOINT")
+    signed = planned({}, upstream)
+    assert not signed.variables.keys() & {AMAZONS, *others}
+    (told,) = signed.told
+    assert told.startswith("no variable points at /bedrock: without AWS_BEARER_TOKEN_BEDROCK ")
+    bearer = planned(TOKEN, upstream)
+    assert {bearer.variables[name] for name in others} == {f"{BASE}/bedrock"}
+    assert AMAZONS not in bearer.variables
+    (told,) = bearer.told
+    assert told.startswith(f"{AMAZONS} does not point at /bedrock: AWS's SDKs, such as boto3, send")
+    replayed = planned({}, upstream, purpose=Purpose.REPLAY)
+    assert {replayed.variables[name] for name in (AMAZONS, *others)} == {f"{BASE}/bedrock"}
+    assert replayed.told == ()
+
+
+def test_an_endpoint_of_amazons_that_is_the_gateway_already_is_left_without_a_word_of_tls() -> None:
+    answer = planned({AMAZONS: f"{BASE}/bedrock", **TOKEN})
+    (told,) = answer.told
+    assert told.endswith(", a deltatape already: left as it is")
 
 
 def test_a_single_upstream_serves_all_and_the_users_urls_are_told_as_unused() -> None:

@@ -31,8 +31,8 @@ SAID = {
     "botocore-1.44.5": (
         Level.NOTE,
         (
-            " reads AWS_ENDPOINT_URL_BEDROCK_RUNTIME; for Bedrock only, whose requests are signed"
-            " for their host: use `deltatape mitm`, or AWS_BEARER_TOKEN_BEDROCK"
+            " reads AWS_ENDPOINT_URL_BEDROCK_RUNTIME; for Bedrock only, where it signs for the host"
+            " or sends a token over https alone: `deltatape record --via mitm -- CMD` tapes it"
         ),
         "",
     ),
@@ -60,6 +60,14 @@ def test_each_sdk_is_told_with_what_it_reads(tmp_path: Path) -> None:
         (level, " ".join(name.rsplit("-", 1)) + f" (.venv){text}", fix)
         for name, (level, text, fix) in SAID.items()
     ]
+
+
+def test_an_endpoint_of_bedrock_is_not_said_to_be_set_by_a_recording(tmp_path: Path) -> None:
+    python_environment(tmp_path, "botocore-1.44.5")
+    url = "https://bedrock-runtime.eu-west-1.amazonaws.com"
+    (told, *_) = said(tmp_path, AWS_ENDPOINT_URL_BEDROCK_RUNTIME=url)
+    assert told[0] is Level.NOTE
+    assert told[1].endswith(SAID["botocore-1.44.5"][1])
 
 
 def test_node_packages_are_told_with_where_they_are_from(tmp_path: Path) -> None:

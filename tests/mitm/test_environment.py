@@ -1,12 +1,17 @@
 """What leads applications through mitmproxy: variables, the CA bundle, and a module for Node.js."""
 
+import asyncio
+import contextlib
 import json
 import os
 import shutil
+import ssl
 import stat
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+import trustme
 
 from deltatape.errors import UsageError
 from deltatape.mitm.environment import (
@@ -17,13 +22,15 @@ from deltatape.mitm.environment import (
     state_folder,
     variables,
 )
+from deltatape.model.exchange import EndReason
 from helpers.clients import CLIENTS
-from helpers.mitm import Authority, authority, call_events, mitmproxy, ran
+from helpers.mitm import VENVS, Authority, authority, call_events, mitmproxy, ran
 from helpers.program import environment
 from helpers.upstream import SSE_HEAD, Peer, chunk, free_port, provider, run
 
 LIMIT_S = 90
 EVENTS = call_events()
+MODULE = ("--input-type=module",)
 FETCH = """
 const response = await fetch(process.argv[1], {method: "POST", body: "{}"});
 process.stdout.write(await response.text());
@@ -33,6 +40,35 @@ const https = require("node:https");
 https.get(process.argv[1], (response) => response.pipe(process.stdout))
   .on("error", (error) => { console.error(error.message); process.exit(7); });
 """
+HTTP2 = """
+import { connect } from "node:http2";
+const session = connect(process.argv[1]);
+const failed = (error) => { console.error(error.message); process.exit(7); };
+session.on("error", failed);
+const asked = session.request({ ":method": "POST", ":path": "/v1/chat/completions" });
+asked.on("error", failed).pipe(process.stdout);
+asked.end("{}");
+if (false) asked.on("response", () => session.close());
+else asked.on("end", () => session.unref());
+"""
+HTTP2_PROVIDER = """
+const { readFileSync } = require("node:fs");
+const [, pem, ...events] = process.argv;
+const [key, cert] = [readFileSync(pem), readFileSync(pem)];
+const server = require("node:http2").createSecureServer({ key, cert }, (request, response) => {
+  response.writeHead(200, { "content-type": "text/event-stream" });
+  const next = (left) => {
+    if (left.length === 0) return response.end();
+    response.write(left[0]);
+    setTimeout(next, 2, left.slice(1));
+  };
+  request.resume().on("end", () => next(events));
+});
+server.listen(0, "127.0.0.1", () => console.log(server.address().port));
+"""
+"""Streams its arguments to everybody; an idle connection stays open."""
+HTTP2_CLOSING = HTTP2.replace("false", "true")
+"""As AWS's SDK has it: once the answer begins, the connection is for nothing else."""
 
 
 async def stream(peer: Peer) -> None:
@@ -121,7 +157,7 @@ def test_fetch_and_https_of_node_are_led_through_mitmproxy(tmp_path: Path) -> No
             bundle = ca_bundle(running.started.ca, tmp_path / "state", own)
             env = {**own, **variables(running.started.url, bundle, own)}
             url = f"https://localhost:{port}/v1/chat/completions"
-            code, out, err = await node(FETCH, url, env, "--input-type=module")
+            code, out, err = await node(FETCH, url, env, *MODULE)
             assert (code, err) == (0, "")
             assert out.encode() == b"".join(EVENTS)
             code, out, err = await node(HTTPS, url, env)
@@ -140,6 +176,73 @@ def test_fetch_and_https_of_node_are_led_through_mitmproxy(tmp_path: Path) -> No
     run(scenario(), limit_s=LIMIT_S)
 
 
+@contextlib.asynccontextmanager
+async def http2_provider(folder: Path) -> AsyncIterator[tuple[int, Authority]]:
+    """A provider that speaks HTTP/2; its port, and who vouches for it."""
+    if shutil.which("node") is None and not os.environ.get("CI"):
+        pytest.skip("Node.js is not installed")
+    ca = trustme.CA()
+    pem, path = folder / "http2.pem", folder / "http2-ca.pem"
+    ca.issue_cert("localhost").private_key_and_cert_chain_pem.write_to_path(str(pem))
+    ca.cert_pem.write_to_path(str(path))
+    process = await asyncio.create_subprocess_exec(
+        *("node", "-e", HTTP2_PROVIDER, str(pem), *(event.decode() for event in EVENTS)),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    try:
+        port = int(await process.stdout.readline())
+        yield port, Authority(ssl.create_default_context(), path, "")
+    finally:
+        process.kill()
+        await process.communicate()
+
+
+@pytest.mark.parametrize("version", VENVS)
+def test_http2_of_node_is_led_through_mitmproxy_and_lets_the_process_end(
+    tmp_path: Path, version: str
+) -> None:
+    async def scenario() -> None:
+        async with (
+            http2_provider(tmp_path) as (port, upstream),
+            mitmproxy(tmp_path, version, hosts=("localhost",), more=upstream.trusted) as running,
+        ):
+            own = environment(tmp_path)
+            bundle = ca_bundle(running.started.ca, tmp_path / "state", own)
+            env = {**own, **variables(running.started.url, bundle, own)}
+            for program in (HTTP2, HTTP2_CLOSING):
+                code, out, err = await node(program, f"https://localhost:{port}", env, *MODULE)
+                assert (code, err) == (0, "")
+                assert out.encode() == b"".join(EVENTS)
+            for exchange in await running.ended(2):
+                assert exchange.body == b"".join(EVENTS)
+                assert exchange.end is not None
+                assert exchange.end.reason is EndReason.COMPLETE
+                assert exchange.response is not None
+                assert (exchange.request.http, exchange.response.http) == ("2.0", "2.0")
+
+    run(scenario(), limit_s=LIMIT_S)
+
+
+def test_http2_of_node_goes_past_mitmproxy_for_hosts_of_no_proxy_and_fails_with_its_tunnel(
+    tmp_path: Path,
+) -> None:
+    async def scenario() -> None:
+        async with http2_provider(tmp_path) as (port, upstream):
+            own = trusting(tmp_path, upstream)
+            nobody = variables(f"http://127.0.0.1:{free_port()}", upstream.path, own)
+            url = f"https://localhost:{port}"
+            code, _, err = await node(HTTP2, url, {**own, **nobody}, *MODULE)
+            assert code == 7
+            assert "ECONNREFUSED" in err
+            past_it = {**own, **nobody, "NO_PROXY": "localhost"}
+            code, out, err = await node(HTTP2, url, past_it, *MODULE)
+            assert (code, err) == (0, "")
+            assert out.encode() == b"".join(EVENTS)
+
+    run(scenario(), limit_s=LIMIT_S)
+
+
 def test_hosts_of_no_proxy_are_reached_by_node_without_mitmproxy(tmp_path: Path) -> None:
     upstream = authority(tmp_path)
 
@@ -149,12 +252,12 @@ def test_hosts_of_no_proxy_are_reached_by_node_without_mitmproxy(tmp_path: Path)
             nobody = variables(f"http://127.0.0.1:{free_port()}", upstream.path, own)
             env = {**own, **nobody, "NO_PROXY": "example.com, .localhost"}
             url = f"https://localhost:{port}/"
-            for program, kind in ((FETCH, ("--input-type=module",)), (HTTPS, ())):
+            for program, kind in ((FETCH, MODULE), (HTTPS, ())):
                 code, out, err = await node(program, url, env, *kind)
                 assert (code, err) == (0, "")
                 assert out.encode() == b"".join(EVENTS)
             http = f"http://127.0.0.1:{plain}/"
-            code, out, err = await node(FETCH, http, env, "--input-type=module")
+            code, out, err = await node(FETCH, http, env, *MODULE)
             assert (code, out.encode()) == (0, b"".join(EVENTS))
 
     run(scenario(), limit_s=LIMIT_S)

@@ -3,7 +3,8 @@
 Strategy: a program takes the URL from the variable that `deltatape record -- CMD` sets, with the
 URL as its default, so that nothing changes without a recorder. A file that no variable reaches
 gets the gateway's own address for as long as a recording lasts. An address that is no provider's
-usual one is named when recording, where it becomes the upstream.
+usual one is named when recording, where it becomes the upstream. Bedrock is left at its host, for
+which requests are signed.
 """
 
 import re
@@ -15,6 +16,7 @@ from deltatape.gateway.routes import PROVIDERS
 from deltatape.harness.base_urls import (
     ON_DEMAND,
     SERVED,
+    TLS_ONLY,
     is_listed,
     may_be_redirected,
     sounds_like_base_url,
@@ -26,6 +28,7 @@ from deltatape.harness.urls import DEFAULT_PORT, Prefixes, parse_url
 GATEWAY = f"http://127.0.0.1:{DEFAULT_PORT}"
 """Where `deltatape record` listens when no command is given."""
 RECORD = "deltatape record -- CMD"
+VIA_MITM = "deltatape record --via mitm -- CMD"
 
 _CONFIGURATION = frozenset({"yaml", "json", "toml", "ini", "env"})
 _ORIGIN = re.compile(r"https?://[^/?#]*")
@@ -90,6 +93,9 @@ class _Split(NamedTuple):
 
 def advise(literal: Literal, provider: str) -> Advice:
     """What to do about a URL of `provider` ("" for an unknown one)."""
+    if provider == "bedrock":
+        how = f"leave it as it is: `{VIA_MITM}` tapes what goes there"
+        return Advice(old="", new="", variable=literal.variable, how=how)
     if literal.use is Use.DEFAULT:
         return _default(literal)
     if "://" not in literal.url:
@@ -131,7 +137,7 @@ def is_usual(variable: str, url: str) -> bool:
 
 def is_redirected(variable: str, url: str) -> bool:
     """Whether `deltatape record -- CMD` redirects `variable` where the user has set it to `url`."""
-    if not may_be_redirected(variable):
+    if variable in TLS_ONLY or not may_be_redirected(variable):
         return False
     parsed = parse_url(variable, url)
     known = parsed is not None and Prefixes(()).has(parsed)

@@ -35,7 +35,11 @@ ON_DEMAND: Mapping[str, Mapping[str, str]] = {
         "ANTHROPIC_BEDROCK_BASE_URL": "",
     },
 }
-"""By upstream name: variables that are set once such an upstream is configured."""
+"""By upstream name: variables that are set once such an upstream is configured.
+
+Of Bedrock's: the first is read by AWS's SDKs (see `TLS_ONLY`), the second by LiteLLM, the third by
+Anthropic's SDKs, which all send a bearer token over http, too.
+"""
 
 OWN_ONLY = frozenset(
     {
@@ -67,8 +71,20 @@ A gateway has to change `Host`, and the provider then refuses the signature; onl
 token instead of a signature can they be redirected.
 """
 
+TLS_ONLY = frozenset({"AWS_ENDPOINT_URL_BEDROCK_RUNTIME"})
+"""Of `SIGNED`, what no recording redirects: what reads it fails where it is an http URL.
+
+With a bearer token, botocore raises "Bearer authorization requires an HTTPS endpoint", and AWS's
+SDK for JavaScript speaks HTTP/2 without TLS; without one, both sign.
+"""
+
 UNSIGNED_BY = ("AWS_BEARER_TOKEN_BEDROCK", "CLAUDE_CODE_SKIP_BEDROCK_AUTH")
-"""Variables that make clients of Bedrock send no signature."""
+"""Variables that make clients of Bedrock send no signature.
+
+Seen over http with botocore 1.44.5, anthropic 2.12.0, openai 3.54.0, litellm 1.106.2,
+@anthropic-ai/bedrock-sdk 1.1.3, @ai-sdk/amazon-bedrock 4.0.186 and
+@aws-sdk/client-bedrock-runtime 3.1163.0.
+"""
 
 NEVER = frozenset({"AWS_ENDPOINT_URL"})
 """Serves all of a cloud, from storage to queues."""

@@ -13,11 +13,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from deltatape.gateway.llm_hosts import provider_of_host
 from deltatape.gateway.routes import Upstream
 from deltatape.harness.base_urls import (
     ON_DEMAND,
     SERVED,
     SIGNED,
+    TLS_ONLY,
     UNSIGNED_BY,
     is_listed,
     may_be_redirected,
@@ -120,8 +122,7 @@ class _Planner:
 
     def run(self) -> None:
         """Decide about each variable, once."""
-        families = {**SERVED, **{n: v for n, v in ON_DEMAND.items() if n in self._named}}
-        for provider, names in families.items():
+        for provider, names in {**SERVED, **self._on_demand()}.items():
             self._settled.update(names)
             if self._single is not None or provider in self._named:
                 self._point(provider, names)
@@ -135,8 +136,16 @@ class _Planner:
                 self.variables |= {n: f"{self.base}/{provider}{p}" for n, p in names.items()}
         for name in self._own_names():
             self._redirect(name)
-        if "bedrock" in self._named and not self._is_unsigned():
-            self.told.append(_SIGNED_ANYWAY)
+        if "bedrock" in self._named and self._purpose is Purpose.RECORD:
+            self.told.append(_CONFIGURED_UNSIGNED if self._is_unsigned() else _CONFIGURED_SIGNED)
+
+    def _on_demand(self) -> dict[str, dict[str, str]]:
+        """The variables of configured upstreams, without those that an app would fail with."""
+        return {
+            provider: {name: path for name, path in names.items() if not self._why_left(name)}
+            for provider, names in ON_DEMAND.items()
+            if provider in self._named
+        }
 
     def _has(self, name: str) -> bool:
         return name in self._known and bool(self._known[name].value.strip())
@@ -204,14 +213,22 @@ class _Planner:
         """Whether it must not be redirected."""
         if self._purpose is Purpose.REPLAY:
             return False
-        if name in SIGNED and not self._is_unsigned():
-            self.told.append(f"{self._where(name, url)}: not taped. {_SIGNED}")
-            return True
         gateways = [self.base, *(self._known[n].value for n in (GATEWAY,) if self._has(n))]
         if is_deltatape(url, gateways):
             self.told.append(f"{self._where(name, url)}, a deltatape already: left as it is")
             return True
+        if reason := self._why_left(name, url):
+            self.told.append(f"{self._where(name, url)}: not taped. {reason}")
+            return True
         return False
+
+    def _why_left(self, name: str, url: Url | None = None) -> str:
+        """Why an app would fail if this variable named a gateway; "" if it would not."""
+        if self._purpose is Purpose.REPLAY:
+            return ""
+        if name in TLS_ONLY or (url is not None and not is_listed(name) and _is_for_boto3(url)):
+            return _OVER_TLS
+        return _SIGNED if name in SIGNED and not self._is_unsigned() else ""
 
     def _is_unsigned(self) -> bool:
         return any(self._has(name) for name in UNSIGNED_BY)
@@ -242,11 +259,25 @@ class _Planner:
         return f" (not {', '.join(shown)})" if shown else ""
 
 
+def _is_for_boto3(url: Url) -> bool:
+    """Whether it is what AWS's SDKs take; Bedrock's base URLs for others' SDKs have a path."""
+    return provider_of_host(url.origin.host) == "bedrock" and not url.path.strip("/")
+
+
+_VIA_MITM = "`deltatape record --via mitm -- CMD` tapes them"
 _SIGNED = (
-    "Requests to it are signed for its host, which a gateway cannot keep; with"
-    " AWS_BEARER_TOKEN_BEDROCK instead of a signature they can be taped, or by record --via mitm"
+    "Requests to it are signed for its host, which a gateway cannot keep, unless"
+    f" AWS_BEARER_TOKEN_BEDROCK is set: {_VIA_MITM}"
 )
-_SIGNED_ANYWAY = (
-    "/bedrock is configured, but AWS_BEARER_TOKEN_BEDROCK is not set: signed requests name another"
-    " host and will be refused there; record --via mitm tapes them"
+_OVER_TLS = (
+    "AWS's SDKs sign for its host or send a token over https alone, and a gateway cannot have"
+    f" either: {_VIA_MITM}"
+)
+_CONFIGURED_SIGNED = (
+    "no variable points at /bedrock: without AWS_BEARER_TOKEN_BEDROCK requests are signed, and"
+    f" would be refused for naming another host: {_VIA_MITM}"
+)
+_CONFIGURED_UNSIGNED = (
+    "AWS_ENDPOINT_URL_BEDROCK_RUNTIME does not point at /bedrock: AWS's SDKs, such as boto3, send"
+    f" tokens over https alone: {_VIA_MITM}"
 )

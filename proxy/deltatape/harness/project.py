@@ -3,7 +3,7 @@
 from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 
-from deltatape.harness.base_urls import SERVED
+from deltatape.harness.base_urls import SERVED, SIGNED
 from deltatape.harness.hardcoded import Hardcoded, find
 from deltatape.harness.installed import (
     Installed,
@@ -59,7 +59,7 @@ def _sdk_remark(found: Installed, place: str, environment: Mapping[str, str]) ->
         fix = f"pass {sdk.option} in code, or use `deltatape mitm`"
         return Remark(level=Level.NOTE, text=text, fix=fix, data=data)
     reads = f"{name} reads {', then '.join(sdk.reads)}"
-    if all(each in _SET or environment.get(each) for each in sdk.reads):
+    if all(each in _SET or (environment.get(each) and each not in SIGNED) for each in sdk.reads):
         text = f"{reads}: set by `deltatape record -- CMD`{remark}"
         return Remark(level=Level.OK, text=text, data=data)
     return Remark(level=Level.NOTE, text=f"{reads}{remark}", data=data)

@@ -28,10 +28,19 @@ class Sdk(NamedTuple):
     before: tuple[int, ...] = ()
 
 
-_SIGNED = (
-    "for Bedrock only, whose requests are signed for their host: use `deltatape mitm`, or"
-    " AWS_BEARER_TOKEN_BEDROCK"
+_AMAZON = (
+    "for Bedrock only, where it signs for the host or sends a token over https alone: `deltatape"
+    " record --via mitm -- CMD` tapes it"
 )
+_UNSIGNED = (
+    "with AWS_BEARER_TOKEN_BEDROCK set by `deltatape record --upstream bedrock=URL -- CMD`; what is"
+    " signed, `deltatape record --via mitm -- CMD` tapes"
+)
+_LEFT = (
+    "`deltatape record --via mitm -- CMD` tapes it; a gateway can only with"
+    " AWS_BEARER_TOKEN_BEDROCK, and where CMD sets the variable to $DELTATAPE_URL/bedrock itself"
+)
+_BEDROCK = ("AWS_ENDPOINT_URL_BEDROCK_RUNTIME",)
 _LITELLM = ("OPENAI_API_BASE", "ANTHROPIC_API_BASE", "OPENROUTER_API_BASE", "MISTRAL_API_BASE")
 
 GENERAL = frozenset({"aiohttp", "botocore"})
@@ -56,7 +65,7 @@ SDKS: Mapping[Ecosystem, Mapping[str, tuple[Sdk, ...]]] = {
         "langchain-openai": (Sdk(("OPENAI_API_BASE", "OPENAI_BASE_URL"), "base_url=..."),),
         "langchain-anthropic": (Sdk(("ANTHROPIC_API_URL", "ANTHROPIC_BASE_URL"), "base_url=..."),),
         "litellm": (Sdk(_LITELLM, "api_base=...", "and the like for other providers"),),
-        "botocore": (Sdk(("AWS_ENDPOINT_URL_BEDROCK_RUNTIME",), "endpoint_url=...", _SIGNED),),
+        "botocore": (Sdk(_BEDROCK, "endpoint_url=...", _AMAZON),),
         "aiohttp": (
             Sdk(remark="what goes past is only noticed with ClientSession(trust_env=True)"),
         ),
@@ -87,6 +96,13 @@ SDKS: Mapping[Ecosystem, Mapping[str, tuple[Sdk, ...]]] = {
             Sdk(("GOOGLE_GEMINI_BASE_URL",), "new GoogleGenAI({ httpOptions: { baseUrl: ... } })"),
         ),
         "@mistralai/mistralai": (Sdk(option="new Mistral({ serverURL: ... })"),),
+        "@ai-sdk/amazon-bedrock": (Sdk(_BEDROCK, "createAmazonBedrock({ baseURL: ... })", _LEFT),),
+        "@anthropic-ai/bedrock-sdk": (
+            Sdk(("ANTHROPIC_BEDROCK_BASE_URL",), "baseURL: ...", _UNSIGNED),
+        ),
+        "@aws-sdk/client-bedrock-runtime": (
+            Sdk(_BEDROCK, "new BedrockRuntimeClient({ endpoint: ... })", _AMAZON),
+        ),
         "groq-sdk": (Sdk(("GROQ_BASE_URL",), "baseURL: ..."),),
         "ollama": (Sdk(option="new Ollama({ host: ... })"),),
     },

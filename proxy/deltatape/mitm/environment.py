@@ -5,7 +5,8 @@ like *replace* what a client trusts, so they get a bundle: what was trusted befo
 mitmproxy.
 
 Node.js reads HTTPS_PROXY from 22.21 and 24 on, when NODE_USE_ENV_PROXY says so. Before, a module
-that NODE_OPTIONS loads leads `fetch` and the default agent of `https` through the proxy.
+that NODE_OPTIONS loads leads `fetch` and the default agent of `https` through the proxy; `http2`,
+by which AWS's SDK reaches Bedrock, it leads there in every version.
 
 What none of this reaches: aiohttp without `trust_env=True`, a client with a proxy, an agent or CAs
 set in its code, certificate pinning.

@@ -152,7 +152,7 @@ def what_to_set(started: Started, options: MitmOptions, bundle: Path | None) -> 
     yield f"           SSL_CERT_FILE={bundle}  (Python, curl, Go)"
     yield f"           REQUESTS_CA_BUNDLE={bundle}  (requests; AWS_CA_BUNDLE for boto3)"
     yield f"           NODE_EXTRA_CA_CERTS={bundle}  NODE_USE_ENV_PROXY=1  (Node.js 22.21, 24)"
-    yield f"           NODE_OPTIONS='--require {NODE_PROXY}'  (older Node.js)"
+    yield f"           NODE_OPTIONS='--require {NODE_PROXY}'  (older Node.js; for HTTP/2, any)"
     if options.proxy is not None:
         yield f"           NO_PROXY={LOOPBACK}  (besides yours)"
     if options.port == 0:
