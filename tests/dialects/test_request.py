@@ -1,5 +1,15 @@
-from deltatape.dialects._request import content_text, exact, message_digest, read_body, tool_spec
-from deltatape.model.asked import ToolSpec
+from deltatape.dialects._request import (
+    content_text,
+    exact,
+    message_digest,
+    objects_at,
+    read_body,
+    said,
+    source_of,
+    tool_spec,
+    tool_specs,
+)
+from deltatape.model.asked import RepeatedCall, ToolSpec
 
 
 def test_only_a_json_object_is_read() -> None:
@@ -38,3 +48,37 @@ def test_arguments_are_a_strings_text_or_the_exact_source() -> None:
     assert found is not None
     told = [exact(found.value, key, found.source) for key in ("a", "b", "c", "d")]
     assert told == ["{}", '{ "x" : 1.0 }', "", ""]
+
+
+def test_objects_of_an_array_come_with_their_source() -> None:
+    found = read_body(b'{"a": [{"x":1}, 5, null, { "x": 2 }], "b": {}}')
+    assert found is not None
+    told = [(one, where.text) for one, where in objects_at(found.value, "a", found.source)]
+    assert told == [({"x": 1}, '{"x":1}'), ({"x": 2}, '{ "x": 2 }')]
+    assert list(objects_at(found.value, "b", found.source)) == []
+    assert list(objects_at(found.value, "c", found.source)) == []
+
+
+def test_tools_are_those_that_have_a_name() -> None:
+    schema = {"type": "object"}
+    entries = [{"name": "f", "parameters": schema}, {}, None, 5, {"name": "g"}]
+    assert tool_specs(entries) == (
+        ToolSpec(name="f", parameters=schema),
+        ToolSpec(name="g", parameters=None),
+    )
+    assert tool_specs([{"name": "f", "s": schema}], "s") == tool_specs(entries[:1])
+
+
+def test_a_message_has_the_digest_of_what_it_is_told_by() -> None:
+    call = RepeatedCall(id="c1", name="f", arguments="{}")
+    message = said("assistant", "Hi", {"a": 1}, calls=[call], call_id="c0")
+    assert (message.role, message.text, message.calls) == ("assistant", "Hi", (call,))
+    assert (message.call_id, message.digest) == ("c0", message_digest({"a": 1}))
+    assert (said("user", "", 1).calls, said("user", "", 1).call_id) == ((), None)
+
+
+def test_the_source_of_a_value_is_exact_for_strings_too() -> None:
+    found = read_body(b'{"a": "{}", "b": { "x" : 1.0 }, "c": null}')
+    assert found is not None
+    told = [source_of(found.value, key, found.source) for key in ("a", "b", "c", "d")]
+    assert told == ['"{}"', '{ "x" : 1.0 }', "", ""]

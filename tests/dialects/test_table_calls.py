@@ -111,6 +111,15 @@ def test_a_piece_without_a_fragment_says_nothing() -> None:
     assert (reply.tool_calls, reply.observations) == ((), ())
 
 
+def test_a_piece_that_is_json_is_its_source_and_told_where_pieces_are_encoded() -> None:
+    frames = (start(0, name="f"), delta(0, {"a": 1.0}), delta(0, None), end(0))
+    plain = reply_to(*frames)
+    assert (told(plain)[0][1], codes(plain)) == ('{"a": 1.0}', [])
+    step = CallDelta(key=_INDEX, entry=path("call"), fragment=path("text"), encoded=True)
+    encoded = reply_to(*frames, delta=(step,))
+    assert (told(encoded), codes(encoded)) == (told(plain), ["T006"])
+
+
 def test_what_belongs_to_no_call_is_odd_unless_it_may_be_something_else() -> None:
     frames = ({"type": "start"}, {"type": "delta"}, {"type": "end", "i": 3})
     assert codes(reply_to(*frames)) == ["S006"] * 3

@@ -1,12 +1,14 @@
 from deltatape.dialects._choice import Policy
 from deltatape.dialects._table import Step, Table, TableReducer, path
-from deltatape.dialects._table_steps import Fail, Finish, Say, SayWhole, Tell, Terminal
+from deltatape.dialects._table_steps import Expect, Fail, Finish, Say, SayWhole, Tell, Terminal
 from deltatape.model.asked import NOTHING_ASKED
 from deltatape.model.reply import Channel, Reply
 from helpers.fed import codes, events, said
 
+Json = dict[str, object]
 
-def reply_to(step: Step, *frames: dict[str, object]) -> Reply:
+
+def reply_to(step: Step, *frames: Json) -> Reply:
     table = Table(
         name="toy",
         terminator="t",
@@ -18,6 +20,22 @@ def reply_to(step: Step, *frames: dict[str, object]) -> Reply:
     for event in events(*({"type": "x", **frame} for frame in frames)):
         reducer.feed(event)
     return reducer.finish(cut=False)
+
+
+def test_what_has_to_be_an_object_is_told_otherwise() -> None:
+    step = Expect(entry=path("a.b"), what="the b")
+    assert codes(reply_to(step, {"a": {"b": {}}})) == []
+    wrongs: list[Json] = [{}, {"a": 1}, {"a": {"b": []}}, {"a": {"b": None}}]
+    for wrong in wrongs:
+        assert said(reply_to(step, wrong), "S006") == ["the b is no object"]
+
+
+def test_each_element_has_to_be_an_object_if_there_is_any() -> None:
+    step = Expect(entry=path("a"), what="an element", each=True)
+    fines: list[Json] = [{}, {"a": 1}, {"a": []}, {"a": [{}]}]
+    for fine in fines:
+        assert codes(reply_to(step, fine)) == []
+    assert said(reply_to(step, {"a": [{}, 1, None]}), "S006") == ["an element is no object"]
 
 
 def test_the_first_string_is_said_in_its_channel() -> None:

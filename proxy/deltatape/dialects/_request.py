@@ -2,12 +2,12 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from deltatape.dialects._json import as_array, as_object, get_object, get_str
-from deltatape.dialects._source import Member, Source, Whole
-from deltatape.model.asked import ToolSpec
+from deltatape.dialects._json import as_array, as_object, get_array, get_object, get_str
+from deltatape.dialects._source import Element, Elements, Member, Source, Whole
+from deltatape.model.asked import Message, RepeatedCall, ToolSpec
 from deltatape.wire.json_value import parse
 
 
@@ -25,6 +25,16 @@ def read_body(body: bytes) -> RequestBody | None:
     return None if value is None else RequestBody(value, Whole(text))
 
 
+def objects_at(
+    holder: Mapping[str, object], key: str, source: Source
+) -> Iterator[tuple[Mapping[str, object], Source]]:
+    """The objects in the array at `key`, and where each stands; `holder` stands at `source`."""
+    elements = Elements(Member(source, key))
+    for place, value in enumerate(map(as_object, get_array(holder, key))):
+        if value is not None:
+            yield value, Element(elements, place)
+
+
 def content_text(content: object) -> str:
     """The visible text of a message's content: a string, or the text parts of an array."""
     if isinstance(content, str):
@@ -39,6 +49,25 @@ def tool_spec(spec: Mapping[str, object], schema: str = "parameters") -> ToolSpe
     return None if name is None else ToolSpec(name=name, parameters=get_object(spec, schema))
 
 
+def tool_specs(entries: Iterable[object], schema: str = "parameters") -> tuple[ToolSpec, ...]:
+    """The tools that those of `entries` describe that are objects with a name. See `tool_spec`."""
+    found = (tool_spec(entry, schema) for entry in map(as_object, entries) if entry is not None)
+    return tuple(tool for tool in found if tool is not None)
+
+
+def said(
+    role: str,
+    text: str,
+    digested: object,
+    *,
+    calls: Iterable[RepeatedCall] = (),
+    call_id: str | None = None,
+) -> Message:
+    """A message of the history, with the digest of `digested`."""
+    digest = message_digest(digested)
+    return Message(role=role, text=text, calls=tuple(calls), call_id=call_id, digest=digest)
+
+
 def message_digest(message: object) -> str:
     """A hash of a message as canonical JSON."""
     whole = json.dumps(message, sort_keys=True, separators=(",", ":"))
@@ -51,6 +80,12 @@ def exact(holder: Mapping[str, object], field: str, source: Source) -> str:
     A string's text, else the exact source of the value; `holder` stands at `source`.
     """
     value = holder.get(field)
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else Member(source, field).text
+    return value if isinstance(value, str) else source_of(holder, field, source)
+
+
+def source_of(holder: Mapping[str, object], field: str, source: Source) -> str:
+    """The exact source of the value in `field`, a string's too; "" if there is none.
+
+    `holder` stands at `source`.
+    """
+    return "" if holder.get(field) is None else Member(source, field).text

@@ -106,6 +106,8 @@ class CallDelta:
     fragment: Path
     name: Path | None = None
     """Where dialects name a call that no event starts."""
+    encoded: bool = False
+    """Whether a piece is never JSON itself, but a string with JSON in it (else T006)."""
     optional: bool = False
     """Whether the event may continue something else than a call."""
 
@@ -142,11 +144,21 @@ class CallDelta:
             _note_missing(self.key, call, entry, event)
         if name:
             call.identify(None, name)
-        if value is None:
-            return
+        if value is not None:
+            self._append(call, value, entry, source, event)
+
+    def _append(
+        self, call: CallDraft, value: object, entry: Frame, source: Source, event: Event
+    ) -> None:
         if call.ended is not None:
             call.note("ended", "S006", "arguments after the end of the call", entry, event)
-        call.add(value if isinstance(value, str) else source_at(source, self.fragment).text, event)
+        if isinstance(value, str):
+            call.add(value, event)
+            return
+        if self.encoded:
+            detail = "the arguments are JSON instead of a string with JSON in it"
+            call.note("bare", "T006", detail, entry, event)
+        call.add(source_at(source, self.fragment).text, event)
 
     def _open(
         self, draft: TableDraft, key: int | str | None, entry: Frame, event: Event

@@ -2,10 +2,29 @@
 
 from dataclasses import dataclass
 
-from deltatape.dialects._json import as_object, shown
+from deltatape.dialects._json import as_array, as_object, shown
 from deltatape.dialects._table import Frame, Path, TableDraft, at, first_text, listed, text_at
 from deltatape.model.reply import Channel
 from deltatape.model.stream import Event
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expect:
+    """An object has to be there."""
+
+    entry: Path
+    what: str
+    """How it is called."""
+    each: bool = False
+    """Whether it is every element of an array, which may be missing."""
+
+    def take(self, draft: TableDraft, frame: Frame, event: Event) -> None:
+        """See `Step.take`."""
+        found = at(frame, self.entry)
+        values = (as_array(found) or ()) if self.each else (found,)
+        for one in values:
+            if not isinstance(one, dict):
+                draft.reply.odd(f"{self.what} is no object", frame, event)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from deltatape.dialects._choice import Policy
 from deltatape.dialects._json import as_object, get_array, get_index, get_object, get_str
 from deltatape.dialects._judge import Ending
 from deltatape.dialects._reply import ReplyDraft
-from deltatape.dialects._request import message_digest, read_body
+from deltatape.dialects._request import read_body, said
 from deltatape.model.asked import NOTHING_ASKED, Asked, Message
 from deltatape.model.reply import Channel, Reply
 from deltatape.model.stream import Event
@@ -105,4 +105,4 @@ def _message(prompt: object) -> Message:
     """The prompt: a text, several texts, or tokens."""
     texts = prompt if isinstance(prompt, list) else [prompt]
     text = "\n".join(each for each in texts if isinstance(each, str))
-    return Message(role="user", text=text, calls=(), call_id=None, digest=message_digest(prompt))
+    return said("user", text, prompt)

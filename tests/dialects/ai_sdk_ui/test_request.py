@@ -2,6 +2,7 @@ import json
 
 from deltatape.dialects.ai_sdk_ui import AISDKUI
 from deltatape.model.asked import NOTHING_ASKED, Asked, RepeatedCall
+from helpers.fed import spoilt
 
 Json = dict[str, object]
 
@@ -55,3 +56,10 @@ def test_an_answer_does_not_change_the_digest_of_its_call() -> None:
     after = read({"role": "assistant", "parts": [tool("output-available", output={"b": 2})]})
     assert [one.call_id for one in after.history] == [None, "c"]
     assert before.history[0].digest == after.history[0].digest
+
+
+def test_no_value_of_any_type_anywhere_raises() -> None:
+    parts: list[object] = [{"type": "text", "text": "a"}, tool("output-available", output="o")]
+    message: Json = {"role": "assistant", "content": "x", "parts": parts}
+    for messages in spoilt([message]):
+        assert read(*messages).known

@@ -8,12 +8,19 @@ Digests ignore what clients change from turn to turn without changing what is sa
 cache, and whether a lone text stands in an array.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from deltatape.dialects._json import as_object, get_array, get_object, get_str
-from deltatape.dialects._request import content_text, message_digest, read_body, tool_spec
-from deltatape.dialects._source import Element, Elements, Member, Source
-from deltatape.model.asked import NOTHING_ASKED, Asked, Message, RepeatedCall, ToolSpec
+from deltatape.dialects._request import (
+    content_text,
+    objects_at,
+    read_body,
+    said,
+    source_of,
+    tool_specs,
+)
+from deltatape.dialects._source import Source
+from deltatape.model.asked import NOTHING_ASKED, Asked, Message, RepeatedCall
 
 _CACHE = "cache_control"
 _CHOICES = {"auto": "auto", "none": "none", "any": "required"}
@@ -29,17 +36,10 @@ def read_request(body: bytes) -> Asked:
         known=True,
         model=get_str(request, "model"),
         stream=request.get("stream") is True,
-        tools=_tools(request),
+        tools=tool_specs(get_array(request, "tools"), "input_schema"),
         tool_choice=_tool_choice(request),
         history=tuple(_history(request, source)),
     )
-
-
-def _tools(request: Mapping[str, object]) -> tuple[ToolSpec, ...]:
-    """The offered tools; those that the provider runs have a name, but no schema."""
-    tools = [entry for entry in map(as_object, get_array(request, "tools")) if entry]
-    found = (tool_spec(tool, "input_schema") for tool in tools)
-    return tuple(tool for tool in found if tool is not None)
 
 
 def _tool_choice(request: Mapping[str, object]) -> str | None:
@@ -51,11 +51,9 @@ def _tool_choice(request: Mapping[str, object]) -> str | None:
 def _history(request: Mapping[str, object], source: Source) -> Iterator[Message]:
     system = request.get("system")
     if system:
-        yield _message("system", _blocks(system), content_text(system))
-    elements = Elements(Member(source, "messages"))
-    for place, message in enumerate(map(as_object, get_array(request, "messages"))):
-        if message is not None:
-            yield from _messages(message, Element(elements, place))
+        yield _message("system", _blocks(system))
+    for message, where in objects_at(request, "messages", source):
+        yield from _messages(message, where)
 
 
 def _messages(message: Mapping[str, object], source: Source) -> Iterator[Message]:
@@ -64,29 +62,22 @@ def _messages(message: Mapping[str, object], source: Source) -> Iterator[Message
     blocks = _blocks(content)
     results = [block for block in map(as_object, blocks) if _is_result(block)]
     for block in filter(None, results):
-        yield Message(
-            role="tool",
-            text=content_text(block.get("content")),
-            calls=(),
-            call_id=get_str(block, "tool_use_id"),
-            digest=message_digest({**block, "content": _blocks(block.get("content"))}),
-        )
+        inner = block.get("content")
+        digested = {**block, "content": _blocks(inner)}
+        call_id = get_str(block, "tool_use_id")
+        yield said("tool", content_text(inner), digested, call_id=call_id)
     rest = [block for block in blocks if not _is_result(as_object(block))]
     if rest or not results:
-        elements = Elements(Member(source, "content"))
-        calls = tuple(
-            _repeated(block, Element(elements, place))
-            for place, block in enumerate(map(as_object, get_array(message, "content")))
-            if block is not None and block.get("type") == "tool_use"
-        )
-        yield _message(role, rest, content_text(rest), calls)
+        calls = [
+            _repeated(block, where)
+            for block, where in objects_at(message, "content", source)
+            if block.get("type") == "tool_use"
+        ]
+        yield _message(role, rest, calls)
 
 
-def _message(
-    role: str, blocks: list[object], text: str, calls: tuple[RepeatedCall, ...] = ()
-) -> Message:
-    digest = message_digest({"role": role, "content": blocks})
-    return Message(role=role, text=text, calls=calls, call_id=None, digest=digest)
+def _message(role: str, blocks: list[object], calls: Iterable[RepeatedCall] = ()) -> Message:
+    return said(role, content_text(blocks), {"role": role, "content": blocks}, calls=calls)
 
 
 def _blocks(content: object) -> list[object]:
@@ -108,9 +99,8 @@ def _is_result(block: Mapping[str, object] | None) -> bool:
 
 
 def _repeated(block: Mapping[str, object], source: Source) -> RepeatedCall:
-    given = block.get("input") is not None
     return RepeatedCall(
         id=get_str(block, "id"),
         name=get_str(block, "name"),
-        arguments=Member(source, "input").text if given else "",
+        arguments=source_of(block, "input", source),
     )

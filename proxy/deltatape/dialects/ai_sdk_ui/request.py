@@ -7,9 +7,9 @@ application's business and not in there.
 
 from collections.abc import Iterator, Mapping
 
-from deltatape.dialects._json import as_object, get_array, get_str
-from deltatape.dialects._request import content_text, exact, message_digest, read_body
-from deltatape.dialects._source import Element, Elements, Member, Source
+from deltatape.dialects._json import get_str
+from deltatape.dialects._request import content_text, exact, objects_at, read_body, said
+from deltatape.dialects._source import Source
 from deltatape.model.asked import NOTHING_ASKED, Asked, Message, RepeatedCall
 
 _TOOL = "tool-"
@@ -24,7 +24,6 @@ def read_request(body: bytes) -> Asked:
     if found is None:
         return NOTHING_ASKED
     request, source = found
-    elements = Elements(Member(source, "messages"))
     return Asked(
         known=True,
         model=None,
@@ -33,23 +32,17 @@ def read_request(body: bytes) -> Asked:
         tool_choice=None,
         history=tuple(
             one
-            for place, message in enumerate(map(as_object, get_array(request, "messages")))
-            if message is not None
-            for one in _messages(message, Element(elements, place))
+            for message, where in objects_at(request, "messages", source)
+            for one in _messages(message, where)
         ),
     )
 
 
 def _messages(message: Mapping[str, object], source: Source) -> Iterator[Message]:
     """A message, and the results of the tools that it called."""
-    parts = list(map(as_object, get_array(message, "parts")))
-    elements = Elements(Member(source, "parts"))
-    tools = [
-        (part, name, Element(elements, place))
-        for place, part in enumerate(parts)
-        if part is not None and (name := _tool_name(part)) is not None
-    ]
-    text = [part for part in parts if part is not None and part.get("type") == "text"]
+    parts = list(objects_at(message, "parts", source))
+    tools = [(part, name, where) for part, where in parts if (name := _tool_name(part)) is not None]
+    text = [part for part, _ in parts if part.get("type") == "text"]
     role = get_str(message, "role") or ""
     calls = [
         RepeatedCall(
@@ -58,15 +51,10 @@ def _messages(message: Mapping[str, object], source: Source) -> Iterator[Message
         for part, name, where in tools
     ]
     told = [[call.id, call.name, call.arguments] for call in calls]
-    yield Message(
-        role=role,
-        text=content_text(text) or get_str(message, "content") or "",
-        calls=tuple(calls),
-        call_id=None,
-        digest=message_digest([role, text, message.get("content"), told]),
-    )
+    visible = content_text(text) or get_str(message, "content") or ""
+    yield said(role, visible, [role, text, message.get("content"), told], calls=calls)
     for part, _, _ in tools:
-        if part.get("state") in _ANSWERED:
+        if get_str(part, "state") in _ANSWERED:
             yield _result(part)
 
 
@@ -82,10 +70,6 @@ def _tool_name(part: Mapping[str, object]) -> str | None:
 
 def _result(part: Mapping[str, object]) -> Message:
     output = part.get("output")
-    return Message(
-        role="tool",
-        text=get_str(part, "errorText") or (output if isinstance(output, str) else ""),
-        calls=(),
-        call_id=get_str(part, "toolCallId"),
-        digest=message_digest({key: part.get(key) for key in _RESULT_KEYS}),
-    )
+    text = get_str(part, "errorText") or (output if isinstance(output, str) else "")
+    digested = {key: part.get(key) for key in _RESULT_KEYS}
+    return said("tool", text, digested, call_id=get_str(part, "toolCallId"))

@@ -11,7 +11,7 @@ from typing import ClassVar
 from deltatape.dialects._base import Hints
 from deltatape.dialects.bedrock_invoke.flat import is_own
 from deltatape.dialects.bedrock_invoke.reducer import CHUNK, InvokeReducer
-from deltatape.dialects.bedrock_invoke.request import read_path, read_request
+from deltatape.dialects.bedrock_invoke.request import read_request, serves
 from deltatape.model.asked import Asked
 from deltatape.model.stream import Format
 
@@ -31,7 +31,7 @@ class BedrockInvoke:
 
     def serves(self, path: str) -> bool:
         """See `Dialect.serves`."""
-        return read_path(path) is not None
+        return serves(path)
 
     def read_request(self, body: bytes, path: str) -> Asked:
         """See `Dialect.read_request`."""

@@ -14,6 +14,7 @@ from deltatape.dialects._judge import Ending
 from deltatape.dialects._reply import ReplyDraft
 from deltatape.dialects._request import exact
 from deltatape.dialects._source import Element, Elements, Member, Source, Whole
+from deltatape.dialects._table import at
 from deltatape.model.asked import Asked
 from deltatape.model.reply import CallKind, Channel, Reply
 from deltatape.model.stream import Event
@@ -106,7 +107,7 @@ def is_own(frame: Json) -> bool:
         return False
     results = [frame] if shape.results is None else get_array(frame, shape.results)
     return any(
-        isinstance(_at(one, shape.text), str) and _at(one, shape.reason) is not None
+        isinstance(at(one, shape.text), str) and at(one, shape.reason) is not None
         for one in results
     )
 
@@ -158,15 +159,15 @@ class FlatReducer:
     def _take(
         self, shape: Shape, choice: ChoiceDraft, result: Json, event: Event, source: Source
     ) -> None:
-        text = _at(result, shape.text)
+        text = at(result, shape.text)
         if isinstance(text, str):
             choice.say(Channel.TEXT, text, event)
         elif text is not None:
             choice.odd("the text is no string", result, event)
         for key in shape.calls[:-1]:
             source = Member(source, key)
-        self._take_calls(choice, _at(result, shape.calls), event, Member(source, shape.calls[-1]))
-        reason = _at(result, shape.reason)
+        self._take_calls(choice, at(result, shape.calls), event, Member(source, shape.calls[-1]))
+        reason = at(result, shape.reason)
         if isinstance(reason, str) and reason:
             choice.finish(reason, event)
             self._reply.terminal = event
@@ -178,19 +179,9 @@ class FlatReducer:
             if entry is None:
                 choice.odd("a call is no object", calls, event)
                 continue
-            inner, at = get_object(entry, "function"), Element(elements, place)
-            holder, where = (entry, at) if inner is None else (inner, Member(at, "function"))
+            inner, whole = get_object(entry, "function"), Element(elements, place)
+            holder, where = (entry, whole) if inner is None else (inner, Member(whole, "function"))
             call = choice.open(CallKind.FUNCTION, event, place)
             call.identify(get_str(entry, "id"), get_str(holder, "name"))
             field = "parameters" if "parameters" in holder else "arguments"
             call.add(exact(holder, field, where), event)
-
-
-def _at(value: object, path: tuple[str, ...]) -> object:
-    """What stands at `path` in `value`; None if nothing does."""
-    for key in path:
-        holder = as_object(value)
-        if holder is None:
-            return None
-        value = holder.get(key)
-    return value

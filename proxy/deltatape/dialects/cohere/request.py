@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from deltatape.dialects._chat.request import read_request as read_chat
 from deltatape.dialects._json import as_object, get_array, get_object, get_str
-from deltatape.dialects._request import exact, message_digest, read_body
-from deltatape.dialects._source import Element, Elements, Member, Source
+from deltatape.dialects._request import exact, objects_at, read_body, said
+from deltatape.dialects._source import Source
 from deltatape.model.asked import NOTHING_ASKED, Asked, Message, RepeatedCall, ToolSpec
 
 _ROLES = {"USER": "user", "CHATBOT": "assistant", "SYSTEM": "system", "TOOL": "tool"}
@@ -63,10 +63,8 @@ def _history(request: Mapping[str, object], source: Source) -> Iterator[Message]
     preamble = get_str(request, "preamble")
     if preamble:
         yield _said("SYSTEM", preamble)
-    elements = Elements(Member(source, "chat_history"))
-    for place, entry in enumerate(map(as_object, get_array(request, "chat_history"))):
-        if entry is not None:
-            yield from _entry(entry, Element(elements, place))
+    for entry, where in objects_at(request, "chat_history", source):
+        yield from _entry(entry, where)
     question = get_str(request, "message")
     if question:
         yield _said("USER", question)
@@ -75,8 +73,7 @@ def _history(request: Mapping[str, object], source: Source) -> Iterator[Message]
 
 def _said(role: str, text: str) -> Message:
     """A message that stands beside the history, as it will stand in the next one."""
-    digest = message_digest({"role": role, "message": text})
-    return Message(role=_ROLES[role], text=text, calls=(), call_id=None, digest=digest)
+    return said(_ROLES[role], text, {"role": role, "message": text})
 
 
 def _entry(entry: Mapping[str, object], source: Source) -> Iterator[Message]:
@@ -85,28 +82,18 @@ def _entry(entry: Mapping[str, object], source: Source) -> Iterator[Message]:
     if results:
         return
     role = get_str(entry, "role") or ""
-    elements = Elements(Member(source, "tool_calls"))
-    calls = tuple(
+    calls = [
         RepeatedCall(
-            id=None,
-            name=get_str(call, "name"),
-            arguments=exact(call, "parameters", Element(elements, place)),
+            id=None, name=get_str(call, "name"), arguments=exact(call, "parameters", where)
         )
-        for place, call in enumerate(map(as_object, get_array(entry, "tool_calls")))
-        if call is not None
-    )
-    yield Message(
-        role=_ROLES.get(role.upper(), role),
-        text=get_str(entry, "message") or "",
-        calls=calls,
-        call_id=None,
-        digest=message_digest(entry),
-    )
+        for call, where in objects_at(entry, "tool_calls", source)
+    ]
+    text = get_str(entry, "message") or ""
+    yield said(_ROLES.get(role.upper(), role), text, entry, calls=calls)
 
 
 def _results(holder: Mapping[str, object]) -> Iterator[Message]:
     for result in map(as_object, get_array(holder, "tool_results")):
         if result is not None:
             name = get_str(get_object(result, "call") or {}, "name")
-            digest = message_digest(result)
-            yield Message(role="tool", text="", calls=(), call_id=name, digest=digest)
+            yield said("tool", "", result, call_id=name)

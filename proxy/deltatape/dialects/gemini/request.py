@@ -11,7 +11,7 @@ Source: https://ai.google.dev/api/generate-content#request-body.
 from collections.abc import Iterator, Mapping
 
 from deltatape.dialects._json import as_object, get_array, get_object, get_str
-from deltatape.dialects._request import RequestBody, message_digest, read_body
+from deltatape.dialects._request import RequestBody, objects_at, read_body, said, source_of
 from deltatape.dialects._source import Element, Elements, Member, Source
 from deltatape.dialects.gemini.schema import json_schema
 from deltatape.model.asked import NOTHING_ASKED, Asked, Message, RepeatedCall, ToolSpec
@@ -110,10 +110,8 @@ def _history(request: RequestBody) -> Iterator[Message]:
     contents = value.get("contents")
     if isinstance(contents, dict):
         yield from _messages(contents, "", Member(request.source, "contents"))
-    elements = Elements(Member(request.source, "contents"))
-    for place, content in enumerate(get_array(value, "contents")):
-        if isinstance(content, dict):
-            yield from _messages(content, "", Element(elements, place))
+    for content, where in objects_at(value, "contents", request.source):
+        yield from _messages(content, "", where)
 
 
 def _messages(content: Mapping[str, object], role: str, source: Source) -> Iterator[Message]:
@@ -137,30 +135,18 @@ def _messages(content: Mapping[str, object], role: str, source: Source) -> Itera
         elif part.get("thought") is not True:
             texts.append(get_str(part, "text") or "")
     if rest or not get_array(content, "parts"):
-        yield Message(
-            role=role,
-            text="".join(texts),
-            calls=tuple(calls),
-            call_id=None,
-            digest=message_digest({"role": role, "parts": rest}),
-        )
+        yield said(role, "".join(texts), {"role": role, "parts": rest}, calls=calls)
 
 
 def _result(result: Mapping[str, object], part: Mapping[str, object], source: Source) -> Message:
     place = Member(source, _spelled(part, "functionResponse"))
-    has_text = result.get("response") is not None
-    return Message(
-        role="tool",
-        text=Member(place, "response").text if has_text else "",
-        calls=(),
-        call_id=get_str(result, "id") or get_str(result, "name") or "",
-        digest=message_digest(result),
-    )
+    call_id = get_str(result, "id") or get_str(result, "name") or ""
+    return said("tool", source_of(result, "response", place), result, call_id=call_id)
 
 
 def _repeated(call: Mapping[str, object], source: Source) -> RepeatedCall:
     return RepeatedCall(
         id=get_str(call, "id"),
         name=get_str(call, "name"),
-        arguments="{}" if call.get("args") is None else Member(source, "args").text,
+        arguments=source_of(call, "args", source) or "{}",
     )

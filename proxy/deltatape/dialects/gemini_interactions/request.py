@@ -13,11 +13,12 @@ from deltatape.dialects._request import (
     RequestBody,
     content_text,
     exact,
-    message_digest,
+    objects_at,
     read_body,
-    tool_spec,
+    said,
+    tool_specs,
 )
-from deltatape.dialects._source import Element, Elements, Member, Source
+from deltatape.dialects._source import Member, Source
 from deltatape.model.asked import NOTHING_ASKED, Asked, Message, RepeatedCall
 
 _CHOICES = {"any": "required", "validated": "auto"}
@@ -31,12 +32,11 @@ def read_request(body: bytes) -> Asked:
     if found is None:
         return NOTHING_ASKED
     request = found.value
-    tools = (tool_spec(tool) for tool in map(as_object, get_array(request, "tools")) if tool)
     return Asked(
         known=True,
         model=get_str(request, "model") or get_str(request, "agent"),
         stream=request.get("stream") is True,
-        tools=tuple(tool for tool in tools if tool is not None),
+        tools=tool_specs(get_array(request, "tools")),
         tool_choice=_tool_choice(get_object(request, "generation_config") or {}),
         history=tuple(_history(found)),
     )
@@ -59,15 +59,12 @@ def _history(request: RequestBody) -> Iterator[Message]:
     if isinstance(system, str):
         yield _said("system", system, system)
     given = value.get("input")
-    place = Member(request.source, "input")
     if isinstance(given, str):
         yield _said(_USER, given, given)
     elif isinstance(given, dict):
-        yield _message(given, _USER, place)
-    elements = Elements(place)
-    for index, each in enumerate(get_array(value, "input")):
-        if isinstance(each, dict):
-            yield from _messages(each, Element(elements, index))
+        yield _message(given, _USER, Member(request.source, "input"))
+    for each, where in objects_at(value, "input", request.source):
+        yield from _messages(each, where)
 
 
 def _messages(entry: Mapping[str, object], source: Source) -> Iterator[Message]:
@@ -77,10 +74,8 @@ def _messages(entry: Mapping[str, object], source: Source) -> Iterator[Message]:
     if role is None or all(_kind(each) == "text" for each in contents):
         yield _message(entry, role or _USER, source)
         return
-    elements = Elements(Member(source, "content"))
-    for place, each in enumerate(contents):
-        if isinstance(each, dict):
-            yield _message(each, role, Element(elements, place))
+    for each, where in objects_at(entry, "content", source):
+        yield _message(each, role, where)
 
 
 def _kind(value: object) -> str:
@@ -90,21 +85,15 @@ def _kind(value: object) -> str:
 def _message(entry: Mapping[str, object], role: str, source: Source) -> Message:
     kind = _kind(entry)
     if kind in ("function_result", "tool_result"):
-        return Message(
-            role="tool",
-            text=_result(entry, source),
-            calls=(),
-            call_id=get_str(entry, "call_id") or get_str(entry, "name") or "",
-            digest=message_digest(entry),
-        )
+        call_id = get_str(entry, "call_id") or get_str(entry, "name") or ""
+        return said("tool", _result(entry, source), entry, call_id=call_id)
     if kind == "function_call":
         call = RepeatedCall(
             id=get_str(entry, "id"),
             name=get_str(entry, "name"),
             arguments=exact(entry, "arguments", source),
         )
-        digest = message_digest(entry)
-        return Message(role=_MODEL, text="", calls=(call,), call_id=None, digest=digest)
+        return said(_MODEL, "", entry, calls=(call,))
     if kind in ("model_output", "thought") or kind.endswith(("_call", "_result")):
         role = _MODEL
     visible = "" if kind == "thought" else content_text(entry.get("content"))
@@ -117,5 +106,4 @@ def _result(entry: Mapping[str, object], source: Source) -> str:
 
 
 def _said(role: str, text: str, value: object) -> Message:
-    digest = message_digest({"role": role, "said": value})
-    return Message(role=role, text=text, calls=(), call_id=None, digest=digest)
+    return said(role, text, {"role": role, "said": value})

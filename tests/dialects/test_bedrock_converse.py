@@ -4,6 +4,7 @@ import pytest
 
 from deltatape.diagnose.check import check
 from deltatape.dialects.bedrock_converse import BedrockConverse
+from deltatape.model.asked import NOTHING_ASKED
 from deltatape.model.exchange import Exchange
 from deltatape.model.reply import CallStatus, Reply
 from deltatape.model.stream import Format
@@ -202,3 +203,27 @@ def test_no_value_of_any_type_anywhere_raises() -> None:
     types = [kind for kind, _ in STREAM]
     for frames in spoilt([frame for _, frame in STREAM]):
         reduced(BedrockConverse(), events(*frames, types=types))
+
+
+PATH = "/model/some.model%3A0/converse-stream"
+
+
+def test_what_is_no_object_asks_for_nothing() -> None:
+    assert BedrockConverse().read_request(b"1", PATH) is NOTHING_ASKED
+
+
+@pytest.mark.parametrize(
+    ("path", "model", "stream"),
+    [
+        (PATH, "some.model:0", True),
+        ("/bedrock/model/m/converse", "m", False),
+        ("/model/arn%3Aaws%3Abedrock%2Fx/converse", "arn:aws:bedrock/x", False),
+        ("/model/arn:aws:bedrock/x/converse-stream/", "arn:aws:bedrock/x", True),
+        ("/converse", None, False),
+        ("", None, False),
+    ],
+)
+def test_the_path_names_model_and_method(path: str, model: str | None, stream: bool) -> None:  # noqa: FBT001
+    asked = BedrockConverse().read_request(b'{"messages": [{"role": "user"}]}', path)
+    assert (asked.model, asked.stream) == (model, stream)
+    assert [one.role for one in asked.history] == ["user"]

@@ -1,0 +1,88 @@
+"""The request of Converse: history in blocks, tools as `toolSpec`.
+
+Shapes: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html. One user
+message carries the results of several calls: each becomes a message of its own. Calls that the
+provider runs itself, and their results, are the assistant's; they are no calls.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from deltatape.dialects._json import as_object, get_array, get_object, get_str
+from deltatape.dialects._request import (
+    RequestBody,
+    content_text,
+    objects_at,
+    said,
+    source_of,
+    tool_spec,
+)
+from deltatape.dialects._source import Member, Source
+from deltatape.model.asked import Asked, Message, RepeatedCall, ToolSpec
+
+_SERVER = "server_tool_use"
+
+
+def read_conversation(body: RequestBody, *, model: str | None, stream: bool) -> Asked:
+    """What `body` asks for; model and stream stand in the path."""
+    tools = get_object(body.value, "toolConfig") or {}
+    return Asked(
+        known=True,
+        model=model,
+        stream=stream,
+        tools=tuple(_tools(tools)),
+        tool_choice=_tool_choice(get_object(tools, "toolChoice") or {}),
+        history=tuple(_history(body)),
+    )
+
+
+def _tools(config: Mapping[str, object]) -> Iterator[ToolSpec]:
+    for tool in map(as_object, get_array(config, "tools")):
+        spec = get_object(tool or {}, "toolSpec") or {}
+        schema = get_object(spec, "inputSchema") or {}
+        found = tool_spec({"name": spec.get("name"), "parameters": schema.get("json")})
+        if found is not None:
+            yield found
+
+
+def _tool_choice(choice: Mapping[str, object]) -> str | None:
+    named = get_object(choice, "tool")
+    if named is not None:
+        return get_str(named, "name")
+    return "required" if "any" in choice else "auto" if "auto" in choice else None
+
+
+def _history(body: RequestBody) -> Iterator[Message]:
+    system = get_array(body.value, "system")
+    if system:
+        yield said("system", content_text(system), {"role": "system", "content": system})
+    for message, source in objects_at(body.value, "messages", body.source):
+        yield from _messages(message, source)
+
+
+def _messages(message: Mapping[str, object], source: Source) -> Iterator[Message]:
+    """Each result of a tool in `message`, and then the rest of it, if there is any."""
+    role = get_str(message, "role") or ""
+    rest: list[Mapping[str, object]] = []
+    calls = []
+    answers = False
+    for block, where in objects_at(message, "content", source):
+        result, use = get_object(block, "toolResult"), get_object(block, "toolUse")
+        if result is not None and role != "assistant":
+            answers = True
+            text = content_text(result.get("content"))
+            yield said("tool", text, result, call_id=get_str(result, "toolUseId"))
+            continue
+        rest.append(block)
+        if use is not None and use.get("type") != _SERVER:
+            calls.append(_repeated(use, Member(where, "toolUse")))
+    if rest or not answers:
+        digested = {"role": role, "content": rest}
+        yield said(role, content_text(rest), digested, calls=calls)
+
+
+def _repeated(use: Mapping[str, object], source: Source) -> RepeatedCall:
+    return RepeatedCall(
+        id=get_str(use, "toolUseId"),
+        name=get_str(use, "name"),
+        arguments=source_of(use, "input", source),
+    )

@@ -1,0 +1,146 @@
+"""The events of Converse, as a table.
+
+Shapes: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html and
+https://docs.aws.amazon.com/nova/latest/userguide/using-invoke-api.html. Blocks of content are keyed
+by `contentBlockIndex`; only some begin with an event, all end with one, and those of tools carry
+pieces of JSON. `messageStop` ends the answer; `metadata`, with the usage, comes after it. In a
+document the place of a block is its index.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+from deltatape.dialects._choice import Policy
+from deltatape.dialects._table import Frame, Index, Path, Step, Table, at, path
+from deltatape.dialects._table_calls import CallDelta, CallEnd, CallStart, CallWhole, When
+from deltatape.dialects._table_steps import Expect, Fail, Finish, Say, Tell, Terminal
+from deltatape.model.reply import Channel
+
+STREAMED = frozenset(
+    {
+        "messageStart",
+        "contentBlockStart",
+        "contentBlockDelta",
+        "contentBlockStop",
+        "messageStop",
+        "metadata",
+    }
+)
+"""The types of events."""
+_POLICY = Policy(
+    abnormal=frozenset(
+        {
+            "max_tokens",
+            "model_context_window_exceeded",
+            "content_filtered",
+            "guardrail_intervened",
+            "malformed_model_output",
+            "malformed_tool_use",
+        }
+    ),
+    explicit_end=True,
+)
+_ID = path("toolUseId")
+_NAME = path("name")
+_SERVER = When(path("type"), ("server_tool_use",))
+_CONTENT = path("output.message.content")
+
+_Finder: TypeAlias = Callable[[str, str], Path]
+"""Where in the data of an event of a type something stands."""
+
+
+def converse_table(name: str, *, members: bool = False) -> Table:
+    """The table of a dialect that carries Converse.
+
+    Args:
+        name: the dialect.
+        members: whether an event is an object with a member of its type's name, and a document is
+            told by its `output`; else both have types from outside, `message` for a document.
+    """
+    return Table(
+        name=name,
+        terminator="messageStop",
+        policy=_POLICY,
+        type_keys=(),
+        events=_MEMBERS if members else _BARE,
+    )
+
+
+def is_document(frame: Frame) -> bool:
+    """Whether `frame` holds a whole message, as an answer that is not streamed does."""
+    return isinstance(at(frame, ("output", "message")), dict)
+
+
+def _events(find: _Finder) -> dict[str, tuple[Step, ...]]:
+    """The steps for events that are streamed."""
+    delta = "contentBlockDelta"
+    return {
+        "contentBlockStart": (
+            CallStart(
+                key=_index("contentBlockStart", find),
+                entry=find("contentBlockStart", "start.toolUse"),
+                id=_ID,
+                name=_NAME,
+                server=_SERVER,
+                optional=True,
+            ),
+        ),
+        delta: (
+            Expect(entry=find(delta, "delta"), what="delta"),
+            Say(channel=Channel.TEXT, text=(find(delta, "delta.text"),)),
+            CallDelta(
+                key=_index(delta, find),
+                entry=find(delta, "delta.toolUse"),
+                fragment=path("input"),
+                encoded=True,
+                optional=True,
+            ),
+            Say(channel=Channel.REASONING, text=_thoughts(find(delta, "delta"))),
+        ),
+        "contentBlockStop": (CallEnd(key=_index("contentBlockStop", find), optional=True),),
+        "messageStop": (Finish(reason=find("messageStop", "stopReason")), Terminal()),
+        "metadata": (Tell(usage=find("metadata", "usage")),),
+    }
+
+
+def _index(kind: str, find: _Finder) -> Index:
+    return Index(find(kind, "contentBlockIndex"))
+
+
+def _thoughts(holder: Path) -> tuple[Path, ...]:
+    """Where thoughts stand: pieces and whole blocks of them differ."""
+    content = (*holder, "reasoningContent")
+    return (*content, "text"), (*content, "reasoningText", "text")
+
+
+def _outside(kind: str, keys: str) -> Path:
+    """Of an event whose type stands outside of its data."""
+    del kind
+    return path(keys)
+
+
+def _inside(kind: str, keys: str) -> Path:
+    """Of an event whose type is the name of the only member."""
+    return (kind, *path(keys))
+
+
+_DOCUMENT: tuple[Step, ...] = (
+    Fail(message=(path("message"), path("Message")), optional=True),
+    Expect(entry=_CONTENT, what="a content block", each=True),
+    Say(channel=Channel.REASONING, each=_CONTENT, text=_thoughts(())),
+    Say(channel=Channel.TEXT, each=_CONTENT, text=(path("text"),)),
+    CallWhole(
+        entry=_CONTENT,
+        each=path("toolUse"),
+        id=(_ID,),
+        name=(_NAME,),
+        arguments=(path("input"),),
+        ordered=True,
+        server=_SERVER,
+    ),
+    Tell(usage=path("usage")),
+    Finish(reason=path("stopReason")),
+    Terminal(proof=path("stopReason")),
+)
+_BARE: Mapping[str, Sequence[Step]] = {**_events(_outside), "message": _DOCUMENT}
+_MEMBERS: Mapping[str, Sequence[Step]] = {**_events(_inside), "output": _DOCUMENT}

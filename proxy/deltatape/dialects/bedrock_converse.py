@@ -1,0 +1,49 @@
+"""Bedrock's Converse: one dialect for the models of many providers, in Amazon's event stream.
+
+Shapes: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html. The
+framing names the type of an event, errors are exceptions of the framing; see `_converse` for what
+the events say. The path names the model and whether the answer is streamed.
+"""
+
+from typing import ClassVar
+
+from deltatape.dialects._base import Hints
+from deltatape.dialects._bedrock_path import read_path
+from deltatape.dialects._converse.request import read_conversation
+from deltatape.dialects._converse.table import STREAMED, converse_table, is_document
+from deltatape.dialects._request import read_body
+from deltatape.dialects._table import TableReducer
+from deltatape.model.asked import NOTHING_ASKED, Asked
+from deltatape.model.stream import Format
+
+_WHOLE = "converse"
+_STREAM = "converse-stream"
+_TABLE = converse_table("bedrock-converse")
+
+
+class BedrockConverse:
+    """The dialect. See `Dialect`."""
+
+    name: ClassVar[str] = _TABLE.name
+
+    def claims(self, hints: Hints) -> bool:
+        """See `Dialect.claims`."""
+        if hints.format is Format.EVENTSTREAM:
+            return not STREAMED.isdisjoint(hints.types)
+        return any("stopReason" in one and is_document(one) for one in hints.first)
+
+    def serves(self, path: str) -> bool:
+        """See `Dialect.serves`."""
+        return read_path(path).action in (_WHOLE, _STREAM)
+
+    def read_request(self, body: bytes, path: str) -> Asked:
+        """See `Dialect.read_request`."""
+        found = read_body(body)
+        if found is None:
+            return NOTHING_ASKED
+        model, action = read_path(path)
+        return read_conversation(found, model=model, stream=action == _STREAM)
+
+    def reducer(self, asked: Asked) -> TableReducer:
+        """See `Dialect.reducer`."""
+        return TableReducer(_TABLE, asked)

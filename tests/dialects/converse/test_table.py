@@ -1,0 +1,173 @@
+from collections.abc import Sequence
+
+import pytest
+
+from deltatape.dialects._converse.table import STREAMED, converse_table, is_document
+from deltatape.dialects._table import TableReducer
+from deltatape.dialects.bedrock_invoke.nova import NovaReducer
+from deltatape.model.asked import NOTHING_ASKED
+from deltatape.model.reply import CallStatus, Reply
+from helpers.fed import codes, events, said
+
+Json = dict[str, object]
+Frame = tuple[str, Json]
+
+
+def bare(*frames: Frame) -> Reply:
+    """The reply to events whose types the framing names."""
+    reducer = TableReducer(converse_table("some"), NOTHING_ASKED)
+    types = [kind for kind, _ in frames]
+    for event in events(*(frame for _, frame in frames), types=types):
+        reducer.feed(event)
+    return reducer.finish(cut=False)
+
+
+def wrapped(*frames: Frame) -> Reply:
+    """The reply to events that are objects with one member."""
+    reducer = NovaReducer("some", NOTHING_ASKED)
+    for event in events(*({kind: frame} for kind, frame in frames)):
+        reducer.feed(event)
+    return reducer.finish(cut=False)
+
+
+def both(*frames: Frame) -> Reply:
+    """The reply, which is the same in both frames."""
+    reply = bare(*frames)
+    other = wrapped(*frames)
+    assert facts(reply) == facts(other)
+    return reply
+
+
+def facts(reply: Reply) -> Sequence[object]:
+    calls = [*reply.tool_calls, *reply.server_calls]
+    return (
+        [(c.wire_index, c.ids, c.name, c.kind, c.arguments, c.status, c.repairs) for c in calls],
+        (reply.text, reply.reasoning, reply.finish_reason_raw, reply.usage, reply.terminated),
+        [(one.code, one.detail, one.event) for one in reply.observations],
+    )
+
+
+def start(index: int, **use: object) -> Frame:
+    return "contentBlockStart", {"contentBlockIndex": index, "start": {"toolUse": use}}
+
+
+def delta(index: int, **what: object) -> Frame:
+    return "contentBlockDelta", {"contentBlockIndex": index, "delta": what}
+
+
+def piece(index: int, value: object) -> Frame:
+    return delta(index, toolUse={"input": value})
+
+
+def stop(index: int) -> Frame:
+    return "contentBlockStop", {"contentBlockIndex": index}
+
+
+CALL = start(1, toolUseId="c1", name="get")
+END: Frame = ("messageStop", {"stopReason": "tool_use"})
+USAGE: Frame = ("metadata", {"usage": {"inputTokens": 3}})
+
+
+def test_texts_thoughts_and_calls_are_rebuilt_without_a_word() -> None:
+    reply = both(
+        ("messageStart", {"role": "assistant"}),
+        delta(0, reasoningContent={"text": "Hm"}),
+        delta(0, reasoningContent={"reasoningText": {"text": "."}}),
+        delta(0, text="Hi"),
+        stop(0),
+        CALL,
+        piece(1, '{"a"'),
+        piece(1, ": 1}"),
+        stop(1),
+        start(2, toolUseId="s1", name="run", type="server_tool_use"),
+        piece(2, "{}"),
+        stop(2),
+        END,
+        USAGE,
+    )
+    assert (reply.text, reply.reasoning, reply.usage) == ("Hi", "Hm.", {"inputTokens": 3})
+    assert [(one.id, one.arguments) for one in reply.tool_calls] == [("c1", '{"a": 1}')]
+    assert [(one.id, one.arguments) for one in reply.server_calls] == [("s1", "{}")]
+    assert (reply.finish_reason_raw, reply.terminated, reply.observations) == ("tool_use", True, ())
+
+
+def test_input_that_is_no_string_is_its_exact_source_and_told() -> None:
+    reply = both(CALL, piece(1, {"a": [1]}), piece(1, None), stop(1), END)
+    assert reply.tool_calls[0].arguments == '{"a": [1]}'
+    assert reply.tool_calls[0].status is CallStatus.COMPLETE
+    assert codes(reply) == ["T006"]
+
+
+def test_a_second_start_is_the_same_call_unless_its_id_differs() -> None:
+    again = both(CALL, piece(1, "{}"), CALL, stop(1), END)
+    assert ([call.ids for call in again.tool_calls], codes(again)) == ([("c1",)], ["S006"])
+    other = start(1, toolUseId="c2", name="get")
+    reply = both(CALL, piece(1, "{}"), stop(1), other, piece(1, "[]"), stop(1), END)
+    assert [(one.id, one.arguments) for one in reply.tool_calls] == [("c1", "{}"), ("c2", "[]")]
+    assert "T012" in codes(reply)
+
+
+@pytest.mark.parametrize(
+    ("frames", "phrase"),
+    [
+        ((piece(1, "{}"), stop(1), END), "arguments of a call that never started"),
+        ((CALL, piece(1, "{}"), END), "nothing says that the call of 'get' is whole"),
+        (
+            (CALL, stop(1), piece(1, "{}"), END),
+            "arguments after the end of the call",
+        ),
+        ((END, delta(0, text="Hi")), "content after the terminal event"),
+        ((("contentBlockDelta", {}), END), "delta is no object"),
+        ((("messageStop", {"stopReason": 1}),), "the finish reason is no string"),
+    ],
+)
+def test_what_breaks_the_protocol_is_told(frames: tuple[Frame, ...], phrase: str) -> None:
+    assert said(both(*frames), "S006") == [phrase]
+
+
+def test_an_event_of_a_call_without_an_index_belongs_to_the_last_one() -> None:
+    nowhere: Frame = ("contentBlockDelta", {"delta": {"toolUse": {"input": "{}"}}})
+    reply = both(CALL, nowhere, stop(1), END)
+    assert (reply.tool_calls[0].arguments, codes(reply)) == ("{}", ["T011"])
+
+
+def test_a_document_says_the_same_as_a_stream() -> None:
+    content: list[object] = [
+        {"reasoningContent": {"reasoningText": {"text": "Hm."}}},
+        {"text": "Hi"},
+        {"toolUse": {"toolUseId": "c1", "name": "get", "input": {"a": 1}}},
+        {"toolUse": {"toolUseId": "c2", "name": "get"}},
+        None,
+    ]
+    document: Json = {
+        "output": {"message": {"role": "assistant", "content": content}},
+        "stopReason": "tool_use",
+        "usage": {"inputTokens": 3},
+    }
+    assert is_document(document)
+    reducer = NovaReducer("some", NOTHING_ASKED)
+    for event in events(document):
+        reducer.feed(event)
+    reply = bare(("message", document))
+    assert facts(reply) == facts(reducer.finish(cut=False))
+    assert (reply.text, reply.reasoning, reply.usage) == ("Hi", "Hm.", {"inputTokens": 3})
+    assert [(one.wire_index, one.id, one.arguments) for one in reply.tool_calls] == [
+        (2, "c1", '{"a": 1}'),
+        (3, "c2", ""),
+    ]
+    assert (reply.terminated, said(reply, "S006")) == (True, ["a content block is no object"])
+
+
+def test_a_document_without_its_reason_is_not_whole() -> None:
+    assert not bare(("message", {"output": {"message": {"content": []}}})).terminated
+
+
+@pytest.mark.parametrize("junk", [None, 1, "x", [], {}, {"message": []}], ids=repr)
+def test_only_a_message_makes_a_document(junk: object) -> None:
+    assert not is_document({"output": junk})
+
+
+def test_every_streamed_type_but_the_first_has_its_steps() -> None:
+    for members in (False, True):
+        known = set(converse_table("some", members=members).events)
+        assert {"messageStart"} == STREAMED - known
