@@ -24,7 +24,9 @@ def codes(made: ReplyDraft) -> list[str]:
 
 def test_only_json_objects_are_read_and_the_rest_is_noted() -> None:
     made = draft()
-    assert made.read(event('{"a":1}')) == {"a": 1}
+    for data in ('{"a":1}', ' {"a":1}\n', '{"a":0,"a":1}'):
+        assert made.read(event(data)) == {"a": 1}
+    assert made.read(event("{}")) == {}
     assert made.read(event("[]")) is None
     assert made.read(event("{")) is None
     assert codes(made) == ["S006", "W004"]
@@ -55,6 +57,13 @@ def test_what_the_framing_calls_an_exception_is_an_error_whatever_it_carries() -
     made = draft()
     assert made.take_error({}, event("", "throttling", exception=True))
     assert made.error == "throttling"
+
+
+def test_a_choice_may_begin_anew() -> None:
+    made = draft()
+    made.choice(0).say(Channel.TEXT, "lost", event(""))
+    made.restart(0).say(Channel.TEXT, "kept", event(""))
+    assert made.build(Ending.NORMAL, terminated=True).text == "kept"
 
 
 def test_choices_come_out_in_the_order_of_their_index() -> None:

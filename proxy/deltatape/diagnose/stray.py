@@ -42,7 +42,7 @@ def _documents(stream: Stream) -> Iterator[tuple[Place, str]]:
     for run in _runs(stream):
         start, end = run[0].place.span.start, run[-1].place.span.end
         if end - start <= _LONGEST and stream.body[start : start + 1] == b"{":
-            place = replace(run[-1].place, span=Span(start, end))
+            place = run[-1].place._replace(span=Span(start, end))
             yield place, stream.body[start:end].decode(errors="replace")
 
 

@@ -36,11 +36,13 @@ def get_array(holder: Mapping[str, object], key: str) -> Sequence[object]:
 def get_index(holder: Mapping[str, object], key: str) -> int | None:
     """The number at `key` as an index: `0`, `0.0` and `"0"` are 0; None if it is no index."""
     value = holder.get(key)
+    if type(value) is int:
+        return value if value >= 0 else None
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:  # noqa: PLR2004
         return int(value)
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return value if type(value) is int and value >= 0 else None
+    if isinstance(value, float) and value.is_integer() and value >= 0:
+        return int(value)
+    return None
 
 
 def shown(value: object) -> str:

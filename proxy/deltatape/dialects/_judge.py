@@ -5,7 +5,7 @@ import enum
 from deltatape.model.asked import Asked
 from deltatape.model.reply import CallKind, CallStatus
 from deltatape.wire.json_scan import Kind, Verdict, scan
-from deltatape.wire.json_value import parse
+from deltatape.wire.json_value import parse, read_object
 
 
 class Ending(enum.Enum):
@@ -28,6 +28,8 @@ _BROKEN = {
 
 def judge(text: str, name: str, ending: Ending, asked: Asked) -> CallStatus:
     """What a correct client can do with the arguments `text` of a call of the function `name`."""
+    if ending is not Ending.OPEN and read_object(text) is not None:
+        return CallStatus.COMPLETE
     scanner = scan(text)
     if scanner.verdict is Verdict.EMPTY:
         return _judge_empty(name, ending, asked)

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from deltatape.wire.json_scan import Verdict, scan
-from deltatape.wire.json_value import canonical, join_pairs, values_in
+from deltatape.wire.json_value import canonical, join_pairs, parse, values_in
 
 CUMULATIVE_MINIMUM = 3
 """Characters that a slot must hold before a piece that starts with them counts as repeating it."""
@@ -49,7 +48,7 @@ def mend(pieces: Sequence[str]) -> Mended:
 
 
 def _whole(text: str) -> bool:
-    return scan(text).verdict is Verdict.COMPLETE
+    return parse(text).error is None
 
 
 def _without_empty_objects(pieces: Sequence[str]) -> Sequence[str]:

@@ -14,7 +14,7 @@ from deltatape.dialects._notes import Notes
 from deltatape.model.asked import Asked
 from deltatape.model.reply import Observation, Reply
 from deltatape.model.stream import Event
-from deltatape.wire.json_value import parse
+from deltatape.wire.json_value import parse, read_object
 
 
 class ReplyDraft:
@@ -42,6 +42,10 @@ class ReplyDraft:
 
     def read(self, event: Event) -> Mapping[str, object] | None:
         """The JSON object that `event` carries; anything else is noted, and None."""
+        return read_object(event.data) or self._read_oddly(event)
+
+    def _read_oddly(self, event: Event) -> Mapping[str, object] | None:
+        """As `read`, for what is no object, is empty, or has something around it."""
         parsed = parse(event.data)
         if parsed.error is not None:
             detail = f"the data is not JSON: {parsed.error}"

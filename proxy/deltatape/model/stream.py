@@ -28,8 +28,7 @@ class Format(enum.StrEnum):
     """Nothing that events can be read from."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Place(NamedTuple):
     """Where and when: the bytes, the tape line of the record that completed them, its time."""
 
     span: Span
@@ -37,8 +36,7 @@ class Place:
     line: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class Event(NamedTuple):
     """One framed unit. For SSE: what WHATWG HTML 9.2.6 dispatches.
 
     `number` counts from 0. `type` is the SSE event type ("message" by default) or the

@@ -8,8 +8,7 @@ make one raise; time is linear and what is held of an unfinished unit is bounded
 
 from typing import Protocol
 
-from deltatape.model.stream import Anomaly, AnomalyKind, Comment, Event, Place
-from deltatape.wire.quick import make_event, make_place
+from deltatape.model.stream import Anomaly, AnomalyKind, Comment, Event, Place, Span
 
 UNIT_LIMIT = 64 * 1024 * 1024
 """Bytes that one line, element or block of lines may hold; a larger one is dropped."""
@@ -101,7 +100,7 @@ class Framer:
         self._line: int | None = None
 
     def _place(self, start: int, end: int) -> Place:
-        return make_place(start, end, self._t_ns, self._line)
+        return Place(Span(start, end), self._t_ns, self._line)
 
     def _anomaly(self, kind: AnomalyKind, detail: str, place: Place, event: int | None) -> None:
         self.anomalies.append(Anomaly(kind=kind, detail=detail, place=place, event=event))
@@ -124,8 +123,8 @@ class Framer:
         self, data: str, start: int, end: int, kind: str = "message", *, exception: bool = False
     ) -> Event:
         """The next event, of a format without IDs."""
-        place = make_place(start, end, self._t_ns, self._line)
-        event = make_event(self._number, kind, data, place, exception=exception)
+        place = Place(Span(start, end), self._t_ns, self._line)
+        event = Event(self._number, kind, data, "", None, place, exception)
         self._number += 1
         return event
 
