@@ -14,6 +14,7 @@ pytestmark = pytest.mark.skipif(platform.system() != "Linux", reason="it reads /
 
 ROOT = Path(__file__).resolve().parent.parent
 BENCH = ROOT / "scripts" / "bench"
+CLIENTS = ROOT / ".venv-clients" / "bin" / "python"
 PROXIES = ("direct", "deltatape")
 SCENARIOS = ("paced-50", "paced-200", "flat-out", "requests", "idle")
 LIMIT_S = 120
@@ -40,7 +41,8 @@ def cells(line: str) -> list[str]:
 
 def test_every_answer_and_every_tape_is_whole_and_nothing_is_left_behind(tmp_path: Path) -> None:
     told = tmp_path / "told.json"
-    result = bench(tmp_path, "--proxies", ",".join(PROXIES), "--json", str(told))
+    proxies = ("--only", "proxies", "--proxies", ",".join(PROXIES))
+    result = bench(tmp_path, *proxies, "--json", str(told))
     assert result.returncode == 0, result.stderr
     outcome = json.loads(told.read_text())
     measured = {(each["scenario"], each["proxy"]) for each in outcome["results"]}
@@ -73,12 +75,66 @@ def test_a_proxy_that_does_not_answer_is_left_out_and_named(tmp_path: Path) -> N
     broken = {"DELTATAPE_RECORD_KEEP": "nonsense"}
     told = tmp_path / "told.json"
     arguments = ("--proxies", ",".join(PROXIES), "--scenarios", "requests", "--json", str(told))
-    result = bench(tmp_path, *arguments, variables=broken)
+    result = bench(tmp_path, "--only", "proxies", *arguments, variables=broken)
     assert result.returncode == 0, result.stderr
     assert "deltatape is left out: deltatape does not answer" in result.stderr
     assert list(json.loads(told.read_text())["absent"]) == ["deltatape"]
     (row,) = (line for line in result.stdout.split("\n") if line.startswith("| deltatape |"))
     assert set(cells(row)[1:]) == {"-"}
+
+
+@pytest.mark.skipif(not CLIENTS.exists(), reason="no SDKs; scripts/setup clients installs them")
+def test_the_sdks_come_to_the_same_replies(tmp_path: Path) -> None:
+    told = tmp_path / "told.json"
+    result = bench(tmp_path, "--only", "accumulators", "--json", str(told))
+    assert result.returncode == 0, result.stderr
+    outcome = json.loads(told.read_text())["accumulators"]
+    measured = {(each["language"], each["deltas"]) for each in outcome["timings"]}
+    names = ("openai-chat", "openai-responses", "anthropic-messages")
+    assert measured == {(name, deltas) for name in names for deltas in ("short", "long")}
+    assert (outcome["faults"], outcome["absent"]) == ([], "")
+    assert all(each["ours"] > 0 and each["sdk"] > 0 for each in outcome["timings"])
+    assert_is_a_table(result.stdout, rows=len(measured))
+    assert not list(tmp_path.glob("deltatape-bench-*"))
+
+
+def test_bodies_of_every_framing_are_decoded_in_every_size(tmp_path: Path) -> None:
+    told = tmp_path / "told.json"
+    result = bench(tmp_path, "--only", "sizes", "--json", str(told))
+    assert result.returncode == 0, result.stderr
+    found = json.loads(told.read_text())["sizes"]
+    assert {(one["way"], one["mb"]) for one in found} == {
+        *(("whole", 0.05), ("whole", 0.1), ("uncollected", 0.1)),
+        *(("bytewise", 0.001), ("bytewise", 0.002)),
+    }
+    languages = {one["language"] for one in found}
+    assert {"gemini-array", "ollama", "bedrock-converse"} <= languages
+    for table in result.stdout.split("one byte:\n"):
+        assert_is_a_table(table, rows=len(languages))
+    assert not list(tmp_path.glob("deltatape-bench-*"))
+
+
+def assert_is_a_table(text: str, rows: int) -> None:
+    """Every row, and the head, has as many cells."""
+    lines = [line for line in text.split("\n") if line.startswith("|")]
+    assert len(lines) == rows + 2
+    assert len({len(cells(line)) for line in lines}) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--only", "nonsense"), "unknown: nonsense"),
+        (("--only", "sizes", "--sizes", "1,0"), "not sizes in MB"),
+        (("--only", "sizes", "--sizes", "x"), "not sizes in MB"),
+    ],
+)
+def test_parts_and_sizes_that_are_none_are_refused(
+    tmp_path: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    result = bench(tmp_path, *arguments)
+    assert result.returncode == 2
+    assert said in result.stderr
 
 
 @pytest.mark.parametrize("option", ["--proxies", "--scenarios"])

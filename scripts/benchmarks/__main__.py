@@ -1,4 +1,4 @@
-"""Measures deltatape beside other proxies, and prints the tables.
+"""Measures deltatape beside other proxies and the SDKs, and prints the tables.
 
 Exit code: 1 when an answer or a tape lacked anything, or the run did not work.
 """
@@ -6,6 +6,7 @@ Exit code: 1 when an answer or a tape lacked anything, or the run did not work.
 import argparse
 import dataclasses
 import json
+import math
 import platform
 import signal
 import subprocess
@@ -14,14 +15,18 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NoReturn, Protocol, TypeVar
 
+from benchmarks.accumulators import CLIENTS, accumulators_section, run_accumulators
 from benchmarks.measure import BenchError
-from benchmarks.page import PAGE, page, tables
-from benchmarks.proxies import PROXIES, ROOT, Proxy
-from benchmarks.run import Outcome, Run
+from benchmarks.page import PAGE, head, tables
+from benchmarks.proxies import PROXIES, ROOT
+from benchmarks.run import Run
 from benchmarks.scenarios import SCENARIOS
+from benchmarks.sizes import DEFAULT, QUICK, run_sizes, sizes_section
 
 SETUP_S = 600
 FAILED = 1
+PROXIES_PART, ACCUMULATORS, SIZES = "proxies", "accumulators", "sizes"
+PARTS = (PROXIES_PART, ACCUMULATORS, SIZES)
 
 
 class Named(Protocol):
@@ -40,32 +45,89 @@ def main() -> int:
     parser = _parser()
     given = parser.parse_args()
     _check(parser, given)
+    signal.signal(signal.SIGTERM, _interrupted)
+    try:
+        told = _measured(parser, given)
+    except BenchError as error:
+        _tell(str(error))
+        return FAILED
+    sys.stdout.write("\n".join(told.sections))
+    if given.json:
+        given.json.write_text(json.dumps({"version": 1, **told.samples}, indent=1) + "\n")
+    for fault in told.faults:
+        _tell(fault)
+    if told.faults:
+        return FAILED
+    if given.write:
+        PAGE.write_text("\n".join([*told.head, *told.sections]))
+    return 0
+
+
+@dataclasses.dataclass(slots=True)
+class Told:
+    """What there is to tell after the run."""
+
+    head: list[str] = dataclasses.field(default_factory=list)
+    """Of the page."""
+    sections: list[str] = dataclasses.field(default_factory=list)
+    samples: dict[str, object] = dataclasses.field(default_factory=dict)
+    faults: list[str] = dataclasses.field(default_factory=list)
+
+
+def _measured(parser: argparse.ArgumentParser, given: argparse.Namespace) -> Told:
+    told = Told()
+    if PROXIES_PART in given.only:
+        _measure_proxies(parser, given, told)
+    if ACCUMULATORS in given.only:
+        _measure_accumulators(given, told)
+    if SIZES in given.only:
+        _measure_sizes(given, told)
+    return told
+
+
+def _measure_proxies(
+    parser: argparse.ArgumentParser, given: argparse.Namespace, told: Told
+) -> None:
     proxies = _chosen(parser, PROXIES, given.proxies)
     scenarios = _chosen(parser, SCENARIOS, given.scenarios)
     if given.quick:
         scenarios = tuple(scenario.quick() for scenario in scenarios)
-    _set_up(proxies)
-    signal.signal(signal.SIGTERM, _interrupted)
-    try:
-        outcome = Run(_tell).run(proxies, scenarios, 1 if given.quick else given.rounds)
-    except BenchError as error:
-        _tell(str(error))
-        return FAILED
-    sys.stdout.write("\n".join(tables(outcome, proxies, scenarios)))
-    if given.json:
-        given.json.write_text(_as_json(outcome))
-    for fault in outcome.faults:
-        _tell(fault)
-    if outcome.faults:
-        return FAILED
-    if given.write:
-        PAGE.write_text(page(outcome, proxies, scenarios, sys.argv[1:]))
-    return 0
+    _set_up(each.target for each in proxies if each.program() is None)
+    outcome = Run(_tell).run(proxies, scenarios, _rounds(given))
+    told.head += head(outcome, proxies, sys.argv[1:])
+    told.sections += tables(outcome, proxies, scenarios)
+    told.samples |= dataclasses.asdict(outcome)
+    told.faults += outcome.faults
+
+
+def _measure_accumulators(given: argparse.Namespace, told: Told) -> None:
+    _set_up([] if CLIENTS.exists() else ["clients"])
+    outcome = run_accumulators(_rounds(given), _tell, quick=given.quick)
+    told.sections.append(accumulators_section(outcome))
+    told.samples[ACCUMULATORS] = dataclasses.asdict(outcome)
+    told.faults += outcome.faults
+
+
+def _measure_sizes(given: argparse.Namespace, told: Told) -> None:
+    found = run_sizes(QUICK if given.quick else given.sizes, _tell)
+    told.sections.append(sizes_section(found))
+    told.samples[SIZES] = [dataclasses.asdict(one) for one in found]
+
+
+def _rounds(given: argparse.Namespace) -> int:
+    rounds: int = given.rounds
+    return 1 if given.quick else rounds
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="scripts/bench", description=(__doc__ or "").partition("\n")[0]
+    )
+    parser.add_argument(
+        "--only", type=_parts, default=PARTS, help=f"some of {','.join(PARTS)}; default: all"
+    )
+    parser.add_argument(
+        "--sizes", type=_sizes, default=_sizes(DEFAULT), help=f"in MB; default: {DEFAULT}"
     )
     parser.add_argument("--rounds", type=int, default=3, help="how often everything is measured")
     parser.add_argument("--proxies", help=f"some of {_names(PROXIES)}; default: all")
@@ -81,6 +143,27 @@ def _check(parser: argparse.ArgumentParser, given: argparse.Namespace) -> None:
         parser.error("needs Linux: it reads CPU time and memory from /proc, and waits with epoll")
     if given.write and given.quick:
         parser.error("--write tells what was measured, and --quick measures nothing of worth")
+
+    if given.write and given.only != PARTS:
+        parser.error("--write writes all of the page, and needs all parts")
+
+
+def _parts(names: str) -> tuple[str, ...]:
+    wanted = names.split(",")
+    unknown = set(wanted).difference(PARTS)
+    if unknown:
+        raise argparse.ArgumentTypeError(f"unknown: {','.join(sorted(unknown))}")
+    return tuple(part for part in PARTS if part in wanted)
+
+
+def _sizes(text: str) -> tuple[float, ...]:
+    try:
+        sizes = tuple(float(size) for size in text.split(","))
+    except ValueError:
+        sizes = (0.0,)
+    if not all(0 < size < math.inf for size in sizes):
+        raise argparse.ArgumentTypeError(f"not sizes in MB: {text}; such as {DEFAULT}")
+    return sizes
 
 
 def _names(choices: Iterable[Named]) -> str:
@@ -98,14 +181,10 @@ def _chosen(
     return tuple(choice for choice in choices if choice.name in wanted)
 
 
-def _set_up(proxies: Iterable[Proxy]) -> None:
+def _set_up(targets: Iterable[str]) -> None:
     """Bring what is missing; where that fails, the run goes on without, and says so."""
-    for target in dict.fromkeys(each.target for each in proxies if each.program() is None):
+    for target in dict.fromkeys(targets):
         subprocess.run([str(ROOT / "scripts" / "setup"), target], timeout=SETUP_S, check=False)
-
-
-def _as_json(outcome: Outcome) -> str:
-    return json.dumps({"version": 1, **dataclasses.asdict(outcome)}, indent=1) + "\n"
 
 
 def _tell(line: str) -> None:

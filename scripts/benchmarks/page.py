@@ -1,4 +1,4 @@
-"""docs/performance.md: the tables, what they are about, and how to read them."""
+"""docs/performance.md: its head, and the sections on proxies with how to read them."""
 
 import os
 import platform
@@ -19,8 +19,11 @@ PAGE = ROOT / "docs" / "performance.md"
 _HEAD = f"""\
 # Performance
 
-What deltatape costs beside other proxies. This page is written by `scripts/bench --write`; whoever
-doubts a number runs `scripts/bench`.
+What deltatape costs: beside other proxies as a proxy, beside the SDKs' own accumulators as a reader
+of streams, and by size. This page is written by `scripts/bench --write`; whoever doubts a number
+runs `scripts/bench`.
+
+## As a proxy
 
 Clients, proxy and provider share one machine and talk over 127.0.0.1. The provider streams the
 arguments of a tool call, {DELTA_BYTES} bytes a delta on the wire, one write each, stamped with the
@@ -48,16 +51,9 @@ How to read it:
 """
 
 
-def page(
-    outcome: Outcome,
-    proxies: Sequence[Proxy],
-    scenarios: Sequence[Scenario],
-    arguments: Sequence[str],
-) -> str:
-    """The whole page."""
-    return "\n".join(
-        [_HEAD, "".join(_about(outcome, proxies, arguments)), *tables(outcome, proxies, scenarios)]
-    )
+def head(outcome: Outcome, proxies: Sequence[Proxy], arguments: Sequence[str]) -> tuple[str, ...]:
+    """What stands before the sections."""
+    return _HEAD, "".join(_about(outcome, proxies, arguments))
 
 
 def tables(
