@@ -1,5 +1,6 @@
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -8,6 +9,7 @@ import pytest
 from deltatape.cli import COMMANDS, Commands
 from deltatape.cli.options import option, seconds
 from deltatape.errors import UsageError
+from deltatape.model.app_names import CONTRACT
 from deltatape.rules.settings import DEFAULTS
 from deltatape.settings.defaults import current_settings, defaults, located, use_settings
 from deltatape.settings.settings import read
@@ -233,7 +235,8 @@ def test_the_documented_thresholds_are_all_there_are_with_their_defaults(tmp_pat
     path.write_text(example())
     settings = read(path, "deltatape.yaml", COMMANDS)
     assert settings.thresholds.keys() == FIELDS.keys()
-    assert settings.rules() == DEFAULTS
+    assert replace(settings.rules(), app=CONTRACT) == DEFAULTS
+    assert settings.rules().app.name[0] == "fn"
 
 
 def test_a_command_is_taken_from_a_named_file_only(tmp_path: Path) -> None:
