@@ -21,7 +21,7 @@ from deltatape.model.exchange import Exchange, Read
 from deltatape.model.reply import Reply
 from deltatape.store.reader import open_tape
 from helpers.hints import claimants
-from helpers.splits import cut, cuttings, random_cuts
+from helpers.splits import cut, cuttings, each_alone, random_cuts
 from helpers.spoken import TEXT, TOOLS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -43,10 +43,15 @@ def recorded(path: Path) -> Exchange:
     return exchange
 
 
-def rebuilt(exchange: Exchange, pieces: list[bytes]) -> Reply:
-    """The reply of `exchange` had its body come in `pieces`, all at one time."""
+def in_reads(exchange: Exchange, pieces: list[bytes]) -> Exchange:
+    """`exchange` had its body come in `pieces`, all at one time."""
     reads = tuple(Read(t_ns=0, data=data, boundaries=None, line=None) for data in pieces)
-    return rebuild(replace(exchange, reads=reads))
+    return replace(exchange, reads=reads)
+
+
+def rebuilt(exchange: Exchange, pieces: list[bytes]) -> Reply:
+    """The reply of `exchange` had its body come in `pieces`."""
+    return rebuild(in_reads(exchange, pieces))
 
 
 def test_every_dialect_has_a_recording() -> None:
@@ -82,8 +87,10 @@ def test_a_recording_is_rebuilt_to_its_text_and_both_calls(path: Path) -> None:
 def test_a_recording_is_rebuilt_alike_at_every_single_cut_and_byte_by_byte(path: Path) -> None:
     exchange = recorded(path)
     whole = rebuilt(exchange, [exchange.body])
+    assert rebuilt(exchange, each_alone(exchange.body)) == whole
+    stream = decode(in_reads(exchange, [exchange.body]))
     for pieces in cuttings(exchange.body):
-        assert rebuilt(exchange, pieces) == whole
+        assert decode(in_reads(exchange, pieces)) == stream  # of which the reply is made
 
 
 @each_recording
