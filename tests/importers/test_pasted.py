@@ -67,6 +67,10 @@ def test_windows_line_ends_are_no_part_of_mended_lines() -> None:
         '{"error": {"message": "data: {"}}',
         '{"response":"data:"}\n{"response":"x"}\n{"response":"y"}\n',
         '\n  {\n "a": "b"\n}',
+        '{"a":1}\n{"b":2}\n',
+        '[{"a":1},\n{"b":2}]',
+        '{\n "a": {"b":1},\n "c": {"d":1}\n}',
+        'only one {"a":1}\n',
         "hello",
         "",
         "data: 1\ndata: 2\0",
@@ -75,6 +79,36 @@ def test_windows_line_ends_are_no_part_of_mended_lines() -> None:
 def test_what_stands_as_it_is_is_not_touched(text: str) -> None:
     assert not Pasted().claims(material(text))
     assert import_exchange(material(text)).body == text.encode()
+
+
+def test_json_lines_are_taken_from_the_ends_of_the_lines_of_a_log() -> None:
+    exchange = read('start\n10:00 got {"a":1}\n\n\x1b[2m10:01\x1b[0m got {"b":{"c":2}}\nend\n')
+    assert exchange.body == b'{"a":1}\n{"b":{"c":2}}\n'
+    assert notes(exchange) == [
+        "pasted: JSON taken from the ends of lines: 2",
+        "pasted: lines left out that hold no JSON: 2",
+        "media type application/x-ndjson told by the body",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("last", "body"),
+    [
+        ('x {"c":3}', b'{"a":1}\n{"b":2}\n{"c":3}\n'),
+        ('x {"c":{"d":3}', b'{"a":1}\n{"b":2}\n{"c":{"d":3}'),
+        ("x", b'{"a":1}\n{"b":2}\n'),
+    ],
+)
+def test_a_json_line_that_was_cut_off_stays_cut_off(last: str, body: bytes) -> None:
+    exchange = read(f'x {{"a":1}}\nx {{"torn":\nx {{"b":2}}\n{last}')
+    assert exchange.body == body
+
+
+def test_a_head_may_stand_before_json_lines_with_something_before_each() -> None:
+    exchange = read('HTTP/1.1 200 OK\n\nx {"a":1}\nx {"b":2}\n')
+    assert exchange.body == b'{"a":1}\n{"b":2}\n'
+    exchange = read('HTTP/1.1 200 OK\n\n{"a":1}\n{"b":2}\n')
+    assert exchange.body == b'{"a":1}\n{"b":2}\n'
 
 
 def test_folders_are_not_for_this_importer() -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from deltatape.importers._prefixes import is_field, strip_line, without_escapes
+from deltatape.importers._prefixes import is_field, json_line, strip_line, without_escapes
 
 DATA = 'data: {"a":1}'
 
@@ -92,3 +92,30 @@ def test_other_lines_are_no_part_of_a_stream(line: str) -> None:
 def test_control_sequences_of_terminals_are_removed() -> None:
     text = "\x1b[1;32mdata\x1b[0m: \x1b]0;title\x07x\x1b]8;;y\x1b\\z\x1bM"
     assert without_escapes(text) == "data: xz"
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ('{"a":1}', '{"a":1}'),
+        ('10:00 [x] got { "a": {"b": "}"}} ', '{ "a": {"b": "}"}}'),
+        ('got b\'{"a":"\\xc3\\xa9"}\\n\'', '{"a":"\u00e9"}'),
+        ("got '{\"a\":1}' there", '{"a":1}'),
+        ("x {}", "{}"),
+        ('x {"a":1} y', None),
+        ('x {"a":', None),
+        ('x \'{"a":1}', None),
+        ("{'a': 1}", None),
+        ("x", None),
+        ("", None),
+    ],
+)
+def test_the_object_at_the_end_of_a_line_is_found(line: str, found: str | None) -> None:
+    assert json_line(line) == found
+
+
+def test_the_beginning_of_an_object_is_found_if_the_line_is_cut() -> None:
+    assert json_line('x {"a":{"b":1}', cut=True) == '{"a":{"b":1}'
+    assert json_line('x {"a":1}', cut=True) == '{"a":1}'
+    assert json_line('x {"a" 1', cut=True) is None
+    assert json_line("x", cut=True) is None

@@ -1,23 +1,15 @@
-import zlib
-
 import pytest
 
 from deltatape.importers._base import Material
 from deltatape.importers.raw import Raw, sniff
 from deltatape.model.exchange import Exchange, header
+from helpers.eventstream import event
 
 
 def read(body: bytes, **described: bytes) -> Exchange:
     material = Material(name="x.sse", files={"x.sse": body}, **described)
     assert Raw().claims(material)
     return Raw().read(material)
-
-
-def message(payload: bytes) -> bytes:
-    """An AWS event-stream message without headers."""
-    prelude = (16 + len(payload)).to_bytes(4) + bytes(4)
-    head = prelude + zlib.crc32(prelude).to_bytes(4)
-    return head + payload + zlib.crc32(head + payload).to_bytes(4)
 
 
 @pytest.mark.parametrize(
@@ -31,7 +23,10 @@ def message(payload: bytes) -> bytes:
         (b'[{"a": 1},\n{"b": 2}]', "application/json"),
         (b'{\n "a": 1\n}', "application/json"),
         (b'{"a": 1}\n{"b": 2}\n', "application/x-ndjson"),
-        (message(b"{}"), "application/vnd.amazon.eventstream"),
+        (b'[{"a": 1}\r\n,{"b"', "application/json"),
+        (b'{"a": 1}\n{"b": ', "application/x-ndjson"),
+        (b"junk\ndata: x\n\n", "text/event-stream"),
+        (event("a", {}), "application/vnd.amazon.eventstream"),
         (b"hello", "application/octet-stream"),
         (b"", "application/octet-stream"),
         (b"\0" * 11, "application/octet-stream"),

@@ -1,10 +1,14 @@
+import base64
 import json
 
 import pytest
 
 from deltatape.redact.audit import Auditor, Kind, Report
-from helpers.planted import KEY, exchange, record, tape
+from helpers.eventstream import event
+from helpers.planted import KEY, STARS, exchange, record, tape
 from helpers.tapes import whole_tape
+
+CARRIED = event("chunk", {"bytes": base64.b64encode(f'{{"t":"{KEY}"}}'.encode()).decode()})
 
 
 def audited(content: bytes, *, recording: bool = False) -> Report:
@@ -123,6 +127,29 @@ def test_bodies_that_nobody_can_look_into_are_named(coding: str, data: bytes, fa
     (told_fact,) = audited(content).facts
     assert told_fact.startswith("#1, line 6: the response body could not be searched to its end: ")
     assert fact in told_fact
+
+
+def test_a_checksum_that_masking_broke_is_a_problem_and_one_that_came_so_a_fact() -> None:
+    masked = event("chunk", {"t": KEY}).replace(KEY.encode(), STARS.encode())
+    at = masked.index(b"*")
+    wrong = event("chunk", {})[:-1] + b"?"
+    span = record(60, 1, "masked", {"spans": [[at, at + len(KEY), "ab12cd34"]]})
+    lines = exchange(reads=[masked + masked + wrong])
+    report = audited(tape(*lines[:4], span, *lines[4:]))
+    assert [(p.kind, p.line, p.exchange) for p in report.problems] == [(Kind.DAMAGE, 7, 1)]
+    assert report.problems[0].message.startswith("1 checksum is of the response body as it was")
+    (fact,) = report.facts
+    assert fact.startswith("#1, line 7: 2 messages of the response body came with a wrong checksum")
+    assert fact.endswith(f"first at byte {len(masked)}")
+    spans = [[at, at + 9, "ab12cd34"], [at + len(masked), at + len(masked) + 9, "ab12cd34"]]
+    span = record(60, 1, "masked", {"spans": spans})
+    (problem,) = audited(tape(*lines[:4], span, *lines[4:])).problems
+    assert problem.message.startswith("2 checksums are of the response body as it was")
+
+
+@pytest.mark.parametrize("body", [event("chunk", {"t": KEY}), CARRIED])
+def test_a_secret_in_a_message_is_a_problem(body: bytes) -> None:
+    assert [kind for kind, *_ in told(tape(*exchange(reads=[body])))] == [Kind.SECRET]
 
 
 def test_a_form_that_recorders_do_not_write_is_a_fact() -> None:

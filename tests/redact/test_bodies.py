@@ -1,8 +1,9 @@
 import gzip
 
-from deltatape.redact.bodies import Body, Coded, Side, blanked, by_line, codings_of, look
+from deltatape.redact.bodies import Body, Coded, Side, blanked, by_line, codings_of, look, mend
 from deltatape.redact.layers import Edit
-from helpers.planted import KEY
+from helpers.eventstream import event
+from helpers.planted import KEY, STARS
 
 
 def made(*pieces: bytes, side: Side = Side.RESPONSE, codings: tuple[str, ...] = ()) -> Body:
@@ -54,6 +55,30 @@ def test_nobody_can_look_into_a_body_of_unknown_coding() -> None:
 def test_an_imported_body_that_has_lost_its_coding_is_searched_as_it_is() -> None:
     found = look(made(f'{{"k":"{KEY}"}}'.encode(), codings=("gzip",)))
     assert (found.coded, len(found.secrets), found.detail) == (Coded.NO, 1, "")
+
+
+def test_an_imported_stream_of_messages_that_has_lost_its_coding_is_searched_as_it_is() -> None:
+    found = look(made(event("a", {"k": KEY}), codings=("gzip",)))
+    assert (found.coded, len(found.secrets)) == (Coded.NO, 1)
+
+
+def test_checksums_that_masking_broke_are_mended_in_the_body() -> None:
+    whole = event("a", {"k": KEY})
+    at = whole.index(KEY.encode())
+    masked = whole.replace(KEY.encode(), STARS.encode())
+    body = Body(exchange=1, side=Side.RESPONSE)
+    body.add(5, whole + masked[:7])
+    body.add(6, masked[7:], ((at - 7, at - 7 + len(KEY), "ab12cd34"),))
+    assert [edit.start for edit in mend(body).mends] == [2 * len(whole) - 4]
+    assert body.data == whole + event("a", {"k": STARS})
+    assert mend(body) == ((), ())
+
+
+def test_checksums_are_looked_at_only_where_the_messages_stand_in_the_body() -> None:
+    broken = event("a", {"k": KEY})[:-1] + b"?"
+    assert mend(made(broken)).wrong == (0,)
+    assert mend(made(broken, codings=("gzip",))) == ((), ())
+    assert mend(made(broken, side=Side.REQUEST)) == ((), ())
 
 
 def test_codings_are_read_from_the_head() -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltatape.redact.layers import Edit, View, apply, plain, unescaped
+from deltatape.redact.layers import Edit, View, apply, joined, plain, unescaped
 
 
 def whole(text: str) -> View:
@@ -21,6 +21,10 @@ def test_escapes_are_undone_and_broken_ones_stay() -> None:
     text = r"a\n\"\/\\\u0041\u00e9\ud83d\ude00\q\u12" + "\\"
     expected = 'a\n"/\\A\xc3\xa9\xf0\x9f\x98\x80' + r"\q\u12" + "\\"
     assert whole(text).text == expected
+
+
+def test_spans_are_joined_where_they_touch() -> None:
+    assert joined([(5, 7), (1, 4), (2, 3), (4, 5), (9, 9)]) == ((1, 7), (9, 9))
 
 
 def test_half_a_surrogate_pair_stays_apart() -> None:

@@ -5,9 +5,10 @@ import pytest
 
 from deltatape.model.log import LogStream
 from deltatape.redact.fillers import Fillers
-from deltatape.redact.layers import Edit
+from deltatape.redact.layers import Edit, apply
 from deltatape.redact.plan import Plan, Planner, words_of
-from helpers.planted import KEY, TOOL, exchange, numbered, record
+from helpers.eventstream import event
+from helpers.planted import KEY, STARS, TOOL, exchange, numbered, record
 from helpers.tapes import MASKER
 
 NAME = MASKER.value(KEY.encode()).hash
@@ -99,6 +100,36 @@ def test_a_body_that_nobody_can_read_is_named() -> None:
     assert plan.edits == {}
     again = planned(lines, Fillers())
     assert (again.edits, again.remarks) == ({}, {})
+
+
+def test_secrets_in_messages_are_those_of_the_records_with_their_checksums() -> None:
+    body = event("chunk", {"t": KEY})
+    at = body.index(KEY.encode())
+    cut = at + 4
+    lines = exchange(reads=[body[:cut], body[cut:-2], body[-2:]])
+    plan = planned(lines)
+    assert places(plan) == [("API key", 1, 6, "response body", (at, at + len(KEY)))]
+    assert plan.spans == {6: [(at, cut, NAME)], 7: [(0, len(KEY) - 4, NAME)]}
+    data = bytearray(body)
+    for line, start in ((6, 0), (7, cut), (8, len(body) - 2)):
+        apply(data, [Edit(start + edit.start, edit.text) for edit in plan.edits[line]])
+    assert data == event("chunk", {"t": STARS})
+
+
+def test_checksums_that_masking_broke_are_made_anew_and_others_told() -> None:
+    body = event("chunk", {"t": KEY}).replace(KEY.encode(), STARS.encode())
+    at = body.index(b"*")
+    wrong = event("chunk", {})[:-1] + b"?"
+    told = record(60, 1, "masked", {"spans": [[at, at + len(KEY), NAME]]})
+    lines = exchange(reads=[body + wrong])
+    plan = planned([*lines[:4], told, *lines[4:]])
+    (sums,) = plan.sums
+    assert (sums.line, sums.masked, sums.wrong) == (7, (len(body) - 4,), (len(body),))
+    checksum = event("chunk", {"t": STARS})[-4:].decode("latin-1")
+    assert plan.edits == {7: [Edit(len(body) - 4, checksum)]}
+    assert list(plan.remarks) == [6]
+    assert plan.remarks[6].startswith("1 checksum of the response body made anew")
+    assert planned(exchange(reads=[wrong])).remarks == {}
 
 
 def test_content_gives_way_to_fillers_in_bodies_and_log_lines() -> None:

@@ -5,7 +5,8 @@ from deltatape.redact.fillers import Fillers
 from deltatape.redact.plan import Planner, words_of
 from deltatape.redact.rewrite import CONTENT, Rewriter
 from deltatape.tape.decode import decode_record
-from deltatape.tape.fields import bytes_to_json
+from deltatape.tape.fields import bytes_from_json, bytes_to_json
+from helpers.eventstream import event
 from helpers.planted import KEY, STARS, exchange, numbered, payloads, record, tape
 from helpers.tapes import MASKER
 
@@ -56,6 +57,39 @@ def test_every_record_keeps_its_length_in_bytes() -> None:
     assert payloads(after, "request-body") == [STARS]
     assert payloads(after, "log") == [{"stream": "stdout", "line": STARS, "more": 1}]
     assert payloads(after, "read") == [bytes_to_json(b"\xff " + STARS.encode())]
+
+
+def test_messages_keep_their_lengths_and_get_right_checksums() -> None:
+    whole = event("a", {"t": KEY}) + event("b", {})
+    content = tape(*exchange(reads=[whole[:90], whole[90:]]))
+    after = rewritten(content)
+    reads = [bytes_from_json(payload) for payload in payloads(after, "read")]
+    assert [len(data) for data in reads] == [90, len(whole) - 90]
+    assert b"".join(reads) == event("a", {"t": STARS}) + event("b", {})
+    (end,) = payloads(after, "end")
+    assert isinstance(end, dict)
+    assert end["sha256"] == hashlib.sha256(b"".join(reads)).hexdigest()
+    assert rewritten(after) == after
+
+
+def test_checksums_that_masking_broke_are_made_anew_once() -> None:
+    masked = event("a", {"t": KEY}).replace(KEY.encode(), STARS.encode())
+    at = masked.index(b"*")
+    lines = exchange(reads=[masked])
+    span = record(60, 1, "masked", {"spans": [[at, at + len(KEY), NAME]]})
+    after = rewritten(tape(*lines[:4], span, *lines[4:]))
+    assert payloads(after, "read") == [bytes_to_json(event("a", {"t": STARS}))]
+    assert len(payloads(after, "note")) == 1
+    assert rewritten(after) == after
+
+
+def test_a_message_that_came_broken_stays_so() -> None:
+    broken = event("a", {"t": KEY})[:-4] + b"fake"
+    after = rewritten(tape(*exchange(reads=[broken])))
+    (data,) = map(bytes_from_json, payloads(after, "read"))
+    assert data[:-4] == event("a", {"t": STARS})[:-4]
+    assert data != event("a", {"t": STARS})
+    assert rewritten(after) == after
 
 
 def test_a_masked_record_that_is_there_takes_the_new_spans() -> None:

@@ -91,6 +91,36 @@ def test_fragments_whose_indexes_are_wrong_are_put_together_all_the_same() -> No
     assert without_secrets(body) == sse(arguments("*" * 10, 0), arguments("*" * 9, 1))
 
 
+@pytest.mark.parametrize("form", ["{}\n{}\n{}\n", "[{},\r\n{},\r\n{}]"])
+def test_a_key_that_comes_in_the_lines_or_elements_of_json_is_found(form: str) -> None:
+    def body(*texts: str) -> bytes:
+        return form.format(*(json.dumps({"message": {"content": text}}) for text in texts)).encode()
+
+    before, after = body("a sk-", "fakefake", "fake0000 b"), body("a ***", "********", "******** b")
+    assert without_secrets(before) == after
+
+
+@pytest.mark.parametrize("form", ["{}\n{}\n{}\n{{", "[{},{},{}]"])
+def test_fragments_that_are_indexed_apart_are_put_together_in_lines_and_arrays(form: str) -> None:
+    def body(*texts: str) -> bytes:
+        parts = [json.dumps({"index": at, "text": text}) for at, text in enumerate(texts)]
+        return form.format(*parts).encode()
+
+    assert without_secrets(body("sk-fake", "fakefake", "0000")) == body(
+        "*" * 7, "*" * 8, "*" * 4
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("mark", ["index", "contentBlockIndex", "toolCallId", "jsonPath"])
+def test_an_index_behind_a_fragment_keeps_interleaved_texts_apart(mark: str) -> None:
+    def body(*texts: str) -> bytes:
+        return sse(*({"delta": text, mark: f"i{at % 2}"} for at, text in enumerate(texts)))
+
+    assert without_secrets(body("sk-nope", " a ", "nope" * 3, "b")) == body(
+        "*" * 7, " a ", "*" * 12, "b"
+    )  # fmt: skip
+
+
 def test_one_secret_that_several_patterns_find_is_one() -> None:
     assert [s.kind for s in secrets(f"Authorization: Bearer {KEY}".encode())] == ["API key"]
     (found,) = secrets(b"Bearer ey" + b"J0eXAifake.ey" + b"JzdWIifake.fake/more=")

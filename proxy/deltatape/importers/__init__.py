@@ -1,15 +1,15 @@
-"""Exchanges from things that are not tapes: a raw body, text copied from a terminal, a folder.
+"""Exchanges from things that are not tapes: a raw body, pasted text, a HAR, a folder.
 
 Pure: bytes in, an `Exchange` out. An importer is one file and one line in `IMPORTERS`. An import
 has no times, no reads and no ending: what it says about those is nothing.
 """
 
 from deltatape.errors import UsageError
-from deltatape.importers import corpus, pasted, raw
+from deltatape.importers import corpus, har, pasted, raw
 from deltatape.importers._base import Importer, Material
 from deltatape.model.exchange import Exchange
 
-IMPORTERS: tuple[Importer, ...] = (corpus.Corpus(), pasted.Pasted(), raw.Raw())
+IMPORTERS: tuple[Importer, ...] = (corpus.Corpus(), har.Har(), pasted.Pasted(), raw.Raw())
 """In the order in which they are asked."""
 
 

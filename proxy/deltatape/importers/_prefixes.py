@@ -2,7 +2,8 @@
 
 `strip_line` finds the event-stream line in a line of a log: behind time stamps, levels, logger and
 container names, markers, in quotes (Python's, JSON's), or as a value of a JSON log record. The
-grammar is small and each step shortens the line, so any text is done in linear time.
+grammar is small and each step shortens the line, so any text is done in linear time. `json_line`
+finds the object that a line of a log ends with, bare or in quotes.
 """
 
 import ast
@@ -11,6 +12,9 @@ import json
 import re
 import warnings
 
+from deltatape.wire.json_scan import Verdict
+from deltatape.wire.json_value import parse
+
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-_]")
 """ECMA-48 control sequences: colours, titles."""
 
@@ -18,6 +22,8 @@ _FIELD = re.compile(r"(?:data|event|id|retry)?:")
 _DATA = re.compile(r"""(?<![A-Za-z0-9_"'-])data: ?(?=[\[{"]|$)""")
 
 _QUOTE = re.compile(r"""(?<!\w)b?(["'])(?=(?:data|event|id|retry):)""")
+
+_OBJECT = re.compile(r"""(?:(?<!\w)b?(["']))?\{(?=\s*["}])""")
 
 _PREFIX = re.compile(
     r"""
@@ -64,6 +70,20 @@ def strip_line(line: str) -> tuple[str, ...] | None:
     return (line[data.start() :],) if data else None
 
 
+def json_line(line: str, *, cut: bool = False) -> str | None:
+    """The JSON object that a line of a log ends with; if `cut`, also the beginning of one."""
+    start = _OBJECT.search(line)
+    if start is None:
+        return None
+    text = line[start.start() :].strip()
+    if start[1]:
+        value = _text(_literal(text[: text.rfind(start[1]) + 1]))
+        text = "" if value is None else value.strip()
+    found = parse(text)
+    begun = cut and found.error is not None and found.error.verdict is Verdict.PREFIX
+    return text if text and (begun or isinstance(found.value, dict)) else None
+
+
 def _after_prefixes(line: str) -> str:
     """`line` from the end of what is known to stand before; the space of a logger belongs to it."""
     rest = line.lstrip()
@@ -86,7 +106,10 @@ def _unquoted(text: str) -> str | None:
     if start is None:
         return None
     end = text.rfind(start[1])
-    value = _literal(text[start.start() : end + 1])
+    return _text(_literal(text[start.start() : end + 1]))
+
+
+def _text(value: object) -> str | None:
     if isinstance(value, bytes):
         return value.decode("utf-8", "surrogateescape")
     return value if isinstance(value, str) else None

@@ -1,8 +1,9 @@
-"""An event stream copied from a terminal or a log, with what copying and logging did to it.
+"""A stream copied from a terminal or a log, with what copying and logging did to it.
 
 Strategy: heads and remarks of curl are told from the body; every line of the body is freed of
 what a logger put before it; lines that belong to no event stream are left out. Blank lines are put
-back only when there is none at all, since a stream that has some shows where its events end.
+back only when there is none at all, since a stream that has some shows where its events end. Where
+no event stream is shown, JSON lines are taken from the ends of lines.
 Everything that was done is said in the exchange's notes: whoever needs the wire's own bytes has to
 record them.
 """
@@ -12,9 +13,9 @@ from collections.abc import Iterator, Sequence
 
 from deltatape.importers._base import Answered, Asked, Material
 from deltatape.importers._curl import has_head, split_heads
-from deltatape.importers._prefixes import strip_line, without_escapes
+from deltatape.importers._prefixes import json_line, strip_line, without_escapes
 from deltatape.importers.envelope import read_request, read_response
-from deltatape.importers.raw import from_parts
+from deltatape.importers.raw import UNKNOWN, from_parts, sniff
 from deltatape.model.exchange import Exchange
 
 _SHOWN = 60
@@ -29,7 +30,9 @@ class Pasted:
     def claims(self, material: Material) -> bool:
         """See `Importer.claims`."""
         lines = _lines(material.only)
-        return lines is not None and (has_head(lines) or _is_altered(lines))
+        return lines is not None and (
+            has_head(lines) or _is_altered(lines) or _shows_json_lines(lines)
+        )
 
     def read(self, material: Material) -> Exchange:
         """See `Importer.read`."""
@@ -47,6 +50,8 @@ class Pasted:
             answered = read_response(material.name, material.response)
         if _is_altered(lines):
             lines = _stream_lines(lines, notes)
+        elif _shows_json_lines(lines):
+            lines = _json_lines(lines, notes)
         body = "\n".join(lines).encode("utf-8", "surrogateescape")
         return from_parts(material.name, asked, answered, body, notes)
 
@@ -80,6 +85,27 @@ def _lacks_blank_lines(lines: Sequence[str]) -> bool:
     """Whether several events follow one another without a blank line anywhere."""
     data = sum(line.startswith("data:") for line in lines)
     return data >= _FEW and not any(line in {"", "\r"} for line in lines[:-1])
+
+
+def _shows_json_lines(lines: Sequence[str]) -> bool:
+    """Whether JSON lines are shown, each behind something else: what a text is that is nothing."""
+    found = sum(json_line(without_escapes(line)) is not None for line in lines)
+    body = "\n".join(lines).encode("utf-8", "surrogateescape")
+    return found >= _FEW and sniff(body) == UNKNOWN
+
+
+def _json_lines(lines: Sequence[str], notes: list[str]) -> list[str]:
+    """The JSON lines that `lines` show; `notes` tell what was done."""
+    shown = [without_escapes(line) for line in lines if line.strip()]
+    *found, last = map(json_line, shown)
+    kept = [text for text in found if text is not None]
+    cut = json_line(shown[-1], cut=True)
+    kept += [cut or ""] if last is None else [last, ""]
+    lost = found.count(None) + (cut is None)
+    notes.append(f"pasted: JSON taken from the ends of lines: {len(shown) - lost}")
+    if lost:
+        notes.append(f"pasted: lines left out that hold no JSON: {lost}")
+    return kept
 
 
 def _stream_lines(lines: Sequence[str], notes: list[str]) -> list[str]:

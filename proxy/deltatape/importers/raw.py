@@ -1,23 +1,30 @@
 """A response body as it came: SSE text, NDJSON, JSON, or an AWS event stream, in one file.
 
 Nothing in the body is changed. Without a description of the response, its media type is told by
-how the body begins.
+what the body looks like.
 """
 
-import json
 import re
-import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from deltatape.diagnose.framing import format_of
 from deltatape.importers._base import Answered, Asked, Material, PlainHeaders, build
 from deltatape.importers.envelope import read_request, read_response
 from deltatape.model.exchange import Exchange, header
+from deltatape.model.stream import Format
 
 _SSE_LINE = re.compile(rb"^(?:data|event|id|retry)?:", re.MULTILINE)
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_PRELUDE = 12
-"""Total length, length of the headers, and the CRC-32 of both: four bytes each, big-endian."""
+UNKNOWN = "application/octet-stream"
+"""The media type of a body that looks like nothing."""
+_MEDIA_TYPES: Mapping[Format, str] = {
+    Format.SSE: "text/event-stream",
+    Format.NDJSON: "application/x-ndjson",
+    Format.JSON_ARRAY: "application/json",
+    Format.EVENTSTREAM: "application/vnd.amazon.eventstream",
+    Format.JSON: "application/json",
+    Format.OTHER: UNKNOWN,
+}
 
 
 class Raw:
@@ -50,28 +57,7 @@ def from_parts(
 
 def sniff(body: bytes) -> str:
     """The media type of a response body, by its bytes alone."""
-    if _is_event_stream_message(body):
-        return "application/vnd.amazon.eventstream"
-    text = body.removeprefix(_BYTE_ORDER_MARK).lstrip()
-    if text[:1] in (b"{", b"["):
-        return _json_type(text)
-    if _SSE_LINE.search(text):
-        return "text/event-stream"
-    return "application/octet-stream"
-
-
-def _is_event_stream_message(body: bytes) -> bool:
-    checksum = int.from_bytes(body[8:_PRELUDE])
-    return len(body) >= _PRELUDE and zlib.crc32(body[:8]) == checksum
-
-
-def _json_type(text: bytes) -> str:
-    """NDJSON is told from JSON by a first line that is a value, with something after it."""
-    first, _, rest = text.partition(b"\n")
-    if rest.strip():
-        try:
-            json.loads(first)
-        except (ValueError, RecursionError):
-            return "application/json"
-        return "application/x-ndjson"
-    return "application/json"
+    form = format_of(body, "")
+    if form is Format.OTHER and _SSE_LINE.search(body):
+        form = Format.SSE  # behind something else
+    return _MEDIA_TYPES[form]

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from deltatape.model.exchange import Source
 from deltatape.redact.order import ExchangeOrder
-from deltatape.redact.plan import Leak, Plan, Planner
+from deltatape.redact.plan import Leak, Plan, Planner, Sums
 from deltatape.redact.strings import clean
 from deltatape.rules.words import count
 from deltatape.tape.decode import decode_header, decode_record
@@ -123,7 +123,9 @@ class Auditor:
             self._facts.append("no `stop`: the recorder did not end in good order")
         plan = self._planner.finish()
         self._problems += map(_leaked, plan.leaks)
+        self._problems += (_broken(sums) for sums in plan.sums if sums.masked)
         self._facts += _opaque(plan)
+        self._facts += (_wrong(sums) for sums in plan.sums if sums.wrong)
         if self._form.lines:
             lines = count(self._form.lines, "line")
             self._facts.append(f"{lines} not in canonical form, first line {self._form.first}")
@@ -173,6 +175,24 @@ def _leaked(leak: Leak) -> Problem:
         exchange=leak.exchange,
         message=f"{leak.where}{hidden} holds {sure} {leak.kind}",
         span=leak.span,
+    )
+
+
+def _broken(sums: Sums) -> Problem:
+    """Masking is what a recorder does, but the checksum of what was masked is a false trace."""
+    them = "checksum is" if len(sums.masked) == 1 else "checksums are"
+    message = (
+        f"{len(sums.masked)} {them} of the response body as it was before bytes in it were masked; "
+        "deltatape redact makes them anew"
+    )
+    return Problem(kind=Kind.DAMAGE, line=sums.line, exchange=sums.exchange, message=message)
+
+
+def _wrong(sums: Sums) -> str:
+    """What the wire did is no defect of the tape."""
+    return (
+        f"#{sums.exchange}, line {sums.line}: {count(len(sums.wrong), 'message')} of the response "
+        f"body came with a wrong checksum, first at byte {sums.wrong[0]}"
     )
 
 

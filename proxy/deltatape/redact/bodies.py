@@ -13,9 +13,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from deltatape.model.exchange import Headers, header
+from deltatape.model.exchange import Headers, MaskedSpan, header
+from deltatape.redact.eventstream import Checked, check, unfold
 from deltatape.redact.framing import framed
-from deltatape.redact.layers import Edit, View
+from deltatape.redact.layers import Edit, View, apply
 from deltatape.redact.search import Secret, secrets
 from deltatape.wire.content_coding import ContentDecoder, parse_codings
 
@@ -57,9 +58,13 @@ class Body:
     codings: tuple[str, ...] = ()
     pieces: list[Piece] = field(default_factory=list)
     data: bytearray = field(default_factory=bytearray)
+    masked: list[tuple[int, int]] = field(default_factory=list)
+    """What the tape itself says was overwritten."""
 
-    def add(self, line: int, data: bytes) -> None:
+    def add(self, line: int, data: bytes, masked: Iterable[MaskedSpan] = ()) -> None:
         """The next record; the line of a log takes its line feed with it."""
+        at = len(self.data)
+        self.masked += ((at + start, at + end) for start, end, _ in masked)
         self.pieces.append(Piece(line, len(self.data), len(data)))
         self.data += data
         if self.side in (Side.STDOUT, Side.STDERR, Side.OUTPUT):
@@ -94,6 +99,15 @@ def codings_of(headers: Headers) -> tuple[str, ...]:
     return parse_codings(header(headers, "content-encoding"))
 
 
+def mend(body: Body) -> Checked:
+    """The checksums of a body; those that masking had broken are mended in it."""
+    if body.side is not Side.RESPONSE or body.codings:
+        return Checked((), ())
+    found = check(bytes(body.data), body.masked)
+    apply(body.data, found.mends)
+    return found
+
+
 def look(body: Body) -> Looked:
     """Search a body, decoded if it is coded."""
     data = bytes(body.data)
@@ -105,7 +119,7 @@ def look(body: Body) -> Looked:
     fault = decoder.fault
     if fault is None or plain:
         return Looked(Coded.READ, secrets(plain), fault.detail if fault else "")
-    if framed(View(data.decode("latin-1"))).events:
+    if framed(View(data.decode("latin-1"))).events or unfold(data):
         # What was imported from a file has lost its coding while the head still names it.
         return Looked(Coded.NO, secrets(data))
     return Looked(Coded.UNREADABLE, (), fault.detail)

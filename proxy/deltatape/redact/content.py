@@ -5,16 +5,18 @@ leak. Structure are ids, types, roles, models, names of tools, finish reasons an
 JSON Schemas of tools but for their prose. Object keys are kept, but not within arguments: there,
 only those that the tools of some request define.
 
-Of bodies that are no JSON, everything is content; of event streams, only their data.
+Of bodies that are no JSON, everything is content; of event streams, only their data; of Amazon's
+messages, also the headers that nobody knows.
 """
 
 import bisect
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from deltatape.redact.eventstream import Unfolded, unfold
 from deltatape.redact.fillers import Fillers
 from deltatape.redact.framing import Framed, framed
-from deltatape.redact.layers import Edit, View, plain, unescaped
+from deltatape.redact.layers import Edit, View, apply, plain, unescaped
 from deltatape.redact.leaves import Channel, Leaf, leaves
 from deltatape.wire.json_value import parse
 
@@ -30,6 +32,7 @@ _STRUCTURE = frozenset(
         "code",
         "param",
         "event",
+        "event_type",
         "format",
         "mode",
         "effort",
@@ -39,15 +42,22 @@ _STRUCTURE = frozenset(
         "finishReason",
         "native_finish_reason",
         "stop_reason",
+        "stopReason",
+        "completionReason",
         "done_reason",
         "incomplete_details",
         "tool_call_id",
+        "toolCallId",
         "tool_use_id",
+        "toolUseId",
+        "toolName",
         "call_id",
         "item_id",
         "response_id",
         "responseId",
         "message_id",
+        "messageId",
+        "interaction_id",
         "previous_response_id",
         "system_fingerprint",
         "service_tier",
@@ -107,10 +117,26 @@ class _Content(NamedTuple):
 
 def mask(data: bytes, fillers: Fillers) -> tuple[Edit, ...]:
     """The changes that put fillers in the place of the content of a body."""
+    unfolded = unfold(data)
+    if unfolded is not None:
+        return _mask_messages(unfolded, fillers)
     body = View(data.decode("latin-1"))
     frame = framed(body)
-    if not frame.events:
-        return _filled(body, fillers)
+    return _mask(frame, fillers) if frame.events else _filled(body, fillers)
+
+
+def _mask_messages(unfolded: Unfolded, fillers: Fillers) -> tuple[Edit, ...]:
+    """Changes of all messages with content, their checksums included."""
+    view = View(unfolded.plain.decode("latin-1"))
+    edits = list(_mask(unfolded.framed(view), fillers))
+    for span in unfolded.prose:
+        edits += _filled(view.on(plain(view.text, [span])), fillers)
+    masked = bytearray(unfolded.plain)
+    apply(masked, edits)
+    return unfolded.edits(unfolded.folded(bytes(masked)))
+
+
+def _mask(frame: Framed, fillers: Fillers) -> tuple[Edit, ...]:
     channels: dict[Channel, list[tuple[int, int]]] = {}
     edits: list[Edit] = []
     for content in _contents(frame):

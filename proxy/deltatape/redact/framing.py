@@ -1,14 +1,22 @@
-"""Where the JSON of a body stands: the whole of it, or the data of its events.
+"""Where the JSON of a body stands: the whole of it, its lines, or the data of its events.
 
-Looser than the decoder of event streams: everything that a client might take for data counts.
+Looser than the decoders of streams: everything that a client might take for data counts. Two values
+without a comma between them stand in no JSON document, so a line that is one, and behind it a line
+that begins one, show lines of JSON wherever they are. The binary messages of Amazon are text only
+when they have been unfolded, see `eventstream`.
 """
 
 import re
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 from deltatape.redact.layers import View, plain
+from deltatape.wire.json_value import parse
 
 _JSON_START = re.compile(r"(?:\xef\xbb\xbf)?[ \t\r\n]*[\[{]")
+_ARRAY_START = re.compile(r"(?:\xef\xbb\xbf)?[ \t\r\n]*\[[ \t\r\n]*\{")
+_VALUE_LINE = re.compile(r"(?:\xef\xbb\xbf)?[ \t]*([\[{][^\n]*[\]}])[ \t\r]*\n?")
 _LINE = re.compile(r"([^\r\n]*+)(?:\r\n|\r|\n|\Z)")
 _DATA = re.compile(r"(?:\xef\xbb\xbf)?data:? ?")
 
@@ -19,13 +27,17 @@ class Framed(NamedTuple):
     view: View
     events: tuple[tuple[int, int], ...]
     is_stream: bool
+    """Whether a text may come in pieces, one at the same place of each event."""
 
 
 def framed(body: View) -> Framed:
     """The data of `body`: of an event stream without the names of its fields, else as it is."""
     text = body.text
     if _JSON_START.match(text):
-        return Framed(body, ((0, len(text)),), is_stream=False)
+        lines = _json_lines(text)
+        if lines:
+            return Framed(body, lines, is_stream=True)
+        return Framed(body, ((0, len(text)),), is_stream=bool(_ARRAY_START.match(text)))
     events: list[list[tuple[int, int]]] = [[]]
     for line in _LINE.finditer(text):
         start, end = line.span(1)
@@ -35,6 +47,29 @@ def framed(body: View) -> Framed:
         elif start == end and events[-1]:
             events.append([])
     return _joined(body, [event for event in events if event])
+
+
+def _json_lines(text: str) -> tuple[tuple[int, int], ...]:
+    """The lines of JSON lines, with their ends and without blank ones; none if it is no such."""
+    lines = [(start, end) for start, end in _lines(text) if not text[start:end].isspace()]
+    for line, following in pairwise(lines):
+        if _JSON_START.match(text, *following) and _is_value(text, *line):
+            return tuple(lines)
+    return ()
+
+
+def _lines(text: str) -> Iterator[tuple[int, int]]:
+    """Every line with its line feed; CR ends none in this format."""
+    start = 0
+    while start < len(text):
+        end = text.find("\n", start) + 1 or len(text)
+        yield start, end
+        start = end
+
+
+def _is_value(text: str, start: int, end: int) -> bool:
+    line = _VALUE_LINE.fullmatch(text, start, end)
+    return line is not None and parse(line[1]).error is None
 
 
 def _joined(body: View, events: list[list[tuple[int, int]]]) -> Framed:

@@ -169,6 +169,17 @@ class View:
         return found
 
 
+def joined(spans: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """The same bytes in as few spans as can be, ascending."""
+    found: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if found and found[-1][1] >= start:
+            found[-1] = (found[-1][0], max(found[-1][1], end))
+        else:
+            found.append((start, end))
+    return tuple(found)
+
+
 def apply(data: bytearray, edits: Iterable[Edit]) -> None:
     """Overwrite bytes."""
     for edit in edits:

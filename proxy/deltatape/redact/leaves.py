@@ -5,8 +5,8 @@ values, has leaves as far as it goes. Nothing is unescaped.
 
 The fragments that a stream sends of one text stand at the same path of consecutive events. Two
 names tell such channels: `channel` goes by the path and the indexes that dialects put beside a
-fragment (`index`, `output_index`, ...), `trail` by the keys alone, for streams whose indexes are
-wrong or missing.
+fragment (`index`, `output_index`, ...; read when the object's end was reached, they count wherever
+they stand in it), `trail` by the keys alone, for streams whose indexes are wrong or missing.
 """
 
 import re
@@ -17,7 +17,18 @@ from typing import NamedTuple, TypeAlias
 Channel: TypeAlias = tuple[object, ...]
 
 _TOKEN = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"?|[{}\[\],]|[^\s{}\[\],:"]++', re.DOTALL)
-_INDEXES = frozenset({"index", "output_index", "content_index", "summary_index"})
+_INDEXES = frozenset(
+    {
+        "index",
+        "output_index",
+        "content_index",
+        "summary_index",
+        "contentBlockIndex",
+        "toolCallId",
+        "jsonPath",
+    }
+)
+"""Members that tell the texts of one path apart."""
 _MARKS = _INDEXES | {"type", "role"}
 _MARK_LIMIT = 64
 _DEPTH_LIMIT = 32

@@ -11,12 +11,25 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from deltatape.redact.bodies import Body, Coded, Looked, Side, blanked, by_line, codings_of, look
+from deltatape.model.exchange import MaskedSpan
+from deltatape.redact.bodies import (
+    Body,
+    Coded,
+    Looked,
+    Side,
+    blanked,
+    by_line,
+    codings_of,
+    look,
+    mend,
+)
 from deltatape.redact.content import mask, vocabulary
+from deltatape.redact.eventstream import Checked
 from deltatape.redact.fillers import Fillers
 from deltatape.redact.layers import Edit
 from deltatape.redact.search import Secret, overwrite
 from deltatape.redact.strings import clean
+from deltatape.rules.words import count
 from deltatape.tape.assemble import Numbered
 from deltatape.tape.heads import RequestHead, ResponseStart
 from deltatape.tape.mask import Masker
@@ -60,6 +73,19 @@ class Opaque:
     detail: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sums:
+    """Checksums of a response body of Amazon's messages that do not fit, by their place in it."""
+
+    exchange: int
+    line: int
+    """The record in which the first one is."""
+    masked: tuple[int, ...]
+    """Those of messages in which bytes were masked."""
+    wrong: tuple[int, ...]
+    """Where the other messages begin."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Plan:
     """The changes of a tape, by line number."""
@@ -73,6 +99,7 @@ class Plan:
     """Exchanges whose response changes."""
     leaks: list[Leak] = field(default_factory=list)
     opaque: list[Opaque] = field(default_factory=list)
+    sums: list[Sums] = field(default_factory=list)
 
     @property
     def kinds(self) -> Counter[str]:
@@ -94,6 +121,7 @@ class Planner:
         self._plan = Plan()
         self._bodies: dict[tuple[int, Side], Body] = {}
         self._before: dict[int, int] = {}
+        self._masked: dict[int, tuple[MaskedSpan, ...]] = {}
         self._anchor: dict[int, int] = {}
 
     def take(self, line: int, record: Record) -> None:
@@ -106,8 +134,9 @@ class Planner:
                 self._piece(self._body(exchange, Side.RESPONSE), line, data)
             case LogLine(line=data):
                 self._piece(self._body(exchange, Side(payload.stream.value)), line, data)
-            case MaskedSpans():
+            case MaskedSpans(spans=spans):
                 self._before[exchange] = line
+                self._masked[exchange] = spans
             case Boundaries():  # stay with their read
                 self._before.setdefault(exchange, line)
             case _:
@@ -124,7 +153,7 @@ class Planner:
 
     def _piece(self, body: Body, line: int, data: bytes) -> None:
         self._anchor[line] = self._before.pop(body.exchange, line)
-        body.add(line, data)
+        body.add(line, data, self._masked.pop(body.exchange, ()))
 
     def _head(self, line: int, record: Record) -> None:
         exchange, payload = record.exchange, record.payload
@@ -154,6 +183,9 @@ class Planner:
         body = self._bodies.pop(key, None)
         if body is None or not body.pieces:
             return
+        sums = mend(body)
+        self._change(body, sums.mends)
+        self._tell_sums(body, sums)
         found = look(body)
         self._tell(body, found)
         if found.coded is Coded.NO:
@@ -188,6 +220,18 @@ class Planner:
                     where=body.side.value,
                     detail=found.detail,
                 )
+            )
+
+    def _tell_sums(self, body: Body, sums: Checked) -> None:
+        masked = tuple(edit.start for edit in sums.mends)
+        if masked or sums.wrong:
+            line = body.at(min((*masked, *sums.wrong))).line
+            told = Sums(exchange=body.exchange, line=line, masked=masked, wrong=sums.wrong)
+            self._plan.sums.append(told)
+        if masked:
+            self._plan.remarks[self._anchor[body.pieces[0].line]] = (
+                f"{count(len(masked), 'checksum')} of the {body.side} made anew: of messages in "
+                "which bytes are masked"
             )
 
     def _blank(self, body: Body) -> tuple[Edit, ...]:

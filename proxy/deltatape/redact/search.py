@@ -6,17 +6,20 @@ stream, the strings at the same path of consecutive events are put together and 
 same way, since a model streams a key in several deltas.
 
 Everything found is overwritten with asterisks, byte by byte. Whitespace, quotes, backslashes and
-short escapes stay: JSON stays JSON, and lines stay lines.
+short escapes stay: JSON stays JSON, and lines stay lines. All of this is done to the text that
+Amazon's messages unfold to, too; in the body, what stands for the asterisks is their base64 where
+the secret was in some.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from deltatape.redact.eventstream import Unfolded, unfold
 from deltatape.redact.framing import Framed, framed
-from deltatape.redact.layers import Edit, Layer, View, apply, unescaped
-from deltatape.redact.leaves import Channel, leaves
+from deltatape.redact.layers import Edit, Layer, View, apply, joined, unescaped
+from deltatape.redact.leaves import Channel, Leaf, leaves
 from deltatape.redact.patterns import Match, find
 
 _LEVELS = 16
@@ -35,22 +38,42 @@ class Secret:
     """The secret itself, for its hash: never shown."""
     spans: tuple[tuple[int, int], ...]
     edits: tuple[Edit, ...]
+    """What overwrites it, if those of all secrets of the body are applied."""
 
 
 def secrets(data: bytes) -> tuple[Secret, ...]:
     """What is secret in `data`, in the order of its bytes; of finds that overlap, one."""
+    unfolded = unfold(data)
+    if unfolded is None:
+        found, _ = _found(data, framed)
+    else:
+        found = _folded(unfolded, *_found(unfolded.plain, unfolded.framed))
+    return tuple(sorted(found, key=lambda secret: secret.spans))
+
+
+def _found(data: bytes, frame: Callable[[View], Framed]) -> tuple[list[Secret], bytes]:
+    """What is secret in a text, and the text without it."""
     known = _Known()
     before = -1
     # A secret may begin where another one ended, and show only when that is gone.
     while before < len(known.edits):
         before = len(known.edits)
-        _search(View(data.decode("latin-1")), known)
+        body = View(data.decode("latin-1"))
+        _search(body, frame(body), known)
         data = overwrite(data, known.edits[before:])
-    return tuple(sorted(known.secrets, key=lambda secret: secret.spans))
+    return known.secrets, data
 
 
-def _search(body: View, known: "_Known") -> None:
-    frame = framed(body)
+def _folded(unfolded: Unfolded, found: Iterable[Secret], plain: bytes) -> list[Secret]:
+    """Secrets of the unfolded text as those of the body."""
+    body = unfolded.folded(plain)
+    lower = [(secret, unfolded.spans(secret.spans)) for secret in found]
+    return [
+        replace(secret, spans=spans, edits=unfolded.edits(body, spans)) for secret, spans in lower
+    ]
+
+
+def _search(body: View, frame: Framed, known: "_Known") -> None:
     known.add(_in_view(body))
     by_index, by_keys = _channels(frame)
     known.add(_in_channels(frame, by_index))
@@ -113,7 +136,10 @@ def _channels(frame: Framed) -> tuple[_Channels, _Channels]:
     by_index: _Channels = {}
     by_keys: _Channels = {}
     for start, end in frame.events:
-        for leaf in leaves(frame.view.text, start, end):
+        found: Iterable[Leaf] = leaves(frame.view.text, start, end)
+        if frame.is_stream:
+            found = list(found)  # an index may stand behind what it is about
+        for leaf in found:
             place = (leaf.start, leaf.end)
             by_index.setdefault(leaf.channel, []).append(place)
             if frame.is_stream:
@@ -128,15 +154,9 @@ def _in_channels(frame: Framed, channels: _Channels) -> Iterator[Secret]:
             yield from _in_view(frame.view.on(unescaped(frame.view.text, slices)))
 
 
-def _spans(edits: Sequence[Edit]) -> tuple[tuple[int, int], ...]:
-    """The bytes that `edits` overwrite, neighbours joined."""
-    spans: list[tuple[int, int]] = []
-    for edit in sorted(edits):
-        if spans and spans[-1][1] >= edit.start:
-            spans[-1] = (spans[-1][0], max(spans[-1][1], edit.end))
-        else:
-            spans.append((edit.start, edit.end))
-    return tuple(spans)
+def _spans(edits: Iterable[Edit]) -> tuple[tuple[int, int], ...]:
+    """The bytes that `edits` overwrite."""
+    return joined((edit.start, edit.end) for edit in edits)
 
 
 class _Known:

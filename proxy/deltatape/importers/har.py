@@ -1,0 +1,164 @@
+"""An HTTP Archive, as browsers and proxies save it: one of its entries.
+
+Format: http://www.softwareishard.com/blog/har-12-spec/. Bodies stand in it as text or as base64,
+after content-coding; a binary one that was saved as text has mostly lost bytes, which a note says.
+
+An archive holds all that a page loaded. Taken is the last entry that a model answered; else the
+last one with a body. Which one it was is noted.
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator, Mapping
+
+from deltatape.diagnose.decode import decode
+from deltatape.diagnose.dialect import dialect_of
+from deltatape.errors import UsageError
+from deltatape.importers._base import Answered, Asked, Material, PlainHeaders
+from deltatape.importers.envelope import read_request, read_response
+from deltatape.importers.raw import from_parts
+from deltatape.model.exchange import Exchange
+from deltatape.wire.aws_eventstream import is_message
+from deltatape.wire.framer import BYTE_ORDER_MARK
+from deltatape.wire.json_value import parse
+
+_START = re.compile(rb"(?:\xef\xbb\xbf)?\s*\{\s*\"log\"\s*:")
+_VERSION = re.compile(r"(?:HTTP/|h)?([0-9](?:\.[1-9])?)(?:\.0)?", re.IGNORECASE)
+_STATUSES = range(100, 1000)
+_UNDONE = (b"content-encoding", b"content-length", b"transfer-encoding")
+"""What an archive has undone."""
+_LOST = "\ufffd"
+
+Json = Mapping[str, object]
+
+
+class Har:
+    """Takes a single file that is an archive."""
+
+    name = "HAR"
+
+    def claims(self, material: Material) -> bool:
+        """See `Importer.claims`."""
+        data = material.only or b""
+        return _START.match(data) is not None and b'"entries"' in data
+
+    def read(self, material: Material) -> Exchange:
+        """See `Importer.read`.
+
+        Raises:
+            UsageError: no entry has a response.
+        """
+        entries = _entries(material.only or b"")
+        answered = [
+            (number, entry)
+            for number, entry in enumerate(entries, 1)
+            if _status(_response(entry)) in _STATUSES
+        ]
+        if not answered:
+            raise UsageError(
+                f"{material.name}: a HAR with {len(entries)} entries, none with a response; "
+                "one that was saved with the responses' content is accepted"
+            )
+        chosen: Exchange | None = None
+        for number, entry in reversed(answered):
+            note = f"HAR: entry {number} of {len(entries)}"
+            exchange = _exchange(material, entry, note)
+            if exchange.body and dialect_of(exchange, decode(exchange)) is not None:
+                return exchange
+            if chosen is None or (exchange.body and not chosen.body):
+                chosen = exchange
+        assert chosen
+        return chosen
+
+
+def _entries(data: bytes) -> list[Json]:
+    value = parse(data.removeprefix(BYTE_ORDER_MARK).decode(errors="replace")).value
+    entries = _object(_object(value).get("log")).get("entries")
+    return [_object(entry) for entry in entries] if isinstance(entries, list) else []
+
+
+def _exchange(material: Material, entry: Json, note: str) -> Exchange:
+    """The exchange of an entry, or as far as the user describes it, of what the user says."""
+    notes = [note]
+    body = _body(_response(entry), notes)
+    asked, answered = _asked(_object(entry.get("request"))), _answered(_response(entry))
+    if material.request is not None:
+        asked = read_request(material.name, material.request)
+    if material.response is not None:
+        answered = read_response(material.name, material.response)
+    return from_parts(material.name, asked, answered, body, notes)
+
+
+def _response(entry: Json) -> Json:
+    return _object(entry.get("response"))
+
+
+def _asked(request: Json) -> Asked:
+    text = _object(request.get("postData")).get("text")
+    return Asked(
+        method=_text(request.get("method")) or "POST",
+        url=_text(request.get("url")),
+        http=_version(request),
+        headers=tuple(_headers(request)),
+        body=text.encode("utf-8", "replace") if isinstance(text, str) else b"",
+    )
+
+
+def _answered(response: Json) -> Answered:
+    headers: PlainHeaders = tuple(
+        (name, value) for name, value in _headers(response) if name.lower() not in _UNDONE
+    )
+    media = _text(_object(response.get("content")).get("mimeType"))
+    if media and not any(name.lower() == b"content-type" for name, _ in headers):
+        headers += ((b"content-type", media.encode("utf-8", "replace")),)
+    reason = _text(response.get("statusText")).encode("utf-8", "replace")
+    return Answered(
+        status=_status(response), reason=reason, http=_version(response), headers=headers
+    )
+
+
+def _status(response: Json) -> int:
+    """The status; 0, as in archives, if there was no response."""
+    status = response.get("status")
+    return status if isinstance(status, int) else 0
+
+
+def _headers(message: Json) -> Iterator[tuple[bytes, bytes]]:
+    """The fields, without those that HTTP/2 has in their place for the first line."""
+    found = message.get("headers")
+    for field in map(_object, found if isinstance(found, list) else ()):
+        name, value = _text(field.get("name")), _text(field.get("value"))
+        if name and not name.startswith(":"):
+            yield name.encode("utf-8", "replace"), value.encode("utf-8", "replace")
+
+
+def _body(response: Json, notes: list[str]) -> bytes:
+    content = _object(response.get("content"))
+    text = content.get("text")
+    if not isinstance(text, str):
+        notes.append("HAR: it holds no body of the response")
+        return b""
+    if content.get("encoding") == "base64":
+        try:
+            return base64.b64decode(text)
+        except binascii.Error:
+            notes.append("HAR: the body's base64 is damaged; taken as it is")
+    if is_message(single := text.encode("latin-1", "replace")):
+        return single  # each character is a byte
+    if _LOST in text:
+        notes.append("HAR: the body was saved as text; bytes that are none are lost")
+    return text.encode("utf-8", "replace")
+
+
+def _version(message: Json) -> str:
+    found = _VERSION.fullmatch(_text(message.get("httpVersion")))
+    return found[1] if found else "1.1"
+
+
+def _object(value: object) -> Json:
+    return value if isinstance(value, dict) else {}
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) and value.isprintable() else ""

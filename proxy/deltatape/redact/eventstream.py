@@ -1,0 +1,325 @@
+"""Amazon's binary messages as text that can be searched and overwritten, and the way back.
+
+Strategy. `unfold` lays out what a body says as text: the names and values of headers, the payloads,
+and, decoded, the base64 that payloads carry under `bytes` (Bedrock's InvokeModel). Between these
+stands what no secret contains, so that no find runs from one into the next. Who overwrites that
+text, character by character, gets the body back by `folded`: base64 encoded anew, checksums that
+were right made right again. Lengths, preludes and the sizes in headers are never touched.
+
+A message whose checksum was wrong as it came keeps a wrong one: the complement of the right one,
+which tells nothing about what stood there. Where the base64 cannot be encoded anew at the same
+length (it has escapes, or is none), all of it is overwritten by asterisks.
+
+Spec: https://smithy.io/2.0/aws/amazon-eventstream.html
+"""
+
+import bisect
+import re
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+from zlib import crc32
+
+from deltatape.model.stream import AnomalyKind
+from deltatape.redact.framing import Framed, framed
+from deltatape.redact.layers import Edit, View, joined
+from deltatape.wire.aws_eventstream import EventStreamDecoder, is_message
+
+Span = tuple[int, int]
+
+_PRELUDE = 12
+_CHECKSUM = 4
+_COMPLEMENT = 0xFFFFFFFF
+_GLUE = b"\n\0\n"
+_SIZES = {0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}
+"""Of header values, by type; the others begin with their length in two bytes."""
+_SIZED = (6, 7)
+_STRUCTURE = frozenset(
+    (b":message-type", b":event-type", b":content-type", b":exception-type", b":error-code")
+)
+"""Headers that say what a message is and not what it says."""
+
+_CARRIED = re.compile(rb'"bytes"\s*+:\s*+"([^"\\]*+(?:\\.[^"\\]*+)*+)', re.DOTALL)
+_BASE64 = re.compile(rb"([A-Za-z0-9+/]*+)={0,2}")
+_FOREIGN = re.compile(rb"[^A-Za-z0-9+/]")
+_URL_SAFE = bytes.maketrans(b"-_", b"+/")
+_BITS = 6
+"""Of a character of base64."""
+_SPOTTED = frozenset(
+    (AnomalyKind.BAD_MESSAGE, AnomalyKind.TOO_LARGE, AnomalyKind.UNTERMINATED_EVENT)
+)
+
+
+class _Part(NamedTuple):
+    """A run of the plain text, and the bytes of the body that it comes from."""
+
+    at: int
+    text: bytes
+    start: int
+    raw: bytes
+
+    @property
+    def is_base64(self) -> bool:
+        """Whether the bytes are encoded, and can be again."""
+        return self.text is not self.raw and _BASE64.fullmatch(self.raw) is not None
+
+    def span(self, start: int, end: int) -> Span:
+        """Where in the body that is what `[start, end)` of the plain text has of this part."""
+        start, end = max(start - self.at, 0), min(end - self.at, len(self.text))
+        if self.is_base64:
+            start, end = start * 8 // _BITS, -(-end * 8 // _BITS)
+        elif self.text is not self.raw:
+            start, end = 0, len(self.raw)
+        return self.start + start, self.start + end
+
+    def folded(self, text: bytes) -> bytes:
+        """The bytes for another text of the same length."""
+        if text == self.text:
+            return self.raw
+        if self.text is self.raw:
+            return text
+        return _encoded(text, self.raw) if self.is_base64 else b"*" * len(self.raw)
+
+
+class _Message(NamedTuple):
+    """A message, or bytes that are none (`size` 0), at `[start, end)` of the body."""
+
+    start: int
+    end: int
+    size: int
+    """Of the whole message, of which the end may be missing."""
+
+    def checksum(self, body: bytes | bytearray) -> tuple[bytes, int]:
+        """What there is of the message's checksum, and the right one."""
+        stop = self.start + self.size - _CHECKSUM
+        if not self.size or stop >= self.end:
+            return b"", 0
+        return bytes(body[stop : self.end]), crc32(body[self.start : stop])
+
+    def sealed(self, body: bytearray, before: bytes) -> None:
+        """Puts a checksum on the message if it is not what it was `before`."""
+        known, right = self.checksum(before)
+        stop = self.end - len(known)
+        if not known or body[self.start : stop] == before[self.start : stop]:
+            return
+        was_right = right.to_bytes(4).startswith(known)
+        _, now = self.checksum(body)
+        new = now if was_right else now ^ _COMPLEMENT
+        body[stop : self.end] = new.to_bytes(4)[: len(known)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unfolded:
+    """What a body says, as text."""
+
+    body: bytes
+    plain: bytes
+    events: tuple[Span, ...]
+    """In the plain text: what should be JSON."""
+    prose: tuple[Span, ...]
+    """In the plain text: values of headers that are not known to be structure, and what is between
+    messages."""
+    _parts: tuple[_Part, ...]
+    _messages: tuple[_Message, ...]
+
+    def framed(self, plain: View) -> Framed:
+        """The plain text, or one that was overwritten, as a stream of events."""
+        return Framed(plain, self.events, is_stream=True)
+
+    def folded(self, plain: bytes) -> bytes:
+        """The body that says `plain`, a text in the place of the one here."""
+        body = bytearray(self.body)
+        for part in self._parts:
+            text = plain[part.at : part.at + len(part.text)]
+            body[part.start : part.start + len(part.raw)] = part.folded(text)
+        for message in self._messages:
+            message.sealed(body, self.body)
+        return bytes(body)
+
+    def spans(self, spans: Iterable[Span]) -> tuple[Span, ...]:
+        """Where spans of the plain text are in the body: ascending, neighbours joined."""
+        return joined(lower for span in spans for lower in self._below(*span))
+
+    def edits(self, body: bytes, spans: Iterable[Span] | None = None) -> tuple[Edit, ...]:
+        """The messages of `body` that are not as here: all, or those that `spans` touch."""
+        touched = self._messages
+        if spans is not None:
+            starts = [message.start for message in self._messages]
+            places = {bisect.bisect_right(starts, start) - 1 for start, _ in spans}
+            touched = tuple(self._messages[place] for place in sorted(places))
+        return tuple(
+            Edit(start, body[start:end].decode("latin-1"))
+            for start, end, _ in touched
+            if body[start:end] != self.body[start:end]
+        )
+
+    def _below(self, start: int, end: int) -> Iterator[Span]:
+        """Where a span is that begins and ends in parts: nothing changes what is between."""
+        place = bisect.bisect_right(self._parts, start, key=lambda part: part.at) - 1
+        for part in map(self._parts.__getitem__, range(max(place, 0), len(self._parts))):
+            if part.at >= end:
+                return
+            yield part.span(start, end)
+
+
+def unfold(body: bytes) -> Unfolded | None:
+    """What a body of Amazon's messages says; None if it is none."""
+    messages = _messages(body)
+    if not messages:
+        return None
+    layout = _Layout(body)
+    for message in messages:
+        layout.take(message)
+    return Unfolded(
+        body=body,
+        plain=b"".join(layout.texts),
+        events=tuple(layout.events),
+        prose=tuple(layout.prose),
+        _parts=tuple(layout.parts),
+        _messages=messages,
+    )
+
+
+class Checked(NamedTuple):
+    """The checksums of a body."""
+
+    mends: tuple[Edit, ...]
+    """Those that do not fit because bytes were masked in their message, made anew."""
+    wrong: tuple[int, ...]
+    """Where messages begin whose checksum is wrong otherwise: they came so."""
+
+
+def check(body: bytes, masked: Iterable[Span]) -> Checked:
+    """The checksums of a body; `masked` are ascending spans that were overwritten in it."""
+    mends: list[Edit] = []
+    wrong: list[int] = []
+    spans = sorted(masked)
+    for message in _messages(body):
+        known, right = message.checksum(body)
+        if right.to_bytes(4).startswith(known):
+            continue
+        place = bisect.bisect_left(spans, message.end, key=lambda span: span[0])
+        is_masked = place > 0 and spans[place - 1][1] > message.start
+        if is_masked and not (right ^ _COMPLEMENT).to_bytes(4).startswith(known):
+            text = right.to_bytes(4)[: len(known)].decode("latin-1")
+            mends.append(Edit(message.end - len(known), text))
+        else:
+            wrong.append(message.start)
+    return Checked(tuple(mends), tuple(wrong))
+
+
+def _messages(body: bytes) -> tuple[_Message, ...]:
+    """All of a body as messages and what is between; nothing if there is no message."""
+    if not is_message(body) and (b"\0" not in body or framed(View(body.decode("latin-1"))).events):
+        return ()
+    decoder = EventStreamDecoder()
+    places = [event.place for event in decoder.feed(body, 0, None)]
+    decoder.end()
+    places += [a.place for a in decoder.anomalies if a.kind in _SPOTTED]
+    found = []
+    for start, end in sorted({(place.span.start, place.span.end) for place in places}):
+        known = is_message(body[start : start + _PRELUDE])
+        found.append(_Message(start, end, int.from_bytes(body[start : start + 4]) if known else 0))
+    return tuple(found) if any(message.size for message in found) else ()
+
+
+class _Layout:
+    """Lays out the plain text."""
+
+    def __init__(self, body: bytes) -> None:
+        self.texts: list[bytes] = []
+        self.parts: list[_Part] = []
+        self.events: list[Span] = []
+        self.prose: list[Span] = []
+        self._body = body
+        self._at = 0
+
+    def take(self, message: _Message) -> None:
+        """The next message."""
+        start, end, size = message
+        if not size:
+            self._prose(start, end)
+            return
+        prelude = self._body[start : start + _PRELUDE]
+        payload = min(start + _PRELUDE + int.from_bytes(prelude[4:8]), end)
+        self._headers(start + _PRELUDE, payload)
+        self._payload(payload, min(start + size - _CHECKSUM, end))
+
+    def _headers(self, at: int, end: int) -> None:
+        """Names and values, as far as they can be read; the rest as it is."""
+        while at < end:
+            first = at + 1
+            name_end = min(first + self._body[at], end)
+            kind = self._body[name_end] if name_end < end else -1
+            value = name_end + (3 if kind in _SIZED else 1)
+            if kind not in _SIZES and (kind not in _SIZED or value > end):
+                self._prose(at, end)
+                return
+            self._part(first, name_end)
+            self._end()
+            size = _SIZES.get(kind, int.from_bytes(self._body[name_end + 1 : value]))
+            at = min(value + size, end)
+            if kind in _SIZED:
+                self._value(self._body[first:name_end], value, at)
+
+    def _value(self, name: bytes, start: int, end: int) -> None:
+        if name in _STRUCTURE:
+            self._part(start, end)
+            self._end()
+        else:
+            self._prose(start, end)
+
+    def _payload(self, start: int, end: int) -> None:
+        """What is carried, each for itself; then the payload without it."""
+        found = [match.span(1) for match in _CARRIED.finditer(self._body, start, end)]
+        for first, last in found:
+            raw = self._body[first:last]
+            self.events.append(self._add(_decoded(raw), first, raw))
+            self._end()
+        begin = self._at
+        for first, last in found:
+            self._part(start, first)
+            start = last
+        self._part(start, end)
+        if begin < self._at:
+            self.events.append((begin, self._at))
+        self._end()
+
+    def _prose(self, start: int, end: int) -> None:
+        self.prose.append(self._part(start, end))
+        self._end()
+
+    def _part(self, start: int, end: int) -> Span:
+        """Bytes as they are."""
+        raw = self._body[start:end]
+        return self._add(raw, start, raw)
+
+    def _add(self, text: bytes, start: int, raw: bytes) -> Span:
+        at = self._at
+        self.parts.append(_Part(at, text, start, raw))
+        self.texts.append(text)
+        self._at += len(text)
+        return at, self._at
+
+    def _end(self) -> None:
+        self.texts.append(_GLUE)
+        self._at += len(_GLUE)
+
+
+def _decoded(raw: bytes) -> bytes:
+    """What base64 says, be it cut, or without padding, or none but for those who bear anything."""
+    exact = _BASE64.fullmatch(raw)
+    chars = exact[1] if exact else _FOREIGN.sub(b"", raw.translate(_URL_SAFE))
+    return _whole(chars)[: len(chars) * _BITS // 8]
+
+
+def _whole(chars: bytes) -> bytes:
+    """The bytes of base64 without padding; a last one may be begun, its missing bits 0."""
+    return b64decode(chars + b"A" * (-len(chars) % 4))
+
+
+def _encoded(text: bytes, raw: bytes) -> bytes:
+    """The base64 of a text as long as that of `raw`, whose bits beyond it are kept."""
+    chars = raw.rstrip(b"=")
+    return b64encode(text + _whole(chars)[len(text) :])[: len(chars)] + raw[len(chars) :]
