@@ -37,9 +37,9 @@ _FILE = click.Path(exists=True, path_type=Path)
 def command(*, file: Path, request: Path | None, response: Path | None, output: Path) -> int:
     """Make a tape from a response body, a pasted stream or a captured case.
 
-    FILE is the raw body of a response, text copied from a terminal or a log, or a folder with
-    body.raw, request.json and response.json. The tape has no times and no ending: a file does not
-    tell them.
+    FILE is the raw body of a response, an HTTP archive (HAR), text copied from a terminal or a
+    log, or a folder with body.raw, request.json and response.json. The tape has no times and no
+    ending: a file does not tell them.
     """
     exchange = import_exchange(material(file, request, response))
     clock = SystemClock()

@@ -24,8 +24,8 @@ def command(*, what: str, format: str) -> int:  # noqa: A002 - the option's name
     """Tell the story of an exchange: what went wrong, and whose fault it was.
 
     Without an argument: the worst exchange of the latest tape. Takes a tape, a saved response
-    body, text pasted from a terminal or a log, standard input (`curl -N ... | deltatape why -`),
-    or the code of a finding to explain.
+    body, an HTTP archive (HAR), text pasted from a terminal or a log, standard input
+    (`curl -N ... | deltatape why -`), or the code of a finding to explain.
     """
     if re.fullmatch(r"[A-Z][0-9]{3}", what) or _is_code(what):
         return _explain(what)
