@@ -22,13 +22,11 @@ def built(made: ChoiceDraft, ending: Ending = Ending.NORMAL) -> Choice:
 
 def test_text_is_kept_by_channel_with_the_events_that_brought_it() -> None:
     made = draft()
-    assert not made.says
     made.say(Channel.TEXT, "", event(0))
     made.say(Channel.REASONING, "think", event(1))
     made.say(Channel.TEXT, "Hel", event(2))
     made.say(Channel.TEXT, "lo", event(3))
     made.say(Channel.REFUSAL, "no", event(4))
-    assert made.says
     choice = built(made)
     assert (choice.text, choice.reasoning, choice.refusal) == ("Hello", "think", "no")
     assert [(piece.event, piece.text) for piece in choice.pieces] == [

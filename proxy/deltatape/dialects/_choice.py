@@ -51,11 +51,6 @@ class ChoiceDraft:
         if text:
             self._pieces.append(Piece(channel, text, event.number, event.place))
 
-    @property
-    def says(self) -> bool:
-        """Whether there is text in any channel."""
-        return bool(self._pieces)
-
     def open(self, kind: CallKind, event: Event, wire_index: int | None = None) -> CallDraft:
         """A new call, which `event` opens."""
         draft = CallDraft(wire_index, kind, event)
