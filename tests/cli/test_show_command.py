@@ -54,6 +54,7 @@ def test_calls_as_json_have_the_keys_of_the_contract(tmp_path: Path) -> None:
             "wire_index": 0,
             "id": "call_get_itinerary",
             "name": "get_itinerary",
+            "kind": "function",
             "arguments": "",
             "status": "empty_suspect",
             "repairs": [],

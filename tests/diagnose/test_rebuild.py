@@ -46,6 +46,10 @@ def test_an_answer_that_is_not_streamed_is_rebuilt_as_well() -> None:
     ("body", "media", "error"),
     [
         (b'{"error":{"message":"bad key"}}', "application/json", "bad key"),
+        (b'{"detail":"gone"}', "application/json", "HTTP 502 Bad Gateway: gone"),
+        (b'{"code":7}', "application/json", "HTTP 502 Bad Gateway"),
+        (b"7", "application/json", "HTTP 502 Bad Gateway"),
+        (b"reset \xff\n", "text/plain", "HTTP 502 Bad Gateway: reset \ufffd"),
         (b"<html>", "text/html", "HTTP 502 Bad Gateway"),
         (b"", "", "HTTP 502 Bad Gateway"),
     ],
@@ -58,6 +62,13 @@ def test_an_http_error_is_the_error_of_the_reply(
     assert made.response is not None
     reply = rebuild(replace(made, response=replace(made.response, reason=b"Bad Gateway")))
     assert (reply.error, reply.terminated and path == "/v1/chat/completions") == (error, False)
+
+
+def test_an_error_answer_that_nobody_understands_is_no_odd_event() -> None:
+    made = Exchange.from_body(
+        b'{"detail":"gone"}', content_type="", url="http://h/v1/chat/completions", status=502
+    )
+    assert rebuild(made).observations == ()
 
 
 def test_an_exchange_without_response_has_an_empty_reply() -> None:

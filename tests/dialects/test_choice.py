@@ -86,3 +86,21 @@ def test_an_odd_shape_is_noted_once() -> None:
     made.odd("a part is no object", 5, event(0))
     made.odd("a part is no object", 6, event(1))
     assert [(one.code, one.evidence) for one in made.build(Ending.NORMAL)[1]] == [("S006", "5")]
+
+
+def test_texts_of_parts_that_mix_are_ordered_by_part() -> None:
+    made = draft()
+    for number, (order, text) in enumerate([(1, "a"), (2, "c"), (1, "b"), (2, "d")]):
+        made.say(Channel.TEXT, text, event(number), order)
+    choice = built(made)
+    assert choice.text == "abcd"
+    assert [piece.event for piece in choice.pieces] == [0, 2, 1, 3]
+
+
+def test_an_id_that_two_calls_have_is_told_once_of_the_second() -> None:
+    made = draft()
+    for number, identifier in enumerate(["c1", "c1", "c2", None, None]):
+        made.open(CallKind.FUNCTION, event(number)).identify(identifier, "get")
+    observations = made.build(Ending.NORMAL)[1]
+    told = [(seen.code, seen.call) for seen in observations if seen.code == "T010"]
+    assert told == [("T010", 1)]

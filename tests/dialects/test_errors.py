@@ -1,6 +1,6 @@
 import pytest
 
-from deltatape.dialects._errors import error_message
+from deltatape.dialects._errors import error_message, failure_message
 
 
 @pytest.mark.parametrize(
@@ -23,3 +23,24 @@ def test_the_known_shapes_of_errors_are_read(frame: dict[str, object], message: 
 def test_an_event_of_the_type_error_is_one_whatever_it_carries() -> None:
     assert error_message({"message": "gone"}, "error") == "gone"
     assert error_message({"detail": "gone"}, "error") == '{"detail": "gone"}'
+
+
+@pytest.mark.parametrize(
+    ("frame", "message"),
+    [
+        ({"error": {"message": "bad key"}}, "bad key"),
+        ({"message": "bad key", "request_id": "r"}, "bad key"),
+        ({"detail": "Not Found"}, "Not Found"),
+        ({"detail": [{"loc": ["body"]}]}, '[{"loc": ["body"]}]'),
+        ({"errors": [{"message": "blocked", "code": 1}]}, "blocked"),
+        ({"errors": ["blocked"]}, '["blocked"]'),
+        ({"details": {"message": "blocked"}}, "blocked"),
+        ({"message": "", "title": "Forbidden"}, "Forbidden"),
+        ({"message": []}, None),
+        ({"code": 1}, None),
+    ],
+)
+def test_a_document_under_the_status_of_an_error_says_why_in_many_ways(
+    frame: dict[str, object], message: str | None
+) -> None:
+    assert failure_message(frame) == message

@@ -13,6 +13,8 @@ from helpers.hints import hints
     "first",
     [
         {"candidates": []},
+        {"candidates": [{}]},
+        {"candidates": [5, {"finishReason": "STOP"}]},
         {"usageMetadata": {}},
         {"promptFeedback": {"blockReason": "SAFETY"}},
         {"response": {"candidates": []}, "traceId": "x"},
@@ -27,6 +29,7 @@ def test_it_claims_responses_bare_and_wrapped(first: dict[str, object]) -> None:
     [
         {"choices": []},
         {"candidates": "two"},
+        {"candidates": ["two", {"name": "Ann", "votes": 3}]},
         {"type": "response.created", "response": {"object": "response", "usage": {}}},
         {"model": "m", "response": "text", "done": False},
         {"error": {"code": 400}},

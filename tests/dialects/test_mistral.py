@@ -8,7 +8,8 @@ CHUNK = {"id": "0123456789abcdef0123456789abcdef", "object": "chat.completion.ch
 
 def test_it_is_told_by_the_form_of_its_ids() -> None:
     dialect = Mistral()
-    assert dialect.claims(hints({**CHUNK, "choices": []}))
+    assert dialect.claims(hints({**CHUNK, **choice({"content": ""})}))
+    assert not dialect.claims(hints({**CHUNK, "choices": []}))
     assert not dialect.claims(hints({"id": "chatcmpl-1", "choices": []}))
     assert not dialect.claims(hints({"id": CHUNK["id"], "type": "message"}))
     assert not dialect.serves(URL)
@@ -33,3 +34,18 @@ def test_calls_come_whole_and_reasoning_in_parts_of_the_content() -> None:
     assert (call.id, call.name, call.arguments) == ("abcdefghi", "get", '{"a":1}')
     assert call.status is CallStatus.COMPLETE
     assert Mistral().read_request(b'{"model":"m"}', "").model == "m"
+
+
+def test_the_limit_of_the_model_is_a_limit() -> None:
+    reply = reply_to(
+        CHUNK | calls(entry(0, "abcdefghi", name="get", arguments="")),
+        CHUNK | choice({}, "model_length"),
+        request={"tools": [{"function": {"name": "get"}}]},
+    )
+    assert reply.tool_calls[0].status is CallStatus.TRUNCATED
+
+
+def test_any_tool_is_required() -> None:
+    read = Mistral().read_request
+    assert read(b'{"tool_choice":"any"}', "").tool_choice == "required"
+    assert read(b'{"tool_choice":"auto"}', "").tool_choice == "auto"

@@ -36,7 +36,10 @@ DONE = {**line(done=True, content=""), "done_reason": "stop", "eval_count": 3}
 def test_it_claims_lines_that_say_whether_they_are_the_last() -> None:
     dialect = Ollama()
     assert dialect.claims(hints(line(content="a"), form=Format.NDJSON))
-    assert dialect.claims(hints({"response": "", "done": True}, form=Format.JSON))
+    whole = {"model": "m", "response": "", "done": True}
+    assert dialect.claims(hints(whole, form=Format.JSON))
+    assert dialect.claims(hints({**whole, "model": None}, form=Format.JSON))
+    assert not dialect.claims(hints({"response": "ok", "done": True}, form=Format.JSON))
     assert not dialect.claims(hints(line(content="a"), form=Format.SSE))
     assert not dialect.claims(hints({"message": {}, "done": "no"}, form=Format.NDJSON))
     assert dialect.serves("/api/chat/")
@@ -102,3 +105,14 @@ def test_a_request_streams_unless_it_says_that_it_does_not_and_results_have_name
     ]
     assert asked(messages=results) == (True, ("get", "put", "c1", None))
     assert asked(stream=False) == (False, ())
+
+
+def test_an_image_is_something_to_show() -> None:
+    assert reply_to(line(images=[""]), DONE).choices[0].media
+    assert not reply_to(line(images=[]), line(content="a"), DONE).choices[0].media
+
+
+def test_arguments_in_a_string_are_taken_and_told() -> None:
+    reply = reply_to(line(tool_calls=[call("f", '{"a":1}')]), DONE)
+    assert reply.tool_calls[0].arguments == '{"a":1}'
+    assert [seen.code for seen in reply.observations] == ["T006"]

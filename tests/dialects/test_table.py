@@ -135,3 +135,13 @@ def test_a_call_needs_its_end_only_where_the_table_promises_one() -> None:
     ending = table(events=made, policy=Policy(explicit_end=True))
     assert codes(reduced(ending, *frames)) == ["S006"]
     assert codes(reduced(ending, frames[0])) == []
+
+
+def test_an_abnormal_end_says_why_a_call_has_no_end() -> None:
+    step = CallDelta(key=Id(path("id")), fragment=path("text"), name=path("name"))
+    made = {"text": (step,), "end": (Finish(reason=path("why")), Terminal())}
+    policy = Policy(explicit_end=True, abnormal=frozenset({"limit"}))
+    cut = table(events=made, policy=policy)
+    call = {"type": "text", "id": "x", "name": "f", "text": "{}"}
+    assert codes(reduced(cut, call, {"type": "end", "why": "limit"})) == []
+    assert codes(reduced(cut, call, {"type": "end", "why": "done"})) == ["S006"]

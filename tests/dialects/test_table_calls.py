@@ -72,6 +72,14 @@ def test_a_start_may_bring_the_first_piece() -> None:
     assert codes(reply) == []
 
 
+def test_a_first_piece_that_is_json_is_its_source_and_told() -> None:
+    name: dict[str, object] = {"name": "f", "text": {"a": 1}}
+    for calls in (name, [name]):
+        reply = reply_to({"type": "start", "i": 0, "call": calls}, {"type": "end", "i": 0})
+        assert [one.arguments for one in reply.tool_calls] == ['{"a": 1}']
+        assert codes(reply) == ["T006"]
+
+
 def test_a_second_start_is_the_same_call_unless_the_id_differs() -> None:
     same = reply_to(start(0, id="c", name="f"), start(0, name="f"), delta(0, "{}"), end(0))
     assert told(same) == [("f", "{}", CallStatus.COMPLETE)]

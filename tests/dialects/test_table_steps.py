@@ -1,11 +1,21 @@
 from deltatape.dialects._choice import Policy
 from deltatape.dialects._table import Step, Table, TableReducer, path
-from deltatape.dialects._table_steps import Expect, Fail, Finish, Say, SayWhole, Tell, Terminal
+from deltatape.dialects._table_steps import (
+    Expect,
+    Fail,
+    Finish,
+    Say,
+    SayWhole,
+    Show,
+    Tell,
+    Terminal,
+)
 from deltatape.model.asked import NOTHING_ASKED
 from deltatape.model.reply import Channel, Reply
 from helpers.fed import codes, events, said
 
 Json = dict[str, object]
+_SHOWN: list[Json] = [{"a": {}}, {"b": {"c": 1}}, {"b": 1, "a": None}]
 
 
 def reply_to(step: Step, *frames: Json) -> Reply:
@@ -88,3 +98,11 @@ def test_usage_and_model_are_told() -> None:
     assert (reply.usage, reply.model) == ({"n": 2}, "a")
     assert reply_to(Tell(model=path("m")), {"m": ""}).model is None
     assert reply_to(Tell(usage=path("u")), {"m": "a"}).model is None
+
+
+def test_anything_that_stands_there_is_shown() -> None:
+    step = Show(what=(path("a"), path("b.c")))
+    assert [reply_to(step, frame).choices[0].media for frame in _SHOWN] == [True, True, False]
+    each = Show(each=path("list"), what=(path("a"),))
+    assert reply_to(each, {"list": [1, {}, {"a": 1}]}).choices[0].media
+    assert not reply_to(each, {"list": [{}], "a": 1}).choices[0].media

@@ -80,3 +80,13 @@ def test_columns_that_give_are_cut_the_widest_first_and_then_the_lines() -> None
         f"a{' ' * 11}b",
     ]
     assert plain(table(rows, width=12, give={0: 5})).splitlines()[0] == "aa...  bb..."
+
+
+def test_characters_that_take_two_columns_are_counted_so() -> None:
+    rows = [["東京", "ok"], ["get", "1"]]
+    assert plain(table(rows)) == "東京  ok\nget   1\n"
+    assert plain(table(rows, right=(0,))) == "東京  ok\n get  1\n"
+    wide = [["東京東京東京", "ok"], ["get", "1"]]
+    assert plain(table(wide, width=14, give={0: 6})) == "東京東...   ok\nget         1\n"
+    assert plain([cropped(line("東京東京", "x"), 8)]) == "東京...\n"
+    assert measured(line("東京")) == 4

@@ -28,6 +28,12 @@ def test_calls_are_shown_with_status_and_repairs() -> None:
     ]
 
 
+def test_whole_arguments_are_shown_on_one_line() -> None:
+    for arguments, shown in (('{\n  "a": [\n 1]\n}', '{ "a": [ 1] }'), ('{\n "a', '{\\n "a')):
+        made = pasted(calls(entry(0, "c1", name="get", arguments=arguments)), FINISH)
+        assert shown in plain(call_lines([analyse(made)]))
+
+
 def test_a_call_without_anything_is_shown_as_such() -> None:
     shown = plain(call_lines([analyse(pasted(calls(entry(0, "c1")), FINISH))]))
     assert shown.splitlines()[1].split() == ["#1", "0", "c1", "-", "no_name", "(no", "bytes)"]

@@ -1,11 +1,17 @@
+import json
 from dataclasses import replace
 
-from deltatape.model.exchange import EndReason
+from deltatape.model.exchange import EndReason, Exchange
 from deltatape.model.finding import Confidence, Severity
 from helpers.chat import FINISH, choice
 from helpers.exchanges import FINISH_TEXT, TEXT, call, found, from_bytes, one, pasted, timed
 
 ROLE = choice({"role": "assistant", "content": ""})
+
+
+def lines(*each: object) -> Exchange:
+    body = "".join(f"{json.dumps(one)}\n" for one in each)
+    return from_bytes(body.encode(), content_type="application/x-ndjson")
 
 
 def test_an_answer_that_says_nothing_is_reported() -> None:
@@ -39,3 +45,16 @@ def test_what_other_rules_tell_is_not_told_twice() -> None:
     assert exchange.end
     cut = replace(exchange, end=replace(exchange.end, reason=EndReason.UPSTREAM_RESET))
     assert not found(cut, "D002")
+
+
+def test_an_image_is_an_answer() -> None:
+    drawn = {"model": "m", "message": {"images": [""]}, "done": False}
+    done = {"model": "m", "message": {"content": ""}, "done": True, "done_reason": "stop"}
+    assert not found(lines(drawn, done), "D002")
+    assert found(lines(done, done), "D002")
+
+
+def test_loading_a_model_asks_for_no_answer() -> None:
+    for reason in ("load", "unload"):
+        done = {"model": "m", "response": "", "done": True, "done_reason": reason}
+        assert not found(lines(done), "D002")

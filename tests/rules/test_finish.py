@@ -18,3 +18,7 @@ def test_the_detail_of_a_finish_reason_tells_more_than_the_reason() -> None:
     assert finish_of(cut) is Finish.FILTER
     assert finish_of(replace(cut, finish_detail=None)) is Finish.LENGTH
     assert finish_of(replace(choice, finish_detail="whatever")) is Finish.TOOLS
+
+
+def test_a_message_that_waits_for_the_next_request_is_paused() -> None:
+    assert meaning("pause_turn") is meaning("compaction") is Finish.PAUSE

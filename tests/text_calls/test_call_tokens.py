@@ -66,3 +66,10 @@ def test_what_is_no_call_is_none() -> None:
         assert find_calls(f"<|tool_call_begin|>{head}") == ()
     begun = f"<|tool_call_begin|>f:0{ARGUMENTS}{{}}<|tool_call_end|><|tool_call_begin|> oh"
     assert len(find_calls(begun)) == 1
+
+
+def test_an_id_of_kimi_may_be_apart_from_its_token() -> None:
+    for identity in ("functions.f:0", "0"):
+        (call,) = find_calls(f"<|tool_call_begin|> {identity} {ARGUMENTS} {{}} <|tool_call_end|>")
+        assert (call.id, call.arguments, call.closed) == (identity, "{}", True)
+    assert find_calls("<|tool_call_begin|> is a token") == ()

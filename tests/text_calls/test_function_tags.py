@@ -39,3 +39,10 @@ def test_names_that_are_none_and_tags_without_a_body_are_talk() -> None:
         assert find_calls(text) == ()
     (call,) = find_calls("<function=f>")
     assert (call.name, call.closed) == ("f", False)
+
+
+def test_without_a_wrapper_only_offered_tools_are_called() -> None:
+    assert find_calls("<function=g><parameter=k>1</parameter></function>", OFFERED) == ()
+    assert find_calls("as in <function=g>", OFFERED) == ()
+    assert find_calls("as in <function=f>", OFFERED) != ()
+    assert find_calls("<tool_call><function=g></function></tool_call>", OFFERED) != ()

@@ -11,6 +11,7 @@ from deltatape.text_calls import find_calls
         '<|start|>assistant to=functions.f<|channel|>commentary json<|message|>{"a":1}',
         'assistantcommentary to=functions.f json{"a":1}',
         'analysis to=functions.f json{"a":1}',
+        '<|channel|>commentary to=functions.f code<|message|>{"a":1}<|call|>',
         'commentary to=f json{"a":1}',
         'to=functions.f<|channel|>commentary {"a":1}',
     ],

@@ -53,6 +53,21 @@ def test_a_name_that_is_none_is_talk() -> None:
     assert (call.name, call.closed) == ("", False)
 
 
+def test_a_tag_without_a_wrapper_and_without_a_body_is_talk() -> None:
+    assert find_calls('<invoke name="f"> is a tag') == ()
+    assert find_calls('<invoke name="f"></invoke>') != ()
+
+
+def test_without_a_wrapper_only_offered_tools_are_called() -> None:
+    body = '<parameter name="a">1</parameter></invoke>'
+    offered = {"f": None}
+    assert find_calls(f'<process><invoke name="copy">{body}</process>', offered) == ()
+    assert find_calls('<invoke name="copy', offered) != ()
+    assert find_calls(f'<invoke name="f">{body}', offered) != ()
+    wrapped = f'<function_calls><invoke name="copy">{body}</function_calls>'
+    assert find_calls(wrapped, offered) != ()
+
+
 def test_step3_has_several_calls_with_tokens_around_each() -> None:
     call = (
         "<｜tool_call_begin｜>function<｜tool_sep｜>"  # noqa: RUF001

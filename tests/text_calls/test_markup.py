@@ -54,3 +54,12 @@ def test_the_tag_itself_can_tell_whether_the_value_is_a_string() -> None:
         '</parameter><parameter name="c" string="false">no</parameter></invoke>'
     )
     assert call.arguments == '{"a": "1", "b": [1], "c": "no"}'
+
+
+def test_a_closing_tag_behind_which_the_call_does_not_go_on_is_text() -> None:
+    call = only('<parameter name="a">x</parameter> y</parameter></invoke>')
+    assert (call.arguments, call.closed) == ('{"a": "x</parameter> y"}', True)
+    call = only('<parameter name="a">x</parameter> y</parameter>\n<parameter name="b">')
+    assert call.arguments == '{"a": "x</parameter> y", "b": "'
+    call = only('<parameter name="a">x</parameter> y </parameter> z <parameter name="b">')
+    assert call.arguments == '{"a": "x"'

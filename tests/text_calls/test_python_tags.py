@@ -19,6 +19,21 @@ def test_a_text_that_is_nothing_but_a_call_of_an_offered_tool_is_one(text: str) 
     assert (call.family, call.name, call.closed) == ("llama", "get_time", True)
 
 
+@pytest.mark.parametrize("rest", ["", "</s>", "\n<|eot_id|>", "<|im_end|>\n", "\n</tool_call>"])
+@pytest.mark.parametrize("fence", ["", "```json\n", "```\n", "```tool_call \n"])
+def test_the_whole_text_may_be_fenced_and_end_with_a_token(fence: str, rest: str) -> None:
+    text = '{"name": "get_time", "parameters": {}}'
+    (call,) = find_calls(fence + text + ("\n```" if fence else "") + rest, OFFERED)
+    assert (call.family, call.name, call.arguments) == ("llama", "get_time", "{}")
+
+
+def test_fenced_json_between_prose_is_shown_to_the_user() -> None:
+    text = '```json\n{"name": "get_time", "parameters": {}}\n```'
+    assert find_calls(f"{text}\nThat calls it.", OFFERED) == ()
+    assert find_calls(f"So:\n{text}", OFFERED) == ()
+    assert find_calls(f"```python\n{text[8:]}", OFFERED) == ()
+
+
 def test_several_such_calls_are_separated_by_semicolons() -> None:
     text = '{"name": "get_time", "parameters": {}}; {"name": "get_weather", "parameters": {}}'
     assert [call.name for call in find_calls(text, OFFERED)] == ["get_time", "get_weather"]
@@ -47,7 +62,7 @@ def test_without_tools_json_is_no_call() -> None:
 def test_code_for_the_interpreter_is_no_call() -> None:
     assert find_calls("<|python_tag|>import os\nprint(1)") == ()
     (call,) = find_calls('<|python_tag|>brave_search.call(query="x")<|eom_id|>')
-    assert (call.name, call.arguments) == ("brave_search.call", '{"query": "x"}')
+    assert (call.name, call.arguments) == ("brave_search", '{"query": "x"}')
 
 
 def test_lfm2_takes_json_and_is_open_without_its_end() -> None:

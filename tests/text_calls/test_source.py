@@ -31,3 +31,12 @@ def test_names_are_written_like_names_or_offered() -> None:
 def test_blanks_are_skipped() -> None:
     assert Source(" \n\tx", {}).blanks(0) == 3
     assert Source("x", {}).blanks(1) == 1
+
+
+def test_a_tool_was_offered_or_nothing_is_known_of_any() -> None:
+    source = Source("", {"get_time": None})
+    assert source.may_be_tool("get_time", whole=True)
+    assert source.may_be_tool("get", whole=False)
+    assert not source.may_be_tool("get", whole=True)
+    assert not source.may_be_tool("put", whole=False)
+    assert Source("", {}).may_be_tool("put", whole=True)

@@ -22,3 +22,11 @@ def test_a_call_object_in_the_arguments_of_a_call_is_no_call_of_its_own() -> Non
     inner = '<tool>{\\"tool_name\\":\\"g\\"}</tool>'
     (call,) = find_calls(f'<tool>{{"tool_name":"f","arguments":{{"a":"{inner}"}}}}</tool>')
     assert call.name == "f"
+
+
+def test_the_object_between_its_tags_may_be_fenced() -> None:
+    for fence in ("```json\n", "\n```\n"):
+        text = f'<tool_call>{fence}{{"name":"f","arguments":{{}}}}\n```\n</tool_call>'
+        (call,) = find_calls(text)
+        assert (call.name, call.arguments, call.closed, call.end) == ("f", "{}", True, len(text))
+    assert find_calls("<tool_call>```json\nof f\n```</tool_call>") == ()

@@ -187,12 +187,28 @@ SHORT = {
     "tool": '<tool>{"tool_name":"f","arguments":{}}</tool>',
     "hermes": '<tool_call>{"name":"f"}</tool_call>',
     "qwen3-coder": "<function=f><parameter=k>v</function>",
+    "hunyuan": "<tool_calls><tool_call>f<tool_sep></tool_call></tool_calls>",
     "glm": "<tool_call>f</tool_call>",
     "mistral": "[TOOL_CALLS]f[ARGS]{}",
     "llama": "<|python_tag|>f(n=1)",
+    "step3": "<｜tool_call_begin｜>function<｜tool_sep｜>"  # noqa: RUF001
+    '<steptml:invoke name="f"></steptml:invoke><｜tool_call_end｜>',  # noqa: RUF001
+    "kimi-k2": "<|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{}<|tool_call_end|>",
+    "deepseek": "<｜tool▁call▁begin｜>f<｜tool▁sep｜>{}<｜tool▁call▁end｜>",  # noqa: RUF001
+    "deepseek-dsml": '<｜DSML｜invoke name="f"></｜DSML｜invoke>',  # noqa: RUF001
+    "minimax-m2": '<minimax:tool_call><invoke name="f"></invoke></minimax:tool_call>',
+    "minimax-m3": ']<]minimax[>[<invoke name="f">]<]minimax[>[</invoke>',
     "harmony": "commentary to=functions.f json{}",
     "gemma": "<|tool_call>call:f{n:1}<tool_call|>",
+    "cohere": '<|START_ACTION|>[{"tool_name":"f","parameters":{}}]<|END_ACTION|>',
+    "internlm": '<|action_start|><|plugin|>{"name":"f","parameters":{}}<|action_end|>',
+    "lfm2": "<|tool_call_start|>[f(n=1)]<|tool_call_end|>",
+    "function-calls": '<invoke name="f"></invoke>',
 }
+
+
+def test_every_family_has_a_short_text() -> None:
+    assert set(SHORT) == {family.name for family in FAMILIES}
 
 
 @pytest.mark.parametrize("family", SHORT)

@@ -2,14 +2,17 @@
 
 The first events are looked at in windows that grow: most dialects show themselves at once, and a
 few after a long time of pings. The path counts only where the response holds nothing but errors and
-pings, or nothing: applications call their own endpoints `/api/chat`, too.
+pings, or nothing; where it has the status of an error, whose bodies gateways write as they like;
+and where a stream was asked for and a strange document came. Applications call their own endpoints
+`/api/chat`, too, and may answer with documents and plain text of their own there.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from deltatape.dialects import DIALECTS, Dialect, Hints, detect, expect
+from deltatape.diagnose.decode import media_type
+from deltatape.dialects import DIALECTS, Dialect, Hints, detect, error_message, expect
 from deltatape.model.exchange import Exchange
-from deltatape.model.stream import Event, Stream
+from deltatape.model.stream import Event, Format, Stream
 from deltatape.wire.json_value import parse
 
 _WINDOW = 4
@@ -17,6 +20,9 @@ _WINDOW = 4
 _GROWTH = 4
 _BARE_ERROR = frozenset({"message", "Message", "__type"})
 """All that an error of Amazon's services may consist of."""
+_HTTP_ERROR = 400
+_SHARED = ("/api/chat", "/api/generate")
+"""Paths of a provider that applications use as well."""
 
 
 def dialect_of(
@@ -24,6 +30,7 @@ def dialect_of(
 ) -> Dialect | None:
     """The dialect of `exchange`, whose response is framed as `stream`; None if it is unknown."""
     headers = _headers(exchange)
+    failed = exchange.response is not None and exchange.response.status >= _HTTP_ERROR
     telling = False
     for window in _windows(stream.events):
         objects = [(event, parse(event.data).value) for event in window]
@@ -38,7 +45,25 @@ def dialect_of(
         if found is not None:
             return found
         telling = telling or any(_tells(event, value) for event, value in frames)
-    return None if telling else expect(exchange.request.path, among)
+    found = expect(exchange.request.path, among)
+    if found is None or failed or not (telling or stream.format is Format.OTHER):
+        return found
+    return found if _answers_otherwise(exchange, stream, found) else None
+
+
+def _answers_otherwise(exchange: Exchange, stream: Stream, dialect: Dialect) -> bool:
+    """Whether this is what somebody answers in place of a stream of `dialect`."""
+    request = exchange.request
+    if request.path.rstrip("/").endswith(_SHARED):
+        return stream.format is Format.OTHER and not _is_text(exchange, stream)
+    if stream.format is Format.JSON:
+        return dialect.read_request(request.body, request.path).stream
+    return stream.format is Format.OTHER
+
+
+def _is_text(exchange: Exchange, stream: Stream) -> bool:
+    headers = exchange.response.headers if exchange.response else ()
+    return stream.body != b"" and media_type(headers) == "text/plain"
 
 
 def _windows(events: Sequence[Event]) -> Iterator[Sequence[Event]]:
@@ -53,7 +78,9 @@ def _tells(event: Event, frame: Mapping[str, object]) -> bool:
     """Whether `frame` would show its dialect, if it were a known one."""
     if event.exception or (frame and frame.keys() <= _BARE_ERROR):
         return False
-    return "error" not in frame and frame.get("type") not in ("error", "ping")
+    if frame.get("type") in ("error", "ping"):
+        return False
+    return "error" not in frame and error_message(frame, event.type) is None
 
 
 def _headers(exchange: Exchange) -> Mapping[str, str]:

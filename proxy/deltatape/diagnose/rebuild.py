@@ -2,17 +2,21 @@
 
 from dataclasses import dataclass, replace
 
-from deltatape.diagnose.decode import decode
+from deltatape.diagnose.decode import decode, media_type
 from deltatape.diagnose.dialect import dialect_of
 from deltatape.diagnose.stray import with_stray_error
-from deltatape.dialects import UnknownReducer, dialects_for
+from deltatape.dialects import UnknownReducer, dialects_for, failure_message
 from deltatape.model.app_names import CONTRACT, AppNames
 from deltatape.model.asked import NOTHING_ASKED, Asked
-from deltatape.model.exchange import Exchange
+from deltatape.model.exchange import Exchange, ResponseHead
 from deltatape.model.reply import Reply
-from deltatape.model.stream import Stream
+from deltatape.model.stream import Format, Stream
+from deltatape.wire.json_value import parse
 
 _HTTP_ERROR = 400
+_UNEXPECTED = "S006"
+_LONGEST_TEXT = 300
+"""Characters of an error in plain text that are shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +55,19 @@ def analyse(exchange: Exchange, app: AppNames = CONTRACT) -> Analysis:
         reducer.feed(event)
     reply = with_stray_error(reducer.finish(cut=exchange.cut), stream)
     if response and response.status >= _HTTP_ERROR and reply.error is None:
-        reason = response.reason.decode("ascii", "replace")
-        reply = replace(reply, error=f"HTTP {response.status} {reason}".rstrip())
+        # What no dialect reads as an error is no event of a dialect either.
+        seen = tuple(one for one in reply.observations if one.code != _UNEXPECTED)
+        reply = replace(reply, error=_failure(response, stream), observations=seen)
     return Analysis(exchange=exchange, stream=stream, asked=asked, reply=reply)
+
+
+def _failure(response: ResponseHead, stream: Stream) -> str:
+    """What an answer with the status of an error says that no dialect understands as one."""
+    status = f"HTTP {response.status} {response.reason.decode('ascii', 'replace')}".rstrip()
+    message: str | None = None
+    if stream.format is Format.OTHER and media_type(response.headers) == "text/plain":
+        message = stream.body.decode("utf-8", "replace").strip()[:_LONGEST_TEXT]
+    elif len(stream.events) == 1:
+        body = parse(stream.events[0].data).value
+        message = failure_message(body) if isinstance(body, dict) else None
+    return f"{status}: {message}" if message else status

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from deltatape.dialects._base import Dialect, Hints, Reducer
-from deltatape.dialects._errors import error_message
+from deltatape.dialects._errors import error_message, failure_message
 from deltatape.dialects._unknown import UNKNOWN, UnknownReducer
 from deltatape.dialects.ai_sdk_ui import AISDKUI
 from deltatape.dialects.anthropic_messages import AnthropicMessages
@@ -66,4 +66,5 @@ __all__ = [
     "dialects_for",
     "error_message",
     "expect",
+    "failure_message",
 ]

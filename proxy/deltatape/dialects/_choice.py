@@ -3,6 +3,7 @@
 Dialects say what events mean (`say`, `open`, `finish`); here it is kept and, at the end, judged.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from deltatape.dialects._calls import CallDraft
@@ -41,15 +42,30 @@ class ChoiceDraft:
         """All calls, also those that the provider runs itself, in the order of their opening."""
         self.finish_reason: str | None = None
         self.finish_detail: str | None = None
+        self.media = False
+        """Whether the answer shows something that is no text."""
         self._finishes: list[tuple[int, str]] = []
         self._asked = asked
         self.policy = policy
         self._pieces: list[Piece] = []
+        self._orders: list[int] = []
+        """Of the pieces."""
+        self._mixed = False
 
-    def say(self, channel: Channel, text: str, event: Event) -> None:
-        """Appends text; an empty one is not kept."""
+    def say(self, channel: Channel, text: str, event: Event, order: int = 0) -> None:
+        """Appends text; an empty one is not kept.
+
+        Args:
+            channel: where it goes.
+            text: the text.
+            event: what brought it.
+            order: of the part of the answer it belongs to, where the wire mixes parts: a text
+                stands before those of a higher order.
+        """
         if text:
             self._pieces.append(Piece(channel, text, event.number, event.place))
+            self._mixed |= bool(self._orders) and order < self._orders[-1]
+            self._orders.append(order)
 
     def open(self, kind: CallKind, event: Event, wire_index: int | None = None) -> CallDraft:
         """A new call, which `event` opens."""
@@ -83,10 +99,14 @@ class ChoiceDraft:
         if self.finish_reason is not None:
             said = {self.finish_reason, self.finish_detail}
             ending = Ending.NORMAL if self.policy.abnormal.isdisjoint(said) else Ending.CUT
+        if self._mixed:
+            pairs = sorted(zip(self._orders, self._pieces, strict=True), key=_order)
+            self._pieces = [piece for _, piece in pairs]
         ours = [draft for draft in self.calls if draft.kind not in NOT_OURS]
         theirs = [draft for draft in self.calls if draft.kind in NOT_OURS]
         observations = self.notes.observations(self.index, None)
         calls = []
+        self._note_shared_ids(ours)
         for place, draft in enumerate(ours):
             calls.append(self._judge(draft, place, ending))
             observations += draft.notes.observations(self.index, place)
@@ -110,8 +130,20 @@ class ChoiceDraft:
                 *written_calls(Channel.REASONING, reasoning, self._pieces, self._asked),
             ),
             pieces=tuple(self._pieces),
+            media=self.media,
         )
         return choice, observations
+
+    def _note_shared_ids(self, drafts: Sequence[CallDraft]) -> None:
+        """Notes ids that two calls have: nobody can tell which of them a result answers."""
+        seen: set[str] = set()
+        for draft in drafts:
+            identifier = draft.first_id
+            if identifier in seen:
+                detail = f"the id {identifier!r} is used for another call"
+                draft.note("shared", "T010", detail, draft.raw, draft.opened)
+            if identifier is not None:
+                seen.add(identifier)
 
     def _judge(self, draft: CallDraft, place: int, ending: Ending) -> ToolCall:
         if self.policy.explicit_end and ending is Ending.CUT:
@@ -120,3 +152,7 @@ class ChoiceDraft:
             elif draft is not self.calls[-1]:
                 ending = Ending.NORMAL  # what was cut came later
         return draft.judged(place, ending, self._asked, ids=self.policy.ids)
+
+
+def _order(pair: tuple[int, Piece]) -> int:
+    return pair[0]

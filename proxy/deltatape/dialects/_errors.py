@@ -4,6 +4,25 @@ from collections.abc import Mapping
 
 from deltatape.dialects._json import as_object, get_str, shown
 
+_FIELDS = ("message", "Message", "detail", "details", "errors", "error_description", "title")
+"""Where gateways and frameworks say what is wrong, in answers that are nothing but an error."""
+
+
+def failure_message(frame: Mapping[str, object]) -> str | None:
+    """What the body of an answer with the status of an error says; None if nothing does.
+
+    Args:
+        frame: the JSON object that is the body.
+    """
+    known = error_message(frame, "")
+    if known is not None:
+        return known
+    said = next((value for key in _FIELDS if (value := frame.get(key))), None)
+    if said is None or isinstance(said, str):
+        return said
+    first = as_object(said[0]) if isinstance(said, list) else as_object(said)
+    return (get_str(first, "message") if first else None) or shown(said)
+
 
 def error_message(frame: Mapping[str, object], event_type: str) -> str | None:
     """The message of an error frame or error answer; None if `frame` is none.

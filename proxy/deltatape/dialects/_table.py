@@ -216,7 +216,8 @@ class TableReducer:
         del cut  # The terminal signal tells more about the calls than the transport does.
         draft = self._draft
         ending = Ending.NORMAL if draft.normal and draft.reply.error is None else Ending.CUT
-        if ending is Ending.NORMAL and self._table.policy.explicit_end:
+        policy, reason = self._table.policy, draft.choice.finish_reason
+        if ending is Ending.NORMAL and policy.explicit_end and reason not in policy.abnormal:
             for call in draft.choice.calls:
                 if call.ended is None:
                     detail = f"nothing says that the call of {call.name!r} is whole"

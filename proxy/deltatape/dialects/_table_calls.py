@@ -70,13 +70,25 @@ class CallStart:
         """See `Step.take`."""
         found = at(frame, self.entry)
         key = self.key.of(frame)
+        whole: Source = _Lazy(event, self.entry)
         for place, entry in listed(found):
             call = self._start(draft, _moved(key, place), entry, event)
             call.identify(text_at(entry, self.id), text_at(entry, self.name))
-            if self.fragment is not None:
-                call.add(text_at(entry, self.fragment) or "", event)
+            is_list = isinstance(found, list)
+            source = draft.element(self.entry, place, event) if is_list else whole
+            self._begin(call, entry, source, event)
         if not self.optional and as_object(found) is None and not isinstance(found, list):
             draft.reply.odd("the start of a call without the call", frame, event)
+
+    def _begin(self, call: CallDraft, entry: Frame, source: Source, event: Event) -> None:
+        """Takes the first piece of the arguments."""
+        value = None if self.fragment is None else at(entry, self.fragment)
+        if self.fragment is None or value is None:
+            return
+        if isinstance(value, str):
+            call.add(value, event)
+        else:
+            _add_bare(call, entry, source_at(source, self.fragment), event)
 
     def _start(
         self, draft: TableDraft, key: int | str | None, entry: Frame, event: Event
@@ -155,10 +167,11 @@ class CallDelta:
         if isinstance(value, str):
             call.add(value, event)
             return
+        where = source_at(source, self.fragment)
         if self.encoded:
-            detail = "the arguments are JSON instead of a string with JSON in it"
-            call.note("bare", "T006", detail, entry, event)
-        call.add(source_at(source, self.fragment).text, event)
+            _add_bare(call, entry, where, event)
+        else:
+            call.add(where.text, event)
 
     def _open(
         self, draft: TableDraft, key: int | str | None, entry: Frame, event: Event
@@ -291,6 +304,13 @@ class _Lazy:
 def _moved(key: int | str | None, place: int) -> int | str | None:
     """The key of the element number `place` where a list shares one key."""
     return key + place if isinstance(key, int) else key
+
+
+def _add_bare(call: CallDraft, entry: Frame, source: Source, event: Event) -> None:
+    """Appends a piece that stands at `source`, and should be a string (T006)."""
+    detail = "the arguments are JSON instead of a string with JSON in it"
+    call.note("bare", "T006", detail, entry, event)
+    call.add(source.text, event)
 
 
 def _note_missing(key: Key, call: CallDraft, entry: Frame, event: Event) -> None:

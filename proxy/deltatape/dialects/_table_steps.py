@@ -67,6 +67,23 @@ class SayWhole:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Show:
+    """Something that is no text: an image, audio."""
+
+    what: tuple[Path, ...]
+    """It is there if anything stands at one of these."""
+    each: Path | None = None
+    """The array in whose elements it is; None where it is in the event itself."""
+
+    def take(self, draft: TableDraft, frame: Frame, event: Event) -> None:
+        """See `Step.take`."""
+        del event
+        holders = [frame] if self.each is None else [one for _, one in listed(at(frame, self.each))]
+        if any(at(one, keys) is not None for one in holders for keys in self.what):
+            draft.choice.media = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Finish:
     """Why the answer ended."""
 

@@ -26,7 +26,7 @@ def written_calls(
     Args:
         channel: which channel.
         text: all of its text.
-        pieces: those of all channels, in wire order.
+        pieces: those of all channels, in the order of the text.
         asked: the offered tools, by which ambiguous notations are read.
     """
     found = find_calls(text, {tool.name: tool.parameters for tool in asked.tools})

@@ -13,6 +13,8 @@ from deltatape.dialects._chat.request import read_request
 from deltatape.dialects._chat.shape import is_mistral
 from deltatape.model.asked import Asked
 
+_POLICY = replace(POLICY, indexes=False, abnormal=POLICY.abnormal | {"model_length"})
+
 
 class Mistral:
     """The dialect. See `Dialect`."""
@@ -29,10 +31,11 @@ class Mistral:
         return False
 
     def read_request(self, body: bytes, path: str) -> Asked:
-        """See `Dialect.read_request`."""
+        """See `Dialect.read_request`. What others call `required` is `any` here."""
         del path
-        return read_request(body)
+        asked = read_request(body)
+        return replace(asked, tool_choice="required") if asked.tool_choice == "any" else asked
 
     def reducer(self, asked: Asked) -> ChatReducer:
         """See `Dialect.reducer`."""
-        return ChatReducer(self.name, asked, replace(POLICY, indexes=False))
+        return ChatReducer(self.name, asked, _POLICY)

@@ -24,6 +24,7 @@ TERMINATOR = 'a line with "done": true'
 _POLICY = Policy(abnormal=frozenset({"length", "load", "unload"}), ids=False)
 _METRICS = ("prompt_eval_count", "eval_count", "total_duration", "load_duration")
 _BODIES = ("message", "response")
+_HEAD = ("model", "created_at")
 
 
 class Ollama:
@@ -35,10 +36,7 @@ class Ollama:
         """See `Dialect.claims`."""
         if hints.format not in (Format.NDJSON, Format.JSON):
             return False
-        return any(
-            isinstance(one.get("done"), bool) and any(body in one for body in _BODIES)
-            for one in hints.first
-        )
+        return any(map(_is_ours, hints.first))
 
     def serves(self, path: str) -> bool:
         """See `Dialect.serves`."""
@@ -88,9 +86,16 @@ class OllamaReducer:
         return self._reply.build(Ending.NORMAL if done else Ending.CUT, terminated=done)
 
 
+def _is_ours(one: Mapping[str, object]) -> bool:
+    """Whether `one` is a line of an answer; it names its model."""
+    said = isinstance(one.get("done"), bool) and any(body in one for body in _BODIES)
+    return said and any(key in one for key in _HEAD)
+
+
 def _take_message(draft: ChoiceDraft, message: Mapping[str, object], event: Event) -> None:
     draft.say(Channel.TEXT, get_str(message, "content") or "", event)
     draft.say(Channel.REASONING, get_str(message, "thinking") or "", event)
+    draft.media = draft.media or bool(message.get("images"))
     value = message.get("tool_calls")
     entries = as_array(value)
     if entries is None:
@@ -112,4 +117,7 @@ def _take_call(
     function = get_object(entry, "function") or {}
     call = draft.open(CallKind.FUNCTION, event, get_index(function, "index"))
     call.identify(get_str(entry, "id"), get_str(function, "name"))
+    if get_str(function, "arguments"):
+        detail = "the arguments are a string with JSON in it instead of JSON"
+        call.note("quoted", "T006", detail, entry, event)
     call.add(exact(function, "arguments", Member(source, "function")), event)

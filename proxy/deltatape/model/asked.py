@@ -46,6 +46,9 @@ class Asked:
     tool_choice: str | None
     """`auto`, `none`, `required`, or the name of the forced tool."""
     history: tuple[Message, ...]
+    tools_elsewhere: bool = False
+    """Whether the model was also offered tools that the request does not name: a toolset of the
+    provider, a stored prompt."""
 
     def tool(self, name: str | None) -> ToolSpec | None:
         """The offered tool called `name`, if any."""

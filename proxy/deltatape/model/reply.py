@@ -36,14 +36,17 @@ class CallKind(enum.StrEnum):
     """`function_call`, the predecessor of `tool_calls`."""
     SERVER = "server"
     """The provider runs it itself: web search, code execution."""
+    BUILT_IN = "built-in"
+    """The provider defines it and the application runs it: a shell, a computer, patches. It has no
+    name on the wire but its type."""
     MCP = "mcp"
     """The provider runs it on an MCP server."""
     TEXT = "text"
     """Written by the model into its text."""
 
 
-NOT_OURS = frozenset({CallKind.SERVER, CallKind.MCP})
-"""Calls that the provider runs itself."""
+NOT_OURS = frozenset({CallKind.SERVER, CallKind.MCP, CallKind.BUILT_IN})
+"""Calls of tools that the application did not define."""
 
 
 class Channel(enum.StrEnum):
@@ -132,15 +135,27 @@ class Choice:
     finishes: tuple[tuple[int, str], ...] = ()
     """Every finish reason on the wire, after the number of its event."""
     server_calls: tuple[ToolCall, ...] = ()
-    """Those that the provider runs itself: nobody else is to answer them."""
+    """Those of tools that the application did not define; the provider runs them itself, unless
+    they are BUILT_IN."""
     text_calls: tuple[TextCall, ...] = ()
     pieces: tuple[Piece, ...] = ()
-    """Of which text, reasoning and refusal consist, in wire order."""
+    """Of which text, reasoning and refusal consist, in their order."""
+    media: bool = False
+    """Whether the answer shows something that is no text: an image, audio."""
 
     @property
     def every_call(self) -> tuple[ToolCall, ...]:
         """The application's calls, the provider's, and those that are written into text."""
         return (*self.tool_calls, *self.server_calls, *(one.call for one in self.text_calls))
+
+
+class ToolResult(NamedTuple):
+    """A call's result that the stream itself carries: the application that streams has run it."""
+
+    call_id: str | None
+    name: str | None
+    event: int
+    place: Place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,6 +194,12 @@ class Reply:
     tool_word: bool = False
     """Whether the dialect has a finish reason of its own for replies with calls: where it is
     missing, clients that wait for it stop. Others end such replies with any normal word."""
+    from_app: bool = False
+    """Whether an application speaks so to its page: it wrote the stream, not a provider."""
+    results: tuple[ToolResult, ...] = ()
+    """In wire order."""
+    results_due: bool = False
+    """Whether each call is to be followed by its result in this very stream."""
 
     @property
     def text(self) -> str:
@@ -197,7 +218,7 @@ class Reply:
 
     @property
     def server_calls(self) -> tuple[ToolCall, ...]:
-        """The calls that the provider runs itself."""
+        """The calls of tools that the application did not define."""
         return self.choices[0].server_calls
 
     @property

@@ -6,9 +6,11 @@ a terminal unescaped. Styles are rich's.
 
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
+from rich.cells import cell_len
 from rich.text import Text
 
 from deltatape.model.finding import Severity
@@ -64,7 +66,7 @@ def line(*pieces: Cell) -> Line:
 
 def measured(whole: Line) -> int:
     """How many columns `whole` takes."""
-    return sum(len(escape(segment.text)) for segment in whole)
+    return sum(cell_len(escape(segment.text)) for segment in whole)
 
 
 def cropped(whole: Line, width: int = WIDTH) -> Line:
@@ -73,8 +75,8 @@ def cropped(whole: Line, width: int = WIDTH) -> Line:
     left = width if measured(whole) <= width else width - len(_MORE)
     pieces: list[Segment] = []
     for segment in shown:
-        pieces.append(Segment(segment.text[:left], segment.style))
-        left -= len(pieces[-1].text)
+        pieces.append(Segment(_front(segment.text, left), segment.style))
+        left -= cell_len(segment.text)
     if pieces != shown:
         pieces.append(Segment(_MORE, DIM))
     return tuple(pieces)
@@ -122,7 +124,8 @@ def table(
         for column, cell in enumerate(row):
             text = _cut(cell.text, widths[column])
             last = column == len(widths) - 1 and column not in right
-            padded = text.rjust(widths[column]) if column in right else text.ljust(widths[column])
+            blanks = " " * (widths[column] - cell_len(text))
+            padded = blanks + text if column in right else text + blanks
             pieces += [Segment(text if last else padded, cell.style), Segment(_GAP)]
         whole = tuple(pieces[:-1])
         lines.append(whole if width is None else cropped(whole, width))
@@ -133,7 +136,8 @@ def column_widths(rows: Sequence[Sequence[Segment]]) -> list[int]:
     """For each column the width of its widest cell; cells are escaped."""
     columns = max((len(row) for row in rows), default=0)
     return [
-        max(len(row[column].text) for row in rows if column < len(row)) for column in range(columns)
+        max(cell_len(row[column].text) for row in rows if column < len(row))
+        for column in range(columns)
     ]
 
 
@@ -149,7 +153,15 @@ def _fitting(widths: Sequence[int], room: int, give: Mapping[int, int]) -> list[
 
 
 def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - len(_MORE)] + _MORE
+    return text if cell_len(text) <= width else _front(text, width - len(_MORE)) + _MORE
+
+
+def _front(text: str, width: int) -> str:
+    """As many of the first characters as fit into `width` columns; some characters take two."""
+    if cell_len(text) <= width:
+        return text
+    ends = accumulate(map(cell_len, text))
+    return text[: sum(1 for end in ends if end <= width)]
 
 
 def _cell(cell: Cell) -> Segment:

@@ -1,6 +1,7 @@
 """The parts of a tape as text: the calls, events and reads of exchanges, and the app's log."""
 
 import itertools
+import re
 from collections.abc import Iterator, Sequence
 
 from deltatape.diagnose.rebuild import Analysis
@@ -29,9 +30,10 @@ from deltatape.why.news import news
 
 _BROKEN = "red"
 _FINE = frozenset({CallStatus.COMPLETE, CallStatus.EMPTY_OK})
-_PREFIXES = {CallKind.SERVER: "server ", CallKind.MCP: "mcp ", CallKind.TEXT: "text "}
+_PREFIXES = {CallKind.SERVER: "server ", CallKind.BUILT_IN: "built-in ", CallKind.MCP: "mcp ", CallKind.TEXT: "text "}
 """Kinds of calls that are counted for themselves: they are not the application's to run."""
 _CUT = "..."
+_LINE_END = re.compile(r"[ \t]*+[\r\n]\s*+")
 _USUAL = "message"
 """The type of events that name none."""
 
@@ -61,8 +63,13 @@ def call_cells(call: ToolCall) -> list[Cell]:
         excerpt(call.id or "-", 40),
         excerpt(call.name or "-", 40),
         Segment(f"{call.status}{repairs}", style),
-        excerpt(call.arguments) or "(no bytes)",
+        excerpt(_on_one_line(call)) or "(no bytes)",
     ]
+
+
+def _on_one_line(call: ToolCall) -> str:
+    """The arguments; where they are whole, without the line ends between their members."""
+    return _LINE_END.sub(" ", call.arguments) if call.status in _FINE else call.arguments
 
 
 def event_lines(analysis: Analysis, width: int = WIDTH) -> list[Line]:

@@ -147,6 +147,8 @@ def _arrived(story: Story, width: int) -> list[Line]:
         for number, kind in ((arrival.text, "text"), (arrival.reasoning, "reasoning"))
         if number
     ]
+    if not what and not arrival.calls:
+        what.append("no text and no calls")
     what.append(f"finish reason: {excerpt(arrival.finish_reason or 'none', _SHOWN)}")
     what.append(arrival.ending)
     lines = _labelled("ARRIVED", wrapped("; ".join(what), _INDENT, width=width))

@@ -25,6 +25,8 @@ class What(enum.StrEnum):
     OPEN = "open"
     """It opened a call."""
     ARGUMENTS = "arguments"
+    RESULT = "result"
+    """The result of a call, in streams of applications."""
     FINISH = "finish"
     """A reason to finish, or an error."""
     END = "end"
@@ -73,6 +75,8 @@ def _things(reply: Reply) -> Iterator[tuple[int, Brought]]:
         yield from _of_calls(choice)
         for event, reason in choice.finishes:
             yield event, Brought(What.FINISH, reason)
+    for result in reply.results:
+        yield result.event, Brought(What.RESULT, result.name or result.call_id or "")
     for seen in reply.observations:
         if seen.code == _ERROR and seen.event is not None:
             yield seen.event, Brought(What.FINISH, "error")

@@ -4,20 +4,23 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
-from deltatape.model.reply import Choice
+from deltatape.model.reply import CallKind, Choice
 from deltatape.rules._base import Claim, RuleContext, finding
 from deltatape.rules.finish import Finish, finish_of
+from deltatape.rules.words import count
 
 _DRAWS = "image_generation"
 """The tool of a provider whose result is itself an answer."""
+_NO_ANSWERS = frozenset({"load", "unload"})
+"""Why replies end to requests that ask for no answer: a model is to be loaded, or forgotten."""
 
 
 class SilentAnswer:
     """The answer ended in good order and says nothing.
 
     ## What it does
-    Reports replies that ended as they should and have no text, no refusal, no call and no error. It
-    says whether there was reasoning that the user never sees.
+    Reports replies that ended as they should and have no text, no image or other medium, no
+    refusal, no call and no error. It says whether there was reasoning that the user never sees.
 
     ## Why is this bad
     The application shows nothing, and nothing is wrong with the stream: it looks like a defect of
@@ -50,6 +53,9 @@ class SilentAnswer:
             return
         if context.exchange.cut or not all(_is_silent(choice) for choice in reply.choices):
             return
+        word = reply.choices[0].finish_reason_raw
+        if word is None and not reply.from_app:
+            return  # nothing says that this was an answer
         thought = sum(len(choice.reasoning) for choice in reply.choices)
         only = f", only {thought} characters of reasoning" if thought else ""
         expected = any(map(_is_expected, reply.choices))
@@ -58,7 +64,7 @@ class SilentAnswer:
             context,
             Claim(
                 message=f"the answer has no text and no call{only}"
-                f" (finish reason {reply.choices[0].finish_reason_raw!r}, {len(events)} events)",
+                f" ({f'finish reason {word!r}, ' if word else ''}{count(len(events), 'event')})",
                 hint="in the client, treat an empty answer as an error: ask again or tell the user",
                 blame=Blame.UPSTREAM,
                 confidence=context.seen if not thought else Confidence.LIKELY,
@@ -71,10 +77,12 @@ class SilentAnswer:
 
 
 def _is_silent(choice: Choice) -> bool:
-    """Nothing to show or run, although the reply has a reason to finish of its own."""
+    """Nothing to show or run."""
     said = choice.text.strip() or choice.refusal or choice.tool_calls
-    drawn = any(call.name == _DRAWS for call in choice.server_calls)
-    if said or drawn or choice.finish_reason_raw is None:
+    drawn = any(
+        call.name == _DRAWS or call.kind is CallKind.BUILT_IN for call in choice.server_calls
+    )
+    if said or drawn or choice.media or choice.finish_reason_raw in _NO_ANSWERS:
         return False
     return finish_of(choice) not in {Finish.TOOLS, Finish.PAUSE}
 

@@ -67,6 +67,7 @@ _MEANINGS = {
     "escalation": Finish.FILTER,
     "refusal": Finish.FILTER,
     "pause_turn": Finish.PAUSE,
+    "compaction": Finish.PAUSE,
 }
 
 

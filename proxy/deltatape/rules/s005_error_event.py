@@ -54,7 +54,7 @@ class ErrorEvent:
                 self,
                 context,
                 Claim(
-                    message=f"the answer is status {head.status}: {reply.error or _text(context)}",
+                    message=f"the answer is {_said(head.status, reply.error or _text(context))}",
                     hint=_hint(head.status),
                     blame=blame,
                     confidence=Confidence.LIKELY,
@@ -82,6 +82,12 @@ class ErrorEvent:
                 evidence=seen.evidence if seen else reply.error or "",
             ),
         )
+
+
+def _said(status: int, message: str) -> str:
+    """What an error answer says, with its status, which the message may begin with."""
+    known = message.startswith(f"HTTP {status}")
+    return message if known else f"status {status}: {message}"
 
 
 def _text(context: RuleContext) -> str:

@@ -47,7 +47,7 @@ class UnknownTool:
     def check(self, context: RuleContext) -> Iterator[Finding]:
         """See `Rule.check`."""
         offered = [tool.name for tool in context.asked.tools]
-        if not offered:
+        if not offered or context.asked.tools_elsewhere:
             return
         for _, call in context.calls():
             if not call.name or call.name in offered or call.kind is CallKind.CUSTOM:

@@ -74,7 +74,8 @@ def _claim(context: RuleContext, choice: Choice, written: TextCall) -> Claim:
             severity=Severity.WARNING,
         )
     if context.asked.tool(written.call.name) is None:
-        known = "is none of the request's tools" if context.asked.tools else "has no tools offered"
+        none = "though the request offers no tools"
+        known = "is none of the request's tools" if context.asked.tools else f"came {none}"
         return Claim(
             message=f"{where(written)} {known}; the reply has no such tool call",
             hint="offer the tools in the request, or look for the prompt that asks for such calls",

@@ -74,7 +74,7 @@ def find_calls(text: str, offered: Offered = _NOTHING) -> tuple[WrittenCall, ...
             without types, and about notations that are no calls without a known name.
     """
     opener = _OPENERS.search(text)
-    if opener is None and not (offered and text.lstrip()[:1] in ("{", "[")):
+    if opener is None and not (offered and text.lstrip()[:1] in ("{", "[", "`")):
         return ()
     source = Source(text, offered)
     whole = read_whole(source)

@@ -32,6 +32,7 @@ _STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+("?)', re.DOTALL)
 _TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{}]', re.DOTALL)
 _SCALAR = re.compile(r"[^\s,\]}]*+")
 _SEPARATOR = re.compile(r"[\s,;]*+")
+_FENCE = re.compile(r"\s*+```(?:json)?+\s*+(?=[\[{])")
 _BEGINNING = re.compile(r'\{\s*+(?:["}]|\Z)')
 _LOOSE_NAME = re.compile(r"""['"](?:tool_)?name['"]\s*+:\s*+['"]([^'"\s]{1,200})['"]""")
 _LOOSE_ARGUMENTS = re.compile(r"""['"](?:arguments|parameters)['"]\s*+:\s*+(?=\{)""")
@@ -81,7 +82,8 @@ def read_calls(source: Source, at: int, closer: str | None, opener: str = "") ->
         closer: the closing tag; None in notations without one.
         opener: the opening tag; a closing tag behind the next one belongs to that.
     """
-    at = source.blanks(at)
+    fence = _FENCE.match(source.text, at) if closer else None
+    at = source.blanks(fence.end() if fence else at)
     array = source.starts("[", at)
     written: list[_Written] = []
     end = at = source.blanks(at + 1) if array else at

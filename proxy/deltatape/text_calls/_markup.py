@@ -49,6 +49,12 @@ def read_call(source: Source, name: str, at: int, tags: Tags) -> Item:
     return _read_parameters(source, name, at, tags)
 
 
+def is_known(source: Source, item: Item) -> bool:
+    """Whether a call without anything around it is of a tool that can have been offered."""
+    cut = not item.closed and not item.arguments and item.end == source.end
+    return source.may_be_tool(item.name, whole=not cut)
+
+
 def _read_json(source: Source, name: str, at: int, tags: Tags) -> Item | None:
     """A body that is the arguments object itself."""
     extent = read_arguments(source, at, tags.end[0])
@@ -93,8 +99,8 @@ def _finish(source: Source, name: str, at: int, tags: Tags, written: ObjectText)
 
 
 def _read_value(source: Source, at: int, tags: Tags) -> _Value:
-    close, after = source.first(tags.close, at)
     following = source.find(tags.begin, at)
+    close, after = _find_close(source, at, following, tags)
     if close < min(following, source.end):
         return _Value(text=_trim(source.text[at:close], tags), end=after, whole=True)
     stop = min(following, source.first(tags.end, at)[0])
@@ -103,6 +109,20 @@ def _read_value(source: Source, at: int, tags: Tags) -> _Value:
         begun = text.removeprefix("\n") if tags.newlines else text
         return _Value(text=begun, end=stop, whole=False)
     return _Value(text=_trim(text, tags), end=stop, whole=True)
+
+
+def _find_close(source: Source, at: int, following: int, tags: Tags) -> tuple[int, int]:
+    """The closing tag of the value at `at`: the first one behind which the call goes on or ends.
+
+    Values hold such tags as well. If none is like that, it is the first one.
+    """
+    first = close, after = source.first(tags.close, at)
+    while close < min(following, source.end):
+        place = source.blanks(after)
+        if place in (following, source.end) or any(source.starts(each, place) for each in tags.end):
+            return close, after
+        close, after = source.first(tags.close, after)
+    return first
 
 
 def _trim(text: str, tags: Tags) -> str:

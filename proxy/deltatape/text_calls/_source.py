@@ -55,3 +55,14 @@ class Source:
     def is_name(self, name: str) -> bool:
         """Whether this can be a tool's name: offered, or written like one."""
         return name in self.offered or _NAME.fullmatch(name) is not None
+
+    def may_be_tool(self, name: str, *, whole: bool) -> bool:
+        """Whether this, or what it is the beginning of, can be a tool that was offered, if known.
+
+        Asked where nothing but the tag says that a call is meant: documents have such tags, too.
+        """
+        if not self.offered:
+            return True
+        return name in self.offered or (
+            not whole and any(each.startswith(name) for each in self.offered)
+        )

@@ -53,7 +53,7 @@ _DEEPSEEK = _Tokens(
 )
 _KIMI = _Tokens(
     wrapper=re.compile(r"<\|tool_calls?_section_begin\|>\s*+"),
-    begin=re.compile(r"<\|tool_call_begin\|>"),
+    begin=re.compile(r"<\|tool_call_begin\|>(?:\s++(?=functions\.|\d))?"),
     heads=((word("id", r"[^\s<>{}]{1,200}+"), _KIMI_ARGUMENTS),),
     end=re.compile(r"\s*+<\|tool_call_end\|>"),
     closer="<|tool_call_end|>",

@@ -13,7 +13,7 @@ import re
 from dataclasses import replace
 
 from deltatape.text_calls._head import before, literal, read_head, word
-from deltatape.text_calls._markup import Tags, read_call
+from deltatape.text_calls._markup import Tags, is_known, read_call
 from deltatape.text_calls._shape import Block, Family, Item
 from deltatape.text_calls._source import Source
 
@@ -38,7 +38,8 @@ _TAGS = Tags(
 
 def _read(source: Source, start: int) -> Block | None:
     at = start
-    if source.starts(_WRAPPER, at):
+    wrapped = source.starts(_WRAPPER, at)
+    if wrapped:
         at = source.blanks(at + len(_WRAPPER))
     items: list[Item] = []
     while (item := _read_one(source, at)) is not None:
@@ -46,7 +47,7 @@ def _read(source: Source, start: int) -> Block | None:
         at = source.blanks(item.end)
         if not item.closed:
             break
-    if not items:
+    if not items or not (wrapped or is_known(source, items[0])):
         return None
     end = items[-1].end
     if source.starts(_WRAPPER_END, at):

@@ -25,7 +25,7 @@ _LOOK_BACK = 60
 _CHANNELS = ("commentary", "analysis")
 _NAME = re.compile(r"[A-Za-z_][\w.-]{0,199}+")
 _CHANNEL = maybe("<|channel|>commentary", "<|channel|>analysis")
-_HEAD = (_CHANNEL, maybe("<|constrain|>"), maybe("json"), maybe("<|message|>"), before("{"))
+_HEAD = (_CHANNEL, maybe("<|constrain|>"), maybe("json", "code"), maybe("<|message|>"), before("{"))
 _END = "<|call|>"
 
 

@@ -19,7 +19,7 @@ import re
 from dataclasses import dataclass, replace
 
 from deltatape.text_calls._head import INVOKE, Steps, before, literal, read_head
-from deltatape.text_calls._markup import Tags, read_call
+from deltatape.text_calls._markup import Tags, is_known, read_call
 from deltatape.text_calls._shape import Block, Family, Item
 from deltatape.text_calls._source import Source
 
@@ -81,7 +81,9 @@ def _read_one(source: Source, at: int, spelling: _Spelling, *, sure: bool = Fals
         begun = sure or head.words or head.partial
         cut = Item(name=head.word("name"), arguments="", end=source.end, closed=False)
         return cut if begun else None
-    return read_call(source, head.word("name"), head.end, spelling.tags)
+    item = read_call(source, head.word("name"), head.end, spelling.tags)
+    is_bare = not item.closed and not item.arguments and item.end < source.end
+    return None if is_bare and item.name not in source.offered else item
 
 
 def _wrapped(source: Source, items: list[Item], closer: str | None) -> Block | None:
@@ -101,6 +103,8 @@ def _read_decorated(source: Source, opened: re.Match[str] | None) -> Block | Non
     prefix, wrapper = opened[1] or "", opened[2]
     at = opened.end() if wrapper else opened.start()
     items = _read_all(source, at, _spelling(prefix))
+    if not wrapper and items and not is_known(source, items[0]):
+        return None
     return _wrapped(source, items, f"</{prefix}{wrapper}>" if wrapper else None)
 
 

@@ -23,11 +23,13 @@ from deltatape.rules.words import count
 CAUSES = (
     "S005",  # upstream says itself what went wrong
     "W009",  # nothing behind it can be read
+    "W010",
     "W005",  # there is no stream to look at
     "W006",  # what is missing at the end is missing because of the cut
     "D001",  # a silence that nothing ended
     "D004",
     "S009",  # the provider cut it
+    "S007",  # what did not come is missing everywhere
     "S001",
     "W004",
     "W001",
@@ -41,13 +43,16 @@ CAUSES = (
     "T010",
     "T004",
     "T005",
+    "T015",
     "T003",
+    "T019",
     "T001",
     "T002",
     "T016",
     "T006",
     "T007",
     "T008",
+    "T018",  # a call that was written is none that was made
     "S003",
     "S002",
     "D002",

@@ -121,6 +121,8 @@ def test_an_abort_ends_the_answer_and_not_its_calls() -> None:
 def test_an_error_is_told() -> None:
     reply = reply_to({"type": "error", "errorText": "overloaded"}, "[DONE]")
     assert (reply.error, reply.terminated, codes(reply)) == ("overloaded", True, ["S005"])
+    for error in ({"error": {"message": "busy"}}, {"error": "busy"}, {"message": "busy"}):
+        assert reply_to({"type": "error", **error}).error == "busy"
     assert reply_to({"type": "error"}).error == '{"type": "error"}'
 
 

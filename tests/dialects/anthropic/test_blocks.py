@@ -4,6 +4,7 @@ from deltatape.model.reply import CallKind, CallStatus
 from helpers.chat import codes, told
 from helpers.messages import (
     END,
+    Frame,
     delta,
     piece,
     reply_to,
@@ -233,3 +234,20 @@ def test_missing_ids_and_names_are_told() -> None:
     )
     assert codes(reply) == ["T005"]
     assert [call.status for call in reply.tool_calls] == [CallStatus.EMPTY_OK, CallStatus.NO_NAME]
+
+
+def test_texts_of_blocks_that_mix_stand_one_after_the_other() -> None:
+    mixed = (text("Hel", 0), text("wor", 1), text("lo ", 0), text("ld", 1))
+    reply = reply_to(start(), text_block(0), text_block(1), *mixed, stop(0), stop(1), *END)
+    assert (reply.text, reply.observations) == ("Hello world", ())
+    assert [piece.text for piece in reply.choices[0].pieces] == ["Hel", "lo ", "wor", "ld"]
+
+
+def test_texts_without_index_stay_where_they_are() -> None:
+    unindexed: Frame = {
+        "type": "content_block_delta",
+        "delta": {"type": "text_delta", "text": "l"},
+    }
+    reply = reply_to(start(), text_block(), text("Hel"), unindexed, text("o"), stop(), *END)
+    assert reply.text == "Hello"
+    assert reply_to(start(), unindexed, *END).text == "l"

@@ -274,3 +274,13 @@ def test_every_fragment_and_piece_tells_the_event_that_brought_it() -> None:
     for fragment in reply.tool_calls[0].fragments:
         begin, end = fragment.place.span
         assert f'"index": {reply.tool_calls[0].wire_index}'.encode() in body[begin:end]
+
+
+def test_the_model_that_went_on_is_the_one_that_answered() -> None:
+    def switch(target: object) -> Frame:
+        block = {"type": "fallback", "from": {"model": "m"}, "to": target}
+        return {"type": "content_block_start", "index": 0, "content_block": block}
+
+    rest = (stop(), text_block(1), text("Hi", 1), stop(1), *END)
+    assert reply_to(start(), switch({"model": "other"}), *rest).model == "other"
+    assert reply_to(start(), switch(None), *rest).model == "m"

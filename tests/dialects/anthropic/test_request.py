@@ -112,3 +112,28 @@ def test_marks_for_the_cache_do_not_change_what_was_said() -> None:
 def test_odd_messages_are_left_out_or_empty() -> None:
     history = asked(messages=[None, {"role": 1, "content": 2}]).history
     assert [(one.role, one.text, one.calls) for one in history] == [("", "", ())]
+
+
+def test_tools_may_be_added_by_a_message() -> None:
+    tool = {"type": "tool_definition", "definition": {"name": "later", "input_schema": {}}}
+    reference = {"type": "tool_reference", "tool_name": "get"}
+    blocks = [{"type": "tool_addition", "tool": each} for each in (tool, reference, None)]
+    found = asked(messages=[{"role": "user", "content": blocks}, 1, USER])
+    assert [spec.name for spec in found.tools] == ["later"]
+    assert not found.tools_elsewhere
+
+
+@pytest.mark.parametrize(
+    ("tool", "expected"),
+    [
+        ({"type": "browser_toolset_20260801"}, True),
+        ({"type": "mcp_toolset", "mcp_server_name": "s"}, False),
+        ({"type": "bash_20250124", "name": "bash"}, False),
+        ({}, False),
+        (1, False),
+    ],
+)
+def test_a_toolset_offers_tools_that_the_request_does_not_name(
+    tool: object, *, expected: bool
+) -> None:
+    assert asked(tools=[tool]).tools_elsewhere is expected

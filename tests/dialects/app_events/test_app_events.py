@@ -30,11 +30,28 @@ def reply_to(*frames: object, cut: bool = False, names: AppNames | None = None) 
     return reduced(dialect, events(*frames), cut=cut)
 
 
-@pytest.mark.parametrize("kind", ["text", "tool_call", "tool_result", "done"])
-def test_it_claims_streams_with_a_type_of_the_contract(kind: str) -> None:
-    assert AppEvents().claims(hints({"type": "status"}, {"type": kind}))
-    assert AppEvents().claims(hints({"type": kind}, form=Format.NDJSON))
-    assert not AppEvents().claims(hints({"type": kind}, form=Format.JSON))
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"type": "text", "content": "a"},
+        {"type": "text", "delta": None},
+        {"type": "tool_call", "name": None, "arguments": 10},
+        {"type": "tool_call", "args": {}},
+        {"type": "tool_result"},
+        {"type": "done"},
+    ],
+)
+def test_it_claims_streams_with_a_type_of_the_contract(event: Json) -> None:
+    assert AppEvents().claims(hints({"type": "status"}, event))
+    assert AppEvents().claims(hints(event, form=Format.NDJSON))
+    assert not AppEvents().claims(hints(event, form=Format.JSON))
+
+
+def test_a_type_alone_tells_nothing_where_its_events_have_fields() -> None:
+    assert not AppEvents().claims(hints({"type": "text", "x": 4}, {"type": "tool_call"}))
+    names = AppNames(content=("data.text",))
+    assert AppEvents(names).claims(hints({"type": "text", "data": {"text": "a"}}))
+    assert not AppEvents(names).claims(hints({"type": "text", "data": "a"}))
 
 
 @pytest.mark.parametrize(

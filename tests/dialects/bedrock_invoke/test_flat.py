@@ -31,11 +31,10 @@ STREAMS: dict[str, tuple[Frame, ...]] = {
         {"completion": "He", "stop_reason": None, "stop": None},
         {"completion": "llo", "stop_reason": "stop", "stop": "\n\nHuman:"},
     ),
-    "command r": (
-        {"event_type": "stream-start", "is_finished": False},
-        {"event_type": "text-generation", "is_finished": False, "text": "He"},
-        {"event_type": "text-generation", "is_finished": False, "text": "llo"},
-        {"event_type": "stream-end", "is_finished": True, "finish_reason": "stop", "response": {}},
+    "command": (
+        {"is_finished": False, "index": 0, "text": "He"},
+        {"is_finished": False, "index": 0, "text": "llo"},
+        {"is_finished": True, "index": 0, "finish_reason": "stop"},
     ),
 }
 DOCUMENTS: dict[str, Frame] = {
@@ -82,6 +81,14 @@ def test_a_batch_of_results_is_as_many_choices() -> None:
     assert [choice.text for choice in reply.choices] == ["a", "b"]
 
 
+def test_a_batch_that_is_streamed_is_told_apart_by_index() -> None:
+    frames = [{"is_finished": False, "index": each % 2, "text": str(each)} for each in range(4)]
+    ends = [{"is_finished": True, "index": i, "finish_reason": "COMPLETE"} for i in range(2)]
+    reply = reply_to(*frames, ends[0])
+    assert ([one.text for one in reply.choices], reply.terminated) == (["02", "13"], False)
+    assert reply_to(*frames, *ends).terminated
+
+
 def test_calls_come_whole_with_ids_or_without() -> None:
     entry = {"id": "c1", "function": {"name": "get", "arguments": '{"a": 1}'}}
     message = {"role": "assistant", "content": "", "tool_calls": [entry]}
@@ -92,6 +99,12 @@ def test_calls_come_whole_with_ids_or_without() -> None:
     reply = reply_to({"is_finished": True, "finish_reason": "COMPLETE", "tool_calls": calls})
     assert told(reply) == [(None, "get", '{"a": 1}'), (None, "put", "{}")]
     assert reply.observations == ()
+
+
+def test_imported_models_speak_the_older_completions() -> None:
+    frames = [{"choices": [{"text": text, "finish_reason": None}]} for text in "ab"]
+    reply = reply_to(*frames, {"choices": [{"text": "", "finish_reason": "stop"}]})
+    assert (reply.text, reply.finish_reason_raw, reply.terminated) == ("ab", "stop", True)
 
 
 def test_a_call_is_not_whole_if_a_limit_cut_it() -> None:

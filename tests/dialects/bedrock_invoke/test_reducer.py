@@ -128,3 +128,15 @@ def test_objects_of_an_unknown_model_say_nothing() -> None:
 def test_a_language_may_show_itself_late() -> None:
     reply = reply_to({"novelty": 1}, *MESSAGE)
     assert reply.text == "Hi"
+
+
+def test_command_r_says_its_plan_once_and_its_calls_in_a_list() -> None:
+    calls = [{"name": "get", "parameters": {"a": 1}}]
+    reply = reply_to(
+        {"event_type": "stream-start", "generation_id": "g", "is_finished": False},
+        {"event_type": "tool-calls-chunk", "text": "I look.", "is_finished": False},
+        {"event_type": "tool-calls-generation", "text": "I look.", "tool_calls": calls},
+        {"event_type": "stream-end", "finish_reason": "COMPLETE", "response": {"text": "I look."}},
+    )
+    assert (reply.dialect, reply.text, reply.terminated) == ("bedrock-invoke", "I look.", True)
+    assert (told(reply), codes(reply)) == ([(None, "get", '{"a": 1}')], [])

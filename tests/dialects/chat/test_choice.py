@@ -162,3 +162,10 @@ def test_choices_are_kept_apart() -> None:
         (0, "a", 0),
         (1, "b", 1),
     ]
+
+
+@pytest.mark.parametrize("key", ["audio", "images"])
+def test_what_is_no_text_is_an_answer(key: str) -> None:
+    reply = reply_to(choice({"content": None, key: [{"index": 0}]}), choice({}, "stop"))
+    assert reply.choices[0].media
+    assert not reply_to(choice({"content": "", key: None}, "stop")).choices[0].media

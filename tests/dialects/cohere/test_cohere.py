@@ -264,6 +264,13 @@ def test_sources_of_version_1_that_disagree_are_told() -> None:
     assert codes(reply) == ["T015", "T015"]
 
 
+def test_an_error_of_version_1_ends_the_stream() -> None:
+    spoken = {"event_type": "text-generation", "text": "a"}
+    error = {"event_type": "stream-error", "finish_reason": "ERROR", "err": "down"}
+    reply = reduced(Cohere(), events(spoken, error))
+    assert (reply.text, reply.error, reply.finish_reason_raw) == ("a", "down", "ERROR")
+
+
 def test_a_document_of_version_1_is_reduced() -> None:
     exchange = Exchange.from_body(
         b'{"generation_id":"g","text":"hi","tool_calls":[{"name":"f","parameters":{ }}],'

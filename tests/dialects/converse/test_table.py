@@ -171,3 +171,25 @@ def test_every_streamed_type_but_the_first_has_its_steps() -> None:
     for members in (False, True):
         known = set(converse_table("some", members=members).events)
         assert {"messageStart"} == STREAMED - known
+
+
+def test_a_failure_of_the_model_is_an_error() -> None:
+    for reason in ("malformed_model_output", "malformed_tool_use"):
+        reply = both(start(0, toolUseId="t", name="f"), ("messageStop", {"stopReason": reason}))
+        assert (reply.error, codes(reply)) == (f"stopReason is '{reason}'", ["S005"])
+        assert reply.tool_calls[0].status is CallStatus.TRUNCATED
+
+
+def test_text_that_cites_stands_between_the_others() -> None:
+    cited = {"citationsContent": {"content": [{"text": "b"}, {}, {"text": "c"}], "citations": []}}
+    message = {"content": [{"text": "a"}, cited, {"text": "d"}]}
+    reply = bare(("message", {"output": {"message": message}, "stopReason": "end_turn"}))
+    assert (reply.text, codes(reply)) == ("abcd", [])
+
+
+def test_an_image_is_something_to_show() -> None:
+    shown = delta(0, image={"source": {"bytes": ""}})
+    assert both(shown).choices[0].media
+    assert not both(delta(0, text="a")).choices[0].media
+    message = {"content": [{"text": "a"}, {"video": {"format": "mp4"}}]}
+    assert bare(("message", {"output": {"message": message}})).choices[0].media

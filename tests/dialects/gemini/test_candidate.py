@@ -96,3 +96,19 @@ def test_a_wrong_type_is_odd_and_nothing_else(broken: dict[str, object]) -> None
 )
 def test_a_candidate_may_be_empty(empty: dict[str, object]) -> None:
     assert codes(reply_to({"candidates": [empty]}, STOP)) == []
+
+
+@pytest.mark.parametrize(
+    ("part", "media"),
+    [
+        ({"inlineData": {"mimeType": "image/png"}}, True),
+        ({"fileData": {}}, True),
+        ({"inlineData": {}, "thought": True}, False),
+        ({"codeExecutionResult": {}}, False),
+    ],
+)
+def test_an_image_is_something_to_show_unless_it_is_a_thought(
+    part: dict[str, object],
+    media: bool,  # noqa: FBT001
+) -> None:
+    assert reply_to(candidate(part), STOP).choices[0].media is media

@@ -132,3 +132,13 @@ def test_pieces_after_the_end_are_odd() -> None:
 def test_an_index_used_again_is_another_step() -> None:
     reply = spoken(CALL, stop(1), start(1, "function_call", id="c2", name="g"), stop(1), DONE)
     assert [one.id for one in reply.tool_calls] == ["c1", "c2"]
+
+
+def test_images_are_something_to_show_and_no_text() -> None:
+    for step in (
+        delta(0, "image", data=""),
+        start(0, "model_output", content=[None, {"type": {}}, {"type": "audio"}]),
+    ):
+        assert spoken(step, DONE).choices[0].media
+    silent = start(0, "model_output", content=[{"type": "text", "text": "a"}])
+    assert not spoken(silent, DONE).choices[0].media

@@ -139,8 +139,10 @@ def test_arguments_that_are_an_object_are_kept_as_they_stand() -> None:
 def test_the_client_runs_local_tools(item: dict[str, object], name: str, arguments: str) -> None:
     item = {"id": "x_1", "call_id": "c", "status": "completed", **item}
     events = (created(), added({**item, "status": "in_progress"}), done(item), ended(item))
-    found = one(*events)
+    reply = reply_to(*events)
+    (found,) = reply.server_calls
     assert (found.id, found.name, found.status) == ("c", name, "complete")
+    assert (found.kind, reply.tool_calls) == (CallKind.BUILT_IN, ())
     assert arguments in found.arguments
     assert codes(*events) == []
 

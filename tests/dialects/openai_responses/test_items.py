@@ -1,6 +1,7 @@
 import pytest
 
 from helpers.responses import (
+    Object,
     added,
     call,
     codes,
@@ -199,3 +200,59 @@ def test_a_resumed_stream_may_list_what_came_before() -> None:
 def test_no_more_than_the_latest_of_many_items_with_one_name_are_looked_at() -> None:
     many = [added(function(number=at)) for at in range(40)]
     assert len(told(created(), *many, delta(WHOLE, item_id="fc_39"))) == 40
+
+
+def nowhere(*events: Object) -> list[Object]:
+    """`events` without places and without internal ids."""
+    for event in events:
+        event.pop("output_index", None)
+        event.pop("item_id", None)
+    return list(events)
+
+
+def test_pieces_without_place_and_id_belong_to_the_newest_item_that_is_not_done() -> None:
+    items = [{**function(each, 1 + at), "id": None} for at, each in enumerate((WHOLE, '{"b":2}'))]
+    events = []
+    for item in items:
+        arguments = str(item["arguments"])
+        pieces = [delta(arguments[:3]), delta(arguments[3:])]
+        events += nowhere(added({**item, "arguments": ""}), *pieces, done(item))
+    events = [created(), *events, ended(*items)]
+    assert told(*events) == [("call_1", WHOLE), ("call_2", '{"b":2}')]
+    assert codes(*events) == ["S006"]
+
+
+def test_a_whole_text_without_place_and_id_is_that_of_its_pieces() -> None:
+    text = message("Hello", item_id="")
+    frames = nowhere(added(message(item_id="")), say("Hel"), say("lo"), done(text))
+    assert reply_to(created(), *frames, ended(text)).text == "Hello"
+
+
+def test_pieces_at_the_place_of_another_tool_that_is_done_open_a_call() -> None:
+    remote = {"id": "mcp_1", "type": "mcp_call", "name": "ask", "arguments": "{}"}
+    frames = [done(remote), delta(WHOLE), done(function(WHOLE))]
+    reply = reply_to(created(), *frames, ended(remote, function(WHOLE)))
+    assert [call.id for call in reply.tool_calls] == ["call_1"]
+    assert [call.arguments for call in reply.server_calls] == ["{}"]
+
+
+def test_texts_of_items_that_mix_stand_one_after_the_other() -> None:
+    other = part("output_text.delta", 1, "msg_2", content_index=0)
+    opened = [added(message(), 0), added(message(item_id="msg_2"), 1)]
+    mixed = [say("Hel"), {**other, "delta": "wor"}, say("lo "), {**other, "delta": "ld"}]
+    assert reply_to(created(), *opened, *mixed).text == "Hello world"
+
+
+def test_a_call_that_is_sent_again_and_not_listed_is_one_call() -> None:
+    again = [added(function(WHOLE, 1, id="fc_9"), 1), done(function(WHOLE, 1, id="fc_9"), 1)]
+    events = [created(), *call(), *again, ended(function(WHOLE))]
+    assert told(*events) == [("call_1", WHOLE)]
+    assert codes(*events) == ["T020"]
+
+
+def test_one_id_for_two_calls_is_told() -> None:
+    second = function('{"b":2}', 2, call_id="call_1")
+    frames = [added({**second, "arguments": ""}, 1), done(second, 1)]
+    events = [created(), *call(), *frames, ended(function(WHOLE), second)]
+    assert told(*events) == [("call_1", WHOLE), ("call_1", '{"b":2}')]
+    assert codes(*events) == ["T010"]

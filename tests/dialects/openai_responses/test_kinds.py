@@ -7,13 +7,19 @@ from deltatape.model.reply import CallKind
 
 
 @pytest.mark.parametrize(
-    "kind",
-    ["function_call", "computer_call", "local_shell_call", "shell_call", "apply_patch_call"],
+    ("kind", "found"),
+    [
+        ("function_call", CallKind.FUNCTION),
+        ("computer_call", CallKind.BUILT_IN),
+        ("local_shell_call", CallKind.BUILT_IN),
+        ("shell_call", CallKind.BUILT_IN),
+        ("apply_patch_call", CallKind.BUILT_IN),
+    ],
 )
-def test_the_client_runs_what_it_must_send_an_output_for(kind: str) -> None:
+def test_the_client_runs_what_it_must_send_an_output_for(kind: str, found: CallKind) -> None:
     shape = shape_of({"type": kind}, NOTHING_ASKED)
     assert shape
-    assert shape.kind is CallKind.FUNCTION
+    assert shape.kind is found
 
 
 @pytest.mark.parametrize(
@@ -41,11 +47,11 @@ def test_other_items_are_no_calls(item: dict[str, object]) -> None:
     [
         ({"type": "mcp_call"}, CallKind.MCP),
         ({"type": "mcp_approval_request"}, CallKind.MCP),
-        ({"type": "shell_call", "environment": {"type": "local"}}, CallKind.FUNCTION),
-        ({"type": "shell_call", "environment": None}, CallKind.FUNCTION),
+        ({"type": "shell_call", "environment": {"type": "local"}}, CallKind.BUILT_IN),
+        ({"type": "shell_call", "environment": None}, CallKind.BUILT_IN),
         ({"type": "shell_call", "environment": {"type": "container_reference"}}, CallKind.SERVER),
         ({"type": "tool_search_call", "execution": "server"}, CallKind.SERVER),
-        ({"type": "tool_search_call", "execution": "client"}, CallKind.FUNCTION),
+        ({"type": "tool_search_call", "execution": "client"}, CallKind.BUILT_IN),
     ],
 )
 def test_where_a_call_runs_may_stand_in_the_item(item: dict[str, object], kind: CallKind) -> None:
@@ -69,3 +75,16 @@ def test_custom_calls_that_nobody_offered_are_the_search_on_x() -> None:
 def test_a_built_in_tool_has_one_name() -> None:
     assert tool_name("computer_use_preview") == "computer"
     assert tool_name("shell") == "shell"
+
+
+def test_a_computer_call_has_one_action_or_several() -> None:
+    several = shape_of({"type": "computer_call", "actions": []}, NOTHING_ASKED)
+    assert several
+    assert (several.kind, several.field, several.form) == (
+        CallKind.BUILT_IN,
+        "actions",
+        Form.FREE,
+    )
+    one = shape_of({"type": "computer_call", "action": {}, "actions": []}, NOTHING_ASKED)
+    assert one
+    assert one.field == "action"

@@ -42,6 +42,11 @@ def test_it_claims_nothing_else(first: dict[str, object]) -> None:
     assert not DIALECT.claims(hints(first))
 
 
+def test_it_leaves_realtime_whose_types_begin_alike() -> None:
+    first: list[dict[str, object]] = [{"type": "session.created"}, {"type": "response.created"}]
+    assert not DIALECT.claims(hints(*first, types=("message", "message")))
+
+
 @pytest.mark.parametrize(
     ("path", "ours"),
     [

@@ -251,3 +251,16 @@ def test_fields_of_any_type_raise_nothing(events: list[object]) -> None:
 def test_a_reply_to_nothing_is_empty() -> None:
     reply = ResponsesReducer("openai-responses", NOTHING_ASKED).finish(cut=True)
     assert (reply.text, reply.tool_calls, reply.terminated) == ("", (), False)
+
+
+def test_an_error_by_the_name_that_gateways_give_it_is_one() -> None:
+    error = {"type": "response.error", "error": {"message": "boom"}}
+    assert reply_to(error).error == "boom"
+    assert codes(error) == ["S005"]
+
+
+def test_sound_and_a_question_for_the_user_are_an_answer() -> None:
+    sound = {"type": "response.audio.delta", "delta": "aGk="}
+    assert codes(created(), sound, ended()) == []
+    question = {"id": "mcpr_1", "type": "mcp_approval_request", "name": "ask", "arguments": "{}"}
+    assert codes(created(), added(question), done(question), ended(question)) == []

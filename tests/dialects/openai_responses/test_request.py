@@ -88,7 +88,6 @@ def test_calls_and_their_outputs_are_messages_of_their_own() -> None:
     assert calls == [
         ("c1", "get", '{ "a":1}'),
         ("c2", "sql", "SELECT"),
-        ("c3", "shell", '{"commands": ["ls"]}'),
     ]
     assert [(one.call_id, one.text) for one in found[6:]] == [
         ("c1", "one"),
@@ -132,3 +131,20 @@ def test_digests_are_of_the_item_alone() -> None:
     one, two = history(item, {"content": "Hi", "role": "user"})
     assert one.digest == two.digest
     assert asked(input="Hi").history[0].digest == one.digest
+
+
+@pytest.mark.parametrize(
+    ("members", "expected"),
+    [
+        ({}, False),
+        ({"prompt": {"id": "pmpt_fake"}}, True),
+        ({"tools": [{"type": "tool_search"}]}, False),
+        ({"tools": [{"type": "tool_search"}], "previous_response_id": "resp_fake"}, True),
+        ({"tools": [{"type": "tool_search"}], "conversation": "conv_fake"}, True),
+        ({"tools": [{"type": "web_search"}], "previous_response_id": "resp_fake"}, False),
+    ],
+)
+def test_prompts_and_searches_that_are_not_here_bring_tools(
+    members: dict[str, object], *, expected: bool
+) -> None:
+    assert asked(**members).tools_elsewhere is expected

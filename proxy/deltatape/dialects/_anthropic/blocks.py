@@ -5,6 +5,7 @@ start to count at 1, leave out stops. What is decided here:
 
 - without index, or under one that never started: the last block that can take the delta, else a
   block that nothing opened, whose arguments belong to no call;
+- texts stand in the order in which their blocks started, also where deltas of several mix;
 - an index that starts again: the same call, if it has the same id, else another block (T012).
 
 The input of a call is `{}` at its start, and then comes in deltas. Where a gateway sends all of it
@@ -97,8 +98,7 @@ class Blocks:
                 return
             text = delta.get(field)
             if isinstance(text, str):
-                self._expect(frame, field, event)
-                self._choice.say(channel, text, event)
+                self._choice.say(channel, text, event, self._expect(frame, field, event))
             elif text is not None:
                 self._choice.odd(f"{field} is no string", frame, event)
 
@@ -161,7 +161,7 @@ class Blocks:
             return block
         for field, channel in _SPOKEN.values():
             if kind == field:
-                self._choice.say(channel, get_str(value, field) or "", event)
+                self._choice.say(channel, get_str(value, field) or "", event, event.number)
         return block
 
     def _keep(self, index: int, block: Block) -> None:
@@ -188,22 +188,23 @@ class Blocks:
             self._choice.notes.once("", "T011", detail, frame, event)
         return index
 
-    def _expect(self, frame: Mapping[str, object], kind: str, event: Event) -> None:
-        """Notes a delta of text for a block that is none of `kind`, or is not open."""
+    def _expect(self, frame: Mapping[str, object], kind: str, event: Event) -> int:
+        """Notes a delta of text for a block that is none of `kind`, or is not open: its order."""
         index = frame.get("index")
         block = self._blocks.get(index) if type(index) is int else None
         if block is not None and block.kind == kind and not block.stopped:
-            return
+            return block.started.number
         index = self._index(frame, event)
-        if index is None:
-            return
-        found = self._blocks.get(index)
+        found = None if index is None else self._blocks.get(index)
         if found is None:
-            self._choice.odd(f"a delta for block {index}, which did not start", frame, event)
-        elif found.kind != kind:
+            if index is not None:
+                self._choice.odd(f"a delta for block {index}, which did not start", frame, event)
+            return self._all[-1].started.number if self._all else 0
+        if found.kind != kind:
             self._choice.odd(f"a delta of {kind} for a block of {found.kind!r}", frame, event)
         elif found.stopped:
             self._choice.odd(f"a delta for block {index} after its stop", frame, event)
+        return found.started.number
 
     def _add_input(
         self, delta: Mapping[str, object], frame: Mapping[str, object], event: Event

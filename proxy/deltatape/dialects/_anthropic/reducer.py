@@ -30,6 +30,8 @@ TERMINATOR = "message_delta with a stop_reason, and message_stop"
 _SENTINEL = "[DONE]"
 _UNNAMED = "message"
 """The type of a server-sent event that has no event line."""
+_FALLBACK = "fallback"
+"""The block behind which another model goes on."""
 _POLICY = Policy(
     abnormal=frozenset({"max_tokens", "model_context_window_exceeded", "refusal", "pause_turn"}),
     tool_word=True,
@@ -149,6 +151,9 @@ class MessageReducer:
     def _take_block_start(self, frame: Mapping[str, object], event: Event) -> None:
         self._watch(frame, event)
         self._blocks.start(frame, event)
+        block = get_object(frame, "content_block") or {}
+        if block.get("type") == _FALLBACK:
+            self._reply.model = get_str(get_object(block, "to") or {}, "model") or self._reply.model
 
     def _take_block_delta(self, frame: Mapping[str, object], event: Event) -> None:
         self._watch(frame, event)

@@ -23,6 +23,8 @@ from deltatape.dialects._source import Source
 from deltatape.model.asked import NOTHING_ASKED, Asked, Message, RepeatedCall
 
 _CACHE = "cache_control"
+_SERVERS_OWN = "mcp_toolset"
+"""Tools that the provider runs itself."""
 _CHOICES = {"auto": "auto", "none": "none", "any": "required"}
 
 
@@ -32,14 +34,32 @@ def read_request(body: bytes) -> Asked:
     if found is None:
         return NOTHING_ASKED
     request, source = found
+    tools = [*get_array(request, "tools"), *_added_tools(request)]
     return Asked(
         known=True,
         model=get_str(request, "model"),
         stream=request.get("stream") is True,
-        tools=tool_specs(get_array(request, "tools"), "input_schema"),
+        tools=tool_specs(tools, "input_schema"),
         tool_choice=_tool_choice(request),
         history=tuple(_history(request, source)),
+        tools_elsewhere=any(map(_is_toolset, tools)),
     )
+
+
+def _added_tools(request: Mapping[str, object]) -> Iterator[object]:
+    """The tools that blocks of messages define."""
+    for message in map(as_object, get_array(request, "messages")):
+        for block in map(as_object, get_array(message or {}, "content")):
+            if block is not None and block.get("type") == "tool_addition":
+                yield (get_object(block, "tool") or {}).get("definition")
+
+
+def _is_toolset(tool: object) -> bool:
+    """Whether `tool` stands for tools that the application is to run and the request names not."""
+    entry = as_object(tool)
+    if entry is None or get_str(entry, "name") is not None:
+        return False
+    return get_str(entry, "type") not in (None, _SERVERS_OWN)
 
 
 def _tool_choice(request: Mapping[str, object]) -> str | None:

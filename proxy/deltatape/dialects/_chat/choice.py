@@ -91,6 +91,8 @@ class ChatChoice:
         refusal = body.get("refusal")
         if isinstance(refusal, str):
             said = self._say(Channel.REFUSAL, refusal, event)
+        if body.get("audio") or body.get("images"):
+            self._draft.media = True
         # Two names for the same thing; gateways that send both send the same text.
         reasoning = get_str(body, "reasoning_content") or get_str(body, "reasoning")
         return self._say(Channel.REASONING, reasoning, event) if reasoning else said

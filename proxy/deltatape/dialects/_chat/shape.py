@@ -3,10 +3,16 @@
 import re
 from collections.abc import Mapping
 
-from deltatape.dialects._json import as_object, get_array
+from deltatape.dialects._json import as_array, as_object, get_array, get_str
 
 _MISTRAL_ID = re.compile(r"[0-9a-f]{32}\Z")
-"""Everybody else's ids have a prefix or dashes."""
+"""Most others' ids have a prefix or dashes."""
+_OLD_MISTRAL_ID = re.compile(r"cmpl-[0-9a-f]{32}\Z")
+"""What they were up to 2024; other servers have such ids, too, but other names of models."""
+_MISTRAL_MODEL = re.compile(r"(?:open-)?(?:codestral|mi[sx]tral)-")
+_NOT_MISTRAL = ("matched_stop", "system_fingerprint")
+"""Members that others with ids like Mistral's have: SGLang and what is built on it, SiliconFlow."""
+_CHOICE = frozenset({"delta", "message", "finish_reason", "index", "content_filter_results"})
 
 
 def is_completion(chunk: Mapping[str, object]) -> bool:
@@ -20,11 +26,27 @@ def is_completion(chunk: Mapping[str, object]) -> bool:
 def is_chat(chunk: Mapping[str, object]) -> bool:
     """Whether `chunk` is of a chat completion, whoever sends it."""
     said = str(chunk.get("object")).startswith("chat.completion")
-    return (said or isinstance(chunk.get("choices"), list)) and not is_completion(chunk)
+    return (said or _has_choices(chunk)) and not is_completion(chunk)
+
+
+def _has_choices(chunk: Mapping[str, object]) -> bool:
+    """Whether the choices of `chunk` are none, or such of a model: polls have choices, too."""
+    choices = as_array(chunk.get("choices"))
+    if not choices:
+        return choices is not None
+    return any(not _CHOICE.isdisjoint(each) for each in map(as_object, choices) if each is not None)
 
 
 def is_mistral(chunk: Mapping[str, object]) -> bool:
     """Whether `chunk` is of a chat completion by Mistral."""
-    identifier = chunk.get("id")
-    ours = isinstance(identifier, str) and _MISTRAL_ID.match(identifier) is not None
-    return ours and is_chat(chunk)
+    choices = [one for one in map(as_object, get_array(chunk, "choices")) if one is not None]
+    others = any(key in holder for holder in (chunk, *choices) for key in _NOT_MISTRAL)
+    # Those others may leave their members out where there is no choice.
+    return _has_mistral_id(chunk) and is_chat(chunk) and bool(choices) and not others
+
+
+def _has_mistral_id(chunk: Mapping[str, object]) -> bool:
+    identifier, model = get_str(chunk, "id") or "", get_str(chunk, "model") or ""
+    if _MISTRAL_ID.match(identifier):
+        return True
+    return bool(_OLD_MISTRAL_ID.match(identifier) and _MISTRAL_MODEL.match(model))

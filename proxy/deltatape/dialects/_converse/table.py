@@ -8,13 +8,26 @@ document the place of a block is its index.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from deltatape.dialects._choice import Policy
-from deltatape.dialects._table import Frame, Index, Path, Step, Table, at, path
+from deltatape.dialects._table import (
+    Frame,
+    Index,
+    Path,
+    Step,
+    Table,
+    TableDraft,
+    at,
+    listed,
+    path,
+    text_at,
+)
 from deltatape.dialects._table_calls import CallDelta, CallEnd, CallStart, CallWhole, When
-from deltatape.dialects._table_steps import Expect, Fail, Finish, Say, Tell, Terminal
+from deltatape.dialects._table_steps import Expect, Fail, Finish, Say, Show, Tell, Terminal
 from deltatape.model.reply import Channel
+from deltatape.model.stream import Event
 
 STREAMED = frozenset(
     {
@@ -27,6 +40,8 @@ STREAMED = frozenset(
     }
 )
 """The types of events."""
+_FAILURES = frozenset({"malformed_model_output", "malformed_tool_use"})
+"""Reasons by which Amazon says that what the model made is of no use."""
 _POLICY = Policy(
     abnormal=frozenset(
         {
@@ -34,16 +49,18 @@ _POLICY = Policy(
             "model_context_window_exceeded",
             "content_filtered",
             "guardrail_intervened",
-            "malformed_model_output",
-            "malformed_tool_use",
         }
-    ),
+    )
+    | _FAILURES,
     explicit_end=True,
 )
 _ID = path("toolUseId")
 _NAME = path("name")
 _SERVER = When(path("type"), ("server_tool_use",))
 _CONTENT = path("output.message.content")
+_CITED = path("citationsContent.content")
+_TEXT = path("text")
+_MEDIA = ("image", "video", "audio", "document")
 
 _Finder: TypeAlias = Callable[[str, str], Path]
 """Where in the data of an event of a type something stands."""
@@ -96,9 +113,13 @@ def _events(find: _Finder) -> dict[str, tuple[Step, ...]]:
                 optional=True,
             ),
             Say(channel=Channel.REASONING, text=_thoughts(find(delta, "delta"))),
+            Show(what=(find(delta, "delta.image"),)),
         ),
         "contentBlockStop": (CallEnd(key=_index("contentBlockStop", find), optional=True),),
-        "messageStop": (Finish(reason=find("messageStop", "stopReason")), Terminal()),
+        "messageStop": (
+            Finish(reason=find("messageStop", "stopReason"), errors=_FAILURES),
+            Terminal(),
+        ),
         "metadata": (Tell(usage=find("metadata", "usage")),),
     }
 
@@ -124,11 +145,23 @@ def _inside(kind: str, keys: str) -> Path:
     return (kind, *path(keys))
 
 
+@dataclass(frozen=True, slots=True)
+class _SayBlocks:
+    """The text of a document's blocks, in their order; what cites something is a list of parts."""
+
+    def take(self, draft: TableDraft, frame: Frame, event: Event) -> None:
+        """See `Step.take`."""
+        for _, block in listed(at(frame, _CONTENT)):
+            for _, part in (*listed(block), *listed(at(block, _CITED))):
+                draft.choice.say(Channel.TEXT, text_at(part, _TEXT) or "", event)
+
+
 _DOCUMENT: tuple[Step, ...] = (
     Fail(message=(path("message"), path("Message")), optional=True),
     Expect(entry=_CONTENT, what="a content block", each=True),
     Say(channel=Channel.REASONING, each=_CONTENT, text=_thoughts(())),
-    Say(channel=Channel.TEXT, each=_CONTENT, text=(path("text"),)),
+    _SayBlocks(),
+    Show(each=_CONTENT, what=tuple(map(path, _MEDIA))),
     CallWhole(
         entry=_CONTENT,
         each=path("toolUse"),
@@ -139,7 +172,7 @@ _DOCUMENT: tuple[Step, ...] = (
         server=_SERVER,
     ),
     Tell(usage=path("usage")),
-    Finish(reason=path("stopReason")),
+    Finish(reason=path("stopReason"), errors=_FAILURES),
     Terminal(proof=path("stopReason")),
 )
 _BARE: Mapping[str, Sequence[Step]] = {**_events(_outside), "message": _DOCUMENT}

@@ -23,6 +23,8 @@ from deltatape.model.reply import Channel
 HEADER = "x-vercel-ai-ui-message-stream"
 _ABNORMAL = frozenset({"length", "content-filter", "error"})
 _ID = path("toolCallId")
+_ERRORS = (path("errorText"), path("error.message"), path("error"), path("message"))
+"""The first is the protocol's; applications also send what their provider sent."""
 _KEY = Id(_ID)
 _NAME = path("toolName")
 _SERVER = When(path("providerExecuted"), (True,))
@@ -58,7 +60,7 @@ _TABLE = Table(
         "tool-input-available": (_whole(weak=False),),
         "tool-input-error": (_whole(weak=True),),
         "finish-step": (StepEnd(),),
-        "error": (Fail(message=(path("errorText"),)),),
+        "error": (Fail(message=_ERRORS),),
         "finish": (Finish(reason=path("finishReason")), Terminal()),
         "abort": (Terminal(normal=False),),
     },

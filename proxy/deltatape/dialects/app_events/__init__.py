@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from deltatape.dialects._base import Hints
 from deltatape.dialects._chat.request import read_request
-from deltatape.dialects._table import TableReducer
+from deltatape.dialects._table import Frame, Path, TableReducer, at, path
 from deltatape.dialects.app_events.table import NAME, table
 from deltatape.model.app_names import CONTRACT, AppNames
 from deltatape.model.asked import Asked
@@ -45,7 +45,13 @@ class AppEvents:
 
     def __init__(self, names: AppNames = CONTRACT) -> None:
         self._table = table(names)
-        self._telling = {*names.text, *names.tool_call, *names.tool_result, *names.done}
+        said, called = names.content, (*names.name, *names.arguments)
+        self._telling: dict[str, tuple[Path, ...]] = {
+            **dict.fromkeys((*names.done, *names.tool_result), ()),
+            **dict.fromkeys(names.tool_call, tuple(map(path, called))),
+            **dict.fromkeys(names.text, tuple(map(path, said))),
+        }
+        """By type the fields of which it needs one to show that it is meant so; none if it is."""
 
     def claims(self, hints: Hints) -> bool:
         """See `Dialect.claims`."""
@@ -55,8 +61,9 @@ class AppEvents:
             return False
         found = (self._table.type_of(one) for one in hints.first)
         kinds = {kind for kind in found if kind is not None}
-        known = {*self._telling, *self._table.events}
-        return not kinds.isdisjoint(self._telling) and not any(map(_is_foreign, kinds - known))
+        if any(map(_is_foreign, kinds - self._table.events.keys())):
+            return False
+        return any(map(self._is_ours, hints.first))
 
     def serves(self, path: str) -> bool:
         """See `Dialect.serves`: an application's paths are its own."""
@@ -71,6 +78,19 @@ class AppEvents:
     def reducer(self, asked: Asked) -> TableReducer:
         """See `Dialect.reducer`."""
         return TableReducer(self._table, asked)
+
+    def _is_ours(self, one: Frame) -> bool:
+        """Whether `one` has a type of the contract, and a field that such an event has."""
+        fields = self._telling.get(self._table.type_of(one) or "")
+        if fields is None:
+            return False
+        return not fields or any(_has(one, keys) for keys in fields)
+
+
+def _has(one: Frame, keys: Path) -> bool:
+    """Whether something stands at `keys`, be it null: a name that got lost is one, too."""
+    holder = at(one, keys[:-1])
+    return isinstance(holder, dict) and keys[-1] in holder
 
 
 def _is_foreign(kind: str) -> bool:

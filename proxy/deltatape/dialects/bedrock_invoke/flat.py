@@ -31,7 +31,7 @@ Json = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """Where a family of models keeps what it says."""
+    """Where a family of models keeps what it says; `index` tells several answers apart."""
 
     mark: str
     """The member that only objects of this family have."""
@@ -71,11 +71,11 @@ _SHAPES = (
         reason=("finishReason", "reason"),
         own=True,
     ),
-    # Command
+    # Command, whole and streamed
     Shape(mark="generations", results="generations", text=("text",), reason=("finish_reason",)),
-    # Command R, whole and streamed
     Shape(mark="is_finished", text=("text",), reason=("finish_reason",)),
-    Shape(mark="chat_history", text=("text",), reason=("finish_reason",)),
+    # Pegasus
+    Shape(mark="finishReason", text=("message",), reason=("finishReason",)),
 )
 _MESSAGE = Shape(
     mark="choices",
@@ -87,6 +87,8 @@ _MESSAGE = Shape(
 """Mistral's chat: whole messages, also in a stream, and a reason of another name than elsewhere."""
 _TEXTS = Shape(mark="choices", results="choices", text=("text",), reason=("stop_reason",))
 """DeepSeek."""
+_COMPLETION = Shape(mark="choices", results="choices", text=("text",), reason=("finish_reason",))
+"""Imported models, asked in the older way of OpenAI's."""
 
 
 def shape_of(frame: Json) -> Shape | None:
@@ -96,7 +98,7 @@ def shape_of(frame: Json) -> Shape | None:
             return shape
     choices = [one for one in map(as_object, get_array(frame, "choices")) if one is not None]
     if not any("stop_reason" in choice for choice in choices):
-        return None
+        return _COMPLETION if any("text" in choice for choice in choices) else None
     return _MESSAGE if any("message" in choice for choice in choices) else _TEXTS
 
 
@@ -137,7 +139,8 @@ class FlatReducer:
                 self._reply.fail(message, frame, event)
             return
         if shape.results is None:
-            self._take(shape, self._reply.choice(), frame, event, Whole(event.data))
+            choice = self._reply.choice(get_index(frame, "index") or 0)
+            self._take(shape, choice, frame, event, Whole(event.data))
             return
         elements = Elements(Member(Whole(event.data), shape.results))
         for place, value in enumerate(get_array(frame, shape.results)):

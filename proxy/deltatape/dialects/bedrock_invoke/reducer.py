@@ -18,7 +18,9 @@ from deltatape.dialects._anthropic.shape import is_document, is_event
 from deltatape.dialects._base import Reducer
 from deltatape.dialects._chat.reducer import ChatReducer
 from deltatape.dialects._chat.shape import is_chat
+from deltatape.dialects._cohere_v1 import is_v1, v1_table
 from deltatape.dialects._json import as_object, get_object, get_str
+from deltatape.dialects._table import TableReducer
 from deltatape.dialects.bedrock_invoke.flat import FlatReducer, shape_of
 from deltatape.dialects.bedrock_invoke.nova import NovaReducer, is_nova
 from deltatape.model.asked import Asked
@@ -78,6 +80,8 @@ class InvokeReducer:
             self._start(MessageReducer(self._name, self._asked))
         elif is_nova(frame):
             self._start(NovaReducer(self._name, self._asked))
+        elif is_v1(frame):
+            self._start(TableReducer(v1_table(self._name), self._asked))
         elif (shape := shape_of(frame)) is not None:
             self._start(FlatReducer(self._name, self._asked, shape))
         elif is_chat(frame):

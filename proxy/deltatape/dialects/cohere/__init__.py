@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from deltatape.dialects._base import Hints
+from deltatape.dialects._cohere_v1 import is_v1
 from deltatape.dialects._json import as_object, get_object, get_str
 from deltatape.dialects._table import TableReducer
 from deltatape.dialects.cohere.request import read_request
@@ -39,7 +40,7 @@ class Cohere:
 
     def claims(self, hints: Hints) -> bool:
         """See `Dialect.claims`."""
-        return any(_is_v1(one) or _is_v2(one) for one in hints.first)
+        return any(is_v1(one) or _is_v2(one) for one in hints.first)
 
     def serves(self, path: str) -> bool:
         """See `Dialect.serves`."""
@@ -66,7 +67,7 @@ class CohereReducer:
         """See `Reducer.feed`."""
         if self._inner is None:
             first = as_object(parse(event.data).value)
-            old = first is not None and _is_v1(first)
+            old = first is not None and is_v1(first)
             self._inner = TableReducer(V1 if old else V2, self._asked)
         self._inner.feed(event)
 
@@ -74,14 +75,6 @@ class CohereReducer:
         """See `Reducer.finish`."""
         inner = self._inner or TableReducer(V2, self._asked)
         return inner.finish(cut=cut)
-
-
-def _is_v1(one: Mapping[str, object]) -> bool:
-    """Whether `one` is an event of version 1, or its answer that is not streamed."""
-    kind = get_str(one, "event_type")
-    if kind is not None:
-        return kind in V1.events or kind == "stream-start"
-    return "generation_id" in one and "text" in one
 
 
 def _is_v2(one: Mapping[str, object]) -> bool:

@@ -1,14 +1,13 @@
-"""What the events of both versions mean."""
+"""What the events of both versions mean; for the older one see `_cohere_v1`."""
 
 from deltatape.dialects._choice import Policy
+from deltatape.dialects._cohere_v1 import ABNORMAL, ERRORS, v1_table
 from deltatape.dialects._table import Index, Table, path
 from deltatape.dialects._table_calls import CallDelta, CallEnd, CallStart, CallWhole, Strings
-from deltatape.dialects._table_steps import Fail, Finish, Say, SayWhole, Tell, Terminal
+from deltatape.dialects._table_steps import Fail, Finish, Say, Tell, Terminal
 from deltatape.model.reply import Channel
 
 _NAME = "cohere"
-_ERRORS = frozenset({"ERROR", "ERROR_LIMIT", "ERROR_TOXIC", "TIMEOUT"})
-_ABNORMAL = _ERRORS | {"MAX_TOKENS", "USER_CANCEL"}
 
 _INDEX = Index(path("index"))
 _CALL = path("delta.message.tool_calls")
@@ -23,7 +22,7 @@ _ARGUMENTS = path("function.arguments")
 V2 = Table(
     name=_NAME,
     terminator="message-end",
-    policy=Policy(abnormal=_ABNORMAL, tool_word=True, explicit_end=True),
+    policy=Policy(abnormal=ABNORMAL, tool_word=True, explicit_end=True),
     type_keys=("type",),
     events={
         "content-start": _CONTENT,
@@ -40,12 +39,12 @@ V2 = Table(
                 fragment=_ARGUMENTS,
             ),
         ),
-        "tool-call-delta": (CallDelta(key=_INDEX, entry=_CALL, fragment=_ARGUMENTS),),
+        "tool-call-delta": (CallDelta(key=_INDEX, entry=_CALL, fragment=_ARGUMENTS, encoded=True),),
         "tool-call-end": (CallEnd(key=_INDEX),),
         "message-end": (
             Tell(usage=path("delta.usage")),
             Fail(message=(path("delta.error"),), optional=True),
-            Finish(reason=path("delta.finish_reason"), errors=_ERRORS),
+            Finish(reason=path("delta.finish_reason"), errors=ERRORS),
             Terminal(),
         ),
     },
@@ -62,56 +61,11 @@ V2 = Table(
             strings=Strings.TEXT,
         ),
         Tell(usage=path("usage")),
-        Finish(reason=path("finish_reason"), errors=_ERRORS),
+        Finish(reason=path("finish_reason"), errors=ERRORS),
         Terminal(proof=path("finish_reason")),
     ),
 )
 """Version 2."""
 
-
-def _calls(where: str) -> CallWhole:
-    return CallWhole(
-        entry=path(where),
-        ordered=True,
-        id=(),
-        name=(path("name"),),
-        arguments=(path("parameters"),),
-    )
-
-
-V1 = Table(
-    name=_NAME,
-    terminator="stream-end",
-    policy=Policy(abnormal=_ABNORMAL, explicit_end=True, ids=False),
-    type_keys=("event_type",),
-    events={
-        "text-generation": (Say(channel=Channel.TEXT, text=(path("text"),)),),
-        "tool-calls-chunk": (
-            Say(channel=Channel.TEXT, text=(path("text"),)),
-            CallDelta(
-                key=Index(path("tool_call_delta.index")),
-                entry=path("tool_call_delta"),
-                name=path("name"),
-                fragment=path("parameters"),
-                optional=True,
-            ),
-        ),
-        "tool-calls-generation": (SayWhole(text=(path("text"),)), _calls("tool_calls")),
-        "stream-end": (
-            SayWhole(text=(path("response.text"),)),
-            _calls("response.tool_calls"),
-            Tell(usage=path("response.meta")),
-            Finish(reason=path("finish_reason"), errors=_ERRORS),
-            Terminal(),
-        ),
-    },
-    document=(
-        Fail(message=(path("message"),), optional=True),
-        Say(channel=Channel.TEXT, text=(path("text"),)),
-        _calls("tool_calls"),
-        Tell(usage=path("meta")),
-        Finish(reason=path("finish_reason"), errors=_ERRORS),
-        Terminal(proof=path("generation_id")),
-    ),
-)
-"""Version 1. Its calls have no end signal: the list of whole calls is it."""
+V1 = v1_table(_NAME)
+"""Version 1."""

@@ -16,6 +16,7 @@ from deltatape.dialects.gemini.request import method_of, read_request
 from deltatape.model.asked import Asked
 
 _OBJECTS = ("usageMetadata", "promptFeedback")
+_CANDIDATE = frozenset({"content", "finishReason", "index", "safetyRatings", "groundingMetadata"})
 
 
 class Gemini:
@@ -41,6 +42,10 @@ class Gemini:
 
 
 def _is_response(value: Mapping[str, object]) -> bool:
-    if as_array(value.get("candidates")) is not None:
+    if any(as_object(value.get(key)) is not None for key in _OBJECTS):
         return True
-    return any(as_object(value.get(key)) is not None for key in _OBJECTS)
+    candidates = as_array(value.get("candidates"))
+    if not candidates:
+        return candidates is not None
+    objects = [each for each in map(as_object, candidates) if each is not None]
+    return any(not each or not _CANDIDATE.isdisjoint(each) for each in objects)

@@ -47,6 +47,8 @@ _UNSPECIFIED = ("", "FINISH_REASON_UNSPECIFIED", "0")
 _SERVER_PARTS = {"executableCode": "executable_code", "toolCall": ""}
 """Parts that are calls which the provider runs itself, and what they are called."""
 
+_MEDIA = frozenset({"inlineData", "fileData"})
+
 
 class Candidate:
     """Takes the `candidates[i]` objects of one index."""
@@ -92,6 +94,8 @@ class Candidate:
             self._draft.say(channel, text, event)
         elif text is not None:
             self._draft.odd("text is no string", part, event)
+        elif not _MEDIA.isdisjoint(part) and part.get("thought") is not True:
+            self._draft.media = True
         call = part.get("functionCall")
         if isinstance(call, dict):
             source = Member(Element(elements, place), "functionCall")

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from deltatape.dialects._calls import CallDraft
 from deltatape.dialects._choice import ChoiceDraft
-from deltatape.dialects._json import get_array, get_object, get_str
+from deltatape.dialects._json import as_object, get_array, get_object, get_str
 from deltatape.dialects._request import content_text, exact
 from deltatape.dialects._source import Source
 from deltatape.model.reply import CallKind, Channel
@@ -20,6 +20,7 @@ _MCP_CALL = "mcp_server_tool_call"
 _SERVER_CALL = "_call"
 _PIECES = "arguments_delta"
 _TEXTS = frozenset({"text", "model_output"})
+_MEDIA = frozenset({"image", "audio", "video", "document"})
 _THOUGHTS = frozenset({"thought", "thought_summary"})
 
 
@@ -115,6 +116,10 @@ class Steps:
     def _say(self, kind: str, holder: Mapping[str, object], event: Event) -> None:
         if kind in _TEXTS:
             self._choice.say(Channel.TEXT, _text(holder), event)
+            parts = map(as_object, get_array(holder, "content"))
+            self._choice.media |= any(part and get_str(part, "type") in _MEDIA for part in parts)
+        elif kind in _MEDIA:
+            self._choice.media = True
         elif kind in _THOUGHTS:
             self._choice.say(Channel.REASONING, _text(holder), event)
 

@@ -16,6 +16,8 @@ from deltatape.model.asked import Asked
 from deltatape.model.stream import Format
 
 _PREFIX = "response."
+_REALTIME = ("session.", "input_audio_buffer.")
+"""Types of another protocol whose other events are called `response.` as well."""
 
 
 class OpenAIResponses:
@@ -26,6 +28,8 @@ class OpenAIResponses:
     def claims(self, hints: Hints) -> bool:
         """See `Dialect.claims`."""
         if hints.format not in (Format.SSE, Format.JSON):
+            return False
+        if any(str(one.get("type")).startswith(_REALTIME) for one in hints.first):
             return False
         named = any(kind.startswith(_PREFIX) for kind in hints.types)
         return named or any(map(_is_ours, hints.first))

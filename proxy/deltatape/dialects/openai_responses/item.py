@@ -25,6 +25,9 @@ from deltatape.wire.json_value import canonical
 _INTERNAL = frozenset({CallKind.SERVER, CallKind.MCP})
 """Kinds of calls that have no `call_id`, or none that a client answers to."""
 
+_APPROVAL = "mcp_approval_request"
+"""A question for the user, which is an answer although it has no text."""
+
 
 class ItemDraft:
     """One output item under construction.
@@ -66,6 +69,7 @@ class ItemDraft:
     def take(self, item: Mapping[str, object], rank: Rank, event: Event, source: Source) -> None:
         """Takes `item`, which stands at `source` in the data of `event`."""
         self.kind = get_str(item, "type") or self.kind
+        self._choice.media |= self.kind == _APPROVAL
         self._take_shape(item, event)
         if rank is Rank.ITEM_DONE:
             self.done = True

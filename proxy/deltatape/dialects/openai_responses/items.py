@@ -4,7 +4,8 @@ The documented key is `output_index`. Gateways count it wrongly, and change or d
 names that an item has; so all three are looked at:
 
 - an event about a part (a delta) belongs to the item with its `item_id`, if exactly one has it,
-  else to the newest one at its `output_index` that can have such a part;
+  else to the newest one at its `output_index` that can have such a part; without an
+  `output_index`, to the newest one that is not done;
 - a whole item is the one with which it shares most: the `call_id` counts more than the `id`, and
   that more than the place. An item that is done is taken again only by a name of its own.
 
@@ -13,6 +14,7 @@ Of the items that share a name only the latest are looked at: no healthy respons
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from deltatape.dialects._calls import CallDraft
 from deltatape.dialects._choice import ChoiceDraft
 from deltatape.dialects._json import as_array, as_object, get_index, get_str
 from deltatape.dialects._source import Element, Elements, Member, Source, Whole
@@ -57,11 +59,12 @@ class Items:
         """
         key = (frame.get("output_index"), frame.get("item_id"), kind)
         if self._latest is None or key != self._key:
-            self._latest = self._find(frame, event, call=call) or self._open_for(frame, kind, event)
+            found = self._find(frame, kind, event, call=call)
+            self._latest = found or self._open_for(frame, kind, event)
             self._key = key
         return self._latest
 
-    def _find(self, frame: Frame, event: Event, *, call: bool) -> ItemDraft | None:
+    def _find(self, frame: Frame, kind: str, event: Event, *, call: bool) -> ItemDraft | None:
         """The item of an event about a part."""
         index, identifier = get_index(frame, "output_index"), get_str(frame, "item_id")
         named = _fitting(self._by_id.get(identifier or "", ()), call=call)
@@ -72,7 +75,8 @@ class Items:
             detail = "an event has the item_id of one item and the output_index of another"
             self._choice.odd(detail, frame, event)
             return named[0]
-        here = _fitting(self._by_index.get(-1 if index is None else index, ()), call=call)
+        here = _fitting(self._at(index), call=call)
+        here = [one for one in here if not one.done or (one.kind == kind and index is not None)]
         if not here:
             return None
         found = next((one for one in reversed(here) if not one.done), here[-1])
@@ -176,11 +180,27 @@ class Items:
                 call.note("listed", "T015", detail, event.data, event)
 
     def settle(self) -> None:
-        """Settles arguments and texts. To be called once, at the end."""
-        pieces = [piece for item in self._all for piece in item.settle(resumed=self.resumed)]
-        pieces.sort(key=lambda piece: piece.event.number)
-        for piece in pieces:
-            self._choice.say(piece.channel, piece.text, piece.event)
+        """Settles arguments and texts, one item after the other. To be called once, at the end."""
+        for item in self._all:
+            for piece in item.settle(resumed=self.resumed):
+                self._choice.say(piece.channel, piece.text, piece.event)
+        self._drop_copies()
+
+    def _drop_copies(self) -> None:
+        """Drops calls that repeat an earlier one, id included, and that no final response lists."""
+        first: dict[str, CallDraft] = {}
+        copies = set()
+        for item in self._all:
+            call = item.call
+            if call is None or not call.first_id:
+                continue
+            twin = first.setdefault(call.first_id, call)
+            if twin is call or item.listed or twin.name != call.name or not twin.repeats(call):
+                continue
+            detail = f"the call {call.first_id!r} is sent again"
+            twin.note("copy", "T020", detail, call.raw, call.opened)
+            copies.add(id(call))
+        self._choice.calls = [call for call in self._choice.calls if id(call) not in copies]
 
     def _item(self, frame: Frame, event: Event) -> Frame | None:
         item = as_object(frame.get("item"))
@@ -196,7 +216,7 @@ class Items:
         for group in (
             self._by_call.get(call_id, ()),
             self._by_id.get(identifier, ()),
-            self._by_index.get(-1 if index is None else index, ()),
+            self._at(index),
         ):
             near += group[-_LATEST:]
         for one in near:
@@ -209,6 +229,10 @@ class Items:
             if likeness > most:
                 best, most = one, likeness
         return best
+
+    def _at(self, index: int | None) -> Sequence[ItemDraft]:
+        """The items at that place; any may be where the wire does not say it."""
+        return self._all if index is None else self._by_index.get(index, ())
 
     def _by_kind(self) -> Mapping[str, Iterator[ItemDraft]]:
         groups: dict[str, list[ItemDraft]] = {}

@@ -1,9 +1,9 @@
 """Which output items are tool calls, who runs them, and where their arguments stand.
 
-The client runs what it must send an output for: functions and custom tools, and of the built-in
-tools `computer`, `local_shell`, `apply_patch`, `shell` unless its environment is one of the
-provider's containers, and `tool_search` if its execution is `client`. Everything else the provider
-runs itself and answers within the same response.
+The client runs what it must send an output for: functions and custom tools, which it defined, and
+of the tools that the provider defined (BUILT_IN) `computer`, `local_shell`, `apply_patch`, `shell`
+unless its environment is one of the provider's containers, and `tool_search` if its execution is
+`client`. Everything else the provider runs itself and answers within the same response.
 
 Source: https://platform.openai.com/docs/guides/tools (and the page of each tool), and
 https://docs.x.ai/docs/guides/tools/overview for `x_search`.
@@ -50,10 +50,10 @@ _SHAPES = {
     "custom_tool_call": Shape(CallKind.CUSTOM, "", "input", Form.TEXT),
     "mcp_call": Shape(CallKind.MCP, "", "arguments", Form.TEXT),
     "mcp_approval_request": Shape(CallKind.MCP, "", "arguments", Form.TEXT),
-    "computer_call": Shape(CallKind.FUNCTION, "computer", "action", Form.VALUE),
-    "local_shell_call": Shape(CallKind.FUNCTION, "local_shell", "action", Form.VALUE),
-    "shell_call": Shape(CallKind.FUNCTION, "shell", "action", Form.VALUE),
-    "apply_patch_call": Shape(CallKind.FUNCTION, "apply_patch", "operation", Form.VALUE),
+    "computer_call": Shape(CallKind.BUILT_IN, "computer", "action", Form.VALUE),
+    "local_shell_call": Shape(CallKind.BUILT_IN, "local_shell", "action", Form.VALUE),
+    "shell_call": Shape(CallKind.BUILT_IN, "shell", "action", Form.VALUE),
+    "apply_patch_call": Shape(CallKind.BUILT_IN, "apply_patch", "operation", Form.VALUE),
     "tool_search_call": Shape(CallKind.SERVER, "tool_search", "arguments", Form.VALUE),
     "web_search_call": Shape(CallKind.SERVER, "web_search", "action", Form.VALUE),
     "file_search_call": Shape(CallKind.SERVER, "file_search", "queries", Form.FREE),
@@ -81,7 +81,9 @@ def shape_of(item: Mapping[str, object], asked: Asked) -> Shape | None:
     if kind == "shell_call" and _is_hosted(item):
         return shape._replace(kind=CallKind.SERVER)
     if kind == "tool_search_call" and item.get("execution") == "client":
-        return shape._replace(kind=CallKind.FUNCTION)
+        return shape._replace(kind=CallKind.BUILT_IN)
+    if kind == "computer_call" and item.get("action") is None and "actions" in item:
+        return shape._replace(field="actions", form=Form.FREE)
     if kind == "custom_tool_call" and _is_search_on_x(item, asked):
         return shape._replace(kind=CallKind.SERVER, form=Form.FREE)
     return shape

@@ -30,6 +30,10 @@ _ABNORMAL = FINISHES - {"completed"}
 _POLICY = Policy(abnormal=_ABNORMAL, explicit_end=True)
 _PREFIX = "response."
 _SENTINEL = "[DONE]"
+_ERROR = "response.error"
+"""An error in the middle, as gateways call it; the API calls it `error`."""
+_FAILURES = frozenset({"response.failed", _ERROR})
+"""What may stand in place of `response.created`."""
 
 _CALL_PARTS = {
     "response.function_call_arguments": ("function_call", "arguments"),
@@ -93,6 +97,8 @@ class ResponsesReducer:
             "response.created": self._take_state,
             "response.queued": self._take_state,
             "response.in_progress": self._take_state,
+            _ERROR: self._take_error,
+            "response.audio.delta": self._take_audio,
             "response.output_item.added": self._items.announce,
             "response.output_item.done": self._items.end,
             "response.content_part.done": partial(self._end_part, Group.CONTENT),
@@ -119,7 +125,7 @@ class ResponsesReducer:
     def _begin(self, frame: Frame, kind: str, event: Event) -> None:
         if get_index(frame, "sequence_number"):
             self._items.resumed = True
-        elif kind != "response.failed" and self._reply.error is None:
+        elif kind not in _FAILURES and self._reply.error is None:
             self._choice.odd("the stream does not begin with response.created", frame, event)
 
     def _count(self, frame: Frame, event: Event) -> None:
@@ -146,10 +152,16 @@ class ResponsesReducer:
         if frame.get("object") == "response" and "output" in frame:
             self._take_document(frame, event)
         elif kind == "error" or frame.get("error"):
-            message = error_message(frame, "error") or kind
-            self._reply.fail(message, frame, event)
+            self._take_error(frame, event)
         elif kind == event.type == "message":
             self._reply.odd("an event without a type", frame, event)
+
+    def _take_error(self, frame: Frame, event: Event) -> None:
+        self._reply.fail(error_message(frame, "error") or event.type, frame, event)
+
+    def _take_audio(self, frame: Frame, event: Event) -> None:
+        del frame, event
+        self._choice.media = True
 
     def _take_state(self, frame: Frame, event: Event) -> None:
         response = get_object(frame, "response")

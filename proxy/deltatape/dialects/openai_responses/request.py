@@ -44,6 +44,7 @@ def read_request(body: bytes) -> Asked:
         tools=tuple(_tools(request)),
         tool_choice=_tool_choice(request.get("tool_choice")),
         history=(),
+        tools_elsewhere=_has_tools_elsewhere(request),
     )
     history = [*_opening(request), *_items(request, asked, Member(read.source, "input"))]
     return replace(asked, history=tuple(_without_references(history)))
@@ -55,6 +56,18 @@ def _tools(request: Object) -> Iterator[ToolSpec]:
     for item in map(as_object, get_array(request, "input")):
         if item is not None:
             yield from _specs(get_array(item, "tools"))
+
+
+def _has_tools_elsewhere(request: Object) -> bool:
+    """Whether a stored prompt, or a search in the part of the history that is not here, adds some.
+
+    What was found by a search for tools is in the history from then on.
+    """
+    if request.get("prompt") is not None:
+        return True
+    kinds = {get_str(tool, "type") for tool in _objects(get_array(request, "tools"))}
+    earlier = request.get("previous_response_id") or request.get("conversation")
+    return bool(earlier) and "tool_search" in kinds
 
 
 def _specs(tools: Sequence[object]) -> Iterator[ToolSpec]:

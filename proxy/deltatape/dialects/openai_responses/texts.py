@@ -20,8 +20,8 @@ from deltatape.wire.json_value import join_pairs
 class Group(enum.Enum):
     """The list of an item that a text belongs to."""
 
-    CONTENT = "content"
     SUMMARY = "summary"
+    CONTENT = "content"
 
 
 class Piece(NamedTuple):
