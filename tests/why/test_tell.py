@@ -144,7 +144,7 @@ def test_a_refused_request_is_blamed_on_what_the_application_put_into_it() -> No
     refused = replace(second, response=replace(second.response, status=400))
     summary = tell([first, refused], 2).verdict.summary
     assert "call 0 (get, c1) of #1 was delivered whole" in summary
-    assert "This request was refused: the answer is status 400" in summary
+    assert "This request was refused: the answer is HTTP 400" in summary
 
 
 def test_a_request_that_goes_on_without_the_reply_makes_the_application_possible() -> None:
