@@ -43,6 +43,23 @@ def test_it_is_said_again_when_it_lasts(
     assert "Too many open files in system: new connections wait" in said(caplog)[0]
 
 
+def test_a_listener_that_was_closed_meanwhile_is_not_told(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(Exhaustion())
+        server = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
+        (sock,) = server.sockets
+        server.close()
+        # As asyncio calls it a second after it ran out of descriptors.
+        loop.call_soon(loop._start_serving, asyncio.Protocol, sock)  # type: ignore[attr-defined]
+        await asyncio.sleep(0.05)
+
+    run(scenario())
+    assert said(caplog) == []
+
+
 def test_other_troubles_are_told_as_asyncio_does(caplog: pytest.LogCaptureFixture) -> None:
     call(Exhaustion(), "Exception in callback", ValueError("x"))
     (record,) = caplog.records
