@@ -4,6 +4,7 @@ from deltatape.dialects._table_steps import (
     Expect,
     Fail,
     Finish,
+    Result,
     Say,
     SayWhole,
     Show,
@@ -69,6 +70,23 @@ def test_a_whole_text_counts_only_where_nothing_was_said() -> None:
     step = SayWhole(text=(path("t"),))
     assert reply_to(step, {"t": "a"}, {"t": "b"}).text == "a"
     assert reply_to(step, {"t": 1}).text == ""
+
+
+def test_a_whole_text_is_kept_even_if_it_is_empty() -> None:
+    step = SayWhole(text=(path("t"), path("u")))
+    assert reply_to(step, {"t": "", "u": "a"}, {"t": "b"}).recited == "a"
+    assert reply_to(step, {"t": ""}, {"t": "b"}).recited == ""
+    assert reply_to(step, {"t": 1}).recited is None
+
+
+def test_results_are_taken_unless_they_are_preliminary() -> None:
+    step = Result(id=(path("i"),), name=(path("n"),), preliminary=path("p"))
+    reply = reply_to(step, {"i": "c", "n": "f"}, {"p": True}, {"p": False}, {"n": 1})
+    assert [(one.call_id, one.name, one.event) for one in reply.results] == [
+        ("c", "f", 0),
+        (None, None, 2),
+        (None, None, 3),
+    ]
 
 
 def test_a_reason_may_be_an_error() -> None:

@@ -48,3 +48,8 @@ def test_a_pair_cut_between_pieces_moves_places_by_no_more_than_itself() -> None
     (found,) = reply.text_calls
     assert reply.text[found.start : found.end] == CALL
     assert found.call.arguments_raw == CALL
+
+
+def test_a_call_that_the_end_cuts_before_its_name_is_truncated() -> None:
+    (found,) = said('<tool_call>{"na').text_calls
+    assert (found.call.name, found.call.status) == (None, CallStatus.TRUNCATED)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltatape.wire.json_scan import Verdict, scan
+from deltatape.wire.json_scan import DEPTH_LIMIT, Verdict, scan
 from deltatape.wire.json_value import (
     VALUES_LIMIT,
     canonical,
@@ -183,3 +183,12 @@ def test_parse_never_raises_and_agrees_with_the_standard_library(text: str) -> N
     else:
         assert parse(text).value == expected
         assert slice_at(text, ()) == text.strip(" \t\r\n")
+
+
+def test_brackets_in_strings_and_under_equal_keys_are_no_depth() -> None:
+    many = ",".join(["{}"] * DEPTH_LIMIT)
+    assert parse(f'[{many},"{{"]').error is None
+    deep = "[" * (DEPTH_LIMIT + 1) + "]" * (DEPTH_LIMIT + 1)
+    assert parse(f'{{"a":{deep}}}').error
+    assert parse(f'{{"a":{deep},"a":1}}').error
+    assert parse(f'{{"a":"{deep}"}}').error is None

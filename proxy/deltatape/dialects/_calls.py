@@ -160,12 +160,15 @@ class CallDraft:
             detail = f"no entry gives the call of {self.name!r} an id"
             self.note("", "T005", detail, detail, self.opened)
         text = self.raw if self._settled is None else self._settled
+        whole_object = False
         if self.kind is not CallKind.CUSTOM and self._settled is None:
-            text = self.mended.text
-            for code, detail in self.mended.repairs:
+            text, repairs, whole_object = self.mended
+            for code, detail in repairs:
                 self.note("mended", code, detail, self.raw, self.latest)
         kind = CallKind.CUSTOM if self.free_text else self.kind
         ending = Ending.NORMAL if self.whole else ending
+        if whole_object and self.name and ending is not Ending.OPEN and not self.free_text:
+            return self._build(index, text, CallStatus.COMPLETE)
         return self._build(index, text, judge_call(kind, text, self.name, ending, asked))
 
     def _build(self, index: int, arguments: str, status: CallStatus) -> ToolCall:

@@ -30,6 +30,8 @@ class Policy:
     """Whether every call has an id."""
     indexes: bool = True
     """Whether every delta of a call has an index."""
+    app: bool = False
+    """Whether it is an application that speaks so, to its page."""
 
 
 class ChoiceDraft:
@@ -50,6 +52,7 @@ class ChoiceDraft:
         self._pieces: list[Piece] = []
         self._orders: list[int] = []
         """Of the pieces."""
+        self._highest = 0
         self._mixed = False
 
     def say(self, channel: Channel, text: str, event: Event, order: int = 0) -> None:
@@ -64,8 +67,11 @@ class ChoiceDraft:
         """
         if text:
             self._pieces.append(Piece(channel, text, event.number, event.place))
-            self._mixed |= bool(self._orders) and order < self._orders[-1]
             self._orders.append(order)
+            if order < self._highest:
+                self._mixed = True
+            else:
+                self._highest = order
 
     def open(self, kind: CallKind, event: Event, wire_index: int | None = None) -> CallDraft:
         """A new call, which `event` opens."""

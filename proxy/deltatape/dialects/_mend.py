@@ -23,13 +23,16 @@ class Mended(NamedTuple):
 
     text: str
     repairs: tuple[tuple[str, str], ...]
+    is_object: bool = False
+    """Whether they are known to be one whole object: parsing them once is enough."""
 
 
 def mend(pieces: Sequence[str]) -> Mended:
     """The arguments in `pieces` (none empty), freed of what gateways are known to add."""
     plain = join_pairs("".join(pieces))
-    if _whole(plain):
-        return Mended(plain, ())
+    parsed = parse(plain)
+    if parsed.error is None:
+        return Mended(plain, (), isinstance(parsed.value, dict))
     rest = _without_empty_objects(pieces)
     repairs: tuple[tuple[str, str], ...] = ()
     if len(rest) < len(pieces):

@@ -12,7 +12,7 @@ from deltatape.dialects._json import EVIDENCE_LIMIT, as_object
 from deltatape.dialects._judge import Ending
 from deltatape.dialects._notes import Notes
 from deltatape.model.asked import Asked
-from deltatape.model.reply import Observation, Reply
+from deltatape.model.reply import Observation, Reply, ToolResult
 from deltatape.model.stream import Event
 from deltatape.wire.json_value import parse, read_object
 
@@ -34,6 +34,10 @@ class ReplyDraft:
         self.error: str | None = None
         self.terminal: Event | None = None
         """The event that was the terminal signal."""
+        self.results: list[ToolResult] = []
+        self.results_due = False
+        self.recited: str | None = None
+        """All of the text, as the terminal event repeats it."""
         self._name = name
         self._terminator = terminator
         self._asked = asked
@@ -118,4 +122,8 @@ class ReplyDraft:
             observations=tuple(sorted(observations, key=lambda one: one.event or 0)),
             tool_word=self._policy.tool_word,
             terminal_event=self.terminal.number if self.terminal else None,
+            from_app=self._policy.app,
+            results=tuple(self.results),
+            results_due=self.results_due,
+            recited=self.recited,
         )

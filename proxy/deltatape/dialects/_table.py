@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 from deltatape.dialects._calls import CallDraft
 from deltatape.dialects._choice import ChoiceDraft, Policy
-from deltatape.dialects._json import get_index
+from deltatape.dialects._json import EVIDENCE_LIMIT, get_index
 from deltatape.dialects._judge import Ending
 from deltatape.dialects._reply import ReplyDraft
 from deltatape.dialects._source import Element, Elements, Member, Source, Whole
@@ -116,6 +116,9 @@ class Table:
         events: what to do with events, by their type.
         document: what to do with an object that says no type: an answer that is not streamed.
         sentinel: whether `[DONE]` is a terminal signal, too; it is ignored else.
+        final: whether clients stop at the terminal event, so that nothing may follow it but
+            `[DONE]`: the code A004 for more of the answer, A005 for anything else.
+        due: finish reasons by which every call must have its result; None where none is given.
     """
 
     name: str
@@ -125,6 +128,8 @@ class Table:
     events: Mapping[str, Sequence[Step]]
     document: Sequence[Step] = ()
     sentinel: bool = False
+    final: bool = False
+    due: frozenset[str | None] = frozenset()
 
     def type_of(self, frame: Frame) -> str | None:
         """The type that `frame` itself says; None if it says none."""
@@ -149,6 +154,7 @@ class TableDraft:
         """Texts that have begun and not ended, where they have ids."""
         self._calls: dict[int | str, CallDraft] = {}
         self._last: CallDraft | None = None
+        self._final = table.final
         self._elements: tuple[Event, Path, Elements] | None = None
 
     def find(self, key: int | str | None) -> CallDraft | None:
@@ -175,14 +181,28 @@ class TableDraft:
 
     def watch(self, frame: Frame, event: Event) -> None:
         """Notes that an event with content comes after the terminal one."""
-        if self.reply.terminal is not None:
+        if self.reply.terminal is None:
+            return
+        if self._final:
+            detail = "the answer goes on after the event that ended it"
+            self.reply.notes.once("", "A004", detail, frame, event)
+        else:
             self.reply.odd("content after the terminal event", frame, event)
+
+    def pass_by(self, kind: str, frame: Frame, event: Event) -> None:
+        """Notes that an event without content comes after the terminal one."""
+        if self._final and self.reply.terminal is not None:
+            detail = f"an event of the type {kind!r} after the one that ended the stream"
+            self.reply.notes.once(kind, "A005", detail, frame, event)
 
     def end(self, event: Event, *, normal: bool) -> None:
         """Takes the terminal signal; the first one counts."""
         if self.reply.terminal is None:
             self.reply.terminal = event
             self.normal = normal
+        elif self._final:
+            detail = "a second event that ends the stream"
+            self.reply.notes.once("", "A005", detail, event.data[:EVIDENCE_LIMIT], event)
 
 
 class TableReducer:
@@ -197,7 +217,7 @@ class TableReducer:
     def feed(self, event: Event) -> None:
         """See `Reducer.feed`."""
         if event.data.strip() == _SENTINEL:
-            if self._table.sentinel:
+            if self._table.sentinel and self._draft.reply.terminal is None:
                 self._draft.end(event, normal=self._draft.reply.error is None)
             return
         frame = self._draft.reply.read(event)
@@ -222,11 +242,15 @@ class TableReducer:
                 if call.ended is None:
                     detail = f"nothing says that the call of {call.name!r} is whole"
                     call.note("end", "S006", detail, detail, call.latest)
+        draft.reply.results_due = reason in self._table.due
         return draft.reply.build(ending, terminated=draft.reply.terminal is not None)
 
     def _take_other(self, kind: str | None, frame: Frame, event: Event) -> None:
         """Takes an event of no type, or of one that the table does not have."""
-        if self._draft.reply.take_error(frame, event) or kind is not None:
+        if self._draft.reply.take_error(frame, event):
+            return
+        if kind is not None:
+            self._draft.pass_by(kind, frame, event)
             return
         if not self._table.document:
             self._draft.reply.odd("an object that does not say its type", frame, event)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from deltatape.dialects._json import as_array, as_object, shown
 from deltatape.dialects._table import Frame, Path, TableDraft, at, first_text, listed, text_at
-from deltatape.model.reply import Channel
+from deltatape.model.reply import Channel, ToolResult
 from deltatape.model.stream import Event
 
 
@@ -59,7 +59,10 @@ class SayWhole:
 
     def take(self, draft: TableDraft, frame: Frame, event: Event) -> None:
         """See `Step.take`."""
+        texts = [text for keys in self.text if (text := text_at(frame, keys)) is not None]
         text = first_text(frame, self.text)
+        if draft.reply.recited is None:
+            draft.reply.recited = text or (texts[0] if texts else None)
         if text and not draft.recited:
             draft.recited = True
             if not draft.choice.text(Channel.TEXT):
@@ -101,6 +104,23 @@ class Finish:
         draft.choice.finish(reason, event)
         if reason in self.errors and draft.reply.error is None:
             draft.reply.fail(f"{self.reason[-1]} is {reason!r}", frame, event)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """The result of a call."""
+
+    id: tuple[Path, ...]
+    name: tuple[Path, ...] = ()
+    preliminary: Path | None = None
+    """Where it may say that a later one counts."""
+
+    def take(self, draft: TableDraft, frame: Frame, event: Event) -> None:
+        """See `Step.take`."""
+        draft.watch(frame, event)
+        if self.preliminary is None or at(frame, self.preliminary) is not True:
+            call_id, name = first_text(frame, self.id), first_text(frame, self.name)
+            draft.reply.results.append(ToolResult(call_id, name, event.number, event.place))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -112,25 +112,37 @@ def read_object(text: str) -> dict[str, object] | None:
 
 def _scan_long(text: str) -> tuple[object, int]:
     """The first value in a text with enough characters to be too deep, and where it ends."""
-    if text.count("{") + text.count("[") <= DEPTH_LIMIT:
-        return _scan(text, 0)
-    value, end = _scan_unique(text, 0)  # of equal keys, one would hide how deep the other is
-    if _is_deep(value):
-        raise _NotPlainError
+    brackets = text.count("{") + text.count("[")
+    value, end = _scan(text, 0)
+    if brackets <= DEPTH_LIMIT or _containers(value) == brackets:
+        return value, end
+    # Some stand in strings, or in the value of a key that comes again, which hides how deep it is.
+    value, end = _scan_unique(text, 0)
+    _containers(value)
     return value, end
 
 
-def _is_deep(value: object) -> bool:
-    """Whether more arrays and objects are inside each other than may be."""
-    level = [value]
+def _containers(value: object) -> int:
+    """How many arrays and objects there are in `value`, itself included.
+
+    Raises:
+        _NotPlainError: more of them are inside each other than may be.
+    """
+    level: list[dict[str, object] | list[object]] = (
+        [value] if isinstance(value, _CONTAINERS) else []
+    )
+    found = 0
     for _ in range(DEPTH_LIMIT):
+        found += len(level)
         level = [
             inner
             for outer in level
-            if isinstance(outer, _CONTAINERS)
             for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, _CONTAINERS)
         ]
-    return any(isinstance(one, _CONTAINERS) for one in level)
+        if not level:
+            return found
+    raise _NotPlainError
 
 
 def slice_at(text: str, path: Sequence[str | int]) -> str | None:

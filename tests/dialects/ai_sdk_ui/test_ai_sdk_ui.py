@@ -81,6 +81,17 @@ def test_parts_and_calls_are_put_together() -> None:
     assert reply.observations == ()
 
 
+def test_results_are_due_where_the_reply_does_not_end_with_calls_for_the_page() -> None:
+    reply = reply_to(*STREAM)
+    assert reply.from_app
+    assert [(one.call_id, one.event) for one in reply.results] == [("c1", 16), ("c2", 17)]
+    assert not reply.results_due
+    assert reply_to(*STREAM[:-1], {"type": "finish", "finishReason": "stop"}).results_due
+    early = {"type": "tool-output-available", "toolCallId": "c1", "preliminary": True}
+    refused = failed("d", "g", "no JSON")
+    assert [one.call_id for one in reply_to(early, refused, FINISH).results] == ["d"]
+
+
 def test_done_alone_ends_it_too() -> None:
     reply = reply_to(whole("c", "f", {}), "[DONE]")
     assert (reply.terminated, reply.terminal_event, reply.observations) == (True, 1, ())

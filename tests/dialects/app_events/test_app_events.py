@@ -108,7 +108,8 @@ def test_that_defect_is_told_by_the_rules() -> None:
     exchange = Exchange.from_body(
         body, content_type="text/event-stream", url="http://127.0.0.1:8000/api/chat"
     )
-    assert {"S001", "T004"} <= {finding.code for finding in check(exchange)}
+    found = {finding.code for finding in check(exchange)}
+    assert found == {"A001", "A002", "A003", "A004"}
 
 
 @pytest.mark.parametrize(
@@ -179,6 +180,34 @@ def test_an_error_ends_it(frame: Json) -> None:
 def test_the_sentinel_of_others_ends_it_too() -> None:
     assert reply_to(STREAM[2], "[DONE]").terminated
     assert not reply_to(STREAM[2]).terminated
+
+
+def test_the_stream_is_an_applications_and_carries_results() -> None:
+    reply = reply_to(*STREAM, {"type": "tool_result", "call_id": "c", "tool": "f"})
+    assert (reply.from_app, reply.results_due) == (True, True)
+    assert [(one.call_id, one.name, one.event) for one in reply.results] == [
+        (None, "get_weather", 5),
+        ("c", "f", 8),
+    ]
+    assert reply.recited == "Let me see. 13 °C."
+    assert reply_to(STREAM[2], {"type": "done", "content": ""}).recited == ""
+    assert reply_to(STREAM[2], {"type": "done"}).recited is None
+
+
+@pytest.mark.parametrize(
+    ("frame", "code"),
+    [
+        (STREAM[2], "A004"),
+        (STREAM[4], "A004"),
+        (STREAM[5], "A004"),
+        (STREAM[7], "A005"),
+        ({"type": "title", "title": "Weather"}, "A005"),
+    ],
+)
+def test_nothing_but_the_sentinel_follows_the_end(frame: Json, code: str) -> None:
+    assert codes(reply_to(STREAM[2], STREAM[7], frame, frame)) == [code]
+    assert codes(reply_to(STREAM[2], STREAM[7], "[DONE]")) == []
+    assert codes(reply_to(STREAM[2], "[DONE]", STREAM[7])) == ["A005"]
 
 
 def test_a_request_is_read_where_it_looks_like_one() -> None:

@@ -14,7 +14,7 @@ from deltatape.dialects._choice import Policy
 from deltatape.dialects._json import get_str
 from deltatape.dialects._table import Frame, Id, Table, TableReducer, path
 from deltatape.dialects._table_calls import CallDelta, CallStart, CallWhole, Strings, When
-from deltatape.dialects._table_steps import Fail, Finish, Terminal
+from deltatape.dialects._table_steps import Fail, Finish, Result, Terminal
 from deltatape.dialects.ai_sdk_ui.parts import PartDelta, PartEnd, PartStart, StepEnd
 from deltatape.dialects.ai_sdk_ui.request import read_request
 from deltatape.model.asked import Asked
@@ -28,6 +28,7 @@ _ERRORS = (path("errorText"), path("error.message"), path("error"), path("messag
 _KEY = Id(_ID)
 _NAME = path("toolName")
 _SERVER = When(path("providerExecuted"), (True,))
+_RESULT = Result(id=(_ID,), preliminary=path("preliminary"))
 
 
 def _whole(*, weak: bool) -> CallWhole:
@@ -45,9 +46,10 @@ def _whole(*, weak: bool) -> CallWhole:
 _TABLE = Table(
     name="ai-sdk-ui",
     terminator="finish and [DONE]",
-    policy=Policy(abnormal=_ABNORMAL, explicit_end=True),
+    policy=Policy(abnormal=_ABNORMAL, explicit_end=True, app=True),
     type_keys=("type",),
     sentinel=True,
+    due=frozenset({"stop"}),
     events={
         "text-start": (PartStart(Channel.TEXT),),
         "text-delta": (PartDelta(Channel.TEXT),),
@@ -58,7 +60,10 @@ _TABLE = Table(
         "tool-input-start": (CallStart(key=_KEY, id=_ID, name=_NAME, server=_SERVER),),
         "tool-input-delta": (CallDelta(key=_KEY, fragment=path("inputTextDelta")),),
         "tool-input-available": (_whole(weak=False),),
-        "tool-input-error": (_whole(weak=True),),
+        "tool-input-error": (_whole(weak=True), _RESULT),
+        "tool-output-available": (_RESULT,),
+        "tool-output-error": (_RESULT,),
+        "tool-output-denied": (_RESULT,),
         "finish-step": (StepEnd(),),
         "error": (Fail(message=_ERRORS),),
         "finish": (Finish(reason=path("finishReason")), Terminal()),

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from deltatape.dialects._choice import Policy
 from deltatape.dialects._table import Path, Step, Table, path
 from deltatape.dialects._table_calls import CallWhole
-from deltatape.dialects._table_steps import Fail, Say, SayWhole, Terminal
+from deltatape.dialects._table_steps import Fail, Result, Say, SayWhole, Terminal
 from deltatape.model.app_names import AppNames
 from deltatape.model.reply import Channel
 
@@ -19,7 +19,7 @@ def table(names: AppNames) -> Table:
     meanings: Sequence[tuple[tuple[str, ...], Sequence[Step]]] = (
         (names.error, (Fail(message=(*content, *_MESSAGES)), Terminal(normal=False))),
         (names.done, (SayWhole(text=content), Terminal())),
-        (names.tool_result, ()),
+        (names.tool_result, (Result(id=_paths(names.id), name=_paths(names.name)),)),
         (names.tool_call, (_call(names),)),
         (names.reasoning, (Say(channel=Channel.REASONING, text=content),)),
         (names.text, (Say(channel=Channel.TEXT, text=content),)),
@@ -27,9 +27,11 @@ def table(names: AppNames) -> Table:
     return Table(
         name=NAME,
         terminator=" or ".join(dict.fromkeys((*names.done, *names.error))),
-        policy=Policy(explicit_end=True, ids=False),
+        policy=Policy(explicit_end=True, ids=False, app=True),
         type_keys=names.type,
         sentinel=True,
+        final=True,
+        due=frozenset({None}),
         events={kind: steps for kinds, steps in meanings for kind in kinds},
     )
 
