@@ -200,6 +200,8 @@ class Reply:
     """In wire order."""
     results_due: bool = False
     """Whether each call is to be followed by its result in this very stream."""
+    recited: str | None = None
+    """All of the text, as the event that ends such a stream repeats it."""
 
     @property
     def text(self) -> str:
