@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers import corpus
 from helpers.program import environment
 
 pytestmark = pytest.mark.skipif(platform.system() != "Linux", reason="it reads /proc")
@@ -112,6 +113,29 @@ def test_bodies_of_every_framing_are_decoded_in_every_size(tmp_path: Path) -> No
     for table in result.stdout.split("one byte:\n"):
         assert_is_a_table(table, rows=len(languages))
     assert not list(tmp_path.glob("deltatape-bench-*"))
+
+
+@corpus.needs_corpus
+def test_tapes_of_the_corpus_are_checked_whole(tmp_path: Path) -> None:
+    told = tmp_path / "told.json"
+    result = bench(tmp_path, "--only", "check", "--json", str(told))
+    assert result.returncode == 0, result.stderr
+    found = json.loads(told.read_text())["check"]
+    assert [(one["read"], one["exchanges"]) for one in found] == [
+        *(("an event", 5), ("an event", 50)),
+        *(("a body", 5), ("a body", 50)),
+    ]
+    assert all(one["check_us"] > one["loads_us"] > 0 for one in found)
+    assert_is_a_table(result.stdout, rows=4)
+    assert not list(tmp_path.glob("deltatape-bench-*"))
+
+
+def test_without_a_corpus_the_check_is_not_measured_and_that_is_said(tmp_path: Path) -> None:
+    nowhere = {"DELTATAPE_CORPUS": str(tmp_path / "none")}
+    result = bench(tmp_path, "--only", "check", variables=nowhere)
+    assert result.returncode == 0
+    assert "check is left out: no corpus" in result.stderr
+    assert "Not measured" in result.stdout
 
 
 def assert_is_a_table(text: str, rows: int) -> None:

@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import NoReturn, Protocol, TypeVar
 
 from benchmarks.accumulators import CLIENTS, accumulators_section, run_accumulators
+from benchmarks.checking import EXCHANGES, checking_section, run_checking
+from benchmarks.checking import QUICK as FEW
 from benchmarks.measure import BenchError
 from benchmarks.page import PAGE, head, tables
 from benchmarks.proxies import PROXIES, ROOT
@@ -25,8 +27,8 @@ from benchmarks.sizes import DEFAULT, QUICK, run_sizes, sizes_section
 
 SETUP_S = 600
 FAILED = 1
-PROXIES_PART, ACCUMULATORS, SIZES = "proxies", "accumulators", "sizes"
-PARTS = (PROXIES_PART, ACCUMULATORS, SIZES)
+PROXIES_PART, ACCUMULATORS, SIZES, CHECK = "proxies", "accumulators", "sizes", "check"
+PARTS = (PROXIES_PART, ACCUMULATORS, SIZES, CHECK)
 
 
 class Named(Protocol):
@@ -82,6 +84,8 @@ def _measured(parser: argparse.ArgumentParser, given: argparse.Namespace) -> Tol
         _measure_accumulators(given, told)
     if SIZES in given.only:
         _measure_sizes(given, told)
+    if CHECK in given.only:
+        _measure_check(given, told)
     return told
 
 
@@ -112,6 +116,12 @@ def _measure_sizes(given: argparse.Namespace, told: Told) -> None:
     found = run_sizes(QUICK if given.quick else given.sizes, _tell)
     told.sections.append(sizes_section(found))
     told.samples[SIZES] = [dataclasses.asdict(one) for one in found]
+
+
+def _measure_check(given: argparse.Namespace, told: Told) -> None:
+    found = run_checking(FEW if given.quick else EXCHANGES, _tell)
+    told.sections.append(checking_section(found))
+    told.samples[CHECK] = [{**dataclasses.asdict(one), "speed": one.speed} for one in found]
 
 
 def _rounds(given: argparse.Namespace) -> int:

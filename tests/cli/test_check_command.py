@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from helpers.chat import choice, sse
-from helpers.console import called
+from helpers.console import called, on_terminal
+from helpers.hostile import FILE_NAME, assert_harmless, hostile_tape
 from helpers.incidents import BROKEN, CUT, EMPTY, FIXED, STALL, recorded
 from helpers.program import deltatape
+from helpers.reports import valid_findings, valid_junit, valid_sarif
 
 KEYS = (
     *("code", "name", "severity", "blame", "confidence", "message", "tape", "line"),
@@ -30,10 +32,13 @@ def test_findings_are_told_with_place_blame_evidence_and_fix(tmp_path: Path) -> 
     result = deltatape("check", "x.tape", folder=tmp_path)
     text = result.stdout.decode()
     assert (result.returncode, result.stderr) == (1, b"")
-    place = r"x\.tape#1, line [0-9]+, event 1, [0-9]\.[0-9]{3} s into the tape\n"
-    assert re.match(rf"error T001 empty-arguments  upstream, proven  {place}", text)
+    place = r"x\.tape#1, line ([0-9]+), event 1, [0-9]\.[0-9]{3} s into the tape\n"
+    found = re.match(rf"error T001 empty-arguments  upstream, proven\n  --> {place}", text)
+    assert found is not None
     assert "its tool requires trip_id" in text
-    assert "    evidence: " in text
+    wire, carets = re.findall(rf"  (?:{found[1]}|  ?) \| (.+)\n", text)[:2]
+    assert wire[carets.index("^") : carets.rindex("^") + 1] == '""'
+    assert wire[: carets.index("^")].endswith('"arguments": ')
     assert "    fix: " in text
     assert text.endswith("2 errors\nmore about a code: deltatape why D002\n")
 
@@ -41,6 +46,7 @@ def test_findings_are_told_with_place_blame_evidence_and_fix(tmp_path: Path) -> 
 def test_the_json_form_has_the_keys_of_the_contract(tmp_path: Path) -> None:
     result = deltatape("check", CUT, "--format", "json", folder=tmp_path)
     told = json.loads(result.stdout)
+    assert valid_findings(result.stdout) == told["findings"]
     assert result.returncode == 1
     assert set(told) == {"version", "findings"}
     assert told["version"] == 1
@@ -199,7 +205,10 @@ def test_what_is_no_answer_of_a_provider_is_said_to_be_none(tmp_path: Path) -> N
         ((), "no tape in .deltatape or recordings"),
         (("missing.tape",), "missing.tape: No such file or directory"),
         ((str(CUT), "--fail-on", "info"), "'info' is not one of"),
-        ((str(CUT), "--format", "junit"), "'junit' is not one of"),
+        ((str(CUT), "--format", "html"), "'html' is not one of"),
+        ((str(CUT), "--jobs", "0"), "0 is not in the range"),
+        ((str(CUT), "--baseline", "none.json"), "--baseline none.json: No such file or directory"),
+        ((str(CUT), "--baseline", "a", "--write-baseline", "b"), "give one"),
         ((str(CUT), "--nonsense"), "No such option"),
         ((f"{CUT}#2",), "no such exchange on the tape; it has 1 to 1"),
     ],
@@ -210,3 +219,104 @@ def test_a_wrong_call_is_told_with_exit_code_2(
     result = called("check", *arguments, folder=tmp_path)
     assert (result.returncode, result.stdout) == (2, b"")
     assert message in result.stderr.decode()
+
+
+def test_every_format_is_valid_on_tapes_of_all_kinds(tmp_path: Path) -> None:
+    damaged(tmp_path)
+    hostile_tape(tmp_path)
+    tapes = (BROKEN, FIXED, CUT, EMPTY, STALL, "bad.tape", FILE_NAME)
+
+    def printed(form: str) -> bytes:
+        result = called("check", *tapes, "--format", form, folder=tmp_path)
+        assert result.returncode == 2
+        assert_harmless(result.stdout)
+        assert_harmless(result.stderr)
+        return result.stdout
+
+    findings = valid_findings(printed("json"))
+    results = valid_sarif(printed("sarif"))["results"]
+    assert isinstance(results, list)
+    assert [each["ruleId"] for each in results] == [each["code"] for each in findings]
+    cases = [case for suite in valid_junit(printed("junit")) for case in suite]
+    failed = {str(case.get("name")).split(" ")[1] for case in cases if case.find("failure")}
+    assert {str(each["code"]) for each in findings if each["severity"] == "error"} >= failed
+    assert sum(case.find("error") is not None for case in cases) == 1
+    commands = printed("github").decode().splitlines()
+    assert len(commands) == len(findings) + 2
+    assert all(
+        line.startswith(("::error file=", "::warning file=", "::notice file="))
+        for line in commands[:-1]
+    )
+
+
+@pytest.mark.parametrize("form", ["text", "json", "junit", "github", "sarif"])
+def test_no_tape_speaks_to_a_terminal_or_to_the_runner_of_a_job(tmp_path: Path, form: str) -> None:
+    hostile_tape(tmp_path)
+    result = on_terminal("check", FILE_NAME, "--format", form, folder=tmp_path)
+    assert_harmless(result.stdout)
+    for line in result.stdout.decode().splitlines():
+        assert "##[" not in line
+        if form != "github":
+            assert not line.lstrip().startswith("::")
+
+
+def test_what_a_baseline_accepts_is_not_reported_and_what_is_gone_is_told(tmp_path: Path) -> None:
+    made = called("check", CUT, EMPTY, "--write-baseline", "b.json", folder=tmp_path)
+    assert made.returncode == 0
+    assert b"error W006" in made.stdout
+    assert made.stderr == b"note: b.json: 5 findings accepted from now on\n"
+    same = called("check", CUT, EMPTY, "--baseline", "b.json", folder=tmp_path)
+    assert (same.returncode, same.stdout) == (0, b"no findings\n")
+    assert same.stderr == b"note: b.json: 5 findings are accepted\n"
+    less = called("check", EMPTY, "--baseline", "b.json", folder=tmp_path)
+    assert less.returncode == 0
+    assert b"note: b.json: 2 findings are accepted\n" in less.stderr
+    assert b"note: b.json: 3 accepted findings did not occur:\n  S001 " in less.stderr
+    more = called("check", CUT, STALL, "--baseline", "b.json", folder=tmp_path)
+    assert (more.returncode, more.stdout.count(b" --> ")) == (0, 1)
+    assert codes(BROKEN, "--baseline", "b.json", folder=tmp_path) == ["C002", "C002"]
+
+
+def test_a_recording_of_another_day_is_covered_by_the_same_baseline(tmp_path: Path) -> None:
+    called("check", CUT, "--write-baseline", "b.json", folder=tmp_path)
+    text = CUT.read_text()
+    again = re.sub(r"^\[([0-9]+),", lambda line: f"[{int(line[1]) + 77},", text, flags=re.MULTILINE)
+    again = again.replace("call_get_itinerary", "call_4f00ba5")
+    (tmp_path / "later.tape").write_text(again)
+    assert codes("later.tape", folder=tmp_path) == ["W006", "S001", "T003"]
+    assert codes("later.tape", "--baseline", "b.json", folder=tmp_path) == []
+
+
+def test_no_baseline_is_written_of_tapes_that_cannot_be_read(tmp_path: Path) -> None:
+    damaged(tmp_path)
+    result = called("check", CUT, "bad.tape", "--write-baseline", "b.json", folder=tmp_path)
+    assert result.returncode == 2
+    assert not (tmp_path / "b.json").exists()
+
+
+def test_only_what_is_selected_is_accepted(tmp_path: Path) -> None:
+    called("check", CUT, "--select", "W", "--write-baseline", "b.json", folder=tmp_path)
+    assert codes(CUT, "--baseline", "b.json", folder=tmp_path) == ["S001", "T003"]
+
+
+def test_workers_report_in_the_same_order(tmp_path: Path) -> None:
+    damaged(tmp_path)
+    tapes = (EMPTY, "bad.tape", CUT, FIXED, "missing.tape", BROKEN)
+    one = deltatape("check", *tapes, "--jobs", "1", folder=tmp_path)
+    many = deltatape("check", *tapes, "--jobs", "2", folder=tmp_path)
+    assert (many.returncode, many.stdout, many.stderr) == (2, one.stdout, one.stderr)
+    assert b"missing.tape: No such file or directory" in many.stderr
+
+
+def test_a_tape_whose_last_record_is_torn_is_checked_and_told(tmp_path: Path) -> None:
+    (tmp_path / "torn.tape").write_bytes(CUT.read_bytes()[:-20])
+    result = called("check", "torn.tape", folder=tmp_path)
+    assert b"bytes of a torn last record are left out" in result.stderr
+    assert result.returncode == 1
+
+
+def test_standard_input_is_checked(tmp_path: Path) -> None:
+    body = sse(choice({"content": "hi"}), done=False)
+    result = called("check", "-", "--jobs", "2", folder=tmp_path, stdin=body)
+    assert b"(stdin)#1" in result.stdout or b"S001" in result.stdout
+    assert result.returncode == 1

@@ -5,6 +5,7 @@ from deltatape.diagnose.check import check
 from deltatape.diagnose.rebuild import analyse
 from deltatape.model.exchange import Exchange
 from deltatape.render.as_json import (
+    FindingsDocument,
     calls_json,
     events_json,
     findings_json,
@@ -16,6 +17,7 @@ from deltatape.render.listing import TapeRow
 from deltatape.why import tell
 from helpers.chat import FINISH, calls, choice, entry
 from helpers.exchanges import TEXT, call, pasted, timed
+from helpers.reports import report_on, unreadable, valid_findings, written
 
 BAD = calls(entry(0, "c1", name="get", arguments="[1]"))
 
@@ -43,6 +45,26 @@ def test_findings_have_exactly_the_keys_of_the_contract() -> None:
     assert (finding["code"], finding["severity"], finding["blame"]) == ("T006", "error", "upstream")
     assert finding["span"][0] == 0
     assert finding["t_ns"] == 100_000_000
+
+
+def test_a_document_of_several_tapes_is_valid_and_the_same_as_at_once() -> None:
+    bad = report_on(pasted(BAD, FINISH))
+    good = report_on(pasted(*call(), FINISH))
+    text = written(FindingsDocument(), [good, bad, unreadable(), bad])
+    assert text == findings_json([bad.reported[0].finding] * 2)
+    assert [each["code"] for each in valid_findings(text)] == ["T006", "T006"]
+    assert written(FindingsDocument(), [good, good]) == findings_json([])
+    assert written(FindingsDocument(), [unreadable()]) == ""
+
+
+def test_no_text_in_it_is_a_command_of_a_ci_system() -> None:
+    evil = "##[error]\n::error::"
+    text = events_json(analyse(pasted(choice({"content": evil}))))
+    assert "##[" not in text
+    assert not [line for line in text.splitlines() if line.lstrip().startswith("::")]
+    assert (
+        json.loads(json.loads(text)["events"][0]["data"])["choices"][0]["delta"]["content"] == evil
+    )
 
 
 def test_a_finding_without_place_has_nulls() -> None:

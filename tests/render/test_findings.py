@@ -1,39 +1,80 @@
 from dataclasses import replace
 
 from deltatape.diagnose.check import check
+from deltatape.diagnose.check_tape import Reported
 from deltatape.render.findings import (
     Viewpoint,
     blamed,
-    finding_lines,
+    ending_lines,
     one_finding,
+    place,
+    reported_lines,
     seen_from,
     summary,
 )
 from deltatape.render.lines import plain
 from deltatape.why import tell
 from helpers.chat import FINISH, calls, entry
-from helpers.exchanges import FINISH_TEXT, call, pasted, timed
+from helpers.exchanges import FINISH_TEXT, pasted, timed
+from helpers.reports import report_on
 
 BAD = calls(entry(0, "c1", name="get", arguments="[1]"))
 
 
-def test_a_finding_says_what_where_who_and_what_to_do() -> None:
-    findings = check(timed((0.1, BAD), (0.2, FINISH)))
-    assert plain(finding_lines(findings)) == (
+def reported(*, name: str = "x.tape", evidence: str | None = None) -> Reported:
+    (found,) = report_on(timed((0.1, BAD), (0.2, FINISH))).reported
+    finding = replace(found.finding, tape=name, line=9)
+    return found._replace(
+        finding=finding if evidence is None else replace(finding, evidence=evidence)
+    )
+
+
+def test_a_reported_finding_says_what_where_who_shows_the_wire_and_what_to_do() -> None:
+    assert plain(reported_lines(reported())) == (
+        "error T006 arguments-not-an-object  upstream, proven\n"
+        "  --> x.tape#1, line 9, event 0, 0.100 s into the tape\n"
+        "    the arguments of call 0 (get) are JSON, but no object\n"
+        "    |\n"
+        '  9 | ..., "id": "c1", "function": {"name": "get", "arguments": "[1]"}}]}, '
+        '"finish_reason": null}]}\n'
+        "    |                                                            ^^^\n"
+        "    fix: the server has to send a string with one JSON object in it\n"
+        "\n"
+    )
+
+
+def test_evidence_that_the_wire_does_not_show_is_told() -> None:
+    bare = reported()._replace(excerpt=None)
+    assert "    evidence: [1]\n" in plain(reported_lines(bare))
+    assert "evidence" not in plain(reported_lines(reported(evidence="")._replace(excerpt=None)))
+    excerpt = bare._replace(excerpt=reported().excerpt).excerpt
+    assert excerpt is not None
+    hidden = bare._replace(excerpt=replace(excerpt, evident=False))
+    assert "    evidence: [1]\n" in plain(reported_lines(hidden))
+
+
+def test_a_report_keeps_to_its_width() -> None:
+    for width in (60, 80, 140):
+        lines = plain(reported_lines(reported(name="folder/" * 20 + "x.tape"), width)).splitlines()
+        assert max(map(len, lines)) <= width
+
+
+def test_a_finding_in_a_story_says_what_where_who_and_what_to_do() -> None:
+    (finding,) = check(timed((0.1, BAD), (0.2, FINISH)))
+    assert plain(one_finding(finding)) == (
         "error T006 arguments-not-an-object  upstream, proven"
         "  x.tape#1, event 0, 0.100 s into the tape\n"
         "    the arguments of call 0 (get) are JSON, but no object\n"
         "    evidence: [1]\n"
         "    fix: the server has to send a string with one JSON object in it\n"
         "\n"
-        "1 error\n"
-        "more about a code: deltatape why T006\n"
     )
+    assert place(finding) == "x.tape#1, event 0, 0.100 s into the tape"
 
 
 def test_a_place_that_does_not_fit_has_a_line_of_its_own() -> None:
-    findings = check(timed((0.1, BAD), (0.2, FINISH)))
-    lines = plain(finding_lines(findings, 60)).splitlines()
+    (finding,) = check(timed((0.1, BAD), (0.2, FINISH)))
+    lines = plain(one_finding(finding, width=60)).splitlines()
     assert lines[:3] == [
         "error T006 arguments-not-an-object  upstream, proven",
         "    x.tape#1, event 0, 0.100 s into the tape",
@@ -78,5 +119,8 @@ def test_the_summary_counts_by_severity() -> None:
     assert summary([]) == "no findings"
 
 
-def test_nothing_found_is_said() -> None:
-    assert plain(finding_lines(check(pasted(*call(), FINISH)))) == "no findings\n"
+def test_a_report_ends_with_a_summary() -> None:
+    assert plain(ending_lines(0, "", "")) == "no findings\n"
+    assert plain(ending_lines(2, "2 errors", "T001")) == (
+        "2 errors\nmore about a code: deltatape why T001\n"
+    )

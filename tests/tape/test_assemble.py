@@ -4,7 +4,7 @@ import pytest
 
 from deltatape.model.exchange import EndReason, Exchange, Framing, Masked, Tap
 from deltatape.tape.assemble import assemble
-from deltatape.tape.decode import decode_record
+from deltatape.tape.decode import decode_read, decode_record
 from deltatape.tape.tap import ExchangeTap
 from helpers.tapes import HEADER, Lines, every_record, start, taped, whole_tape
 
@@ -166,3 +166,21 @@ def test_an_exchange_knows_on_which_side_of_the_application_it_was_taken() -> No
     assert read_back(taped(start)).tap is Tap.PROVIDER
     head = taped(start).all[0].replace(b"}]\n", b',"tap":"app"}]\n')
     assert read_back_lines(head.strip()).tap is Tap.APP
+
+
+def test_reads_that_were_read_the_short_way_make_the_same_exchanges() -> None:
+    lines = whole_tape().splitlines(keepends=True)[1:]
+    short = (
+        (number, decode_read(line) or decode_record(line)) for number, line in enumerate(lines)
+    )
+    usual = ((number, decode_record(line)) for number, line in enumerate(lines))
+    assert list(assemble(short, tape="", header=HEADER)) == list(
+        assemble(usual, tape="", header=HEADER)
+    )
+
+
+def test_an_exchange_may_begin_with_a_read() -> None:
+    read = decode_read(b'[5,1,"read","a"]')
+    assert read is not None
+    (exchange,) = assemble([(2, read)], tape="", header=HEADER)
+    assert (exchange.body, exchange.reads[0].line, exchange.request.t_ns) == (b"a", 2, 5)

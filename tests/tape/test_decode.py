@@ -5,8 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltatape.tape import encode
-from deltatape.tape.decode import CODES, decode_header, decode_record
+from deltatape.tape.decode import CODES, decode_header, decode_read, decode_record
 from deltatape.tape.fields import MalformedError
+from deltatape.tape.payload import BodyRead
 from deltatape.tape.record import Unknown
 from helpers.tapes import HEADER, whole_tape
 
@@ -101,6 +102,53 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner),
     max_leaves=8,
 )
+
+
+READ = b'[12,3,"read","a\\n\\u00e9\\"]"]'
+
+
+@pytest.mark.parametrize("line", [READ, READ + b"\n", '[0,1,"read","é😀"]'.encode()])
+def test_the_usual_line_of_a_read_is_read_the_short_way_and_the_same(line: bytes) -> None:
+    short, record = decode_read(line), decode_record(line)
+    assert short is not None
+    assert isinstance(record.payload, BodyRead)
+    assert short == (record.t_ns, record.exchange, record.payload.data)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        READ[:-1],
+        READ[:-3],
+        READ + b" ",
+        READ + b"\n\n",
+        b'[12,3,"read",{"b64":"/w=="}]',
+        b'[12, 3,"read","a"]',
+        b'[012,3,"read","a"]',
+        b'[12,0,"read","a"]',
+        b'[9223372036854775808,3,"read","a"]',
+        b'[12,3,"note",{"text":"a"}]',
+        b'[12,3,"read","\xff"]',
+        b'[12,3,"read","\\ud800"]',
+        b'[12,3,"read","\\x"]',
+        b'[12,3,"read","a\tb"]',
+        b'[12,3,"read","a","b"]',
+        b"",
+    ],
+)
+def test_other_lines_are_left_to_the_one_who_looks_in_full(line: bytes) -> None:
+    assert decode_read(line) is None
+
+
+@given(st.binary(max_size=30))
+@settings(max_examples=60)
+def test_what_is_read_the_short_way_is_what_a_full_look_sees(text: bytes) -> None:
+    line = b'[12,3,"read","' + text + b'"]'
+    short = decode_read(line)
+    if short is not None:
+        payload = decode_record(line).payload
+        assert isinstance(payload, BodyRead)
+        assert payload.data == short.data
 
 
 @given(st.binary(max_size=60))

@@ -1,21 +1,20 @@
 """`deltatape check`: the findings of tapes, for CI."""
 
-from collections.abc import Iterator
+from pathlib import Path
 
 import click
 
-from deltatape.cli.options import FORMAT, option
-from deltatape.cli.tapes import Named, all_of, latest, named
+from deltatape.cli.baseline import Baseline, NewBaseline
+from deltatape.cli.checking import check_all
+from deltatape.cli.options import FILE, option
+from deltatape.cli.progress import Bar
+from deltatape.cli.tapes import all_of, latest
 from deltatape.cli.terminal import say, show, width, write
-from deltatape.conversation import check_conversation
-from deltatape.diagnose.check import check_analysis
-from deltatape.diagnose.digest import digest_analysis
-from deltatape.diagnose.rebuild import analyse
-from deltatape.dialects._unknown import UNKNOWN
+from deltatape.diagnose.check_tape import Reported, TapeReport
 from deltatape.errors import DeltatapeError, UsageError
-from deltatape.model.finding import Finding, Severity
-from deltatape.render.as_json import findings_json
-from deltatape.render.findings import finding_lines
+from deltatape.model.finding import Severity
+from deltatape.render.ci_log import inert_remark
+from deltatape.render.report import FORMATS, Part, Report, report_in
 from deltatape.rules import DOCUMENTED
 from deltatape.settings.defaults import current_rules
 
@@ -34,7 +33,12 @@ def codes(ctx: click.Context, param: click.Parameter, value: str) -> frozenset[s
 
 @click.command("check")
 @click.argument("tapes", nargs=-1, metavar="[TAPE[#N] | FOLDER]...")
-@FORMAT
+@option(
+    "--format",
+    type=click.Choice(FORMATS),
+    default="text",
+    help="For people, for programs, or for the CI system that shows it.",
+)
 @option("--select", default="", callback=codes, metavar="CODES", help="Only these, such as T,D001.")
 @option("--ignore", default="", callback=codes, metavar="CODES", help="All but these.")
 @option(
@@ -43,13 +47,23 @@ def codes(ctx: click.Context, param: click.Parameter, value: str) -> frozenset[s
     default=Severity.ERROR.value,
     help="The least severity that makes the exit code 1.",
 )
-def command(
+@option("--baseline", type=FILE, help="Leave out the findings that this file accepts.")
+@option("--write-baseline", type=FILE, help="Accept all that is found: write it to this file.")
+@option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    help="Processes that check tapes; default: one per core, where tapes are large.",
+)
+def command(  # noqa: PLR0913 - an option each
     *,
     tapes: tuple[str, ...],
     format: str,  # noqa: A002 - the option's name
     select: frozenset[str],
     ignore: frozenset[str],
     fail_on: str,
+    baseline: Path | None,
+    write_baseline: Path | None,
+    jobs: int | None,
 ) -> int:
     """Report the defects on tapes, each with its evidence.
 
@@ -58,70 +72,104 @@ def command(
     Exit code 0 when there is
     none, 1 for findings, 2 when something cannot be read; the rest is reported all the same.
     """
-    checked = [each for text in tapes for each in _checked(text)] if tapes else [_of_latest()]
-    readable = [each for each in checked if each is not None]
-    found = [
-        finding
-        for findings in readable
-        for finding in findings
-        if _wanted(finding.code, select, ignore)
-    ]
-    if readable and format == "json":
-        write(findings_json(found))
-    elif readable:
-        show(finding_lines(found, width()))
-    if len(readable) < len(checked):
-        return DeltatapeError.exit_code
-    if fail_on == NEVER:
-        return 0
-    return int(any(finding.severity.rank <= Severity(fail_on).rank for finding in found))
-
-
-def _checked(text: str) -> Iterator[tuple[Finding, ...] | None]:
-    """The findings of each tape that `text` stands for; None: it cannot be read, which is said."""
-    try:
-        names = all_of(text)
-    except DeltatapeError as error:
-        say(f"deltatape: {error}")
-        yield None
-        return
-    for name in names:
-        try:
-            yield _findings(named(name))
-        except DeltatapeError as error:
-            say(f"deltatape: {error}")
-            yield None
-
-
-def _of_latest() -> tuple[Finding, ...]:
-    source = latest()
-    say(f"note: the latest tape: {source.name}")
-    return _findings(source)
-
-
-def _findings(source: Named) -> tuple[Finding, ...]:
-    """Those of each exchange, then those of the conversations; all, or those of `TAPE#N`."""
-    rules = current_rules()
-    digests = []
-    found: list[Finding] = []
-    for exchange in source.exchanges:
-        analysis = analyse(exchange, rules.app)
-        digests.append(digest_analysis(analysis))
-        if source.number in (None, exchange.number):
-            found += check_analysis(analysis, rules)
-    found += (
-        finding
-        for finding in check_conversation(digests, rules)
-        if source.number in (None, finding.exchange)
+    if baseline is not None and write_baseline is not None:
+        raise UsageError("--baseline leaves out what --write-baseline would accept; give one")
+    failing = frozenset(
+        each for each in Severity if fail_on != NEVER and each.rank <= Severity(fail_on).rank
     )
-    if not digests:
-        say(f"note: {source.name}: no request came while it was recorded")
-    elif all(digest.dialect == UNKNOWN for digest in digests):
-        say(f"note: {source.name}: nothing in it is an answer of an LLM provider that can be read")
-    return tuple(found)
+    check = _Check(
+        report=report_in(format, width=width(), failing=failing),
+        failing=frozenset() if write_baseline else failing,
+        codes=(select, ignore),
+        known=Baseline(baseline) if baseline else None,
+        accepting=NewBaseline(write_baseline) if write_baseline else None,
+    )
+    return check.run(_named(tapes), jobs)
 
 
-def _wanted(code: str, select: frozenset[str], ignore: frozenset[str]) -> bool:
-    if any(code.startswith(part) for part in ignore):
-        return False
-    return not select or any(code.startswith(part) for part in select)
+def _named(tapes: tuple[str, ...]) -> list[str | TapeReport]:
+    """What to check; a report of what is nothing that can be."""
+    if not tapes:
+        name = latest().name
+        say(f"note: the latest tape: {name}")
+        return [name]
+    found: list[str | TapeReport] = []
+    for text in tapes:
+        try:
+            found += all_of(text)
+        except DeltatapeError as error:
+            found.append(TapeReport(name=text, problem=str(error)))
+    return found
+
+
+class _Check:
+    """A run: what is found goes through the filters into the report, tape by tape."""
+
+    def __init__(
+        self,
+        *,
+        report: Report,
+        failing: frozenset[Severity],
+        codes: tuple[frozenset[str], frozenset[str]],
+        known: Baseline | None,
+        accepting: NewBaseline | None,
+    ) -> None:
+        self._report = report
+        self._failing = failing
+        self._select, self._ignore = codes
+        self._known = known
+        self._accepting = accepting
+        self._failed = False
+        self._unreadable = False
+
+    def run(self, names: list[str | TapeReport], jobs: int | None) -> int:
+        """Check and report; the exit code."""
+        with Bar("tapes", len(names)) as bar:
+            for checked in check_all(names, current_rules(), jobs):
+                self._take(checked, bar)
+                bar.step()
+        _write(self._report.end())
+        if self._known is not None:
+            self._known.tell()
+        if self._unreadable:
+            return DeltatapeError.exit_code
+        if self._accepting is not None:
+            self._accepting.write()
+        return int(self._failed)
+
+    def _take(self, checked: TapeReport, bar: Bar) -> None:
+        """Report on a tape; the bar gives way if there is anything to say."""
+        left = checked.only(self._is_wanted)
+        for each in left.reported:
+            self._failed |= each.finding.severity in self._failing
+            if self._accepting is not None:
+                self._accepting.add(each)
+        self._unreadable |= bool(left.problem)
+        part = self._report.tape(left)
+        if part or left.notes or left.problem:
+            with bar.aside():
+                _tell(left)
+                _write(part)
+
+    def _is_wanted(self, reported: Reported) -> bool:
+        code = reported.finding.code
+        if any(code.startswith(part) for part in self._ignore):
+            return False
+        if self._select and not any(code.startswith(part) for part in self._select):
+            return False
+        return self._known is None or self._known.is_new(reported)
+
+
+def _tell(report: TapeReport) -> None:
+    """What is said beside the report."""
+    if report.problem:
+        say(inert_remark(f"deltatape: {report.problem}"))
+    for note in report.notes:
+        say(inert_remark(f"note: {note}"))
+
+
+def _write(part: Part) -> None:
+    if isinstance(part, str):
+        write(part)
+    elif part:
+        show(part)

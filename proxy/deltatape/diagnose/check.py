@@ -6,8 +6,10 @@ from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.model.exchange import Exchange, Tap
 from deltatape.model.finding import Blame, Finding
 from deltatape.rules import INTERNAL_ERROR, OF_THE_END, RULES, Rule, RuleContext
-from deltatape.rules.guard import guarded
+from deltatape.rules.guard import guarded_each
 from deltatape.rules.settings import DEFAULTS, Settings
+
+_BEFORE_THE_END = tuple(rule for rule in RULES if rule.code not in OF_THE_END)
 
 
 def check(exchange: Exchange, settings: Settings = DEFAULTS) -> tuple[Finding, ...]:
@@ -28,26 +30,23 @@ def check_analysis(analysis: Analysis, settings: Settings = DEFAULTS) -> tuple[F
         reply=analysis.reply,
         settings=settings,
     )
-    rules = (rule for rule in RULES if not (analysis.exchange.open and rule.code in OF_THE_END))
-    found = [finding for rule in rules for finding in _findings(rule, context)]
-    if analysis.exchange.tap is Tap.APP:
+    exchange = analysis.exchange
+    rules = _BEFORE_THE_END if exchange.open else RULES
+
+    def failed(rule: Rule, error: Exception) -> Finding:
+        return INTERNAL_ERROR.report(rule, exchange.tape, exchange.number, error)
+
+    found = guarded_each(rules, lambda rule: rule.check(context), failed)
+    if exchange.tap is Tap.APP or analysis.reply.from_app:
         found = [replace(finding, blame=_behind(finding.blame)) for finding in found]
     return tuple(sorted(found, key=lambda finding: finding.severity.rank))
 
 
 def _behind(blame: Blame | None) -> Blame | None:
-    """Whose fault it is in front of the application's own endpoint.
+    """Whose fault it is in front of the application's own endpoint, or in a stream that it wrote.
 
     There the application is the upstream, and the client somebody of whom nothing is known.
     """
     if blame is Blame.TRANSPORT:
         return blame
     return None if blame in (None, Blame.APP) else Blame.APP
-
-
-def _findings(rule: Rule, context: RuleContext) -> tuple[Finding, ...]:
-    def failed(error: Exception) -> Finding:
-        exchange = context.exchange
-        return INTERNAL_ERROR.report(rule, exchange.tape, exchange.number, error)
-
-    return guarded(lambda: rule.check(context), failed)

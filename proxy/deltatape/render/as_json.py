@@ -5,7 +5,9 @@ The keys are a contract: they are added to, never renamed.
 
 import json
 from collections.abc import Iterable
+from textwrap import indent
 
+from deltatape.diagnose.check_tape import TapeReport
 from deltatape.diagnose.rebuild import Analysis
 from deltatape.model.exchange import Exchange
 from deltatape.model.finding import Finding
@@ -14,6 +16,7 @@ from deltatape.model.reply import TextCall, ToolCall
 from deltatape.model.story import Entry, Story
 from deltatape.model.stream import Event
 from deltatape.render.audit import Audit
+from deltatape.render.ci_log import inert_text
 from deltatape.render.listing import TapeRow
 from deltatape.why.news import news
 
@@ -21,8 +24,38 @@ VERSION = 1
 
 
 def findings_json(findings: Iterable[Finding]) -> str:
-    """`check --format json`."""
+    """Findings as `check --format json` has them."""
     return _document(findings=[_finding(finding) for finding in findings])
+
+
+class FindingsDocument:
+    """`check --format json`, written tape by tape; see `Report`. Schema: docs/findings.schema.json.
+
+    It is empty if no tape could be read.
+    """
+
+    def __init__(self) -> None:
+        self._begun = False
+        self._findings = 0
+
+    def tape(self, report: TapeReport) -> str:
+        """See `Report.tape`."""
+        if report.problem:
+            return ""
+        begin = "" if self._begun else f'{{\n "version": {VERSION},\n "findings": ['
+        self._begun = True
+        return begin + "".join(self._next(each.finding) for each in report.reported)
+
+    def end(self) -> str:
+        """See `Report.end`."""
+        if not self._begun:
+            return ""
+        return ("\n ]" if self._findings else "]") + "\n}\n"
+
+    def _next(self, finding: Finding) -> str:
+        comma = "," if self._findings else ""
+        self._findings += 1
+        return f"{comma}\n" + indent(inert_json(_finding(finding)), "  ")
 
 
 def story_json(story: Story) -> str:
@@ -120,8 +153,13 @@ def _audit(audit: Audit) -> dict[str, object]:
 
 
 def _document(**content: object) -> str:
-    text = json.dumps({"version": VERSION, **content}, ensure_ascii=True, indent=1)
-    return text.replace("\x7f", "\\u007f") + "\n"
+    return inert_json({"version": VERSION, **content}) + "\n"
+
+
+def inert_json(value: object) -> str:
+    """`value` as ASCII that acts neither on a terminal nor on a CI system that reads the log."""
+    text = json.dumps(value, ensure_ascii=True, indent=1)
+    return inert_text(text.replace("\x7f", "\\u007f"), r"#\u0023")
 
 
 def _finding(finding: Finding) -> dict[str, object]:

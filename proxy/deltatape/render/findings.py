@@ -1,8 +1,14 @@
-"""Findings as text: where, what, whose fault, the evidence, what to do."""
+"""Findings as text: where, what, whose fault, the evidence, what to do.
 
-from collections.abc import Iterable, Sequence
+A report reads like a compiler's: the place, the lines of the wire with carets under the bytes in
+question, the fix. In a story, where place and wire are on the page already, a finding is shorter.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from deltatape.diagnose.check_tape import Reported
 from deltatape.model.finding import Finding, Severity
 from deltatape.model.story import Story, Verdict
 from deltatape.render.lines import (
@@ -18,19 +24,40 @@ from deltatape.render.lines import (
     wrapped,
 )
 from deltatape.render.units import seconds
+from deltatape.render.wire import wire_lines
 from deltatape.rules.words import count
 
 
-def finding_lines(findings: Sequence[Finding], width: int = WIDTH) -> list[Line]:
-    """All findings in `width` columns, and a summary."""
+def reported_lines(reported: Reported, width: int = WIDTH) -> list[Line]:
+    """A finding in a report, in `width` columns; a blank line ends it."""
+    finding, excerpt = reported.finding, reported.excerpt
+    lines = [_head(finding), *_arrow(place(finding), width)]
+    lines += wrapped(finding.message, 4, width=width)
+    if excerpt is not None:
+        lines += wire_lines(excerpt, finding.line, finding.severity, width)
+    if finding.evidence and (excerpt is None or not excerpt.evident):
+        lines += wrapped(f"evidence: {finding.evidence}", 4, DIM, width)
+    return [*lines, *wrapped(f"fix: {finding.hint}", 4, width=width), line()]
+
+
+def _arrow(where: str, width: int) -> list[Line]:
+    first, *rest = wrapped(where, 6, DIM, width)
+    return [line(Segment("  --> ", DIM), *first[1:]), *rest]
+
+
+def ending_lines(findings: int, counted: str, code: str) -> list[Line]:
+    """What stands under a report.
+
+    Args:
+        findings: how many there were.
+        counted: by severity, as `summary` says it.
+        code: the first of their codes.
+    """
     if not findings:
         return [line(Segment("no findings", GOOD))]
-    lines = [each for finding in findings for each in one_finding(finding, width=width)]
-    codes = sorted({finding.code for finding in findings})
     return [
-        *lines,
-        line(Segment(summary(findings), BOLD)),
-        line(Segment(f"more about a code: deltatape why {codes[0]}", DIM)),
+        line(Segment(counted, BOLD)),
+        line(Segment(f"more about a code: deltatape why {code}", DIM)),
     ]
 
 
@@ -53,9 +80,7 @@ def seen_from(story: Story) -> Viewpoint:
 
 def one_finding(finding: Finding, seen: Viewpoint = _NOWHERE, width: int = WIDTH) -> list[Line]:
     """One finding; its place leaves out what is said already."""
-    head = [Segment(f"{finding.severity} ", STYLES[finding.severity])]
-    head.append(Segment(f"{finding.code} {finding.name}", BOLD))
-    head.append(Segment(f"  {blamed(finding)}"))
+    head = _head(finding)
     where = _where(finding, seen)
     place = [line(*head, Segment(f"  {where}", DIM))] if where else [line(*head)]
     if measured(place[0]) > width:
@@ -64,6 +89,14 @@ def one_finding(finding: Finding, seen: Viewpoint = _NOWHERE, width: int = WIDTH
     if finding.evidence:
         lines += wrapped(f"evidence: {finding.evidence}", 4, DIM, width)
     return [*lines, *wrapped(f"fix: {finding.hint}", 4, width=width), line()]
+
+
+def _head(finding: Finding) -> Line:
+    return line(
+        Segment(f"{finding.severity} ", STYLES[finding.severity]),
+        Segment(f"{finding.code} {finding.name}", BOLD),
+        Segment(f"  {blamed(finding)}"),
+    )
 
 
 def blamed(finding: Finding | Verdict) -> str:
@@ -75,9 +108,18 @@ def blamed(finding: Finding | Verdict) -> str:
 
 def summary(findings: Iterable[Finding]) -> str:
     """`2 errors, 1 warning`; "no findings"."""
-    found = [finding.severity for finding in findings]
-    parts = [count(found.count(each), each) for each in Severity if each in found]
+    return counted(Counter(finding.severity for finding in findings))
+
+
+def counted(found: Mapping[Severity, int]) -> str:
+    """The same of numbers."""
+    parts = [count(found[each], each) for each in Severity if found.get(each)]
     return ", ".join(parts) or "no findings"
+
+
+def place(finding: Finding) -> str:
+    """Where a finding is, in full: `x.tape#3, line 14, event 7, 1.234 s into the tape`."""
+    return _where(finding, _NOWHERE)
 
 
 def _where(finding: Finding, seen: Viewpoint) -> str:

@@ -23,10 +23,10 @@ from deltatape.model.exchange import Exchange
 from deltatape.model.log import LogEntry
 from deltatape.model.watch import ClientChange, Watch
 from deltatape.tape.assemble import Numbered, assemble
-from deltatape.tape.decode import CODES, decode_header, decode_record
+from deltatape.tape.decode import CODES, decode_header, decode_read, decode_record
 from deltatape.tape.fields import MalformedError
 from deltatape.tape.payload import Client, ClientState, LogLine, Stop
-from deltatape.tape.record import Header, Record
+from deltatape.tape.record import Header, ReadRecord, Record
 
 MAX_LINE = 16 << 20
 """The longest line that is read: a record holds at most 1 MiB, each byte of it at most 6 long."""
@@ -63,7 +63,7 @@ class Tape:
             TapeFormatError: the tape is damaged before the end of that exchange.
         """
         found = assemble(
-            self._records(number),
+            self._parts(number),
             tape=self.path,
             header=self.header,
             stopped_ns=self.stopped_ns,
@@ -81,7 +81,9 @@ class Tape:
         Raises:
             TapeFormatError: the tape is damaged, at the place where that shows.
         """
-        return self._records(None)
+        for number, line in _lines(self.path):
+            for record in self._record(number, line):
+                yield number, record
 
     def exchanges(self) -> Iterator[Exchange]:
         """Each exchange as it ends, then the unfinished ones; holds only those that are open.
@@ -90,7 +92,7 @@ class Tape:
             TapeFormatError: the tape is damaged, at the place where that shows.
         """
         return assemble(
-            self.records(),
+            self._parts(None),
             tape=self.path,
             header=self.header,
             stopped_ns=self.stopped_ns,
@@ -196,16 +198,30 @@ class Tape:
                 numbers.update(record.exchange for record in self._record(number, line))
         return numbers - {0}
 
-    def _records(self, only: int | None) -> Iterator[Numbered]:
-        """The records, of one exchange and the tape itself where `only` is given."""
-        for number, line in _lines(self.path):
-            if only is not None:
-                start = _START.match(line)
-                if start is not None and int(start[1]) != only:
-                    continue
+    def _records(self, only: int) -> Iterator[Numbered]:
+        """The records of one exchange, or of the tape itself."""
+        for number, line in self._lines_of(only):
+            for record in self._record(number, line):
+                if record.exchange == only:
+                    yield number, record
+
+    def _parts(self, only: int | None) -> Iterator[tuple[int, Record | ReadRecord]]:
+        """What exchanges are made of; of one exchange where `only` is given."""
+        for number, line in _lines(self.path) if only is None else self._lines_of(only):
+            read = decode_read(line)
+            if read is not None:
+                yield number, read
+                continue
             for record in self._record(number, line):
                 if only is None or record.exchange == only:
                     yield number, record
+
+    def _lines_of(self, exchange: int) -> Iterator[tuple[int, bytes]]:
+        """The lines of an exchange, and those of which only decoding tells whose they are."""
+        for number, line in _lines(self.path):
+            start = _START.match(line)
+            if start is None or int(start[1]) == exchange:
+                yield number, line
 
     def _record(self, number: int, line: bytes) -> Iterator[Record]:
         """The record that a line is; none if it is torn."""

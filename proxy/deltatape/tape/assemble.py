@@ -40,7 +40,7 @@ from deltatape.tape.payload import (
     SentUpstream,
     Stop,
 )
-from deltatape.tape.record import Header, Payload, Record, Unknown
+from deltatape.tape.record import Header, Payload, ReadRecord, Record, Unknown
 
 Numbered = tuple[int, Record]
 """A record and the line it stands on, from 1."""
@@ -69,9 +69,13 @@ class _Parts:
     notes: list[Note] = field(default_factory=list)
     end: End | None = None
 
-    def take(self, line: int, record: Record) -> None:
+    def take(self, line: int, record: Record | ReadRecord) -> None:
         """Add what `record` says."""
-        payload, t_ns = record.payload, record.t_ns
+        t_ns = record.t_ns
+        if isinstance(record, ReadRecord):
+            self._take_read(record.data, t_ns, line)
+            return
+        payload = record.payload
         if isinstance(payload, BodyRead):
             self._take_read(payload.data, t_ns, line)
         else:
@@ -84,7 +88,7 @@ class _Parts:
         chunked = self.response is not None and self.response.framing is Framing.CHUNKED
         if boundaries is None and chunked:
             boundaries = (len(data),)
-        masked = self._take_masked(len(data))
+        masked = self._take_masked(len(data)) if self.masked else ()
         self.reads.append(
             Read(t_ns=t_ns, data=data, boundaries=boundaries, line=line, masked=masked)
         )
@@ -213,7 +217,7 @@ def _head(
 
 
 def assemble(
-    records: Iterable[Numbered],
+    records: Iterable[tuple[int, Record | ReadRecord]],
     *,
     tape: str,
     header: Header,
@@ -235,9 +239,10 @@ def assemble(
     ended: set[int] = set()
     for line, record in records:
         number = record.exchange
+        payload = None if isinstance(record, ReadRecord) else record.payload
         if number == 0:
-            stopped_ns = record.t_ns if isinstance(record.payload, Stop) else stopped_ns
-        elif number not in ended and not isinstance(record.payload, Unknown):
+            stopped_ns = record.t_ns if isinstance(payload, Stop) else stopped_ns
+        elif number not in ended and not isinstance(payload, Unknown):
             parts = building.get(number)
             if parts is None:
                 parts = building[number] = _Parts(number=number, head_ns=record.t_ns)

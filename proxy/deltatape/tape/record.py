@@ -1,7 +1,7 @@
 """The lines of a tape as values: the header, records, and what every payload can do."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from deltatape.model.exchange import Source
 from deltatape.tape.fields import Fields, MalformedError, seen
@@ -69,6 +69,14 @@ class Record:
     t_ns: int
     exchange: int
     payload: Payload
+
+
+class ReadRecord(NamedTuple):
+    """The record of a read that has no more to it than its bytes; the bulk of every tape."""
+
+    t_ns: int
+    exchange: int
+    data: bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

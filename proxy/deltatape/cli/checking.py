@@ -1,0 +1,174 @@
+"""Many tapes, checked by all cores; their reports in the order in which they were named.
+
+Strategy: a tape is the unit of work, and no process is started that does not pay: a few small tapes
+are checked here. Each worker is a process of its own (`spawn`: nothing of ours is inherited) and
+follows us, however we end: a pipe that nobody writes to any more would keep it waiting for ever.
+Only a few tapes per worker are under way, so that reports do not pile up behind a large one.
+"""
+
+import contextlib
+import gc
+import multiprocessing
+import os
+import signal
+import threading
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+
+from deltatape.cli.tapes import is_tape, named
+from deltatape.diagnose.check_tape import TapeReport, check_exchanges
+from deltatape.errors import DeltatapeError
+from deltatape.rules.settings import Settings
+from deltatape.store.listing import locate
+from deltatape.store.reader import open_tape
+
+STDIN = "-"
+_WORTH_BYTES = 8_000_000
+"""Tapes of fewer bytes are checked before another process would have begun."""
+_SELDOM = (20_000, 20, 50)
+"""Thresholds of Python's garbage collector."""
+_AHEAD = 4
+"""Tapes under way for each worker."""
+
+
+def check_one(name: str, settings: Settings) -> TapeReport:
+    """What there is to say about what `name` means; one that cannot be read is a report, too.
+
+    Args:
+        name: as on the command line, but for folders of tapes.
+        settings: of the rules.
+    """
+    try:
+        return _checked(name, settings)
+    except DeltatapeError as error:
+        return TapeReport(name=name, problem=str(error))
+    except OSError as error:  # gone or changed while it was read
+        return TapeReport(name=name, problem=f"{name}: {error.strerror or error}")
+
+
+def _checked(name: str, settings: Settings) -> TapeReport:
+    if name == STDIN:
+        return _imported(name, settings)
+    place = locate(name)
+    if not is_tape(place.path):
+        return _imported(name, settings)
+    tape = open_tape(place.path)
+    report = check_exchanges(str(place.path), tape.exchanges(), settings, place.exchange)
+    if place.exchange is not None and not report.exchanges:
+        tape[place.exchange]  # says which there are
+    return report.noted(_torn(tape.path, tape.torn)) if tape.torn and not tape.recording else report
+
+
+def _imported(name: str, settings: Settings) -> TapeReport:
+    source = named(name)
+    return check_exchanges(source.name, source.exchanges, settings)
+
+
+def _torn(path: str, size: int) -> str:
+    return f"{path}: {size} bytes of a torn last record are left out"
+
+
+def check_all(
+    names: Sequence[str | TapeReport], settings: Settings, jobs: int | None
+) -> Iterator[TapeReport]:
+    """Check everything, in order.
+
+    Args:
+        names: what to check, and reports that there are already.
+        settings: of the rules.
+        jobs: how many processes; None: as many as pay.
+    """
+    wanted = [name for name in names if isinstance(name, str) and name != STDIN]
+    processes = min(jobs or _paying(wanted), len(wanted))
+    if processes > 1:
+        yield from _by_workers(names, settings, processes)
+        return
+    with _collecting_seldom():
+        for name in names:
+            yield name if isinstance(name, TapeReport) else check_one(name, settings)
+
+
+@contextlib.contextmanager
+def _collecting_seldom() -> Iterator[None]:
+    """What an exchange leaves behind holds no cycles, and looking for them takes a tenth."""
+    before = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(*_SELDOM)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
+
+
+def _paying(names: Sequence[str]) -> int:
+    """As many processes as there are cores, and work for them."""
+    return min(_cores(), sum(map(_size, names)) // _WORTH_BYTES)
+
+
+def _cores() -> int:
+    """Those that we may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _size(name: str) -> int:
+    try:
+        return Path(name).stat().st_size
+    except (OSError, ValueError):
+        return 0
+
+
+def _by_workers(
+    names: Sequence[str | TapeReport], settings: Settings, processes: int
+) -> Iterator[TapeReport]:
+    executor = ProcessPoolExecutor(
+        processes, multiprocessing.get_context("spawn"), initializer=_follow
+    )
+    waiting: deque[tuple[str | TapeReport, Future[TapeReport] | None]] = deque()
+    try:
+        for name in names:
+            if isinstance(name, TapeReport) or name == STDIN:
+                waiting.append((name, None))
+            else:
+                waiting.append((name, executor.submit(check_one, name, settings)))
+            if len(waiting) > processes * _AHEAD:
+                yield _result(*waiting.popleft(), settings)
+        while waiting:
+            yield _result(*waiting.popleft(), settings)
+    except BrokenProcessPool:
+        raise DeltatapeError("a process that checks tapes was ended; try --jobs 1") from None
+    except BaseException:
+        for process in multiprocessing.active_children():
+            process.terminate()
+        raise
+    finally:
+        executor.shutdown(cancel_futures=True)
+
+
+def _result(
+    name: str | TapeReport, future: Future[TapeReport] | None, settings: Settings
+) -> TapeReport:
+    if future is not None:
+        return future.result()
+    return name if isinstance(name, TapeReport) else check_one(name, settings)
+
+
+def _follow() -> None:
+    """In a worker: end with the process that started us, and silently on Ctrl-C."""
+    gc.freeze()
+    gc.set_threshold(*_SELDOM)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        with contextlib.suppress(OSError):
+            parent.join()
+        os._exit(1)

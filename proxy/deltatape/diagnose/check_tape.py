@@ -1,0 +1,107 @@
+"""The findings of a whole tape, in one pass that holds one exchange at a time.
+
+What is kept of an exchange is its digest, since later requests of its conversation may show what
+became of it, and its findings.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from deltatape.conversation import check_conversation
+from deltatape.diagnose.check import check_analysis
+from deltatape.diagnose.digest import digest_analysis
+from deltatape.diagnose.fingerprint import fingerprint, request_identity
+from deltatape.diagnose.rebuild import analyse
+from deltatape.diagnose.wire_excerpt import WireExcerpt, excerpt_of
+from deltatape.dialects._unknown import UNKNOWN
+from deltatape.model.digest import Digest
+from deltatape.model.exchange import Exchange
+from deltatape.model.finding import Finding
+from deltatape.rules.settings import Settings
+
+
+class Reported(NamedTuple):
+    """A finding and what reports need beside it."""
+
+    finding: Finding
+    fingerprint: str
+    """The same for the same defect on a later recording."""
+    path: str
+    """Where the request went, without its query."""
+    excerpt: WireExcerpt | None
+    """None: it has no place on the wire."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TapeReport:
+    """What there is to say about a tape, or about a file that was checked."""
+
+    name: str
+    """As the user named it, without `#N`."""
+    exchanges: tuple[int, ...] = ()
+    """The numbers of those that are reported on, ascending."""
+    reported: tuple[Reported, ...] = ()
+    """The findings of each exchange in the order of their numbers, then those of conversations."""
+    notes: tuple[str, ...] = ()
+    """To be told beside the findings."""
+    problem: str = ""
+    """Why it could not be read; then it has no findings."""
+
+    def only(self, keep: Callable[[Reported], bool]) -> "TapeReport":
+        """The same with the findings that `keep` takes."""
+        return replace(self, reported=tuple(each for each in self.reported if keep(each)))
+
+    def noted(self, note: str) -> "TapeReport":
+        """The same with one more note."""
+        return replace(self, notes=(*self.notes, note))
+
+
+def check_exchanges(
+    name: str, exchanges: Iterable[Exchange], settings: Settings, only: int | None = None
+) -> TapeReport:
+    """Check what is on a tape.
+
+    Args:
+        name: of the tape.
+        exchanges: all of them, in any order; none is held.
+        settings: of the rules.
+        only: the number of the one exchange that is reported on; None: all.
+    """
+    digests: dict[int, Digest] = {}
+    found: dict[int, tuple[Reported, ...]] = {}
+    for exchange in exchanges:
+        analysis = analyse(exchange, settings.app)
+        digest = digests[exchange.number] = digest_analysis(analysis)
+        if only in (None, exchange.number):
+            defects = check_analysis(analysis, settings)
+            asked = request_identity(digest) if defects else ""
+            found[exchange.number] = tuple(
+                Reported(each, fingerprint(each, asked), digest.path, excerpt_of(each, analysis))
+                for each in defects
+            )
+    in_order = [digests[number] for number in sorted(digests)]
+    numbers = tuple(sorted(found))
+    between = (
+        _of_conversation(finding, digests[finding.exchange])
+        for finding in check_conversation(in_order, settings)
+        if only in (None, finding.exchange)
+    )
+    return TapeReport(
+        name=name,
+        exchanges=numbers,
+        reported=(*(each for number in numbers for each in found[number]), *between),
+        notes=_notes(name, in_order),
+    )
+
+
+def _of_conversation(finding: Finding, digest: Digest) -> Reported:
+    return Reported(finding, fingerprint(finding, request_identity(digest)), digest.path, None)
+
+
+def _notes(name: str, digests: list[Digest]) -> tuple[str, ...]:
+    if not digests:
+        return (f"{name}: no request came while it was recorded",)
+    if all(digest.dialect == UNKNOWN for digest in digests):
+        return (f"{name}: nothing in it is an answer of an LLM provider that can be read",)
+    return ()

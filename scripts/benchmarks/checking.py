@@ -1,0 +1,248 @@
+"""`deltatape check` beside bare `json.loads` over the same payloads, on tapes made of the corpus.
+
+The corpus holds whole bodies without times, so the tapes are made: every case again and again, in
+reads of one event each, as from a quick network and a slow model, or in one read, as an import.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import cycle, islice
+from pathlib import Path
+
+from benchmarks.measure import SCRIPTS, BenchError
+from benchmarks.processes import outside
+from benchmarks.proxies import ROOT
+from benchmarks.rebuilding import cpu_s
+from deltatape.cli.tapes import material
+from deltatape.diagnose.decode import decode
+from deltatape.errors import DeltatapeError
+from deltatape.importers import import_exchange
+from deltatape.model.exchange import EndReason, Exchange, Source
+from deltatape.model.stream import Stream
+from deltatape.tape.encode import header_line
+from deltatape.tape.mask import Masker
+from deltatape.tape.record import Header
+from deltatape.tape.tap import ExchangeTap, TapeTap
+
+CORPUS = Path(os.environ.get("DELTATAPE_CORPUS") or ROOT.parent / "shared" / "corpus")
+EXCHANGES, QUICK = 10_000, 50
+_PER_TAPE = 250
+_SHARES = (0.1, 1.0)
+"""Of the exchanges: what memory does when there are ten times as many."""
+_ROUNDS = 5
+_LIMIT_S = 600
+_NS = 1_000_000_000
+BY_EVENT, BY_BODY = "an event", "a body"
+"""What a read brings."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """One run.
+
+    Attributes:
+        read: what a read brings.
+        exchanges: how many.
+        events: how many, in all of them.
+        loads_us: microseconds of `json.loads` for the data of an event, on average.
+        check_us: the same of `deltatape check`, from its start to its end.
+        memory_mb: at most, MB (10^6 bytes).
+    """
+
+    read: str
+    exchanges: int
+    events: int
+    loads_us: float
+    check_us: float
+    memory_mb: float
+
+    @property
+    def speed(self) -> float:
+        """As a share of that of `json.loads`."""
+        return self.loads_us / self.check_us
+
+
+def run_checking(exchanges: int, tell: Callable[[str], None]) -> Sequence[Checked]:
+    """Measure; nothing where there is no corpus, which is told.
+
+    Raises:
+        BenchError: the check took too long or could not read a tape.
+    """
+    cases = list(_cases())
+    if not cases:
+        tell(f"check is left out: no corpus at {CORPUS}; set DELTATAPE_CORPUS to its folder")
+        return ()
+    found = []
+    for read in (BY_EVENT, BY_BODY):
+        for share in _SHARES:
+            one = _measured(cases, read, int(exchanges * share))
+            tell(
+                f"check, {one.exchanges} exchanges, a read is {one.read}: {one.check_us:.6g} us"
+                f" an event, {one.speed:.3g} of json.loads, {one.memory_mb:.4g} MB"
+            )
+            found.append(one)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    exchange: Exchange
+    stream: Stream
+
+    def pieces(self, read: str) -> Iterator[bytes]:
+        """Its body in reads."""
+        body, at = self.stream.body, 0
+        ends = [event.place.span.end for event in self.stream.events] if read == BY_EVENT else []
+        for end in (*ends, len(body)):
+            if end > at:
+                yield body[at:end]
+                at = end
+
+
+def _cases() -> Iterator[_Case]:
+    for folder in sorted(CORPUS.glob("*--*--*")):
+        try:
+            exchange = import_exchange(material(folder))
+        except DeltatapeError as error:
+            raise BenchError(f"{folder}: {error}") from error
+        yield _Case(exchange, decode(exchange))
+
+
+def _measured(cases: Sequence[_Case], read: str, exchanges: int) -> Checked:
+    chosen = list(islice(cycle(cases), exchanges))
+    events = sum(len(case.stream.events) for case in chosen)
+    with tempfile.TemporaryDirectory(prefix="deltatape-bench-") as name:
+        for first in range(0, exchanges, _PER_TAPE):
+            path = Path(name, f"{first:06}.tape")
+            path.write_bytes(b"".join(_tape(chosen[first : first + _PER_TAPE], read)))
+        told = _run(name)
+    return Checked(
+        read=read,
+        exchanges=exchanges,
+        events=events,
+        loads_us=_loads_s(cases, chosen) / events * 1e6,
+        check_us=told["seconds"] / events * 1e6,
+        memory_mb=told["kib"] * 1024 / 1e6,
+    )
+
+
+def _run(folder: str) -> dict[str, float]:
+    try:
+        result = subprocess.run(
+            [sys.executable, "-m", "benchmarks.checked", folder],
+            env={**outside(), "PYTHONPATH": str(SCRIPTS)},
+            capture_output=True,
+            text=True,
+            timeout=_LIMIT_S,
+            check=True,
+        )
+        told: dict[str, float] = json.loads(result.stdout)
+    except (subprocess.SubprocessError, ValueError) as error:
+        raise BenchError(f"deltatape check: {error}") from error
+    if told["code"] not in (0, 1):
+        raise BenchError(f"deltatape check could not read a tape: {result.stderr}")
+    return told
+
+
+def _loads_s(cases: Sequence[_Case], chosen: Sequence[_Case]) -> float:
+    """Seconds of `json.loads` for the events of `chosen`, of which `cases` are measured."""
+    measured = cases if len(chosen) >= len(cases) else chosen
+    payloads = [event.data for case in measured for event in case.stream.events]
+    times = len(payloads) and sum(len(case.stream.events) for case in chosen) / len(payloads)
+    return min(_once(payloads) for _ in range(_ROUNDS)) * times
+
+
+def _once(payloads: Sequence[str]) -> float:
+    began = cpu_s()
+    for payload in payloads:
+        try:
+            json.loads(payload)
+        except ValueError:  # [DONE], and what is broken
+            continue
+    return cpu_s() - began
+
+
+def _tape(cases: Sequence[_Case], read: str) -> Iterator[bytes]:
+    """A tape of `cases`, one after the other."""
+    lines: list[bytes] = []
+
+    def put(_exchange: int, line: bytes) -> None:
+        lines.append(line)
+
+    header = Header(
+        id="0" * 26, tool="", recorded_at="2026-01-01T00:00:00.000000000Z", source=Source.GATEWAY
+    )
+    yield header_line(header)
+    masker = Masker(bytes(32))
+    for number, case in enumerate(cases, 1):
+        _taped(ExchangeTap(number, put, masker), number, case, read)
+        yield from lines
+        lines.clear()
+    TapeTap(put).stop((len(cases) + 1) * _NS, "benchmark", None)
+    yield from lines
+
+
+def _taped(tap: ExchangeTap, number: int, case: _Case, read: str) -> None:
+    at, exchange = number * _NS, case.exchange
+    request, response = exchange.request, exchange.response
+    assert response is not None
+    tap.request(
+        at,
+        id=f"{number:026}",
+        method=request.method,
+        target=request.target_bytes,
+        upstream=request.upstream,
+        http=request.http,
+        headers=request.headers,
+    )
+    tap.request_body(at, request.body)
+    tap.request_end(at)
+    tap.response(
+        at,
+        status=response.status,
+        reason=response.reason,
+        http=response.http,
+        framing=response.framing,
+        headers=response.headers,
+    )
+    for piece in case.pieces(read):
+        at += 1000
+        tap.read(at, piece, None)
+    tap.end(at, EndReason.COMPLETE, detail="", recorder={})
+    tap.flush()
+
+
+def checking_section(found: Sequence[Checked]) -> str:
+    """The section of the page."""
+    rows = [
+        ["a read brings", "exchanges", "events", "json.loads", "check", "speed", "memory"],
+        ["---", *["---:"] * 6],
+    ]
+    rows += [
+        [
+            one.read,
+            f"{one.exchanges:,}",
+            f"{one.events:,}",
+            f"{one.loads_us:.2f} us",
+            f"{one.check_us:.2f} us",
+            f"{one.speed:.3f}",
+            f"{one.memory_mb:.0f} MB",
+        ]
+        for one in found
+    ]
+    table = "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    return f"## Checking tapes\n\n{_ABOUT}\n{table if found else 'Not measured: no corpus.'}"
+
+
+_ABOUT = """\
+`deltatape check` over tapes made of the corpus (docs/corpus.md), beside bare `json.loads` over the
+data of the same events: microseconds of CPU time an event, and the check's speed as a share of that
+of `json.loads`. One process, from its start to its end: reading and unescaping the tape, framing,
+detection, rebuilding, every rule, digests and read-backs. Memory is the most that the process had:
+it holds the digests and findings of one tape at a time, here of 250 exchanges.
+"""

@@ -1,0 +1,49 @@
+from collections.abc import Iterator
+
+from deltatape.diagnose.check_tape import check_exchanges
+from deltatape.model.exchange import Exchange
+from deltatape.rules.settings import DEFAULTS
+from deltatape.store.reader import open_tape
+from helpers.incidents import BROKEN, EMPTY, FIXED
+
+
+def exchanges(*numbers: int) -> Iterator[Exchange]:
+    tape = open_tape(BROKEN)
+    return (tape[number] for number in numbers)
+
+
+def test_findings_come_by_exchange_and_then_by_conversation_whatever_the_order() -> None:
+    whole = check_exchanges("x.tape", exchanges(1, 2), DEFAULTS)
+    assert [each.finding.code for each in whole.reported] == ["D002", "C002", "C002"]
+    assert whole.exchanges == (1, 2)
+    assert check_exchanges("x.tape", exchanges(2, 1), DEFAULTS) == whole
+
+
+def test_one_exchange_is_reported_alone_but_judged_in_its_conversation() -> None:
+    one = check_exchanges("x.tape", exchanges(1, 2), DEFAULTS, only=1)
+    assert (one.exchanges, one.reported) == ((1,), ())
+    two = check_exchanges("x.tape", exchanges(1, 2), DEFAULTS, only=2)
+    assert [each.finding.code for each in two.reported] == ["D002", "C002", "C002"]
+
+
+def test_findings_of_the_wire_show_it_and_those_of_conversations_do_not() -> None:
+    found = check_exchanges("x.tape", exchanges(1, 2), DEFAULTS).reported
+    assert [each.excerpt is not None for each in found] == [True, False, False]
+    assert {each.path for each in found} == {"/v1/chat/completions"}
+    assert len({each.fingerprint for each in found}) == 3
+
+
+def test_findings_can_be_left_out_and_notes_added() -> None:
+    report = check_exchanges("x.tape", open_tape(EMPTY).exchanges(), DEFAULTS)
+    left = report.only(lambda each: each.finding.code == "T001").noted("a note")
+    assert [each.finding.code for each in left.reported] == ["T001"]
+    assert left.notes == ("a note",)
+
+
+def test_what_holds_nothing_to_check_is_told() -> None:
+    assert check_exchanges("x", (), DEFAULTS).notes == ("x: no request came while it was recorded",)
+    page = Exchange.from_body(b"<html>", content_type="text/html", url="http://127.0.0.1/page")
+    assert check_exchanges("x", [page], DEFAULTS).notes == (
+        "x: nothing in it is an answer of an LLM provider that can be read",
+    )
+    assert check_exchanges("x", open_tape(FIXED).exchanges(), DEFAULTS).notes == ()
