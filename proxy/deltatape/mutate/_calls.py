@@ -1,0 +1,245 @@
+"""The tool calls of a draft, with every place at which the wire says their arguments.
+
+Shape decides, not a name of a dialect: entries of `choices[].delta.tool_calls` (chat), items and
+their deltas by `item_id` or `output_index` (Responses), blocks by index (Messages and Converse).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import NamedTuple
+
+from deltatape.mutate._draft import Draft
+from deltatape.mutate._json import Path, at, listed
+from deltatape.mutate._units import Unit
+
+
+class Piece(NamedTuple):
+    """A string of the wire that holds (a piece of) a call's arguments."""
+
+    unit: Unit
+    path: Path
+
+    @property
+    def text(self) -> str:
+        """What it says; "" if it is no string."""
+        found = at(self.unit.value, *self.path)
+        return found if isinstance(found, str) else ""
+
+    def write(self, text: str) -> None:
+        """Has it say `text`."""
+        self.unit.put_text(self.path, text)
+
+
+@dataclass(slots=True, kw_only=True)
+class Call:
+    """A call: where it is opened, and where its arguments are."""
+
+    name: str
+    opened: Unit
+    pieces: list[Piece] = field(default_factory=list)
+    """Whose concatenation the arguments are."""
+    copies: list[Piece] = field(default_factory=list)
+    """Which repeat them whole."""
+
+    @property
+    def text(self) -> str:
+        """The arguments."""
+        return "".join(piece.text for piece in self.pieces)
+
+    def splice(self, start: int, end: int, text: str) -> None:
+        """Replaces `[start, end)` of the arguments, which are cut into pieces as before."""
+        new = self.text[:start] + text + self.text[end:]
+        ends = list(accumulate(len(piece.text) for piece in self.pieces))
+        holder = next((place for place, stop in enumerate(ends) if start < stop), None)
+        if holder is None:
+            full = [place for place, piece in enumerate(self.pieces) if piece.text]
+            holder = full[-1] if full else 0
+        for place, (piece, stop) in enumerate(zip(self.pieces, ends, strict=True)):
+            was = piece.text
+            begin = stop - len(was)
+            first = min(max(start - begin, 0), len(was))
+            last = min(max(end - begin, 0), len(was))
+            now = was[:first] + (text if place == holder else "") + was[last:]
+            if now != was:
+                piece.write(now)
+        self.repeat(new)
+
+    def spread(self, text: str) -> None:
+        """Has the pieces say `text`, in about equal parts."""
+        number = len(self.pieces)
+        for place, piece in enumerate(self.pieces):
+            piece.write(text[place * len(text) // number : (place + 1) * len(text) // number])
+        self.repeat(text)
+
+    def repeat(self, text: str) -> None:
+        """Has the copies say `text`."""
+        for copy in self.copies:
+            copy.write(text)
+
+
+class Entry(NamedTuple):
+    """An element of `tool_calls` in a chat completion's delta."""
+
+    unit: Unit
+    path: Path
+    choice: int
+    """Place of its choice in the event."""
+
+    def says(self, *path: str) -> object:
+        """What it says at `path`."""
+        return at(self.unit.value, *self.path, *path)
+
+    def put(self, path: Path, source: str) -> None:
+        """Sets what is at `path` in it."""
+        self.unit.put((*self.path, *path), source)
+
+    def put_text(self, path: Path, text: str) -> None:
+        """Sets what is at `path` in it to a string."""
+        self.unit.put_text((*self.path, *path), text)
+
+    def drop(self, *path: str) -> None:
+        """Removes what is at `path` in it."""
+        self.unit.drop((*self.path, *path))
+
+    @property
+    def arguments(self) -> Piece:
+        """Where it says arguments."""
+        return Piece(self.unit, (*self.path, "function", "arguments"))
+
+
+@dataclass(slots=True, kw_only=True)
+class ChatCall(Call):
+    """A call of a chat completion: its entries, >= 1, the first opens it."""
+
+    entries: list[Entry]
+    id: str
+    choice: str
+    """The index of its choice, as the wire says it."""
+
+    @property
+    def later(self) -> list[Entry]:
+        """The entries behind the first."""
+        return self.entries[1:]
+
+
+def entries(draft: Draft) -> Iterator[Entry]:
+    """All entries, in wire order."""
+    for unit in draft.units:
+        for choice, told in enumerate(listed(unit.value, "choices")):
+            for place, entry in enumerate(listed(told, "delta", "tool_calls")):
+                if isinstance(entry, dict):
+                    yield Entry(unit, ("choices", choice, "delta", "tool_calls", place), choice)
+
+
+def chat_calls(draft: Draft) -> list[ChatCall]:
+    """The calls of a chat completion, in order of opening."""
+    found: list[ChatCall] = []
+    open_: dict[tuple[str, str], ChatCall] = {}
+    for entry in entries(draft):
+        index, id_, name = entry.says("index"), entry.says("id"), entry.says("function", "name")
+        choice = str(at(entry.unit.value, "choices", entry.choice, "index"))
+        key = (choice, str(index))
+        call = open_.get(key)
+        is_new = isinstance(id_, str) and id_ != "" and (call is None or id_ != call.id)
+        if call is None or is_new:
+            call = ChatCall(
+                name=name if isinstance(name, str) else "",
+                opened=entry.unit,
+                entries=[],
+                id=id_ if isinstance(id_, str) else "",
+                choice=choice,
+            )
+            open_[key] = call
+            found.append(call)
+        call.entries.append(entry)
+        if isinstance(entry.says("function", "arguments"), str):
+            call.pieces.append(entry.arguments)
+    return found
+
+
+_DELTA = "response.function_call_arguments.delta"
+_DONE = "response.function_call_arguments.done"
+_ITEM = ("response.output_item.added", "response.output_item.done")
+
+
+def response_calls(draft: Draft) -> list[Call]:
+    """The calls of a Responses stream, in order of opening; only those that are opened."""
+    found: dict[object, Call] = {}
+    for unit in draft.units:
+        kind, item = at(unit.value, "type"), at(unit.value, "item")
+        key = str(at(unit.value, "output_index"))
+        if kind in _ITEM and at(item, "type") == "function_call":
+            call = found.setdefault(key, Call(name=str(at(item, "name")), opened=unit))
+            if kind == "response.output_item.done":
+                call.copies.append(Piece(unit, ("item", "arguments")))
+        elif kind == _DELTA and key in found:
+            found[key].pieces.append(Piece(unit, ("delta",)))
+        elif kind == _DONE and key in found:
+            found[key].copies.append(Piece(unit, ("arguments",)))
+        for place, each in enumerate(listed(unit.value, "response", "output")):
+            if at(each, "type") == "function_call" and str(place) in found:
+                path = ("response", "output", place, "arguments")
+                found[str(place)].copies.append(Piece(unit, path))
+    return list(found.values())
+
+
+def message_calls(draft: Draft) -> list[Call]:
+    """The calls of a Messages stream, in order of opening."""
+    found: dict[object, Call] = {}
+    for unit in draft.units:
+        key = str(at(unit.value, "index"))
+        block = at(unit.value, "content_block")
+        if at(block, "type") == "tool_use":
+            found[key] = Call(name=str(at(block, "name")), opened=unit)
+        elif at(unit.value, "delta", "type") == "input_json_delta" and key in found:
+            found[key].pieces.append(Piece(unit, ("delta", "partial_json")))
+    return list(found.values())
+
+
+def converse_calls(draft: Draft) -> list[Call]:
+    """The calls of a Converse stream, in order of opening."""
+    found: dict[object, Call] = {}
+    for unit in draft.units:
+        key = str(at(unit.value, "contentBlockIndex"))
+        opened = at(unit.value, "start", "toolUse")
+        if opened is not None:
+            found.pop(key, None)
+            if at(opened, "type") is None:  # others are the provider's to run
+                found[key] = Call(name=str(at(opened, "name")), opened=unit)
+        elif at(unit.value, "delta", "toolUse") is not None and key in found:
+            found[key].pieces.append(Piece(unit, ("delta", "toolUse", "input")))
+    return list(found.values())
+
+
+def calls(draft: Draft) -> list[Call]:
+    """The calls of whatever streams arguments piece by piece."""
+    every = (chat_calls(draft), response_calls(draft), message_calls(draft), converse_calls(draft))
+    return [call for found in every for call in found]
+
+
+def echoed(piece: Piece) -> Piece:
+    """The same piece in a new event that says nothing else of a chat completion."""
+    unit, path = piece.unit.like(), piece.path
+    if path[-2:] != ("function", "arguments"):
+        return Piece(unit, path)
+    *choice, _, _, _ = entry = path[:-2]
+    unit.put((*choice, "delta"), f'{{"tool_calls":[{unit.source(entry)}]}}')
+    if at(unit.value, *choice, "finish_reason") is not None:
+        unit.put((*choice, "finish_reason"), "null")
+    return Piece(unit, (*choice, "delta", "tool_calls", 0, *path[-2:]))
+
+
+def remove_entry(entry: Entry) -> None:
+    """Takes an entry out, the last of its event first, and with it an event that says no more."""
+    unit, path = entry.unit, entry.path
+    unit.drop(path)
+    if listed(unit.value, *path[:-1]):
+        return
+    unit.drop(path[:-1])
+    choice = ("choices", entry.choice)
+    delta = at(unit.value, *choice, "delta")
+    says = isinstance(delta, dict) and any(delta.values())
+    finished = at(unit.value, *choice, "finish_reason") or at(unit.value, "usage")
+    if not says and not finished:
+        unit.removed = True

@@ -1,0 +1,159 @@
+"""An exchange that is being changed: its events, and how changes go back into reads and times.
+
+Bytes stay in the read that they came in (`_edits`). The count of bytes and the digest in `end` are
+those of the new body, and so is a `content-length`.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Self
+
+from deltatape.model.exchange import EndReason, Exchange, HeaderValue, Read, header
+from deltatape.mutate._edits import Edit, Moved, edited, narrowed, tidy
+from deltatape.mutate._units import Unit, is_array, is_sse, units_of
+
+_NO_CODING = frozenset({None, b"identity"})
+
+
+class Draft:
+    """An exchange and its units, which mutators change in place."""
+
+    def __init__(self, exchange: Exchange, body: bytes) -> None:
+        self.exchange = exchange
+        self.units = units_of(body)
+        """Those of the body, in order, and new ones between them."""
+        self.reason: EndReason | None = None
+        """How the transport is to end instead."""
+        self._body = body
+        self._raw: list[Edit] = []
+        self._times: Callable[[Read], int] | None = None
+
+    @classmethod
+    def of(cls, exchange: Exchange) -> Self | None:
+        """The draft of `exchange`; None if its body cannot be rewritten: coded, or none."""
+        headers = exchange.response.headers if exchange.response else ()
+        body = exchange.body
+        if not body or header(headers, "content-encoding") not in _NO_CODING:
+            return None
+        return cls(exchange, body)
+
+    @property
+    def is_sse(self) -> bool:
+        """Whether the body is server-sent events."""
+        return is_sse(self._body)
+
+    def add_after(self, unit: Unit, *new: Unit) -> None:
+        """Puts events behind `unit`."""
+        place = self.units.index(unit) + 1
+        self.units[place:place] = new
+
+    def add_before(self, unit: Unit, new: Unit) -> None:
+        """Puts an event in front of `unit`."""
+        self.units.insert(self.units.index(unit), new)
+
+    def cut_after(self, unit: Unit, *, reason: EndReason | None = None) -> None:
+        """Ends the body behind `unit`, in good order or for `reason`."""
+        place = self.units.index(unit) + 1
+        for later in self.units[place:]:
+            later.removed = True
+        last = next((one for one in reversed(self.units[:place]) if one.start is not None), unit)
+        end = (last.start or 0) + len(last.raw)
+        self.shorten(len(self._body) - end)
+        self.reason = reason
+
+    def shorten(self, size: int) -> None:
+        """Leaves the last `size` bytes of the body out."""
+        self._raw.append(Edit(len(self._body) - size, len(self._body), b""))
+
+    def tail(self) -> bytes:
+        """The body from its last unit's data on: what follows the events, and their end."""
+        last = self.units[-1]
+        return self._body[(last.start or 0) :]
+
+    def retime(self, times: Callable[[Read], int]) -> None:
+        """Has each read come when `times` says, in nanoseconds."""
+        self._times = times
+
+    def result(self) -> Exchange | None:
+        """The changed exchange; None if nothing is changed."""
+        edits = tidy([*self._edits(), *self._raw])
+        body = edited(self._body, edits)
+        if body == self._body and self._times is None:
+            return None
+        reads = tuple(self._reads(Moved(edits), body))
+        taken = Moved(edits)
+        return self._ended(
+            replace(
+                self.exchange,
+                reads=reads,
+                delivered=tuple(
+                    replace(each, bytes=taken.at(each.bytes)) for each in self.exchange.delivered
+                ),
+            ),
+            body,
+        )
+
+    def _edits(self) -> Iterator[Edit]:
+        own = [unit for unit in self.units if unit.start is not None]
+        first = before = own[0].start or 0 if own else 0
+        for unit in self.units:
+            if unit.start is None:
+                if not unit.removed:
+                    yield Edit(before, before, self._joined(unit, before, first))
+                continue
+            end = unit.start + len(unit.raw)
+            if unit.removed:
+                yield self._removal(own, unit)
+            else:
+                yield narrowed(unit.start, unit.raw, unit.on_wire())
+            before = end
+
+    def _joined(self, unit: Unit, place: int, first: int) -> bytes:
+        """A new unit with what separates it from the others at `place`; they begin at `first`."""
+        if not is_array(self._body):
+            return unit.on_wire()
+        return unit.on_wire() + b"," if place == first else b"," + unit.on_wire()
+
+    def _removal(self, own: list[Unit], unit: Unit) -> Edit:
+        """A unit's bytes, and in an array those up to the next one, or from the last one on."""
+        place = own.index(unit)
+        start = unit.start or 0
+        end = start + len(unit.raw)
+        if is_array(self._body):
+            if place + 1 < len(own):
+                end = own[place + 1].start or end
+            elif place:
+                start = (own[place - 1].start or 0) + len(own[place - 1].raw)
+        return Edit(start, end, b"")
+
+    def _reads(self, moved: Moved, body: bytes) -> Iterator[Read]:
+        start = 0
+        for read in self.exchange.reads:
+            found = moved.read(read, start, body)
+            start += len(read.data)
+            if found is not None:
+                yield found if self._times is None else replace(found, t_ns=self._times(found))
+
+    def _ended(self, exchange: Exchange, body: bytes) -> Exchange:
+        """`exchange` with an end and a head that fit its body."""
+        end, response = exchange.end, exchange.response
+        if end is not None:
+            lag_ns = end.t_ns - max((read.t_ns for read in self.exchange.reads), default=0)
+            last_ns = max((read.t_ns for read in exchange.reads), default=0)
+            end = replace(
+                end,
+                t_ns=last_ns + lag_ns,
+                reason=self.reason or end.reason,
+                bytes=len(body),
+                sha256=hashlib.sha256(body).hexdigest(),
+            )
+        if response is not None:
+            size = b"%d" % len(body)
+            headers = tuple((name, _sized(name, value, size)) for name, value in response.headers)
+            response = replace(response, headers=headers)
+        return replace(exchange, end=end, response=response)
+
+
+def _sized(name: bytes, value: HeaderValue, size: bytes) -> HeaderValue:
+    return size if name.lower() == b"content-length" else value

@@ -1,0 +1,172 @@
+"""Edits in the source of a JSON value: what is not edited keeps its spelling.
+
+All texts are whole, valid JSON. An edit at a path that is not there changes nothing.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+Path: TypeAlias = tuple[str | int, ...]
+"""Keys and indexes from the outside in."""
+
+_BLANKS = re.compile(r"[ \t\n\r]*")
+_STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_KEY = re.compile(_STRING)
+_SCALAR = re.compile(rf"{_STRING}|[^\s,\]}}]+")
+_TOKEN = re.compile(rf"{_STRING}|[\[\]{{}}]")
+_STEPS = {"{": 1, "[": 1, "}": -1, "]": -1}
+
+
+class _Child(NamedTuple):
+    """A member of an object, or an element of an array, in its source."""
+
+    step: str | int
+    begin: int
+    """Where it begins, with its key."""
+    start: int
+    """Where its value starts."""
+    end: int
+
+
+def at(value: object, *path: str | int) -> object:
+    """What is at `path` of a parsed value; None if nothing is."""
+    for step in path:
+        if isinstance(value, Mapping) and isinstance(step, str):
+            value = value.get(step)
+        elif isinstance(value, list) and isinstance(step, int) and 0 <= step < len(value):
+            value = value[step]
+        else:
+            return None
+    return value
+
+
+def listed(value: object, *path: str | int) -> Sequence[object]:
+    """The array at `path` of a parsed value; an empty one if none is there."""
+    found = at(value, *path)
+    return found if isinstance(found, list) else ()
+
+
+def quoted(text: str, *, plain: bool) -> str:
+    """`text` as a JSON string.
+
+    Args:
+        text: any, also with half surrogate pairs.
+        plain: whether only ASCII is to be used.
+    """
+    found = json.dumps(text, ensure_ascii=plain)
+    return found if found.isascii() or _is_unicode(found) else json.dumps(text)
+
+
+def put(text: str, path: Path, source: str) -> str:
+    """`text` with the value `source` at `path`; a key that its object lacks is added at its end."""
+    found = _find(text, path)
+    if found:
+        return text[: found.start] + source + text[found.end :]
+    parent = _find(text, path[:-1])
+    if parent is None or text[parent.start] != "{":
+        return text
+    children = _children(text, parent.start)
+    spaced = bool(children) and text[children[-1].start - 1].isspace()
+    member = f"{json.dumps(path[-1])}:{' ' if spaced else ''}{source}"
+    if not children:
+        return f"{text[: parent.start + 1]}{member}{text[parent.start + 1 :]}"
+    end = children[-1].end
+    return f"{text[:end]},{' ' if spaced else ''}{member}{text[end:]}"
+
+
+def drop(text: str, path: Path) -> str:
+    """`text` without the member or element at `path`, and without a comma of it."""
+    parent = _find(text, path[:-1])
+    children = _children(text, parent.start) if parent else []
+    places = [place for place, child in enumerate(children) if child.step == path[-1]]
+    if not places:
+        return text
+    place = places[-1]
+    child = children[place]
+    if place:
+        return text[: children[place - 1].end] + text[child.end :]
+    if len(children) > 1:
+        return text[: child.begin] + text[children[1].begin :]
+    return text[: child.begin] + text[child.end :]
+
+
+def append(text: str, path: Path, source: str) -> str:
+    """`text` with `source` as one more element of the array at `path`, which is not empty."""
+    parent = _find(text, path)
+    children = _children(text, parent.start) if parent else []
+    if not children:
+        return text
+    end = children[-1].end
+    return f"{text[:end]},{source}{text[end:]}"
+
+
+def source_at(text: str, path: Path) -> str:
+    """The source of the value at `path`; "" if nothing is there."""
+    found = _find(text, path)
+    return text[found.start : found.end] if found else ""
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _find(text: str, path: Path) -> _Child | None:
+    start = _skip_blanks(text, 0)
+    found = _Child("", start, start, _skip_value(text, start))
+    for step in path:
+        # Of equal keys the last counts, as for parsers.
+        fitting = [child for child in _children(text, found.start) if child.step == step]
+        if not fitting:
+            return None
+        found = fitting[-1]
+    return found
+
+
+def _children(text: str, start: int) -> list[_Child]:
+    if text[start] == "{":
+        return list(_members(text, start))
+    return list(_elements(text, start)) if text[start] == "[" else []
+
+
+def _members(text: str, start: int) -> Iterator[_Child]:
+    begin = _skip_blanks(text, start + 1)
+    while key := _KEY.match(text, begin):
+        value = _skip_blanks(text, _skip_blanks(text, key.end()) + 1)
+        end = _skip_value(text, value)
+        yield _Child(json.loads(key[0]), begin, value, end)
+        begin = _skip_blanks(text, _skip_blanks(text, end) + 1)
+
+
+def _elements(text: str, start: int) -> Iterator[_Child]:
+    begin = _skip_blanks(text, start + 1)
+    number = 0
+    while text[begin : begin + 1] not in {"]", ""}:
+        end = _skip_value(text, begin)
+        yield _Child(number, begin, begin, end)
+        number += 1
+        following = _skip_blanks(text, end)
+        if text[following] == "]":
+            return
+        begin = _skip_blanks(text, following + 1)
+
+
+def _skip_blanks(text: str, start: int) -> int:
+    blanks = _BLANKS.match(text, start)
+    return blanks.end() if blanks else start
+
+
+def _skip_value(text: str, start: int) -> int:
+    if text[start] not in "{[":
+        scalar = _SCALAR.match(text, start)
+        return scalar.end() if scalar else start
+    depth, end = 1, start + 1
+    while depth and (token := _TOKEN.search(text, end)):
+        depth += _STEPS.get(token[0], 0)
+        end = token.end()
+    return end

@@ -1,0 +1,45 @@
+"""Defects of streams that applications send to their own users."""
+
+from deltatape.mutate._base import APP_EVENTS, SDK_UI, mutator
+from deltatape.mutate._chance import Chance
+from deltatape.mutate._draft import Draft
+from deltatape.mutate._json import at
+from deltatape.mutate._units import kinds
+
+
+@mutator("agui-order", 93, SDK_UI)
+def agui_order(draft: Draft, _: Chance) -> None:
+    """The last piece of a tool's input comes after the event that ends it."""
+    found = kinds(draft.units)
+    for whole in found.get("tool-input-available", ())[:1]:
+        id_ = at(whole.value, "toolCallId")
+        deltas = [
+            unit
+            for unit in found.get("tool-input-delta", ())
+            if at(unit.value, "toolCallId") == id_
+        ]
+        for delta in deltas[-1:]:
+            draft.add_after(whole, delta.like())
+            delta.removed = True
+
+
+@mutator("ui-no-start", 94, SDK_UI)
+def ui_no_start(draft: Draft, _: Chance) -> None:
+    """The pieces of a tool's input come without the event that starts it."""
+    for unit in kinds(draft.units).get("tool-input-start", ())[:1]:
+        unit.removed = True
+
+
+@mutator("app-toolcall-per-chunk", 95, APP_EVENTS)
+def app_toolcall_per_chunk(draft: Draft, _: Chance) -> None:
+    """The application sends a call per fragment: without a name, the arguments a number."""
+    for number, unit in enumerate(kinds(draft.units).get("tool_call", ())):
+        for piece in range(3):
+            new = unit.like()
+            new.put(("name",), "null")
+            new.put(("arguments",), str(10 * (number + piece)))
+            draft.add_after(unit, new)
+        unit.removed = True
+
+
+APP = (agui_order, ui_no_start, app_toolcall_per_chunk)

@@ -1,0 +1,175 @@
+"""Defects of what the arguments of a call say."""
+
+import json
+import re
+from collections.abc import Callable
+from itertools import pairwise
+
+from deltatape.mutate._asked import needs
+from deltatape.mutate._base import CHAT, CONVERSE, MESSAGES, RESPONSES, mutator
+from deltatape.mutate._calls import Call, Piece, calls, chat_calls, echoed
+from deltatape.mutate._chance import Chance
+from deltatape.mutate._draft import Draft
+
+_STREAMED = CHAT + RESPONSES + MESSAGES + CONVERSE
+_COLON = re.compile(r'(?<=")\s*+(:)')
+_STRING_VALUE = re.compile(r'[:,\[]\s*"([^"\\]+)"(?!\s*:)')
+
+
+def _victim(draft: Draft, chance: Chance, fits: Callable[[Call], object] = bool) -> list[Call]:
+    """One of the calls that have arguments, an object with members, and fit; or none."""
+    found = [call for call in calls(draft) if ":" in call.text and fits(call)]
+    return [found[chance.choose(len(found))]] if found else []
+
+
+@mutator("args-empty-noarg", 31, _STREAMED)
+def args_empty_noarg(draft: Draft, _: Chance) -> None:
+    """The call of a tool that needs no arguments has none, not even `{}`: legal."""
+    for call in calls(draft):
+        if call.pieces and not needs(draft.exchange, call.name):
+            call.spread("")
+
+
+@mutator("args-double-encoded", 36, CHAT)
+def args_double_encoded(draft: Draft, chance: Chance) -> None:
+    """The arguments are a JSON string that holds the JSON object."""
+    for call in _victim(draft, chance):
+        call.spread(json.dumps(call.text))
+
+
+@mutator("args-empty-obj-prefix", 37, CHAT + CONVERSE)
+def args_empty_obj_prefix(draft: Draft, _: Chance) -> None:
+    """`{}` comes in front of the real arguments."""
+    for call in calls(draft):
+        if ":" not in call.text:
+            continue
+        first = call.pieces[0]
+        if first.text:
+            new = echoed(first)
+            draft.add_before(first.unit, new.unit)
+            _continue(first)
+            first = new
+        first.write("{}")
+
+
+def _continue(piece: Piece) -> None:
+    """Takes out of an entry of `tool_calls` what opens a call."""
+    entry = piece.path[:-2]
+    if piece.path[-2:] == ("function", "arguments"):
+        for path in (("id",), ("type",), ("function", "name")):
+            piece.unit.drop((*entry, *path))
+
+
+@mutator("args-missing-tail", 41, CHAT)
+def args_missing_tail(draft: Draft, chance: Chance) -> None:
+    """The last characters of the arguments are missing, and the reply ends in good order."""
+    for call in _victim(draft, chance):
+        size = len(call.text.rstrip())
+        call.splice(size - 1 - chance.choose(2), len(call.text), "")
+
+
+@mutator("args-corrupt-punct", 42, CHAT)
+def args_corrupt_punct(draft: Draft, chance: Chance) -> None:
+    """Punctuation is missing in the arguments, and their end comes again."""
+    for call in _victim(draft, chance, lambda call: _COLON.search(call.text)):
+        text = call.text
+        places = [mark.start(1) for mark in _COLON.finditer(text)]
+        place = places[chance.choose(len(places))]
+        call.splice(len(text), len(text), text[-2:])
+        call.splice(place, place + 1, "")
+
+
+@mutator("args-missing-head", 43, MESSAGES)
+def args_missing_head(draft: Draft, chance: Chance) -> None:
+    """The first characters of the arguments are missing."""
+    for call in _victim(draft, chance):
+        call.splice(0, call.text.index('"') + 1, "")
+
+
+@mutator("args-extra-brace", 46, CHAT)
+def args_extra_brace(draft: Draft, chance: Chance) -> None:
+    """One closing brace too many ends the arguments."""
+    for call in _victim(draft, chance):
+        size = len(call.text)
+        call.splice(size, size, "}")
+
+
+@mutator("args-trailing-ws", 47, CHAT)
+def args_trailing_ws(draft: Draft, chance: Chance) -> None:
+    """A fragment of blanks follows arguments that are whole: legal."""
+    fragmented = [call for call in chat_calls(draft) if call.later and call.pieces]
+    if fragmented:
+        last = fragmented[chance.choose(len(fragmented))].pieces[-1]
+        new = echoed(last)
+        new.write(" ")
+        draft.add_after(last.unit, new.unit)
+
+
+@mutator("args-json-prefix", 49, CHAT)
+def args_json_prefix(draft: Draft, chance: Chance) -> None:
+    """The label of a code fence stands in front of the arguments."""
+    for call in _victim(draft, chance):
+        call.splice(0, 0, "json\n")
+
+
+@mutator("args-control-chars", 50, _STREAMED)
+def args_control_chars(draft: Draft, chance: Chance) -> None:
+    """A line break stands unescaped in a string of the arguments."""
+    for call in _victim(draft, chance, _has_string):
+        start, _ = _string(call, chance)
+        call.splice(start, start, "\n")
+
+
+@mutator("args-invalid-fgts", 51, MESSAGES)
+def args_invalid_fgts(draft: Draft, chance: Chance) -> None:
+    """Fine-grained streaming, which checks nothing, lets a string without its quotes pass."""
+    for call in _victim(draft, chance, _has_string):
+        start, end = _string(call, chance)
+        call.splice(end, end + 1, "")
+        call.splice(start - 1, start, "")
+
+
+@mutator("args-double-escaped-str", 52, _STREAMED)
+def args_double_escaped_str(draft: Draft, chance: Chance) -> None:
+    r"""A string of the arguments, parsed, has a backslash and `n` where a line ends."""
+    for call in _victim(draft, chance, _has_string):
+        start, end = _string(call, chance)
+        call.splice(start, end, r"def run():\\n    return 1\\n")
+
+
+def _has_string(call: Call) -> bool:
+    return _STRING_VALUE.search(call.text) is not None
+
+
+def _string(call: Call, chance: Chance) -> tuple[int, int]:
+    """Where one of the strings of a call that has some begins and ends, inside of its quotes."""
+    found = [match.span(1) for match in _STRING_VALUE.finditer(call.text)]
+    return found[chance.choose(len(found))]
+
+
+@mutator("args-lost-after-empty-call", 45, CHAT)
+def args_lost_after_empty_call(draft: Draft, _: Chance) -> None:
+    """A call has `{}`, and the arguments of the next one are lost."""
+    found = [call for call in calls(draft) if call.pieces]
+    for call, following in pairwise(found):
+        if needs(draft.exchange, following.name) and following.text:
+            call.spread("{}")
+            following.spread("")
+            return
+
+
+ARGUMENTS = (
+    args_empty_noarg,
+    args_double_encoded,
+    args_empty_obj_prefix,
+    args_missing_tail,
+    args_corrupt_punct,
+    args_missing_head,
+    args_lost_after_empty_call,
+    args_extra_brace,
+    args_trailing_ws,
+    args_json_prefix,
+    args_control_chars,
+    args_invalid_fgts,
+    args_double_escaped_str,
+)

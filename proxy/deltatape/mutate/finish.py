@@ -1,0 +1,238 @@
+"""Defects of how a chat completion finishes, and of the events around its calls."""
+
+from itertools import pairwise
+from typing import NamedTuple
+
+from deltatape.mutate._base import CHAT, MESSAGES, RESPONSES, mutator
+from deltatape.mutate._calls import Call, chat_calls, entries, message_calls, remove_entry
+from deltatape.mutate._chance import Chance
+from deltatape.mutate._cuts import cut_before
+from deltatape.mutate._draft import Draft
+from deltatape.mutate._json import Path, at, listed
+from deltatape.mutate._units import Unit, kinds
+
+_ENDS = ("response.completed", "response.incomplete")
+
+
+class _Finish(NamedTuple):
+    """A choice of an event that says a finish reason, or null."""
+
+    unit: Unit
+    choice: Path
+    reason: str | None
+
+    @property
+    def path(self) -> Path:
+        """Where it says it."""
+        return (*self.choice, "finish_reason")
+
+
+def _finishes(draft: Draft) -> list[_Finish]:
+    found = []
+    for unit in draft.units:
+        for place, told in enumerate(listed(unit.value, "choices")):
+            reason = at(told, "finish_reason")
+            known = reason if isinstance(reason, str) and reason else None
+            found.append(_Finish(unit, ("choices", place), known))
+    return found
+
+
+def _ends(draft: Draft) -> list[_Finish]:
+    return [each for each in _finishes(draft) if each.reason]
+
+
+def _announcing(draft: Draft) -> list[_Finish]:
+    """Those that say that there are calls."""
+    return [end for end in _ends(draft) if end.reason == "tool_calls"]
+
+
+@mutator("finish-stop-with-calls", 63, CHAT)
+def finish_stop_with_calls(draft: Draft, _: Chance) -> None:
+    """The reply has calls, and its finish reason is `stop`."""
+    if chat_calls(draft):
+        for end in _announcing(draft):
+            end.unit.put_text(end.path, "stop")
+
+
+@mutator("finish-calls-without-calls", 64, CHAT + MESSAGES)
+def finish_calls_without_calls(draft: Draft, _: Chance) -> None:
+    """The finish reason announces calls, and there are none."""
+    if _announcing(draft):
+        for entry in reversed([*entries(draft)]):
+            remove_entry(entry)
+    for call in message_calls(draft):
+        block = at(call.opened.value, "index")
+        for unit in draft.units:
+            if at(unit.value, "index") == block:
+                unit.removed = True
+
+
+@mutator("finish-masks-length", 65, CHAT)
+def finish_masks_length(draft: Draft, _: Chance) -> None:
+    """Arguments end in the middle, at the limit of tokens, under a regular finish reason."""
+    for call in chat_calls(draft)[-1:]:
+        size = len(call.text)
+        if size > 1 and _ends(draft):
+            call.splice(size // 2, size, "")
+
+
+@mutator("finish-twice", 66, CHAT)
+def finish_twice(draft: Draft, _: Chance) -> None:
+    """A second finish reason, `stop`, follows the right one."""
+    for end in _announcing(draft)[:1]:
+        if chat_calls(draft):
+            new = end.unit.like()
+            new.put((*end.choice, "delta"), "{}")
+            new.put_text(end.path, "stop")
+            draft.add_after(end.unit, new)
+
+
+@mutator("finish-empty-string", 67, CHAT)
+def finish_empty_string(draft: Draft, _: Chance) -> None:
+    """The finish reason is an empty string until the end."""
+    for each in _finishes(draft):
+        if each.reason is None:
+            each.unit.put_text(each.path, "")
+
+
+@mutator("finish-always-stop", 68, CHAT)
+def finish_always_stop(draft: Draft, _: Chance) -> None:
+    """Every event has the finish reason `stop`."""
+    if _announcing(draft):
+        for each in _finishes(draft):
+            each.unit.put_text(each.path, "stop")
+
+
+@mutator("finish-same-chunk", 69, CHAT)
+def finish_same_chunk(draft: Draft, _: Chance) -> None:
+    """The finish reason comes in the event of the last fragment: legal."""
+    ends, last = _ends(draft), [*entries(draft)][-1:]
+    if len(ends) != 1 or not last or ends[0].unit is last[0].unit:
+        return
+    end, entry = ends[0], last[0]
+    if at(end.unit.value, *end.choice, "delta", "content") or end.choice[1] != entry.choice:
+        return
+    entry.unit.put_text((*end.choice, "finish_reason"), end.reason or "")
+    if at(end.unit.value, "usage"):
+        end.unit.put(("choices",), "[]")
+    else:
+        end.unit.removed = True
+
+
+@mutator("no-finish-no-done", 71, CHAT)
+def no_finish_no_done(draft: Draft, chance: Chance) -> None:
+    """The stream ends inside of arguments, the connection whole or broken."""
+    places = _inside(draft, [*chat_calls(draft)])
+    if places:
+        cut_before(draft, places[chance.choose(len(places))], chance)
+
+
+@mutator("r-no-terminal", 72, RESPONSES)
+def r_no_terminal(draft: Draft, chance: Chance) -> None:
+    """The stream ends without the event that ends a response, the connection whole or broken."""
+    places = [place for place, unit in enumerate(draft.units) if at(unit.value, "type") in _ENDS]
+    if places and places[0]:
+        cut_before(draft, places[0], chance)
+
+
+def _inside(draft: Draft, calls: list[Call]) -> list[int]:
+    """Places in front of units that say the rest of a call's arguments."""
+    return [
+        draft.units.index(piece.unit)
+        for call in calls
+        for before, piece in pairwise(call.pieces)
+        if before.unit is not piece.unit and piece.text.strip()
+    ]
+
+
+@mutator("err-flat-responses", 79, RESPONSES)
+def err_flat_responses(draft: Draft, chance: Chance) -> None:
+    """An error comes as `type`, `code` and `message` in one flat object, and ends the stream."""
+    deltas = kinds(draft.units).get("response.function_call_arguments.delta", [])
+    if not deltas:
+        return
+    unit = deltas[chance.choose(len(deltas))]
+    number = at(unit.value, "sequence_number")
+    numbered = f'"sequence_number":{number + 1},' if isinstance(number, int) else ""
+    new = unit.like()
+    new.rename("error")
+    new.text = (
+        f'{{"type":"error",{numbered}"code":"server_error","message":"The server had an error"}}'
+    )
+    draft.cut_after(unit)
+    draft.add_after(unit, new)
+
+
+@mutator("empty-choices", 80, CHAT)
+def empty_choices(draft: Draft, _: Chance) -> None:
+    """An event without any choice comes first, as for a filter's verdict on the prompt: legal."""
+    for unit in draft.units[:1]:
+        if listed(unit.value, "choices"):
+            new = unit.like()
+            new.put(("choices",), "[]")
+            draft.add_before(unit, new)
+
+
+@mutator("delta-null", 81, CHAT)
+def delta_null(draft: Draft, chance: Chance) -> None:
+    """`delta` is null in the last event, or `function` in a fragment."""
+    later = [entry for call in chat_calls(draft) for entry in call.later]
+    empty = [entry for entry in later if not entry.arguments.text]
+    ends = [end for end in _ends(draft) if not any(_values(end))]
+    if empty and chance.choose(2):
+        empty[chance.choose(len(empty))].put(("function",), "null")
+    else:
+        for end in ends:
+            end.unit.put((*end.choice, "delta"), "null")
+
+
+def _values(end: _Finish) -> list[object]:
+    delta = at(end.unit.value, *end.choice, "delta")
+    return (
+        [value for key, value in delta.items() if key != "role"] if isinstance(delta, dict) else []
+    )
+
+
+@mutator("function-call-legacy", 83, CHAT)
+def function_call_legacy(draft: Draft, _: Chance) -> None:
+    """The only call comes as `function_call`, which `tool_calls` replaced."""
+    found = chat_calls(draft)
+    if len(found) != 1:
+        return
+    for entry in found[0].entries:
+        source = entry.unit.source((*entry.path, "function"))
+        entry.unit.drop(entry.path[:-1])
+        entry.unit.put((*entry.path[:-2], "function_call"), source or "{}")
+    for end in _ends(draft):
+        end.unit.put_text(end.path, "function_call")
+
+
+@mutator("provider-diff-crash", 86, CHAT)
+def provider_diff_crash(draft: Draft, chance: Chance) -> None:
+    """The server fails in the middle of arguments, says so, and ends the stream."""
+    places = _inside(draft, [*chat_calls(draft)])
+    if not places:
+        return
+    unit = draft.units[places[chance.choose(len(places))] - 1]
+    new = unit.like()
+    new.text = '{"error":{"code":500,"message":"Invalid diff: now finding less tool calls!"}}'
+    draft.cut_after(unit)
+    draft.add_after(unit, new)
+
+
+FINISH = (
+    finish_stop_with_calls,
+    finish_calls_without_calls,
+    finish_masks_length,
+    finish_twice,
+    finish_empty_string,
+    finish_always_stop,
+    finish_same_chunk,
+    no_finish_no_done,
+    r_no_terminal,
+    err_flat_responses,
+    empty_choices,
+    delta_null,
+    function_call_legacy,
+    provider_diff_crash,
+)

@@ -1,0 +1,149 @@
+"""Defects of how arguments are cut into fragments, and of what they are written as."""
+
+from collections.abc import Callable
+
+from deltatape.mutate._asked import needs
+from deltatape.mutate._base import CHAT, GEMINI, RESPONSES, mutator
+from deltatape.mutate._calls import (
+    Call,
+    ChatCall,
+    chat_calls,
+    echoed,
+    entries,
+    remove_entry,
+    response_calls,
+)
+from deltatape.mutate._chance import Chance
+from deltatape.mutate._cuts import cut_before
+from deltatape.mutate._draft import Draft
+from deltatape.mutate._json import at, listed
+from deltatape.mutate.indexes import whole
+from deltatape.mutate.items import renumbered
+from deltatape.wire.json_value import read_object
+
+_ARGUMENTS = ("function", "arguments")
+
+
+def _one(draft: Draft, chance: Chance, fits: Callable[[ChatCall], object] = bool) -> list[ChatCall]:
+    found = [call for call in chat_calls(draft) if fits(call)]
+    return [found[chance.choose(len(found))]] if found else []
+
+
+def _needing(draft: Draft, chance: Chance) -> list[ChatCall]:
+    """A call of a tool that is known to need arguments, or none."""
+    return _one(draft, chance, lambda call: call.text and needs(draft.exchange, call.name))
+
+
+@mutator("args-empty-lost", 32, CHAT)
+def args_empty_lost(draft: Draft, chance: Chance) -> None:
+    """A call has its name, then the stream ends, the connection whole or broken."""
+    for call in _one(draft, chance, lambda call: call.later and call.text):
+        for piece in call.pieces[:1]:
+            piece.write("")
+        cut_before(draft, draft.units.index(call.opened) + 1, chance)
+
+
+@mutator("args-null", 33, CHAT)
+def args_null(draft: Draft, chance: Chance) -> None:
+    """The arguments are null in every fragment."""
+    for call in _needing(draft, chance):
+        for entry in call.entries:
+            entry.put(_ARGUMENTS, "null")
+
+
+@mutator("args-absent", 34, CHAT)
+def args_absent(draft: Draft, _: Chance) -> None:
+    """The call of a tool that needs no arguments comes without the key: legal."""
+    for call in chat_calls(draft):
+        if not needs(draft.exchange, call.name):
+            for entry in reversed(call.later):
+                remove_entry(entry)
+            call.entries[0].drop(*_ARGUMENTS)
+
+
+@mutator("args-object", 35, CHAT)
+def args_object(draft: Draft, chance: Chance) -> None:
+    """The arguments are an object, not a string that holds one."""
+    for call in _one(draft, chance, lambda call: read_object(call.text) is not None):
+        text = call.text
+        whole(call)
+        call.entries[0].put(_ARGUMENTS, text)
+
+
+@mutator("args-cumulative", 38, CHAT)
+def args_cumulative(draft: Draft, chance: Chance) -> None:
+    """Every fragment begins with all that came before it."""
+    for call in _one(draft, chance, lambda call: len(call.pieces) > 1):
+        text = ""
+        for piece in call.pieces:
+            text += piece.text
+            piece.write(text)
+
+
+@mutator("args-final-repeat", 39, CHAT + RESPONSES)
+def args_final_repeat(draft: Draft, chance: Chance) -> None:
+    """A last fragment repeats the arguments as a whole."""
+    every: list[Call] = [*chat_calls(draft), *response_calls(draft)]
+    found = [call for call in every if len(call.pieces) > 1 and ":" in call.text]
+    if not found:
+        return
+    call = found[chance.choose(len(found))]
+    last = call.pieces[-1]
+    new = echoed(last)
+    new.write(call.text)
+    draft.add_after(last.unit, new.unit)
+    renumbered(draft)
+
+
+@mutator("args-lost-in-one-delta", 44, CHAT)
+def args_lost_in_one_delta(draft: Draft, chance: Chance) -> None:
+    """A call has its name and no arguments, and the reply ends in good order."""
+    for call in _needing(draft, chance):
+        for entry in reversed(call.later):
+            remove_entry(entry)
+        call.entries[0].put_text(_ARGUMENTS, "")
+
+
+@mutator("args-custom-empty", 53, CHAT)
+def args_custom_empty(draft: Draft, _: Chance) -> None:
+    """An empty `custom` stands beside `function` in each entry."""
+    for entry in entries(draft):
+        entry.put(("custom",), "{}")
+
+
+@mutator("g-partial-args-open", 59, GEMINI)
+def g_partial_args_open(draft: Draft, _: Chance) -> None:
+    """Arguments come in parts, and the empty `functionCall` that closes them is missing."""
+    for unit in draft.units:
+        for candidate, told in enumerate(listed(unit.value, "candidates")):
+            for place, part in enumerate(listed(told, "content", "parts")):
+                if at(part, "functionCall") == {}:
+                    unit.drop(("candidates", candidate, "content", "parts", place))
+
+
+@mutator("g-finish-later-chunk", 70, GEMINI)
+def finish_later_chunk(draft: Draft, _: Chance) -> None:
+    """The finish reason comes with an empty text, in an event behind the call's: legal."""
+    for unit in draft.units:
+        parts = listed(unit.value, "candidates", 0, "content", "parts")
+        reason = unit.source(("candidates", 0, "finishReason"))
+        if reason and any(at(part, "functionCall") is not None for part in parts):
+            new = unit.like()
+            new.put(("candidates", 0, "content", "parts"), '[{"text": ""}]')
+            unit.drop(("candidates", 0, "finishReason"))
+            draft.add_after(unit, new)
+            return
+
+
+FRAGMENTS = (
+    args_empty_lost,
+    args_null,
+    args_absent,
+    args_object,
+    args_cumulative,
+    args_final_repeat,
+    args_lost_in_one_delta,
+    args_custom_empty,
+    g_partial_args_open,
+    finish_later_chunk,
+)

@@ -1,0 +1,163 @@
+"""Defects of identity and order in typed events: the items of Responses, the blocks of Messages."""
+
+import json
+
+from deltatape.mutate._base import CONVERSE, MESSAGES, RESPONSES, mutator
+from deltatape.mutate._calls import message_calls, response_calls
+from deltatape.mutate._chance import Chance
+from deltatape.mutate._cuts import cut_before
+from deltatape.mutate._draft import Draft
+from deltatape.mutate._json import Path, at
+from deltatape.mutate._units import Unit, kinds
+
+_INDEX = ("output_index",)
+
+
+def renumbered(draft: Draft) -> None:
+    """Numbers the events that are left in order, as a server does that never had the others."""
+    number = 0
+    for unit in draft.units:
+        if not unit.removed and at(unit.value, "sequence_number") is not None:
+            if at(unit.value, "sequence_number") != number:
+                unit.put(("sequence_number",), str(number))
+            number += 1
+
+
+def _call_items(draft: Draft, kind: str) -> list[Unit]:
+    return [
+        unit
+        for unit in kinds(draft.units).get(f"response.output_item.{kind}", ())
+        if at(unit.value, "item", "type") == "function_call"
+    ]
+
+
+@mutator("r-item-id-rotates", 23, RESPONSES)
+def item_id_rotates(draft: Draft, _: Chance) -> None:
+    """The id of one item differs from event to event."""
+    places: tuple[Path, ...] = (("item_id",), ("item", "id"))
+    for number, unit in enumerate(draft.units):
+        for place in places:
+            found = at(unit.value, *place)
+            if isinstance(found, str):
+                unit.put_text(place, f"{found}{number}")
+
+
+@mutator("r-done-item-no-id", 24, RESPONSES)
+def done_item_no_id(draft: Draft, _: Chance) -> None:
+    """The finished item has no `id`, but an `item_id`."""
+    for unit in _call_items(draft, "done"):
+        id_ = unit.source(("item", "id"))
+        if id_:
+            unit.drop(("item", "id"))
+            unit.put(("item", "item_id"), id_)
+
+
+@mutator("r-output-index-collides", 26, RESPONSES)
+def output_index_collides(draft: Draft, _: Chance) -> None:
+    """All calls have the same `output_index`."""
+    indexes = [at(unit.value, *_INDEX) for unit in _call_items(draft, "added")]
+    for unit in draft.units:
+        if at(unit.value, *_INDEX) in indexes:
+            unit.put(_INDEX, json.dumps(indexes[0]))
+
+
+@mutator("a-delta-unknown-block", 29, MESSAGES)
+def delta_unknown_block(draft: Draft, chance: Chance) -> None:
+    """A delta has the index of a block that was never started."""
+    deltas = kinds(draft.units).get("content_block_delta", [])
+    if deltas:
+        unit = deltas[chance.choose(len(deltas))]
+        unit.put(("index",), str(len(draft.units)))
+
+
+@mutator("a-text-on-tool-block", 30, MESSAGES)
+def text_on_tool_block(draft: Draft, chance: Chance) -> None:
+    """A delta of text comes for a block that is a tool call."""
+    pieces = [piece for call in message_calls(draft) for piece in call.pieces]
+    if pieces:
+        unit = pieces[chance.choose(len(pieces))].unit
+        new = unit.like()
+        new.put(("delta",), '{"type":"text_delta","text":" "}')
+        draft.add_after(unit, new)
+
+
+@mutator("r-done-only-args", 55, RESPONSES)
+def done_only_args(draft: Draft, _: Chance) -> None:
+    """Arguments come at the end of a call only, without deltas: legal."""
+    for call in response_calls(draft):
+        for piece in call.pieces:
+            piece.unit.removed = True
+    renumbered(draft)
+
+
+@mutator("r-empty-first-delta", 56, RESPONSES)
+def empty_first_delta(draft: Draft, _: Chance) -> None:
+    """The first delta of a call's arguments is empty: legal."""
+    for call in response_calls(draft):
+        if call.pieces:
+            new = call.pieces[0].unit.like()
+            new.put_text(("delta",), "")
+            draft.add_before(call.pieces[0].unit, new)
+    renumbered(draft)
+
+
+@mutator("r-cipher-delta", 57, RESPONSES)
+def cipher_delta(draft: Draft, chance: Chance) -> None:
+    """The deltas are encrypted, only the finished call is plain."""
+    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+    for call in response_calls(draft):
+        for piece in call.pieces:
+            text = "".join(alphabet[chance.choose(len(alphabet))] for _ in range(8))
+            piece.write(text)
+
+
+@mutator("r-completed-output-empty", 74, RESPONSES)
+def completed_output_empty(draft: Draft, _: Chance) -> None:
+    """The final event lists no output, though items were streamed."""
+    for unit in kinds(draft.units).get("response.completed", ()):
+        if unit.source(("response", "output")):
+            unit.put(("response", "output"), "[]")
+
+
+@mutator("r-no-item-done", 75, RESPONSES)
+def no_item_done(draft: Draft, _: Chance) -> None:
+    """After a call's deltas nothing says that it is done; the final event has it."""
+    done = kinds(draft.units).get("response.function_call_arguments.done", [])
+    for unit in (*done, *_call_items(draft, "done")):
+        unit.removed = True
+    renumbered(draft)
+
+
+@mutator("a-dup-message-start", 77, MESSAGES)
+def dup_message_start(draft: Draft, _: Chance) -> None:
+    """`message_start` comes twice."""
+    for unit in kinds(draft.units).get("message_start", ())[:1]:
+        draft.add_after(unit, unit.like())
+
+
+@mutator("a-no-message-stop", 76, MESSAGES + CONVERSE)
+def no_message_stop(draft: Draft, chance: Chance) -> None:
+    """The stream ends without the event that ends the message, the connection whole or broken."""
+    ends = [
+        place
+        for place, unit in enumerate(draft.units)
+        if at(unit.value, "type") == "message_stop" or at(unit.value, "stopReason") is not None
+    ]
+    if ends and ends[0]:
+        cut_before(draft, ends[0], chance)
+
+
+ITEMS = (
+    item_id_rotates,
+    done_item_no_id,
+    output_index_collides,
+    delta_unknown_block,
+    text_on_tool_block,
+    done_only_args,
+    empty_first_delta,
+    cipher_delta,
+    completed_output_empty,
+    no_item_done,
+    dup_message_start,
+    no_message_stop,
+)

@@ -1,0 +1,134 @@
+"""Defects of ids and names in the tool calls of chat completions."""
+
+from deltatape.mutate._base import CHAT, OPENAI, mutator
+from deltatape.mutate._calls import ChatCall, chat_calls, entries
+from deltatape.mutate._chance import Chance
+from deltatape.mutate._draft import Draft
+from deltatape.mutate._json import at
+
+_ID = ("id",)
+_NAME = ("function", "name")
+
+
+def _fragmented(draft: Draft) -> list[ChatCall]:
+    return [call for call in chat_calls(draft) if call.later]
+
+
+def _one(draft: Draft, chance: Chance) -> list[ChatCall]:
+    """A call in several entries, or none."""
+    calls = _fragmented(draft)
+    return [calls[chance.choose(len(calls))]] if calls else []
+
+
+@mutator("id-empty-cont", 11, CHAT)
+def id_empty_cont(draft: Draft, _: Chance) -> None:
+    """Continuations have `"id":""`: legal, but clients open a call for it."""
+    for call in _fragmented(draft):
+        for entry in call.later:
+            entry.put_text(_ID, "")
+
+
+@mutator("id-null-cont", 12, CHAT)
+def id_null_cont(draft: Draft, _: Chance) -> None:
+    """Continuations have an id and a name that are null: strict decoders refuse them."""
+    for call in _fragmented(draft):
+        for entry in call.later:
+            entry.put(_ID, "null")
+            entry.put(_NAME, "null")
+
+
+@mutator("id-string-null", 13, CHAT)
+def id_string_null(draft: Draft, _: Chance) -> None:
+    """The id is the word "null"."""
+    for call in chat_calls(draft):
+        call.entries[0].put_text(_ID, "null")
+
+
+@mutator("id-missing", 14, CHAT)
+def id_missing(draft: Draft, _: Chance) -> None:
+    """Calls have a name and arguments, but never an id."""
+    for entry in entries(draft):
+        entry.drop("id")
+
+
+@mutator("id-repeated", 15, CHAT)
+def id_repeated(draft: Draft, _: Chance) -> None:
+    """The id comes again with every fragment of a call."""
+    for call in _fragmented(draft):
+        for entry in call.later:
+            entry.put_text(_ID, call.id)
+
+
+@mutator("id-changes", 16, CHAT)
+def id_changes(draft: Draft, chance: Chance) -> None:
+    """A call's later fragments come with another id under the same index."""
+    for call in _one(draft, chance):
+        for entry in call.later:
+            entry.put_text(_ID, f"{call.id}b")
+
+
+@mutator("name-repeated", 17, CHAT)
+def name_repeated(draft: Draft, _: Chance) -> None:
+    """The whole name comes again with every fragment of a call."""
+    for call in _fragmented(draft):
+        for entry in call.later:
+            entry.put_text(_NAME, call.name)
+
+
+@mutator("name-split", 18, CHAT)
+def name_split(draft: Draft, chance: Chance) -> None:
+    """The name comes in two fragments."""
+    for call in _one(draft, chance):
+        middle = len(call.name) // 2
+        call.entries[0].put_text(_NAME, call.name[:middle])
+        call.later[0].put_text(_NAME, call.name[middle:])
+
+
+@mutator("name-late", 19, CHAT)
+def name_late(draft: Draft, chance: Chance) -> None:
+    """Arguments come before the name."""
+    for call in _one(draft, chance):
+        call.entries[0].drop(*_NAME)
+        call.later[-1].put_text(_NAME, call.name)
+
+
+@mutator("name-empty-first", 20, CHAT)
+def name_empty_first(draft: Draft, chance: Chance) -> None:
+    """The first name of a call is empty, the real one comes later."""
+    for call in _one(draft, chance):
+        call.entries[0].put_text(_NAME, "")
+        call.later[0].put_text(_NAME, call.name)
+
+
+@mutator("name-polluted", 21, CHAT)
+def name_polluted(draft: Draft, chance: Chance) -> None:
+    """Control tokens of the model's format stand in the name."""
+    calls = chat_calls(draft)
+    if calls:
+        call = calls[chance.choose(len(calls))]
+        call.entries[0].put_text(_NAME, f"{call.name}<|channel|>commentary")
+
+
+@mutator("chunk-id-changes", 22, OPENAI)
+def chunk_id_changes(draft: Draft, _: Chance) -> None:
+    """Every event of one answer has another `id`."""
+    for number, unit in enumerate(draft.units):
+        id_ = at(unit.value, "id")
+        if isinstance(id_, str) and at(unit.value, "choices") is not None:
+            unit.put_text(_ID, f"{id_}-{number}")
+
+
+NAMES = (
+    id_empty_cont,
+    id_null_cont,
+    id_string_null,
+    id_missing,
+    id_repeated,
+    id_changes,
+    name_repeated,
+    name_split,
+    name_late,
+    name_empty_first,
+    name_polluted,
+    chunk_id_changes,
+)

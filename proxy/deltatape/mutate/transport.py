@@ -1,0 +1,127 @@
+"""Defects of framing and timing, which servers, gateways and proxies cause."""
+
+import re
+from itertools import accumulate
+
+from deltatape.model.exchange import Read
+from deltatape.mutate._base import (
+    APP_EVENTS,
+    CHAT,
+    CONVERSE,
+    GEMINI,
+    MESSAGES,
+    RESPONSES,
+    SDK_UI,
+    mutator,
+)
+from deltatape.mutate._calls import chat_calls, converse_calls, message_calls
+from deltatape.mutate._chance import Chance
+from deltatape.mutate._draft import Draft
+from deltatape.mutate._units import Unit
+from deltatape.mutate.indexes import whole
+
+NS = 1_000_000_000
+_LINE_ENDS = re.compile(rb"(?:\r\n|\n|\r)([\r\n]*)\Z")
+_NAMED = ("anthropic-messages",)
+_SSE = (*CHAT, *RESPONSES, *_NAMED, *GEMINI, "cohere", *SDK_UI, *APP_EVENTS)
+_EVERY = (*CHAT, *RESPONSES, *MESSAGES, *CONVERSE, *GEMINI, "cohere", "ollama", *SDK_UI)
+
+
+@mutator("sse-comment-as-data", 96, _SSE)
+def sse_comment_as_data(draft: Draft, chance: Chance) -> None:
+    """A keep-alive comment comes as the data of an event."""
+    if draft.is_sse and draft.units:
+        unit = draft.units[chance.choose(len(draft.units))]
+        new = unit.like()
+        new.text = ": PROCESSING"
+        draft.add_before(unit, new)
+
+
+@mutator("sse-interleaved-json", 99, _SSE)
+def sse_interleaved_json(draft: Draft, chance: Chance) -> None:
+    """An event is broken off in its JSON, and another one, `data:` and all, goes on there."""
+    if not draft.is_sse:
+        return
+    places = [
+        place
+        for place, unit in enumerate(draft.units[1:], 1)
+        if len(unit.text) > 1 and isinstance(unit.value, dict)
+    ]
+    if places:
+        place = places[chance.choose(len(places))]
+        unit, before = draft.units[place], draft.units[place - 1]
+        at = 1 + chance.choose(len(before.text) - 1) if len(before.text) > 1 else 0
+        before.text = f"{before.text[:at]}data: {unit.text}"
+        unit.removed = True
+
+
+@mutator("proxy-buffered", 100, _EVERY)
+def proxy_buffered(draft: Draft, chance: Chance) -> None:
+    """A proxy collects the body and hands it on in one burst at the end."""
+    exchange = draft.exchange
+    if exchange.timed and exchange.reads:
+        late = exchange.reads[-1].t_ns + (5 + chance.choose(25)) * NS
+        draft.retime(lambda _: late)
+
+
+@mutator("long-silent-tool", 101, MESSAGES + CONVERSE)
+def long_silent_tool(draft: Draft, chance: Chance) -> None:
+    """For one to two and a half minutes nothing comes of a call's arguments, then all goes on."""
+    inside = [
+        piece.unit
+        for call in (*message_calls(draft), *converse_calls(draft))
+        for piece in call.pieces
+    ]
+    exchange = draft.exchange
+    after = _later(draft, inside)
+    if exchange.timed and after:
+        start = after[chance.choose(len(after))].t_ns
+        gap = (60 + chance.choose(90)) * NS
+        draft.retime(lambda read: read.t_ns + (gap if read.t_ns >= start else 0))
+
+
+def _later(draft: Draft, inside: list[Unit]) -> list[Read]:
+    """The reads that begin between the events of arguments, later than the read before."""
+    reads = draft.exchange.reads
+    starts = accumulate(len(read.data) for read in reads)
+    begins = [unit.start or 0 for unit in inside]
+    return [
+        read
+        for before, read, start in zip(reads, reads[1:], starts, strict=False)
+        if begins and begins[0] < start <= begins[-1] and read.t_ns > before.t_ns
+    ]
+
+
+@mutator("no-tool-streaming", 102, CHAT)
+def no_tool_streaming(draft: Draft, _: Chance) -> None:
+    """Each call comes whole, in one event: legal, and clients wait for it without a sign."""
+    for call in chat_calls(draft):
+        whole(call)
+
+
+@mutator("sse-last-event-unterminated", 103, _SSE)
+def sse_last_event_unterminated(draft: Draft, _: Chance) -> None:
+    """The body ends behind its last event's data, without the blank line."""
+    if draft.is_sse and draft.units:
+        ends = _LINE_ENDS.search(draft.tail())
+        if ends and ends[1]:
+            draft.shorten(len(ends[1]))
+
+
+@mutator("sse-no-event-line", 104, _NAMED)
+def sse_no_event_line(draft: Draft, _: Chance) -> None:
+    """The events have no `event:` line, though their data has a type."""
+    if message_calls(draft):
+        for unit in draft.units:
+            unit.unnamed()
+
+
+TRANSPORT = (
+    sse_comment_as_data,
+    sse_interleaved_json,
+    proxy_buffered,
+    long_silent_tool,
+    no_tool_streaming,
+    sse_last_event_unterminated,
+    sse_no_event_line,
+)

@@ -1,0 +1,109 @@
+"""Exchanges with a defect put in, and what their wire says then."""
+
+from pathlib import Path
+
+from deltatape.diagnose.decode import decode
+from deltatape.model.exchange import Exchange, Read
+from deltatape.mutate import MUTATORS, Seeded
+from deltatape.mutate._draft import Draft
+from deltatape.mutate._json import at, listed
+from deltatape.store.reader import open_tape
+from deltatape.wire.json_value import parse
+from helpers.chat import FINISH, URL, calls, choice, entry, request, sse
+from helpers.defects import as_recorded
+
+RECORDINGS = Path(__file__).resolve().parents[2] / "recordings" / "dialects"
+NEEDS = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+START = choice({"role": "assistant", "content": None})
+
+
+def recorded(stem: str) -> Exchange:
+    """The exchange of a recording."""
+    (exchange,) = open_tape(RECORDINGS / f"{stem}.tape")
+    return exchange
+
+
+def chat(*chunks: object, done: bool = True, schema: object = NEEDS) -> Exchange:
+    """A chat completion of `chunks`, as recorded; its request offers `get` and `put`."""
+    body = sse(*chunks, done=done)
+    asked = request(get=schema, put=schema)
+    return as_recorded(
+        Exchange.from_body(body, content_type="text/event-stream", url=URL, request=asked)
+    )
+
+
+def in_pieces(*pieces: str, index: int = 0, name: str = "get") -> list[dict[str, object]]:
+    """The chunks of a call: it is opened, then its arguments come."""
+    opened = calls(entry(index, f"c{index}", name=name, arguments=""))
+    return [opened, *(calls(entry(index, arguments=piece)) for piece in pieces)]
+
+
+ONE = chat(START, *in_pieces('{"a"', ':"b c"', "}"), FINISH)
+"""One call in three fragments."""
+TWO = chat(
+    START,
+    *in_pieces('{"a":', '"x"}'),
+    *in_pieces('{"a":', '"y"}', index=1),
+    FINISH,
+)
+"""Two calls of one tool, one after the other."""
+WHOLE = chat(START, calls(entry(0, "c0", name="get", arguments='{"a":"x"}')), FINISH)
+"""One call in one entry."""
+WORDS = chat(choice({"content": "Hello"}), choice({}, "stop"))
+"""No call."""
+
+
+def changed(name: str, exchange: Exchange, seed: int = 1) -> Exchange | None:
+    """What the mutator called `name` makes of `exchange`."""
+    (mutator,) = (each for each in MUTATORS if each.name == name)
+    return mutator.mutate(exchange, Seeded(seed))
+
+
+def said(exchange: Exchange | None) -> list[object]:
+    """The values of the events' data; text where it is no JSON."""
+    assert exchange is not None
+    return [
+        event.data if (parsed := parse(event.data)).error else parsed.value
+        for event in decode(exchange).events
+    ]
+
+
+def told(exchange: Exchange | None) -> list[object]:
+    """All entries of `tool_calls`, in order."""
+    return [
+        one
+        for value in said(exchange)
+        for choice_ in listed(value, "choices")
+        for one in listed(choice_, "delta", "tool_calls")
+    ]
+
+
+def joined(exchange: Exchange | None) -> str:
+    """All pieces of arguments of a chat completion, joined."""
+    pieces = [at(one, "function", "arguments") for one in told(exchange)]
+    return "".join(piece for piece in pieces if isinstance(piece, str))
+
+
+def of_type(exchange: Exchange | None, kind: str) -> list[object]:
+    """The values of the events that say they are of this type."""
+    return [value for value in said(exchange) if at(value, "type") == kind]
+
+
+def pasted(body: bytes, media: str = "text/event-stream") -> Exchange:
+    """A body that nobody recorded."""
+    return Exchange.from_body(body, content_type=media, url=URL)
+
+
+def draft(body: bytes) -> Draft:
+    """The draft of a body."""
+    found = Draft.of(pasted(body))
+    assert found is not None
+    return found
+
+
+def reads(*pieces: bytes) -> tuple[Read, ...]:
+    """Reads of `pieces`, a second apart."""
+    return tuple(
+        Read(t_ns=place * 10**9, data=piece, boundaries=(len(piece),), line=None)
+        for place, piece in enumerate(pieces)
+    )

@@ -1,0 +1,165 @@
+from collections.abc import Callable, Mapping, Sequence
+
+import pytest
+
+from deltatape.model.exchange import Exchange
+from deltatape.mutate._calls import (
+    Call,
+    calls,
+    chat_calls,
+    converse_calls,
+    echoed,
+    entries,
+    message_calls,
+    remove_entry,
+    response_calls,
+)
+from deltatape.mutate._draft import Draft
+from deltatape.mutate._json import at
+from helpers import chat as shape
+from helpers.mutated import ONE, TWO, WHOLE, chat, recorded
+
+STREAMED: Mapping[str, Callable[[Draft], Sequence[Call]]] = {
+    "openai-chat": chat_calls,
+    "openai-responses": response_calls,
+    "anthropic-messages": message_calls,
+    "bedrock-invoke": message_calls,
+    "bedrock-converse": converse_calls,
+}
+
+
+def drafted(exchange: Exchange) -> Draft:
+    """The draft of an exchange."""
+    found = Draft.of(exchange)
+    assert found
+    return found
+
+
+@pytest.mark.parametrize("stem", STREAMED)
+def test_the_calls_of_a_recording_are_found(stem: str) -> None:
+    draft = drafted(recorded(stem))
+    found = STREAMED[stem](draft)
+    assert [call.name for call in found] == ["get_weather", "get_forecast"]
+    assert [call.text for call in found] == [
+        '{"city":"Gent","unit":"celsius"}',
+        '{"city":"São Tomé","days":3}',
+    ]
+    assert [call.text for call in calls(draft)] == [call.text for call in found]
+    assert all(copy.text == call.text for call in found for copy in call.copies)
+    assert len(found[0].copies) == (3 if stem == "openai-responses" else 0)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "text", "expected"),
+    [
+        (0, 0, "X", ["", 'X{"a"', ':"b c"', "}"]),
+        (0, 2, "", ["", 'a"', ':"b c"', "}"]),
+        (3, 7, "-", ["", '{"a-', ' c"', "}"]),
+        (11, 11, "}", ["", '{"a"', ':"b c"', "}}"]),
+        (4, 4, "?", ["", '{"a"', '?:"b c"', "}"]),
+        (1, 11, "", ["", "{", "", ""]),
+    ],
+)
+def test_arguments_are_replaced_in_their_pieces(
+    start: int, end: int, text: str, expected: list[str]
+) -> None:
+    (call,) = chat_calls(drafted(ONE))
+    call.splice(start, end, text)
+    assert [piece.text for piece in call.pieces] == expected
+
+
+def test_arguments_of_a_call_that_has_none_go_to_its_first_piece() -> None:
+    (call,) = chat_calls(drafted(chat(shape.calls(shape.entry(0, "c", name="f", arguments="")))))
+    call.splice(0, 0, "{}")
+    assert call.text == "{}"
+
+
+def test_copies_are_changed_with_the_pieces() -> None:
+    draft = drafted(recorded("openai-responses"))
+    call = response_calls(draft)[0]
+    call.spread("abc")
+    assert {copy.text for copy in call.copies} == {"abc"} == {call.text}
+
+
+def test_another_id_under_an_index_is_another_call() -> None:
+    exchange = chat(
+        shape.calls(shape.entry(0, "c1", name="f", arguments="{}")),
+        shape.calls(shape.entry(0, "c2", name="g", arguments="{}"), 7),
+        shape.calls(shape.entry(0, arguments=" ")),
+        shape.calls(shape.entry(0, "c2", arguments={})),
+    )
+    found = chat_calls(drafted(exchange))
+    assert [(call.id, call.name, len(call.entries), call.text) for call in found] == [
+        ("c1", "f", 1, "{}"),
+        ("c2", "g", 3, "{} "),
+    ]
+
+
+def test_a_call_without_id_and_name_is_one_too() -> None:
+    (call,) = chat_calls(drafted(chat(shape.calls({"index": 0}))))
+    assert (call.id, call.name, call.pieces) == ("", "", [])
+
+
+def test_deltas_of_what_was_never_opened_belong_to_no_call() -> None:
+    deltas = (
+        '{"type":"response.function_call_arguments.delta","output_index":0,"delta":"x"}',
+        '{"type":"response.function_call_arguments.done","output_index":0,"arguments":"x"}',
+        '{"response":{"output":[{"type":"function_call","arguments":"x"},{}]}}',
+        '{"index":0,"delta":{"type":"input_json_delta","partial_json":"x"}}',
+        '{"contentBlockIndex":0,"delta":{"toolUse":{"input":"x"}}}',
+        '{"contentBlockIndex":0,"start":{"toolUse":{"name":"f","type":"server_tool_use"}}}',
+    )
+    assert calls(drafted(chat(*deltas))) == []
+
+
+def test_an_entry_that_was_all_takes_its_event_with_it() -> None:
+    draft = drafted(TWO)
+    for entry in reversed([*entries(draft)]):
+        remove_entry(entry)
+    result = draft.result()
+    assert result
+    assert b"tool_calls" not in result.body.replace(b'"tool_calls"}', b"")
+    assert result.body.count(b"data: ") == 3
+
+
+def test_an_event_that_says_more_than_an_entry_stays() -> None:
+    both = shape.choice({"content": "x", "tool_calls": [shape.entry(0, "a"), shape.entry(1, "b")]})
+    draft = drafted(chat(both))
+    first, second = entries(draft)
+    remove_entry(second)
+    assert len([*entries(draft)]) == 1
+    remove_entry(first)
+    assert not draft.units[0].removed
+    assert at(draft.units[0].value, "choices", 0, "delta") == {"content": "x"}
+
+
+def test_an_echo_says_nothing_but_its_piece() -> None:
+    exchange = chat(
+        shape.choice({"content": "x", "tool_calls": [shape.entry(0, "a", arguments="{}")]}, "stop"),
+        shape.calls(shape.entry(1, "b", arguments="1"), shape.entry(2, "c", arguments="2")),
+    )
+    first, _, last = (call.pieces[0] for call in chat_calls(drafted(exchange)))
+    echo = echoed(first)
+    assert at(echo.unit.value, "choices", 0) == {
+        "index": 0,
+        "delta": {"tool_calls": [shape.entry(0, "a", arguments="{}")]},
+        "finish_reason": None,
+    }
+    assert echoed(last).text == "2"
+    draft = drafted(recorded("anthropic-messages"))
+    piece = message_calls(draft)[0].pieces[1]
+    assert echoed(piece).text == piece.text
+
+
+def test_an_echo_of_an_event_without_a_finish_reason_has_none() -> None:
+    exchange = chat({"choices": [{"delta": {"tool_calls": [shape.entry(0, "a", arguments="")]}}]})
+    (call,) = chat_calls(drafted(exchange))
+    assert at(echoed(call.pieces[0]).unit.value, "choices", 0) == {
+        "delta": {"tool_calls": [shape.entry(0, "a", arguments="")]}
+    }
+
+
+def test_what_is_no_entry_is_none() -> None:
+    exchange = chat(shape.calls("x", 1), {"choices": 3})
+    assert [*entries(drafted(exchange))] == []
+    assert len([*entries(drafted(WHOLE))]) == 1

@@ -1,0 +1,188 @@
+import hashlib
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deltatape.diagnose.decode import decode
+from deltatape.model.exchange import Delivered, EndReason, Exchange, Framing, Read
+from deltatape.mutate._draft import Draft
+from helpers.mutated import ONE, RECORDINGS, draft, pasted, reads, recorded
+from helpers.taped import taped
+
+STEMS = sorted(path.stem for path in RECORDINGS.glob("*.tape"))
+
+
+def drafted(exchange: Exchange) -> Draft:
+    """The draft of an exchange that has one."""
+    found = Draft.of(exchange)
+    assert found is not None
+    return found
+
+
+def whole(made: Draft) -> Exchange:
+    """What a draft that has changes comes to."""
+    found = made.result()
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_what_is_not_changed_is_no_result(stem: str) -> None:
+    assert drafted(recorded(stem)).result() is None
+
+
+def test_a_coded_body_and_none_at_all_cannot_be_changed() -> None:
+    headers = ((b"Content-Encoding", b"gzip"),)
+    assert Draft.of(taped(headers=headers)) is None
+    assert Draft.of(taped(headers=((b"content-encoding", b"identity"),)))
+    assert Draft.of(taped(framing=None, reads=(), boundaries=[(1,)][:0])) is None
+    assert Draft.of(replace(pasted(b"data: 1\n\n"), response=None))
+
+
+@given(st.sampled_from(STEMS), st.data())
+@settings(max_examples=60, deadline=None)
+def test_a_changed_event_leaves_all_others_and_their_reads_as_they_were(
+    stem: str, data: st.DataObject
+) -> None:
+    before = recorded(stem)
+    made = drafted(before)
+    place = data.draw(st.integers(0, len(made.units) - 1))
+    unit = made.units[place]
+    unit.text = '{"new":1}'
+    after = whole(made)
+    size = len(unit.raw)
+    start = unit.start or 0
+    rest = len(before.body) - start - size
+    assert after.body[:start] == before.body[:start]
+    assert after.body[len(after.body) - rest :] == before.body[start + size :]
+    events = zip(decode(before).events, decode(after).events, strict=True)
+    assert [number for number, (old, new) in enumerate(events) if old.data != new.data] == [place]
+    touched = {read.t_ns for read in _holding(before, start, start + size)}
+    assert [read for read in after.reads if read.t_ns not in touched] == [
+        read for read in before.reads if read.t_ns not in touched
+    ]
+
+
+def _holding(exchange: Exchange, start: int, end: int) -> list[Read]:
+    found, at = [], 0
+    for read in exchange.reads:
+        if at < end and at + len(read.data) > start:
+            found.append(read)
+        at += len(read.data)
+    return found
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_the_end_tells_the_new_body(stem: str) -> None:
+    made = drafted(recorded(stem))
+    made.units[-1].removed = True
+    after = whole(made)
+    assert after.end
+    assert after.end.bytes == len(after.body)
+    assert after.end.sha256 == hashlib.sha256(after.body).hexdigest()
+    assert [event.data for event in decode(after).events] == [
+        event.data for event in decode(recorded(stem)).events[:-1]
+    ]
+
+
+def test_a_length_in_the_head_is_that_of_the_new_body() -> None:
+    headers = ((b"Content-Length", b"9"), (b"x", b"9"))
+    before = taped([(1, b"data: 1\n\n")], headers=headers, framing=Framing.LENGTH)
+    made = drafted(before)
+    made.units[0].text = "12"
+    after = whole(made)
+    assert after.response
+    assert after.response.headers == ((b"Content-Length", b"10"), (b"x", b"9"))
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (b"data: 1\n\ndata: 2\n\n", b"data: 0\n\ndata: 1\n\ndata: 3\n\ndata: 2\n\n"),
+        (b'["1",\r\n"2"]', b'[0,"1",3,\r\n"2"]'),
+        (b"{}\n{}\n", b"0\n{}\n3\n{}\n"),
+    ],
+)
+def test_events_are_added_in_the_framing_of_the_body(body: bytes, expected: bytes) -> None:
+    made = draft(body)
+    first = made.units[0]
+    before, after, gone = first.like(), first.like(), first.like()
+    before.text, after.text = "0", "3"
+    gone.removed = True
+    made.add_before(first, before)
+    made.add_after(first, after, gone)
+    assert whole(made).body == expected
+
+
+@pytest.mark.parametrize(
+    ("place", "expected"), [(0, b"[2,\n3 ]"), (1, b"[1, 3 ]"), (2, b"[1, 2 ]")]
+)
+def test_an_element_goes_with_its_comma(place: int, expected: bytes) -> None:
+    made = draft(b"[{}, {},\n{} ]")
+    for number, unit in enumerate(made.units):
+        unit.text = str(number + 1)
+    made.units[place].removed = True
+    assert whole(made).body == expected
+
+
+def test_the_only_element_goes_alone() -> None:
+    made = draft(b"[{}]")
+    made.units[0].removed = True
+    assert whole(made).body == b"[]"
+
+
+def test_a_body_is_cut_behind_an_event_and_its_reads_are_gone() -> None:
+    pieces = b"data: 1\n\nda", b"ta: 2\n\n", b"data: 3\n\n"
+    before = replace(ONE, reads=reads(*pieces), delivered=(Delivered(t_ns=1, bytes=20),))
+    made = drafted(before)
+    made.cut_after(made.units[0], reason=EndReason.UPSTREAM_RESET)
+    after = whole(made)
+    assert [read.data for read in after.reads] == [b"data: 1\n\n"]
+    assert after.delivered[0].bytes == len(b"data: 1\n\n")
+    assert after.end
+    assert before.end
+    assert after.end.reason is EndReason.UPSTREAM_RESET
+    assert after.end.t_ns == before.end.t_ns - 2 * 10**9
+
+
+def test_a_new_last_event_stands_where_the_body_is_cut() -> None:
+    made = draft(b"data: 1\n\ndata: 2\n\n")
+    new = made.units[0].like()
+    new.text = "3"
+    made.cut_after(made.units[0])
+    made.add_after(made.units[0], new)
+    assert whole(made).body == b"data: 1\n\ndata: 3\n\n"
+
+
+def test_an_exchange_without_a_head_has_none_afterwards() -> None:
+    made = drafted(replace(ONE, response=None))
+    made.units[0].removed = True
+    assert whole(made).response is None
+
+
+def test_reads_can_come_at_other_times() -> None:
+    before = replace(ONE, reads=reads(b"data: 1\n\n", b"data: 2\n\n"))
+    made = drafted(before)
+    made.retime(lambda read: read.t_ns * 2 + 5)
+    after = whole(made)
+    assert [read.t_ns for read in after.reads] == [5, 2 * 10**9 + 5]
+    assert after.body == before.body
+
+
+def test_a_body_of_which_nothing_is_left_ends_all_the_same() -> None:
+    made = drafted(replace(ONE, reads=reads(b"data: 1\n\n")))
+    made.units[0].removed = True
+    after = whole(made)
+    assert after.reads == ()
+    assert after.end
+    assert after.end.bytes == 0
+
+
+def test_the_body_behind_its_last_event_can_be_left_out() -> None:
+    made = draft(b"data: 1\n\ndata: 2\n\n: bye\n")
+    assert made.is_sse
+    assert made.tail() == b"data: 2\n\n: bye\n"
+    made.shorten(6)
+    assert whole(made).body == b"data: 1\n\ndata: 2\n\n"
