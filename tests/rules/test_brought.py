@@ -2,6 +2,7 @@ import pytest
 
 from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.rules.brought import Brought, What, brought
+from helpers import app
 from helpers.chat import FINISH, choice
 from helpers.exchanges import TEXT, call, pasted
 
@@ -51,3 +52,9 @@ def test_of_an_unknown_stream_every_event_with_data_brings_something() -> None:
     analysis = analyse(pasted(TEXT, " ", done=False))
     data = analysis.stream.events[0].data
     assert told(analysis, known=False) == [[(What.UNKNOWN, data)], []]
+
+
+def test_results_that_an_application_streams_are_brought() -> None:
+    frames = ({"type": "tool_result", "name": "get"}, {"type": "done"})
+    analysis = analyse(app.told(*frames))
+    assert told(analysis) == [[(What.RESULT, "get")], [(What.END, "done or error")]]

@@ -108,3 +108,45 @@ def test_a_client_that_takes_nothing_stops_the_reading_itself() -> None:
 def test_a_steady_stream_and_one_without_times_are_fine() -> None:
     assert not found(timed((0.1, TEXT), (9.0, TEXT), (18.0, FINISH_TEXT)), "D001")
     assert not found(pasted(*call(), FINISH), "D001")
+
+
+def test_signs_of_life_at_the_edges_of_a_silence_prove_nothing() -> None:
+    edges = timed((0.1, TEXT), (0.2, ALIVE), (13.9, choice({})), (14.0, TEXT), (14.1, FINISH_TEXT))
+    finding = one(edges, "D001")
+    assert "with 1 keep-alive comment and 1 empty event in between" in finding.message
+    assert finding.confidence is Confidence.LIKELY
+
+
+def test_an_answer_that_is_no_stream_and_was_not_asked_to_be_one_has_a_minute() -> None:
+    media = ((b"Content-Type", b"application/json"),)
+    body = b'{"choices":[{"index":0,"message":{"content":"Hi"},"finish_reason":"stop"}]}'
+    whole: dict[str, object] = {"model": "m", "messages": []}
+    assert not found(timed((30.0, body), request=whole, headers=media), "D001")
+    assert found(timed((70.0, body), request=whole, headers=media), "D001")
+    assert found(timed((30.0, body), request={**whole, "stream": True}, headers=media), "D001")
+    never = left(timed((0.1, b""), request=whole, headers=media, end_s=31), EndReason.CLIENT_CLOSED)
+    assert found(never, "D001")
+
+
+def test_of_several_choices_one_may_have_ended() -> None:
+    exchange = timed(
+        (0.1, TEXT),
+        (0.2, FINISH_TEXT),
+        (12.0, choice({"content": "b"}, index=1)),
+        (12.1, FINISH_TEXT),
+    )
+    assert "(in-text)" in one(exchange, "D001").message
+
+
+def test_a_tool_of_the_application_takes_its_time_after_the_call() -> None:
+    events = [
+        (0.1, {"type": "tool_call", "name": "get", "arguments": {}}),
+        (12.0, {"type": "tool_result", "name": "get", "result": 1}),
+        (24.0, {"type": "done"}),
+    ]
+    first, second = found(timed(*events), "D001")
+    assert "(after-call of call 0 (get))" in first.message
+    assert "(after-call)" in second.message
+    assert first.hint == second.hint
+    assert first.hint.startswith("the tool takes that long")
+    assert first.blame is Blame.APP

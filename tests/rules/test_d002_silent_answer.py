@@ -2,7 +2,8 @@ import json
 from dataclasses import replace
 
 from deltatape.model.exchange import EndReason, Exchange
-from deltatape.model.finding import Confidence, Severity
+from deltatape.model.finding import Blame, Confidence, Severity
+from helpers.app import done, text, told
 from helpers.chat import FINISH, choice
 from helpers.exchanges import FINISH_TEXT, TEXT, call, found, from_bytes, one, pasted, timed
 
@@ -58,3 +59,10 @@ def test_loading_a_model_asks_for_no_answer() -> None:
     for reason in ("load", "unload"):
         done = {"model": "m", "response": "", "done": True, "done_reason": reason}
         assert not found(lines(done), "D002")
+
+
+def test_an_application_that_tells_its_page_nothing_is_silent_too() -> None:
+    finding = one(told({"type": "status"}, done()), "D002")
+    assert finding.message == "the answer has no text and no call (2 events)"
+    assert finding.blame is Blame.APP
+    assert not found(told(text("a"), done()), "D002")

@@ -11,8 +11,8 @@ EXCHANGE = timed((0.1, b"12345"), (0.2, b"67890"))
 def test_a_lag_runs_from_the_read_of_the_byte_to_its_delivery() -> None:
     delivered = (Delivered(t_ns=500 * MS, bytes=5), Delivered(t_ns=900 * MS, bytes=6))
     assert lags(replace(EXCHANGE, delivered=delivered)) == (
-        Lag(start_ns=100 * MS, end_ns=500 * MS, offset=5),
-        Lag(start_ns=200 * MS, end_ns=900 * MS, offset=6),
+        Lag(start_ns=100 * MS, end_ns=500 * MS, offset=5, line=None),
+        Lag(start_ns=200 * MS, end_ns=900 * MS, offset=6, line=None),
     )
 
 

@@ -26,17 +26,27 @@ def test_an_unknown_parameter_is_a_warning() -> None:
     assert one(exchange, "T008").severity is Severity.WARNING
 
 
-def test_a_pattern_that_may_backtrack_is_skipped_and_that_is_said() -> None:
-    exchange = pasted(*call(arguments='{"city":"a"}'), FINISH, request=request(get=CITY))
-    finding = one(exchange, "T008")
+def test_a_pattern_that_may_backtrack_is_skipped_and_that_is_said_once_for_each_tool() -> None:
+    arguments = '{"city":"a","code":"b"}'
+    chunks = [*call(arguments=arguments), *call(arguments=arguments, index=1), FINISH]
+    finding = one(pasted(*chunks, request=request(get=CITY)), "T008")
     assert finding.severity is Severity.INFO
+    assert finding.message.startswith("the arguments of call 0 (get) were not checked completely")
     assert "not checked: pattern '(a+)+b'" in finding.message
+
+
+def test_what_was_skipped_is_said_with_a_violation_too() -> None:
+    arguments = '{"code":"b"}'
+    exchange = pasted(*call(arguments=arguments), FINISH, request=request(get=CITY))
+    assert "required property (not checked: pattern" in one(exchange, "T008").message
 
 
 def test_an_enormous_schema_is_not_used_and_that_is_said() -> None:
     exchange = pasted(*call(), FINISH, request=request(get=CITY))
     (finding,) = check(exchange, replace(DEFAULTS, schema_characters=20))
-    assert "more than 20 characters" in finding.message
+    assert "a schema of more than 20 characters" in finding.message
+    (finding,) = check(exchange, replace(DEFAULTS, schema_characters=2))
+    assert "arguments of more than 2 characters" in finding.message
 
 
 def test_arguments_that_fit_and_tools_without_schema_are_fine() -> None:

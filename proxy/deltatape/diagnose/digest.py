@@ -7,7 +7,7 @@ from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.model.app_names import CONTRACT, AppNames
 from deltatape.model.asked import Asked, Message
 from deltatape.model.digest import Digest, Heard, SaidCall
-from deltatape.model.exchange import Exchange
+from deltatape.model.exchange import Exchange, Tap
 from deltatape.model.reply import Choice, Reply, ToolCall
 from deltatape.rules.finish import Finish, finish_of
 from deltatape.rules.words import count
@@ -44,7 +44,7 @@ def digest_analysis(analysis: Analysis) -> Digest:
         end_ns=exchange.end.t_ns if exchange.end else None,
         end_line=exchange.end.line if exchange.end else None,
         watch=exchange.watch if exchange.timed else None,
-        tap=exchange.tap,
+        tap=Tap.APP if reply.from_app else exchange.tap,
         path=exchange.request.path,
         known=asked.known and bool(asked.history),
         dialect=reply.dialect,

@@ -102,12 +102,8 @@ class ChoiceDraft:
         Args:
             ending: what ended the stream; a finish reason tells more about the calls than that.
         """
-        if self.finish_reason is not None:
-            said = {self.finish_reason, self.finish_detail}
-            ending = Ending.NORMAL if self.policy.abnormal.isdisjoint(said) else Ending.CUT
-        if self._mixed:
-            pairs = sorted(zip(self._orders, self._pieces, strict=True), key=_order)
-            self._pieces = [piece for _, piece in pairs]
+        ending = self._ending(ending)
+        self._sort_pieces()
         ours = [draft for draft in self.calls if draft.kind not in NOT_OURS]
         theirs = [draft for draft in self.calls if draft.kind in NOT_OURS]
         observations = self.notes.observations(self.index, None)
@@ -139,6 +135,18 @@ class ChoiceDraft:
             media=self.media,
         )
         return choice, observations
+
+    def _ending(self, of_stream: Ending) -> Ending:
+        """What ended the answer."""
+        if self.finish_reason is None:
+            return of_stream
+        said = {self.finish_reason, self.finish_detail}
+        return Ending.NORMAL if self.policy.abnormal.isdisjoint(said) else Ending.CUT
+
+    def _sort_pieces(self) -> None:
+        if self._mixed:
+            pairs = sorted(zip(self._orders, self._pieces, strict=True), key=_order)
+            self._pieces = [piece for _, piece in pairs]
 
     def _note_shared_ids(self, drafts: Sequence[CallDraft]) -> None:
         """Notes ids that two calls have: nobody can tell which of them a result answers."""

@@ -1,11 +1,17 @@
 """The rules, one file each: a defect, how it is recognised, why it is bad, what to do about it.
 
 A new rule is a file and a line here. The order is that of reports: the wire, the stream, the calls,
-dead zones, the conversation.
+the application's own events, dead zones, the conversation.
 """
 
 from deltatape.rules._base import Documented, Rule, RuleContext
 from deltatape.rules._conversation import ConversationRule, SilenceRule
+from deltatape.rules.a001_event_without_name import EventWithoutName
+from deltatape.rules.a002_event_arguments_not_object import EventArgumentsNotObject
+from deltatape.rules.a003_call_without_result import CallWithoutResult
+from deltatape.rules.a004_missing_or_early_done import MissingOrEarlyDone
+from deltatape.rules.a005_event_after_done import EventAfterDone
+from deltatape.rules.a006_text_differs_from_done import TextDiffersFromDone
 from deltatape.rules.c001_call_lost_by_app import CallLostByApp
 from deltatape.rules.c002_arguments_changed_by_app import ArgumentsChangedByApp
 from deltatape.rules.c003_identity_changed_by_app import IdentityChangedByApp
@@ -97,6 +103,12 @@ RULES: tuple[Rule, ...] = (
     UnclosedTextToolCall(),
     DuplicateCall(),
     SplitOrLateName(),
+    EventWithoutName(),
+    EventArgumentsNotObject(),
+    CallWithoutResult(),
+    MissingOrEarlyDone(),
+    EventAfterDone(),
+    TextDiffersFromDone(),
     Stall(),
     SilentAnswer(),
     SilenceAfterToolResult(),
@@ -105,7 +117,20 @@ RULES: tuple[Rule, ...] = (
 """Rules about one exchange, in the order of reports."""
 
 OF_THE_END = frozenset(
-    {"W001", "W006", "S001", "S003", "T001", "T003", "T005", "T018", "T019", "D002"}
+    {
+        "W001",
+        "W006",
+        "S001",
+        "S003",
+        "T001",
+        "T003",
+        "T005",
+        "T018",
+        "T019",
+        "A003",
+        "A004",
+        "D002",
+    }
 )
 """Codes of rules that judge what an ending left; silent while an exchange goes on."""
 

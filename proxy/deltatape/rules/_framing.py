@@ -18,6 +18,14 @@ def is_torn(stream: Stream) -> bool:
     )
 
 
+def is_undecoded(stream: Stream) -> bool:
+    """Whether there is more behind the body's coding than was decoded: what is missing may be."""
+    return any(
+        each.kind in {AnomalyKind.BAD_CONTENT_CODING, AnomalyKind.TOO_LARGE}
+        for each in stream.anomalies
+    )
+
+
 def anomalies(
     rule: Documented, context: RuleContext, kind: AnomalyKind, what: str, hint: str
 ) -> Iterator[Finding]:

@@ -14,6 +14,8 @@ class Lag:
     start_ns: int
     end_ns: int
     offset: int
+    line: int | None
+    """Of the read that brought it."""
 
 
 def lags(exchange: Exchange) -> tuple[Lag, ...]:
@@ -24,5 +26,6 @@ def lags(exchange: Exchange) -> tuple[Lag, ...]:
         at = bisect_left(sizes, max(1, each.bytes))
         if at < len(sizes):
             read = exchange.reads[at]
-            found.append(Lag(start_ns=read.t_ns, end_ns=each.t_ns, offset=each.bytes))
+            lag = Lag(start_ns=read.t_ns, end_ns=each.t_ns, offset=each.bytes, line=read.line)
+            found.append(lag)
     return tuple(found)

@@ -5,11 +5,14 @@ from typing import ClassVar
 
 from deltatape.model.exchange import EndReason
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
+from deltatape.model.stream import Format
 from deltatape.rules._base import NS, Claim, RuleContext, finding, label
 from deltatape.rules._lag import lags
 from deltatape.rules.progress import Phase, Silence, place_of, silence_after_result, silences
 from deltatape.rules.words import count
 
+_QUIET = 0.7
+"""Signs of life prove something if they came within the silence, not at its edges."""
 _ENDS = {
     EndReason.COMPLETE: "the response ended",
     EndReason.UPSTREAM_CLOSED: "the upstream closed the connection",
@@ -29,7 +32,8 @@ class Stall:
     `in-text`, `in-arguments`, `after-call` (a call was whole, nothing followed), `before-end`
     (after the finish reason). Keep-alive comments, roles and empty deltas are no progress; the
     message counts them. The time between the last progress and the end of the exchange counts,
-    too. A request with tool results that is never answered is D004.
+    too. An answer that comes in one piece because no stream was asked for has a minute. A request
+    with tool results that is never answered is D004.
 
     ## Why is this bad
     Users see a frozen application, idle timeouts of clients and proxies strike. A timer that every
@@ -63,7 +67,7 @@ class Stall:
             return
         other = silence_after_result(context)
         for silence in silences(context, int(context.settings.stall_s * NS)):
-            if silence == other:
+            if silence == other or _is_awaited(context, silence):
                 continue
             blame, confidence = _blame(context, silence)
             yield finding(
@@ -71,7 +75,7 @@ class Stall:
                 context,
                 Claim(
                     message=_message(context, silence),
-                    hint=_HINTS[silence.phase],
+                    hint=_hint(context, silence),
                     blame=blame,
                     confidence=confidence,
                     severity=_severity(context, silence),
@@ -89,6 +93,20 @@ _HINTS = {
     Phase.AFTER_CALL: "the call was whole: a client may run it when the finish reason is there",
     Phase.BEFORE_END: "end at the terminal event instead of waiting for the end of the body",
 }
+
+
+def _hint(context: RuleContext, silence: Silence) -> str:
+    if context.reply.from_app and silence.phase is Phase.AFTER_CALL:
+        return "the tool takes that long, or hangs: tell the page that it runs, and limit its time"
+    return _HINTS[silence.phase]
+
+
+def _is_awaited(context: RuleContext, silence: Silence) -> bool:
+    """Whether the whole answer came after it, and no stream was asked for."""
+    if silence.open or context.asked.stream or not context.asked.known:
+        return False
+    short = silence.end_ns - silence.start_ns < context.settings.stall_error_s * NS
+    return short and context.stream.format is Format.JSON
 
 
 def _message(context: RuleContext, silence: Silence) -> str:
@@ -131,7 +149,7 @@ def _blame(context: RuleContext, silence: Silence) -> tuple[Blame | None, Confid
         shared = min(lag.end_ns, silence.end_ns) - max(lag.start_ns, silence.start_ns)
         if shared >= half:
             return Blame.APP, Confidence.LIKELY
-    if silence.comments or silence.idle_events:
+    if silence.quiet_ns <= _QUIET * (silence.end_ns - silence.start_ns):
         return Blame.UPSTREAM, Confidence.PROVEN
     if context.exchange.end is None and silence.open and not context.exchange.open:
         return None, Confidence.POSSIBLE

@@ -49,6 +49,9 @@ class SlowClient:
         if seconds < context.settings.slow_client_s:
             return
         offset = worst.offset
+        # What was delivered is counted as sent, spans in the body after content-coding.
+        coded = len(context.stream.body) != len(context.exchange.body)
+        shown = 0 if coded else offset
         yield finding(
             self,
             context,
@@ -57,6 +60,6 @@ class SlowClient:
                 hint="look at what the application does between two reads",
                 blame=Blame.APP,
                 confidence=Confidence.PROVEN,
-                place=Place(span=Span(offset, offset), t_ns=worst.end_ns, line=None),
+                place=Place(span=Span(shown, shown), t_ns=worst.end_ns, line=worst.line),
             ),
         )

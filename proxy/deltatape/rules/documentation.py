@@ -9,6 +9,7 @@ _GROUPS = {
     "W": "The wire",
     "S": "The stream",
     "T": "Tool calls",
+    "A": "The application's own events",
     "D": "Dead zones",
     "C": "The conversation",
     "X": "deltatape itself",

@@ -4,14 +4,15 @@ What shows only that a connection lives is no progress; a timer that it resets n
 """
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from deltatape.model.exchange import Exchange
 from deltatape.model.reply import CallStatus, ToolCall
 from deltatape.model.stream import Event, Place
 from deltatape.rules._base import NS, RuleContext
-from deltatape.rules.brought import ENDS
+from deltatape.rules.brought import ENDS, What
 
 _WHOLE = frozenset({CallStatus.COMPLETE, CallStatus.EMPTY_OK})
 
@@ -30,8 +31,8 @@ class Phase(enum.StrEnum):
 class Silence:
     """A time without progress. `after` is the last event that brought something, if any did.
 
-    `idle_events` and `comments` came in between; `open` says that nothing ended it but the end of
-    the exchange or of the watching.
+    `idle_events` and `comments` came in between, and for `quiet_ns` at most nothing at all; `open`
+    says that nothing ended it but the end of the exchange or of the watching.
     """
 
     phase: Phase
@@ -41,26 +42,30 @@ class Silence:
     call: ToolCall | None
     idle_events: int
     comments: int
+    quiet_ns: int
     open: bool
 
 
 def silences(context: RuleContext, least_ns: int) -> Iterator[Silence]:
-    """The times without progress that last at least `least_ns`, in order."""
+    """The times without progress that last at least `least_ns`, in order.
+
+    The first begins when the request had left.
+    """
     exchange = context.exchange
     start_ns = exchange.sent.t_ns if exchange.sent else exchange.request.t_ns
     last_ns = watched_until(exchange)
     if last_ns - start_ns < least_ns:
         return
     after: Event | None = None
-    idle = 0
+    idle: list[int] = []
     brought = context.brought
     for event in context.stream.events:
         if event.number not in brought:
-            idle += 1
+            idle.append(event.place.t_ns)
             continue
         if event.place.t_ns - start_ns >= least_ns:
             yield _silence(context, start_ns, event.place.t_ns, after, idle)
-        after, start_ns, idle = event, event.place.t_ns, 0
+        after, start_ns, idle = event, event.place.t_ns, []
     if last_ns - start_ns >= least_ns:
         yield _silence(context, start_ns, last_ns, after, idle, last=True)
 
@@ -94,20 +99,23 @@ def _silence(
     start_ns: int,
     end_ns: int,
     after: Event | None,
-    idle: int,
+    idle: Sequence[int],
     *,
     last: bool = False,
 ) -> Silence:
     phase, call = _phase(context, after)
-    comments = sum(start_ns < each.place.t_ns <= end_ns for each in context.stream.comments)
+    comments = [each.place.t_ns for each in context.stream.comments]
+    comments = [t_ns for t_ns in comments if start_ns < t_ns <= end_ns]
+    signs = sorted((start_ns, *comments, *idle, end_ns))
     return Silence(
         phase=phase,
         start_ns=start_ns,
         end_ns=end_ns,
         after=after,
         call=call,
-        idle_events=idle,
-        comments=comments,
+        idle_events=len(idle),
+        comments=len(comments),
+        quiet_ns=max(later - sooner for sooner, later in pairwise(signs)),
         open=last,
     )
 
@@ -115,12 +123,19 @@ def _silence(
 def _phase(context: RuleContext, after: Event | None) -> tuple[Phase, ToolCall | None]:
     if after is None:
         return Phase.BEFORE_FIRST, None
-    brought = context.brought.get(after.number, ())
-    if any(one.what in ENDS for one in brought):
+    things = context.brought
+    brought = things.get(after.number, ())
+    # Each of several choices ends for itself, and some providers say "stop" in every event.
+    goes_on = any(
+        number > after.number and any(one.what not in ENDS for one in later)
+        for number, later in things.items()
+    )
+    if not goes_on and any(one.what in ENDS for one in brought):
         return Phase.BEFORE_END, None
-    call = next((one.call for one in brought if one.call), None)
+    call = next((one.call for one in reversed(brought) if one.call), None)
     if call is None:
-        return Phase.IN_TEXT, None
+        ran = any(one.what is What.RESULT for one in brought)
+        return (Phase.AFTER_CALL if ran else Phase.IN_TEXT), None
     events = [call.start_event, *(fragment.event for fragment in call.fragments)]
     ended = after.number == events[-1] and call.status in _WHOLE
     return (Phase.AFTER_CALL if ended else Phase.IN_ARGUMENTS), call

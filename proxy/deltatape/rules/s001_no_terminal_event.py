@@ -3,14 +3,9 @@
 from collections.abc import Iterator
 from typing import ClassVar
 
-from deltatape.model.exchange import EndReason, Framing
-from deltatape.model.finding import Blame, Confidence, Finding, Severity
-from deltatape.rules._base import Claim, RuleContext, finding
-from deltatape.rules._framing import STREAMS
-
-_UPSTREAM_ENDED = frozenset(
-    {EndReason.COMPLETE, EndReason.UPSTREAM_CLOSED, EndReason.UPSTREAM_RESET, EndReason.TIMEOUT}
-)
+from deltatape.model.finding import Finding, Severity
+from deltatape.rules._base import RuleContext
+from deltatape.rules._ending import unended
 
 
 class NoTerminalEvent:
@@ -19,7 +14,8 @@ class NoTerminalEvent:
     ## What it does
     Reports a stream that upstream ended without the signal that its dialect ends with: the finish
     reason and `[DONE]`, `message_stop`, `response.completed`, `"done":true`. Silent if an error was
-    sent instead (S005), and if it was the client or the recorder that stopped listening.
+    sent instead (S005), and if it was the client or the recorder that stopped listening. Of the
+    events that an application streams to its page A004 tells.
 
     ## Why is this bad
     Half an answer cannot be told from a whole one. Clients that treat the end of the body as
@@ -47,40 +43,6 @@ class NoTerminalEvent:
 
     def check(self, context: RuleContext) -> Iterator[Finding]:
         """See `Rule.check`."""
-        reply, exchange = context.reply, context.exchange
-        if reply.terminated or reply.error is not None or not context.successful:
-            return
-        if not context.recognised or context.stream.format not in STREAMS:
-            return
-        if exchange.timed and (not exchange.end or exchange.end.reason not in _UPSTREAM_ENDED):
-            return
-        finished = any(choice.finish_reason_raw for choice in reply.choices)
-        last = context.stream.events[-1] if context.stream.events else None
-        blame, confidence = _blame(context)
-        reason = " (there was a finish reason, so the answer itself is whole)" if finished else ""
-        yield finding(
-            self,
-            context,
-            Claim(
-                message=f"the stream ended without {reply.terminator}{reason}",
-                hint="in the client, treat a body that ends before the terminal event as an error",
-                blame=blame,
-                confidence=confidence,
-                severity=Severity.WARNING if finished else Severity.ERROR,
-                event=last.number if last else None,
-                place=last.place if last else None,
-                evidence=last.data if last else "",
-            ),
-        )
-
-
-def _blame(context: RuleContext) -> tuple[Blame | None, Confidence]:
-    """An HTTP message that ended as announced leaves only those who wrote it."""
-    exchange = context.exchange
-    if not exchange.timed or exchange.response is None:
-        return None, Confidence.POSSIBLE
-    if exchange.cut:
-        return Blame.TRANSPORT, Confidence.LIKELY
-    if exchange.response.framing is Framing.CLOSE:
-        return None, Confidence.POSSIBLE  # a broken connection looks the same
-    return Blame.UPSTREAM, Confidence.PROVEN
+        hint = "in the client, treat a body that ends before the terminal event as an error"
+        if not context.reply.from_app:
+            yield from unended(self, context, hint)

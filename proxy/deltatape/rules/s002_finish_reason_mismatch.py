@@ -16,9 +16,9 @@ class FinishReasonMismatch:
     """The reply has tool calls, and its finish reason says that it has none.
 
     ## What it does
-    Reports replies that carry tool calls and end with the word for a normal end. Silent where
-    that is the rule: if the request forces one named tool, and in dialects without a word for
-    tool calls.
+    Reports replies that carry tool calls and end with the word for a normal end: `stop` instead of
+    `tool_calls`, `end_turn` instead of `tool_use`. Silent where that is the rule: if the request
+    forces one named tool, and in dialects without a word for tool calls.
 
     ## Why is this bad
     Many clients look at the finish reason to decide whether to run tools. They take this reply

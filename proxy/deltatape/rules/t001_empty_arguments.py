@@ -15,7 +15,8 @@ class EmptyArguments:
     ## What it does
     Reports calls whose arguments are the empty string. An error if the request offers the tool with
     a parameter that is required, a warning if the tool's schema is not known. A tool that requires
-    nothing may be called with nothing: that is no finding.
+    nothing may be called with nothing: that is no finding. What an application tells its page is
+    A002's.
 
     ## Why is this bad
     Parsing the empty string as JSON fails: "Unexpected end of JSON input". Taking it for `{}`
@@ -45,7 +46,7 @@ class EmptyArguments:
     def check(self, context: RuleContext) -> Iterator[Finding]:
         """See `Rule.check`."""
         for _, call in context.calls():
-            if call.status is CallStatus.EMPTY_SUSPECT:
+            if call.status is CallStatus.EMPTY_SUSPECT and not context.reply.from_app:
                 yield about_call(self, context, call, _claim(context, call))
 
 

@@ -12,7 +12,8 @@ class MissingName:
     r"""A call has no name.
 
     ## What it does
-    Reports calls whose name never came, and fragments of arguments that belong to no call.
+    Reports calls whose name never came, and fragments of arguments that belong to no call. What an
+    application tells its page is A001's.
 
     ## Why is this bad
     Nobody can know which tool to run. Clients drop such a call without a word, or register a tool
@@ -40,7 +41,8 @@ class MissingName:
     def check(self, context: RuleContext) -> Iterator[Finding]:
         """See `Rule.check`."""
         for _, call in context.calls():
-            if call.status not in {CallStatus.NO_NAME, CallStatus.ORPHAN}:
+            nameless = call.status in {CallStatus.NO_NAME, CallStatus.ORPHAN}
+            if not nameless or context.reply.from_app:
                 continue
             orphan = call.status is CallStatus.ORPHAN
             what = "is a fragment of arguments that belongs to no call" if orphan else "has no name"

@@ -14,11 +14,12 @@ _WHAT = {
 
 
 class ArgumentsNotAnObject:
-    r"""The arguments are not what their dialect says: a string with a JSON object in it.
+    r"""The arguments are not one JSON object, in the form that their dialect has for it.
 
     ## What it does
     Reports arguments that are a bare value or a list, an object encoded twice, or an object where
-    the dialect has a string of JSON.
+    the dialect has a string of JSON (most have one; Gemini, Ollama and Bedrock's events have the
+    object itself). What an application tells its page is A002's.
 
     ## Why is this bad
     Clients that join strings make `[object Object]` of an object. Of a twice encoded one they get a
@@ -31,8 +32,8 @@ class ArgumentsNotAnObject:
     ```
 
     ## Fix
-    The server has to send a string with one JSON object in it. In the client, accept an object as
-    it is, and unpack a string once more only if that gives an object.
+    The server has to send one JSON object, encoded as the dialect says. In the client, accept an
+    object as it is, and unpack a string once more only if that gives an object.
 
     ## References
     - https://github.com/can1357/oh-my-pi/issues/1779
@@ -51,7 +52,8 @@ class ArgumentsNotAnObject:
         known = {(seen.choice, seen.call) for seen in context.observed(self.code)}
         for choice, call in context.calls():
             what = _WHAT.get(call.status)
-            if what is None or (choice.index, call.index) in known:
+            told = (choice.index, call.index) in known or context.reply.from_app
+            if what is None or told:
                 continue
             yield about_call(
                 self,

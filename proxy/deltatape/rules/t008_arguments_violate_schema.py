@@ -1,13 +1,13 @@
 """T008: arguments that the tool's own schema does not allow."""
 
-import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
 from deltatape.model.reply import CallStatus, ToolCall
 from deltatape.rules._base import Claim, RuleContext, about_call, label
 from deltatape.rules._schema import Outcome, validate
+from deltatape.rules.settings import Settings
 from deltatape.wire.json_value import parse
 
 _BREAKS = frozenset({"required", "type", "enum", "const"})
@@ -18,8 +18,10 @@ class ArgumentsViolateSchema:
 
     ## What it does
     Validates the arguments of each whole call against the JSON Schema that the same request gives
-    for the tool. References are looked up inside the schema only. What cannot be checked at a
-    reasonable price, a pattern that may backtrack or an enormous schema, is skipped and said.
+    for the tool. A warning if only a limit, a pattern or an additional property is concerned.
+    References are looked up inside the schema only. What cannot be checked at a reasonable price (a
+    pattern that may backtrack, an enormous schema, `unevaluatedProperties`) is skipped, and said as
+    information, once for each tool.
 
     ## Why is this bad
     The call is well-formed and wrong: a parameter is missing, or a text stands where the tool
@@ -46,21 +48,26 @@ class ArgumentsViolateSchema:
 
     def check(self, context: RuleContext) -> Iterator[Finding]:
         """See `Rule.check`."""
+        told: set[str] = set()
         for _, call in context.calls():
             tool = context.asked.tool(call.name)
             if call.status is not CallStatus.COMPLETE or tool is None or tool.parameters is None:
                 continue
-            limit = context.settings.schema_characters
-            if max(len(json.dumps(tool.parameters)), len(call.arguments)) > limit:
-                outcome = Outcome(violations=(), unchecked=(f"more than {limit} characters",))
-            else:
-                outcome = validate(tool.parameters, parse(call.arguments).value, context.settings)
-            claim = _claim(call, outcome)
-            if claim:
-                yield about_call(self, context, call, claim)
+            outcome = _outcome(call, tool.parameters, context.settings)
+            if not outcome.violations and (not outcome.unchecked or tool.name in told):
+                continue
+            told |= {tool.name} if outcome.unchecked else set()
+            yield about_call(self, context, call, _claim(call, outcome))
 
 
-def _claim(call: ToolCall, outcome: Outcome) -> Claim | None:
+def _outcome(call: ToolCall, schema: Mapping[str, object], settings: Settings) -> Outcome:
+    limit = settings.schema_characters
+    if len(call.arguments) > limit:
+        return Outcome(violations=(), unchecked=(f"arguments of more than {limit} characters",))
+    return validate(schema, parse(call.arguments).value, settings)
+
+
+def _claim(call: ToolCall, outcome: Outcome) -> Claim:
     skipped = f" (not checked: {', '.join(outcome.unchecked)})" if outcome.unchecked else ""
     if outcome.violations:
         wrong = "; ".join(f"{each.path}: {each.message[:200]}" for each in outcome.violations)
@@ -72,8 +79,6 @@ def _claim(call: ToolCall, outcome: Outcome) -> Claim | None:
             confidence=Confidence.LIKELY,
             severity=Severity.ERROR if breaks else Severity.WARNING,
         )
-    if not skipped:
-        return None
     return Claim(
         message=f"the arguments of {label(call)} were not checked completely{skipped}",
         hint="nothing is wrong; the schema is too costly to check, or unusual",

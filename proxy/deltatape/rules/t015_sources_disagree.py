@@ -30,7 +30,8 @@ class SourcesDisagree:
 
     ## Fix
     The server or gateway has lost or rewritten something: mostly events between the two. In the
-    client, take the arguments from the item that is done, not from the deltas.
+    client, take the arguments from the event that ends the call (`response.output_item.done`,
+    `tool-input-available`), not from the deltas.
 
     ## References
     - https://platform.openai.com/docs/api-reference/responses-streaming
@@ -43,7 +44,7 @@ class SourcesDisagree:
 
     def check(self, context: RuleContext) -> Iterator[Finding]:
         """See `Rule.check`."""
-        hint = "in the client, take the arguments from the item that is done, not from the deltas"
+        hint = "in the client, take the arguments from the event that ends the call, not the pieces"
         found = reported(self, context, hint)
         for seen, each in zip(context.observed(self.code), found, strict=False):
             yield replace(each, severity=Severity.WARNING) if seen.call is None else each

@@ -5,9 +5,9 @@ from typing import ClassVar
 
 from deltatape.model.exchange import header
 from deltatape.model.finding import Blame, Finding, Severity
-from deltatape.model.stream import Format
+from deltatape.model.stream import Format, Place, Span
 from deltatape.rules._base import Claim, RuleContext, finding
-from deltatape.rules._framing import STREAMS
+from deltatape.rules._framing import STREAMS, is_undecoded
 
 
 class NotAStream:
@@ -50,6 +50,8 @@ class NotAStream:
             return
         if stream.format in STREAMS if stream.body else exchange.cut:
             return  # a stream, or a body that never came because of a cut
+        if is_undecoded(stream):
+            return
         media = header(exchange.response.headers, "content-type")
         kind = media.decode("latin-1") if media else "no content type"
         what = "one JSON document" if stream.format is Format.JSON else "something else"
@@ -62,7 +64,9 @@ class NotAStream:
                 hint="look at who answered: a sign-in page, a wrong path, no streaming here",
                 blame=Blame.UPSTREAM,
                 confidence=context.seen,
-                place=stream.events[0].place if stream.events else None,
+                place=Place(
+                    Span(0, len(stream.body)), exchange.response.t_ns, exchange.response.line
+                ),
                 evidence=stream.body[:400].decode("utf-8", "backslashreplace"),
             ),
         )

@@ -6,7 +6,7 @@ Format: recordings/README.md.
 import json
 import re
 from collections.abc import Callable, Mapping
-from json.decoder import scanstring
+from json.decoder import scanstring  # type: ignore[attr-defined]
 
 from deltatape.tape.fields import MalformedError, seen
 from deltatape.tape.heads import Informational, RequestHead, ResponseStart, Trailers

@@ -1,0 +1,206 @@
+"""Validators of JSON Schema that do not take longer than they are allowed to.
+
+Schemas and arguments are untrusted: a few lines double their work with each level, compare each
+item of a long list with each other, or hand an expression to an engine that backtracks. Here every
+keyword pays for its work before it does it, from the account of the validation under way, and what
+cannot be bounded is not evaluated: that is noted on the account, never silent.
+
+Source: https://json-schema.org/draft/2020-12/json-schema-core and -validation.
+"""
+
+import json
+from collections import ChainMap
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
+from fractions import Fraction
+from functools import lru_cache
+from typing import cast
+
+import jsonschema
+from jsonschema.protocols import Validator
+from jsonschema.validators import extend
+
+from deltatape.rules._patterns import is_risky
+
+_COPIED = 500
+"""Characters that a message copies or a comparison reads at the price of a step."""
+_PRICES = {"$ref": 5, "allOf": 10, "anyOf": 10, "oneOf": 10}
+"""Steps where it is more than one; for each schema of a list: a validator is set up for each."""
+_PATTERN = 20
+"""Steps to compile an expression."""
+_SQUARE = 1000
+"""Pairs of characters that an expression looks at, at worst, at the price of a step."""
+
+_BRANCHES = frozenset({"allOf", "anyOf", "oneOf"})
+_UNBOUNDED = ("unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef")
+"""Keywords for which the library walks the schema anew, past every keyword's price."""
+
+Keyword = Callable[[Validator, object, object, Mapping[str, object]], Iterator[object] | None]
+
+
+class GaveUpError(Exception):
+    """The steps are used up."""
+
+
+class Account:
+    """The steps that are left, and what was not evaluated, one phrase each, in order.
+
+    Args:
+        steps: how many there are.
+        value: what is to be validated.
+        known: the weights of the schema.
+    """
+
+    def __init__(self, steps: int, value: object, known: dict[int, int]) -> None:
+        self.unchecked: dict[str, None] = {}
+        self._left = steps
+        self._weights = ChainMap(weigh(value), known)
+
+    def charge(self, steps: int, *values: object) -> None:
+        """Takes `steps` off, and what it costs to walk through `values` or to show them."""
+        for value in values:
+            steps += _length(value) + _weight(value, self._weights) // _COPIED
+        self._left -= steps
+        if self._left < 0:
+            raise GaveUpError
+
+
+ACCOUNT: ContextVar[Account] = ContextVar("ACCOUNT")
+"""That of the validation under way."""
+
+
+def weigh(root: object) -> dict[int, int]:
+    """The characters of each container in `root`, by its identity."""
+    weights: dict[int, int] = {}
+    pending = [(root, False)]
+    while pending:
+        value, counted = pending.pop()
+        if not isinstance(value, dict | list):
+            continue
+        inner = list(value.values()) if isinstance(value, dict) else value
+        if counted:
+            keys = sum(map(len, value)) if isinstance(value, dict) else 0
+            weights[id(value)] = keys + sum(_weight(each, weights) for each in inner)
+        else:
+            pending.append((value, True))
+            pending += [(each, False) for each in inner]
+    return weights
+
+
+def _weight(value: object, weights: Mapping[int, int]) -> int:
+    if isinstance(value, str):
+        return len(value)
+    return weights.get(id(value), 1) if isinstance(value, dict | list) else 1
+
+
+def _length(value: object) -> int:
+    return len(value) if isinstance(value, dict | list) else 0
+
+
+@lru_cache
+def metered(base: type[Validator]) -> type[Validator]:
+    """The validator of a draft with prices; making it takes long."""
+    own: dict[str, Keyword] = {
+        "pattern": _pattern,
+        "patternProperties": _pattern_properties(base),
+        "additionalProperties": _additional_properties(base),
+        "uniqueItems": _unique_items,
+        "multipleOf": _multiple_of,
+        **dict.fromkeys(_UNBOUNDED, _left_out),
+    }
+    keywords = {**base.VALIDATORS, **{key: own[key] for key in own if key in base.VALIDATORS}}
+    charged = {name: _charged(name, keyword) for name, keyword in keywords.items()}
+    return cast("type[Validator]", extend(base, charged))  # type: ignore[no-untyped-call]
+
+
+def _charged(name: str, keyword: Keyword) -> Keyword:
+    def check(
+        validator: Validator, value: object, instance: object, schema: Mapping[str, object]
+    ) -> Iterator[object] | None:
+        branches = _length(value) if name in _BRANCHES else 1
+        account = ACCOUNT.get()
+        account.charge(_PRICES.get(name, 1) * branches, value, instance)
+        if name in _UNBOUNDED:
+            account.unchecked[name] = None
+        return keyword(validator, value, instance, schema)
+
+    return check
+
+
+def _left_out(*_: object) -> None:
+    """Allows everything."""
+
+
+def _allowed(pattern: object, *searched: str) -> bool:
+    """Whether `pattern` may be looked for, at its price; noted if not."""
+    account = ACCOUNT.get()
+    if not isinstance(pattern, str) or is_risky(pattern):
+        account.unchecked[f"pattern {pattern!r:.200}"] = None
+        return False
+    account.charge(_PATTERN + sum(len(text) ** 2 for text in searched) // _SQUARE)
+    return True
+
+
+def _pattern(
+    validator: Validator, pattern: object, instance: object, schema: Mapping[str, object]
+) -> Iterator[object] | None:
+    if not isinstance(instance, str) or not _allowed(pattern, instance):
+        return None
+    base: Keyword = jsonschema.Draft202012Validator.VALIDATORS["pattern"]
+    return base(validator, pattern, instance, schema)
+
+
+def _pattern_properties(base: type[Validator]) -> Keyword:
+    original: Keyword = base.VALIDATORS.get("patternProperties", _left_out)
+
+    def check(
+        validator: Validator, patterns: object, instance: object, schema: Mapping[str, object]
+    ) -> Iterator[object] | None:
+        if not isinstance(instance, dict) or not isinstance(patterns, dict):
+            return None
+        names = [*instance]
+        allowed = {key: patterns[key] for key in patterns if _allowed(key, *names)}
+        return original(validator, allowed, instance, schema)
+
+    return check
+
+
+def _additional_properties(base: type[Validator]) -> Keyword:
+    original: Keyword = base.VALIDATORS.get("additionalProperties", _left_out)
+
+    def check(
+        validator: Validator, wanted: object, instance: object, schema: Mapping[str, object]
+    ) -> Iterator[object] | None:
+        patterns = schema.get("patternProperties")
+        # Which properties are additional depends on what a pattern would have matched.
+        names = [*instance] if isinstance(instance, dict) else []
+        keys = patterns if isinstance(patterns, dict) else ()
+        if names and not all(_allowed(key, *names) for key in keys):
+            return None
+        return original(validator, wanted, instance, schema)
+
+    return check
+
+
+def _unique_items(
+    _: Validator, wanted: object, instance: object, __: Mapping[str, object]
+) -> Iterator[object]:
+    """The library's own check compares every item with every other."""
+    if wanted is not True or not isinstance(instance, list):
+        return
+    if len({json.dumps(item, sort_keys=True) for item in instance}) < len(instance):
+        yield jsonschema.ValidationError("the items are not unique")
+
+
+def _multiple_of(
+    _: Validator, step: object, instance: object, __: Mapping[str, object]
+) -> Iterator[object]:
+    """The library's own check divides binary fractions: 19.99 is a multiple of 0.01."""
+    if not _is_number(step) or not _is_number(instance):
+        return
+    if (Fraction(str(instance)) / Fraction(str(step))).denominator != 1:
+        yield jsonschema.ValidationError(f"{instance!r} is not a multiple of {step!r}")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,0 +1,110 @@
+"""Scenes for the rules: for each one that fires it and, as near to it as can be, one that does not.
+
+The tapes of recordings/rules are made of them. Nothing here has happened; the shapes are those that
+the rules' references tell of.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from helpers.chat import FINISH, calls, choice, entry, sse
+from helpers.spoken import Spoken
+from helpers.staged import Json, Staged, Timed
+
+DONE = b"data: [DONE]\n\n"
+TEXT = choice({"content": "Hello"})
+STOP = choice({}, "stop")
+CITY: Json = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}},
+    "required": ["city"],
+    "additionalProperties": False,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """Exchanges of one tape. `stop_s` and `exit_code`: see `staged.tape_of`."""
+
+    exchanges: Sequence[Staged]
+    stop_s: float = 0.0
+    exit_code: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """Two scenes, and what the first yields beside the rule that it is for."""
+
+    fires: Scene
+    silent: Scene
+    also: frozenset[str] = frozenset()
+
+
+Pairs = Mapping[str, Pair]
+
+
+def pair(fires: Staged, silent: Staged, *also: str) -> Pair:
+    """A pair of tapes with one exchange each."""
+    return Pair(
+        fires=Scene(exchanges=[fires]), silent=Scene(exchanges=[silent]), also=frozenset(also)
+    )
+
+
+def asked(**more: object) -> Json:
+    """A request of Chat Completions that offers `get_weather`."""
+    function = {"name": "get_weather", "parameters": CITY}
+    return {
+        "model": "m",
+        "stream": True,
+        "messages": [{"role": "user", "content": "What is the weather in Gent?"}],
+        "tools": [{"type": "function", "function": function}],
+        **more,
+    }
+
+
+def chat(*events: object, done: bool = True, request: Json | None = None) -> Staged:
+    """Chat Completions, an event per read; bytes, timed or not, are sent as they are."""
+    reads = [one if isinstance(one, bytes | tuple) else sse(one, done=False) for one in events]
+    return Staged(reads=[*reads, *([DONE] if done else [])], request=request or asked())
+
+
+def weather(*pieces: str, name: str = "get_weather", index: int = 0) -> list[object]:
+    """A call of `name`, the arguments in `pieces`."""
+    opened = calls(entry(index, f"call_fake{index}", name=name, arguments=""))
+    return [opened, *(calls(entry(index, arguments=piece)) for piece in pieces)]
+
+
+CALL = weather('{"city":', '"Gent"}')
+HEALTHY = (*CALL, FINISH)
+
+
+def spoken(
+    said: Spoken,
+    change: Callable[[bytes], bytes] = bytes,
+    ask: Callable[[str], str] = str,
+    wait: tuple[int, float] = (0, 0.0),
+) -> Staged:
+    """A healthy stream of recordings/dialects, changed.
+
+    Args:
+        said: the stream.
+        change: what becomes of each piece of the response.
+        ask: what becomes of the request's JSON text.
+        wait: before the piece of this number so many seconds pass.
+    """
+    number, seconds = wait
+    pieces = [change(piece) for piece in said.pieces]
+    reads: list[Timed] = [
+        (0.02 * (at + 1) + (seconds if at >= number else 0.0), piece)
+        for at, piece in enumerate(pieces)
+        if piece
+    ]
+    return Staged(
+        reads=reads,
+        request=json.loads(ask(json.dumps(said.request))),
+        host=said.upstream,
+        target=said.target,
+        content_type=said.content_type,
+        headers=said.headers,
+    )

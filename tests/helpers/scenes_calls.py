@@ -1,0 +1,123 @@
+"""Scenes about tool calls: rules T."""
+
+import json
+from dataclasses import replace
+
+from helpers import messages, responses
+from helpers.chat import FINISH, calls, choice, entry
+from helpers.invoked import chunk
+from helpers.scenes import CALL, HEALTHY, STOP, Pairs, asked, chat, pair, spoken, weather
+from helpers.scenes_wire import response
+from helpers.spoken_apps import cohere
+from helpers.spoken_clouds import bedrock_invoke, gemini
+from helpers.spoken_openai import mistral
+from helpers.staged import Json, Staged
+
+ARGUMENTS = '{"city":"Gent"}'
+
+
+def one(**function: object) -> dict[str, object]:
+    """A whole call in one event."""
+    return calls(entry(0, "call_fake0", **function))
+
+
+def invoked(*frames: messages.Frame) -> Staged:
+    """Anthropic's events through Amazon's API, one per read."""
+    base = spoken(bedrock_invoke())
+    return replace(base, reads=[chunk(frame) for frame in frames])
+
+
+def written(*pieces: str) -> Staged:
+    """A text in `pieces`."""
+    return chat(*(choice({"content": piece}) for piece in pieces), STOP)
+
+
+def shape() -> Pairs:
+    """Rules about what a call is."""
+    free: Json = {"name": "get_weather", "parameters": {"type": "object", "properties": {}}}
+    nothing = asked(tools=[{"type": "function", "function": free}])
+    opened = (messages.start(), messages.tool_block(name="get_weather"))
+    ended = (messages.stop(), *messages.END)
+    return {
+        "T001": pair(chat(*weather(), FINISH), chat(*weather(), FINISH, request=nothing)),
+        "T002": pair(
+            invoked(
+                *opened, messages.piece('{"city": "Gent", "unit": '), messages.piece("K}"), *ended
+            ),
+            invoked(
+                *opened, messages.piece('{"city": "Gent", "unit": '), messages.piece('"K"}'), *ended
+            ),
+        ),
+        "T003": pair(chat(*weather('{"city":', '"Ge'), FINISH), chat(*HEALTHY)),
+        "T004": pair(chat(one(arguments=ARGUMENTS), FINISH), chat(*HEALTHY)),
+        "T005": pair(
+            spoken(mistral(), lambda piece: piece.replace(b'"id":"fakeGent0",', b"")),
+            spoken(mistral()),
+        ),
+        "T006": pair(
+            chat(one(name="get_weather", arguments=json.dumps(ARGUMENTS)), FINISH),
+            chat(one(name="get_weather", arguments=ARGUMENTS), FINISH),
+        ),
+        "T007": pair(
+            spoken(gemini(), ask=lambda text: text.replace("get_weather", "weather_now")),
+            spoken(gemini()),
+        ),
+        "T008": pair(
+            spoken(cohere(), ask=lambda text: text.replace('"integer"', '"string"')),
+            spoken(cohere()),
+        ),
+    }
+
+
+def joined() -> Pairs:
+    """Rules about how the pieces of a call belong together."""
+    healthy = chat(*HEALTHY)
+    named = calls(entry(0, name="get_weather", arguments=""))
+    other = calls(entry(0, "call_fake9", arguments='"Gent"}'))
+    unnumbered = calls(entry(None, "call_fake0", name="get_weather", arguments=ARGUMENTS))
+    halves = (
+        calls(entry(0, "call_fake0", name="get_wea", arguments="")),
+        calls(entry(0, name="ther", arguments="")),
+    )
+    return {
+        "T009": pair(chat(CALL[0], named, *CALL[1:], FINISH), healthy),
+        "T010": pair(chat(*CALL[:2], other, FINISH), healthy),
+        "T011": pair(chat(unnumbered, FINISH), healthy),
+        "T013": pair(chat(*weather(ARGUMENTS, index=1), FINISH), healthy),
+        "T014": pair(chat(*weather('{"city":', ARGUMENTS), FINISH), healthy),
+        "T016": pair(chat(*weather(ARGUMENTS, "}"), FINISH), healthy),
+        "T017": pair(chat(*weather("{}", ARGUMENTS), FINISH), healthy),
+        "T021": pair(chat(*halves, *CALL[1:], FINISH), healthy),
+    }
+
+
+def several() -> Pairs:
+    """Rules about several calls, and several sources of one."""
+    first, rome = weather(ARGUMENTS), '{"city":"Rome"}'
+    second = calls(entry(0, "call_fake1", name="get_weather", arguments=rome))
+    two = chat(*first, *weather(rome, index=1), FINISH)
+    item = responses.function('{"a":2}')
+    disagree = (
+        responses.created(),
+        *responses.call()[:-2],
+        responses.part("function_call_arguments.done", arguments='{"a":2}'),
+        responses.done(item),
+        responses.ended(item),
+    )
+    ended = responses.ended(responses.function('{"a":1}'))
+    return {
+        "T012": pair(chat(*first, second, FINISH), two),
+        "T015": pair(response(*disagree), response(responses.created(), *responses.call(), ended)),
+        "T020": pair(chat(*first, *weather(ARGUMENTS, index=1), FINISH), two),
+    }
+
+
+def in_text() -> Pairs:
+    """Rules about calls that the model wrote into its text."""
+    call = '{"name": "get_weather", "arguments": {"city": "Gent"}}'
+    tagged = ("I look it up. <tool_call>\n", call, "\n</tool_call>")
+    prose = ("The tag is called `tool_call`, and ", "its arguments are JSON.")
+    return {
+        "T018": pair(written(*tagged), written(*prose)),
+        "T019": pair(written(*tagged[:1], call[:30]), written(*prose)),
+    }

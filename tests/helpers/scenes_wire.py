@@ -1,0 +1,125 @@
+"""Scenes about the wire and the stream: rules W and S."""
+
+import gzip
+from dataclasses import replace
+
+from deltatape.model.exchange import EndReason
+from helpers import messages, responses
+from helpers.chat import FINISH, choice, sse
+from helpers.scenes import CALL, DONE, HEALTHY, STOP, TEXT, Pairs, chat, pair, spoken
+from helpers.spoken_apps import ollama
+from helpers.spoken_clouds import bedrock_converse, gemini
+from helpers.staged import Json, Staged
+
+CAFE = sse(choice({"content": "caf~"}), done=False)
+EVENTS = 32
+ANTHROPIC = Staged(
+    reads=[],
+    request=messages.request(get={"type": "object"}),
+    host="https://api.anthropic.com",
+    target="/v1/messages",
+)
+RESPONSES = Staged(reads=[], target="/v1/responses")
+
+
+def claude(*frames: messages.Frame, named: bool = True) -> Staged:
+    """A stream of Anthropic's, an event per read."""
+    return replace(ANTHROPIC, reads=[messages.sse(frame, named=named) for frame in frames])
+
+
+def response(*events: responses.Object) -> Staged:
+    """A stream of the Responses API, an event per read."""
+    return replace(RESPONSES, reads=[responses.sse(event) for event in events])
+
+
+def completion(*pieces: bytes) -> Staged:
+    """A stream of the older API for plain completions, a piece per read."""
+    asked = {"model": "m", "stream": True, "prompt": "Say hello."}
+    return Staged(reads=pieces, request=asked, target="/v1/completions")
+
+
+def completed(text: str, finish: str | None = None) -> bytes:
+    """An event of such a stream."""
+    choices = [{"text": text, "index": 0, "finish_reason": finish}]
+    return sse({"object": "text_completion", "choices": choices}, done=False)
+
+
+TEXTS = (completed("Hello"), completed("", "stop"))
+
+
+def zipped(data: bytes) -> bytes:
+    """`data` under gzip, the same each time."""
+    return gzip.compress(data, mtime=0)
+
+
+GREETING = (messages.start(), messages.text_block(), messages.text("Hello"), messages.stop())
+GREETED = (*GREETING, messages.reason("end_turn"), messages.STOP)
+HALF = (messages.start(), messages.tool_block(), messages.piece('{"a":'))
+WHOLE = (*HALF, messages.piece("1}"), messages.stop(), *messages.END)
+ITEMS = responses.call()
+SAID = [responses.created(), *ITEMS, responses.ended(responses.function('{"a":1}'))]
+
+
+def gzipped(body: bytes) -> Staged:
+    """A body that is under gzip, as its head says."""
+    return replace(chat(body, done=False), headers=(("Content-Encoding", "gzip"),))
+
+
+def wire() -> Pairs:
+    """Rules about the wire."""
+    plain = sse(TEXT, STOP)
+    html = b"<html>Sign in to continue</html>"
+    document = b'{"choices":[{"index":0,"message":{"content":"Hi"},"finish_reason":"stop"}]}'
+    whole: Json = {"model": "m", "messages": []}
+    return {
+        "W001": pair(completion(TEXTS[0], TEXTS[1], DONE[:-1]), completion(*TEXTS, DONE)),
+        "W002": pair(
+            chat(CAFE.replace(b"~", b"\xc3"), STOP),
+            chat(CAFE.partition(b"~")[0] + b"\xc3", b"\xa9" + CAFE.partition(b"~")[2], STOP),
+        ),
+        "W003": pair(chat(b"\xef\xbb\xbf" + sse(TEXT, done=False), STOP), chat(TEXT, STOP)),
+        "W004": pair(
+            chat(TEXT, b"data: : KEEP-ALIVE\n\n", STOP), chat(TEXT, b": KEEP-ALIVE\n\n", STOP)
+        ),
+        "W005": pair(
+            replace(chat(html, done=False), content_type="text/html"),
+            replace(chat(document, done=False, request=whole), content_type="application/json"),
+        ),
+        "W006": pair(
+            replace(claude(*HALF), reason=EndReason.UPSTREAM_RESET, end_s=2.0),
+            claude(*WHOLE),
+            "S001",
+            "T003",
+        ),
+        "W007": pair(
+            chat((3.0, sse(*[TEXT] * EVENTS, STOP))),
+            chat(*((3.0 + at * 0.1, sse(TEXT, done=False)) for at in range(EVENTS)), STOP),
+        ),
+        "W008": pair(claude(*GREETED, named=False), claude(*GREETED)),
+        "W009": pair(gzipped(plain), gzipped(zipped(plain))),
+        "W010": pair(
+            spoken(bedrock_converse(), lambda one: one.replace(b"look up", b"look\xefup")),
+            spoken(bedrock_converse()),
+        ),
+    }
+
+
+def stream() -> Pairs:
+    """Rules about the stream."""
+    error = {"error": {"message": "overloaded", "code": 502}}
+    gap = [{**event, "sequence_number": at + (at > 2)} for at, event in enumerate(SAID)]
+    return {
+        "S001": pair(
+            spoken(gemini(), lambda one: b"" if b"finishReason" in one else one), spoken(gemini())
+        ),
+        "S002": pair(chat(*CALL, STOP), chat(*HEALTHY)),
+        "S003": pair(chat(TEXT, FINISH), chat(*HEALTHY)),
+        "S004": pair(chat(*HEALTHY, STOP), chat(*HEALTHY)),
+        "S005": pair(chat(TEXT, error, done=False), chat(TEXT, STOP)),
+        "S006": pair(chat(choice({"content": "Hel"}, ""), STOP), chat(TEXT, STOP)),
+        "S007": pair(response(*gap), response(*responses.numbered(*SAID))),
+        "S008": pair(response(*SAID[:-1], responses.ended()), response(*SAID)),
+        "S009": pair(
+            spoken(ollama(), lambda one: one.replace(b'"stop"', b'"length"')), spoken(ollama())
+        ),
+    }

@@ -1,0 +1,74 @@
+"""Every rule has a recording that fires it and one that does not.
+
+`recordings/rules/CODE/fires.tape` and `silent.tape`.
+"""
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from deltatape.conversation import check_conversation
+from deltatape.diagnose.check import check_analysis
+from deltatape.diagnose.digest import digest_analysis
+from deltatape.diagnose.rebuild import analyse
+from deltatape.dialects import DIALECTS
+from deltatape.model.finding import Finding
+from deltatape.rules import DOCUMENTED, INTERNAL_ERROR
+from deltatape.store.reader import open_tape
+from helpers.scenes_all import PAIRS
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "recordings" / "rules"
+CODES = [rule.code for rule in DOCUMENTED if rule is not INTERNAL_ERROR]
+"""A rule that fails is no matter of the wire: no tape makes one fail."""
+
+
+def found(code: str, name: str) -> Sequence[Finding]:
+    """All findings on a recording, those about its conversations included."""
+    analyses = [analyse(exchange) for exchange in open_tape(FOLDER / code / f"{name}.tape")]
+    digests = [digest_analysis(analysis) for analysis in analyses]
+    of_each = [finding for analysis in analyses for finding in check_analysis(analysis)]
+    return [*of_each, *check_conversation(digests)]
+
+
+def test_every_rule_has_its_recordings_and_no_other_has() -> None:
+    assert sorted(PAIRS) == sorted(CODES)
+    assert sorted(path.name for path in FOLDER.iterdir()) == sorted(CODES)
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_a_recording_that_fires_yields_its_rule_and_what_is_told_of_it(code: str) -> None:
+    assert {finding.code for finding in found(code, "fires")} == {code} | PAIRS[code].also
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_a_recording_that_is_silent_yields_nothing(code: str) -> None:
+    assert [finding.message for finding in found(code, "silent")] == []
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_a_finding_has_all_that_a_report_needs(code: str) -> None:
+    for finding in found(code, "fires"):
+        assert finding.message
+        assert finding.hint
+        assert finding.tape.endswith("fires.tape")
+        assert finding.line is not None
+        assert finding.t_ns is not None
+
+
+def test_the_recordings_are_what_their_program_makes() -> None:
+    program = [sys.executable, str(ROOT / "scripts" / "tape-rules"), "--check"]
+    done = subprocess.run(program, check=False, capture_output=True, text=True)
+    assert (done.stdout, done.returncode) == ("", 0)
+
+
+def test_every_dialect_is_among_them() -> None:
+    spoken = {
+        analyse(exchange).reply.dialect
+        for path in FOLDER.rglob("*.tape")
+        for exchange in open_tape(path)
+    }
+    assert {dialect.name for dialect in DIALECTS} <= spoken
