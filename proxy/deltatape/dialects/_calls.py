@@ -162,8 +162,8 @@ class CallDraft:
         text = self.raw if self._settled is None else self._settled
         whole_object = False
         if self.kind is not CallKind.CUSTOM and self._settled is None:
-            text, repairs, whole_object = self.mended
-            for code, detail in repairs:
+            text, whole_object = self.mended.text, self.mended.is_object
+            for code, detail in self.mended.repairs:
                 self.note("mended", code, detail, self.raw, self.latest)
         kind = CallKind.CUSTOM if self.free_text else self.kind
         ending = Ending.NORMAL if self.whole else ending

@@ -30,7 +30,12 @@ from deltatape.why.news import news
 
 _BROKEN = "red"
 _FINE = frozenset({CallStatus.COMPLETE, CallStatus.EMPTY_OK})
-_PREFIXES = {CallKind.SERVER: "server ", CallKind.BUILT_IN: "built-in ", CallKind.MCP: "mcp ", CallKind.TEXT: "text "}
+_PREFIXES = {
+    CallKind.SERVER: "server ",
+    CallKind.BUILT_IN: "built-in ",
+    CallKind.MCP: "mcp ",
+    CallKind.TEXT: "text ",
+}
 """Kinds of calls that are counted for themselves: they are not the application's to run."""
 _CUT = "..."
 _LINE_END = re.compile(r"[ \t]*+[\r\n]\s*+")
