@@ -8,6 +8,7 @@ PAIRS: Pairs = {
     **scenes_wire.stream(),
     **scenes_calls.shape(),
     **scenes_calls.joined(),
+    **scenes_calls.content(),
     **scenes_calls.several(),
     **scenes_calls.in_text(),
     **scenes_apps.events(),

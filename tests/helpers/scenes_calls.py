@@ -91,6 +91,19 @@ def joined() -> Pairs:
     }
 
 
+def content() -> Pairs:
+    """Rules about what whole arguments say."""
+    code = '{"city":"Gent:%s    Ledeberg%s"}'
+    twice, once = (chat(*weather(code % (line, line)), FINISH) for line in (r"\\n", r"\n"))
+    repeated = choice({"content": ARGUMENTS})
+    return {
+        "T022": pair(twice, once),
+        "T023": pair(
+            chat(repeated, *weather(ARGUMENTS), FINISH), chat(*weather(ARGUMENTS), FINISH)
+        ),
+    }
+
+
 def several() -> Pairs:
     """Rules about several calls, and several sources of one."""
     first, rome = weather(ARGUMENTS), '{"city":"Rome"}'

@@ -58,6 +58,8 @@ NAMES = {
     "T019": "unclosed-text-tool-call",
     "T020": "duplicate-call",
     "T021": "split-or-late-name",
+    "T022": "double-escaped-arguments",
+    "T023": "arguments-in-text",
     "A001": "event-without-name",
     "A002": "event-arguments-not-object",
     "A003": "call-without-result",

@@ -30,3 +30,9 @@ def test_json_that_parsers_read_differently_is_a_warning(arguments: str, what: s
 
 def test_valid_arguments_are_fine() -> None:
     assert not found(pasted(*call(), FINISH), "T002")
+
+
+@pytest.mark.parametrize("torn", ['code":"uptime"}', 'json\n{"a":1}', '{"a""b"}'])
+def test_a_missing_piece_or_a_label_in_front_is_no_models_doing(torn: str) -> None:
+    finding = one(pasted(*call(arguments=torn), FINISH, request=request(get={})), "T002")
+    assert (finding.blame, finding.confidence) == (Blame.UPSTREAM, Confidence.LIKELY)

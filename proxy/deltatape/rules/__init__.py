@@ -50,6 +50,8 @@ from deltatape.rules.t018_tool_call_in_text import ToolCallInText
 from deltatape.rules.t019_unclosed_text_tool_call import UnclosedTextToolCall
 from deltatape.rules.t020_duplicate_call import DuplicateCall
 from deltatape.rules.t021_split_or_late_name import SplitOrLateName
+from deltatape.rules.t022_double_escaped_arguments import DoubleEscapedArguments
+from deltatape.rules.t023_arguments_in_text import ArgumentsInText
 from deltatape.rules.w001_unterminated_event import UnterminatedEvent
 from deltatape.rules.w002_invalid_utf8 import InvalidUtf8
 from deltatape.rules.w003_byte_order_mark import ByteOrderMark
@@ -103,6 +105,8 @@ RULES: tuple[Rule, ...] = (
     UnclosedTextToolCall(),
     DuplicateCall(),
     SplitOrLateName(),
+    DoubleEscapedArguments(),
+    ArgumentsInText(),
     EventWithoutName(),
     EventArgumentsNotObject(),
     CallWithoutResult(),

@@ -56,7 +56,7 @@ class MalformedArguments:
 def _not_json(context: RuleContext, call: ToolCall) -> Claim:
     scanner = scan(call.arguments)
     tool = context.asked.tool(call.name)
-    plain = tool is not None and tool.parameters is not None
+    plain = tool is not None and tool.parameters is not None and not _is_torn(call, scanner)
     return Claim(
         message=f"the arguments of {label(call)} are not JSON: {scanner.problem}"
         f" at character {scanner.position}",
@@ -65,6 +65,14 @@ def _not_json(context: RuleContext, call: ToolCall) -> Claim:
         confidence=Confidence.LIKELY if plain else context.seen,
         evidence=call.arguments[max(0, scanner.position - 100) :],
     )
+
+
+def _is_torn(call: ToolCall, scanner: JsonScanner) -> bool:
+    """Whether a piece of the arguments is missing, or something stands in front of them.
+
+    Models write wrong values; beginnings and colons are what parsers of servers lose.
+    """
+    return not call.arguments.lstrip().startswith("{") or scanner.problem.endswith("expected ':'")
 
 
 def _ambiguous(context: RuleContext, call: ToolCall, scanner: JsonScanner) -> Claim:

@@ -98,3 +98,10 @@ def test_a_choice_without_index_has_its_place(index: object, expected: list[int]
     one: dict[str, object] = {"index": index, "delta": {"content": "x"}}
     reply = reply_to({"choices": [one, one]})
     assert [found.index for found in reply.choices] == expected
+
+
+def test_an_id_that_changes_within_an_answer_is_noted_once() -> None:
+    said = choice({"content": "a"})
+    ids: list[object] = ["x", "", None, 5, "x"]
+    assert codes(reply_to(*({**said, "id": one} for one in ids))) == []
+    assert codes(reply_to(*({**said, "id": one} for one in ("x", "y", "z")))) == ["S006"]

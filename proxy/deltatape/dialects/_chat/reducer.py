@@ -30,6 +30,7 @@ class ChatReducer:
         self._choices: dict[int, ChatChoice] = {}
         self._sources = Sources()
         self._done = False
+        self._id = ""
 
     def feed(self, event: Event) -> None:
         """See `Reducer.feed`."""
@@ -43,12 +44,22 @@ class ChatReducer:
         if chunk is None:
             return
         reply.take_error(chunk, event)
+        self._take_id(chunk, event)
         usage = chunk.get("usage")
         if isinstance(usage, dict):
             reply.usage = usage
         if not reply.model:
             reply.model = get_str(chunk, "model") or None
         self._take_choices(chunk, event)
+
+    def _take_id(self, chunk: Mapping[str, object], event: Event) -> None:
+        """All events of one answer have one id; an empty one says nothing."""
+        found = chunk.get("id")
+        if found == self._id or not isinstance(found, str) or not found:
+            return
+        if self._id:
+            self._reply.odd("the id of the answer changes", found, event)
+        self._id = found
 
     def finish(self, *, cut: bool) -> Reply:
         """See `Reducer.finish`."""
