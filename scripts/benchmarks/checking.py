@@ -49,7 +49,8 @@ class Checked:
         read: what a read brings.
         exchanges: how many.
         events: how many, in all of them.
-        loads_us: microseconds of `json.loads` for the data of an event, on average.
+        loads_us: microseconds of `json.loads` for the data of an event and its share of the
+            request's body, on average.
         check_us: the same of `deltatape check`, from its start to its end.
         memory_mb: at most, MB (10^6 bytes).
     """
@@ -150,14 +151,19 @@ def _run(folder: str) -> dict[str, float]:
 
 
 def _loads_s(cases: Sequence[_Case], chosen: Sequence[_Case]) -> float:
-    """Seconds of `json.loads` for the events of `chosen`, of which `cases` are measured."""
+    """Seconds of `json.loads` for the JSON of `chosen`, of which `cases` are measured.
+
+    That is the data of each event and the body of each request: both are read by the check.
+    """
     measured = cases if len(chosen) >= len(cases) else chosen
-    payloads = [event.data for case in measured for event in case.stream.events]
-    times = len(payloads) and sum(len(case.stream.events) for case in chosen) / len(payloads)
+    payloads: list[str | bytes] = [event.data for case in measured for event in case.stream.events]
+    events = len(payloads)
+    payloads += [case.exchange.request.body for case in measured if case.exchange.request.body]
+    times = events and sum(len(case.stream.events) for case in chosen) / events
     return min(_once(payloads) for _ in range(_ROUNDS)) * times
 
 
-def _once(payloads: Sequence[str]) -> float:
+def _once(payloads: Sequence[str | bytes]) -> float:
     began = cpu_s()
     for payload in payloads:
         try:

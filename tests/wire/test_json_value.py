@@ -12,6 +12,7 @@ from deltatape.wire.json_value import (
     join_pairs,
     parse,
     read_object,
+    reads_alike,
     slice_at,
     values_in,
 )
@@ -192,3 +193,19 @@ def test_brackets_in_strings_and_under_equal_keys_are_no_depth() -> None:
     assert parse(f'{{"a":{deep}}}').error
     assert parse(f'{{"a":{deep},"a":1}}').error
     assert parse(f'{{"a":"{deep}"}}').error is None
+
+
+@pytest.mark.parametrize(
+    ("text", "alike"),
+    [
+        ('{"a":{"b":1},"c":["x"]}', True),
+        (" [1] ", True),
+        ('{"a":1,"a":2}', False),
+        ('{"a":"\\ud83d"}', False),
+        ('{"a":"\\u0041"}', False),
+        ('{"a":"é"}', False),
+        ('{"a"', False),
+    ],
+)
+def test_what_all_parsers_surely_read_alike_is_told_quickly(text: str, *, alike: bool) -> None:
+    assert reads_alike(text) is alike

@@ -20,6 +20,8 @@ class Lag:
 
 def lags(exchange: Exchange) -> tuple[Lag, ...]:
     """A lag for every record of a delivery, in order."""
+    if not exchange.delivered:
+        return ()
     sizes = list(accumulate(len(read.data) for read in exchange.reads))
     found = []
     for each in exchange.delivered:

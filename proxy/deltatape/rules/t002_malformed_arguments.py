@@ -7,6 +7,7 @@ from deltatape.model.finding import Blame, Confidence, Finding, Severity
 from deltatape.model.reply import CallKind, CallStatus, ToolCall
 from deltatape.rules._base import Claim, RuleContext, about_call, label
 from deltatape.wire.json_scan import JsonScanner, scan
+from deltatape.wire.json_value import reads_alike
 
 
 class MalformedArguments:
@@ -48,6 +49,8 @@ class MalformedArguments:
             if call.status is CallStatus.MALFORMED:
                 yield about_call(self, context, call, _not_json(context, call))
             elif call.status is CallStatus.COMPLETE and call.kind is not CallKind.CUSTOM:
+                if reads_alike(call.arguments):
+                    continue
                 scanner = scan(call.arguments)
                 if scanner.duplicate_keys or scanner.lone_surrogate:
                     yield about_call(self, context, call, _ambiguous(context, call, scanner))

@@ -81,3 +81,5 @@ def _strings(value: object) -> Iterator[str]:
                 left += members.values()
             case list() as elements:
                 left += elements
+            case _:
+                pass

@@ -98,6 +98,20 @@ def parse(text: str) -> Parsed:
     return Parsed(None, error)
 
 
+def reads_alike(text: str) -> bool:
+    """Whether all parsers surely read `text`, one JSON value, alike: no key twice, no odd text.
+
+    False where it is not sure: `JsonScanner` tells what it is.
+    """
+    if "\\u" in text or not text.isascii():
+        return False
+    try:
+        _scan_unique(text.strip(_WHITESPACE), 0)
+    except _REFUSED:
+        return False
+    return True
+
+
 def read_object(text: str) -> dict[str, object] | None:
     """The object that `text` is, if it is one and nothing else; else `parse` tells what it is.
 
