@@ -256,3 +256,12 @@ def test_one_id_for_two_calls_is_told() -> None:
     events = [created(), *call(), *frames, ended(function(WHOLE), second)]
     assert told(*events) == [("call_1", WHOLE), ("call_1", '{"b":2}')]
     assert codes(*events) == ["T010"]
+
+
+@pytest.mark.parametrize("identifier", ["msg_1", None])
+def test_a_text_whose_item_was_not_announced_is_kept_and_noted(identifier: str | None) -> None:
+    said = part("output_text.delta", 0, "msg_1", delta="Hi")
+    said = {**said, "item_id": identifier}
+    reply = reply_to(created(), said)
+    assert (reply.text, reply.tool_calls) == ("Hi", ())
+    assert "S006" in codes(created(), said)
