@@ -15,8 +15,9 @@ from deltatape.model.exchange import Exchange
 from deltatape.model.stream import Event, Format, Stream
 from deltatape.wire.json_value import parse
 
-_WINDOW = 1
-"""Events in the first window: nearly every dialect shows itself in its first one."""
+_WINDOW = 2
+"""Events in the first window: nearly every dialect shows itself at once, or behind one event that
+says little, such as the verdict of a filter."""
 _GROWTH = 4
 _BARE_ERROR = frozenset({"message", "Message", "__type"})
 """All that an error of Amazon's services may consist of."""
