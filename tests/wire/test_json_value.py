@@ -209,3 +209,10 @@ def test_brackets_in_strings_and_under_equal_keys_are_no_depth() -> None:
 )
 def test_what_all_parsers_surely_read_alike_is_told_quickly(text: str, *, alike: bool) -> None:
     assert reads_alike(text) is alike
+
+
+def test_json_in_a_string_is_no_depth_of_the_text_around_it() -> None:
+    inner = json.dumps([{"a": [["b"]]}] * DEPTH_LIMIT)
+    assert read_object(json.dumps({"arguments": inner})) == {"arguments": inner}
+    deep = '{"a":' * (DEPTH_LIMIT + 1) + "1" + "}" * (DEPTH_LIMIT + 1)
+    assert parse(f'{{"s":"{{\\\\","a":{deep}}}').error

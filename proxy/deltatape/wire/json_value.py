@@ -127,6 +127,8 @@ def read_object(text: str) -> dict[str, object] | None:
 def _scan_long(text: str) -> tuple[object, int]:
     """The first value in a text with enough characters to be too deep, and where it ends."""
     brackets = text.count("{") + text.count("[")
+    if brackets > DEPTH_LIMIT:  # JSON in a string: there a backslash follows, elsewhere never
+        brackets -= text.count("{\\") + text.count("[\\")
     value, end = _scan(text, 0)
     if brackets <= DEPTH_LIMIT or _containers(value) == brackets:
         return value, end
