@@ -15,6 +15,9 @@ from deltatape.model.reply import NOT_OURS, CallKind, Channel, Choice, Observati
 from deltatape.model.stream import Event
 from deltatape.wire.json_value import join_pairs
 
+_new = tuple.__new__
+"""What the constructor of a named tuple calls, in a third of the time: every delta makes one."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
@@ -66,7 +69,7 @@ class ChoiceDraft:
                 stands before those of a higher order.
         """
         if text:
-            self._pieces.append(Piece(channel, text, event.number, event.place))
+            self._pieces.append(_new(Piece, (channel, text, event.number, event.place)))
             self._orders.append(order)
             if order < self._highest:
                 self._mixed = True

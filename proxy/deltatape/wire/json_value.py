@@ -126,20 +126,16 @@ def read_object(text: str) -> dict[str, object] | None:
 
 def _scan_long(text: str) -> tuple[object, int]:
     """The first value in a text with enough characters to be too deep, and where it ends."""
-    brackets = text.count("{") + text.count("[")
-    if brackets > DEPTH_LIMIT:  # JSON in a string: there a backslash follows, elsewhere never
-        brackets -= text.count("{\\") + text.count("[\\")
-    value, end = _scan(text, 0)
-    if brackets <= DEPTH_LIMIT or _containers(value) == brackets:
-        return value, end
-    # Some stand in strings, or in the value of a key that comes again, which hides how deep it is.
+    if text.count("{") + text.count("[") <= DEPTH_LIMIT:
+        return _scan(text, 0)
+    # Of equal keys only the last value would be seen, and the others may be too deep: none may be.
     value, end = _scan_unique(text, 0)
-    _containers(value)
+    _limit_depth(value)
     return value, end
 
 
-def _containers(value: object) -> int:
-    """How many arrays and objects there are in `value`, itself included.
+def _limit_depth(value: object) -> None:
+    """Walk through the arrays and objects of `value`, level by level.
 
     Raises:
         _NotPlainError: more of them are inside each other than may be.
@@ -147,9 +143,7 @@ def _containers(value: object) -> int:
     level: list[dict[str, object] | list[object]] = (
         [value] if isinstance(value, _CONTAINERS) else []
     )
-    found = 0
     for _ in range(DEPTH_LIMIT):
-        found += len(level)
         level = [
             inner
             for outer in level
@@ -157,7 +151,7 @@ def _containers(value: object) -> int:
             if isinstance(inner, _CONTAINERS)
         ]
         if not level:
-            return found
+            return
     raise _NotPlainError
 
 

@@ -25,6 +25,7 @@ from deltatape.dialects._source import Member, Source, Whole
 from deltatape.model.asked import Asked
 from deltatape.model.reply import Reply
 from deltatape.model.stream import Event
+from deltatape.wire.json_value import read_object
 
 TERMINATOR = "message_delta with a stop_reason, and message_stop"
 _SENTINEL = "[DONE]"
@@ -65,9 +66,7 @@ class MessageReducer:
 
     def feed(self, event: Event) -> None:
         """See `Reducer.feed`."""
-        if event.data[:1] != "{" and _says_nothing(event):
-            return
-        frame = self._reply.read(event)
+        frame = read_object(event.data) or self._read_oddly(event)
         if frame is None:
             return
         kind = "error" if event.exception else frame.get("type")
@@ -90,6 +89,10 @@ class MessageReducer:
             blocks.finish(terminated=terminated)
         ending = Ending.NORMAL if terminated else Ending.CUT
         return self._reply.build(ending, terminated=terminated)
+
+    def _read_oddly(self, event: Event) -> Mapping[str, object] | None:
+        """What `event` carries, if it is not plainly an object with members."""
+        return None if _says_nothing(event) else self._reply.read(event)
 
     def _kind(self, frame: Mapping[str, object], event: Event) -> str:
         """What `frame`, which does not say it itself, is."""
