@@ -227,4 +227,5 @@ def _read_back(reply: Digest, block: _Block, pairing: Pairing, confidence: Confi
         lost=pairing.lost,
         extra=pairing.extra,
         answered=block.answered,
+        heard=block.calls,
     )

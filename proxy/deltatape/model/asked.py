@@ -49,6 +49,9 @@ class Asked:
     tools_elsewhere: bool = False
     """Whether the model was also offered tools that the request does not name: a toolset of the
     provider, a stored prompt."""
+    previous: str | None = None
+    """The id of the stored reply or conversation that the request goes on from, where the provider
+    keeps the history: then `history` holds only what is new."""
 
     def tool(self, name: str | None) -> ToolSpec | None:
         """The offered tool called `name`, if any."""

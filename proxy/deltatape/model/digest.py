@@ -36,6 +36,8 @@ class Heard:
     text: str
     calls: tuple[RepeatedCall, ...]
     call_id: str | None
+    failure: str = ""
+    """What a parser of the application says in it of JSON that it could not read; "" if nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +82,22 @@ class Digest:
     """The ids of the calls whose results the request brings after its last assistant message."""
     summary: str
     """One line: dialect, what the reply holds, how it ended."""
+    tools: tuple[str, ...] = ()
+    """The names of the tools that the request offers."""
+    tools_elsewhere: bool = False
+    """See `Asked.tools_elsewhere`."""
+    tool_choice: str | None = None
+    """See `Asked.tool_choice`."""
+    status: int | None = None
+    """Of the HTTP response, None if there was none."""
+    error: str | None = None
+    """See `Reply.error`."""
+    small_talk: str = ""
+    """The last message of the user, if it is nothing but small talk and the end of the history."""
+    reply_id: str | None = None
+    """What the provider calls the reply: later requests may name it as their `previous`."""
+    previous: str | None = None
+    """See `Asked.previous`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +123,8 @@ class ReadBack:
     """Calls in the repeated message that the wire did not deliver."""
     answered: tuple[str, ...]
     """The ids to which the request brings results, right after the message."""
+    heard: tuple[RepeatedCall, ...] = ()
+    """All calls of the repeated message, in its order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

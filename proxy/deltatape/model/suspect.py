@@ -1,0 +1,60 @@
+"""Suspects: client algorithms with known mistakes, and how well each explains what an app did."""
+
+from dataclasses import dataclass
+
+from deltatape.model.asked import RepeatedCall
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mistake:
+    """One thing that a client does otherwise than the reference accumulator."""
+
+    axis: str
+    """The choice that it gets wrong: `key`, `name`, `emit`, `parse`, `framing`, ..."""
+    value: str
+    """What it chooses: `single`, `concatenate`, ..."""
+    says: str
+    """What it does, after "it": "keeps one call at a time"."""
+    fix: str
+    """The line to change, as an imperative."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """What a client makes of a stream."""
+
+    calls: tuple[RepeatedCall, ...]
+    """The calls that it would execute and repeat, in order."""
+    errors: tuple[str, ...] = ()
+    """What it throws or logs, in the words of the parsers that clients use; any one of them."""
+    text: str | None = None
+    """The text that it would show; None: as the reference has it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Symptom:
+    """What is known of what an application made of a reply. At least one of the two is given."""
+
+    calls: tuple[RepeatedCall, ...] | None = None
+    """What its next request repeats, or () where it goes on without any call; None: unknown."""
+    errors: tuple[str, ...] = ()
+    """Texts of errors that it logged, put into its history, or that the user gives."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suspect:
+    """A client algorithm that would have done what the application did."""
+
+    name: str
+    """Of the preset, `single-current-call`; else its mistakes: `key=single,emit=at-finish`."""
+    says: str
+    """What it does with this stream, one sentence after "it"."""
+    fix: str
+    """What to change, one or two sentences."""
+    mistakes: tuple[Mistake, ...]
+    """Fewer come first."""
+    exact: bool
+    """Whether it makes exactly what the application made; else only something like it."""
+    made: Made
+    source: str = ""
+    """Where this algorithm was seen."""
