@@ -75,7 +75,9 @@ def test_a_finding_without_place_has_nulls() -> None:
 
 def test_a_story_has_exactly_the_keys_of_the_contract() -> None:
     document = json.loads(story_json(tell([timed((0.1, BAD), (0.2, FINISH))])))
-    assert list(document) == ["version", "verdict", "suspects", "timeline", "findings"]
+    assert list(document) == [
+        *("version", "verdict", "suspects", "clients", "timeline", "findings"),
+    ]
     assert list(document["verdict"]) == ["blame", "confidence", "summary", "fix"]
     assert document["suspects"] == []
     assert document["timeline"][0] == {

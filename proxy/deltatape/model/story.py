@@ -7,6 +7,7 @@ from deltatape.model.asked import RepeatedCall
 from deltatape.model.finding import Blame, Confidence, Finding
 from deltatape.model.log import LogEntry
 from deltatape.model.reply import ToolCall
+from deltatape.model.suspect import Suspect, Tried
 from deltatape.model.watch import ClientChange
 
 
@@ -137,3 +138,7 @@ class Story:
     elsewhere: tuple[Finding, ...]
     """Those on the tape's other exchanges, in their order."""
     verdict: Verdict
+    suspects: tuple[Suspect, ...] = ()
+    """Client algorithms that would have done what the application did, best first."""
+    tried: tuple[Tried, ...] = ()
+    """What each known client makes of the response, where that was asked for."""

@@ -58,3 +58,15 @@ class Suspect:
     made: Made
     source: str = ""
     """Where this algorithm was seen."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """What one client, a preset or a real SDK, makes of a stream, whatever the application did."""
+
+    name: str
+    made: Made
+    differs: bool
+    """Whether that is not what a correct client makes of it."""
+    problem: str = ""
+    """Why it could not be tried; then it made nothing."""

@@ -15,6 +15,7 @@ from deltatape.model.log import LogEntry
 from deltatape.model.reply import TextCall, ToolCall
 from deltatape.model.story import Entry, Story
 from deltatape.model.stream import Event
+from deltatape.model.suspect import Made, Suspect, Tried
 from deltatape.render.audit import Audit
 from deltatape.render.ci_log import inert_text
 from deltatape.render.listing import TapeRow
@@ -68,10 +69,40 @@ def story_json(story: Story) -> str:
             "summary": verdict.summary,
             "fix": verdict.fix,
         },
-        suspects=[],
+        suspects=[_suspect(each) for each in story.suspects],
+        clients=[_tried(each) for each in story.tried],
         timeline=[_entry(entry) for entry in story.timeline],
         findings=[_finding(finding) for finding in story.findings],
     )
+
+
+def _suspect(suspect: Suspect) -> dict[str, object]:
+    return {
+        "name": suspect.name,
+        "mistakes": [
+            {"axis": each.axis, "value": each.value, "says": each.says, "fix": each.fix}
+            for each in suspect.mistakes
+        ],
+        "exact": suspect.exact,
+        "says": suspect.says,
+        "fix": suspect.fix,
+        "source": suspect.source,
+        "made": _made(suspect.made),
+    }
+
+
+def _tried(tried: Tried) -> dict[str, object]:
+    return {
+        "name": tried.name,
+        "differs": None if tried.problem else tried.differs,
+        "problem": tried.problem or None,
+        "made": _made(tried.made),
+    }
+
+
+def _made(made: Made) -> dict[str, object]:
+    calls = [{"id": each.id, "name": each.name, "arguments": each.arguments} for each in made.calls]
+    return {"calls": calls, "errors": list(made.errors), "text": made.text}
 
 
 def calls_json(analyses: Iterable[Analysis]) -> str:

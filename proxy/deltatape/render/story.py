@@ -24,6 +24,7 @@ from deltatape.render.lines import (
     wrapped,
 )
 from deltatape.render.show import call_cells
+from deltatape.render.suspects import suspect_lines, tried_lines
 from deltatape.render.units import NO_TIMES, duration, seconds, since_request, size
 from deltatape.rules.evidence import excerpt
 from deltatape.rules.words import count
@@ -48,7 +49,8 @@ def story_lines(story: Story, width: int = WIDTH) -> list[Line]:
     lines = [
         *_head(story, width),
         *_verdict(story, width),
-        *_timeline(story, width),
+        *_suspects(story, width),
+        *_labelled("TIMELINE", timeline_lines(story, width)),
         *_promised(story, width),
         *_arrived(story, width),
         *_repeated(story, width),
@@ -89,6 +91,16 @@ def _verdict(story: Story, width: int) -> list[Line]:
     ]
 
 
+def _suspects(story: Story, width: int) -> list[Line]:
+    """Who did it, and what known clients make of the response; nothing if there is neither."""
+    lines = []
+    if story.suspects:
+        lines += [*_labelled("SUSPECT", suspect_lines(story.suspects, _INDENT, width)), line()]
+    if story.tried:
+        lines += [*_labelled("CLIENTS", tried_lines(story.tried, _INDENT, width)), line()]
+    return lines
+
+
 def _label(name: str, *pieces: Cell) -> Line:
     return line(Segment(name.ljust(_INDENT), BOLD), *pieces)
 
@@ -98,9 +110,10 @@ def _labelled(name: str, lines: list[Line]) -> list[Line]:
     return [_label(name, *lines[0][1:]), *lines[1:]]
 
 
-def _timeline(story: Story, width: int) -> list[Line]:
+def timeline_lines(story: Story, width: int = WIDTH) -> list[Line]:
+    """What happened, on one axis of time; a blank line ends it."""
     unit = since_request(story.start_ns) if story.timed else NO_TIMES
-    lines = _labelled("TIMELINE", wrapped(unit, _INDENT, DIM, width))
+    lines = wrapped(unit, _INDENT, DIM, width)
     entries = [_entry(entry, story, width) for entry in story.timeline]
     left = len(entries) - 2 * _HALF
     if left > 0:

@@ -1,0 +1,206 @@
+"""The story as one HTML file that needs nothing else: no script, no font, no image, no network.
+
+What a tape says is text: it is escaped for the page, and what could hide or reorder it is made
+visible first. A policy in the page refuses everything but its own style, should that ever fail.
+"""
+
+from collections.abc import Iterable, Iterator
+from html import escape as for_html
+
+from deltatape.model.finding import Finding
+from deltatape.model.story import Entry, Repeated, Repetition, Story, Teller
+from deltatape.model.suspect import Suspect, Tried
+from deltatape.render.findings import blamed, place
+from deltatape.render.html_style import STYLE
+from deltatape.render.suspects import how, outcome
+from deltatape.render.units import duration, seconds, size
+from deltatape.rules.evidence import escape
+from deltatape.rules.words import count
+
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+_WHO = {
+    Teller.WIRE: "wire",
+    Teller.APP: "app",
+    Teller.RECORDER: "recorder",
+    Teller.LOG: "log",
+}
+_PERCENT = 100.0
+
+
+def story_html(story: Story) -> str:
+    """A whole page."""
+    title = f"{story.tape}#{story.exchange}: {blamed(story.verdict)}"
+    body = "\n".join(_body(story))
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{_text(title)}</title>\n<style>\n{STYLE}</style>\n</head>\n"
+        f"<body>\n{body}\n</body>\n</html>\n"
+    )
+
+
+def _body(story: Story) -> Iterator[str]:
+    yield from _head(story)
+    yield from _verdict(story)
+    yield from _suspects(story.suspects)
+    yield from _tried(story.tried)
+    yield from _timeline(story)
+    yield from _calls(story)
+    yield from _findings(story.findings)
+    yield "<footer>Told by <code>deltatape why</code> from the tape alone.</footer>"
+
+
+def _head(story: Story) -> Iterator[str]:
+    arrival, promise = story.arrival, story.promise
+    facts = [
+        promise.target,
+        arrival.dialect,
+        promise.model or "",
+        "no response" if arrival.status is None else f"status {arrival.status}",
+        f"{count(arrival.events, 'event')} in {count(arrival.reads, 'read')}",
+        size(arrival.bytes),
+        "" if arrival.duration_ns is None else duration(arrival.duration_ns),
+    ]
+    yield f"<header><h1>{_text(f'{story.tape}#{story.exchange}')}</h1>"
+    yield f"<p>{' · '.join(_text(fact) for fact in facts if fact)}</p></header>"
+
+
+def _verdict(story: Story) -> Iterator[str]:
+    verdict = story.verdict
+    who = verdict.blame or "nobody"
+    code = f" <span>{_text(verdict.code)}</span>" if verdict.code else ""
+    yield f'<section class="verdict {who}"><h2>{_text(blamed(verdict))}{code}</h2>'
+    yield f"<p>{_text(verdict.summary)}</p>"
+    yield f"<p><strong>Fix:</strong> {_text(verdict.fix)}</p></section>"
+
+
+def _suspects(suspects: Iterable[Suspect]) -> Iterator[str]:
+    rows = [
+        _row(_code(each.name), _text(how(each)), _text(f"it {each.says}"), _text(each.fix))
+        for each in suspects
+    ]
+    yield from _table("Suspects", ("the app behaves like", "", "what that does", "fix"), rows)
+
+
+def _tried(tried: Iterable[Tried]) -> Iterator[str]:
+    rows = []
+    for each in tried:
+        word = "not tried" if each.problem else ("wrong" if each.differs else "right")
+        cells = (_code(each.name), f'<b class="{word}">{word}</b>', _code(outcome(each)))
+        rows.append(_row(*cells))
+    yield from _table("Clients", ("client", "", "what it makes of this response"), rows)
+
+
+def _timeline(story: Story) -> Iterator[str]:
+    """Everything on one axis; a bar shows when, from the request to the last entry."""
+    times = [entry.t_ns - story.start_ns for entry in story.timeline if entry.t_ns is not None]
+    first, last = min(times, default=0), max(times, default=0)
+    rows = []
+    for entry in story.timeline:
+        at = None if entry.t_ns is None else entry.t_ns - story.start_ns
+        share = 0.0 if at is None or last == first else (at - first) / (last - first) * _PERCENT
+        rows.append(_entry(entry, story, at, share))
+    heads = ("seconds", "when", "who", "what", "findings")
+    yield from _table("Timeline", heads, rows, "timeline")
+
+
+def _entry(entry: Entry, story: Story, at: int | None, share: float) -> str:
+    who = _WHO[entry.source]
+    other = f"#{entry.exchange} " if entry.exchange != story.exchange else ""
+    mark = f'<i class="{who}" style="left:{share:.2f}%"></i>' if at is not None else ""
+    marked = "".join(f"<b>{_text(code)}</b> " for code in entry.codes)
+    cells = (
+        "" if at is None else seconds(at),
+        f'<div class="axis">{mark}</div>',
+        who,
+        _text(other + entry.what),
+        marked,
+    )
+    return f'<tr class="{who}">{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
+
+
+def _calls(story: Story) -> Iterator[str]:
+    told = story.repetition
+    again = f"repeated by request {told.exchange}" if told else "repeated"
+    repeated = {each.index: each for each in told.calls} if told else {}
+    rows = [
+        _row(
+            str(call.index),
+            _code(call.name or ""),
+            _code(call.id or ""),
+            _text(call.status),
+            _arguments(call.arguments),
+            _again(told, repeated.get(call.index)),
+        )
+        for call in story.arrival.calls
+    ]
+    rows += [
+        _row(
+            "",
+            _code(each.name or ""),
+            _code(each.id or ""),
+            "never delivered",
+            "",
+            _arguments(each.arguments),
+        )
+        for each in (told.extra if told else ())
+    ]
+    yield from _table("Calls", ("call", "name", "id", "status", "arrived", again), rows)
+
+
+def _again(told: Repetition | None, each: Repeated | None) -> str:
+    """What a later request made of a call."""
+    if told is None or each is None:
+        return "not on the tape" if told is None else ""
+    if each.heard is None:
+        return '<b class="wrong">lost</b>'
+    if not each.differs:
+        return '<b class="right">as delivered</b>'
+    return f'<b class="wrong">differs</b> {_arguments(each.heard.arguments)}'
+
+
+def _arguments(text: str) -> str:
+    return _code(text) if text else "(no bytes)"
+
+
+def _findings(findings: Iterable[Finding]) -> Iterator[str]:
+    found = [_finding(each) for each in findings]
+    if found:
+        yield "<section><h2>Findings</h2>"
+        yield from found
+        yield "</section>"
+
+
+def _finding(finding: Finding) -> str:
+    evidence = f"<p>{_code(finding.evidence)}</p>" if finding.evidence else ""
+    return (
+        f'<article class="{finding.severity}"><h3>{_text(f"{finding.code} {finding.name}")}'
+        f" <small>{_text(f'{finding.severity}, {blamed(finding)}')}</small></h3>"
+        f"<p>{_text(finding.message)}</p>{evidence}"
+        f"<p><strong>Fix:</strong> {_text(finding.hint)}</p>"
+        f"<p><small>{_text(place(finding))}</small></p></article>"
+    )
+
+
+def _table(title: str, heads: Iterable[str], rows: list[str], kind: str = "") -> Iterator[str]:
+    """A section with a table; nothing without rows."""
+    if not rows:
+        return
+    named = f' class="{kind}"' if kind else ""
+    yield f"<section><h2>{title}</h2><table{named}><thead>"
+    yield f"<tr>{''.join(f'<th>{_text(head)}</th>' for head in heads)}</tr></thead><tbody>"
+    yield from rows
+    yield "</tbody></table></section>"
+
+
+def _row(*cells: str) -> str:
+    return f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
+
+
+def _code(text: str) -> str:
+    return f"<code>{_text(text)}</code>" if text else ""
+
+
+def _text(text: str) -> str:
+    return for_html(escape(text))

@@ -1,0 +1,145 @@
+"""The story as Markdown, to be pasted into an issue: verdict, fix, suspects, evidence, timeline.
+
+What a tape says stands in code, or is made inert: it names nobody, links nowhere, closes no fence
+and is no markup, whichever site shows it.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from textwrap import dedent
+
+from deltatape.model.finding import Finding
+from deltatape.model.story import Repetition, Story
+from deltatape.render.findings import blamed, place
+from deltatape.render.lines import plain
+from deltatape.render.story import timeline_lines
+from deltatape.render.suspects import how, outcome
+from deltatape.rules.evidence import escape, excerpt
+from deltatape.rules.words import count
+
+_WIDTH = 110
+_SPECIAL = re.compile(r"([\\`*_\[\]<>|~&$])")
+_TICKS = re.compile("`+")
+_NOTHING = "<!-- -->"
+"""What stands between a character that would act and the one behind it, and is not shown."""
+_ACTIVE = re.compile(r"(@|#|://|www\.)")
+_SHOWN = 160
+
+
+def story_markdown(story: Story) -> str:
+    """The story as Markdown, as GitHub and GitLab render it."""
+    return "\n".join(_lines(story)) + "\n"
+
+
+def _lines(story: Story) -> Iterator[str]:
+    arrival, promise = story.arrival, story.promise
+    status = "no response" if arrival.status is None else f"status {arrival.status}"
+    model = f" {code(promise.model)}" if promise.model else ""
+    code_of = f" ({story.verdict.code})" if story.verdict.code else ""
+    yield f"### Verdict: {blamed(story.verdict)}{code_of}"
+    yield ""
+    yield (
+        f"{code(f'{story.tape}#{story.exchange}')} {code(promise.target)},"
+        f" {arrival.dialect}{model}, {status}, {count(arrival.events, 'event')} in"
+        f" {count(arrival.reads, 'read')}"
+    )
+    yield ""
+    yield inert(story.verdict.summary)
+    yield ""
+    yield f"**Fix:** {inert(story.verdict.fix)}"
+    yield ""
+    yield from _suspects(story)
+    yield from _calls(story)
+    yield from _findings(story.findings)
+    yield from _folded("Timeline", dedent(plain(timeline_lines(story, _WIDTH))).rstrip("\n"))
+    yield "Told by `deltatape why` from the tape alone."
+
+
+def _suspects(story: Story) -> Iterator[str]:
+    if story.suspects:
+        yield "| the app behaves like | how well | what that does |"
+        yield "| --- | --- | --- |"
+        for each in story.suspects:
+            yield _row(code(each.name), inert(how(each)), inert(each.says))
+        yield ""
+    if story.tried:
+        yield "| client | | what it makes of this response |"
+        yield "| --- | --- | --- |"
+        for tried in story.tried:
+            verdict = "not tried" if tried.problem else ("**wrong**" if tried.differs else "right")
+            yield _row(inert(tried.name), verdict, code(outcome(tried)))
+        yield ""
+
+
+def _calls(story: Story) -> Iterator[str]:
+    if not story.arrival.calls and story.repetition is None:
+        return
+    told = story.repetition
+    repeated = f"repeated by request {told.exchange}" if told else "repeated"
+    yield f"| call | name | id | arguments that arrived | {repeated} |"
+    yield "| --- | --- | --- | --- | --- |"
+    for call in story.arrival.calls:
+        again = _again(told, call.index)
+        cells = (code(call.name or ""), code(call.id or ""), _arguments(call.arguments))
+        yield _row(str(call.index), *cells, again)
+    for extra in told.extra if told else ():
+        cells = (code(extra.name or ""), code(extra.id or ""), "never delivered")
+        yield _row("", *cells, _arguments(extra.arguments))
+    yield ""
+
+
+def _again(told: Repetition | None, index: int) -> str:
+    """What a later request made of a call."""
+    if told is None:
+        return "not on the tape"
+    each = next((each for each in told.calls if each.index == index), None)
+    if each is None:
+        return ""
+    if each.heard is None:
+        return "**lost**"
+    return f"**differs:** {_arguments(each.heard.arguments)}" if each.differs else "as delivered"
+
+
+def _arguments(text: str) -> str:
+    return code(excerpt(text, _SHOWN)) if text else "(no bytes)"
+
+
+def _findings(findings: Sequence[Finding]) -> Iterator[str]:
+    for finding in findings:
+        where = code(place(finding))
+        yield f"- **{finding.code} {finding.name}** ({finding.severity}, {blamed(finding)}) {where}"
+        yield f"  {inert(finding.message)}"
+        if finding.evidence:
+            yield f"  {code(finding.evidence)}"
+    if findings:
+        yield ""
+
+
+def _folded(title: str, text: str) -> Iterator[str]:
+    """`text` in a fence that nothing in it closes, folded away."""
+    fence = "`" * max(3, 1 + _longest_ticks(text))
+    yield from (f"<details><summary>{title}</summary>", "", f"{fence}text", text, fence, "")
+    yield from ("</details>", "")
+
+
+def _row(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def code(text: str) -> str:
+    """`text` as a code span, also in a table; nothing for nothing."""
+    shown = escape(text).replace("|", "\\|")
+    if not shown.strip():
+        return ""
+    ticks = "`" * (1 + _longest_ticks(shown))
+    pad = " " if shown[0] == "`" or shown[-1] == "`" else ""
+    return f"{ticks}{pad}{shown}{pad}{ticks}"
+
+
+def _longest_ticks(text: str) -> int:
+    return max(map(len, _TICKS.findall(text)), default=0)
+
+
+def inert(text: str) -> str:
+    """`text` as text: no markup, no mention, no link, no reference."""
+    return _ACTIVE.sub(rf"\1{_NOTHING}", _SPECIAL.sub(r"\\\1", escape(text)))

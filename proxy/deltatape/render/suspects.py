@@ -1,0 +1,91 @@
+"""Suspects as text: who would have done what the app did, and what clients make of a stream."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from deltatape.model.asked import RepeatedCall
+from deltatape.model.suspect import Made, Suspect, Tried
+from deltatape.render.lines import (
+    BOLD,
+    DIM,
+    GOOD,
+    LEAST,
+    WIDTH,
+    Cell,
+    Line,
+    Segment,
+    line,
+    table,
+    wrapped,
+)
+from deltatape.rules.evidence import excerpt
+from deltatape.rules.words import count
+
+_BAD = "bold red"
+_OTHERS = 5
+"""Suspects that are named beside the first."""
+_CALLS = 4
+_SHOWN = 60
+
+
+def suspect_lines(suspects: Sequence[Suspect], indent: int, width: int = WIDTH) -> list[Line]:
+    """The first suspect in full and the others by name; nothing without any."""
+    if not suspects:
+        return []
+    first, *others = suspects
+    head = line(" " * indent, Segment(first.name, BOLD), Segment(f"  {how(first)}", DIM))
+    lines = [head, *wrapped(f"it {first.says}", indent, width=width)]
+    for problem in first.made.errors[:1]:
+        lines += wrapped(f"and throws: {excerpt(problem)}", indent, width=width)
+    if others:
+        lines += wrapped(f"or {_names(others)}", indent, DIM, width)
+    return lines
+
+
+def how(suspect: Suspect) -> str:
+    """How well a suspect explains what the app did: `exact, 1 mistake: key=single`."""
+    mistakes = ", ".join(f"{each.axis}={each.value}" for each in suspect.mistakes)
+    fit = "exact" if suspect.exact else "similar"
+    return f"{fit}, {count(len(suspect.mistakes), 'mistake')}: {mistakes}"
+
+
+def _names(suspects: Sequence[Suspect]) -> str:
+    named = [f"{each.name} ({'exact' if each.exact else 'similar'})" for each in suspects]
+    rest = len(named) - _OTHERS
+    more = f", and {rest} more" if rest > 0 else ""
+    return f"{', '.join(named[:_OTHERS])}{more}"
+
+
+def tried_lines(tried: Iterable[Tried], indent: int, width: int = WIDTH) -> list[Line]:
+    """A row for each client: what it makes of the response."""
+    rows: list[list[Cell]] = [[each.name, _verdict(each), outcome(each)] for each in tried]
+    return table(rows, indent, width=width, give={2: LEAST, 0: LEAST})
+
+
+def _verdict(tried: Tried) -> Segment:
+    if tried.problem:
+        return Segment("not tried", DIM)
+    return Segment("WRONG", _BAD) if tried.differs else Segment("right", GOOD)
+
+
+def outcome(tried: Tried) -> str:
+    """What a client makes of a response, in one line; not escaped."""
+    if tried.problem:
+        return tried.problem
+    return "; ".join(_made(tried.made))
+
+
+def _made(made: Made) -> Iterator[str]:
+    for problem in made.errors[:1]:
+        yield f"throws {excerpt(problem)}"
+    for call in made.calls[:_CALLS]:
+        yield _call(call)
+    if len(made.calls) > _CALLS:
+        yield f"and {count(len(made.calls) - _CALLS, 'more call')}"
+    if not made.calls and not made.errors:
+        yield "no call"
+
+
+def _call(call: RepeatedCall) -> str:
+    arguments = excerpt(call.arguments, _SHOWN) or "(no bytes)"
+    identity = f" ({excerpt(call.id, _SHOWN)})" if call.id else ""
+    return f"{excerpt(call.name or 'no name', _SHOWN)}{identity} {arguments}"

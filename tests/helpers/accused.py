@@ -1,0 +1,51 @@
+"""Stories whose app made a mistake, and suspects, as the tests of their renderings need them."""
+
+from dataclasses import replace
+
+from deltatape.model.asked import RepeatedCall
+from deltatape.model.exchange import Exchange
+from deltatape.model.story import Story
+from deltatape.model.suspect import Made, Mistake, Suspect, Tried
+from deltatape.why import tell
+from helpers.chat import FINISH
+from helpers.exchanges import FINISH_TEXT, TEXT, USER, asks, assistant, call, conversation, result
+
+TOOLS = [{"type": "function", "function": {"name": "get"}}]
+THROWN = "Unexpected end of JSON input"
+SINGLE = Mistake(axis="key", value="single", says="keeps one call", fix="keep a call per index")
+LATE = Mistake(axis="emit", value="late", says="waits", fix="do not wait")
+
+
+def lost_arguments(name: str = "get", arguments: str = "") -> Story:
+    """An app that repeats the call of its first reply with other arguments."""
+    told: list[Exchange] = conversation(
+        (asks(USER, tools=TOOLS, tool_choice="auto"), [TEXT, *call(), FINISH]),
+        (asks(USER, assistant(("c1", name, arguments)), result("c1", THROWN)), [TEXT, FINISH_TEXT]),
+    )
+    return tell(told)
+
+
+def suspect(name: str = "single-current-call", *, exact: bool = True, throws: str = "") -> Suspect:
+    """A suspect with one mistake."""
+    return Suspect(
+        name=name,
+        says="keeps one call where the stream has two",
+        fix="keep a call per index",
+        mistakes=(SINGLE,),
+        exact=exact,
+        made=Made(
+            calls=(RepeatedCall(id="c1", name="get", arguments=""),),
+            errors=(throws,) if throws else (),
+        ),
+    )
+
+
+def tried(name: str, *calls: RepeatedCall, throws: str = "", problem: str = "") -> Tried:
+    """A client that makes these calls, which is wrong."""
+    made = Made(calls=calls, errors=(throws,) if throws else ())
+    return Tried(name=name, made=made, differs=True, problem=problem)
+
+
+def accused(story: Story, *suspects: Suspect, tried: tuple[Tried, ...] = ()) -> Story:
+    """`story` with suspects and clients."""
+    return replace(story, suspects=suspects, tried=tried)

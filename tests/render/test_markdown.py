@@ -1,0 +1,97 @@
+import re
+from dataclasses import replace
+
+import pytest
+
+from deltatape.model.story import Story
+from deltatape.render.markdown import code, inert, story_markdown
+from deltatape.why import tell
+from helpers.accused import accused, lost_arguments, suspect, tried
+from helpers.chat import FINISH
+from helpers.exchanges import TEXT, USER, asks, assistant, call, conversation, pasted, result
+
+
+def test_a_story_begins_with_the_verdict_and_ends_with_the_folded_timeline() -> None:
+    told = story_markdown(lost_arguments())
+    assert told.startswith(
+        "### Verdict: app, proven (C002)\n\n`x.tape#1` `POST /v1/chat/completions`"
+    )
+    assert "\n**Fix:** append every fragment to the entry of its index; parse once" in told
+    assert '| 0 | `get` | `c1` | `{"a":1}` | **differs:** (no bytes) |\n' in told
+    assert "\n- **C002 arguments-changed-by-app** (error, app, proven) `x.tape#2, line 200" in told
+    assert "<details><summary>Timeline</summary>\n\n```text\n" in told
+    assert told.endswith("</details>\n\nTold by `deltatape why` from the tape alone.\n")
+
+
+def test_suspects_and_clients_are_tables() -> None:
+    story = accused(
+        lost_arguments(),
+        suspect(),
+        tried=(tried("a@1"), tried("b", problem="no npm"), replace(tried("c"), differs=False)),
+    )
+    told = story_markdown(story)
+    row = "| `single-current-call` | exact, 1 mistake: key=single | keeps one call where"
+    assert row in told
+    assert "| a@<!-- -->1 | **wrong** | `no call` |" in told
+    assert "| b | not tried | `no npm` |" in told
+    assert "| c | right | `no call` |" in told
+
+
+def test_calls_that_are_lost_added_and_kept() -> None:
+    heard = assistant(("c1", "get", '{"a":1}'), ("c9", "put", "{}"))
+    two = asks(USER, heard, result("c1"), result("c9"))
+    told = story_markdown(tell(conversation((asks(USER), [*call(), FINISH]), (two, [TEXT])), 1))
+    assert '| 0 | `get` | `c1` | `{"a":1}` | as delivered |' in told
+    assert "|  | `put` | `c9` | never delivered | `{}` |" in told
+    said = [*call(), *call(index=1), FINISH]
+    lost = asks(USER, assistant(("c1", "get", '{"a":1}')), result("c1"))
+    told = story_markdown(tell(conversation((asks(USER), said), (lost, [TEXT])), 1))
+    assert '| 1 | `get` | `c2` | `{"a":1}` | **lost** |' in told
+
+
+def test_a_call_that_nothing_repeats_and_a_response_that_is_missing() -> None:
+    (alone,) = conversation((asks(USER), [*call(), FINISH]))
+    assert "| not on the tape |" in story_markdown(tell([alone]))
+    missing = replace(alone, response=None, reads=())
+    told = story_markdown(tell([missing]))
+    assert ", no response, 0 events in 0 reads" in told
+    assert "| call |" not in told
+
+
+def test_text_of_a_tape_names_nobody_and_links_nowhere() -> None:
+    assert inert("@octocat #12 see https://x.invalid www.x.invalid") == (
+        "@<!-- -->octocat #<!-- -->12 see https://<!-- -->x.invalid www.<!-- -->x.invalid"
+    )
+    assert inert("*a* _b_ `c` [d](e) <f> |g| $h$ ~i~ &amp; \\") == (
+        r"\*a\* \_b\_ \`c\` \[d\](e) \<f\> \|g\| \$h\$ \~i\~ \&amp; " + "\\\\"
+    )
+    assert inert("a\n# b") == "a\\\\n#<!-- --> b"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("get", "`get`"),
+        ("", ""),
+        (" ", ""),
+        ("a`b", "``a`b``"),
+        ("`a`", "`` `a` ``"),
+        ("a|b", "`a\\|b`"),
+        ("a\nb", "`a\\nb`"),
+    ],
+)
+def test_code_spans_hold_any_text(text: str, shown: str) -> None:
+    assert code(text) == shown
+
+
+def test_no_fence_is_closed_by_what_a_tape_says() -> None:
+    story = tell([pasted(TEXT)])
+    fenced = replace(story.timeline[0], what="````js\nalert")
+    told = story_markdown(replace(story, timeline=(fenced,)))
+    fences = re.findall(r"^`{3,}", told, re.MULTILINE)
+    assert fences == ["`````", "`````"]
+
+
+def test_a_story_without_findings_has_none_listed() -> None:
+    story: Story = tell([pasted(TEXT)])
+    assert "- **" not in story_markdown(replace(story, findings=()))

@@ -1,0 +1,54 @@
+from dataclasses import replace
+
+from deltatape.model.asked import RepeatedCall
+from deltatape.model.suspect import Made, Suspect, Tried
+from deltatape.render.lines import plain
+from deltatape.render.suspects import how, outcome, suspect_lines, tried_lines
+from helpers.accused import LATE, SINGLE, THROWN, suspect, tried
+
+CALL = RepeatedCall(id="c1", name="get", arguments='{"a":1}')
+
+
+def text(*suspects: Suspect) -> str:
+    return plain(suspect_lines(suspects, 2))
+
+
+def test_nobody_is_suspected() -> None:
+    assert suspect_lines((), 2) == []
+
+
+def test_the_first_is_told_in_full_and_the_others_by_name() -> None:
+    assert text(suspect(throws=THROWN), suspect("other", exact=False)) == (
+        "  single-current-call  exact, 1 mistake: key=single\n"
+        "  it keeps one call where the stream has two\n"
+        "  and throws: Unexpected end of JSON input\n"
+        "  or other (similar)\n"
+    )
+
+
+def test_of_many_others_five_are_named() -> None:
+    told = text(suspect(), *(suspect(f"s{number}") for number in range(7)))
+    assert "or s0 (exact), s1 (exact), s2 (exact), s3 (exact), s4 (exact), and 2 more" in told
+
+
+def test_how_well_a_suspect_explains_it() -> None:
+    two = replace(suspect(exact=False), mistakes=(SINGLE, LATE))
+    assert how(two) == "similar, 2 mistakes: key=single, emit=late"
+
+
+def test_what_a_client_makes_of_a_response() -> None:
+    nameless = RepeatedCall(id=None, name=None, arguments="")
+    assert outcome(tried("x", CALL, nameless)) == 'get (c1) {"a":1}; no name (no bytes)'
+    assert outcome(tried("x")) == "no call"
+    assert outcome(tried("x", throws="KeyError: 'index'")) == "throws KeyError: 'index'"
+    assert outcome(tried("x", *[CALL] * 6)).endswith("; and 2 more calls")
+
+
+def test_clients_are_rows() -> None:
+    right = Tried(name="right-one", made=Made(calls=(CALL,)), differs=False)
+    rows = (right, tried("wrong-one"), tried("absent", problem="npm is not installed"))
+    assert plain(tried_lines(rows, 0)) == (
+        'right-one  right      get (c1) {"a":1}\n'
+        "wrong-one  WRONG      no call\n"
+        "absent     not tried  npm is not installed\n"
+    )
