@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from deltatape.diagnose.decode import decode, media_type
 from deltatape.model.exchange import Exchange, Headers, Masked, Read, Source
 from deltatape.model.stream import AnomalyKind, Format, Span
+from deltatape.wire.content_coding import ContentDecoder
+from deltatape.wire.sse import SseDecoder
 from helpers.eventstream import event
 
 SSE = b'data: {"a":1}\n\n: ping\n\ndata: [DONE]\n\n'
@@ -122,6 +124,27 @@ def test_every_format_of_streams_is_decoded_read_by_read(body: bytes, expected: 
     assert [one.data for one in stream.events] == expected
     assert [one.place.line for one in stream.events] == [10, 20]
     assert (stream.anomalies, stream.pending) == ((), None)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.sampled_from((b"data: a", b": c", b"x", b"\n", b"\r", b"\r\n\r\n"))))
+@pytest.mark.parametrize("coding", ["", "gzip"])
+def test_events_come_of_all_reads_at_once_as_they_do_one_by_one(
+    coding: str, pieces: list[bytes]
+) -> None:
+    body = b"data: first\n\n" + b"".join(pieces)
+    coded = gzip.compress(body) if coding else body
+    reads = [coded[at : at + 3] for at in range(0, len(coded), 3)]
+    stream = decode(exchange(*reads, coding=coding))
+    plain, decoder = ContentDecoder(("gzip",) if coding else ()), SseDecoder()
+    events = [
+        one
+        for at, read in enumerate(reads, 1)
+        for one in decoder.feed(plain.feed(read), at, 10 * at)
+    ]
+    assert stream.events == tuple(events)
+    assert stream.pending == decoder.end()
+    assert (list(stream.comments), list(stream.anomalies)) == (decoder.comments, decoder.anomalies)
 
 
 @pytest.mark.parametrize("body", [b'{"a":1}\n{"b":2', b'[{"a":1},{"b":2'])

@@ -89,7 +89,7 @@ def test_each_step_is_one_record_with_the_time_of_the_recorder(tape: OpenTape) -
         step(exchange)
     records = [decode_record(line) for line in lines.all]
     assert [line.split(b'"')[1].decode() for line in lines.all] == list(STEPS)
-    times = [record.t_ns for record in records if record]
+    times = [record.t_ns for record in records]
     assert times == sorted(set(times))
     assert alarms == []
 

@@ -114,7 +114,7 @@ def _shifted(exchange: Exchange, ns: int) -> Exchange:
         request=replace(exchange.request, t_ns=ns, t_end_ns=ns, line=first),
         response=replace(exchange.response, t_ns=exchange.response.t_ns + ns, line=first + 1),
         reads=tuple(
-            replace(read, t_ns=read.t_ns + ns, line=first + 2 + at)
+            read._replace(t_ns=read.t_ns + ns, line=first + 2 + at)
             for at, read in enumerate(exchange.reads)
         ),
         end=replace(exchange.end, t_ns=exchange.end.t_ns + ns, line=first + 50),

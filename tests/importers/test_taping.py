@@ -30,7 +30,7 @@ def without_lines(exchange: Exchange) -> Exchange:
         exchange,
         request=replace(exchange.request, line=None),
         response=replace(exchange.response, line=None),
-        reads=tuple(replace(read, line=None) for read in exchange.reads),
+        reads=tuple(read._replace(line=None) for read in exchange.reads),
     )
 
 

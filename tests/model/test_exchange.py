@@ -88,5 +88,5 @@ def test_an_exchange_is_masked_when_a_body_of_it_is() -> None:
     assert not plain.masked
     request = dataclasses.replace(plain.request, masked=(span,))
     assert dataclasses.replace(plain, request=request).masked
-    reads = (plain.reads[0], dataclasses.replace(plain.reads[1], masked=(span,)))
+    reads = (plain.reads[0], plain.reads[1]._replace(masked=(span,)))
     assert dataclasses.replace(plain, reads=reads).masked

@@ -10,7 +10,7 @@ from deltatape.model.log import LogEntry, LogStream
 from deltatape.store import reader
 from deltatape.store.reader import open_tape
 from deltatape.tape import encode
-from deltatape.tape.payload import BodyRead, LogLine
+from deltatape.tape.payload import BodyRead, LogLine, RequestEnd
 from deltatape.tape.record import Payload, Unknown
 from helpers.tapes import HEADER, whole_tape, write_tape
 
@@ -110,6 +110,8 @@ def test_other_spellings_of_a_record_are_read(tmp_path: Path) -> None:
     content = HEAD + b' [1, 2, "read", "a"]\r\n[2,\t2,"read","b"]\n'
     tape = open_tape(write_tape(tmp_path, content))
     assert (len(tape), tape[2].body) == (1, b"ab")
+    other = open_tape(write_tape(tmp_path, content + b'[2, 1,"read","c"]\n', "y.tape"))
+    assert (len(other), other[2].body, other[1].body) == (2, b"ab", b"c")
     with pytest.raises(UsageError, match="no such exchange on the tape; it has 2 to 2"):
         tape[1]
 
@@ -161,6 +163,32 @@ def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
     tape = open_tape(write_tape(tmp_path, content))
     with pytest.raises(TapeFormatError, match=r"x.tape:2: longer than 1000 bytes"):
         list(tape)
+
+
+def test_a_line_that_is_too_long_is_refused_at_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "MAX_LINE", 1000)
+    ended = line(1, RequestEnd()) + LINES[-4]
+    for number, before in ((4, ended), (2, b"")):
+        content = HEAD + before + line(2, BodyRead(data=b"x" * 1000)) + line(3, RequestEnd())
+        tape = iter(open_tape(write_tape(tmp_path, content)))
+        assert [next(tape).number for _ in range(1 if before else 0)] == [1][: bool(before)]
+        with pytest.raises(TapeFormatError, match=rf"x.tape:{number}: longer than 1000 bytes"):
+            next(tape)
+
+
+@pytest.mark.parametrize("block", [1, 2, 7, 64, 1000])
+def test_it_does_not_matter_where_the_blocks_of_a_file_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
+) -> None:
+    content = WHOLE + line(9, BodyRead(data=b"x" * 5000)) + b"torn"
+    tape = open_tape(write_tape(tmp_path, content))
+    records, exchanges, count = list(tape.records()), list(tape), len(tape)
+    monkeypatch.setattr(reader, "_BLOCK", block)
+    assert [number for number, _ in records] == list(range(2, len(LINES) + 2))
+    assert (list(tape.records()), list(tape), len(tape)) == (records, exchanges, count)
+    assert tape[9].body == b"x" * 5000
 
 
 @pytest.mark.parametrize(

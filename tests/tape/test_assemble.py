@@ -4,7 +4,7 @@ import pytest
 
 from deltatape.model.exchange import EndReason, Exchange, Framing, Masked, Tap
 from deltatape.tape.assemble import assemble
-from deltatape.tape.decode import decode_read, decode_record
+from deltatape.tape.decode import decode_lines, decode_record
 from deltatape.tape.tap import ExchangeTap
 from helpers.tapes import HEADER, Lines, every_record, start, taped, whole_tape
 
@@ -170,9 +170,7 @@ def test_an_exchange_knows_on_which_side_of_the_application_it_was_taken() -> No
 
 def test_reads_that_were_read_the_short_way_make_the_same_exchanges() -> None:
     lines = whole_tape().splitlines(keepends=True)[1:]
-    short = (
-        (number, decode_read(line) or decode_record(line)) for number, line in enumerate(lines)
-    )
+    short = decode_lines(enumerate(lines), lambda _, line: [decode_record(line)])
     usual = ((number, decode_record(line)) for number, line in enumerate(lines))
     assert list(assemble(short, tape="", header=HEADER)) == list(
         assemble(usual, tape="", header=HEADER)
@@ -180,7 +178,19 @@ def test_reads_that_were_read_the_short_way_make_the_same_exchanges() -> None:
 
 
 def test_an_exchange_may_begin_with_a_read() -> None:
-    read = decode_read(b'[5,1,"read","a"]')
-    assert read is not None
-    (exchange,) = assemble([(2, read)], tape="", header=HEADER)
+    (exchange,) = assemble([(2, (5, 1, b"a"))], tape="", header=HEADER)
     assert (exchange.body, exchange.reads[0].line, exchange.request.t_ns) == (b"a", 2, 5)
+
+
+@pytest.mark.parametrize(("reason", "stopped_ns"), [("", None), (',"reason":"interrupted"', 700)])
+def test_the_request_of_a_copy_tells_how_long_its_tape_was_watched(
+    reason: str, stopped_ns: int | None
+) -> None:
+    copied = read_back_lines(
+        b'[5,1,"request",{"id":"A","method":"POST","target":"/","upstream":"https://host",'
+        b'"http":"1.1","headers":[],"watched":{"until_ns":700%s}}]\n' % reason.encode(),
+        b'[9000,0,"stop",{"reason":"child-exit"}]\n',
+    )
+    assert copied.watch is not None
+    assert (copied.watch.until_ns, copied.stopped_ns) == (700, stopped_ns)
+    assert not copied.open

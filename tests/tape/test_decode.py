@@ -5,10 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltatape.tape import encode
-from deltatape.tape.decode import CODES, decode_header, decode_read, decode_record
+from deltatape.tape.decode import CODES, decode_header, decode_lines, decode_record
 from deltatape.tape.fields import MalformedError
-from deltatape.tape.payload import BodyRead
-from deltatape.tape.record import Unknown
+from deltatape.tape.payload import BodyRead, Idle
+from deltatape.tape.record import ReadRecord, Record, Unknown
 from helpers.tapes import HEADER, whole_tape
 
 DIGITS = "9" * 5000
@@ -107,48 +107,86 @@ JSON = st.recursive(
 READ = b'[12,3,"read","a\\n\\u00e9\\"]"]'
 
 
-@pytest.mark.parametrize("line", [READ, READ + b"\n", '[0,1,"read","é😀"]'.encode()])
+def short(line: bytes) -> ReadRecord | Record | None:
+    """What `line` is the short way; None if it is left to the one who looks in full."""
+    for _, record in decode_lines([(7, line)], lambda *_: ()):
+        return record
+    return None
+
+
+@pytest.mark.parametrize("line", [READ, '[0,0,"read","é😀"]'.encode(), b'[ 12,3, "read","a"]'])
 def test_the_usual_line_of_a_read_is_read_the_short_way_and_the_same(line: bytes) -> None:
-    short, record = decode_read(line), decode_record(line)
-    assert short is not None
+    record = decode_record(line)
     assert isinstance(record.payload, BodyRead)
-    assert short == (record.t_ns, record.exchange, record.payload.data)
+    assert short(line + b"\n") == (record.t_ns, record.exchange, record.payload.data)
+
+
+def test_lines_of_every_code_are_read_the_short_way_and_the_same() -> None:
+    lines = (whole_tape() + LOGGED).splitlines(keepends=True)[1:]
+    found = decode_lines(enumerate(lines, 2), lambda *_: ())
+    for line, (number, record) in zip(lines, found, strict=True):
+        full = decode_record(line)
+        assert lines[number - 2] == line
+        assert record[:2] == full[:2]
+        assert record[2] in (full.payload, getattr(full.payload, "data", None))
 
 
 @pytest.mark.parametrize(
     "line",
     [
-        READ[:-1],
-        READ[:-3],
-        READ + b" ",
-        READ + b"\n\n",
-        b'[12,3,"read",{"b64":"/w=="}]',
-        b'[12, 3,"read","a"]',
-        b'[012,3,"read","a"]',
-        b'[12,0,"read","a"]',
-        b'[9223372036854775808,3,"read","a"]',
-        b'[12,3,"note",{"text":"a"}]',
-        b'[12,3,"read","\xff"]',
-        b'[12,3,"read","\\ud800"]',
-        b'[12,3,"read","\\x"]',
-        b'[12,3,"read","a\tb"]',
-        b'[12,3,"read","a","b"]',
+        READ,
+        READ[:-1] + b"\n",
+        READ[:-3] + b"\n",
+        READ + b" \n",
+        READ + b"\r\n",
+        b" " + READ + b"\n",
+        b'[012,3,"read","a"]\n',
+        b'[12,-1,"read","a"]\n',
+        b'[12,true,"read","a"]\n',
+        b'[1.5,3,"read","a"]\n',
+        b'[9223372036854775808,3,"read","a"]\n',
+        b'[12,9223372036854775808,"read","a"]\n',
+        b'[12,3,"note",{"text":NaN}]\n',
+        b'[12,3,"note",7]\n',
+        b'[12,3,"read","\xff"]\n',
+        b'[12,3,"read","\\ud800"]\n',
+        b'[12,3,"read","\\x"]\n',
+        b'[12,3,"read","a\tb"]\n',
+        b'[12,3,"read","a","b"]\n',
+        b"[12,3,7,{}]\n",
+        b"[12,3,[],{}]\n",
+        b'{"a":1,"b":2,"c":3,"d":4}\n',
+        b'"abcd"\n',
+        b"7\n",
+        b"[" * 200_000 + b"\n",
+        b"\n",
         b"",
     ],
 )
 def test_other_lines_are_left_to_the_one_who_looks_in_full(line: bytes) -> None:
-    assert decode_read(line) is None
+    assert short(line) is None
+    record = Record(t_ns=1, exchange=2, payload=Idle())
+    numbers: list[int] = []
+
+    def look(number: int, seen: bytes) -> list[Record]:
+        assert seen == line
+        numbers.append(number)
+        return [record]
+
+    after = READ + b"\n"
+    found = list(decode_lines([(7, line), (8, after)], look))
+    assert (found, numbers) == ([(7, record), (8, short(after))], [7])
 
 
 @given(st.binary(max_size=30))
 @settings(max_examples=60)
 def test_what_is_read_the_short_way_is_what_a_full_look_sees(text: bytes) -> None:
-    line = b'[12,3,"read","' + text + b'"]'
-    short = decode_read(line)
-    if short is not None:
+    line = b'[12,3,"read","' + text + b'"]\n'
+    read = short(line)
+    if read is not None:
         payload = decode_record(line).payload
         assert isinstance(payload, BodyRead)
-        assert payload.data == short.data
+        assert payload.data == read[2]
 
 
 @given(st.binary(max_size=60))

@@ -1,14 +1,15 @@
 """An exchange's response body as framed events.
 
-The body is decoded read by read, so that every event carries the time and the tape line of the read
-that completed it. Content-coding is undone as the head says; `framing` tells the format.
+Every event carries the time and the tape line of the read that completed it. Content-coding is
+undone as the head says; `framing` tells the format.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from itertools import accumulate
+from operator import attrgetter
 
 from deltatape.diagnose.framing import format_of, is_plain
-from deltatape.model.exchange import Exchange, Headers, header
+from deltatape.model.exchange import Exchange, Headers, Read, header
 from deltatape.model.stream import (
     Anomaly,
     AnomalyKind,
@@ -19,7 +20,7 @@ from deltatape.model.stream import (
     Stream,
 )
 from deltatape.wire.aws_eventstream import EventStreamDecoder
-from deltatape.wire.content_coding import ContentDecoder, parse_codings
+from deltatape.wire.content_coding import ContentDecoder, Fault, parse_codings
 from deltatape.wire.framer import Decoder
 from deltatape.wire.json_array import JsonArrayDecoder
 from deltatape.wire.ndjson import NdjsonDecoder
@@ -32,36 +33,26 @@ _DECODERS: Mapping[Format, Callable[[], Decoder]] = {
     Format.EVENTSTREAM: EventStreamDecoder,
 }
 _BOM = "\ufeff"
-
-
-class _Piece(NamedTuple):
-    """Decoded bytes and the read that completed them."""
-
-    data: bytes
-    t_ns: int
-    line: int | None
+_NO_READ = Read(t_ns=0, data=b"", boundaries=None, line=None)
+_t_ns = attrgetter("t_ns")
+_line = attrgetter("line")
 
 
 def decode(exchange: Exchange) -> Stream:
     """The response of `exchange`, framed. Never fails: what cannot be framed has no events."""
     headers = exchange.response.headers if exchange.response else ()
-    decoder = ContentDecoder(parse_codings(header(headers, "content-encoding")))
-    pieces = [_Piece(decoder.feed(read.data), read.t_ns, read.line) for read in exchange.reads]
-    decoder.end()
-    body = b"".join(piece.data for piece in pieces)
-    fault = decoder.fault
-    if fault is not None and not body and _is_plain(exchange):
-        pieces = [_Piece(read.data, read.t_ns, read.line) for read in exchange.reads]
-        body, fault = exchange.body, None
+    last = exchange.reads[-1] if exchange.reads else _NO_READ
+    pieces, fault = _undone(exchange, parse_codings(header(headers, "content-encoding")))
+    body = b"".join(pieces)
     anomalies: tuple[Anomaly, ...] = ()
     if fault is not None:
-        place = _end_place(body, pieces)
+        place = _place(last, len(body), len(body))
         anomalies = (Anomaly(kind=fault.kind, detail=fault.detail, place=place, event=None),)
     form = format_of(body, media_type(headers))
     if form in _DECODERS:
-        return _decode_stream(form, body, pieces, anomalies)
+        return _decode_stream(form, body, pieces, exchange.reads, anomalies)
     if form is Format.JSON:
-        return _decode_json(body, pieces, anomalies)
+        return _decode_json(body, last, anomalies)
     return _stream(Format.OTHER, body, anomalies=anomalies)
 
 
@@ -71,18 +62,41 @@ def media_type(headers: Headers) -> str:
     return value.partition(b";")[0].strip().lower().decode("ascii", "replace")
 
 
+def _undone(exchange: Exchange, codings: Sequence[str]) -> tuple[Sequence[bytes], Fault | None]:
+    """What every read completes of the body without its content-codings, and what is wrong."""
+    plain = [read.data for read in exchange.reads]
+    if not codings:
+        return plain, None
+    decoder = ContentDecoder(codings)
+    pieces = [decoder.feed(data) for data in plain]
+    decoder.end()
+    if decoder.fault is not None and not any(pieces) and _is_plain(exchange):
+        return plain, None
+    return pieces, decoder.fault
+
+
 def _is_plain(exchange: Exchange) -> bool:
     """Whether an imported body has lost its content-coding while the head still names it."""
     return not exchange.timed and is_plain(exchange.body)
 
 
 def _decode_stream(
-    form: Format, body: bytes, pieces: Sequence[_Piece], anomalies: tuple[Anomaly, ...]
+    form: Format,
+    body: bytes,
+    pieces: Sequence[bytes],
+    reads: Sequence[Read],
+    anomalies: tuple[Anomaly, ...],
 ) -> Stream:
     decoder = _DECODERS[form]()
     events: list[Event] = []
-    for piece in pieces:
-        events += decoder.feed(piece.data, piece.t_ns, piece.line)
+    if isinstance(decoder, SseDecoder) and reads:
+        # Columns, since a read may be as small as an event.
+        ends = accumulate(map(len, pieces))
+        arrivals = zip(ends, map(_t_ns, reads), map(_line, reads), strict=True)
+        events = decoder.feed_reads(body, arrivals)
+    else:
+        for data, read in zip(pieces, reads, strict=True):
+            events += decoder.feed(data, read.t_ns, read.line)
     pending = decoder.end()
     if decoder.tail is not None:
         events.append(decoder.tail)
@@ -96,23 +110,20 @@ def _decode_stream(
     )
 
 
-def _decode_json(body: bytes, pieces: Sequence[_Piece], anomalies: tuple[Anomaly, ...]) -> Stream:
-    last = pieces[-1]
-
-    def place(start: int, end: int) -> Place:
-        return Place(span=Span(start, end), t_ns=last.t_ns, line=last.line)
-
+def _decode_json(body: bytes, last: Read, anomalies: tuple[Anomaly, ...]) -> Stream:
     found = list(anomalies)
     try:
         text = body.decode()
     except UnicodeDecodeError as problem:
         text = body.decode(errors="replace")
-        where = place(problem.start, problem.end)
+        where = _place(last, problem.start, problem.end)
         found.append(_anomaly(AnomalyKind.INVALID_UTF8, "bytes that are not UTF-8", where))
     if text.startswith(_BOM):
         text = text[1:]
-        found.append(_anomaly(AnomalyKind.BYTE_ORDER_MARK, "a byte order mark", place(0, 3)))
-    event = Event(number=0, type="message", data=text, id="", retry=None, place=place(0, len(body)))
+        where = _place(last, 0, 3)
+        found.append(_anomaly(AnomalyKind.BYTE_ORDER_MARK, "a byte order mark", where))
+    where = _place(last, 0, len(body))
+    event = Event(number=0, type="message", data=text, id="", retry=None, place=where)
     return _stream(Format.JSON, body, events=(event,), anomalies=tuple(found))
 
 
@@ -128,6 +139,6 @@ def _anomaly(kind: AnomalyKind, detail: str, place: Place) -> Anomaly:
     return Anomaly(kind=kind, detail=detail, place=place, event=0)
 
 
-def _end_place(body: bytes, pieces: Sequence[_Piece]) -> Place:
-    last = pieces[-1] if pieces else _Piece(b"", 0, None)
-    return Place(span=Span(len(body), len(body)), t_ns=last.t_ns, line=last.line)
+def _place(last: Read, start: int, end: int) -> Place:
+    """What only the end of the body completes."""
+    return Place(span=Span(start, end), t_ns=last.t_ns, line=last.line)

@@ -4,7 +4,7 @@ import enum
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Self, TypeAlias
+from typing import NamedTuple, Self, TypeAlias
 from urllib.parse import urlsplit
 
 from deltatape.model.watch import Watch
@@ -123,8 +123,7 @@ class ResponseHead:
     line: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Read:
+class Read(NamedTuple):
     """Body bytes got by one read from the upstream socket: after transfer-coding, >= 1 byte.
 
     `boundaries` are the offsets in `data` at which HTTP chunks end (0: the previous read's last

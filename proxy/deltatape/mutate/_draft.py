@@ -133,7 +133,7 @@ class Draft:
             found = moved.read(read, start, body)
             start += len(read.data)
             if found is not None:
-                yield found if self._times is None else replace(found, t_ns=self._times(found))
+                yield found if self._times is None else found._replace(t_ns=self._times(found))
 
     def _ended(self, exchange: Exchange, body: bytes) -> Exchange:
         """`exchange` with an end and a head that fit its body."""

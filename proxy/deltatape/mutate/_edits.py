@@ -6,7 +6,6 @@ range across a border, all belongs to the left.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from deltatape.model.exchange import Read
@@ -82,4 +81,4 @@ class Moved:
             for begin, end, hash_ in read.masked
         ]
         masked = tuple(span for span in spans if span[0] < span[1])
-        return replace(read, data=body[first:last], boundaries=bounds, masked=masked)
+        return read._replace(data=body[first:last], boundaries=bounds, masked=masked)

@@ -13,17 +13,18 @@ import functools
 import os
 import re
 import stat
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Iterator, Sequence
+from io import BytesIO
+from itertools import compress, islice
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeAlias
 
 from deltatape.errors import TapeFormatError, UsageError
 from deltatape.model.exchange import Exchange
 from deltatape.model.log import LogEntry
 from deltatape.model.watch import ClientChange, Watch
 from deltatape.tape.assemble import Numbered, assemble
-from deltatape.tape.decode import CODES, decode_header, decode_read, decode_record
+from deltatape.tape.decode import CODES, decode_header, decode_lines, decode_record
 from deltatape.tape.fields import MalformedError
 from deltatape.tape.payload import Client, ClientState, LogLine, Stop
 from deltatape.tape.record import Header, ReadRecord, Record
@@ -32,6 +33,9 @@ MAX_LINE = 16 << 20
 """The longest line that is read: a record holds at most 1 MiB, each byte of it at most 6 long."""
 
 _BLOCK = 1 << 16
+
+_Batch: TypeAlias = tuple[Sequence[int], Sequence[bytes]]
+"""Lines, each with its line feed if it has one, and before them their numbers."""
 
 _START = re.compile(rb'\[[0-9]+,([0-9]{1,19}),"([a-z-]+)",')
 """How every line of ours starts; what starts otherwise is looked at in full."""
@@ -200,28 +204,22 @@ class Tape:
 
     def _records(self, only: int) -> Iterator[Numbered]:
         """The records of one exchange, or of the tape itself."""
-        for number, line in self._lines_of(only):
-            for record in self._record(number, line):
-                if record.exchange == only:
-                    yield number, record
+        for batch in _batches(self.path):
+            for number, line in zip(*_wanted(only, *batch), strict=True):
+                for record in self._record(number, line):
+                    if record.exchange == only:
+                        yield number, record
 
     def _parts(self, only: int | None) -> Iterator[tuple[int, Record | ReadRecord]]:
         """What exchanges are made of; of one exchange where `only` is given."""
-        for number, line in _lines(self.path) if only is None else self._lines_of(only):
-            read = decode_read(line)
-            if read is not None:
-                yield number, read
+        for batch in _batches(self.path):
+            if only is None:
+                yield from decode_lines(zip(*batch, strict=True), self._record)
                 continue
-            for record in self._record(number, line):
-                if only is None or record.exchange == only:
+            lines = zip(*_wanted(only, *batch), strict=True)
+            for number, record in decode_lines(lines, self._record):
+                if record[1] == only:
                     yield number, record
-
-    def _lines_of(self, exchange: int) -> Iterator[tuple[int, bytes]]:
-        """The lines of an exchange, and those of which only decoding tells whose they are."""
-        for number, line in _lines(self.path):
-            start = _START.match(line)
-            if start is None or int(start[1]) == exchange:
-                yield number, line
 
     def _record(self, number: int, line: bytes) -> Iterator[Record]:
         """The record that a line is; none if it is torn."""
@@ -270,16 +268,46 @@ def _open(name: str) -> BinaryIO:
 
 def _lines(name: str) -> Iterator[tuple[int, bytes]]:
     """The lines after the header, with their numbers."""
+    for batch in _batches(name):
+        yield from zip(*batch, strict=True)
+
+
+def _batches(name: str) -> Iterator[_Batch]:
+    """The lines after the header: as many at a time as a block of the file holds."""
     with _open(name) as file:
-        number = 0
-        while line := file.readline(MAX_LINE + 1):
-            number += 1
-            if len(line) > MAX_LINE:
-                raise TapeFormatError(
-                    name, number, f"longer than {MAX_LINE} bytes, the most that a line may have"
-                )
-            if number > 1:
-                yield number, line
+        file.readline(MAX_LINE)
+        first, rest = 2, b""
+        # A line that is longer than a block is read in steps that double, so that joins stay cheap.
+        while block := file.read(max(_BLOCK, len(rest))):
+            lines = BytesIO(rest + block).readlines()
+            ended = lines[-1].endswith(b"\n") or len(lines[-1]) > MAX_LINE
+            rest = b"" if ended else lines.pop()
+            yield from _short_enough(name, first, lines)
+            first += len(lines)
+        if rest:
+            yield (first,), (rest,)
+
+
+def _short_enough(name: str, first: int, lines: Sequence[bytes]) -> Iterator[_Batch]:
+    """The lines from number `first` on, up to one that is too long.
+
+    Raises:
+        TapeFormatError: there is such a one.
+    """
+    good = len(lines)
+    if max(map(len, lines), default=0) > MAX_LINE:
+        good = next(at for at, line in enumerate(lines) if len(line) > MAX_LINE)
+    yield range(first, first + good), lines[:good]
+    if good < len(lines):
+        problem = f"longer than {MAX_LINE} bytes, the most that a line may have"
+        raise TapeFormatError(name, first + good, problem)
+
+
+def _wanted(exchange: int, numbers: Sequence[int], lines: Sequence[bytes]) -> _Batch:
+    """The lines of an exchange, and those of which only decoding tells whose they are."""
+    starts = map(_START.match, lines)
+    wanted = [start is None or int(start[1]) == exchange for start in starts]
+    return tuple(compress(numbers, wanted)), tuple(compress(lines, wanted))
 
 
 def _last_lines(file: BinaryIO) -> tuple[bytes, bytes]:

@@ -87,6 +87,12 @@ def headers_from_json(value: object) -> Headers:
     """See `headers_to_json`."""
     if not isinstance(value, list):
         raise MalformedError(f"{seen(value)} where a list of [name, value] is expected")
+    if set(map(type, value)) == {list}:
+        try:
+            # Nearly all are text, and every exchange has dozens: they take no call of ours.
+            return tuple([(name.encode(), field.encode()) for name, field in value])
+        except (AttributeError, ValueError):
+            pass
     for pair in value:
         if not isinstance(pair, list) or len(pair) != _PAIR:
             raise MalformedError(f"{seen(pair)} where [name, value] is expected")
@@ -185,8 +191,10 @@ class Fields:
 
 def _printable(text: str) -> str:
     """`text` with U+FFFD for lone surrogates, so that whoever prints it can encode it."""
+    if text.isascii():
+        return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 # Loads the codec now: later there may be no file descriptor left to do it with.
-_printable("")
+_printable("\ufffd")

@@ -3,20 +3,24 @@ r"""Server-sent events: bytes to events, exactly as the standard's parser dispat
 Spec: WHATWG HTML 9.2.6 "Interpreting an event stream"
 (https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation).
 
-Strategy. A usual event that has arrived as a whole is one match. Other bytes are cut into lines at
+Strategy. A usual event that is all there is one match. Other bytes are cut into lines at
 CRLF, LF or CR; a complete line is decoded as UTF-8 and put into the block under construction; a
 blank line closes the block. Decoding per line equals decoding the whole stream, since no UTF-8
 sequence contains CR or LF. A CR ends its line at once, so that an event is never held back for a
 byte that may not come; an LF right after it is swallowed later.
 
 Invariants. Events, comments, anomalies and spans are the same for any cutting of the bytes; only
-`t_ns` and `line` tell which `feed` completed them. That is why a span ends behind the CR of a CRLF:
-the LF may not have arrived yet. No byte is searched more than twice, and a block may not hold more
-than `UNIT_LIMIT` bytes. What the standard drops is kept as a `Comment` or an `Anomaly`.
+`t_ns` and `line` tell which read completed them. That is why a span ends behind the CR of a CRLF:
+the LF may not have arrived yet. Reads that are there at once are taken as one, and their times
+looked up: where a read is an event, a call for it would cost more than the event does. No byte is
+searched more than twice, and a block may not hold more than `UNIT_LIMIT` bytes. What the standard
+drops is kept as a `Comment` or an `Anomaly`.
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from deltatape.model.stream import AnomalyKind, Comment, Event, Place, Span
 from deltatape.wire.framer import BYTE_ORDER_MARK, UNIT_LIMIT, Framer, Held, replaced
@@ -30,6 +34,10 @@ _new = tuple.__new__
 """What the constructors of named tuples call; with them an event takes half as long again."""
 _RETRY_DIGITS = 18
 """Longer numbers of milliseconds are no times; reading them as integers would only cost."""
+
+
+Arrival: TypeAlias = tuple[int, int, int | None]
+"""Where a read ends in the data, when it was read, the tape line that holds it."""
 
 
 @dataclass(slots=True)
@@ -68,35 +76,72 @@ class SseDecoder(Framer):
         self._after_cr = False
         self._last_id = ""
         self._block = _Block()
+        self._reads: list[Arrival] = []
+        """Those of this `feed` that are still to come, the next one last."""
+        self._until = 0
+        """Where in the data of this `feed` the read ends whose time and line these are."""
 
     def feed(self, data: bytes, t_ns: int, line: int | None) -> list[Event]:
         """See `Decoder.feed`."""
-        self._t_ns, self._line = t_ns, line
+        return self.feed_reads(data, ((len(data), t_ns, line),))
+
+    def feed_reads(self, data: bytes, reads: Iterable[Arrival]) -> list[Event]:
+        """What feeding `data` read by read returns, in less time.
+
+        Args:
+            data: the next bytes of the body, of any number of reads.
+            reads: these, in their order; the last one ends where `data` does.
+        """
         events: list[Event] = []
-        start = 0
-        if self._after_cr and data:
-            self._after_cr = False
-            if data.startswith(b"\n"):
-                start = 1
-                self._line_start += 1
+        start = self._begin(data, reads)
         text = data.decode("latin-1")
-        usual = _USUAL if "\r" in text else _USUAL_WITHOUT_CR
+        usual = _USUAL if b"\r" in data else _USUAL_WITHOUT_CR
         while True:
             start = self._take_usual(usual, text, start, events)
             match = _LINE_END.search(data, start)
             if match is None:
                 break
             stop = match.start()
+            self._arrive(stop + 1)
             event = self._end_line(data[start:stop], self._offset + stop + 1)
             if event is not None:
                 events.append(event)
             start = match.end()
             self._line_start = self._offset + start
+        self._hold(data, start)
+        return events
+
+    def _begin(self, data: bytes, reads: Iterable[Arrival]) -> int:
+        """Begins with `data`; where in it lines begin."""
+        self._reads, self._until = [*reads], -1
+        self._reads.reverse()
+        self._arrive(0)
+        if self._first_line and data and not self._held:
+            # All that is special about the first line; without it, it may be a usual event's.
+            self._first_line = data.startswith(BYTE_ORDER_MARK[:1])
+        start = 0
+        if self._after_cr and data:
+            self._after_cr = False
+            if data.startswith(b"\n"):
+                start = 1
+                self._line_start += 1
+        return start
+
+    def _hold(self, data: bytes, start: int) -> None:
+        """Keeps the rest of `data`, in which no line ends."""
         self._after_cr = self._after_cr or (start == len(data) and data.endswith(b"\r"))
         if start < len(data):
             self._held.add(data[start:], self._limit - self._block.size)
         self._offset += len(data)
-        return events
+        if self._reads:
+            _, self._t_ns, self._line = self._reads[0]
+            self._reads.clear()
+        self._until = 0
+
+    def _arrive(self, end: int) -> None:
+        """Goes on to the read that holds the byte before `end`."""
+        while self._until < end:
+            self._until, self._t_ns, self._line = self._reads.pop()
 
     def end(self) -> Event | None:
         """See `Decoder.end`. The standard drops the event that is left, some clients do not."""
@@ -135,27 +180,30 @@ class SseDecoder(Framer):
         block = self._block
         if block.start is not None or block.faults or self._held or self._first_line:
             return start
-        offset, number, t_ns, line = self._offset, self._number, self._t_ns, self._line
-        last_id, add = self._last_id, events.append
+        offset, number, last_id, add = self._offset, self._number, self._last_id, events.append
+        until, t_ns, line, next_read = self._until, self._t_ns, self._line, self._reads.pop
+        is_ascii = text.isascii()
         while (match := usual.match(text, start)) is not None:
             kind, value, carriage = match.groups()
             end = match.end()
             if end - start > self._limit:
                 break
-            try:
-                if not value.isascii():
-                    value = _as_utf8(value)
-                if kind and not kind.isascii():
-                    kind = _as_utf8(kind)
-            except UnicodeDecodeError:
-                break
-            # The span of an event does not hold the LF of its last CRLF.
-            span = _new(Span, (offset + start, offset + end - len(carriage)))
+            if not is_ascii:
+                try:
+                    kind, value = kind and _as_utf8(kind), _as_utf8(value)
+                except UnicodeDecodeError:
+                    break
+            # The LF of its last CRLF neither completes an event nor is in its span.
+            stop = end - len(carriage)
+            while until < stop:
+                until, t_ns, line = next_read()
+            span = _new(Span, (offset + start, offset + stop))
             place = _new(Place, (span, t_ns, line))
             event = (number, kind or "message", value, last_id, None, place, False)
             add(_new(Event, event))
             number += 1
             start = end
+        self._until, self._t_ns, self._line = until, t_ns, line
         self._number = number
         self._line_start = offset + start
         return start
@@ -293,4 +341,4 @@ class SseDecoder(Framer):
 
 
 def _as_utf8(text: str) -> str:
-    return text.encode("latin-1").decode()
+    return text if text.isascii() else text.encode("latin-1").decode()
