@@ -1,0 +1,55 @@
+"""Suspects: which mistake of a client turns what the wire delivered into what an application made.
+
+One client is parametrised over the choices that clients get wrong (`client.py`); it reads a stream
+as neutral steps (`steps.py`) and makes calls of them (`accumulate.py`). Named algorithms are points
+of that space (`presets`). The space is searched for the points that make exactly what the
+application repeated, or that throw the error it logged (`search.py`), fewest mistakes first.
+
+Invariants. A client that does what is documented is never a suspect, also where the stream is so
+defective that it goes wrong: then the stream is at fault. Nothing raises on any stream, and the
+time is bounded, whatever the stream's length.
+"""
+
+from deltatape.model.suspect import Suspect, Symptom
+from deltatape.suspects.bench import Bench
+from deltatape.suspects.delivered import Delivered, delivered
+from deltatape.suspects.documentation import explain
+from deltatape.suspects.matrix import Row, rows
+from deltatape.suspects.presets import PRESETS, Preset
+from deltatape.suspects.search import find
+
+LIMIT = 8
+"""Suspects that are told."""
+
+
+def suspects_of(stream: Delivered, symptom: Symptom, limit: int = LIMIT) -> tuple[Suspect, ...]:
+    """The clients that would have done what the application did, best first.
+
+    Those that do exactly that, fewest mistakes first and presets before other points; only if there
+    is none, those that come near. () where a client without any mistake does the same, or where
+    nothing is known of the clients of this dialect.
+
+    Args:
+        stream: what the wire delivered.
+        symptom: what the application repeats, and the errors it speaks of.
+        limit: how many are told.
+    """
+    return () if stream.family is None else find(Bench(stream), symptom, limit)
+
+
+def matrix(stream: Delivered) -> tuple[Row, ...]:
+    """What each preset that knows this dialect makes of the stream; () for other dialects."""
+    return () if stream.family is None else rows(Bench(stream))
+
+
+__all__ = [
+    "LIMIT",
+    "PRESETS",
+    "Delivered",
+    "Preset",
+    "Row",
+    "delivered",
+    "explain",
+    "matrix",
+    "suspects_of",
+]

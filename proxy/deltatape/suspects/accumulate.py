@@ -1,0 +1,248 @@
+"""The one client of which all suspects are variants: it makes calls of steps, as its axes say.
+
+One pass, linear in the steps. What the client would throw ends the pass, and with it every call
+that was not used before.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from deltatape.model.asked import RepeatedCall
+from deltatape.suspects.client import Client
+from deltatape.suspects.slot import Slot
+from deltatape.suspects.steps import Entry, Finish, Odd, Phase, Step
+
+_TOOL_WORDS = frozenset({"tool_calls", "function_call", "tool_use", "TOOL_CALL", "tool-calls"})
+_WITHOUT_KEY = frozenset({"single", "current", "one", "none"})
+"""Clients that cannot tell whose end an event is."""
+_PICKY = frozenset({"call-id", "delta-item-id", "item-id", "strict", "list"})
+"""Clients that pass over entries without what they look for."""
+_WRAPPED = "function_tool_call"
+_OPENERS = (Phase.START, Phase.WHOLE)
+_REPEATS = (Phase.DONE, Phase.CLOSE, Phase.FINAL)
+_NO_CHOICES = {
+    "choices": (
+        "list index out of range",
+        "Cannot read properties of undefined (reading 'delta')",
+        "Cannot read properties of undefined (reading '0')",
+        "KeyError: 'choices'",
+        "index out of range [0] with length 0",
+    ),
+    "delta": (
+        "'NoneType' object has no attribute 'get'",
+        "'NoneType' object has no attribute 'content'",
+        "'NoneType' object has no attribute 'tool_calls'",
+        "Cannot read properties of null (reading 'tool_calls')",
+        "Cannot read properties of null (reading 'content')",
+        "Cannot read properties of undefined (reading 'tool_calls')",
+        "Cannot read properties of undefined (reading 'content')",
+    ),
+}
+_NO_INDEX = (
+    "KeyError: 'index'",
+    "list indices must be integers or slices, not NoneType",
+)
+_NO_PLACE = (
+    "list index out of range",
+    "IndexError: list index out of range",
+    "Cannot read properties of undefined (reading 'type')",
+    "Cannot read properties of undefined (reading 'function')",
+    "Cannot read properties of undefined (reading 'arguments')",
+    "Cannot set properties of undefined (setting 'arguments')",
+    "index out of range [1] with length 0",
+    "list assignment index out of range",
+)
+_NO_TEXT = (
+    'can only concatenate str (not "dict") to str',
+    "unsupported operand type(s) for +=: 'NoneType' and 'dict'",
+    "cannot unmarshal object into Go struct field",
+    "invalid type: map, expected a string",
+)
+
+
+class Outcome(NamedTuple):
+    """What a client ends up with."""
+
+    calls: tuple[RepeatedCall, ...]
+    thrown: tuple[str, ...] = ()
+    """What it throws that is no parser's, in several languages' words; any one of them."""
+    texts: tuple[str, ...] = ()
+    """What it gives a JSON parser."""
+
+
+def accumulate(steps: Iterable[Step], client: Client) -> Outcome:
+    """What `client` makes of `steps`."""
+    return _Accumulator(client).run(steps)
+
+
+class _Accumulator:
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._slots: dict[object, Slot] = {}
+        self._used: list[Slot] | None = None
+        self._finishes: list[str] = []
+        self._stopped = False
+        self._thrown: tuple[str, ...] = ()
+        self._keys: dict[str, Callable[[Entry], object]] = {
+            "index": self._by_index,
+            "strict": self._by_strict_index,
+            "list": self._by_position,
+            "id": lambda entry: entry.id or entry.item,
+            "position": lambda entry: entry.at,
+            "name": lambda entry: entry.name,
+            "call-id": self._by_call_id,
+            "delta-item-id": lambda entry: entry.item if entry.phase is Phase.DELTA else None,
+            "item-id": self._by_item_id,
+            "single": self._current,
+            "current": self._current,
+            "one": lambda _: 0,
+            "none": lambda _: object(),
+        }
+
+    def run(self, steps: Iterable[Step]) -> Outcome:
+        for step in steps:
+            if type(step) is Entry:
+                self._entry(step)
+            elif type(step) is Finish:
+                self._finish(step)
+            elif type(step) is Odd:
+                self._odd(step)
+            else:
+                self._stopped = self._client.stop == "blank"
+            if self._stopped or self._thrown:
+                break
+        if self._thrown:
+            return Outcome((), self._thrown)
+        slots = self._whole_calls()
+        calls = [slot.call() for slot in slots]
+        texts = [text for slot in slots for text in slot.parsed_texts]
+        return Outcome(tuple(self._kept(calls)), (), tuple(dict.fromkeys(texts)))
+
+    def _entry(self, entry: Entry) -> None:
+        client = self._client
+        if client.stop == "finish-before" and entry.finished:
+            self._stopped = True
+            return
+        if not self._is_read(entry):
+            return
+        if client.value == "raise" and entry.bare:
+            self._thrown = _NO_TEXT
+            return
+        if entry.phase in _REPEATS and client.key in _WITHOUT_KEY:
+            self._end_last(entry)
+            return
+        self._file(entry)
+
+    def _file(self, entry: Entry) -> None:
+        key = self._keys[self._client.key](entry)
+        if key is None and self._client.key in _PICKY:
+            return
+        slot = self._slots.get(key)
+        opening = slot is None
+        if slot is None or (entry.phase is Phase.WHOLE and self._client.key != "one"):
+            self._slots.pop(key, None)
+            slot = self._slots[key] = Slot(self._client)
+        slot.take(entry, opening=opening)
+        self._stopped = self._client.stop == "first-entry"
+
+    def _is_read(self, entry: Entry) -> bool:
+        client = self._client
+        if client.entries == "first" and entry.at:
+            return False
+        if client.entries == "with-arguments" and not entry.text:
+            return False
+        if client.whole == "nameless-dropped" and entry.phase is Phase.DELTA:
+            return False
+        if client.whole == "overwrite" and entry.phase in _OPENERS and not entry.at:
+            self._slots.clear()
+        return not (
+            (client.kinds == "no-legacy" and entry.kind == "legacy")
+            or (client.kinds == "no-custom" and entry.kind == "custom")
+            or (client.kinds == "wrapped" and entry.kind != _WRAPPED)
+            or (client.kinds == "documented" and entry.kind == _WRAPPED)
+        )
+
+    def _by_index(self, entry: Entry) -> object:
+        if entry.phase is Phase.WHOLE:
+            return object()
+        return 0 if entry.index is None else entry.index
+
+    def _by_strict_index(self, entry: Entry) -> object:
+        if entry.index is None:
+            self._thrown = _NO_INDEX
+        return entry.index
+
+    def _by_position(self, entry: Entry) -> object:
+        if entry.index is None:
+            self._thrown = _NO_INDEX
+        elif entry.index > len(self._slots):
+            self._thrown = _NO_PLACE
+            return None
+        return entry.index
+
+    def _by_call_id(self, entry: Entry) -> object:
+        """Deltas have no call id; so they all have the same one."""
+        return (entry.id or "") if entry.phase is Phase.DELTA else None
+
+    def _by_item_id(self, entry: Entry) -> object:
+        known = entry.item in self._slots
+        named = entry.phase in (Phase.START, Phase.CLOSE)
+        return entry.item if known or named else None
+
+    def _current(self, entry: Entry) -> object:
+        begins = entry.phase in _OPENERS or bool(entry.id)
+        if begins and self._client.key == "single":
+            self._slots.clear()
+        return object() if begins or not self._slots else next(reversed(self._slots))
+
+    def _end_last(self, entry: Entry) -> None:
+        if self._slots and self._client.key != "none":
+            last = self._slots[next(reversed(self._slots))]
+            last.take(Entry(entry.event, entry.phase), opening=False)
+
+    def _finish(self, step: Finish) -> None:
+        self._finishes.append(step.reason)
+        emit = self._client.emit
+        says_so = emit == "on-finish" or (emit == "on-tool-calls" and step.reason in _TOOL_WORDS)
+        if says_so and step.reason and self._used is None:
+            self._used = [*self._slots.values()]
+        stop = self._client.stop
+        self._stopped = stop == "finish" or (stop == "finish-before" and bool(step.reason))
+
+    def _odd(self, step: Odd) -> None:
+        if self._client.guard == "unguarded":
+            self._thrown = _NO_CHOICES[step.what]
+
+    def _whole_calls(self) -> list[Slot]:
+        """The calls that the client uses, at the end."""
+        slots = [*self._slots.values()]
+        emit, source = self._client.emit, self._client.source
+        if emit in ("on-finish", "on-tool-calls"):
+            slots = self._used or []
+        elif emit == "last-tool-calls" and _TOOL_WORDS.isdisjoint(self._finishes[-1:]):
+            slots = []
+        elif emit == "when-parses":
+            slots = [slot for slot in slots if slot.frozen]
+        needed = _NEEDED.get(emit) or _NEEDED.get(source)
+        found = [slot for slot in slots if needed is None or slot.phases & needed]
+        return [slot for slot in found if not slot.is_dropped]
+
+    def _kept(self, calls: list[RepeatedCall]) -> list[RepeatedCall]:
+        client = self._client
+        if client.incomplete == "dropped":
+            calls = [call for call in calls if call.id and call.name]
+        if client.repeats == "dropped":
+            calls = [*{(call.name, call.arguments): call for call in reversed(calls)}.values()]
+            calls.reverse()
+        return calls
+
+
+_NEEDED = {
+    "at-close": {Phase.CLOSE, Phase.WHOLE},
+    "added": {Phase.START, Phase.WHOLE},
+    "item-done": {Phase.CLOSE},
+    "completed": {Phase.FINAL},
+    "deltas": {Phase.START, Phase.DELTA},
+    "arguments-done": {Phase.DONE},
+}
+"""What a call must have been told by, for clients that look nowhere else."""

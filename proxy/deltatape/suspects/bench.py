@@ -1,0 +1,244 @@
+"""Runs clients over one delivered stream, and knows what its documented client makes of it.
+
+What a client is given depends on framing and decoding only; so the steps are kept per pair of these
+and every other axis costs one pass over them. Long runs of argument pieces are joined first: what a
+client does with the hundredth piece it does with the thousandth.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from deltatape.model.asked import RepeatedCall
+from deltatape.model.suspect import Made
+from deltatape.suspects.accumulate import Outcome, accumulate
+from deltatape.suspects.client import CORRECT, MISTAKES, Client, mistakes_of
+from deltatape.suspects.delivered import Delivered
+from deltatape.suspects.framing import Framed, framed
+from deltatape.suspects.parsers import parser_errors
+from deltatape.suspects.presets import Preset
+from deltatape.suspects.steps import Entry, Phase, Step
+from deltatape.suspects.tags import bodies, tag_outcome
+
+_LONG = 2_000
+"""Steps from which on runs are joined."""
+_KEPT = 8
+"""Pieces at either end of a run that are not joined."""
+_TEXTS = 40
+"""Texts of one client that parsers are asked about."""
+_SHOWN = 60
+"""Errors that are told of one client."""
+_A_CALL = 5
+"""What a call costs, in steps."""
+_BODY_LIMIT = 2_000_000
+"""Bytes of a body from which on no other framing is tried."""
+_LEFT_OPEN = (("id", "first"), ("name", "first"), ("kinds", "documented"))
+"""What the documentation leaves open: which of two ids or names counts, odd types of items."""
+_REFUSALS = ("empty arguments", "no arguments", "missing arguments", "arguments are empty")
+_STANDARD = frozenset({("framing", CORRECT.framing), ("decode", CORRECT.decode)})
+_SILENT = frozenset({"drop", "swallow", "repair", "repair-whole-members"})
+
+
+class _Given(NamedTuple):
+    steps: tuple[Step, ...]
+    framed: Framed | None
+    """None: the standard's framing."""
+
+
+class Bench:
+    """Clients over `stream`, whose dialect must have a family."""
+
+    def __init__(self, stream: Delivered) -> None:
+        self.stream = stream
+        self.ids = stream.ids
+        self.spent = 0
+        """Steps walked so far, and calls made of them."""
+        self._given: dict[tuple[str, str], _Given] = {}
+        self._errors: dict[str, tuple[str, ...]] = {}
+        self._reframings = _reframings(stream)
+        usual = self.outcome(CORRECT)
+        self._left_open = [
+            one for one in _LEFT_OPEN if self.outcome(replace(CORRECT, **dict([one]))) != usual
+        ]
+        self._documented = [usual, *(self.outcome(one) for one in self.readings(CORRECT))]
+        self._texts = frozenset(text for one in self._documented for text in one.texts)
+
+    def applies(self, client: Client) -> bool:
+        """Whether the mistakes of `client` can be made with this stream at all."""
+        stream, family = self.stream, self.stream.family
+        if client.tags != CORRECT.tags and not stream.reply.text_calls:
+            return False
+        chosen = {("framing", client.framing), ("decode", client.decode)}
+        if not chosen - _STANDARD <= self._reframings:
+            return False
+        found = (MISTAKES[one.axis, one.value] for one in mistakes_of(client))
+        return all(family in choice.families for choice in found)
+
+    def known(self, preset: Preset) -> Sequence[Client]:
+        """The ways of `preset` that are met in this dialect, and can go wrong with this stream."""
+        follows = self.stream.follow_up or preset.clients[0].calls == CORRECT.calls
+        if self.stream.family not in preset.families or not follows:
+            return ()
+        return [client for client in preset.clients if self.applies(client)]
+
+    def outcome(self, client: Client) -> Outcome:
+        """What `client` makes of the stream."""
+        given = self._given_to(client)
+        if client.calls == "ignored":
+            return Outcome(())
+        found = accumulate(given.steps, client)
+        self.spent += len(given.steps) + _A_CALL * (len(found.calls) + len(found.texts))
+        if client.tags != CORRECT.tags:
+            tagged = tag_outcome(self.stream.reply, client.tags)
+            found = Outcome((*found.calls, *tagged.calls), found.thrown, tagged.texts)
+        if given.framed is None:
+            return found
+        calls = () if given.framed.dies else found.calls
+        return Outcome(
+            calls, (*found.thrown, *given.framed.thrown), (*given.framed.texts, *found.texts)
+        )
+
+    def readings(self, client: Client) -> Iterator[Client]:
+        """`client` with what the documentation leaves open done otherwise, if that shows here."""
+        for axis, value in self._left_open:
+            if getattr(client, axis) == getattr(CORRECT, axis):
+                yield replace(client, **{axis: value})
+        if len(self._left_open) > 1 and (client.id, client.name) == (CORRECT.id, CORRECT.name):
+            yield replace(client, id="first", name="first")
+
+    def documented(self) -> Outcome:
+        """What the documented client makes of it."""
+        return self._documented[0]
+
+    def is_documented(self, calls: Sequence[RepeatedCall]) -> bool:
+        """Whether a client without any mistake makes exactly these calls."""
+        return any(tuple(calls) == one.calls for one in self._documented)
+
+    @property
+    def references(self) -> Iterator[tuple[RepeatedCall, ...]]:
+        """What an application without any mistake may repeat."""
+        written = self.stream.text_calls
+        for calls in (self.stream.calls, *(one.calls for one in self._documented)):
+            yield calls
+            if written:
+                yield (*calls, *written)
+
+    def own_errors(self) -> Iterator[str]:
+        """What the documented client's parser says: the stream itself is at fault."""
+        if self.stream.is_whole:
+            for text in (*self._texts, *bodies(self.stream.reply)):
+                if text.strip():
+                    yield from self._of(text)
+
+    def errors(self, client: Client, outcome: Outcome) -> tuple[str, ...]:
+        """What `client` throws, or its parsers, where the documented one throws nothing."""
+        found = dict.fromkeys(outcome.thrown)
+        if client.empty == "parsed":
+            found.update(dict.fromkeys(self._refusals()))
+        for text in self._unlike(client, outcome):
+            found.update(dict.fromkeys(self._of(text)))
+        return tuple(found)[:_SHOWN]
+
+    def made(self, client: Client, outcome: Outcome) -> Made:
+        """`outcome` with the errors that go with it."""
+        return Made(calls=outcome.calls, errors=self.errors(client, outcome))
+
+    def _unlike(self, client: Client, outcome: Outcome) -> list[str]:
+        """What `client` gives a parser, and the documented client does not."""
+        if client.parse in _SILENT:
+            return []
+        empty = any(not call.arguments.strip() for call in self.stream.calls)
+        texts = [
+            text
+            for text in outcome.texts
+            if text not in self._texts and (text.strip() or not empty)
+        ]
+        if client.empty == "parsed" and empty:
+            texts.append("")
+        if client.ending == "ignored" and not self.stream.is_whole:
+            texts += outcome.texts
+        return texts[:_TEXTS]
+
+    def _refusals(self) -> Sequence[str]:
+        """What executors say that look before they parse."""
+        return () if all(call.arguments.strip() for call in self.stream.calls) else _REFUSALS
+
+    def _of(self, text: str) -> tuple[str, ...]:
+        found = self._errors.get(text)
+        if found is None:
+            found = self._errors[text] = parser_errors(text)
+        return found
+
+    def _given_to(self, client: Client) -> _Given:
+        key = (client.framing, client.decode)
+        found = self._given.get(key)
+        if found is None:
+            found = self._given[key] = self._give(client)
+        return found
+
+    def _give(self, client: Client) -> _Given:
+        stream = self.stream
+        if (client.framing, client.decode) == (CORRECT.framing, CORRECT.decode):
+            return _Given(_joined(stream.steps(stream.events)), None)
+        found = framed(stream.reads, stream.format, client.framing, client.decode)
+        return _Given(_joined(stream.steps(found.events)), found)
+
+
+def _reframings(stream: Delivered) -> frozenset[tuple[str, str]]:
+    """The mistakes in framing and decoding that this stream could bring to light."""
+    body = b"".join(stream.reads)
+    if not stream.is_text or len(body) > _BODY_LIMIT:
+        return frozenset()
+    lines = body.splitlines()
+    inside = [data[-1:] not in (b"\n", b"\r") for data in stream.reads[:-1]]
+    found = {
+        ("framing", "reads"): any(inside),
+        ("framing", "one-per-read"): len(stream.reads) < len(stream.events),
+        ("framing", "blank-lines"): b"\r" in body,
+        ("framing", "space"): any(line[:5] == b"data:" and line[5:6] != b" " for line in lines),
+        ("framing", "every-line"): any(line and line[:5] != b"data:" for line in lines),
+        ("decode", "reads"): any(inside) and not body.isascii(),
+    }
+    by_reads = {("framing", "reads"), ("framing", "one-per-read"), ("decode", "reads")}
+    hidden = frozenset() if stream.reads_known else by_reads
+    return frozenset(one for one, shows in found.items() if shows and one not in hidden)
+
+
+def _joined(steps: Iterable[Step]) -> tuple[Step, ...]:
+    """`steps`, with the middle of long runs of pieces as one piece each."""
+    found = tuple(steps)
+    return tuple(_without_runs(found)) if len(found) > _LONG else found
+
+
+def _without_runs(steps: Sequence[Step]) -> Iterator[Step]:
+    run: list[Entry] = []
+    for step in steps:
+        if isinstance(step, Entry) and (_is_piece(step) and (not run or _alike(run[-1], step))):
+            run.append(step)
+            continue
+        yield from _short(run)
+        run = []
+        if isinstance(step, Entry) and _is_piece(step):
+            run.append(step)
+        else:
+            yield step
+    yield from _short(run)
+
+
+def _is_piece(step: Entry) -> bool:
+    named = step.id or step.name or step.bare or step.finished or step.at
+    return step.phase is Phase.DELTA and not named
+
+
+def _alike(one: Entry, other: Entry) -> bool:
+    return (one.index, one.item, one.kind) == (other.index, other.item, other.kind)
+
+
+def _short(run: Sequence[Entry]) -> Iterator[Entry]:
+    if len(run) <= 2 * _KEPT + 1:
+        yield from run
+        return
+    yield from run[:_KEPT]
+    middle = run[_KEPT:-_KEPT]
+    yield middle[0]._replace(text="".join(one.text or "" for one in middle))
+    yield from run[-_KEPT:]

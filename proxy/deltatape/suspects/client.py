@@ -1,0 +1,83 @@
+"""The choices that a client makes when it reads a stream, and the mistakes among them.
+
+A `Client` is a point of a product space: one value per axis, the first one correct. `MISTAKES`
+lists every other value: what it does, which line to change, and in which families of dialects it
+can be seen at all.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+
+from deltatape.model.suspect import Mistake
+from deltatape.suspects import mistakes_in_calls, mistakes_in_reading
+from deltatape.suspects.choice import USUAL, Choice
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Client:
+    """What a client does, by axis. The defaults are what the providers document."""
+
+    key: str = "index"
+    """By what it tells calls apart."""
+    id: str = "set"
+    """What it does with another id for the same call."""
+    name: str = "set"
+    arguments: str = "append"
+    absent: str = "nothing"
+    """What it appends for arguments that are absent."""
+    value: str = "json"
+    """What it makes of arguments that are no string."""
+    source: str = "best"
+    """Which of several events it takes arguments from."""
+    emit: str = "end"
+    """When calls count as whole."""
+    stop: str = "end"
+    """What ends its reading."""
+    entries: str = "all"
+    guard: str = "guarded"
+    """Whether events without choices are expected."""
+    kinds: str = "all"
+    """Which kinds of calls it reads."""
+    whole: str = "append"
+    """What it does with calls in one piece."""
+    incomplete: str = "kept"
+    repeats: str = "kept"
+    parse: str = "once"
+    empty: str = "object"
+    """What it makes of arguments without a byte."""
+    written: str = "text"
+    """How it writes arguments into the history that it sends."""
+    ending: str = "heeded"
+    """What it makes of a stream that was cut."""
+    calls: str = "read"
+    tags: str = "whole"
+    """How it looks for calls in the text."""
+    framing: str = "standard"
+    decode: str = "stream"
+
+
+MISTAKES: Mapping[tuple[str, str], Choice] = {
+    (choice.mistake.axis, choice.mistake.value): choice
+    for choice in (*mistakes_in_calls.MISTAKES, *mistakes_in_reading.MISTAKES)
+}
+"""By axis and value."""
+
+CORRECT = Client()
+AXES = tuple(one.name for one in fields(Client))
+
+
+def client_of(*mistakes: tuple[str, str]) -> Client:
+    """The client that makes these mistakes, each an axis and its value."""
+    return replace(CORRECT, **dict(mistakes))
+
+
+def mistakes_of(client: Client) -> tuple[Mistake, ...]:
+    """What `client` does otherwise than documented, in the order of the axes."""
+    chosen = ((axis, str(getattr(client, axis))) for axis in AXES)
+    return tuple(MISTAKES[one].mistake for one in chosen if one in MISTAKES)
+
+
+def cost_of(client: Client) -> int:
+    """How far-fetched `client` is; 0 for the correct one. No mistake by itself is a mere guard."""
+    costs = [MISTAKES[one.axis, one.value].cost for one in mistakes_of(client)]
+    return max(sum(costs), USUAL) if costs else 0

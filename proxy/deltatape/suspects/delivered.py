@@ -1,0 +1,126 @@
+"""What the wire delivered to an application, as far as suspects need it."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from deltatape.model.asked import NOTHING_ASKED, Asked, RepeatedCall
+from deltatape.model.exchange import Exchange, header
+from deltatape.model.reply import Channel, Reply, ToolCall
+from deltatape.model.stream import Event, Format, Stream
+from deltatape.suspects.choice import Family
+from deltatape.suspects.read_blocks import block_steps
+from deltatape.suspects.read_chat import chat_steps
+from deltatape.suspects.read_parts import gemini_steps, ollama_steps
+from deltatape.suspects.read_responses import responses_steps
+from deltatape.suspects.steps import Step
+from deltatape.wire.content_coding import ContentDecoder, parse_codings
+
+FAMILIES = {
+    "openai-chat": Family.CHAT,
+    "mistral": Family.CHAT,
+    "openai-responses": Family.ITEMS,
+    "anthropic-messages": Family.BLOCKS,
+    "bedrock-invoke": Family.BLOCKS,
+    "bedrock-converse": Family.BLOCKS,
+    "cohere": Family.BLOCKS,
+    "gemini": Family.PARTS,
+    "ollama": Family.PARTS,
+}
+"""The dialects of whose clients something is known."""
+_WITHOUT_IDS = frozenset({"gemini", "ollama"})
+_STREAMED = frozenset({Format.SSE, Format.NDJSON})
+_ABNORMAL = frozenset(
+    {"length", "max_tokens", "MAX_TOKENS", "incomplete", "failed", "content_filter", "error"}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivered:
+    """A response, framed and rebuilt, with the reads it came in."""
+
+    format: Format
+    reads: tuple[bytes, ...]
+    """After content-coding; one where the reads are not known."""
+    events: tuple[Event, ...]
+    reply: Reply
+    reads_known: bool = True
+    """Whether the reads are those of a wire."""
+    follow_up: bool = False
+    """Whether the request brings results of tools: the application reads a second stream."""
+
+    @property
+    def family(self) -> Family | None:
+        """What its clients have in common; None if nothing is known of them."""
+        return FAMILIES.get(self.reply.dialect)
+
+    @property
+    def ids(self) -> frozenset[str | None]:
+        """The ids that a client must repeat; empty in dialects whose calls need none."""
+        if self.reply.dialect in _WITHOUT_IDS:
+            return frozenset()
+        return frozenset(each for call in self.reply.tool_calls for each in call.ids)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether a client frames it by lines."""
+        return self.format in _STREAMED
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it came to its regular end."""
+        return self.reply.terminated and self.reply.finish_reason_raw not in _ABNORMAL
+
+    @property
+    def calls(self) -> tuple[RepeatedCall, ...]:
+        """The calls as the reference accumulator has them."""
+        return tuple(_repeated(call) for call in self.reply.tool_calls)
+
+    @property
+    def text_calls(self) -> tuple[RepeatedCall, ...]:
+        """The calls that the model wrote into its text."""
+        return tuple(
+            _repeated(one.call) for one in self.reply.text_calls if one.channel is Channel.TEXT
+        )
+
+    def steps(self, events: Iterable[Event]) -> Iterator[Step]:
+        """What `events` ask a client to do."""
+        dialect = self.reply.dialect
+        if self.family is Family.CHAT:
+            index = self.reply.choices[0].index
+            return chat_steps(events, index, indexed=dialect == "openai-chat")
+        if self.family is Family.ITEMS:
+            return responses_steps(events)
+        if self.family is Family.BLOCKS:
+            return block_steps(events)
+        if dialect == "gemini":
+            return gemini_steps(events, self.reply.tool_calls)
+        return ollama_steps(events)
+
+
+def delivered(
+    exchange: Exchange, stream: Stream, reply: Reply, asked: Asked = NOTHING_ASKED
+) -> Delivered:
+    """What `exchange` delivered.
+
+    Args:
+        exchange: with a response.
+        stream: the response, framed.
+        reply: rebuilt from that.
+        asked: what the request says; its history tells whether this is a second stream.
+    """
+    headers = exchange.response.headers if exchange.response else ()
+    decoder = ContentDecoder(parse_codings(header(headers, "content-encoding")))
+    reads = tuple(filter(None, (decoder.feed(read.data) for read in exchange.reads)))
+    last = asked.history[-1] if asked.history else None
+    return Delivered(
+        format=stream.format,
+        reads=reads if b"".join(reads) == stream.body else (stream.body,),
+        events=stream.events,
+        reply=reply,
+        reads_known=exchange.timed,
+        follow_up=last is not None and last.call_id is not None,
+    )
+
+
+def _repeated(call: ToolCall) -> RepeatedCall:
+    return RepeatedCall(id=call.id, name=call.name, arguments=call.arguments)

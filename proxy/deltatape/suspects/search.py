@@ -1,0 +1,252 @@
+"""The search for the clients that would have done what an application did.
+
+First the presets and every single mistake; only if none of them fits, pairs, then triples, of which
+at least one, or two, change anything by themselves. The time is bounded by the steps that are
+walked. A point whose mistakes are those of another one that fits, and more, tells nothing new.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from deltatape.model.suspect import Suspect, Symptom
+from deltatape.suspects.accumulate import Outcome
+from deltatape.suspects.bench import Bench
+from deltatape.suspects.choice import USUAL
+from deltatape.suspects.client import CORRECT, MISTAKES, Client, client_of, cost_of, mistakes_of
+from deltatape.suspects.compare import difference, equal, likeness
+from deltatape.suspects.documentation import preset_fix
+from deltatape.suspects.parsers import stands_in
+from deltatape.suspects.presets import PRESETS, Preset
+
+WORK_LIMIT = 1_500_000
+"""What presets and single mistakes may cost, in steps; and again what pairs and triples may."""
+POINTS_LIMIT = 8_000
+_NEAR = 3
+"""Suspects that are told where none fits exactly."""
+_FAR = 10
+"""How much more than the best one may cost what is told besides."""
+_NO_REASON = 20
+"""What it costs to say that calls are ignored in a stream that is no second one."""
+
+_Point = tuple[tuple[str, str], ...]
+
+
+@dataclass(slots=True)
+class _Found:
+    client: Client
+    outcome: Outcome
+    preset: Preset | None
+    rank: tuple[int, int, int, int, int, int]
+    """Smaller is better: whether calls and error fit, cost, whether it is no preset, how many
+    mistakes it makes, arguments that are only spelt otherwise, its place."""
+    exact: bool
+    near: float = 0.0
+
+
+@dataclass(slots=True)
+class _Search:
+    bench: Bench
+    symptom: Symptom
+    tells: bool
+    """Whether the repeated calls are known and tell that something went wrong."""
+    found: list[_Found] = field(default_factory=list)
+    active: list[tuple[str, str]] = field(default_factory=list)
+    points: int = 0
+
+    def try_presets(self) -> None:
+        for place, preset in enumerate(PRESETS):
+            for client in self.bench.known(preset):
+                if self.bench.spent < WORK_LIMIT:
+                    self._try(client, preset, place)
+
+    def try_singles(self) -> None:
+        base = self.bench.documented()
+        for one in _ALL:
+            client = client_of(one)
+            if self.bench.spent >= WORK_LIMIT or not self.bench.applies(client):
+                continue
+            outcome = self._try(client, None, 0)
+            if outcome != base:
+                self.active.append(one)
+
+    def try_points(self, points: Iterable[_Point]) -> None:
+        start = self.bench.spent
+        for point in points:
+            if self.bench.spent - start > WORK_LIMIT or self.points > POINTS_LIMIT:
+                return
+            client = client_of(*point)
+            if self.bench.applies(client):
+                self.points += 1
+                self._try(client, None, 0)
+
+    def _try(self, client: Client, preset: Preset | None, place: int) -> Outcome:
+        outcome = self._try_one(client, preset, place)
+        for reading in self.bench.readings(client):
+            self._try_one(reading, preset, place)
+        return outcome
+
+    def _try_one(self, client: Client, preset: Preset | None, place: int) -> Outcome:
+        outcome = self.bench.outcome(client)
+        by_calls = self._fits_calls(outcome)
+        by_error = self._fits_error(client, outcome)
+        exact = by_calls or by_error
+        near = 0.0 if exact else self._near(outcome)
+        if exact or near:
+            fit = 2 * (self.tells and not by_calls) + (not by_error)
+            cost, spelt = self._cost(client, preset), self._spelt_otherwise(outcome)
+            count = len(mistakes_of(client))
+            rank = (fit, cost, preset is None, count, spelt, place)
+            self.found.append(_Found(client, outcome, preset, rank, exact, near))
+        return outcome
+
+    def _cost(self, client: Client, preset: Preset | None) -> int:
+        mistakes = mistakes_of(client)
+        cost = cost_of(client)
+        if preset is not None:
+            cost = max(USUAL, *(MISTAKES[one.axis, one.value].cost for one in mistakes))
+        reason = client.calls == CORRECT.calls or self.bench.stream.follow_up
+        return cost + (0 if reason else _NO_REASON)
+
+    def _spelt_otherwise(self, outcome: Outcome) -> int:
+        """The calls whose arguments only mean the same as those the application repeats."""
+        pairs = zip(outcome.calls, self.symptom.calls or (), strict=False)
+        return sum(one.arguments != other.arguments for one, other in pairs)
+
+    def _fits_calls(self, outcome: Outcome) -> bool:
+        heard, stream = self.symptom.calls, self.bench.stream
+        if heard is None or not self.tells or self.bench.is_documented(outcome.calls):
+            return False
+        written = (*outcome.calls, *stream.text_calls)
+        return any(equal(made, heard, self.bench.ids) for made in (outcome.calls, written))
+
+    def _fits_error(self, client: Client, outcome: Outcome) -> bool:
+        """Whether it throws what the application did; then it repeats nothing, or what came."""
+        symptom = self.symptom
+        if symptom.calls and self.tells:
+            return self._fits_calls(outcome) and self._throws(client, outcome)
+        return bool(symptom.errors) and self._throws(client, outcome)
+
+    def _throws(self, client: Client, outcome: Outcome) -> bool:
+        thrown = self.bench.errors(client, outcome)
+        return any(stands_in(one, text) for text in self.symptom.errors for one in thrown)
+
+    def _near(self, outcome: Outcome) -> float:
+        """How much nearer it is to what the application did than the documented client."""
+        heard, ids = self.symptom.calls, self.bench.ids
+        if not heard:
+            return 0.0
+        base = likeness(self.bench.documented().calls, heard, ids)
+        mine = likeness(outcome.calls, heard, ids)
+        return mine if mine > max(base, 0.5) else 0.0
+
+
+_ALL: Sequence[tuple[str, str]] = tuple(MISTAKES)
+
+
+def find(bench: Bench, symptom: Symptom, limit: int) -> tuple[Suspect, ...]:
+    """The suspects of `symptom`, best first; see `suspects_of`."""
+    if _is_explained(bench, symptom):
+        return ()
+    tells = symptom.calls is not None and not _is_reference(symptom, bench)
+    search = _Search(bench, symptom, tells)
+    search.try_presets()
+    search.try_singles()
+    for points in (_pairs, _triples):
+        if not any(one.exact for one in search.found):
+            search.try_points(points(search.active))
+    chosen = _minimal([one for one in search.found if one.exact])
+    if not chosen:
+        nearest = sorted(search.found, key=lambda one: (-one.near, one.rank))
+        chosen = nearest[:_NEAR]
+    return tuple(_suspect(bench, one, symptom) for one in chosen[:limit])
+
+
+def _is_explained(bench: Bench, symptom: Symptom) -> bool:
+    """Whether a client without any mistake does the same."""
+    if symptom.calls is not None and not _is_reference(symptom, bench):
+        return False
+    if not symptom.errors:
+        return True
+    own = tuple(bench.own_errors())
+    return any(stands_in(one, text) for text in symptom.errors for one in own)
+
+
+def _is_reference(symptom: Symptom, bench: Bench) -> bool:
+    """Whether the application repeats what a client without any mistake makes."""
+    heard = symptom.calls or ()
+    return any(equal(calls, heard, bench.ids) for calls in bench.references)
+
+
+def _pairs(active: Sequence[tuple[str, str]]) -> Iterator[_Point]:
+    seen = set()
+    for one in active:
+        for other in _ALL:
+            pair = frozenset((one, other))
+            if one[0] != other[0] and pair not in seen:
+                seen.add(pair)
+                yield (one, other)
+
+
+def _triples(active: Sequence[tuple[str, str]]) -> Iterator[_Point]:
+    for place, one in enumerate(active):
+        for other in active[place + 1 :]:
+            if one[0] == other[0]:
+                continue
+            for third in _ALL:
+                if third[0] not in (one[0], other[0]):
+                    yield (one, other, third)
+
+
+def _minimal(found: Sequence[_Found]) -> list[_Found]:
+    """The best ones: no point that adds mistakes to another one, and presets rather than points."""
+    ordered = sorted(found, key=lambda one: one.rank)
+    if any(one.preset for one in ordered[:1]):
+        ordered = [one for one in ordered if one.preset]
+    chosen: list[_Found] = []
+    for one in ordered:
+        mine = frozenset(mistakes_of(one.client))
+        adds = any(frozenset(mistakes_of(each.client)) <= mine for each in chosen)
+        again = one.preset is not None and any(each.preset is one.preset for each in chosen)
+        far = chosen and one.rank[:2] > (chosen[0].rank[0], chosen[0].rank[1] + _FAR)
+        if not (adds or again or far):
+            chosen.append(one)
+    return chosen
+
+
+def _suspect(bench: Bench, found: _Found, symptom: Symptom) -> Suspect:
+    mistakes = mistakes_of(found.client)
+    name = ",".join(f"{one.axis}={one.value}" for one in mistakes)
+    return Suspect(
+        name=found.preset.name if found.preset else name,
+        says=describe(bench, found.client, found.outcome, symptom.errors),
+        fix=preset_fix(found.preset) if found.preset else fix_of(found.client),
+        mistakes=mistakes,
+        exact=found.exact,
+        made=bench.made(found.client, found.outcome),
+        source=found.preset.source if found.preset else "",
+    )
+
+
+def describe(bench: Bench, client: Client, outcome: Outcome, errors: Sequence[str] = ()) -> str:
+    """What `client` does with the stream, a clause after "it".
+
+    Args:
+        bench: of the stream.
+        client: with at least one mistake.
+        outcome: what it makes of the stream.
+        errors: what the application spoke of; the one among them that it throws is told.
+    """
+    *most, last = [one.says for one in mistakes_of(client)]
+    does = f"{', '.join(most)} and {last}" if most else last
+    thrown = bench.errors(client, outcome)
+    seen = next((one for one in thrown for text in errors if stands_in(one, text)), None)
+    if seen is None and (not thrown or outcome.calls != bench.stream.calls):
+        made = difference(bench.stream.calls, outcome.calls)
+        return f"{does}; {made}"
+    return f'{does}; it throws "{seen or thrown[0]}"'
+
+
+def fix_of(client: Client) -> str:
+    """What to change in `client`: at most two sentences."""
+    fixes = dict.fromkeys(one.fix for one in mistakes_of(client))
+    return ". ".join(fix[0].upper() + fix[1:] for fix in [*fixes][:2]) + "."

@@ -1,0 +1,284 @@
+"""Small applications with one known mistake each, and what they make of streams.
+
+The applications are in tests/clients/apps, in JavaScript; each was written from a description of
+its mistake, and by nobody who looked at how deltatape models that. What they made of the streams
+below is committed; `scripts/suspect-apps` writes it. Of a defective stream a client without any
+mistake may make something else than the reference, too: that is left out.
+"""
+
+import asyncio
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import pairwise
+
+import yaml
+
+from deltatape.diagnose.rebuild import analyse
+from deltatape.harness.sdk_stand import standing
+from deltatape.match.schedule import Tempo
+from deltatape.model.asked import RepeatedCall
+from deltatape.model.exchange import Exchange, Framing, Read
+from deltatape.model.suspect import Made
+from deltatape.store.reader import open_tape
+from deltatape.wire.json_value import canonical
+from helpers import chat, messages
+from helpers.clients import CLIENTS, ROOT
+from helpers.vectors import RESPONSES, VECTORS
+
+APPS = CLIENTS / "apps"
+DATA = APPS / "outcomes.yaml"
+SSE = "text/event-stream"
+_HEADERS = ((b"content-type", SSE.encode()), (b"transfer-encoding", b"chunked"))
+RESPONSES_URL = "http://127.0.0.1/v1/responses"
+_LIMIT_S = 30.0
+_PLACE = re.compile(r" \(line \d+ column \d+\)")
+"""What newer versions of Node tell beside the position."""
+_AT_ONCE = 2
+_GAP_NS = 150_000_000
+"""Between reads that an application is to see one by one."""
+_CHAT, _NETWORK, _OTHER, _CLAUDE, _TEXT = "chat", "network", "responses", "messages", "text"
+_OTHERS = {
+    **dict.fromkeys(("13", "14", "15"), _NETWORK),
+    **dict.fromkeys(("16", "17", "18"), _OTHER),
+    **dict.fromkeys(("19", "20", "21"), _CLAUDE),
+    **dict.fromkeys(("22", "23"), _TEXT),
+}
+"""The kind of stream that an application reads, by its number, where that is not chat."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What an application made of a stream. `made.text` is None where it shows nothing."""
+
+    app: str
+    stream: str
+    made: Made
+
+
+def apps() -> tuple[str, ...]:
+    """Their names, which tell the mistake: `01-single-current-call`."""
+    return tuple(sorted(path.stem for path in APPS.glob("[0-9]*.mjs")))
+
+
+@cache
+def streams() -> Mapping[str, Exchange]:
+    """The streams by name, which begins with their kind: `chat: 01 good fragmented`."""
+    return {
+        f"{kind}: {name}": exchange
+        for kind, group in (
+            (_CHAT, _chat()),
+            (_NETWORK, _network()),
+            (_OTHER, _responses()),
+            (_CLAUDE, _messages()),
+            (_TEXT, _text()),
+        )
+        for name, exchange in group
+    }
+
+
+def _chat() -> Iterator[tuple[str, Exchange]]:
+    for vector in VECTORS:
+        yield vector.name, _read(vector.body, chat.URL)
+    yield "two calls, as taped", _taped("openai-chat")
+    yield "two calls, one after another", _read(_two_calls(), chat.URL)
+    both = chat.calls(
+        chat.entry(0, "c1", name="get", arguments='{"a":1}'),
+        chat.entry(1, "c2", name="put", arguments='{"b":2}'),
+    )
+    yield "two calls in one chunk", _read(chat.sse(both, chat.FINISH), chat.URL)
+    last = chat.choice({"tool_calls": [chat.entry(0, arguments="1}")]}, "tool_calls")
+    head = chat.calls(chat.entry(0, "c1", name="get", arguments='{"a":'))
+    yield "finish with the last arguments", _read(chat.sse(head, last), chat.URL)
+    empty = (
+        chat.choice({"tool_calls": [entry]}, "")
+        for entry in (
+            chat.entry(0, "c1", name="get", arguments='{"a":1}'),
+            chat.entry(1, "c2", name="put", arguments='{"b":2}'),
+        )
+    )
+    yield "finish empty until the end", _read(chat.sse(*empty, chat.FINISH), chat.URL)
+    late = chat.calls(chat.entry(0, "c1", name="get")), chat.calls(chat.entry(0, arguments="{}"))
+    yield "no arguments but {}", _read(chat.sse(*late, chat.FINISH), chat.URL)
+
+
+def _two_calls() -> bytes:
+    body = chat.sse(
+        chat.calls(chat.entry(0, "c1", name="get", arguments='{"city": "Gent"}')),
+        chat.calls(chat.entry(1, "c2", name="put", arguments='{"city": ')),
+        chat.calls(chat.entry(1, arguments='"São Tomé"}')),
+        chat.FINISH,
+    )
+    return body.replace(rb"\u00e3", "ã".encode()).replace(rb"\u00e9", "é".encode())
+
+
+def _network() -> Iterator[tuple[str, Exchange]]:
+    body = _two_calls()
+    first, second = body.index(b"put"), body.index("ã".encode())
+    for name, cuts in {
+        "a read per event": [at + 2 for at in range(len(body)) if body[at : at + 2] == b"\n\n"][
+            :-1
+        ],
+        "an event cut": [first],
+        "each event cut": [first // 2, first, second - 9],
+        "a character cut": [second + 1],
+    }.items():
+        yield name, _read(body, chat.URL, cuts=cuts)
+
+
+def _responses() -> Iterator[tuple[str, Exchange]]:
+    for vector in RESPONSES:
+        yield vector.name, _read(vector.body, RESPONSES_URL)
+    yield "two calls, as taped", _taped("openai-responses")
+
+
+def _messages() -> Iterator[tuple[str, Exchange]]:
+    first, second = messages.tool_block(0), messages.tool_block(1, "c2", name="put")
+    one = messages.piece('{"a":', 0), messages.piece("1}", 0)
+    two = messages.piece('{"b":', 1), messages.piece("2}", 1)
+    for name, frames in {
+        "one call": (first, *one, messages.stop(0)),
+        "one call in one piece": (first, messages.piece('{"a":1}'), messages.stop(0)),
+        "two calls": (first, *one, messages.stop(0), second, *two, messages.stop(1)),
+        "two calls, interleaved": (first, second, one[0], two[0], one[1], two[1]),
+        "no input": (first, messages.stop(0)),
+    }.items():
+        body = messages.sse(messages.start(), *frames, *messages.END)
+        yield name, _read(body, messages.URL)
+    yield "two calls, as taped", _taped("anthropic-messages")
+
+
+def _text() -> Iterator[tuple[str, Exchange]]:
+    call = '{"tool_name": "read_file", "arguments": {"path": "a.txt"}}'
+    for name, pieces in {
+        "whole": (f"I read. <tool>{call}</tool>",),
+        "tags apart": ("I read. <tool>", call, "</tool>"),
+        "arguments in pieces": ("I read. ", "<tool>", call[:41], call[41:], "</tool>"),
+        "closing tag cut": ("I read. <tool>", call + "</tool", ">"),
+        "closing bracket cut": ("I read. <tool>", call[:30], call[30:] + "<", "/tool>"),
+        "opening tag cut": ("I read. <to", f"ol>{call}</tool>"),
+        "two calls": (f"<tool>{call}</tool><tool>", call.replace("a.txt", "b.txt") + "</tool>"),
+    }.items():
+        chunks = [chat.choice({"content": piece}) for piece in pieces]
+        yield name, _read(chat.sse(*chunks, chat.choice({}, "stop")), chat.URL)
+
+
+def _taped(name: str) -> Exchange:
+    (exchange,) = open_tape(ROOT / "recordings" / "dialects" / f"{name}.tape")
+    return exchange
+
+
+def _read(body: bytes, url: str, *, cuts: Sequence[int] = ()) -> Exchange:
+    """A stream in reads that end at `cuts`; each is an HTTP chunk."""
+    whole = Exchange.from_body(body, content_type=SSE, url=url)
+    edges = (0, *cuts, len(body))
+    assert whole.response is not None
+    return replace(
+        whole,
+        response=replace(whole.response, framing=Framing.CHUNKED, headers=_HEADERS),
+        reads=tuple(
+            Read(t_ns=number * _GAP_NS, data=body[start:end], boundaries=None, line=None)
+            for number, (start, end) in enumerate(pairwise(edges))
+        ),
+    )
+
+
+def written() -> tuple[Outcome, ...]:
+    """What is committed: of each application, the streams that it makes something else of."""
+    return tuple(
+        Outcome(app=one["app"], stream=one["stream"], made=_made(one))
+        for one in yaml.safe_load(DATA.read_text())
+    )
+
+
+def _made(told: Mapping[str, object]) -> Made:
+    calls, text, error = told.get("calls"), told.get("text"), told.get("error")
+    found = calls if isinstance(calls, list) else []
+    return Made(
+        calls=tuple(
+            RepeatedCall(id=call_id, name=name, arguments=arguments)
+            for call_id, name, arguments in found
+        ),
+        errors=(_PLACE.sub("", str(error)),) if error else (),
+        text=None if text is None else str(text),
+    )
+
+
+def measured() -> tuple[Outcome, ...]:
+    """The same as Node runs the applications now."""
+
+    async def all_of_them() -> list[list[Outcome]]:
+        free = asyncio.Semaphore(_AT_ONCE)
+        return await asyncio.gather(*(_measure(app, free) for app in apps()))
+
+    plain, *rest = asyncio.run(all_of_them())
+    usual = {one.stream: one.made for one in plain}
+    return tuple(
+        one
+        for some in rest
+        for one in some
+        if not is_same(one.made, usual.get(one.stream))
+        and not is_reference(streams()[one.stream], one.made)
+    )
+
+
+async def _measure(app: str, free: asyncio.Semaphore) -> list[Outcome]:
+    kind = _OTHERS.get(app[:2], _CHAT)
+    names = [name for name in streams() if name.startswith(f"{kind}:")]
+    tempo = Tempo(factor=1.0 if kind == _NETWORK else 0.0)
+    async with free, standing([streams()[name] for name in names], tempo=tempo) as stand:
+        process = await asyncio.create_subprocess_exec(
+            *("node", "--no-warnings", str(APPS / f"{app}.mjs")),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+        )
+        asked = "".join(f"{stand.url(number)}\n" for number in range(len(names)))
+        try:
+            printed, _ = await asyncio.wait_for(process.communicate(asked.encode()), _LIMIT_S)
+        except TimeoutError:
+            process.kill()
+            raise
+    made = [_made(json.loads(line)) for line in printed.splitlines()]
+    assert len(made) == len(names), f"{app} died"
+    return [Outcome(app=app, stream=name, made=one) for name, one in zip(names, made, strict=True)]
+
+
+def is_same(made: Made, other: Made | None) -> bool:
+    """Whether two clients would do the same: no id is as an empty one, empty arguments are `{}`."""
+    return other is not None and made.errors == other.errors and _does(made) == _does(other)
+
+
+def is_reference(exchange: Exchange, made: Made) -> bool:
+    """Whether it is what a correct client makes of the stream."""
+    reply = analyse(exchange).reply
+    calls = reply.tool_calls or tuple(one.call for one in reply.text_calls)
+    right = tuple(
+        RepeatedCall(id=call.id, name=call.name, arguments=call.arguments) for call in calls
+    )
+    return is_same(made, Made(calls=right))
+
+
+def _does(made: Made) -> list[tuple[str, str, str]]:
+    return [(call.id or "", call.name or "", _value(call.arguments)) for call in made.calls]
+
+
+def _value(arguments: str) -> str:
+    return canonical(arguments) or arguments or "{}"
+
+
+def as_data(outcomes: Sequence[Outcome]) -> str:
+    """The file's text: an outcome per line."""
+    lines = [json.dumps(_told(one), ensure_ascii=False) for one in outcomes]
+    return "".join(f"- {line}\n" for line in lines)
+
+
+def _told(one: Outcome) -> dict[str, object]:
+    made = one.made
+    told: dict[str, object] = {"app": one.app, "stream": one.stream}
+    if made.errors:
+        (told["error"],) = made.errors
+    else:
+        told["calls"] = [[call.id, call.name, call.arguments] for call in made.calls]
+    return told if made.text is None else {**told, "text": made.text}

@@ -1,0 +1,59 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from deltatape.suspects.client import mistakes_of
+from deltatape.suspects.documentation import explain, find, page, preset_fix
+from deltatape.suspects.presets import GROUPS, PRESETS, Preset
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+def test_every_preset_stands_on_the_page_once_and_in_one_group() -> None:
+    named = [name for names in GROUPS.values() for name in names]
+    assert sorted(named) == sorted(preset.name for preset in PRESETS)
+    text = page()
+    assert all(text.count(f"\n### {name}\n") == 1 for name in named)
+
+
+def test_the_page_is_up_to_date() -> None:
+    run = subprocess.run(
+        [sys.executable, ROOT / "scripts" / "suspects-docs", "--check"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.name)
+def test_a_preset_is_explained(preset: Preset) -> None:
+    text = explain(preset.name.upper()) or ""
+    for heading in ("## What it does", "## Example", "## Fix", "## References"):
+        assert text.count(heading) == 1
+    fix = preset_fix(preset)
+    assert fix.endswith(".")
+    assert 10 < len(fix) < 220
+    assert "`" not in fix
+    assert preset.source.startswith("https://")
+    assert f"- {preset.source}" in text
+    assert all(mistakes_of(client) for client in preset.clients)
+    assert preset.families
+
+
+def test_no_two_presets_are_the_same_client_in_one_dialect() -> None:
+    seen = [
+        (family, client)
+        for preset in PRESETS
+        for family in preset.families
+        for client in preset.clients
+    ]
+    assert len(seen) == len({*seen})
+
+
+def test_what_is_no_preset_is_not_explained() -> None:
+    assert find("x") is None
+    assert explain("x") is None

@@ -1,0 +1,133 @@
+import pytest
+
+from deltatape.model.suspect import Symptom
+from deltatape.suspects import search
+from deltatape.suspects.bench import Bench
+from deltatape.suspects.client import client_of
+from helpers.chat import FINISH, calls, choice, entry, sse
+from helpers.suspected import deliver, follow_up, made, names, suspects
+
+PIECES = (
+    calls(entry(0, "c1", name="get", arguments="")),
+    calls(entry(0, arguments='{"a":')),
+    calls(entry(0, arguments="1}")),
+    FINISH,
+)
+STREAM = deliver(sse(*PIECES))
+
+
+def test_fewer_mistakes_come_first() -> None:
+    found = suspects(STREAM, made(("c1", "get", "")))
+    assert [len(one.mistakes) for one in found] == sorted(len(one.mistakes) for one in found)
+    assert all(one.exact for one in found)
+
+
+def test_two_mistakes_at_once_are_found_where_one_explains_nothing() -> None:
+    found = suspects(STREAM, made(("c1", None, "1}")))
+    assert found[0].name == "name=null-too,arguments=replace"
+    assert found[0].says.startswith("overwrites the name")
+    assert found[0].source == ""
+    assert len(found[0].fix.split(". ")) == 2
+
+
+def test_three_mistakes_at_once_are_found_where_two_explain_nothing() -> None:
+    stream = deliver(
+        sse(
+            calls(entry(0, "c1", name="get", arguments="{")),
+            calls(entry(0, "c1", name="get", arguments="}!")),
+            FINISH,
+        )
+    )
+    found = suspects(stream, made(("c1c1", "getget", "}!")))
+    assert len(found[0].mistakes) == 3
+    assert found[0].exact
+
+
+def test_what_nothing_explains_has_suspects_that_come_near_or_none() -> None:
+    near = suspects(STREAM, made(("c1", "get", "1}"), ("c9", "other", "?")))
+    assert not any(one.exact for one in near)
+    assert suspects(STREAM, made(("c7", "x", "{"))) == ()
+
+
+def test_time_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "POINTS_LIMIT", 3)
+    assert search.find(Bench(STREAM), Symptom(calls=made(("c7", "x", "{"))), 8) == ()
+    monkeypatch.setattr(search, "WORK_LIMIT", 0)
+    bench = Bench(STREAM)
+    assert search.find(bench, Symptom(calls=made(("c1", "get", ""))), 8) == ()
+
+
+def test_work_is_bounded_for_long_streams(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "WORK_LIMIT", 50_000)
+    pieces = [calls(entry(at % 2, arguments="x")) for at in range(10_000)]
+    bench = Bench(deliver(sse(*pieces, FINISH)))
+    before = bench.spent
+    search.find(bench, Symptom(calls=made(("c7", "x", "{"))), 8)
+    assert bench.spent - before < 3 * 50_000
+
+
+def test_the_error_that_a_client_throws_accuses_it() -> None:
+    error = "[tool] failed: Unexpected end of JSON input"
+    found = suspects(STREAM, None, error)
+    assert {"each-event-is-a-call", "fragment-parsed-alone"} <= {*names(found)}
+    assert all("Unexpected end of JSON input" in one.says for one in found)
+    assert suspects(STREAM, None, "disk full") == ()
+
+
+def test_calls_and_error_together_accuse_more_surely() -> None:
+    said = "Unexpected token '1', \"1}\" is not valid JSON"
+    after = "Unexpected non-whitespace character after JSON at position 1"
+    found = suspects(STREAM, made(("c1", "get", "1}")), said, after)
+    assert names(found)[0] == "last-piece-wins"
+    assert after in found[0].says
+    assert suspects(STREAM, made(("c1", "get", '{"a":1}')), after)[0].exact
+
+
+def test_an_error_of_the_stream_itself_accuses_nobody() -> None:
+    cut = deliver(sse(*PIECES[:2], FINISH))
+    repeated = made(("c1", "get", '{"a":'))
+    assert suspects(cut, repeated, "Unexpected end of JSON input") == ()
+    assert suspects(cut, None, "Unexpected end of JSON input") == ()
+
+
+def test_running_a_stream_that_was_cut_is_a_mistake() -> None:
+    cut = deliver(sse(*PIECES[:2], done=False))
+    found = suspects(cut, made(("c1", "get", '{"a":')), "Unexpected end of JSON input")
+    assert names(found)[0] == "eof-as-success"
+
+
+def test_no_calls_at_all_are_explained_by_the_kind_of_stream() -> None:
+    second = deliver(sse(*PIECES), request=follow_up())
+    assert names(suspects(second, ()))[0] == "text-only-follow-up"
+    assert suspects(second, ())[0].says.endswith("; of the call in the stream it makes none")
+    assert "text-only-follow-up" not in names(suspects(STREAM, ()))
+
+
+def test_calls_in_the_text_may_be_repeated_as_calls_or_as_text() -> None:
+    text = choice({"content": '<tool>{"tool_name":"get","arguments":{}}</tool>'})
+    stream = deliver(sse(*PIECES[:3], text, FINISH))
+    both = (*stream.calls, *stream.text_calls)
+    assert suspects(stream, both) == ()
+    assert suspects(stream, stream.calls) == ()
+    lost = (*made(("c1", "get", "")), *stream.text_calls)
+    assert suspects(stream, lost)[0].exact
+
+
+def test_a_limit_is_kept() -> None:
+    found = search.find(Bench(STREAM), Symptom(calls=made(("c1", "get", ""))), 1)
+    assert len(found) == 1
+
+
+def test_a_client_is_described_by_what_it_makes_or_throws() -> None:
+    bench = Bench(deliver(sse({"choices": []}, *PIECES)))
+    client = client_of(("guard", "unguarded"))
+    outcome = bench.outcome(client)
+    assert search.describe(bench, client, outcome).endswith(
+        "; of the call in the stream it makes none"
+    )
+    seen = search.describe(bench, client, outcome, ("IndexError: list index out of range",))
+    assert seen.endswith('; it throws "list index out of range"')
+    quiet = client_of(("empty", "parsed"))
+    assert search.describe(bench, quiet, bench.outcome(quiet)).endswith(
+        "; the calls come out right"
+    )

@@ -1,0 +1,38 @@
+import pytest
+
+from deltatape.model.suspect import Symptom
+from deltatape.suspects import PRESETS, explain, matrix, suspects_of
+from helpers import chat
+from helpers.suspected import deliver, made, names, suspects
+
+APP = b'data: {"type":"tool_call","name":"get","arguments":{}}\n\ndata: {"type":"done"}\n\n'
+
+
+def test_clients_of_other_dialects_are_not_known() -> None:
+    stream = deliver(APP, url="http://127.0.0.1/chat")
+    assert matrix(stream) == ()
+    assert suspects_of(stream, Symptom(calls=made(("x", "y", "z")))) == ()
+
+
+def test_a_stream_without_calls_accuses_nobody() -> None:
+    stream = deliver(chat.sse(chat.choice({"content": "x"}), chat.choice({}, "stop")))
+    assert suspects(stream, ()) == ()
+    assert all(not row.differs for row in matrix(stream))
+
+
+def test_presets_are_explained() -> None:
+    assert all(explain(preset.name) for preset in PRESETS)
+
+
+@pytest.mark.parametrize("name", ["single-current-call", "each-event-is-a-call"])
+def test_a_preset_is_found_by_what_it_makes(name: str) -> None:
+    stream = deliver(
+        chat.sse(
+            chat.calls(chat.entry(0, "c1", name="get", arguments="")),
+            chat.calls(chat.entry(1, "c2", name="put", arguments="")),
+            chat.calls(chat.entry(0, arguments="[1]")),
+            chat.FINISH,
+        )
+    )
+    row = next(row for row in matrix(stream) if row.name == name)
+    assert names(suspects(stream, row.made.calls))[0] == name
