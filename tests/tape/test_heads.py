@@ -1,6 +1,7 @@
 import pytest
 
 from deltatape.model.exchange import Tap
+from deltatape.model.watch import Watch
 from deltatape.tape.fields import MalformedError
 from deltatape.tape.heads import RequestHead, ResponseStart, Trailers
 
@@ -50,6 +51,21 @@ def test_a_request_head_tells_its_tap_only_where_it_is_not_the_provider_side() -
     before_app = REQUEST | {"tap": "app"}
     assert RequestHead.from_json(before_app).tap is Tap.APP
     assert RequestHead.from_json(before_app).to_json() == before_app
+
+
+def test_a_copied_request_may_tell_how_long_its_tape_was_watched() -> None:
+    assert RequestHead.from_json(REQUEST).watched is None
+    for watched, expected in (
+        ({"until_ns": 7}, Watch(until_ns=7)),
+        ({"until_ns": 7, "reason": "x"}, Watch(until_ns=7, stop="x")),
+        ({"until_ns": 7, "reason": "x", "code": 3}, Watch(until_ns=7, stop="x", exit_code=3)),
+    ):
+        value = REQUEST | {"tap": "app", "watched": watched}
+        head = RequestHead.from_json(value)
+        assert (head.watched, head.to_json()) == (expected, value)
+    for bad in (None, {}, {"until_ns": -1}, {"until_ns": 1, "reason": 5}):
+        with pytest.raises(MalformedError):
+            RequestHead.from_json(REQUEST | {"watched": bad})
 
 
 def test_an_unknown_tap_is_refused() -> None:

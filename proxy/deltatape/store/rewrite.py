@@ -57,7 +57,7 @@ def draft(tape: Tape, folder: Path, masker: Masker, *, content: bool, mode: int 
     """
     if tape.recording:
         raise UsageError(f"{tape.path}: is still being recorded; stop its recorder first")
-    before = _stamp(tape)
+    before = stamp(tape)
     fillers = Fillers(words_of(tape.records())) if content else None
     planner = Planner(masker, fillers)
     for line, record in tape.records():
@@ -66,11 +66,11 @@ def draft(tape: Tape, folder: Path, masker: Masker, *, content: bool, mode: int 
     path = folder / f".{Path(tape.path).name}.{os.urandom(4).hex()}.part"
     done = Draft(path=path, plan=plan, torn=tape.torn)
     try:
-        _write(path, mode, _rewritten(tape, Rewriter(plan, masker, fillers)))
+        write_new(path, mode, _rewritten(tape, Rewriter(plan, masker, fillers)))
         status = Path(tape.path).stat()
         # What counts is when it was recorded: a copy is not the latest tape.
         os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
-        if _stamp(tape) != before:
+        if stamp(tape) != before:
             raise UsageError(f"{tape.path}: was changed while it was read; try again")  # noqa: TRY301
     except OSError as error:
         done.discard()
@@ -81,7 +81,7 @@ def draft(tape: Tape, folder: Path, masker: Masker, *, content: bool, mode: int 
     return done
 
 
-def _write(path: Path, mode: int, lines: Iterable[bytes]) -> None:
+def write_new(path: Path, mode: int, lines: Iterable[bytes]) -> None:
     """Write a new file, synced."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     with os.fdopen(os.open(path, flags, mode), "wb") as file:
@@ -140,7 +140,7 @@ def audit(path: Path) -> Report:
         TapeFormatError: it is no tape, or of a version that this deltatape does not read.
     """
     tape = open_tape(path)
-    lines = _lines(tape)
+    lines = lines_of(tape)
     auditor = Auditor(header=next(lines)[1])
     try:
         for number, line in lines:
@@ -151,14 +151,14 @@ def audit(path: Path) -> Report:
 
 
 def _rewritten(tape: Tape, rewriter: Rewriter) -> Iterator[bytes]:
-    for number, line in _lines(tape):
+    for number, line in lines_of(tape):
         if number == 1:
             yield line
         elif line.endswith(b"\n") or not tape.torn:
             yield from rewriter.lines(number, line)
 
 
-def _lines(tape: Tape) -> Iterator[tuple[int, bytes]]:
+def lines_of(tape: Tape) -> Iterator[tuple[int, bytes]]:
     """Every line with its number, from the header on."""
     with Path(tape.path).open("rb") as file:
         number = 0
@@ -170,6 +170,7 @@ def _lines(tape: Tape) -> Iterator[tuple[int, bytes]]:
             yield number, line
 
 
-def _stamp(tape: Tape) -> tuple[int, int, int]:
+def stamp(tape: Tape) -> tuple[int, int, int]:
+    """What tells whether the file was changed since."""
     status = Path(tape.path).stat()
     return status.st_ino, status.st_size, status.st_mtime_ns

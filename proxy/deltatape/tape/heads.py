@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from deltatape.model.exchange import Framing, Headers, HeaderValue, Tap
+from deltatape.model.watch import Watch
 from deltatape.tape import fields
 from deltatape.tape.fields import Fields
 
@@ -23,6 +24,9 @@ class RequestHead:
     http: str
     headers: Headers
     tap: Tap = Tap.PROVIDER
+    watched: Watch | None = None
+    """How long the tape was watched from which the exchange was copied; None: this tape's end
+    tells."""
 
     def to_json(self) -> object:
         """See `Payload.to_json`."""
@@ -34,6 +38,7 @@ class RequestHead:
             "http": self.http,
             "headers": fields.headers_to_json(self.headers),
             **({} if self.tap is Tap.PROVIDER else {"tap": self.tap.value}),
+            **({} if self.watched is None else {"watched": watch_to_json(self.watched)}),
         }
 
     @classmethod
@@ -48,7 +53,26 @@ class RequestHead:
             http=read.text("http"),
             headers=fields.headers_from_json(read.of.get("headers")),
             tap=read.choice("tap", Tap) if "tap" in read.of else Tap.PROVIDER,
+            watched=_watch_from_json(read.of["watched"]) if "watched" in read.of else None,
         )
+
+
+def watch_to_json(watch: Watch) -> object:
+    """The JSON form of how long a tape was watched, and of why that ended: as `stop` tells it."""
+    return {
+        "until_ns": watch.until_ns,
+        **({} if watch.stop is None else {"reason": watch.stop}),
+        **({} if watch.exit_code is None else {"code": watch.exit_code}),
+    }
+
+
+def _watch_from_json(value: object) -> Watch:
+    read = Fields.read(value)
+    return Watch(
+        until_ns=read.number("until_ns"),
+        stop=read.text("reason") if "reason" in read.of else None,
+        exit_code=read.maybe_number("code"),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

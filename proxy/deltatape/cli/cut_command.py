@@ -1,0 +1,26 @@
+"""`deltatape cut`: single exchanges of tapes as a tape of their own."""
+
+from pathlib import Path
+
+import click
+
+from deltatape.cli.splice_command import OUTPUT, join
+from deltatape.errors import UsageError
+from deltatape.store.listing import locate
+
+
+@click.command("cut")
+@click.argument("exchanges", nargs=-1, required=True, metavar="TAPE#N...")
+@OUTPUT
+def command(*, exchanges: tuple[str, ...], output: Path) -> int:
+    """Keep chosen exchanges: a tape of their own, the original stays as it is.
+
+    As `deltatape splice` does with single exchanges: ids, bytes, boundaries, endings and times
+    stay, numbers are made anew. Prints the path of the new tape.
+    """
+    places = [locate(text) for text in exchanges]
+    for text, place in zip(exchanges, places, strict=True):
+        if place.exchange is None:
+            raise UsageError(f"{text}: is a whole tape; name exchanges of it, such as {text}#1")
+    join(places, output)
+    return 0

@@ -1,0 +1,89 @@
+"""`deltatape diff`: exchanges event by event, from one side of a gateway to the next."""
+
+from itertools import islice, pairwise
+from pathlib import Path
+
+import click
+
+from deltatape.cli.options import FORMAT, option
+from deltatape.cli.tapes import is_tape, named
+from deltatape.cli.terminal import show, width, write
+from deltatape.compare import VOLATILE, compare_exchanges, first_damage
+from deltatape.diagnose.rebuild import analyse
+from deltatape.errors import UsageError
+from deltatape.model.exchange import Exchange
+from deltatape.render.diff import Hop, diff_lines
+from deltatape.render.diff_json import diff_json
+from deltatape.settings.defaults import current_rules
+from deltatape.store.listing import locate
+from deltatape.store.reader import Tape, open_tape
+
+_TWO = 2
+
+
+@click.command("diff")
+@click.argument("exchanges", nargs=-1, required=True, metavar="TAPE#N TAPE#M...")
+@option(
+    "--volatile",
+    multiple=True,
+    metavar="PATH",
+    help="One more field of events that may differ, such as provider or choices.*.logprobs.",
+)
+@option("--all-fields", is_flag=True, help="Compare also what is new in every answer.")
+@FORMAT
+def command(
+    *,
+    exchanges: tuple[str, ...],
+    volatile: tuple[str, ...],
+    all_fields: bool,
+    format: str,  # noqa: A002 - the option's name
+) -> int:
+    """Compare two exchanges event by event, and the calls rebuilt from them.
+
+    Tells what was dropped, inserted, altered, re-indexed, merged, split or moved, which call is not
+    the same, and which event brought that about. Where the dialects differ, what the events bring
+    is compared. With more than two, in the order from the provider to the app: the first hop that
+    damaged a call.
+
+    Fields that are new in every answer may differ, unless --all-fields is given: ids of answers,
+    times, padding, sequence numbers. docs/diff.md lists them.
+
+    Exit code 1 when something differs.
+    """
+    if len(exchanges) < _TWO:
+        raise UsageError(f"{exchanges[0]}: name another one to compare it with")
+    app = current_rules().app
+    sides = [(text, analyse(exchange_of(text), app)) for text in exchanges]
+    ignored = (*(() if all_fields else VOLATILE), *volatile)
+    hops = [
+        Hop(left=here, right=there, comparison=compare_exchanges(left, right, ignored))
+        for (here, left), (there, right) in pairwise(sides)
+    ]
+    damaged = first_damage(hop.comparison for hop in hops)
+    if format == "json":
+        write(diff_json(hops, damaged))
+    else:
+        show(diff_lines(hops, damaged, width()))
+    return 0 if all(hop.comparison.equal for hop in hops) else 1
+
+
+def exchange_of(text: str) -> Exchange:
+    """The one exchange that a command line names: `TAPE#N`, a tape with a single one, a file.
+
+    Raises:
+        UsageError: there is no such exchange, or there are several.
+        TapeFormatError: the tape is damaged.
+    """
+    place = None if text == "-" else locate(text)
+    if place is None or not is_tape(place.path):
+        return named(text).exchanges[0]
+    tape = open_tape(place.path)
+    return tape[place.exchange] if place.exchange is not None else _only(tape, place.path)
+
+
+def _only(tape: Tape, path: Path) -> Exchange:
+    found = list(islice(tape, _TWO))
+    if len(found) != 1:
+        has = f"has {len(tape)} exchanges" if found else "has no exchange"
+        raise UsageError(f"{path}: {has}; name one, such as {path}#1")
+    return found[0]

@@ -1,0 +1,103 @@
+"""`deltatape splice`: several tapes, or some of their exchanges, as one."""
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from deltatape.cli.options import option
+from deltatape.cli.terminal import say, write
+from deltatape.clock import SystemClock
+from deltatape.errors import UsageError
+from deltatape.rules.words import count
+from deltatape.store.listing import Location, locate
+from deltatape.store.reader import open_tape
+from deltatape.store.splice import Spliced, splice
+from deltatape.store.survey import Given
+
+OUTPUT = option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="TAPE",
+    help="The tape to make; it must not exist.",
+)
+
+
+@click.command("splice")
+@click.argument("tapes", nargs=-1, required=True, metavar="TAPE[#N]...")
+@OUTPUT
+def command(*, tapes: tuple[str, ...], output: Path) -> int:
+    """Join tapes, or single exchanges of them, to one tape.
+
+    Exchanges stand in the order of their times and are numbered anew; their ids, bytes, boundaries
+    and endings stay, and so does the hour of everything. An exchange that is there twice is taken
+    once, if both are equal. Log lines and connections of clients come along with whole tapes, not
+    with single exchanges. Prints the path of the new tape.
+    """
+    join([locate(text) for text in tapes], output)
+    return 0
+
+
+def join(places: Sequence[Location], output: Path) -> None:
+    """Make `output` of what `places` name, and tell what there is to tell.
+
+    Raises:
+        UsageError: `output` is one of them or there already; they do not fit together.
+        TapeFormatError: one is damaged.
+    """
+    given = given_of(places)
+    for one in given:
+        if _same(Path(one.tape.path), output):
+            raise UsageError(f"-o {output}: is one of the tapes to be read; name another file")
+    done = splice(given, output, SystemClock())
+    for one in given:
+        if one.tape.torn:
+            say(f"note: {one.tape.path}: {one.tape.torn} bytes of a torn last record are left out")
+    _tell(done)
+    write(f"{output}\n")
+    say(f"next: deltatape show {shlex.quote(str(output))}")
+
+
+def given_of(places: Sequence[Location]) -> list[Given]:
+    """Each tape once, with the exchanges that are meant of it; a whole tape holds them all.
+
+    Raises:
+        UsageError: there is no such tape.
+        TapeFormatError: a file is no tape.
+    """
+    found: list[tuple[Path, set[int] | None]] = []
+    for place in places:
+        at = next((at for at, (path, _) in enumerate(found) if _same(path, place.path)), None)
+        if at is None:
+            found.append((place.path, None if place.exchange is None else {place.exchange}))
+            continue
+        path, numbers = found[at]
+        whole = place.exchange is None or numbers is None
+        found[at] = (path, None if whole else {*(numbers or ()), place.exchange or 0})
+    return [
+        Given(tape=open_tape(path), numbers=None if numbers is None else frozenset(numbers))
+        for path, numbers in found
+    ]
+
+
+def _tell(done: Spliced) -> None:
+    for first, other in done.once:
+        if other.number:
+            say(
+                f"note: {other.tape}#{other.number} is {first.tape}#{first.number}, byte for byte:"
+                " taken once"
+            )
+        else:
+            say(f"note: {other.tape} is a copy of {first.tape}: its log is taken once")
+    say(f"{done.path}: {count(done.exchanges, 'exchange')}")
+
+
+def _same(one: Path, other: Path) -> bool:
+    """Whether two names are of one file; not if there is none."""
+    try:
+        return one.samefile(other)
+    except (OSError, ValueError):
+        return False

@@ -1,0 +1,133 @@
+"""What a comparison of two exchanges says."""
+
+import enum
+from dataclasses import dataclass
+
+from deltatape.diagnose.rebuild import Analysis
+from deltatape.match.difference import Difference
+from deltatape.model.reply import ToolCall
+
+
+class Kind(enum.StrEnum):
+    """What became of events on the way from left to right."""
+
+    EQUAL = "equal"
+    DROPPED = "dropped"
+    INSERTED = "inserted"
+    ALTERED = "altered"
+    REINDEXED = "re-indexed"
+    """The same delta under another index or id."""
+    MERGED = "merged"
+    """Several events are one, which brings the same."""
+    SPLIT = "split"
+    """One event is several, which bring the same together."""
+    RECUT = "re-cut"
+    """Several events are several others, which bring the same together."""
+    MOVED = "moved"
+    """The same event stands elsewhere."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What became of neighbouring events; equal ones are told, too.
+
+    `left` and `right` are numbers of events; one of them is empty where events are missing on that
+    side. Of an EQUAL change both are as long, and event by event the same.
+    """
+
+    kind: Kind
+    left: tuple[int, ...]
+    right: tuple[int, ...]
+    differences: tuple[Difference, ...] = ()
+    """Where the JSON of the two differs, left as `recorded`. Of what was cut in another way: only
+    in what it says of whom it is for."""
+    part: str = ""
+    """When content is compared, what of it: `text`, `call 0`, `call 0 arguments`, `finish`."""
+
+
+class Spacing(enum.StrEnum):
+    """What differs between events that say the same."""
+
+    FORMAT = "format"
+    """The body is framed in another way: server-sent events, lines, an array."""
+    EVENT_LINE = "event-line"
+    """The name of the event, where its data tells its type as well."""
+    ID_LINE = "id-line"
+    RETRY_LINE = "retry-line"
+    LINE_ENDS = "line-ends"
+    """CR LF against LF."""
+    JSON = "json"
+    """Spaces, escapes or the order of keys in the JSON."""
+    FIELDS = "fields"
+    """Anything else between the fields: spaces, several data lines, unknown fields."""
+    COMMENTS = "comments"
+    """Comments, such as keep-alives."""
+    PENDING = "pending"
+    """What the end of the body left without the blank line that would dispatch it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Framed:
+    """A difference of framing alone, over all events that say the same."""
+
+    what: Spacing
+    count: int
+    """Events that differ so; 1 for what is about the body as a whole."""
+    left: str
+    """How it is on the left, where it is seen first."""
+    right: str
+    event: tuple[int, int] | None
+    """The first such events, left and right."""
+
+
+class Damage(enum.StrEnum):
+    """What became of a call."""
+
+    LOST = "lost"
+    ADDED = "added"
+    ARGUMENTS = "arguments"
+    """Its arguments are others; spelling does not count where both are JSON."""
+    IDENTITY = "identity"
+    """Its name or id is another."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallChange:
+    """A call that is not the same on both sides."""
+
+    damage: Damage
+    choice: int
+    left: ToolCall | None
+    right: ToolCall | None
+    differences: tuple[Difference, ...]
+    cause: Change | None
+    """The first change of events that concerns the call; None: no event does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Two exchanges, event by event and call by call."""
+
+    left: Analysis
+    right: Analysis
+    by_event: bool
+    """Whether events were compared; else, since the dialects differ, what they bring."""
+    changes: tuple[Change, ...]
+    """In the order of the left side; what is only on the right stands where it came."""
+    framing: tuple[Framed, ...]
+    volatile: tuple[tuple[str, int], ...]
+    """Ignored fields that differ, and in how many events."""
+    reply: tuple[Difference, ...]
+    """Where the rebuilt replies differ, their calls aside: `text`, `finish reason`."""
+    calls: tuple[CallChange, ...]
+
+    @property
+    def damaged(self) -> tuple[CallChange, ...]:
+        """The calls of the left side that did not arrive as they were; added ones are no such."""
+        return tuple(call for call in self.calls if call.damage is not Damage.ADDED)
+
+    @property
+    def equal(self) -> bool:
+        """Whether nothing differs but what was to be ignored."""
+        changed = any(change.kind is not Kind.EQUAL for change in self.changes)
+        return not (changed or self.framing or self.reply or self.calls)

@@ -1,0 +1,311 @@
+"""Comparisons of exchanges as text: what differs in a line, which call, then event by event.
+
+As in other diffs equal events are shown only around what differs, and what is told of many
+neighbours in the same words is told once.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from deltatape.compare import CallChange, Change, Comparison, Damage, Kind, Spacing
+from deltatape.compare.values import Framed
+from deltatape.diagnose.rebuild import Analysis
+from deltatape.match.difference import Difference
+from deltatape.model.reply import ToolCall
+from deltatape.render.lines import BOLD, DIM, GOOD, WIDTH, Line, Segment, cropped, line, wrapped
+from deltatape.rules.evidence import excerpt
+from deltatape.rules.words import count
+from deltatape.why.kinds import identity, label
+from deltatape.why.news import news
+
+CONTEXT = 2
+"""Equal events that are shown before and after what differs."""
+_MOST_CHANGES = 40
+_MOST_EVENTS = 6
+"""Neighbours to which the same happened that are shown."""
+_LONG = 80
+"""Characters of arguments in which a difference is found at a glance."""
+_MOST_DIFFERENCES = 6
+_STYLES = {
+    Kind.EQUAL: DIM,
+    Kind.DROPPED: "red",
+    Kind.INSERTED: "green",
+    Kind.ALTERED: "yellow",
+    Kind.REINDEXED: "magenta",
+    Kind.MERGED: "cyan",
+    Kind.SPLIT: "cyan",
+    Kind.RECUT: "cyan",
+    Kind.MOVED: "cyan",
+}
+_MARKS = {Kind.EQUAL: " ", Kind.DROPPED: "-", Kind.INSERTED: "+"}
+_DAMAGES = {
+    Damage.LOST: "lost",
+    Damage.ADDED: "added",
+    Damage.ARGUMENTS: "its arguments were altered",
+    Damage.IDENTITY: "its identity was changed",
+}
+_SPACINGS = {
+    Spacing.FORMAT: "format of the body",
+    Spacing.EVENT_LINE: "event lines",
+    Spacing.ID_LINE: "id lines",
+    Spacing.RETRY_LINE: "retry lines",
+    Spacing.LINE_ENDS: "line ends",
+    Spacing.JSON: "spelling of the JSON",
+    Spacing.FIELDS: "spacing of the fields",
+    Spacing.COMMENTS: "comments",
+    Spacing.PENDING: "undispatched rest",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hop:
+    """Two sides that are compared, with the names that the user gave them."""
+
+    left: str
+    right: str
+    comparison: Comparison
+
+
+def diff_lines(hops: Sequence[Hop], damaged: int | None, width: int = WIDTH) -> list[Line]:
+    """All hops, in order; with several, first which of them damaged a call.
+
+    Args:
+        hops: each from one side to the next.
+        damaged: the place of the first that damaged a call.
+        width: of the page.
+    """
+    lines: list[Line] = []
+    if len(hops) > 1:
+        lines += [*_verdict(hops, damaged, width), line("")]
+    for place, hop in enumerate(hops):
+        lines += [line("")] if place else []
+        lines += _hop(hop, width)
+    return lines
+
+
+def _verdict(hops: Sequence[Hop], damaged: int | None, width: int) -> list[Line]:
+    if damaged is None:
+        return [line(Segment("no hop damaged a call", GOOD))]
+    hop = hops[damaged]
+    told = _call(hop.comparison.damaged[0])
+    text = f"first hop that damaged a call: {hop.left} -> {hop.right}: {told}"
+    return wrapped(text, 0, "bold red", width)
+
+
+def _hop(hop: Hop, width: int) -> Iterator[Line]:
+    comparison = hop.comparison
+    for mark, name, side in (
+        ("---", hop.left, comparison.left),
+        ("+++", hop.right, comparison.right),
+    ):
+        yield cropped(line(Segment(f"{mark} {name}", BOLD), f"  {_side(side)}"), width)
+    yield from _summary(comparison, width)
+    for call in comparison.calls:
+        yield from _call_lines(call, width)
+    for difference in comparison.reply:
+        yield from _difference(difference, 2, width, front="reply: ")
+    for framed in comparison.framing:
+        yield cropped(line(Segment(f"  framing: {_framed(framed)}", "cyan")), width)
+    if any(change.kind is not Kind.EQUAL for change in comparison.changes):
+        yield line("")
+        yield from _Events(comparison, width).lines()
+
+
+def _side(side: Analysis) -> str:
+    calls = sum(len(choice.tool_calls) + len(choice.server_calls) for choice in side.reply.choices)
+    return ", ".join(
+        (side.reply.dialect, count(len(side.stream.events), "event"), count(calls, "call"))
+    )
+
+
+def _summary(comparison: Comparison, width: int) -> list[Line]:
+    """What differs, counted."""
+    how = "" if comparison.by_event else " (dialects differ: compared by what the events bring)"
+    if comparison.equal:
+        lines = [line(Segment(f"equal{how}", GOOD))]
+    else:
+        text = ", ".join(_counted(comparison)) or _otherwise(comparison)
+        lines = wrapped(f"{text}{how}", 0, BOLD, width)
+    if comparison.volatile:
+        fields = ", ".join(f"{path} ({number})" for path, number in comparison.volatile)
+        lines += wrapped(f"ignored, in so many events: {fields}", 0, DIM, width)
+    return lines
+
+
+def _otherwise(comparison: Comparison) -> str:
+    """What is said where no event changed and something differs all the same."""
+    return "equal events; only their framing differs" if comparison.framing else "equal events"
+
+
+def _counted(comparison: Comparison) -> list[str]:
+    sizes: dict[Kind, int] = {}
+    for change in comparison.changes:
+        if change.kind is not Kind.EQUAL:
+            size = max(len(change.left), len(change.right))
+            sizes[change.kind] = sizes.get(change.kind, 0) + (size if comparison.by_event else 1)
+    what = "event" if comparison.by_event else "part"
+    return [f"{count(size, what)} {kind}" for kind, size in sizes.items()]
+
+
+def _call(call: CallChange) -> str:
+    one = call.left or call.right
+    assert one is not None
+    front = f"choice {call.choice} " if call.choice else ""
+    return f"{front}{label(one)} {identity(one)}: {_DAMAGES[call.damage]}"
+
+
+def _call_lines(call: CallChange, width: int) -> Iterator[Line]:
+    yield from wrapped(_call(call), 2, "bold red", width)
+    sides = [(mark, each) for mark, each in (("-", call.left), ("+", call.right)) if each]
+    if call.damage is not Damage.IDENTITY:
+        for mark, each in sides:
+            yield cropped(line(Segment(f"      {mark} {_arguments(each)}", DIM)), width)
+    if call.damage is Damage.IDENTITY or any(len(each.arguments) > _LONG for _, each in sides):
+        for difference in call.differences[:_MOST_DIFFERENCES]:
+            yield from _difference(difference, 6, width)
+    if call.cause is not None:
+        yield cropped(line(f"      first by {_cause(call.cause)}"), width)
+
+
+def _arguments(call: ToolCall) -> str:
+    return excerpt(call.arguments) or "(no bytes)"
+
+
+def _cause(change: Change) -> str:
+    """The events of a change, in words."""
+    if not change.right:
+        return f"{_events(change.left)}, {change.kind}"
+    if not change.left:
+        return f"{_events(change.right)} of the right side, {change.kind}"
+    return f"{_events(change.left)} ({_range(change.right)} on the right side), {change.kind}"
+
+
+def _events(numbers: Sequence[int]) -> str:
+    return f"event {numbers[0]}" if len(numbers) == 1 else f"events {_range(numbers)}"
+
+
+def _range(numbers: Sequence[int]) -> str:
+    if not numbers:
+        return ""
+    return str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]}-{numbers[-1]}"
+
+
+def _difference(difference: Difference, indent: int, width: int, front: str = "") -> list[Line]:
+    text = f"{front}{difference.path}: {difference.recorded} -> {difference.received}"
+    return wrapped(text, indent, "", width)
+
+
+def _framed(framed: Framed) -> str:
+    number = "" if framed.event is None else f" of {count(framed.count, 'event')}"
+    return f"{_SPACINGS[framed.what]}{number}: {framed.left} -> {framed.right}"
+
+
+class _Events:
+    """What became of the events, with what each brings."""
+
+    def __init__(self, comparison: Comparison, width: int) -> None:
+        self._changes = comparison.changes
+        self._news: tuple[Mapping[int, str], Mapping[int, str]] = (
+            _by_number(comparison.left),
+            _by_number(comparison.right),
+        )
+        self._width = width
+        sides = (comparison.left, comparison.right)
+        digits = max(len(str(len(side.stream.events))) for side in sides)
+        self._digits = max(5, digits, 2 * digits + 1)
+
+    def lines(self) -> Iterator[Line]:
+        """The changes with equal events around them."""
+        yield line(Segment(f"  {'left':>{self._digits}} {'right':>{self._digits}}", DIM))
+        shown = 0
+        groups = [list(group) for _, group in groupby(self._changes, key=_sort_of)]
+        for place, group in enumerate(groups):
+            if group[0].kind is Kind.EQUAL:
+                for change in group:
+                    last = place == len(groups) - 1
+                    yield from self._equal(change, before=place > 0, after=not last)
+                continue
+            shown += 1
+            if shown > _MOST_CHANGES:
+                rest = sum(1 for each in groups[place:] if each[0].kind is not Kind.EQUAL)
+                text = f"{count(rest, 'more change')}; all of them: --format json"
+                yield line(Segment(text, DIM))
+                return
+            yield from self._group(group)
+
+    def _equal(self, change: Change, *, before: bool, after: bool) -> Iterator[Line]:
+        """The first ones where something stands before, the last ones where something follows."""
+        if change.part:
+            yield self._row(change, change.left, change.right)
+            return
+        pairs = list(zip(change.left, change.right, strict=True))
+        head = pairs[:CONTEXT] if before else []
+        tail = pairs[len(head) :][-CONTEXT:] if after else []
+        hidden = len(pairs) - len(head) - len(tail)
+        yield from (self._row(change, (i,), (j,)) for i, j in head)
+        if hidden:
+            yield line(Segment(f"  ... {count(hidden, 'equal event')}", DIM))
+        yield from (self._row(change, (i,), (j,)) for i, j in tail)
+
+    def _group(self, group: Sequence[Change]) -> Iterator[Line]:
+        """Neighbours to which the same happened: the first ones, and how many more."""
+        told: tuple[Difference, ...] = ()
+        for change in group[:_MOST_EVENTS]:
+            yield from self._change(change, told)
+            told = change.differences
+        more = len(group) - _MOST_EVENTS
+        if more > 0:
+            text = f"  ... {count(more, 'more event')} {group[0].kind} in the same way"
+            yield line(Segment(text, _STYLES[group[0].kind]))
+
+    def _change(self, change: Change, told: Sequence[Difference] = ()) -> Iterator[Line]:
+        """A change, with its differences unless the one before had the same."""
+        kind, left, right = change.kind, change.left, change.right
+        if kind in (Kind.DROPPED, Kind.INSERTED) and not change.part:
+            numbers = left or right
+            for number in numbers[:_MOST_EVENTS]:
+                yield self._row(change, (number,) if left else (), (number,) if right else ())
+            more = len(numbers) - _MOST_EVENTS
+            if more > 0:
+                yield line(Segment(f"  ... {count(more, 'more event')} {kind}", _STYLES[kind]))
+            return
+        yield self._row(change, left, right)
+        if not change.part and (len(left) > 1 or len(right) > 1):
+            yield from self._pieces(kind, left, right)
+        for difference in change.differences[:_MOST_DIFFERENCES]:
+            if difference not in told:
+                yield from _difference(difference, 2 * self._digits + 8, self._width)
+
+    def _pieces(self, kind: Kind, left: Sequence[int], right: Sequence[int]) -> Iterator[Line]:
+        """What was merged or split, the first ones of each side."""
+        for mark, numbers, news_ in (("-", left, self._news[0]), ("+", right, self._news[1])):
+            for number in numbers[:3]:
+                text = f"{' ' * (2 * self._digits + 6)}{mark} {news_.get(number, '')}"
+                yield cropped(line(Segment(text, _STYLES[kind])), self._width)
+            if len(numbers) > 3:  # noqa: PLR2004 - as many as are shown
+                text = f"{' ' * (2 * self._digits + 6)}{mark} ... {len(numbers) - 3} more"
+                yield line(Segment(text, DIM))
+
+    def _row(self, change: Change, left: Sequence[int], right: Sequence[int]) -> Line:
+        kind = change.kind
+        mark, style = _MARKS.get(kind, "~"), _STYLES[kind]
+        here, there = f"{_range(left):>{self._digits}}", f"{_range(right):>{self._digits}}"
+        told = "" if kind is Kind.EQUAL else f"{kind}: "
+        what = change.part
+        if not what and len(left) <= 1 and len(right) <= 1:
+            what = self._news[0].get(left[0], "") if left else self._news[1].get(right[0], "")
+        whole = line(Segment(f"{mark} {here} {there}  ", style), Segment(f"{told}{what}", style))
+        return cropped(whole, self._width)
+
+
+def _by_number(side: Analysis) -> Mapping[int, str]:
+    numbers = (event.number for event in side.stream.events)
+    return dict(zip(numbers, (excerpt(each) for each in news(side)), strict=True))
+
+
+def _sort_of(change: Change) -> tuple[object, ...]:
+    """Equal for neighbours that are told as one: the same happened to them, at the same paths."""
+    if change.kind is Kind.EQUAL or not change.differences:
+        return (change.kind, change.left if change.kind is not Kind.EQUAL else ())
+    return (change.kind, *(difference.path for difference in change.differences))

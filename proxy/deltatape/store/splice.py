@@ -1,0 +1,283 @@
+"""Several tapes, or some of their exchanges, as one.
+
+Strategy: two passes. The first (`survey`) decodes every line and finds what is there twice; the
+second merges the lines of all tapes by their moved times, each tape's own order kept, and writes
+them. Memory holds a few numbers per exchange and never an exchange. As with redacted copies the
+file is written under a hidden name and gets its own when it is whole and synced.
+
+Times stay true: the new tape counts from the earliest `recorded_at`, and what came from a tape that
+counts from later is moved by the difference. Imports have no times; theirs stay 0, and they stand
+in the order in which they were given.
+
+Of the tape itself (exchange 0) everything is carried for tapes that are given whole, with the
+connections of clients counted anew. Where several tapes end, the last one's `stop` is the new
+tape's, and the other ends become notes. Nothing of it is carried for single exchanges, since a tape
+does not tell which log line belongs to which exchange; a tape that ends with such a one has the
+`stop` of this splice.
+
+Format: recordings/README.md.
+"""
+
+import contextlib
+import heapq
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import NamedTuple
+
+from deltatape import __version__
+from deltatape.clock import Clock
+from deltatape.errors import UsageError
+from deltatape.model.exchange import Source
+from deltatape.store.ids import ulid
+from deltatape.store.rewrite import PRIVATE, stamp, write_new
+from deltatape.store.segment import wall_of
+from deltatape.store.survey import Given, Seen, Survey, doubles, survey, taken
+from deltatape.tape.encode import header_line, payload_record
+from deltatape.tape.heads import RequestHead, watch_to_json
+from deltatape.tape.moved import MAX_INT, Front
+from deltatape.tape.payload import Client, MaskedSpans, Remark, Stop
+from deltatape.tape.record import Header
+
+SPLICED = "spliced"
+"""Why a tape ends that was made of single exchanges."""
+
+_QUIET = frozenset({SPLICED, "imported"})
+"""Reasons to stop that no recorder had: not worth a note."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spliced:
+    """A tape that was made of others."""
+
+    path: Path
+    exchanges: int
+    once: tuple[tuple[Seen, Seen], ...]
+    """What was there twice and was taken once: the one that was taken, and the other. Number 0 is
+    what is on a tape beside its exchanges: it was copied."""
+
+
+class _Moved(NamedTuple):
+    """Lines of one tape that stay together, and where they stand on the new one."""
+
+    order_ns: int
+    lines: tuple[tuple[int, Front], ...]
+    """Each with its new time."""
+
+
+def splice(given: Sequence[Given], output: Path, clock: Clock) -> Spliced:
+    """Make `output` of what is given.
+
+    Args:
+        given: at least one; no tape twice.
+        output: the file to make.
+        clock: for the id of the new tape.
+
+    Raises:
+        UsageError: `output` is there already or cannot be written; tapes do not fit together.
+        TapeFormatError: a tape is damaged.
+    """
+    if os.path.lexists(output):
+        raise UsageError(f"-o {output}: exists already; a tape is never overwritten")
+    source = _source([one.tape.header.source for one in given])
+    surveys = [survey(one) for one in given]
+    once = tuple(doubles(surveys))
+    header = Header(
+        id=ulid(clock),
+        tool=f"deltatape {__version__}",
+        recorded_at=min((one.tape.header.recorded_at for one in given), key=wall_of),
+        source=source,
+    )
+    moves = _moves(header, surveys)
+    merging = _Merging(header=header, surveys=surveys, moves=moves, twice=_numbers(once))
+    part = output.parent / f".{output.name}.{os.urandom(4).hex()}.part"
+    try:
+        write_new(part, PRIVATE, merging.lines())
+        _check_unchanged(surveys)
+        latest = max(one.stamp[2] for one in surveys)
+        os.utime(part, ns=(latest, latest))  # what counts is when it was recorded
+        os.close(os.open(output, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE))
+        part.replace(output)
+    except OSError as error:
+        raise UsageError(f"-o {output}: {error.strerror or error}") from error
+    finally:
+        with contextlib.suppress(OSError):  # as a rule it is not there any more
+            part.unlink()
+    return Spliced(path=output, exchanges=len(merging.numbers), once=once)
+
+
+def _source(sources: Sequence[Source]) -> Source:
+    """What the new tape says that it is; of two kinds of recorders the one whose reads say less."""
+    if len({*sources}) == 1:
+        return sources[0]
+    if Source.IMPORT in sources:
+        raise UsageError(
+            "imports have neither times nor endings, so they cannot be on one tape with exchanges"
+            " that were recorded; splice imports with imports"
+        )
+    return Source.MITM
+
+
+def _moves(header: Header, surveys: Sequence[Survey]) -> list[int]:
+    """By how many nanoseconds the times of each tape are moved."""
+    if header.source is Source.IMPORT or len(surveys) == 1:
+        return [0] * len(surveys)
+    moves = []
+    for one in surveys:
+        tape = one.given.tape
+        wall_ns = wall_of(tape.header.recorded_at)
+        if not wall_ns:
+            raise UsageError(
+                f"{tape.path}: its recorded_at, {tape.header.recorded_at!a}, is no time such as"
+                " 2026-11-21T20:36:01.000000000Z, so nobody knows where its records belong"
+            )
+        moves.append(wall_ns - wall_of(header.recorded_at))
+        if max(one.last_ns, one.watch.until_ns) + moves[-1] > MAX_INT:
+            raise UsageError(f"{tape.path}: is too many years younger than the others")
+    return moves
+
+
+def _numbers(once: Iterable[tuple[Seen, Seen]]) -> dict[str, frozenset[int]]:
+    """By tape the exchanges that another tape, or the same, has given already."""
+    found: dict[str, set[int]] = {}
+    for _, other in once:
+        found.setdefault(other.tape, set()).add(other.number)
+    return {tape: frozenset(numbers) for tape, numbers in found.items()}
+
+
+def _check_unchanged(surveys: Iterable[Survey]) -> None:
+    for one in surveys:
+        if stamp(one.given.tape) != one.stamp:
+            raise UsageError(f"{one.given.tape.path}: was changed while it was read; try again")
+
+
+@dataclass(slots=True, kw_only=True)
+class _Merging:
+    """The lines of the new tape."""
+
+    header: Header
+    surveys: Sequence[Survey]
+    moves: Sequence[int]
+    twice: dict[str, frozenset[int]]
+    """By tape the exchanges that are left out."""
+    numbers: dict[tuple[int, int], int] = field(default_factory=dict)
+    """New numbers of exchanges, by place of the tape and old number."""
+    connections: dict[tuple[int, int], int] = field(default_factory=dict)
+    """The same for connections of clients."""
+    last_ns: int = 0
+    """Of the lines so far."""
+
+    def lines(self) -> Iterator[bytes]:
+        """All lines, from the header to the `stop`, if there is one."""
+        yield header_line(self.header)
+        streams = [self._of_tape(place) for place in range(len(self.surveys))]
+        for place, moved in heapq.merge(*streams, key=lambda pair: pair[1].order_ns):
+            for t_ns, parts in moved.lines:
+                self.last_ns = max(self.last_ns, t_ns)
+                yield self._renumbered(place, parts, t_ns)
+        stop = self._stop()
+        if stop is not None:
+            yield payload_record(max(self.last_ns, *self._ends), 0, stop)
+
+    def _of_tape(self, place: int) -> Iterator[tuple[int, _Moved]]:
+        """The groups of lines of one tape, in its own order; a tape's end that is none: a note."""
+        one, moved = self.surveys[place], self.moves[place]
+        order_ns = moved
+        without = self.twice.get(one.given.tape.path, frozenset())
+        for group in _kept_together(taken(one.given, without)):
+            order_ns = max(order_ns, *(parts.t_ns + moved for parts in group))
+            lines = tuple((parts.t_ns + moved, parts) for parts in group)
+            yield place, _Moved(order_ns, lines)
+        note = self._end_note(place)
+        if note:
+            t_ns = one.last_ns + moved
+            parts = Front(t_ns, 0, _rest(Remark(text=note)))
+            yield place, _Moved(t_ns, ((t_ns, parts),))
+
+    def _renumbered(self, place: int, parts: Front, t_ns: int) -> bytes:
+        if parts.exchange:
+            if parts.code == RequestHead.code:
+                parts = self._watched(place, parts)
+            key = (place, parts.exchange)
+            return parts.line(t_ns, self.numbers.setdefault(key, len(self.numbers) + 1))
+        if parts.code == Client.code:
+            payload = parts.payload
+            key = (place, int(str(payload["connection"])))
+            number = self.connections.setdefault(key, len(self.connections) + 1)
+            if number != key[1]:
+                parts = parts.saying({**payload, "connection": number})
+        return parts.line(t_ns, 0)
+
+    def _watched(self, place: int, parts: Front) -> Front:
+        """A request that tells how long its own tape was watched, where the new one would not."""
+        one, moved = self.surveys[place], self.moves[place]
+        if self.header.source is Source.IMPORT:
+            return parts
+        payload = parts.payload
+        known = payload.get("watched")
+        if isinstance(known, dict):
+            watched: object = {**known, "until_ns": known["until_ns"] + moved}
+        elif place == self._last and one.given.numbers is None:
+            return parts
+        else:
+            watched = watch_to_json(replace(one.watch, until_ns=one.watch.until_ns + moved))
+        return parts.saying({**payload, "watched": watched})
+
+    @property
+    def _last(self) -> int:
+        """The place of the tape that ends last; of equal ones the last that was given."""
+        ends = self._ends
+        return max(range(len(ends)), key=lambda at: (ends[at], not self._is_copy(at), at))
+
+    def _is_copy(self, place: int) -> bool:
+        return 0 in self.twice.get(self.surveys[place].given.tape.path, ())
+
+    @property
+    def _ends(self) -> list[int]:
+        """When each tape ends, as the new one counts."""
+        return [one.last_ns + moved for one, moved in zip(self.surveys, self.moves, strict=True)]
+
+    def _stop(self) -> Stop | None:
+        one = self.surveys[self._last]
+        if one.given.numbers is not None:
+            return Stop(reason=SPLICED, exit_code=None)
+        watch = one.watch
+        return None if watch.stop is None else Stop(reason=watch.stop, exit_code=watch.exit_code)
+
+    def _end_note(self, place: int) -> str:
+        """What is said where a whole tape ends and the new one goes on; "": nothing."""
+        one = self.surveys[place]
+        if place == self._last or one.given.numbers is not None or self._is_copy(place):
+            return ""
+        name = Path(one.given.tape.path).name
+        if one.watch.stop is None:
+            return f"{name} breaks off here: its recorder did not stop in good order"
+        if one.watch.stop in _QUIET:
+            return ""
+        code = "" if one.watch.exit_code is None else f", exit code {one.watch.exit_code}"
+        return f"{name} ends here: {one.watch.stop}{code}"
+
+
+def _kept_together(lines: Iterable[Front]) -> Iterator[tuple[Front, ...]]:
+    """Lines one by one; a `masked` of the tape itself with the log line that it is about.
+
+    The records of other tapes come in between otherwise, and they are of exchange 0, too.
+    """
+    waiting: tuple[Front, ...] = ()
+    for parts in lines:
+        if parts.exchange:
+            yield (parts,)
+        elif parts.code == MaskedSpans.code:
+            waiting = (*waiting, parts)
+        else:
+            yield (*waiting, parts)
+            waiting = ()
+    if waiting:
+        yield waiting
+
+
+def _rest(remark: Remark) -> bytes:
+    """What follows time and number in the line of a remark."""
+    line = payload_record(0, 0, remark)
+    return line.removeprefix(b"[0,0,")

@@ -1,0 +1,61 @@
+"""Exchanges to be compared, in a few words."""
+
+from deltatape.compare import Change, Comparison, Kind, compare_exchanges
+from deltatape.compare.units import Unit, units_of
+from deltatape.compare.volatile import VOLATILE, Ignoring
+from deltatape.diagnose.rebuild import Analysis, analyse
+from deltatape.model.exchange import Exchange
+from helpers.chat import URL, calls, choice, entry, sse
+
+SSE = "text/event-stream"
+MESSAGES = "http://127.0.0.1/v1/messages"
+
+
+def analysed(body: bytes, url: str = URL, media: str = SSE) -> Analysis:
+    """A body that nobody recorded, analysed."""
+    return analyse(Exchange.from_body(body, content_type=media, url=url))
+
+
+def chat(*chunks: object, done: bool = True) -> Analysis:
+    """A chat completion of these chunks."""
+    return analysed(sse(*chunks, done=done))
+
+
+def words(*texts: str) -> list[object]:
+    """Chunks of text."""
+    return [choice({"content": text}) for text in texts]
+
+
+def call(*pieces: str, index: int = 0, name: str = "get") -> list[object]:
+    """Chunks of a call: it is opened, then its arguments come."""
+    opened = calls(entry(index, f"c{index}", name=name, arguments=""))
+    return [opened, *(calls(entry(index, arguments=piece)) for piece in pieces)]
+
+
+def said(*frames: str) -> Analysis:
+    """A stream of Anthropic's events, each given as the text of its block."""
+    return analysed("".join(f"{frame}\n\n" for frame in frames).encode(), MESSAGES)
+
+
+def units(analysis: Analysis) -> tuple[Unit, ...]:
+    """Its events as they are compared by default."""
+    return units_of(analysis, Ignoring(VOLATILE))
+
+
+def unlike(comparison: Comparison) -> list[tuple[str, tuple[int, ...], tuple[int, ...]]]:
+    """What is told of events that are not equal: kind, left, right."""
+    return [
+        (change.kind.value, change.left, change.right)
+        for change in comparison.changes
+        if change.kind is not Kind.EQUAL
+    ]
+
+
+def between(left: Analysis, right: Analysis) -> list[tuple[str, tuple[int, ...], tuple[int, ...]]]:
+    """The same for two analyses."""
+    return unlike(compare_exchanges(left, right))
+
+
+def paths(change: Change) -> list[str]:
+    """Where it differs."""
+    return [difference.path for difference in change.differences]

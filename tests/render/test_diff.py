@@ -1,0 +1,243 @@
+"""Comparisons as people read them."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from deltatape.compare import compare_exchanges, first_damage
+from deltatape.diagnose.rebuild import Analysis, analyse
+from deltatape.render.diff import Hop, diff_lines
+from deltatape.render.lines import measured, plain
+from helpers.chat import FINISH, choice, entry
+from helpers.compared import analysed, call, chat, words
+from helpers.mutated import changed, recorded
+
+TAIL = r'"...o Tom\u00e9\",\"days\":'
+LEFT = chat(*words("I ", "am ", "here", "."), *call('{"a"', ":1}"), FINISH)
+
+
+def shown(*sides: Analysis, width: int = 100) -> list[str]:
+    hops = [
+        Hop(left=f"{at}.tape#1", right=f"{at + 1}.tape#1", comparison=compare_exchanges(*pair))
+        for at, pair in enumerate(pairwise(sides))
+    ]
+    lines = diff_lines(hops, first_damage(hop.comparison for hop in hops), width)
+    assert all(measured(line) <= width for line in lines)
+    return plain(lines).splitlines()
+
+
+def test_equal_exchanges_are_told_in_a_line() -> None:
+    assert shown(LEFT, LEFT) == [
+        "--- 0.tape#1  openai-chat, 9 events, 1 call",
+        "+++ 1.tape#1  openai-chat, 9 events, 1 call",
+        "equal",
+    ]
+
+
+def test_what_was_ignored_is_told() -> None:
+    one, other = (chat({"id": name, "created": 1, "choices": []}) for name in "ab")
+    assert shown(one, other)[2:] == ["equal", "ignored, in so many events: id (1)"]
+
+
+def test_a_dropped_event_stands_between_equal_ones() -> None:
+    right = chat(*words("I ", "am ", "here", "."), *call('{"a"'), FINISH)
+    assert shown(LEFT, right)[2:] == [
+        "1 event dropped",
+        "  call 0 get (c0): its arguments were altered",
+        '      - {"a":1}',
+        '      + {"a"',
+        "      first by event 6, dropped",
+        "",
+        "   left right",
+        "  ... 4 equal events",
+        "      4     4  call 0 opens: get (c0)",
+        "      5     5  call 0 arguments: '{\"a\"'",
+        "-     6        dropped: call 0 arguments: ':1}'",
+        "      7     6  ends: tool_calls",
+        "      8     7  [DONE]",
+    ]
+
+
+def test_an_inserted_event_and_an_altered_one_have_their_differences() -> None:
+    right = chat(*words("I ", "was ", "here", "."), *call('{"a"', ":1}", " "), FINISH)
+    assert shown(LEFT, right)[2:] == [
+        "1 event altered, 1 event inserted",
+        '  reply: text: "I am here." -> "I was here."',
+        "",
+        "   left right",
+        "      0     0  text: 'I '",
+        "~     1     1  altered: text: 'am '",
+        '                  $.choices[0].delta.content: "am " -> "was "',
+        "      2     2  text: 'here'",
+        "      3     3  text: '.'",
+        "  ... 1 equal event",
+        "      5     5  call 0 arguments: '{\"a\"'",
+        "      6     6  call 0 arguments: ':1}'",
+        "+           7  inserted: call 0 arguments: ' '",
+        "      7     8  ends: tool_calls",
+        "      8     9  [DONE]",
+    ]
+
+
+def test_merged_and_split_events_show_their_pieces() -> None:
+    right = chat(*words("I am here."), *call('{"a"', ":1}"), FINISH)
+    assert shown(LEFT, right)[2:10] == [
+        "4 events merged",
+        "",
+        "   left right",
+        "~   0-3     0  merged:",
+        "                - text: 'I '",
+        "                - text: 'am '",
+        "                - text: 'here'",
+        "                - ... 1 more",
+    ]
+    assert "~     0   0-3  split:" in shown(right, LEFT)
+
+
+def test_the_same_thing_many_times_is_told_once() -> None:
+    left = chat(*call(*"abcdefgh"), FINISH)
+    opened, *later = call(*"abcdefgh", index=3)
+    assert isinstance(opened, dict)
+    opened["choices"][0]["delta"]["tool_calls"][0]["id"] = "c0"
+    right = chat(opened, *later, FINISH)
+    lines = shown(left, right)
+    assert lines[2] == "9 events re-indexed"
+    assert lines[5:14] == [
+        "~     0     0  re-indexed: call 0 opens: get (c0)",
+        "                  $.choices[0].delta.tool_calls[0].index: 0 -> 3",
+        "~     1     1  re-indexed: call 0 arguments: 'a'",
+        "~     2     2  re-indexed: call 0 arguments: 'b'",
+        "~     3     3  re-indexed: call 0 arguments: 'c'",
+        "~     4     4  re-indexed: call 0 arguments: 'd'",
+        "~     5     5  re-indexed: call 0 arguments: 'e'",
+        "  ... 3 more events re-indexed in the same way",
+        "      9     9  ends: tool_calls",
+    ]
+
+
+def test_long_runs_and_many_changes_are_cut_with_their_number() -> None:
+    nothing = chat(FINISH)
+    many = chat(*words(*(f"w{at}" for at in range(50))), FINISH)
+    assert "  ... 44 more events dropped" in shown(many, nothing)
+    gaps = chat(*words(*(f"w{at}" for at in range(0, 200, 2))), FINISH)
+    full = chat(*words(*(f"w{at}" for at in range(200))), FINISH)
+    lines = shown(full, gaps)
+    assert lines[2] == "100 events dropped"
+    assert lines[-1] == "60 more changes; all of them: --format json"
+
+
+def test_lost_added_and_renamed_calls_are_told() -> None:
+    without = chat(*words("I ", "am ", "here", "."), FINISH)
+    assert shown(LEFT, without)[3:6] == [
+        "  call 0 get (c0): lost",
+        '      - {"a":1}',
+        "      first by events 4-6, dropped",
+    ]
+    assert shown(without, LEFT)[3:6] == [
+        "  call 0 get (c0): added",
+        '      + {"a":1}',
+        "      first by events 4-6 of the right side, inserted",
+    ]
+    renamed = chat(*words("I ", "am ", "here", "."), *call('{"a"', ":1}", name="put"), FINISH)
+    assert shown(LEFT, renamed)[3:6] == [
+        "  call 0 get (c0): its identity was changed",
+        '      name: "get" -> "put"',
+        "      first by event 4 (4 on the right side), altered",
+    ]
+
+
+def test_in_long_arguments_the_difference_is_shown() -> None:
+    one, other = (
+        chat(*call(json), FINISH)
+        for json in ('{"text":"%s","n":1}' % ("x" * 99), '{"text":"%s","n":2}' % ("x" * 99))
+    )
+    assert "      $.n: 1 -> 2" in shown(one, other)
+
+
+def test_a_call_of_another_choice_says_so() -> None:
+    more = choice({"tool_calls": [entry(0, "d", name="x", arguments="")]}, index=1)
+    lines = shown(chat(*call("{}"), more, FINISH), chat(*call("{}"), FINISH))
+    assert "  choice 1 call 0 x (d): lost" in lines
+    assert "      - (no bytes)" in lines
+
+
+def test_a_damage_that_no_event_brought_about_names_none() -> None:
+    odd = compare_exchanges(LEFT, chat(FINISH))
+    calls_ = tuple(replace(each, cause=None) for each in odd.calls)
+    hop = Hop(left="a", right="b", comparison=replace(odd, calls=calls_))
+    assert "first by" not in plain(diff_lines([hop], 0))
+
+
+def test_moved_events_name_both_places() -> None:
+    usage = {"choices": [], "usage": {"n": 1}}
+    lines = shown(chat(usage, *words("a")), chat(*words("a"), usage))
+    assert lines[5].startswith("~     0     1  moved: nothing new: ")
+
+
+def test_framing_alone_is_told_as_such() -> None:
+    healthy = recorded("anthropic-messages")
+    bare = changed("sse-no-event-line", healthy)
+    assert bare is not None
+    assert shown(analyse(healthy), analyse(bare))[2:] == [
+        "equal events; only their framing differs",
+        "  framing: event lines of 28 events: event: message_start -> no event line",
+    ]
+    body = b"data: 1\n\n"
+    assert shown(analysed(body), analysed(b": hi\n\n" + body))[-1] == (
+        "  framing: comments: 0 comments -> 1 comment, first: hi"
+    )
+
+
+def test_a_reply_may_differ_although_no_event_does() -> None:
+    odd = replace(LEFT, reply=replace(LEFT.reply, error="oops"))
+    assert shown(LEFT, odd)[2:] == ["equal events", '  reply: error: null -> "oops"']
+
+
+def test_other_dialects_are_compared_part_by_part() -> None:
+    one, other = analyse(recorded("openai-responses")), recorded("openai-chat")
+    assert shown(one, analyse(other))[2] == (
+        "equal (dialects differ: compared by what the events bring)"
+    )
+    mutated = changed("args-missing-tail", other)
+    assert mutated is not None
+    lines = shown(one, analyse(mutated))
+    assert lines[2] == "1 part altered (dialects differ: compared by what the events bring)"
+    assert lines[8:] == [
+        "   left right",
+        "    4-6   1-3  text",
+        "     10     4  call 0",
+        "  11-17  5-11  call 0 arguments",
+        "     20    12  call 1",
+        "~    26    17  altered: call 1 arguments",
+        f'{" " * 18}(arguments): {TAIL}3}}" -> {TAIL}"',
+        "     29    19  finish",
+    ]
+    lost = chat(*words("I will look up both. 🌦"), FINISH)
+    assert any(
+        line.startswith("- ") and line.endswith("dropped: call 0") for line in shown(one, lost)
+    )
+
+
+def test_of_several_hops_the_first_that_damaged_a_call_is_named_first() -> None:
+    worse = chat(*words("I ", "am ", "here", "."), *call('{"a"'), FINISH)
+    lines = shown(LEFT, LEFT, worse, worse)
+    told = "call 0 get (c0): its arguments were altered"
+    assert lines[:2] == [f"first hop that damaged a call: 1.tape#1 -> 2.tape#1: {told}", ""]
+    assert [line for line in lines if line.startswith("---")] == [
+        f"--- {at}.tape#1  openai-chat, {events} events, 1 call"
+        for at, events in ((0, 9), (1, 9), (2, 8))
+    ]
+    assert shown(LEFT, LEFT, LEFT)[0] == "no hop damaged a call"
+
+
+@pytest.mark.parametrize("width", [60, 140])
+def test_no_line_is_wider_than_the_page(width: int) -> None:
+    mutated = changed("args-final-repeat", recorded("openai-responses"))
+    assert mutated is not None
+    assert shown(analyse(recorded("openai-responses")), analyse(mutated), width=width)
+
+
+def test_what_a_tape_says_cannot_act_on_a_terminal() -> None:
+    lines = shown(chat(*words("a\x1b[2J\u202e"), FINISH), chat(*words("b"), FINISH))
+    assert not any("\x1b" in line or "\u202e" in line for line in lines)
