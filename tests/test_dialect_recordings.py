@@ -101,3 +101,19 @@ def test_a_recording_is_rebuilt_alike_at_random_cuts(path: Path, data: st.DataOb
     cuts = data.draw(random_cuts(len(exchange.body)))
     whole = rebuilt(exchange, [exchange.body])
     assert rebuilt(exchange, cut(exchange.body, cuts)) == whole
+
+
+IDS = {
+    "anthropic-messages": "msg_fake0000",
+    "bedrock-invoke": "msg_fake0000",
+    "gemini": "fake0000",
+    "gemini-interactions": "v1_fake0000",
+    "mistral": "0123456789abcdef0123456789abcdef",
+    "openai-chat": "chatcmpl-Fake000000000000000000000",
+    "openai-responses": "resp_fake000000000000",
+}
+
+
+@each_recording
+def test_what_the_provider_calls_an_answer_is_known_where_it_says_so(path: Path) -> None:
+    assert rebuild(recorded(path)).id == IDS.get(dialect_of(path))

@@ -1,10 +1,20 @@
 from collections.abc import Iterator
+from itertools import chain
 
 import pytest
 
-from deltatape.conversation import check_conversation, findings_of, read_backs
+from deltatape.conversation import (
+    check_conversation,
+    findings_of,
+    findings_of_turn,
+    read_backs,
+    turns,
+)
 from deltatape.model.digest import Unanswered
 from deltatape.model.finding import Finding
+from deltatape.model.log import LogEntry, LogStream
+from deltatape.model.turn import Turn
+from deltatape.rules.c004_orphan_tool_result import OrphanToolResult
 from deltatape.rules.d003_unanswered_tool_call import UnansweredToolCall
 from deltatape.rules.settings import Settings
 from helpers.chat import FINISH
@@ -43,3 +53,35 @@ def test_a_rule_about_silence_that_fails_is_reported(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(UnansweredToolCall, "check", fail)
     (finding,) = check_conversation(watched_digests(CALLS, until_s=100))
     assert (finding.code, finding.exchange) == ("X001", 1)
+
+
+def test_what_a_turn_shows_comes_after_what_its_request_repeats() -> None:
+    changed = asks(USER, assistant(("c1", "get", "")), result("c9"))
+    found = check_conversation(digests(CALLS, (changed, []), (asks(USER, result("c8")), [])))
+    assert [(finding.code, finding.exchange) for finding in found] == [
+        ("C002", 2),
+        ("C004", 2),
+        ("C005", 2),
+        ("C004", 3),
+    ]
+
+
+def test_what_one_turn_shows_is_part_of_all() -> None:
+    tape = digests(CALLS, (asks(USER, result("c1")), []))
+    found = [findings_of_turn(turn, Settings()) for turn in turns(tape, read_backs(tape))]
+    assert [*chain(*found)] == [*check_conversation(tape)]
+
+
+def test_a_rule_about_turns_that_fails_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: OrphanToolResult, turn: Turn, settings: Settings) -> Iterator[Finding]:
+        raise KeyError(turn.news, settings)
+
+    monkeypatch.setattr(OrphanToolResult, "check", fail)
+    (finding,) = check_conversation(digests(CALLS))
+    assert (finding.code, finding.exchange) == ("X001", 1)
+    assert "C004" in finding.message
+
+
+def test_what_was_printed_is_held_against_the_wire() -> None:
+    line = LogEntry(t_ns=600_000_000, stream=LogStream.STDERR, line=b"Invalid tool call JSON")
+    assert [each.code for each in check_conversation(digests(CALLS), logs=[line])] == ["C009"]

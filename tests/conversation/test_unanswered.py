@@ -99,6 +99,15 @@ def test_a_request_without_messages_may_belong_to_anything() -> None:
     assert numbers(watched_digests((asks(), CALLS[1]), until_s=400)) == [1]
 
 
+def test_a_request_that_goes_on_from_the_stored_reply_or_its_conversation_acquits() -> None:
+    first, second = watched_digests(CALLS, (asks(OTHER), HEALTHY), until_s=400)
+    assert numbers([first, second]) == [1]
+    later = replace(second, previous="r1")
+    assert not silent([replace(first, reply_id="r1"), later])
+    assert not silent([replace(first, reply_id="r2", previous="r1"), later])
+    assert numbers([replace(first, reply_id="r2", previous="r0"), later]) == [1]
+
+
 def test_what_cannot_be_read_and_went_elsewhere_is_no_answer() -> None:
     tape = watched_digests(CALLS, ({"model": "m"}, HEALTHY), until_s=400)
     assert not tape[1].known

@@ -96,8 +96,8 @@ def test_a_rule_that_fails_is_reported_and_the_others_go_on(
         raise IndexError(context.exchange.number)
 
     monkeypatch.setattr(EmptyArguments, "check", fail)
-    exchange = pasted(calls(entry(0, "c1", name="get", arguments="[1]")), FINISH)
-    first, second = check(exchange)
+    both = (entry(0, "c1", name="get", arguments="[1]"), entry(1, "c2", name="get", arguments=""))
+    first, second = check(pasted(calls(*both), FINISH))
     assert {first.code, second.code} == {"X001", "T006"}
 
 

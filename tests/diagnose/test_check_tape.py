@@ -2,9 +2,12 @@ from collections.abc import Iterator
 
 from deltatape.diagnose.check_tape import check_exchanges
 from deltatape.model.exchange import Exchange
+from deltatape.model.log import LogEntry, LogStream
 from deltatape.rules.settings import DEFAULTS
 from deltatape.store.reader import open_tape
 from helpers.incidents import BROKEN, EMPTY, FIXED
+
+APP = ["C002", "C002", "C009", "C009"]
 
 
 def exchanges(*numbers: int) -> Iterator[Exchange]:
@@ -14,7 +17,7 @@ def exchanges(*numbers: int) -> Iterator[Exchange]:
 
 def test_findings_come_by_exchange_and_then_by_conversation_whatever_the_order() -> None:
     whole = check_exchanges("x.tape", exchanges(1, 2), DEFAULTS)
-    assert [each.finding.code for each in whole.reported] == ["D002", "C002", "C002"]
+    assert [each.finding.code for each in whole.reported] == ["D002", *APP]
     assert whole.exchanges == (1, 2)
     assert check_exchanges("x.tape", exchanges(2, 1), DEFAULTS) == whole
 
@@ -23,14 +26,23 @@ def test_one_exchange_is_reported_alone_but_judged_in_its_conversation() -> None
     one = check_exchanges("x.tape", exchanges(1, 2), DEFAULTS, only=1)
     assert (one.exchanges, one.reported) == ((1,), ())
     two = check_exchanges("x.tape", exchanges(1, 2), DEFAULTS, only=2)
-    assert [each.finding.code for each in two.reported] == ["D002", "C002", "C002"]
+    assert [each.finding.code for each in two.reported] == ["D002", *APP]
 
 
 def test_findings_of_the_wire_show_it_and_those_of_conversations_do_not() -> None:
     found = check_exchanges("x.tape", exchanges(1, 2), DEFAULTS).reported
-    assert [each.excerpt is not None for each in found] == [True, False, False]
+    assert [each.excerpt is not None for each in found] == [True, *[False] * 4]
     assert {each.path for each in found} == {"/v1/chat/completions"}
-    assert len({each.fingerprint for each in found}) == 3
+    assert len({each.fingerprint for each in found}) == 5
+
+
+def test_what_the_application_printed_is_held_against_the_wire() -> None:
+    end = next(exchanges(1)).end
+    assert end is not None
+    line = LogEntry(t_ns=end.t_ns, stream=LogStream.STDERR, line=b"Unexpected end of JSON input")
+    (only,) = check_exchanges("x.tape", exchanges(1), DEFAULTS, logs=[line]).reported
+    assert (only.finding.code, only.finding.line) == ("C009", None)
+    assert not check_exchanges("x.tape", exchanges(1), DEFAULTS).reported
 
 
 def test_findings_can_be_left_out_and_notes_added() -> None:

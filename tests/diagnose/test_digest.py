@@ -1,7 +1,10 @@
+from dataclasses import replace
+
 from deltatape.diagnose.digest import digest, digest_analysis
 from deltatape.diagnose.rebuild import analyse
 from deltatape.model.exchange import Exchange
-from helpers.chat import FINISH, choice
+from deltatape.rules.settings import Settings
+from helpers.chat import FINISH, calls, choice, entry, sse
 from helpers.exchanges import (
     FINISH_TEXT,
     TEXT,
@@ -106,3 +109,64 @@ def test_a_model_and_a_nameless_call_are_part_of_the_summary() -> None:
         "choices": [{"index": 0, "delta": {"tool_calls": [{"index": 0, "id": "c1"}]}}],
     }
     assert digest(pasted(nameless)).summary == "openai-chat; m-1; 1 call: ?; finish unknown"
+
+
+def test_a_digest_says_what_was_offered_and_how_it_was_answered() -> None:
+    tools = [{"type": "function", "function": {"name": "get"}}]
+    asked = asks(USER, tools=tools, tool_choice="required")
+    made = digest(conversation((asked, [{"id": "chat-1", **TEXT}, FINISH_TEXT]))[0])
+    assert (made.tools, made.tools_elsewhere, made.tool_choice) == (("get",), False, "required")
+    assert (made.status, made.error, made.failed) == (200, None, False)
+    assert (made.reply_id, made.previous) == ("chat-1", None)
+
+
+def test_an_answer_that_is_none_has_failed() -> None:
+    (whole,) = conversation((asks(USER), [TEXT, FINISH_TEXT]))
+    assert not digest(whole).failed
+    assert digest(replace(whole, response=None, reads=())).failed
+    assert digest(pasted({"error": {"message": "overloaded"}}, status=503)).failed
+    assert digest(pasted({"error": {"message": "overloaded"}})).failed
+    assert digest(pasted(TEXT, done=False)).failed
+    assert not digest(replace(whole, reads=whole.reads[:1], end=None, open=True)).failed
+
+
+def test_small_talk_is_the_users_last_word_and_all_of_it() -> None:
+    bye: dict[str, object] = {"role": "user", "content": "Thanks, bye!"}
+    said = [digests((asks(*each), []))[0].small_talk for each in ([USER, bye], [bye, USER], [])]
+    assert said == ["thanks bye", "", ""]
+    analysis = analyse(pasted(TEXT, request=asks({"role": "user", "content": "Ahoy"})))
+    assert digest_analysis(analysis).small_talk == ""
+    assert digest_analysis(analysis, Settings(small_talk=("ahoy",))).small_talk == "ahoy"
+
+
+def test_errors_of_parsers_are_kept_of_results_and_of_messages_that_are_nothing_else() -> None:
+    text = "Unexpected end of JSON input"
+    spoken: dict[str, object] = {"role": "user", "content": f"I get {text}"}
+    alone: dict[str, object] = {"role": "user", "content": text}
+    (made,) = digests(
+        (asks(result("c1", f"It says: {text}"), spoken, alone, assistant(text=text)), [])
+    )
+    assert [heard.failure for heard in made.history] == [text, "", text, ""]
+
+
+def test_a_call_has_its_place_in_the_response() -> None:
+    made = digest(conversation((asks(USER), [TEXT, *call(), FINISH]))[0])
+    (said,) = made.calls
+    chunks = [sse(each, done=False) for each in (TEXT, *call(), FINISH)]
+    assert said.span == (len(chunks[0]), sum(map(len, chunks[:4])))
+    assert said.line == 105
+    (bare,) = digest(pasted(calls(entry(0, "c1", name="get")), FINISH)).calls
+    assert bare.span is not None
+
+
+def test_calls_in_text_are_whole_if_nothing_but_their_end_follows_on_their_json() -> None:
+    def statuses(text: str) -> list[str]:
+        made = digest(pasted(choice({"content": text}), FINISH_TEXT))
+        return [call.status for call in made.text_calls]
+
+    body = '{"tool_name": "f", "arguments": {}}'
+    assert statuses(f"<tool>{body}</tool>") == ["complete"]
+    assert statuses(f"<tool>{body}></tool>") == ["extra_data"]
+    assert statuses("<function=f><parameter=a>1</parameter></function>") == ["complete"]
+    deep = '<tool>{"tool_name": "f", "arguments": ' + '{"a":' * 5000 + "1" + "}" * 5001 + "</tool>"
+    assert len(statuses(deep)) == 1

@@ -5,6 +5,7 @@ import pytest
 from deltatape.dialects import DIALECTS, Dialect, Reducer, UnknownReducer
 from deltatape.model.asked import NOTHING_ASKED
 from deltatape.model.stream import Event, Place, Span
+from helpers.hints import hints
 
 
 def event(number: int, data: str, kind: str = "message") -> Event:
@@ -31,3 +32,10 @@ def test_no_event_makes_a_reducer_raise(dialect: Dialect) -> None:
         for number, data in enumerate(HOSTILE):
             reducer.feed(event(number, data, "error" if number % 2 else "message"))
         assert reducer.finish(cut=True).tool_calls == ()
+
+
+def test_hints_tell_of_all_the_first_objects_at_once() -> None:
+    seen = hints({"type": "a", "x": 1}, {"type": 2, "y": 1}, {})
+    assert seen.members == {"type", "x", "y"}
+    assert seen.kinds == {"a"}
+    assert hints().members == hints().kinds == frozenset()

@@ -1,6 +1,6 @@
 """All scenes, by the code of the rule that they are for."""
 
-from helpers import scenes_apps, scenes_calls, scenes_wire
+from helpers import scenes_apps, scenes_calls, scenes_turns, scenes_wire
 from helpers.scenes import Pairs
 
 PAIRS: Pairs = {
@@ -14,4 +14,6 @@ PAIRS: Pairs = {
     **scenes_apps.events(),
     **scenes_apps.dead_zones(),
     **scenes_apps.conversations(),
+    **scenes_turns.histories(),
+    **scenes_turns.rounds(),
 }

@@ -66,6 +66,7 @@ def shape() -> Pairs:
             spoken(cohere(), ask=lambda text: text.replace('"integer"', '"string"')),
             spoken(cohere()),
         ),
+        "T024": pair(chat(*HEALTHY, request=asked(tool_choice="none")), chat(*HEALTHY)),
     }
 
 

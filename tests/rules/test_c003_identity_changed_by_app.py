@@ -54,3 +54,23 @@ def test_a_foreign_id_beside_a_known_one_is_a_change() -> None:
 
 def test_what_is_repeated_as_delivered_is_fine() -> None:
     assert not changed(("c1", "get", '{"a":1}'), answers=("c1",))
+
+
+def test_a_copy_of_a_call_under_another_id_is_told() -> None:
+    copy = ("x7", "get", '{"a": 1}')
+    after = asks(USER, assistant(("c1", "get", '{"a":1}'), copy), result("c1"), result("x7"))
+    tape = digests((asks(USER), [*call(), FINISH]), (after, []))
+    (finding,) = [each for each in check_conversation(tape) if each.code == "C003"]
+    assert finding.message == (
+        "call 0 (get, c1) of #1 comes back twice, the second time with the id 'x7' instead of 'c1'"
+    )
+    assert finding.severity is Severity.WARNING
+    assert finding.against is not None
+    assert finding.against.asked is not None
+
+
+def test_a_further_call_that_says_something_else_is_no_copy() -> None:
+    other = ("x7", "get", '{"a":2}')
+    after = asks(USER, assistant(("c1", "get", '{"a":1}'), other), result("c1"), result("x7"))
+    tape = digests((asks(USER), [*call(), FINISH]), (after, []))
+    assert not [each for each in check_conversation(tape) if each.code == "C003"]

@@ -10,6 +10,7 @@ from deltatape.rules import (
     INTERNAL_ERROR,
     RULES,
     SILENCE_RULES,
+    TURN_RULES,
     Documented,
 )
 
@@ -60,6 +61,7 @@ NAMES = {
     "T021": "split-or-late-name",
     "T022": "double-escaped-arguments",
     "T023": "arguments-in-text",
+    "T024": "call-against-choice",
     "A001": "event-without-name",
     "A002": "event-arguments-not-object",
     "A003": "call-without-result",
@@ -74,6 +76,14 @@ NAMES = {
     "C001": "call-lost-by-app",
     "C002": "arguments-changed-by-app",
     "C003": "identity-changed-by-app",
+    "C004": "orphan-tool-result",
+    "C005": "missing-tool-result",
+    "C006": "tool-loop",
+    "C007": "tool-call-on-small-talk",
+    "C008": "retry-storm",
+    "C009": "app-error-in-history",
+    "C010": "forced-tool-choice-loop",
+    "C011": "tools-removed-from-history",
     "X001": "internal-error",
 }
 """The public contract: codes and names are never changed and never used again."""
@@ -92,7 +102,8 @@ def test_every_file_of_a_rule_is_listed_and_every_listed_rule_has_its_file() -> 
 
 def test_codes_and_names_are_the_public_ones_in_the_order_of_reports() -> None:
     assert [(rule.code, rule.name) for rule in DOCUMENTED] == list(NAMES.items())
-    assert (*RULES, *SILENCE_RULES, *CONVERSATION_RULES, INTERNAL_ERROR) == DOCUMENTED
+    of_conversations = (*SILENCE_RULES, *CONVERSATION_RULES, *TURN_RULES)
+    assert (*RULES, *of_conversations, INTERNAL_ERROR) == DOCUMENTED
 
 
 @pytest.mark.parametrize("rule", DOCUMENTED, ids=lambda rule: rule.code)

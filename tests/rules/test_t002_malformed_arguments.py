@@ -1,7 +1,7 @@
 import pytest
 
 from deltatape.model.finding import Blame, Confidence, Severity
-from helpers.chat import FINISH, calls, entry, request
+from helpers.chat import FINISH, calls, choice, entry, request
 from helpers.exchanges import call, found, one, pasted
 
 BAD = calls(entry(0, "c1", name="get", arguments='{"keywords": Dave}'))
@@ -36,3 +36,10 @@ def test_valid_arguments_are_fine() -> None:
 def test_a_missing_piece_or_a_label_in_front_is_no_models_doing(torn: str) -> None:
     finding = one(pasted(*call(arguments=torn), FINISH, request=request(get={})), "T002")
     assert (finding.blame, finding.confidence) == (Blame.UPSTREAM, Confidence.LIKELY)
+
+
+def test_a_call_in_text_that_is_no_json_is_the_models() -> None:
+    written = '<tool>{"tool_name": "get", "arguments": {"a": Dave}}</tool>'
+    finding = one(pasted(choice({"content": written}), choice({}, "stop")), "T002")
+    assert (finding.blame, finding.confidence) == (Blame.MODEL, Confidence.LIKELY)
+    assert "call 0 (get) in the text (tool) are not JSON" in finding.message

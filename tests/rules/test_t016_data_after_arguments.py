@@ -1,5 +1,5 @@
 from deltatape.model.finding import Blame
-from helpers.chat import FINISH, calls, entry
+from helpers.chat import FINISH, calls, choice, entry
 from helpers.exchanges import call, found, one, pasted
 
 
@@ -12,3 +12,15 @@ def test_a_brace_too_many_is_reported() -> None:
 
 def test_a_healthy_call_is_fine() -> None:
     assert not found(pasted(*call(), FINISH), "T016")
+
+
+def test_what_follows_a_call_in_text_is_the_models() -> None:
+    written = '<tool>{"tool_name": "get", "arguments": {"a": 1}}></tool>'
+    finding = one(pasted(choice({"content": written}), choice({}, "stop")), "T016")
+    assert finding.blame is Blame.MODEL
+    assert "call 0 (get) in the text (tool) is whole JSON, and then '>' follows" in finding.message
+
+
+def test_blanks_and_fences_around_a_call_in_text_are_fine() -> None:
+    fenced = '<tool>\n```json\n{"tool_name": "get", "arguments": {}}\n```\n</tool>'
+    assert not found(pasted(choice({"content": fenced}), choice({}, "stop")), "T016")

@@ -235,8 +235,10 @@ def test_the_documented_thresholds_are_all_there_are_with_their_defaults(tmp_pat
     path.write_text(example())
     settings = read(path, "deltatape.yaml", COMMANDS)
     assert settings.thresholds.keys() == FIELDS.keys()
-    assert replace(settings.rules(), app=CONTRACT) == DEFAULTS
+    phrases = DEFAULTS.small_talk
+    assert replace(settings.rules(), app=CONTRACT, small_talk=phrases) == DEFAULTS
     assert settings.rules().app.name[0] == "fn"
+    assert settings.rules().small_talk == (*phrases, "ahoy", "so long")
 
 
 def test_a_command_is_taken_from_a_named_file_only(tmp_path: Path) -> None:

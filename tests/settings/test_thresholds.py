@@ -22,9 +22,16 @@ def test_durations_counts_and_shares() -> None:
     assert set_ == Settings(stall_s=120.0, burst_wait_s=0.5, burst_events=7, burst_share=0.5)
 
 
+def test_phrases_are_added_to_the_built_in_ones() -> None:
+    assert thresholds(entries("small-talk: ahoy")).small_talk == (*DEFAULTS.small_talk, "ahoy")
+    assert thresholds(entries("small-talk: [so, long]")).small_talk[-2:] == ("so", "long")
+
+
 def test_every_threshold_of_the_rules_can_be_set() -> None:
     for name, field in FIELDS.items():
         default = getattr(DEFAULTS, field)
+        if isinstance(default, tuple):
+            continue
         value = f"{default:f}s" if field.endswith("_s") else f"{default}"
         assert thresholds(entries(f"{name}: {value}")) == DEFAULTS
 
@@ -34,12 +41,17 @@ def test_every_threshold_of_the_rules_can_be_set() -> None:
     [
         ("stal: 1s", "f.yaml:1:1: 'stal' is no threshold of a rule; did you mean stall?"),
         ("stall_error: 1s", "f.yaml:1:1: 'stall_error' is no threshold of a rule; did you mean st"),
-        ("x: 1", "f.yaml:1:1: 'x' is no threshold of a rule; known are after-result burst-events"),
+        ("x: 1", "f.yaml:1:1: 'x' is no threshold of a rule; known are after-result app-error bu"),
         ("stall: 10", "f.yaml:1:8: rules.stall: '10': a duration with its unit is accepted, such"),
         ("stall: ", "f.yaml:1:7: rules.stall: a duration with its unit is accepted"),
         ("stall: [1s]", "f.yaml:1:8: rules.stall: a duration with its unit is accepted"),
         ("burst-events: 0", "f.yaml:1:15: rules.burst-events: '0': a whole number from 1 is"),
         ("burst-events: 1e9", "f.yaml:1:15: rules.burst-events: '1e9': a whole number"),
+        ("small-talk: [a, {}]", "f.yaml:1:13: rules.small-talk: a phrase or a list of phrases is"),
+        (
+            "small-talk: ",
+            "f.yaml:1:12: rules.small-talk: a phrase or a list of phrases is accepted",
+        ),
         ("burst-share: 2", "f.yaml:1:14: rules.burst-share: '2': a number from 0 to 1 is"),
         ("stall: \u0661s", "f.yaml:1:8: rules.stall: '\\u0661s': a duration"),
     ],

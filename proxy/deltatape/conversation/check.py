@@ -4,22 +4,27 @@ from collections.abc import Iterable
 from itertools import chain
 
 from deltatape.conversation.read_back import read_backs
+from deltatape.conversation.turns import turns
 from deltatape.conversation.unanswered import unanswered
 from deltatape.model.digest import Digest, ReadBack, Unanswered
 from deltatape.model.finding import Finding
+from deltatape.model.log import LogEntry
+from deltatape.model.turn import Turn
 from deltatape.rules import (
     CONVERSATION_RULES,
     INTERNAL_ERROR,
     SILENCE_RULES,
+    TURN_RULES,
     ConversationRule,
     SilenceRule,
+    TurnRule,
 )
 from deltatape.rules.guard import guarded
 from deltatape.rules.settings import DEFAULTS, Settings
 
 
 def check_conversation(
-    digests: Iterable[Digest], settings: Settings = DEFAULTS
+    digests: Iterable[Digest], settings: Settings = DEFAULTS, logs: Iterable[LogEntry] = ()
 ) -> tuple[Finding, ...]:
     """What the application made of the replies, as far as its later requests show.
 
@@ -27,6 +32,7 @@ def check_conversation(
         digests: of any number of conversations and tapes, in the order of their requests. Silences
             are told only of those that know how long their tape was watched.
         settings: the thresholds.
+        logs: what the application printed, in order, if all digests are of the tape that has it.
 
     Returns:
         Findings in the order of the requests that prove them, then those about replies that no
@@ -35,8 +41,15 @@ def check_conversation(
     every = tuple(digests)
     links = read_backs(every)
     silent = unanswered(every, links)
+    about_turns = (whole_turn(turn, settings) for turn in turns(every, links, logs, settings))
     about_silence = (findings_of_silence(silence, settings) for silence in silent)
-    return tuple(chain(*(findings_of(link) for link in links), *about_silence))
+    return tuple(chain(*about_turns, *about_silence))
+
+
+def whole_turn(turn: Turn, settings: Settings) -> tuple[Finding, ...]:
+    """What a request shows that the application made of replies, and what its turn shows."""
+    read_back = chain(*(findings_of(link) for link in turn.links))
+    return (*read_back, *findings_of_turn(turn, settings))
 
 
 def findings_of(read_back: ReadBack) -> tuple[Finding, ...]:
@@ -47,6 +60,11 @@ def findings_of(read_back: ReadBack) -> tuple[Finding, ...]:
 def findings_of_silence(silence: Unanswered, settings: Settings) -> tuple[Finding, ...]:
     """What an unanswered reply shows, in the order of `SILENCE_RULES`."""
     return tuple(each for rule in SILENCE_RULES for each in _of_silence(rule, silence, settings))
+
+
+def findings_of_turn(turn: Turn, settings: Settings) -> tuple[Finding, ...]:
+    """What an exchange in its conversation shows, in the order of `TURN_RULES`."""
+    return tuple(each for rule in TURN_RULES for each in _of_turn(rule, turn, settings))
 
 
 def _findings(rule: ConversationRule, read_back: ReadBack) -> tuple[Finding, ...]:
@@ -63,3 +81,11 @@ def _of_silence(rule: SilenceRule, silence: Unanswered, settings: Settings) -> t
         return INTERNAL_ERROR.report(rule, reply.tape, reply.exchange, error)
 
     return guarded(lambda: rule.check(silence, settings), failed)
+
+
+def _of_turn(rule: TurnRule, turn: Turn, settings: Settings) -> tuple[Finding, ...]:
+    def failed(error: Exception) -> Finding:
+        digest = turn.digest
+        return INTERNAL_ERROR.report(rule, digest.tape, digest.exchange, error)
+
+    return guarded(lambda: rule.check(turn, settings), failed)

@@ -3,29 +3,40 @@
 Most interfaces are stateless: a request repeats the conversation so far, the last reply included,
 as the application understood it. A reply is linked to a later request whose history is that of the
 reply's own request, message by message, followed by one assistant message (or several in a row).
-Where histories are trimmed or edited, a call id that no other reply used links, too.
+Where histories are trimmed or edited, a call id that no other reply used links, too. Where the
+provider keeps the history, only results come back: see `stored`.
 
 Accusing wrongly is worse than saying nothing. Hence:
 - a message is judged once, in the first request that carries it, and a reply once: applications
   that shorten an old history later on are not accused;
 - of several replies to the same history (retries, samples, regenerated answers, conversations
-  that begin alike) one that fits exactly wins, then one whose ids appear; else nobody
-  is accused;
+  that begin alike) one that fits exactly wins, then one whose ids appear; else nobody is accused;
+- a reply that some message repeats exactly, be it much later, is not held against a message that
+  shows none of its ids; and where the only reply left has not much in common with such a message,
+  there may be another one that was not taped: tapes begin in the middle, and programs that run
+  side by side begin alike;
+- an id that was in use before the reply came does not name that reply: some servers number calls
+  from 0 in each answer;
 - replies that broke off are never held against the application, nor is a request that ends with the
   message itself: that is a prefill, not a history.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 
+from deltatape.conversation.block import ASSISTANT, Block, blocks
 from deltatape.conversation.pairing import Pairing, pair_calls
+from deltatape.conversation.stored import read_stored
 from deltatape.model.asked import RepeatedCall
-from deltatape.model.digest import Digest, Heard, ReadBack
+from deltatape.model.digest import Digest, ReadBack, SaidCall
 from deltatape.model.exchange import Tap
 from deltatape.model.finding import Confidence
-from deltatape.rules.repeated import is_derived, same_name
+from deltatape.rules.repeated import is_derived, is_related, same_name
 
-ASSISTANT = frozenset({"assistant", "model"})
+_LOOKED_AT = 16
+"""Messages after a reply that may repeat it in a history that was changed."""
 
 
 def goes_on_without(reply: Digest, later: Iterable[Digest]) -> Digest | None:
@@ -47,101 +58,121 @@ def read_backs(digests: Iterable[Digest]) -> tuple[ReadBack, ...]:
     What was taken in front of the application's own endpoint is no conversation with a model.
     """
     ledger = _Ledger()
-    found: list[ReadBack] = []
-    for digest in (each for each in digests if each.tap is Tap.PROVIDER):
-        found += _in_request(ledger, digest)
+    judged: list[ReadBack | _Doubt] = []
+    for place, digest in enumerate(each for each in digests if each.tap is Tap.PROVIDER):
+        ledger.place = place
+        judged += _in_request(ledger, digest)
         ledger.enter(digest)
-    return tuple(found)
+    found = (_settle(ledger, each) if isinstance(each, _Doubt) else each for each in judged)
+    return tuple(each for each in found if each)
 
 
 @dataclass(slots=True)
 class _Ledger:
     """What is known while the requests go by."""
 
+    place: int = 0
+    """Of the request that is looked at."""
+    places: dict[int, int] = field(default_factory=dict)
+    """Of every request so far, by the identity of its digest."""
     by_history: dict[str, list[Digest]] = field(default_factory=dict)
     """Replies by the prefix hash of their request."""
     by_id: dict[str, list[Digest]] = field(default_factory=dict)
     """Replies by the ids of their calls."""
+    by_name: dict[str, Digest] = field(default_factory=dict)
+    """The latest reply that the provider calls so, or that went on from the conversation."""
     judged: set[str] = field(default_factory=set)
     """Prefix hashes up to and including a message that has been judged."""
-    settled: set[int] = field(default_factory=set)
-    """Identities of the digests whose reply has been read back."""
+    heard: dict[str, int] = field(default_factory=dict)
+    """By the id of a call, the place of the first request that repeats it."""
+    strays: dict[tuple[str, ...], list[tuple[int, Block]]] = field(default_factory=dict)
+    """By the names of their calls, messages of which no reply is known that they belong to, with
+    the places of their requests."""
+    settled: dict[int, int] = field(default_factory=dict)
+    """By the identity of its digest, the place of the request that reads a reply back."""
 
     def enter(self, digest: Digest) -> None:
+        self.places[id(digest)] = self.place
         if digest.history:
             self.by_history.setdefault(digest.prefixes[-1], []).append(digest)
         for call in digest.calls:
             for each in call.ids:
                 self.by_id.setdefault(each, []).append(digest)
+        for name in (digest.reply_id, digest.previous):
+            if name is not None:
+                self.by_name[name] = digest
 
     def is_open(self, digest: Digest) -> bool:
         return id(digest) not in self.settled
 
+    def is_older(self, block: Block, reply: Digest) -> bool:
+        """Whether an id of the block was in use before `reply` came: some servers count from 0."""
+        came = self.places[id(reply)]
+        return any(self.heard[call.id] <= came for call in block.calls if call.id)
+
+    def hear(self, block: Block) -> None:
+        for call in block.calls:
+            if call.id:
+                self.heard.setdefault(call.id, self.place)
+
+    def keep(self, block: Block) -> None:
+        if block.calls:
+            self.strays.setdefault(_names(block.calls), []).append((self.place, block))
+
+    def is_repeated(self, reply: Digest, but: Block) -> bool:
+        """Whether another message than `but` that came after `reply` has just its calls."""
+        strays = self.strays.get(_names(reply.calls), [])
+        first = bisect_right(strays, self.places[id(reply)], key=itemgetter(0))
+        near = (block for _, block in strays[first : first + _LOOKED_AT])
+        return any(block is not but and _pair(reply, block).identical for block in near)
+
+
+def _names(calls: Iterable[SaidCall | RepeatedCall]) -> tuple[str, ...]:
+    return tuple(sorted(call.name or "" for call in calls))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Block:
-    """Assistant messages in a row, `later.history[start:end]`, and what follows them."""
+class _Doubt:
+    """A message that shows no id of the replies it may repeat: what comes later may tell more."""
 
-    later: Digest
-    start: int
-    end: int
-
-    @property
-    def messages(self) -> Sequence[Heard]:
-        return self.later.history[self.start : self.end]
-
-    @property
-    def calls(self) -> tuple[RepeatedCall, ...]:
-        return tuple(call for message in self.messages for call in message.calls)
-
-    @property
-    def texts(self) -> frozenset[str]:
-        return frozenset(message.text for message in self.messages if message.text)
-
-    @property
-    def further(self) -> tuple[RepeatedCall, ...]:
-        rest = self.later.history[self.end :]
-        return tuple(call for message in rest for call in message.calls)
-
-    @property
-    def answered(self) -> tuple[str, ...]:
-        """The ids answered between this block and the next assistant message."""
-        found = []
-        for message in self.later.history[self.end :]:
-            if message.role in ASSISTANT:
-                break
-            if message.call_id:
-                found.append(message.call_id)
-        return tuple(found)
-
-    def ids(self) -> frozenset[str]:
-        return frozenset(call.id for call in self.calls if call.id) | frozenset(self.answered)
+    block: Block
+    reply: Digest
+    """The only candidate that is left."""
+    sure: bool
+    """Whether there never was another candidate, and the system messages are the same."""
+    place: int
 
 
-def _blocks(digest: Digest) -> Iterator[_Block]:
-    """The runs of assistant messages in a request's history; not one that ends the request."""
-    start = None
-    for place, message in enumerate(digest.history):
-        if message.role in ASSISTANT:
-            start = place if start is None else start
-        elif start is not None:
-            yield _Block(later=digest, start=start, end=place)
-            start = None
-
-
-def _in_request(ledger: _Ledger, digest: Digest) -> Iterator[ReadBack]:
-    for block in _blocks(digest):
+def _in_request(ledger: _Ledger, digest: Digest) -> Iterator[ReadBack | _Doubt]:
+    if digest.previous is not None:
+        yield from _stored(ledger, digest)
+    for block in blocks(digest):
         key = digest.prefixes[block.end]
         if key in ledger.judged:
             continue
         ledger.judged.add(key)
-        read_back = _judge(ledger, block)
-        if read_back:
-            ledger.settled.add(id(read_back.reply))
-            yield read_back
+        ledger.hear(block)
+        found = _judge(ledger, block)
+        if isinstance(found, ReadBack):
+            ledger.settled[id(found.reply)] = ledger.place
+        else:
+            ledger.keep(block)
+        if found:
+            yield found
 
 
-def _judge(ledger: _Ledger, block: _Block) -> ReadBack | None:
+def _stored(ledger: _Ledger, digest: Digest) -> Iterator[ReadBack]:
+    """What a request that goes on from a stored reply makes of it."""
+    reply = ledger.by_name.get(digest.previous or "")
+    if reply is None or not ledger.is_open(reply):
+        return
+    found = read_stored(reply, digest)
+    if found:
+        ledger.settled[id(reply)] = ledger.place
+        yield found
+
+
+def _judge(ledger: _Ledger, block: Block) -> ReadBack | _Doubt | None:
     same_history = ledger.by_history.get(block.later.prefixes[block.start], [])
     same_system = [each for each in same_history if each.system == block.later.system]
     candidates = [each for each in same_system or same_history if _could_be(each, block)]
@@ -153,72 +184,121 @@ def _judge(ledger: _Ledger, block: _Block) -> ReadBack | None:
     if named:
         return _read_back(named, block, _pair(named, block), _of_named(named, block, candidates))
     left = [each for each in candidates if ledger.is_open(each)]
-    if len(left) != 1:
+    if len(left) != 1 or not _may_repeat(ledger, left[0], block, candidates):
         return None
-    pairing = _pair(left[0], block)
-    confidence = _of_only(left[0], block, pairing)
-    if confidence is Confidence.PROVEN and not (same_system and len(candidates) == 1):
+    sure = bool(same_system) and len(candidates) == 1
+    return _Doubt(block=block, reply=left[0], sure=sure, place=ledger.place)
+
+
+def _may_repeat(ledger: _Ledger, reply: Digest, block: Block, candidates: Sequence[Digest]) -> bool:
+    """Whether nothing speaks against the message being what is left of `reply`.
+
+    It does not repeat a reply that its ids name. Nor one that has been read back already and was
+    shortened since then: such a one keeps its calls.
+    """
+    owners = [owner for each in block.ids for owner in ledger.by_id.get(each, ())]
+    if owners and all(owner is not reply for owner in owners):
+        return False
+    others = [each for each in candidates if each is not reply]
+    if not others or not (block.calls or block.answered):
+        return True
+    return _is_made_of(block, reply) and not any(_is_made_of(block, each) for each in others)
+
+
+def _is_made_of(block: Block, reply: Digest) -> bool:
+    return any(is_derived(said, heard) for said in reply.calls for heard in block.calls)
+
+
+def _settle(ledger: _Ledger, doubt: _Doubt) -> ReadBack | None:
+    """What to think of a message now that all is known."""
+    reply, block = doubt.reply, doubt.block
+    if not ledger.is_open(reply) or (block.calls and ledger.is_repeated(reply, block)):
+        return None
+    pairing = _pair(reply, block)
+    confidence = _of_only(reply, block, pairing)
+    if confidence is Confidence.PROVEN and not doubt.sure:
         confidence = Confidence.LIKELY
-    return _read_back(left[0], block, pairing, confidence) if confidence else None
+    if confidence is None:
+        return None
+    ledger.settled[id(reply)] = doubt.place
+    return _read_back(reply, block, pairing, confidence)
 
 
-def _could_be(reply: Digest, block: _Block) -> bool:
+def _could_be(reply: Digest, block: Block) -> bool:
     """Whether the reply says anything and had ended when the request came, as far as is known."""
     if not (reply.whole or reply.calls or reply.text):
         return False
     later = block.later
     if reply.tape != later.tape or reply.end_ns is None or later.t_ns is None:
         return True
-    return reply.end_ns <= later.t_ns or bool(_ids(reply) & block.ids())
+    return reply.end_ns <= later.t_ns or bool(_ids(reply) & block.ids)
 
 
-def _pair(reply: Digest, block: _Block) -> Pairing:
+def _pair(reply: Digest, block: Block) -> Pairing:
     return pair_calls(reply.calls, block.calls, block.further)
 
 
-def _named(ledger: _Ledger, block: _Block, candidates: Sequence[Digest]) -> Digest | None:
+def _named(ledger: _Ledger, block: Block, candidates: Sequence[Digest]) -> Digest | None:
     """The one reply, not read back yet, whose call ids the message or its results repeat."""
-    ids = block.ids()
-    near = [each for each in candidates if _ids(each) & ids]
+    ids = block.ids
+    near = [each for each in candidates if _own_ids(each) & ids]
     if len(near) == 1:
-        return near[0] if ledger.is_open(near[0]) else None
+        unique = any(len(ledger.by_id[each]) == 1 for each in _own_ids(near[0]) & ids)
+        return near[0] if unique and ledger.is_open(near[0]) else None
     owners = [ledger.by_id.get(each, []) for each in {call.id for call in block.calls if call.id}]
     if near or candidates or not owners or any(len(replies) != 1 for replies in owners):
         return None
     first = owners[0][0]
     same = all(replies[0] is first for replies in owners)
-    return first if same and ledger.is_open(first) else None
+    if not same or not ledger.is_open(first) or ledger.is_older(block, first):
+        return None
+    return first
 
 
 def _ids(reply: Digest) -> frozenset[str]:
     return frozenset(each for call in reply.calls for each in call.answers_to)
 
 
-def _of_named(reply: Digest, block: _Block, candidates: Sequence[Digest]) -> Confidence:
+def _own_ids(reply: Digest) -> frozenset[str]:
+    """The same without the names that stand for ids where there are none: they tell nobody."""
+    return frozenset(each for call in reply.calls for each in call.ids)
+
+
+def _of_named(reply: Digest, block: Block, candidates: Sequence[Digest]) -> Confidence:
     """Ids name the reply; the same history, or an answered call, proves that it is repeated."""
     near = any(each is reply for each in candidates)
     proven = near or bool(_ids(reply) & frozenset(block.answered))
     return Confidence.PROVEN if proven else Confidence.LIKELY
 
 
-def _of_only(reply: Digest, block: _Block, pairing: Pairing) -> Confidence | None:
+def _of_only(reply: Digest, block: Block, pairing: Pairing) -> Confidence | None:
     """How sure it is that a message without any of its ids repeats the only reply that is left.
 
     None: better say nothing.
     """
     if not reply.calls or (reply.forced and not block.calls):
         return None  # a forced call is an answer in the form of a call: it may be kept as a text
-    if any(call.id for call in block.calls):
-        if any(is_derived(pair.said, pair.heard) for pair in pairing.pairs):
-            return Confidence.PROVEN
-        named = pairing.pairs and all(same_name(pair.said, pair.heard) for pair in pairing.pairs)
-        return Confidence.LIKELY if named and not pairing.extra else None
-    if block.calls or block.texts <= {reply.text}:
+    if not block.calls:
+        return Confidence.PROVEN if block.texts <= {reply.text} else Confidence.POSSIBLE
+    if any(is_derived(pair.said, pair.heard) for pair in pairing.pairs):
         return Confidence.PROVEN
-    return Confidence.POSSIBLE
+    if not _is_alike(reply, pairing):
+        return None
+    if not any(call.id for call in block.calls):
+        return Confidence.PROVEN
+    named = pairing.pairs and all(same_name(pair.said, pair.heard) for pair in pairing.pairs)
+    return Confidence.LIKELY if named and not pairing.extra else None
 
 
-def _read_back(reply: Digest, block: _Block, pairing: Pairing, confidence: Confidence) -> ReadBack:
+def _is_alike(reply: Digest, pairing: Pairing) -> bool:
+    """Whether the repeated calls may have been made of those of the reply."""
+    calls = reply.calls
+    if pairing.pairs:
+        return all(is_related(pair.said, pair.heard, calls) for pair in pairing.pairs)
+    return all(any(is_related(call, each, calls) for call in calls) for each in pairing.extra)
+
+
+def _read_back(reply: Digest, block: Block, pairing: Pairing, confidence: Confidence) -> ReadBack:
     return ReadBack(
         reply=reply,
         later=block.later,

@@ -4,6 +4,7 @@ A silence proves less than a request: an application may be slow, wait for a per
 its output, or answer in a form that is not recognised. Hence a reply counts as unanswered only if
 no later request on its tape could belong to its conversation:
 - none has its history, or begins with the same message and is longer;
+- none goes on from it, or from its conversation, where the provider keeps the history;
 - none carries the id of one of its calls, or its name where calls have no ids;
 - none carries a call or a result that is new and that no other reply explains;
 - none went to the same place and cannot be read.
@@ -88,6 +89,8 @@ class _Later:
     longest: dict[str, int] = field(default_factory=dict)
     """By the hash of a first message, the length of the longest history that begins with it."""
     ids: set[str] = field(default_factory=set)
+    stored: set[str] = field(default_factory=set)
+    """What the requests go on from, where the provider keeps the history."""
     unexplained: bool = False
     unreadable: set[str] = field(default_factory=set)
     """Paths of requests that cannot be read."""
@@ -105,12 +108,16 @@ class _Later:
             first = digest.prefixes[1]
             self.longest[first] = max(self.longest.get(first, 0), len(digest.history))
         self.ids.update(_ids(digest))
+        if digest.previous is not None:
+            self.stored.add(digest.previous)
 
     def could_answer(self, reply: Digest) -> bool:
         """Whether any of the requests may belong to the conversation of `reply`."""
         if self.unexplained or reply.path in self.unreadable:
             return True
         if any(each in self.ids for call in reply.calls for each in call.answers_to):
+            return True
+        if reply.reply_id in self.stored or reply.previous in self.stored:
             return True
         if not reply.history:
             return self.last_ns is not None

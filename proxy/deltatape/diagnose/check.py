@@ -1,6 +1,7 @@
 """The rules over one exchange."""
 
 from dataclasses import replace
+from functools import lru_cache
 
 from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.model.exchange import Exchange, Tap
@@ -8,8 +9,10 @@ from deltatape.model.finding import Blame, Finding
 from deltatape.rules import INTERNAL_ERROR, OF_THE_END, RULES, Rule, RuleContext
 from deltatape.rules.guard import guarded_each
 from deltatape.rules.settings import DEFAULTS, Settings
+from deltatape.rules.subject import is_about, subjects_of
 
-_BEFORE_THE_END = tuple(rule for rule in RULES if rule.code not in OF_THE_END)
+_REMEMBERED = 1024
+"""Sets of subjects; exchanges of an application have the same few."""
 
 
 def check(exchange: Exchange, settings: Settings = DEFAULTS) -> tuple[Finding, ...]:
@@ -31,7 +34,7 @@ def check_analysis(analysis: Analysis, settings: Settings = DEFAULTS) -> tuple[F
         settings=settings,
     )
     exchange = analysis.exchange
-    rules = _BEFORE_THE_END if exchange.open else RULES
+    rules = _rules_about(subjects_of(context), ended=not exchange.open)
 
     def failed(rule: Rule, error: Exception) -> Finding:
         return INTERNAL_ERROR.report(rule, exchange.tape, exchange.number, error)
@@ -40,6 +43,16 @@ def check_analysis(analysis: Analysis, settings: Settings = DEFAULTS) -> tuple[F
     if exchange.tap is Tap.APP or analysis.reply.from_app:
         found = [replace(finding, blame=_behind(finding.blame)) for finding in found]
     return tuple(sorted(found, key=lambda finding: finding.severity.rank))
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _rules_about(subjects: frozenset[str], *, ended: bool) -> tuple[Rule, ...]:
+    """Those of `RULES` that may have something to report, in their order."""
+    return tuple(
+        rule
+        for rule in RULES
+        if (ended or rule.code not in OF_THE_END) and is_about(rule.code, subjects)
+    )
 
 
 def _behind(blame: Blame | None) -> Blame | None:

@@ -4,7 +4,7 @@ What is kept of an exchange is its digest, since later requests of its conversat
 became of it, and its findings.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -12,12 +12,13 @@ from deltatape.conversation import check_conversation
 from deltatape.diagnose.check import check_analysis
 from deltatape.diagnose.digest import digest_analysis
 from deltatape.diagnose.fingerprint import fingerprint, request_identity
-from deltatape.diagnose.rebuild import analyse
+from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.diagnose.wire_excerpt import WireExcerpt, excerpt_of
 from deltatape.dialects._unknown import UNKNOWN
 from deltatape.model.digest import Digest
 from deltatape.model.exchange import Exchange
 from deltatape.model.finding import Finding
+from deltatape.model.log import LogEntry
 from deltatape.rules.settings import Settings
 
 
@@ -58,7 +59,11 @@ class TapeReport:
 
 
 def check_exchanges(
-    name: str, exchanges: Iterable[Exchange], settings: Settings, only: int | None = None
+    name: str,
+    exchanges: Iterable[Exchange],
+    settings: Settings,
+    only: int | None = None,
+    logs: Iterable[LogEntry] = (),
 ) -> TapeReport:
     """Check what is on a tape.
 
@@ -67,24 +72,20 @@ def check_exchanges(
         exchanges: all of them, in any order; none is held.
         settings: of the rules.
         only: the number of the one exchange that is reported on; None: all.
+        logs: what the application printed, in order; looked at after the exchanges, if at all.
     """
     digests: dict[int, Digest] = {}
     found: dict[int, tuple[Reported, ...]] = {}
     for exchange in exchanges:
         analysis = analyse(exchange, settings.app)
-        digest = digests[exchange.number] = digest_analysis(analysis)
+        digest = digests[exchange.number] = digest_analysis(analysis, settings)
         if only in (None, exchange.number):
-            defects = check_analysis(analysis, settings)
-            asked = request_identity(digest) if defects else ""
-            found[exchange.number] = tuple(
-                Reported(each, fingerprint(each, asked), digest.path, excerpt_of(each, analysis))
-                for each in defects
-            )
+            found[exchange.number] = tuple(_of_exchange(analysis, digest, settings))
     in_order = [digests[number] for number in sorted(digests)]
     numbers = tuple(sorted(found))
     between = (
         _of_conversation(finding, digests[finding.exchange])
-        for finding in check_conversation(in_order, settings)
+        for finding in check_conversation(in_order, settings, logs)
         if only in (None, finding.exchange)
     )
     return TapeReport(
@@ -93,6 +94,13 @@ def check_exchanges(
         reported=(*(each for number in numbers for each in found[number]), *between),
         notes=_notes(name, in_order),
     )
+
+
+def _of_exchange(analysis: Analysis, digest: Digest, settings: Settings) -> Iterator[Reported]:
+    defects = check_analysis(analysis, settings)
+    asked = request_identity(digest) if defects else ""
+    for each in defects:
+        yield Reported(each, fingerprint(each, asked), digest.path, excerpt_of(each, analysis))
 
 
 def _of_conversation(finding: Finding, digest: Digest) -> Reported:

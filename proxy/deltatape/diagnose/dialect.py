@@ -13,7 +13,7 @@ from deltatape.diagnose.decode import media_type
 from deltatape.dialects import DIALECTS, Dialect, Hints, detect, error_message, expect
 from deltatape.model.exchange import Exchange
 from deltatape.model.stream import Event, Format, Stream
-from deltatape.wire.json_value import parse
+from deltatape.wire.json_value import parse, read_object
 
 _WINDOW = 2
 """Events in the first window: nearly every dialect shows itself at once, or behind one event that
@@ -34,8 +34,12 @@ def dialect_of(
     failed = exchange.response is not None and exchange.response.status >= _HTTP_ERROR
     telling = False
     for window in _windows(stream.events):
-        objects = [(event, parse(event.data).value) for event in window]
-        frames = [(event, value) for event, value in objects if isinstance(value, dict)]
+        values = [read_object(event.data) or parse(event.data).value for event in window]
+        frames = [
+            (event, value)
+            for event, value in zip(window, values, strict=True)
+            if isinstance(value, dict)
+        ]
         hints = Hints(
             format=stream.format,
             headers=headers,

@@ -1,15 +1,26 @@
 """An exchange as a digest: what is needed to read replies back, and not the exchange itself."""
 
 import hashlib
-from collections.abc import Iterable, Iterator
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import reduce
+from typing import NamedTuple
 
+from deltatape.diagnose.asked_spans import argument_spans
+from deltatape.diagnose.heard import HeardHistory, heard_history
 from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.model.app_names import CONTRACT, AppNames
-from deltatape.model.asked import Asked, Message
+from deltatape.model.asked import Asked, Message, RepeatedCall
 from deltatape.model.digest import Digest, Heard, SaidCall
 from deltatape.model.exchange import Exchange, Tap
-from deltatape.model.reply import Choice, Reply, ToolCall
+from deltatape.model.parser_error import ParserError
+from deltatape.model.reply import CallStatus, Choice, Reply, ToolCall
+from deltatape.model.stream import Span
 from deltatape.rules.finish import Finish, finish_of
+from deltatape.rules.parser_errors import in_message
+from deltatape.rules.settings import DEFAULTS, Settings
+from deltatape.rules.small_talk import small_talk
 from deltatape.rules.words import count
 
 _SYSTEM = frozenset({"system", "developer"})
@@ -17,6 +28,11 @@ _ASSISTANT = frozenset({"assistant", "model"})
 _FREE = frozenset({None, "auto", "none"})
 _ANY = frozenset({"required", "any"})
 _CUT = frozenset({Finish.LENGTH, Finish.FILTER})
+_USER = "user"
+_HTTP_ERROR = 400
+_DECODER = json.JSONDecoder(parse_int=str)
+_CLOSERS = frozenset("<[]`{,|)")
+"""What may follow on the JSON of a call in text: a tag, a fence, the next call."""
 
 
 def digest(exchange: Exchange, app: AppNames = CONTRACT) -> Digest:
@@ -29,11 +45,38 @@ def digest(exchange: Exchange, app: AppNames = CONTRACT) -> Digest:
     return digest_analysis(analyse(exchange, app))
 
 
-def digest_analysis(analysis: Analysis) -> Digest:
-    """As `digest`, for an exchange that has been analysed already."""
+def digest_analysis(analysis: Analysis, settings: Settings = DEFAULTS) -> Digest:
+    """As `digest`, for an exchange that has been analysed already.
+
+    Args:
+        analysis: of the exchange.
+        settings: of the rules: what they call small talk.
+    """
     exchange, asked, reply = analysis.exchange, analysis.asked, analysis.reply
     said = [message for message in asked.history if message.role not in _SYSTEM]
     system = [message for message in asked.history if message.role in _SYSTEM]
+    # What goes on from a stored reply has only its end in common with what begins alike.
+    start = _hash(asked.previous) if asked.previous else _OF_NOTHING
+    kept = heard_history(said, _heard, _link, start)
+    request = _Request(
+        system=reduce(_link, system, _OF_NOTHING),
+        kept=kept,
+        small_talk=_small_talk(said, settings),
+        asked_at=argument_spans(exchange.request.body, _last_calls(said)),
+    )
+    return _digest(exchange, asked, reply, request)
+
+
+class _Request(NamedTuple):
+    """What the history of a request says."""
+
+    system: str
+    kept: HeardHistory
+    small_talk: str
+    asked_at: tuple[tuple[RepeatedCall, Span], ...]
+
+
+def _digest(exchange: Exchange, asked: Asked, reply: Reply, request: _Request) -> Digest:
     choice = reply.choices[0]
     return Digest(
         tape=exchange.tape,
@@ -48,15 +91,26 @@ def digest_analysis(analysis: Analysis) -> Digest:
         path=exchange.request.path,
         known=asked.known and bool(asked.history),
         dialect=reply.dialect,
-        system=list(_prefixes(system))[-1],
-        history=tuple(_heard(message) for message in said),
-        prefixes=tuple(_prefixes(said)),
+        system=request.system,
+        history=request.kept.heard,
+        prefixes=request.kept.prefixes,
         forced=_is_forced(asked),
         whole=_is_whole(reply),
         text=_text_hash(choice.text),
         calls=tuple(_said(call) for call in choice.tool_calls),
         results=_results(asked),
         summary=_summary(reply, choice),
+        tools=tuple([tool.name for tool in asked.tools]),
+        tools_elsewhere=asked.tools_elsewhere,
+        tool_choice=asked.tool_choice,
+        status=exchange.response.status if exchange.response else None,
+        error=reply.error,
+        small_talk=request.small_talk,
+        reply_id=reply.id,
+        previous=asked.previous,
+        text_calls=tuple([_written(one.call) for one in choice.text_calls]),
+        asked_at=request.asked_at,
+        failed=_is_failed(exchange, reply),
     )
 
 
@@ -65,16 +119,15 @@ def _hash(*parts: str) -> str:
 
 
 def _text_hash(text: str) -> str:
-    return _hash(text.strip()) if text.strip() else ""
+    bare = text.strip()
+    return _hash(bare) if bare else ""
 
 
-def _prefixes(messages: Iterable[Message]) -> Iterator[str]:
-    """A hash for every number of first messages, from none to all."""
-    so_far = _hash()
-    yield so_far
-    for message in messages:
-        so_far = _hash(so_far, message.digest)
-        yield so_far
+_OF_NOTHING = _hash()
+
+
+def _link(so_far: str, message: Message) -> str:
+    return _hash(so_far, message.digest)
 
 
 def _heard(message: Message) -> Heard:
@@ -83,7 +136,38 @@ def _heard(message: Message) -> Heard:
         text=_text_hash(message.text),
         calls=message.calls,
         call_id=message.call_id,
+        error=_error(message),
+        owns=message.owns,
     )
+
+
+def _error(message: Message) -> ParserError | None:
+    if message.role in _ASSISTANT:
+        return None
+    return in_message(message.text, alone=message.role == _USER)
+
+
+def _last_calls(said: Sequence[Message]) -> list[RepeatedCall]:
+    """The calls of the last assistant messages that have any: mostly new in this request."""
+    end = next((at + 1 for at in range(len(said) - 1, -1, -1) if said[at].calls), 0)
+    start = end
+    while start and said[start - 1].role in _ASSISTANT:
+        start -= 1
+    return [call for message in said[start:end] for call in message.calls]
+
+
+def _small_talk(said: Sequence[Message], settings: Settings) -> str:
+    if not said or said[-1].role != _USER or said[-1].call_id:
+        return ""
+    return small_talk(said[-1].text, settings.small_talk_words, settings.small_talk)
+
+
+def _is_failed(exchange: Exchange, reply: Reply) -> bool:
+    if exchange.open:
+        return False
+    response = exchange.response
+    refused = response is None or response.status >= _HTTP_ERROR
+    return refused or reply.error is not None or not reply.terminated
 
 
 def _said(call: ToolCall) -> SaidCall:
@@ -94,9 +178,34 @@ def _said(call: ToolCall) -> SaidCall:
         name=call.name,
         kind=call.kind,
         arguments=call.arguments,
-        fragments=tuple(fragment.text for fragment in call.fragments),
+        fragments=tuple([fragment.text for fragment in call.fragments]),
         status=call.status,
+        span=_span(call),
+        line=call.fragments[-1].place.line if call.fragments else call.start.line,
     )
+
+
+def _written(call: ToolCall) -> SaidCall:
+    """A call in text; it is not whole where something stands between its JSON and what closes it.
+
+    Who looks for calls in text reads all of what is between the tags.
+    """
+    said, raw = _said(call), call.arguments_raw
+    try:
+        end = _DECODER.raw_decode(raw, raw.index("{"))[1]
+    except (ValueError, RecursionError):
+        return said
+    rest = raw[end:].lstrip()
+    closed = not rest or rest[0] in _CLOSERS
+    return said if closed else replace(said, status=CallStatus.EXTRA_DATA)
+
+
+def _span(call: ToolCall) -> Span:
+    """From the event that opens a call to the last byte of its arguments."""
+    first, last = call.start.span, call.start.span
+    if call.fragments:
+        first, last = call.fragments[0].place.span, call.fragments[-1].place.span
+    return Span(min(call.start.span.start, first.start), max(call.start.span.end, last.end))
 
 
 def _is_forced(asked: Asked) -> bool:

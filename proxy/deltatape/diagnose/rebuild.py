@@ -51,8 +51,9 @@ def analyse(exchange: Exchange, app: AppNames = CONTRACT) -> Analysis:
     if dialect is not None:
         asked = dialect.read_request(request.body, request.path)
     reducer = UnknownReducer() if dialect is None else dialect.reducer(asked)
+    feed = reducer.feed
     for event in stream.events:
-        reducer.feed(event)
+        feed(event)
     reply = with_stray_error(reducer.finish(cut=exchange.cut), stream)
     if response and response.status >= _HTTP_ERROR and reply.error is None:
         # What no dialect reads as an error is no event of a dialect either.

@@ -6,7 +6,7 @@ repair. A new dialect is one module or package and one line in `DIALECTS`.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 
 from deltatape.model.asked import Asked
@@ -25,6 +25,16 @@ class Hints:
     """The JSON objects among the first events."""
     types: tuple[str, ...]
     """The types of the first events."""
+    members: frozenset[str] = field(init=False)
+    """Of all of `first`: who needs one that is not among them need not look into any."""
+    kinds: frozenset[str] = field(init=False)
+    """What they call their `type`, where that is a string."""
+
+    def __post_init__(self) -> None:
+        """Look once for all that ask: everybody does, of every exchange."""
+        kinds = (one.get("type") for one in self.first)
+        object.__setattr__(self, "members", frozenset().union(*self.first))
+        object.__setattr__(self, "kinds", frozenset(k for k in kinds if isinstance(k, str)))
 
 
 class Reducer(Protocol):

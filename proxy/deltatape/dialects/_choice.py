@@ -3,7 +3,7 @@
 Dialects say what events mean (`say`, `open`, `finish`); here it is kept and, at the end, judged.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from deltatape.dialects._calls import CallDraft
@@ -53,9 +53,9 @@ class ChoiceDraft:
         self._asked = asked
         self.policy = policy
         self._pieces: list[Piece] = []
-        self._orders: list[int] = []
-        """Of the pieces."""
-        self._highest = 0
+        self._turns = [(0, 0)]
+        """By how many pieces there were, the order of those that follow: it seldom changes."""
+        self._order = 0
         self._mixed = False
 
     def say(self, channel: Channel, text: str, event: Event, order: int = 0) -> None:
@@ -69,12 +69,15 @@ class ChoiceDraft:
                 stands before those of a higher order.
         """
         if text:
+            if order != self._order:
+                self._mixed |= order < self._order
+                self._turns.append((len(self._pieces), order))
+                self._order = order
             self._pieces.append(_new(Piece, (channel, text, event.number, event.place)))
-            self._orders.append(order)
-            if order < self._highest:
-                self._mixed = True
-            else:
-                self._highest = order
+
+    def say_all(self, pieces: Iterable[Piece]) -> None:
+        """Appends pieces, none of them empty, of the order of those before."""
+        self._pieces += pieces
 
     def open(self, kind: CallKind, event: Event, wire_index: int | None = None) -> CallDraft:
         """A new call, which `event` opens."""
@@ -97,7 +100,7 @@ class ChoiceDraft:
 
     def text(self, channel: Channel) -> str:
         """The text of a channel so far."""
-        return join_pairs("".join(piece.text for piece in self._pieces if piece.channel is channel))
+        return join_pairs("".join([one.text for one in self._pieces if one.channel is channel]))
 
     def build(self, ending: Ending) -> tuple[Choice, list[Observation]]:
         """The choice, judged, and what was noticed about it.
@@ -119,12 +122,12 @@ class ChoiceDraft:
         for place, draft in enumerate(theirs):
             server_calls.append(self._judge(draft, place, ending))
             observations += draft.notes.observations(self.index, None)
-        text, reasoning = self.text(Channel.TEXT), self.text(Channel.REASONING)
+        text, reasoning, refusal = map(self.text, Channel) if self._pieces else ("", "", "")
         choice = Choice(
             index=self.index,
             text=text,
             reasoning=reasoning,
-            refusal=self.text(Channel.REFUSAL),
+            refusal=refusal,
             tool_calls=tuple(calls),
             finish_reason_raw=self.finish_reason,
             finish_detail=self.finish_detail,
@@ -148,8 +151,12 @@ class ChoiceDraft:
 
     def _sort_pieces(self) -> None:
         if self._mixed:
-            pairs = sorted(zip(self._orders, self._pieces, strict=True), key=_order)
-            self._pieces = [piece for _, piece in pairs]
+            ends = [start for start, _ in self._turns[1:]] + [len(self._pieces)]
+            runs = [
+                (order, self._pieces[start:end])
+                for (start, order), end in zip(self._turns, ends, strict=True)
+            ]
+            self._pieces = [piece for _, run in sorted(runs, key=_order) for piece in run]
 
     def _note_shared_ids(self, drafts: Sequence[CallDraft]) -> None:
         """Notes ids that two calls have: nobody can tell which of them a result answers."""
@@ -171,5 +178,5 @@ class ChoiceDraft:
         return draft.judged(place, ending, self._asked, ids=self.policy.ids)
 
 
-def _order(pair: tuple[int, Piece]) -> int:
-    return pair[0]
+def _order(run: tuple[int, Sequence[Piece]]) -> int:
+    return run[0]

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from deltatape.dialects._json import as_object, get_str, shown
+from deltatape.model.stream import Event
 
 _FIELDS = ("message", "Message", "detail", "details", "errors", "error_description", "title")
 """Where gateways and frameworks say what is wrong, in answers that are nothing but an error."""
@@ -22,6 +23,13 @@ def failure_message(frame: Mapping[str, object]) -> str | None:
         return said
     first = as_object(said[0]) if isinstance(said, list) else as_object(said)
     return (get_str(first, "message") if first else None) or shown(said)
+
+
+def may_fail(frame: Mapping[str, object], event: Event) -> bool:
+    """Whether `frame`, which `event` carries, may be an error: nearly none is."""
+    if "error" in frame or frame.get("object") == "error":
+        return True
+    return event.type == "error" or event.exception
 
 
 def error_message(frame: Mapping[str, object], event_type: str) -> str | None:

@@ -7,7 +7,7 @@ building of the `Reply` to this.
 from collections.abc import Mapping
 
 from deltatape.dialects._choice import ChoiceDraft, Policy
-from deltatape.dialects._errors import error_message
+from deltatape.dialects._errors import error_message, may_fail
 from deltatape.dialects._json import EVIDENCE_LIMIT, as_object
 from deltatape.dialects._judge import Ending
 from deltatape.dialects._notes import Notes
@@ -38,6 +38,8 @@ class ReplyDraft:
         self.results_due = False
         self.recited: str | None = None
         """All of the text, as the terminal event repeats it."""
+        self.id: str | None = None
+        """What the provider calls this answer."""
         self._name = name
         self._terminator = terminator
         self._asked = asked
@@ -68,6 +70,8 @@ class ReplyDraft:
 
     def take_error(self, frame: Mapping[str, object], event: Event) -> bool:
         """Takes the error that `frame` carries, if it does: whether it did."""
+        if not may_fail(frame, event):
+            return False
         message = error_message(frame, event.type)
         if message is None and event.exception:
             message = error_message({"error": frame}, event.type) or event.type
@@ -126,4 +130,5 @@ class ReplyDraft:
             results=tuple(self.results),
             results_due=self.results_due,
             recited=self.recited,
+            id=self.id,
         )

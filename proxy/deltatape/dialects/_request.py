@@ -8,7 +8,9 @@ from typing import NamedTuple
 from deltatape.dialects._json import as_array, as_object, get_array, get_object, get_str
 from deltatape.dialects._source import Element, Elements, Member, Source, Whole
 from deltatape.model.asked import Message, RepeatedCall, ToolSpec
-from deltatape.wire.json_value import parse
+from deltatape.wire.json_value import parse, read_object
+
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 
 class RequestBody(NamedTuple):
@@ -21,7 +23,7 @@ class RequestBody(NamedTuple):
 def read_body(body: bytes) -> RequestBody | None:
     """The JSON object that `body` is; None if it is none."""
     text = body.decode(errors="replace")
-    value = as_object(parse(text).value)
+    value = read_object(text) or as_object(parse(text).value)
     return None if value is None else RequestBody(value, Whole(text))
 
 
@@ -70,8 +72,7 @@ def said(
 
 def message_digest(message: object) -> str:
     """A hash of a message as canonical JSON."""
-    whole = json.dumps(message, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(whole.encode()).hexdigest()
+    return hashlib.sha256(_ENCODER.encode(message).encode()).hexdigest()
 
 
 def exact(holder: Mapping[str, object], field: str, source: Source) -> str:

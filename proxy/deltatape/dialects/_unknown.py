@@ -1,10 +1,10 @@
 """The reply of an exchange that no dialect claims: no text, no calls, at most an error."""
 
-from deltatape.dialects._errors import error_message
+from deltatape.dialects._errors import error_message, may_fail
 from deltatape.dialects._json import as_object
 from deltatape.model.reply import Choice, Reply
 from deltatape.model.stream import Event
-from deltatape.wire.json_value import parse
+from deltatape.wire.json_value import parse, read_object
 
 UNKNOWN = "unknown"
 """The dialect's name in such a reply."""
@@ -18,8 +18,10 @@ class UnknownReducer:
 
     def feed(self, event: Event) -> None:
         """See `Reducer.feed`."""
-        frame = as_object(parse(event.data).value)
-        if frame is not None and self._error is None:
+        if self._error is not None:
+            return
+        frame = read_object(event.data) or as_object(parse(event.data).value)
+        if frame is not None and may_fail(frame, event):
             self._error = error_message(frame, event.type)
 
     def finish(self, *, cut: bool) -> Reply:

@@ -29,6 +29,8 @@ def written_calls(
         pieces: those of all channels, in the order of the text.
         asked: the offered tools, by which ambiguous notations are read.
     """
+    if not text:
+        return ()
     found = find_calls(text, {tool.name: tool.parameters for tool in asked.tools})
     if not found:
         return ()
@@ -38,6 +40,7 @@ def written_calls(
             family=one.family,
             channel=channel,
             closed=one.closed,
+            junk=one.junk,
             start=one.start,
             end=one.end,
             call=_call(index, one, text, spread.fragments(one.start, one.end), asked),

@@ -5,11 +5,13 @@ from typing import ClassVar
 
 from deltatape.dialects._anthropic.reducer import MessageReducer
 from deltatape.dialects._anthropic.request import read_request
-from deltatape.dialects._anthropic.shape import is_document, is_error, is_event
+from deltatape.dialects._anthropic.shape import STREAMED, is_document, is_error
 from deltatape.dialects._base import Hints
 from deltatape.model.asked import Asked
 
 _PATHS = ("/v1/messages", "/anthropic/messages")
+_OTHERS = frozenset({"message", "error"})
+"""Types of what is not streamed; others have such, too."""
 _VERTEX = "/publishers/anthropic/models/"
 
 
@@ -22,7 +24,11 @@ class AnthropicMessages:
         """See `Dialect.claims`."""
         if any(name.startswith("x-amzn-bedrock-") for name in hints.headers):
             return False  # the same document, but in answer to another kind of request
-        return any(is_event(one) or is_document(one) or is_error(one) for one in hints.first)
+        if not STREAMED.isdisjoint(hints.kinds):
+            return True
+        if _OTHERS.isdisjoint(hints.kinds):
+            return False
+        return any(is_document(one) or is_error(one) for one in hints.first)
 
     def serves(self, path: str) -> bool:
         """See `Dialect.serves`."""

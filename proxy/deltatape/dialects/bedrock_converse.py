@@ -11,9 +11,8 @@ from deltatape.dialects._base import Hints
 from deltatape.dialects._bedrock_path import read_path
 from deltatape.dialects._converse.request import read_conversation
 from deltatape.dialects._converse.table import STREAMED, converse_table, is_document
-from deltatape.dialects._request import read_body
 from deltatape.dialects._table import TableReducer
-from deltatape.model.asked import NOTHING_ASKED, Asked
+from deltatape.model.asked import Asked
 from deltatape.model.stream import Format
 
 _WHOLE = "converse"
@@ -30,6 +29,8 @@ class BedrockConverse:
         """See `Dialect.claims`."""
         if hints.format is Format.EVENTSTREAM:
             return not STREAMED.isdisjoint(hints.types)
+        if "stopReason" not in hints.members:
+            return False
         return any("stopReason" in one and is_document(one) for one in hints.first)
 
     def serves(self, path: str) -> bool:
@@ -38,11 +39,8 @@ class BedrockConverse:
 
     def read_request(self, body: bytes, path: str) -> Asked:
         """See `Dialect.read_request`."""
-        found = read_body(body)
-        if found is None:
-            return NOTHING_ASKED
         model, action = read_path(path)
-        return read_conversation(found, model=model, stream=action == _STREAM)
+        return read_conversation(body, model=model, stream=action == _STREAM)
 
     def reducer(self, asked: Asked) -> TableReducer:
         """See `Dialect.reducer`."""

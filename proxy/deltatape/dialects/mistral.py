@@ -23,7 +23,7 @@ class Mistral:
 
     def claims(self, hints: Hints) -> bool:
         """See `Dialect.claims`."""
-        return any(map(is_mistral, hints.first))
+        return "choices" in hints.members and any(map(is_mistral, hints.first))
 
     def serves(self, path: str) -> bool:
         """See `Dialect.serves`: its path is OpenAI's, too."""

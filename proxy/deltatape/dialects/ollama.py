@@ -11,6 +11,7 @@ from typing import ClassVar
 from deltatape.dialects._base import Hints
 from deltatape.dialects._chat.request import read_request
 from deltatape.dialects._choice import ChoiceDraft, Policy
+from deltatape.dialects._errors import may_fail
 from deltatape.dialects._json import as_array, as_object, get_index, get_object, get_str
 from deltatape.dialects._judge import Ending
 from deltatape.dialects._reply import ReplyDraft
@@ -24,6 +25,7 @@ TERMINATOR = 'a line with "done": true'
 _POLICY = Policy(abnormal=frozenset({"length", "load", "unload"}), ids=False)
 _METRICS = ("prompt_eval_count", "eval_count", "total_duration", "load_duration")
 _BODIES = ("message", "response")
+_TEXT, _REASONING = Channel.TEXT, Channel.REASONING
 _HEAD = ("model", "created_at")
 
 
@@ -64,11 +66,13 @@ class OllamaReducer:
         line = reply.read(event)
         if line is None:
             return
-        reply.take_error(line, event)
-        reply.model = reply.model or get_str(line, "model") or None
+        if may_fail(line, event):
+            reply.take_error(line, event)
+        if not reply.model:
+            reply.model = get_str(line, "model") or None
         draft = reply.choice()
-        draft.say(Channel.TEXT, get_str(line, "response") or "", event)
-        draft.say(Channel.REASONING, get_str(line, "thinking") or "", event)
+        draft.say(_TEXT, get_str(line, "response") or "", event)
+        draft.say(_REASONING, get_str(line, "thinking") or "", event)
         message = get_object(line, "message")
         if message is not None:
             _take_message(draft, message, event)
@@ -93,8 +97,8 @@ def _is_ours(one: Mapping[str, object]) -> bool:
 
 
 def _take_message(draft: ChoiceDraft, message: Mapping[str, object], event: Event) -> None:
-    draft.say(Channel.TEXT, get_str(message, "content") or "", event)
-    draft.say(Channel.REASONING, get_str(message, "thinking") or "", event)
+    draft.say(_TEXT, get_str(message, "content") or "", event)
+    draft.say(_REASONING, get_str(message, "thinking") or "", event)
     draft.media = draft.media or bool(message.get("images"))
     value = message.get("tool_calls")
     entries = as_array(value)

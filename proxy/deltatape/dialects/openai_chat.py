@@ -5,7 +5,7 @@ from typing import ClassVar
 from deltatape.dialects._base import Hints
 from deltatape.dialects._chat.reducer import ChatReducer
 from deltatape.dialects._chat.request import read_request
-from deltatape.dialects._chat.shape import is_chat, is_completion, is_mistral
+from deltatape.dialects._chat.shape import MARKS, is_chat, is_completion, is_mistral
 from deltatape.model.asked import Asked
 
 
@@ -16,6 +16,8 @@ class OpenAIChat:
 
     def claims(self, hints: Hints) -> bool:
         """See `Dialect.claims`."""
+        if hints.members.isdisjoint(MARKS):
+            return False
         others = any(is_mistral(one) or is_completion(one) for one in hints.first)
         return any(map(is_chat, hints.first)) and not others
 

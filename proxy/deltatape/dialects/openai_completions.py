@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from deltatape.dialects._base import Hints
-from deltatape.dialects._chat.shape import is_completion
+from deltatape.dialects._chat.shape import MARKS, is_completion
 from deltatape.dialects._choice import Policy
 from deltatape.dialects._json import as_object, get_array, get_index, get_object, get_str
 from deltatape.dialects._judge import Ending
@@ -28,7 +28,7 @@ class OpenAICompletions:
 
     def claims(self, hints: Hints) -> bool:
         """See `Dialect.claims`."""
-        return any(map(is_completion, hints.first))
+        return not hints.members.isdisjoint(MARKS) and any(map(is_completion, hints.first))
 
     def serves(self, path: str) -> bool:
         """See `Dialect.serves`."""

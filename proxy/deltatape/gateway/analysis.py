@@ -13,7 +13,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from operator import attrgetter
 
-from deltatape.conversation import findings_of, findings_of_silence, read_backs, unanswered
+from deltatape.conversation import (
+    findings_of_silence,
+    read_backs,
+    turns,
+    unanswered,
+    whole_turn,
+)
 from deltatape.diagnose.check import check_analysis
 from deltatape.diagnose.digest import digest_analysis
 from deltatape.diagnose.rebuild import Analysis, analyse
@@ -146,21 +152,22 @@ class Analyst:
         records = [(place, decode_record(line)) for place, line in enumerate(lines or ())]
         for exchange in assemble(records, tape=tape.path, header=tape.writer.header):
             analysis = analyse(exchange, self._rules.app)
-            about_app = self._read_back(_Known(serial, tape, digest_analysis(analysis)))
+            digest = digest_analysis(analysis, self._rules)
+            about_app = self._in_conversation(_Known(serial, tape, digest))
             return Ended(
                 tape, number, analysis, (*about_app, *check_analysis(analysis, self._rules))
             )
         return Ended(tape, number, None, ())
 
-    def _read_back(self, latest: _Known) -> Iterator[Finding]:
-        """What the latest request shows that the application made of earlier replies."""
+    def _in_conversation(self, latest: _Known) -> Iterator[Finding]:
+        """What the latest request shows that the application made of replies and of its history."""
         known = self._digests.setdefault(latest.tape.name, deque(maxlen=MAX_REMEMBERED))
         known.append(latest)
         in_order = [each.digest for each in sorted(known, key=attrgetter("serial"))]
-        # Silences are left out: they are told of a tape that ends.
-        for link in read_backs(in_order):
-            if link.later is latest.digest:
-                yield from findings_of(link)
+        # Silences and what was printed are left out: they are told of a tape that ends.
+        for turn in turns(in_order, read_backs(in_order), settings=self._rules):
+            if turn.digest is latest.digest:
+                yield from whole_turn(turn, self._rules)
 
     def silences(self, tape: OpenTape, watch: Watch) -> tuple[Finding, ...]:
         """Which replies on a tape that ends now were never answered."""

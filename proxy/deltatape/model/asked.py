@@ -33,6 +33,9 @@ class Message:
     calls: tuple[RepeatedCall, ...]
     call_id: str | None
     digest: str
+    owns: tuple[str, ...] = ()
+    """Ids of calls in it that are none of `calls`, since the application did not define the tool;
+    results may name them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

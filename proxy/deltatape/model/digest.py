@@ -5,8 +5,14 @@ from dataclasses import dataclass
 from deltatape.model.asked import RepeatedCall
 from deltatape.model.exchange import Tap
 from deltatape.model.finding import Confidence
+from deltatape.model.parser_error import ParserError
 from deltatape.model.reply import CallKind, CallStatus
+from deltatape.model.stream import Span
 from deltatape.model.watch import Watch
+
+_FREE = frozenset({"auto", "none", "validated"})
+_WRONG = frozenset({400, 409, 413, 422})
+"""Statuses with which providers refuse what is in a request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +27,10 @@ class SaidCall:
     arguments: str
     fragments: tuple[str, ...]
     status: CallStatus
+    span: Span | None = None
+    """From its first to its last byte in the response body; other calls may stand in between."""
+    line: int | None = None
+    """The tape line of the record that completes it."""
 
     @property
     def answers_to(self) -> tuple[str, ...]:
@@ -36,8 +46,16 @@ class Heard:
     text: str
     calls: tuple[RepeatedCall, ...]
     call_id: str | None
-    failure: str = ""
-    """What a parser of the application says in it of JSON that it could not read; "" if nothing."""
+    error: ParserError | None = None
+    """What a parser of the application says in it of JSON that it could not read. A user's message
+    counts only where it is nothing else: so are calls in text answered."""
+    owns: tuple[str, ...] = ()
+    """See `Message.owns`."""
+
+    @property
+    def failure(self) -> str:
+        """The text of `error`; "" if there is none."""
+        return self.error.text if self.error else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +116,22 @@ class Digest:
     """What the provider calls the reply: later requests may name it as their `previous`."""
     previous: str | None = None
     """See `Asked.previous`."""
+    text_calls: tuple[SaidCall, ...] = ()
+    """The calls that the model wrote into its text."""
+    asked_at: tuple[tuple[RepeatedCall, Span], ...] = ()
+    """Where the arguments of the last calls in the history stand in the request's body."""
+    failed: bool = False
+    """Whether there is no answer: an error, or it broke off. False while it still comes."""
+
+    @property
+    def must_call(self) -> bool:
+        """Whether the request leaves the model no choice but to call a tool."""
+        return (self.tool_choice or "auto").lower() not in _FREE
+
+    @property
+    def refused(self) -> bool:
+        """Whether the provider says that the request is wrong."""
+        return self.status in _WRONG
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

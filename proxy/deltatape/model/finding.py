@@ -40,6 +40,26 @@ class Confidence(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Against:
+    """The other place of a comparison: what a finding is held against.
+
+    A finding about what an application made of a reply lies at the request that shows it; this is
+    the reply, as the wire delivered it.
+    """
+
+    tape: str
+    exchange: int
+    line: int | None
+    """The tape line of the record that completes it."""
+    span: Span | None
+    """Bytes of that exchange's response body, after content-coding."""
+    asked: Span | None
+    """Bytes of the finding's own request body that say otherwise."""
+    evidence: str
+    """What stands there, escaped, <= 200 characters."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """A defect with its evidence. `blame` None: not provable from this tape."""
 
@@ -59,3 +79,5 @@ class Finding:
     t_ns: int | None
     evidence: str
     """What the wire said, escaped, <= 200 characters."""
+    against: Against | None = None
+    """Where the wire says otherwise, if the finding is a comparison."""

@@ -116,6 +116,8 @@ class TextCall:
     end: int
     call: ToolCall
     """`kind` is TEXT; `arguments_raw` and the fragments are the text with its tags."""
+    junk: str = ""
+    """What stands between its whole JSON and its closing tag and belongs to neither."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,6 +204,8 @@ class Reply:
     """Whether each call is to be followed by its result in this very stream."""
     recited: str | None = None
     """All of the text, as the event that ends such a stream repeats it."""
+    id: str | None = None
+    """What the provider calls this answer."""
 
     @property
     def text(self) -> str:

@@ -119,6 +119,8 @@ class Verdict:
     summary: str
     fix: str
     code: str | None
+    healthy: bool = False
+    """Whether nothing is wrong on the whole tape."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,11 +1,12 @@
 """The rules, one file each: a defect, how it is recognised, why it is bad, what to do about it.
 
-A new rule is a file and a line here. The order is that of reports: the wire, the stream, the calls,
-the application's own events, dead zones, the conversation.
+A new rule is a file and a line here; one that looks only at what few exchanges have says so in
+`subject`, and is then asked about those alone. The order is that of reports: the wire, the stream,
+the calls, the application's own events, dead zones, the conversation.
 """
 
 from deltatape.rules._base import Documented, Rule, RuleContext
-from deltatape.rules._conversation import ConversationRule, SilenceRule
+from deltatape.rules._conversation import ConversationRule, SilenceRule, TurnRule
 from deltatape.rules.a001_event_without_name import EventWithoutName
 from deltatape.rules.a002_event_arguments_not_object import EventArgumentsNotObject
 from deltatape.rules.a003_call_without_result import CallWithoutResult
@@ -15,6 +16,14 @@ from deltatape.rules.a006_text_differs_from_done import TextDiffersFromDone
 from deltatape.rules.c001_call_lost_by_app import CallLostByApp
 from deltatape.rules.c002_arguments_changed_by_app import ArgumentsChangedByApp
 from deltatape.rules.c003_identity_changed_by_app import IdentityChangedByApp
+from deltatape.rules.c004_orphan_tool_result import OrphanToolResult
+from deltatape.rules.c005_missing_tool_result import MissingToolResult
+from deltatape.rules.c006_tool_loop import ToolLoop
+from deltatape.rules.c007_tool_call_on_small_talk import ToolCallOnSmallTalk
+from deltatape.rules.c008_retry_storm import RetryStorm
+from deltatape.rules.c009_app_error_in_history import AppErrorInHistory
+from deltatape.rules.c010_forced_tool_choice_loop import ForcedToolChoiceLoop
+from deltatape.rules.c011_tools_removed_from_history import ToolsRemovedFromHistory
 from deltatape.rules.d001_stall import Stall
 from deltatape.rules.d002_silent_answer import SilentAnswer
 from deltatape.rules.d003_unanswered_tool_call import UnansweredToolCall
@@ -52,6 +61,7 @@ from deltatape.rules.t020_duplicate_call import DuplicateCall
 from deltatape.rules.t021_split_or_late_name import SplitOrLateName
 from deltatape.rules.t022_double_escaped_arguments import DoubleEscapedArguments
 from deltatape.rules.t023_arguments_in_text import ArgumentsInText
+from deltatape.rules.t024_call_against_choice import CallAgainstChoice
 from deltatape.rules.w001_unterminated_event import UnterminatedEvent
 from deltatape.rules.w002_invalid_utf8 import InvalidUtf8
 from deltatape.rules.w003_byte_order_mark import ByteOrderMark
@@ -107,6 +117,7 @@ RULES: tuple[Rule, ...] = (
     SplitOrLateName(),
     DoubleEscapedArguments(),
     ArgumentsInText(),
+    CallAgainstChoice(),
     EventWithoutName(),
     EventArgumentsNotObject(),
     CallWithoutResult(),
@@ -148,6 +159,18 @@ CONVERSATION_RULES: tuple[ConversationRule, ...] = (
 )
 """Rules about what the application made of a reply, in the order of reports."""
 
+TURN_RULES: tuple[TurnRule, ...] = (
+    OrphanToolResult(),
+    MissingToolResult(),
+    ToolLoop(),
+    ToolCallOnSmallTalk(),
+    RetryStorm(),
+    AppErrorInHistory(),
+    ForcedToolChoiceLoop(),
+    ToolsRemovedFromHistory(),
+)
+"""Rules about an exchange in its conversation, in the order of reports."""
+
 INTERNAL_ERROR = InternalError()
 """Reports a rule that raised."""
 
@@ -155,6 +178,7 @@ DOCUMENTED: tuple[Documented, ...] = (
     *RULES,
     *SILENCE_RULES,
     *CONVERSATION_RULES,
+    *TURN_RULES,
     INTERNAL_ERROR,
 )
 """Everything that can be reported, in the order of reports."""
@@ -165,9 +189,11 @@ __all__ = [
     "INTERNAL_ERROR",
     "RULES",
     "SILENCE_RULES",
+    "TURN_RULES",
     "ConversationRule",
     "Documented",
     "Rule",
     "RuleContext",
     "SilenceRule",
+    "TurnRule",
 ]

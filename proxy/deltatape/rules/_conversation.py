@@ -1,15 +1,18 @@
 """What a rule about a conversation is, and how it makes a finding.
 
-It looks at one read-back, a reply and the later request that repeats it; or at a reply that no
-request repeats, and the silence after it.
+It looks at one read-back, a reply and the later request that repeats it; at a reply that no request
+repeats, and the silence after it; or at a turn, a request and its reply with what the conversation
+before them tells.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from deltatape.model.digest import ReadBack, SaidCall, Unanswered
-from deltatape.model.finding import Blame, Finding, Severity
+from deltatape.model.asked import RepeatedCall
+from deltatape.model.digest import Digest, ReadBack, SaidCall, Unanswered
+from deltatape.model.finding import Against, Blame, Confidence, Finding, Severity
+from deltatape.model.turn import Delivered, Turn
 from deltatape.rules._base import MAX_MESSAGE, Documented
 from deltatape.rules.evidence import excerpt
 from deltatape.rules.settings import Settings
@@ -29,6 +32,13 @@ class SilenceRule(Documented, Protocol):
         """What the silence amounts to. Never raises on wire data."""
 
 
+class TurnRule(Documented, Protocol):
+    """A rule about an exchange in its conversation."""
+
+    def check(self, turn: Turn, settings: Settings) -> Iterator[Finding]:
+        """What the exchange is the first to show. Never raises on wire data."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppClaim:
     """A finding without what the rule and the read-back already say. Nothing is escaped yet."""
@@ -37,11 +47,16 @@ class AppClaim:
     hint: str
     evidence: str
     severity: Severity
+    said: SaidCall
+    """The delivered call that it is about."""
+    heard: RepeatedCall | None = None
+    """What the request has in its place."""
 
 
 def app_finding(rule: Documented, read_back: ReadBack, claim: AppClaim) -> Finding:
     """A finding that blames the application, placed at the request that repeats the reply."""
     later = read_back.later
+    delivered = Delivered(call=claim.said, reply=read_back.reply)
     return Finding(
         code=rule.code,
         name=rule.name,
@@ -57,10 +72,71 @@ def app_finding(rule: Documented, read_back: ReadBack, claim: AppClaim) -> Findi
         span=None,
         t_ns=later.t_ns,
         evidence=excerpt(claim.evidence),
+        against=against(delivered, later, claim.heard),
     )
 
 
 def called(read_back: ReadBack, call: SaidCall) -> str:
     """How a message names a call of the reply: `call 0 (get_weather, c1) of #1`."""
-    names = ", ".join(excerpt(name, 60) for name in (call.name, call.id) if name)
-    return f"call {call.index}{f' ({names})' if names else ''} of #{read_back.reply.exchange}"
+    return called_in(Delivered(call=call, reply=read_back.reply))
+
+
+def called_in(delivered: Delivered) -> str:
+    """The same for a call and its reply."""
+    call = delivered.call
+    named = names(call.name, call.id)
+    return f"call {call.index}{f' ({named})' if named else ''} of #{delivered.reply.exchange}"
+
+
+def names(*each: str | None) -> str:
+    """Names and ids in a message, those that there are."""
+    return ", ".join(excerpt(name, 60) for name in each if name)
+
+
+def against(delivered: Delivered, later: Digest, heard: RepeatedCall | None = None) -> Against:
+    """The place of a delivered call, and of what the request `later` has in its place."""
+    call, reply = delivered.call, delivered.reply
+    asked = (span for repeated, span in later.asked_at if repeated is heard)
+    return Against(
+        tape=reply.tape,
+        exchange=reply.exchange,
+        line=call.line,
+        span=call.span,
+        asked=next(asked, None),
+        evidence=excerpt(call.arguments or "(no argument bytes)"),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnClaim:
+    """A finding without what the rule and the turn already say. Nothing is escaped yet."""
+
+    message: str
+    hint: str
+    blame: Blame | None
+    confidence: Confidence
+    severity: Severity
+    evidence: str = ""
+    against: Against | None = None
+
+
+def turn_finding(rule: Documented, turn: Turn, claim: TurnClaim) -> Finding:
+    """A finding about an exchange in its conversation, placed at its request."""
+    digest = turn.digest
+    return Finding(
+        code=rule.code,
+        name=rule.name,
+        severity=claim.severity,
+        blame=claim.blame,
+        confidence=claim.confidence,
+        message=excerpt(claim.message, MAX_MESSAGE),
+        hint=claim.hint,
+        tape=digest.tape,
+        line=digest.line,
+        exchange=digest.exchange,
+        event=None,
+        span=None,
+        t_ns=digest.t_ns,
+        evidence=excerpt(claim.evidence),
+        against=claim.against,
+    )

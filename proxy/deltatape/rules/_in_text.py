@@ -1,10 +1,11 @@
 """What the rules on calls inside text share: whether the application asks for them itself."""
 
 import re
+from collections.abc import Iterator
 
 from deltatape.model.asked import Asked
 from deltatape.model.reply import Channel, Choice, TextCall
-from deltatape.rules._base import label
+from deltatape.rules._base import RuleContext, label
 from deltatape.wire.json_value import canonical
 
 _GENERIC = "tool"
@@ -25,6 +26,14 @@ def is_asked_for(asked: Asked, written: TextCall) -> bool:
     tag = _TAG.match(written.call.arguments_raw)
     told = tag[0] if tag else ""
     return len(told) >= _SHORTEST_TAG and any(told in message.text for message in asked.history)
+
+
+def in_answer(context: RuleContext) -> Iterator[TextCall]:
+    """The closed calls in the text of the answer, which an application will take apart."""
+    for choice in context.reply.choices:
+        for written in choice.text_calls:
+            if written.closed and written.channel is Channel.TEXT:
+                yield written
 
 
 def is_structured(choice: Choice, written: TextCall) -> bool:

@@ -59,6 +59,7 @@ class CallLostByApp:
                     hint=_hint(read_back),
                     evidence=call.arguments or "(no argument bytes)",
                     severity=_severity(read_back),
+                    said=call,
                 ),
             )
 

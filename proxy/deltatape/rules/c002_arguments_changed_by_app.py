@@ -59,6 +59,8 @@ class ArgumentsChangedByApp:
                     hint="append every fragment to the entry of its index; parse once, at the end",
                     evidence=pair.heard.arguments or "(no arguments)",
                     severity=self.severity,
+                    said=pair.said,
+                    heard=pair.heard,
                 ),
             )
 

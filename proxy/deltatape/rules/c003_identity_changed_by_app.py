@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from typing import ClassVar
 
+from deltatape.model.asked import RepeatedCall
 from deltatape.model.digest import Pair, ReadBack, SaidCall
 from deltatape.model.finding import Confidence, Finding, Severity
 from deltatape.rules._conversation import AppClaim, app_finding, called
 from deltatape.rules.evidence import excerpt
-from deltatape.rules.repeated import is_derived, same_id, same_name
+from deltatape.rules.repeated import first_difference, is_derived, same_id, same_name
 
 
 class IdentityChangedByApp:
@@ -16,7 +17,7 @@ class IdentityChangedByApp:
     ## What it does
     Compares name and id of each delivered call with those that the application's next request
     repeats. An application may give calls ids of its own, as long as their results carry them, too:
-    that is no finding.
+    that is no finding. A call that comes back twice, the second time under another id, is one.
 
     ## Why is this bad
     A tool of another name runs, or none. A result for an id that the provider never gave is refused
@@ -59,8 +60,37 @@ class IdentityChangedByApp:
                     hint="take id and name from the first fragment that has them, append nothing",
                     evidence=f"id {pair.heard.id!r}, name {pair.heard.name!r}",
                     severity=Severity.WARNING if works else Severity.ERROR,
+                    said=pair.said,
+                    heard=pair.heard,
                 ),
             )
+        yield from self._twins(read_back)
+
+    def _twins(self, read_back: ReadBack) -> Iterator[Finding]:
+        """Copies of delivered calls: one made while they streamed, and one when they had ended."""
+        for heard in read_back.extra:
+            said = next((pair.said for pair in read_back.pairs if _is_copy(pair, heard)), None)
+            if said is None:
+                continue
+            yield app_finding(
+                self,
+                read_back,
+                AppClaim(
+                    message=f"{called(read_back, said)} comes back twice, the second time with"
+                    f" {_change('id', said.id or '', heard.id or '')}",
+                    hint="run a call once: either while it streams or when it has ended",
+                    evidence=f"id {heard.id!r}, name {heard.name!r}",
+                    severity=Severity.WARNING,
+                    said=said,
+                    heard=heard,
+                ),
+            )
+
+
+def _is_copy(pair: Pair, heard: RepeatedCall) -> bool:
+    """Whether `heard` says the same as the call that stands for the delivered one."""
+    same = same_name(pair.said, heard) and first_difference(pair.said, heard) is None
+    return same and first_difference(pair.said, pair.heard) is None
 
 
 def _name_changes(pair: Pair) -> list[str]:

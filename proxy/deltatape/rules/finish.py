@@ -8,7 +8,7 @@ import enum
 from deltatape.model.reply import Choice
 
 
-class Finish(enum.Enum):
+class Finish(enum.StrEnum):
     """The meaning of a finish reason."""
 
     TOOLS = enum.auto()
@@ -25,6 +25,7 @@ class Finish(enum.Enum):
     """An error, a word not known here."""
 
 
+_OTHER = Finish.OTHER
 _MEANINGS = {
     "tool_calls": Finish.TOOLS,
     "function_call": Finish.TOOLS,
@@ -73,10 +74,10 @@ _MEANINGS = {
 
 def meaning(word: str | None) -> Finish:
     """What `word`, in any case, says about the end of a reply."""
-    return _MEANINGS.get(word.lower(), Finish.OTHER) if word else Finish.OTHER
+    return _MEANINGS.get(word.lower(), _OTHER) if word else _OTHER
 
 
 def finish_of(choice: Choice) -> Finish:
     """Why a reply ended: the provider's detail tells more than its finish reason."""
     by_detail = meaning(choice.finish_detail)
-    return meaning(choice.finish_reason_raw) if by_detail is Finish.OTHER else by_detail
+    return meaning(choice.finish_reason_raw) if by_detail is _OTHER else by_detail

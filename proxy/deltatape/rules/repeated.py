@@ -7,6 +7,7 @@ from deltatape.model.asked import RepeatedCall
 from deltatape.model.digest import SaidCall
 from deltatape.model.reply import CallKind, CallStatus
 from deltatape.rules.evidence import excerpt
+from deltatape.rules.masked import same_but_masked
 from deltatape.wire.json_value import parse
 
 CLEAN = frozenset({CallStatus.COMPLETE, CallStatus.EMPTY_OK, CallStatus.EMPTY_SUSPECT})
@@ -20,12 +21,13 @@ def first_difference(said: SaidCall, heard: RepeatedCall) -> str | None:
 
     Compared as values: spacing, order of keys and spelling of numbers do not matter, and no
     argument bytes are the same as `{}`. Free text, and text that is not JSON, is compared as it is.
+    What somebody masked on one side is taken for what the other side has. See `same_but_masked`.
     """
     if said.arguments == heard.arguments:
         return None
     one, other = parse(said.arguments.strip() or "{}"), parse(heard.arguments.strip() or "{}")
     if said.kind is CallKind.CUSTOM or one.error or other.error:
-        return "$"
+        return None if same_but_masked(said.arguments, heard.arguments) else "$"
     return _difference(one.value, other.value)
 
 
@@ -54,7 +56,17 @@ def _member(path: str, key: str) -> str:
 
 def _same_scalar(one: object, other: object) -> bool:
     """1 and 1.0 are the same number, 1 and true are not."""
+    if isinstance(one, str) and isinstance(other, str):
+        return one == other or same_but_masked(one, other)
     return isinstance(one, bool) == isinstance(other, bool) and one == other
+
+
+def is_related(said: SaidCall, heard: RepeatedCall, others: Sequence[SaidCall]) -> bool:
+    """Whether the repeated arguments may have been made of the delivered ones.
+
+    Arguments that have nothing in common with what came are another call's.
+    """
+    return first_difference(said, heard) is None or relation(said, heard, others) != ""
 
 
 def relation(said: SaidCall, heard: RepeatedCall, others: Sequence[SaidCall]) -> str:
@@ -132,4 +144,14 @@ def same_id(said: SaidCall, heard: RepeatedCall) -> bool:
 def is_derived(said: SaidCall, heard: RepeatedCall) -> bool:
     """Whether the repeated id is made of the delivered one: joined, cut, never just another."""
     mine = heard.id or ""
-    return any(mine and (each in mine or mine in each) for each in said.ids)
+    return any(_is_part(each, mine) or _is_part(mine, each) for each in said.ids)
+
+
+def _is_part(part: str, whole: str) -> bool:
+    """Whether `whole` has `part` in it, and not another number: `c10` is not made of `c1`."""
+    at = whole.find(part) if part else -1
+    if at < 0 or part == whole:
+        return at >= 0
+    before, after = whole[at - 1 : at], whole[at + len(part) : at + len(part) + 1]
+    goes_on = part[-1].isdigit() and after.isdigit()
+    return not goes_on and not (part[0].isdigit() and before.isdigit())

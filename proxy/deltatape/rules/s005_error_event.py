@@ -72,7 +72,8 @@ class ErrorEvent:
             self,
             context,
             Claim(
-                message=f"upstream sent an error under status {head.status if head else '?'}:"
+                message=f"{'the app tells its page of' if reply.from_app else 'upstream sent'} an"
+                f" error under status {head.status if head else '?'}:"
                 f" {reply.error or (seen.detail if seen else '')}",
                 hint="in the client, look for an error in every event; this answer is not whole",
                 blame=Blame.UPSTREAM,

@@ -6,6 +6,7 @@ With them travels what an application calls its events: who analyses for the rul
 from dataclasses import dataclass
 
 from deltatape.model.app_names import CONTRACT, AppNames
+from deltatape.rules.small_talk import PHRASES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +35,20 @@ class Settings:
     """T008: keyword applications before validation gives up on a schema."""
     schema_characters: int = 200_000
     """T008: larger arguments or schemas are not validated."""
+    loop_calls: int = 3
+    """C006: the same call so often since the user last spoke is a loop."""
+    loop_turns: int = 10
+    """C006: so many replies in a row that call tools and say nothing to the user are one, too."""
+    small_talk_words: int = 12
+    """C007: a longer message is no small talk."""
+    small_talk: tuple[str, ...] = PHRASES
+    """C007: the phrases that small talk is made of."""
+    retries: int = 5
+    """C008: so many attempts of the same request, one after the other, are a storm."""
+    retries_time_s: float = 60.0
+    """C008: the time within which they come."""
+    app_error_s: float = 10.0
+    """C009: how long after a reply a printed error may be about its calls."""
     app: AppNames = CONTRACT
     """What the application calls the events of its own endpoint, which the dialect needs."""
 

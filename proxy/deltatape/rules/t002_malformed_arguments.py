@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
-from deltatape.model.reply import CallKind, CallStatus, ToolCall
+from deltatape.model.reply import CallKind, CallStatus, TextCall, ToolCall
 from deltatape.rules._base import Claim, RuleContext, about_call, label
+from deltatape.rules._in_text import in_answer, where
 from deltatape.wire.json_scan import JsonScanner, scan
 from deltatape.wire.json_value import reads_alike
 
@@ -54,6 +55,9 @@ class MalformedArguments:
                 scanner = scan(call.arguments)
                 if scanner.duplicate_keys or scanner.lone_surrogate:
                     yield about_call(self, context, call, _ambiguous(context, call, scanner))
+        for written in in_answer(context):
+            if written.call.status is CallStatus.MALFORMED:
+                yield about_call(self, context, written.call, _in_text(written))
 
 
 def _not_json(context: RuleContext, call: ToolCall) -> Claim:
@@ -67,6 +71,18 @@ def _not_json(context: RuleContext, call: ToolCall) -> Claim:
         blame=Blame.MODEL if plain else Blame.UPSTREAM,
         confidence=Confidence.LIKELY if plain else context.seen,
         evidence=call.arguments[max(0, scanner.position - 100) :],
+    )
+
+
+def _in_text(written: TextCall) -> Claim:
+    scanner = scan(written.call.arguments)
+    return Claim(
+        message=f"the arguments of {where(written)} are not JSON: {scanner.problem}"
+        f" at character {scanner.position}",
+        hint="answer the call with the parse error, so that the model writes it again",
+        blame=Blame.MODEL,
+        confidence=Confidence.LIKELY,
+        evidence=written.call.arguments[max(0, scanner.position - 100) :],
     )
 
 

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from deltatape.model.exchange import EndReason
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
-from deltatape.model.reply import CallStatus, Choice
+from deltatape.model.reply import CallStatus, Choice, ToolCall
 from deltatape.rules._base import Claim, RuleContext, about_call, label
 from deltatape.rules.finish import Finish, finish_of
 from deltatape.rules.words import count
@@ -54,14 +54,21 @@ class TruncatedArguments:
                 context,
                 call,
                 Claim(
-                    message=f"the arguments of {label(call)} end after {len(call.arguments)}"
-                    f" characters in {count(len(call.fragments), 'fragment')}: {why}",
-                    hint="run no such call; never complete partial JSON for execution",
+                    message=f"{_extent(call)}: {why}",
+                    hint="run no such call and complete no partial JSON; ask again, and show the"
+                    " provider this tape if it stays so",
                     blame=blame,
                     confidence=confidence,
                     severity=Severity.WARNING if blame is Blame.APP else Severity.ERROR,
                 ),
             )
+
+
+def _extent(call: ToolCall) -> str:
+    if not call.fragments:
+        return f"no arguments of {label(call)} came"
+    pieces = count(len(call.fragments), "fragment")
+    return f"the arguments of {label(call)} end after {len(call.arguments)} characters in {pieces}"
 
 
 def _cause(context: RuleContext, choice: Choice) -> tuple[str, Blame | None, Confidence]:

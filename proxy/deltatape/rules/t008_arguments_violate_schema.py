@@ -1,14 +1,17 @@
 """T008: arguments that the tool's own schema does not allow."""
 
-from collections.abc import Iterator, Mapping
-from typing import ClassVar
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, ClassVar
 
+from deltatape.model.asked import ToolSpec
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
 from deltatape.model.reply import CallStatus, ToolCall
 from deltatape.rules._base import Claim, RuleContext, about_call, label
-from deltatape.rules._schema import Outcome, validate
-from deltatape.rules.settings import Settings
+from deltatape.rules._simple_schema import surely_allows
 from deltatape.wire.json_value import parse
+
+if TYPE_CHECKING:
+    from deltatape.rules._schema import Outcome
 
 _BREAKS = frozenset({"required", "type", "enum", "const"})
 
@@ -51,23 +54,33 @@ class ArgumentsViolateSchema:
         told: set[str] = set()
         for _, call in context.calls():
             tool = context.asked.tool(call.name)
-            if call.status is not CallStatus.COMPLETE or tool is None or tool.parameters is None:
+            if call.status is not CallStatus.COMPLETE or tool is None:
                 continue
-            outcome = _outcome(call, tool.parameters, context.settings)
-            if not outcome.violations and (not outcome.unchecked or tool.name in told):
+            outcome = _outcome(call, tool, context)
+            if outcome is None or (not outcome.violations and tool.name in told):
                 continue
             told |= {tool.name} if outcome.unchecked else set()
             yield about_call(self, context, call, _claim(call, outcome))
 
 
-def _outcome(call: ToolCall, schema: Mapping[str, object], settings: Settings) -> Outcome:
-    limit = settings.schema_characters
-    if len(call.arguments) > limit:
-        return Outcome(violations=(), unchecked=(f"arguments of more than {limit} characters",))
-    return validate(schema, parse(call.arguments).value, settings)
+def _outcome(call: ToolCall, tool: ToolSpec, context: RuleContext) -> "Outcome | None":
+    """What the tool's schema says against the arguments; None if nothing."""
+    settings, size, schema = context.settings, len(call.arguments), tool.parameters
+    if schema is None:
+        return None
+    value = parse(call.arguments).value if size <= settings.schema_characters else None
+    if value is not None and surely_allows(schema, value, size, settings):
+        return None
+    from deltatape.rules._schema import Outcome, validate  # noqa: PLC0415 - takes long, seldom used
+
+    if size > settings.schema_characters:
+        limit = f"arguments of more than {settings.schema_characters} characters"
+        return Outcome(violations=(), unchecked=(limit,))
+    found = validate(schema, value, settings)
+    return found if found.violations or found.unchecked else None
 
 
-def _claim(call: ToolCall, outcome: Outcome) -> Claim:
+def _claim(call: ToolCall, outcome: "Outcome") -> Claim:
     skipped = f" (not checked: {', '.join(outcome.unchecked)})" if outcome.unchecked else ""
     if outcome.violations:
         wrong = "; ".join(f"{each.path}: {each.message[:200]}" for each in outcome.violations)

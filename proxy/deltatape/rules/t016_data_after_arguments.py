@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 from typing import ClassVar
 
-from deltatape.model.finding import Blame, Finding, Severity
-from deltatape.model.reply import CallStatus
+from deltatape.model.finding import Blame, Confidence, Finding, Severity
+from deltatape.model.reply import CallStatus, TextCall
 from deltatape.rules._base import Claim, RuleContext, about_call, label
+from deltatape.rules._in_text import in_answer, where
+from deltatape.rules.evidence import excerpt
 from deltatape.wire.json_scan import scan
 
 
@@ -55,3 +57,17 @@ class DataAfterArguments:
                     evidence=call.arguments[max(0, (scanner.extra or 0) - 100) :],
                 ),
             )
+        for written in in_answer(context):
+            if written.junk:
+                yield about_call(self, context, written.call, _in_text(written))
+
+
+def _in_text(written: TextCall) -> Claim:
+    return Claim(
+        message=f"{where(written)} is whole JSON, and then {excerpt(written.junk, 40)!r} follows"
+        " before its closing tag: strict parsers refuse that",
+        hint="answer the call with the parse error, so that the model writes it again",
+        blame=Blame.MODEL,
+        confidence=Confidence.LIKELY,
+        evidence=written.call.arguments_raw[-100:],
+    )

@@ -41,6 +41,8 @@ class DuplicateCall:
         """See `Rule.check`."""
         yield from reported(self, context, "run one of them only")
         for choice in context.reply.choices:
+            if len(choice.tool_calls) == 1:
+                continue  # The usual one, whose arguments need not be compared.
             seen: dict[tuple[str | None, str | None], ToolCall] = {}
             for call in choice.tool_calls:
                 if call.status is not CallStatus.COMPLETE:

@@ -1,7 +1,8 @@
 """The section `rules`: thresholds as `deltatape.rules.settings` has them, by the same names.
 
 Strategy: the fields of that dataclass are what is accepted. A field `stall_s` is `stall` here and
-takes a duration with its unit; a count takes a whole number, a share a part of one.
+takes a duration with its unit; a count takes a whole number, a share a part of one. Phrases are
+added to the built-in ones.
 """
 
 import dataclasses
@@ -9,7 +10,7 @@ import re
 from collections.abc import Mapping
 
 from deltatape.rules.settings import DEFAULTS, Settings
-from deltatape.settings.values import Entry, Scalar
+from deltatape.settings.values import Entry, Items, Scalar, Value
 
 _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(ms|s|m|h)", re.ASCII)
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -20,7 +21,7 @@ _IN_SECONDS = "_s"
 FIELDS: Mapping[str, str] = {
     field.name.removesuffix(_IN_SECONDS).replace("_", "-"): field.name
     for field in dataclasses.fields(Settings)
-    if isinstance(getattr(DEFAULTS, field.name), int | float)
+    if isinstance(getattr(DEFAULTS, field.name), int | float | tuple)
 }
 """What can be set, by its name in the file: the field of `rules.settings.Settings`."""
 
@@ -31,11 +32,15 @@ def thresholds(entries: Mapping[str, Entry]) -> Settings:
     Raises:
         UsageError: one of that name is not known, or its value is none for it.
     """
-    changes: dict[str, float] = {}
+    changes: dict[str, float | tuple[str, ...]] = {}
     for key, entry in entries.items():
         if key not in FIELDS:
             raise entry.key.unknown(key, FIELDS, "threshold of a rule")
         value = entry.value
+        built_in = getattr(DEFAULTS, FIELDS[key])
+        if isinstance(built_in, tuple):
+            changes[FIELDS[key]] = (*built_in, *_phrases(key, value))
+            continue
         text = value.text if isinstance(value, Scalar) and not value.absent else None
         number, accepted = _number(FIELDS[key], text or "")
         if number is None:
@@ -43,6 +48,14 @@ def thresholds(entries: Mapping[str, Entry]) -> Settings:
             raise value.place.refuse(f"rules.{key}: {seen}{accepted}")
         changes[FIELDS[key]] = number
     return dataclasses.replace(DEFAULTS, **changes)  # type: ignore[arg-type]
+
+
+def _phrases(key: str, value: Value) -> tuple[str, ...]:
+    each = value.items if isinstance(value, Items) else (value,)
+    phrases = [one.text for one in each if isinstance(one, Scalar) and not one.absent]
+    if len(phrases) < len(each):
+        raise value.place.refuse(f"rules.{key}: a phrase or a list of phrases is accepted")
+    return tuple(phrases)
 
 
 def _number(field: str, text: str) -> tuple[float | None, str]:

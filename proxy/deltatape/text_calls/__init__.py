@@ -115,6 +115,7 @@ def _calls(family: Family, block: Block, start: int) -> Iterator[WrittenCall]:
             start=start,
             end=item.end,
             closed=item.closed,
+            junk=item.junk,
         )
         start = item.end
 

@@ -25,6 +25,8 @@ _WINDOW = 256
 """Characters that the scanner gets first; then twice as many each time."""
 _LONGEST_JUNK = 200
 """Characters between whole JSON and its closing tag that still belong to the call."""
+_HARMLESS = " \t\r\n`"
+"""Around whole JSON: blanks, and the end of a fence."""
 _LONGEST_HEAD = 500
 """Characters of a broken object in which its name is sought."""
 
@@ -134,7 +136,8 @@ def _close(
         items[-1] = replace(items[-1], end=extent.end)
         return Block(items=tuple(items), end=extent.end)
     end, closed = find_closer(source, extent, closer, opener)
-    items[-1] = replace(items[-1], end=end)
+    junk = source.text[extent.end : end - len(closer)] if closed else ""
+    items[-1] = replace(items[-1], end=end, junk=junk.strip(_HARMLESS))
     return Block(items=tuple(replace(item, closed=closed) for item in items), end=end)
 
 

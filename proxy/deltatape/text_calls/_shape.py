@@ -24,6 +24,8 @@ class WrittenCall:
     """The characters of the call, its tags included; of a shared wrapper, the adjacent part."""
     closed: bool
     """Whether its closing tag came or, in a notation without one, the end of its arguments."""
+    junk: str = ""
+    """What stands between its whole JSON and its closing tag and belongs to neither."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +37,7 @@ class Item:
     end: int
     closed: bool
     id: str | None = None
+    junk: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

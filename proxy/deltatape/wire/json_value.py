@@ -78,6 +78,7 @@ _scan: _Scan = json.JSONDecoder(parse_constant=_refuse).scan_once  # type: ignor
 _unique_keys = json.JSONDecoder(parse_constant=_refuse, object_pairs_hook=_unique)
 _scan_unique: _Scan = _unique_keys.scan_once  # type: ignore[attr-defined]
 _SLOW = json.JSONDecoder(parse_int=_integer)
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 _CONTAINERS = (dict, list)
 _REFUSED = (ValueError, StopIteration, RecursionError)
 
@@ -209,7 +210,7 @@ def canonical(text: str) -> str | None:
     parsed = parse(text)
     if parsed.error is not None:
         return None
-    return json.dumps(parsed.value, sort_keys=True, separators=(",", ":"))
+    return _CANONICAL.encode(parsed.value)
 
 
 def join_pairs(text: str) -> str:

@@ -204,8 +204,7 @@ class SseDecoder(Framer):
             number += 1
             start = end
         self._until, self._t_ns, self._line = until, t_ns, line
-        self._number = number
-        self._line_start = offset + start
+        self._number, self._line_start = number, offset + start
         return start
 
     def _end_line(self, tail: bytes, end: int) -> Event | None:

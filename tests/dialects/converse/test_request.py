@@ -3,15 +3,12 @@ import json
 import pytest
 
 from deltatape.dialects._converse.request import read_conversation
-from deltatape.dialects._request import read_body
 from deltatape.model.asked import Asked, RepeatedCall
 from helpers.fed import spoilt
 
 
 def read(request: object) -> Asked:
-    found = read_body(json.dumps(request).encode())
-    assert found is not None
-    return read_conversation(found, model="m", stream=True)
+    return read_conversation(json.dumps(request).encode(), model="m", stream=True)
 
 
 def test_model_and_stream_are_those_of_the_path() -> None:
@@ -106,5 +103,6 @@ def test_no_value_of_any_type_anywhere_raises() -> None:
     config = {"tools": [{"toolSpec": spec}], "toolChoice": {"tool": {"name": "f"}}}
     system = [{"text": "Be brief."}]
     for one in spoilt([{"system": system, "toolConfig": config, "messages": HISTORY}]):
-        found = read_body(json.dumps(one[0]).encode())
-        assert found is None or read_conversation(found, model=None, stream=False).known
+        body = json.dumps(one[0]).encode()
+        found = read_conversation(body, model=None, stream=False)
+        assert found.known is isinstance(one[0], dict)

@@ -106,6 +106,16 @@ def test_what_the_provider_ran_is_neither_a_call_nor_a_result_of_ours() -> None:
     assert [(one.role, one.calls, one.call_id) for one in found] == [("assistant", (), None)] * 3
 
 
+def test_calls_that_are_not_compared_own_their_results_all_the_same() -> None:
+    found = history(
+        {"type": "computer_call", "id": "cu_1", "call_id": "c1", "action": {"type": "wait"}},
+        {"type": "mcp_approval_request", "id": "mcpr_1", "name": "roll", "arguments": "{}"},
+        {"type": "function_call", "call_id": "c2", "name": "get", "arguments": "{}"},
+        {"type": "image_generation_call", "result": ""},
+    )
+    assert [one.owns for one in found] == [("c1", "cu_1"), ("mcpr_1",), (), ()]
+
+
 def test_answers_with_names_of_their_own_are_results() -> None:
     found = history(
         {"type": "local_shell_call_output", "id": "c1", "output": "x"},

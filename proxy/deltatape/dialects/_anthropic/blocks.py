@@ -85,17 +85,18 @@ class Blocks:
 
     def delta(self, frame: Mapping[str, object], event: Event) -> None:
         """Takes a `content_block_delta`; types of delta that are not known say nothing here."""
-        delta = as_object(frame.get("delta"))
-        if delta is None:
+        delta = frame.get("delta")
+        if not isinstance(delta, dict):
             self._choice.odd("delta is no object", frame, event)
             return
         kind = delta.get("type")
         if kind == _JSON:
             self._add_input(delta, frame, event)
         elif isinstance(kind, str):
-            field, channel = _SPOKEN.get(kind, (None, Channel.TEXT))
-            if field is None:
+            spoken = _SPOKEN.get(kind)
+            if spoken is None:
                 return
+            field, channel = spoken
             text = delta.get(field)
             if isinstance(text, str):
                 self._choice.say(channel, text, event, self._expect(frame, field, event))

@@ -88,6 +88,7 @@ class MessageReducer:
         for blocks in (*self._ended, self._blocks):
             blocks.finish(terminated=terminated)
         ending = Ending.NORMAL if terminated else Ending.CUT
+        self._reply.id = self._id or None
         return self._reply.build(ending, terminated=terminated)
 
     def _read_oddly(self, event: Event) -> Mapping[str, object] | None:
@@ -159,7 +160,8 @@ class MessageReducer:
             self._reply.model = get_str(get_object(block, "to") or {}, "model") or self._reply.model
 
     def _take_block_delta(self, frame: Mapping[str, object], event: Event) -> None:
-        self._watch(frame, event)
+        if self._id is None or self._reply.terminal is not None:
+            self._watch(frame, event)
         self._blocks.delta(frame, event)
 
     def _take_block_stop(self, frame: Mapping[str, object], event: Event) -> None:

@@ -9,16 +9,19 @@ cache, and whether a lone text stands in an array.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from operator import attrgetter
+from typing import NamedTuple
 
 from deltatape.dialects._json import as_object, get_array, get_object, get_str
 from deltatape.dialects._request import (
     content_text,
     objects_at,
-    read_body,
     said,
     source_of,
     tool_specs,
 )
+from deltatape.dialects._shared import read_history
 from deltatape.dialects._source import Source
 from deltatape.model.asked import NOTHING_ASKED, Asked, Message, RepeatedCall
 
@@ -26,32 +29,48 @@ _CACHE = "cache_control"
 _SERVERS_OWN = "mcp_toolset"
 """Tools that the provider runs itself."""
 _CHOICES = {"auto": "auto", "none": "none", "any": "required"}
+_PATH = ("messages",)
+
+
+class _Entry(NamedTuple):
+    """What an entry of `messages` amounts to."""
+
+    messages: tuple[Message, ...]
+    tools: tuple[object, ...]
+    """Those that it defines."""
+
+
+_MESSAGES = attrgetter("messages")
 
 
 def read_request(body: bytes) -> Asked:
     """What `body` asks for; `NOTHING_ASKED` if it is no JSON object."""
-    found = read_body(body)
+    found = read_history(body, _PATH, _entry)
     if found is None:
         return NOTHING_ASKED
-    request, source = found
-    tools = [*get_array(request, "tools"), *_added_tools(request)]
+    request = found.body.value
+    added = (tool for entry in found.entries for tool in entry.tools)
+    tools = [*get_array(request, "tools"), *added]
     return Asked(
         known=True,
         model=get_str(request, "model"),
         stream=request.get("stream") is True,
         tools=tool_specs(tools, "input_schema"),
         tool_choice=_tool_choice(request),
-        history=tuple(_history(request, source)),
+        history=(*_system(request), *chain.from_iterable(map(_MESSAGES, found.entries))),
         tools_elsewhere=any(map(_is_toolset, tools)),
     )
 
 
-def _added_tools(request: Mapping[str, object]) -> Iterator[object]:
-    """The tools that blocks of messages define."""
-    for message in map(as_object, get_array(request, "messages")):
-        for block in map(as_object, get_array(message or {}, "content")):
-            if block is not None and block.get("type") == "tool_addition":
-                yield (get_object(block, "tool") or {}).get("definition")
+def _entry(message: Mapping[str, object], source: Source) -> _Entry:
+    return _Entry(tuple(_messages(message, source)), tuple(_added_tools(message)))
+
+
+def _added_tools(message: Mapping[str, object]) -> Iterator[object]:
+    """The tools that blocks of `message` define."""
+    for block in map(as_object, get_array(message, "content")):
+        if block is not None and block.get("type") == "tool_addition":
+            yield (get_object(block, "tool") or {}).get("definition")
 
 
 def _is_toolset(tool: object) -> bool:
@@ -68,12 +87,10 @@ def _tool_choice(request: Mapping[str, object]) -> str | None:
     return get_str(choice, "name") if kind == "tool" else _CHOICES.get(kind or "")
 
 
-def _history(request: Mapping[str, object], source: Source) -> Iterator[Message]:
+def _system(request: Mapping[str, object]) -> Iterator[Message]:
     system = request.get("system")
     if system:
         yield _message("system", _blocks(system))
-    for message, where in objects_at(request, "messages", source):
-        yield from _messages(message, where)
 
 
 def _messages(message: Mapping[str, object], source: Source) -> Iterator[Message]:

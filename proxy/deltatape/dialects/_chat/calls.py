@@ -20,6 +20,9 @@ from deltatape.dialects._mend import CUMULATIVE_MINIMUM
 from deltatape.model.asked import Asked
 from deltatape.model.reply import CallKind
 
+_LEGACY, _CUSTOM = CallKind.LEGACY, CallKind.CUSTOM
+"""Plain names: every delta is compared with them."""
+
 
 class ChoiceCalls:
     """Assigns entries to the calls of `choice`."""
@@ -43,7 +46,7 @@ class ChoiceCalls:
         opening = draft is None
         if draft is None:
             draft = self._open(entry)
-        promised = self._choice.policy.indexes and entry.kind is not CallKind.LEGACY
+        promised = self._choice.policy.indexes and entry.kind is not _LEGACY
         if entry.wire_index is None and promised:
             draft.note("", "T011", "an entry of tool_calls has no index", entry.value, entry.event)
         self._merge(draft, entry, opening=opening)
@@ -61,7 +64,7 @@ class ChoiceCalls:
 
     def _find(self, entry: Entry) -> CallDraft | None:
         """The call that `entry` continues; None if it opens one."""
-        if entry.kind is CallKind.LEGACY:
+        if entry.kind is _LEGACY:
             return self._legacy
         owner = self._by_id.get(entry.id)
         if entry.wire_index is None:
@@ -101,7 +104,7 @@ class ChoiceCalls:
 
     def _open(self, entry: Entry) -> CallDraft:
         draft = self._choice.open(entry.kind, entry.event, entry.wire_index)
-        if entry.kind is CallKind.LEGACY:
+        if entry.kind is _LEGACY:
             self._legacy = draft
             return draft
         self._last = draft
@@ -118,7 +121,7 @@ class ChoiceCalls:
     def _merge(self, draft: CallDraft, entry: Entry, *, opening: bool) -> None:
         for phrase in entry.odd:
             draft.note(phrase, "S006", f"in a tool call, {phrase}", entry.value, entry.event)
-        if entry.kind is CallKind.CUSTOM and not draft.fragments:
+        if entry.kind is _CUSTOM and not draft.fragments:
             draft.kind = CallKind.CUSTOM
         self._merge_id(draft, entry)
         if entry.name:

@@ -14,6 +14,10 @@ from deltatape.model.stream import Event
 
 _PARTS = {"text": Channel.TEXT, "refusal": Channel.REFUSAL, "thinking": Channel.REASONING}
 """By field of a typed part, where its text goes."""
+_TEXT, _REASONING, _REFUSAL = Channel.TEXT, Channel.REASONING, Channel.REFUSAL
+"""Plain names: every delta needs one, and looking a member up takes as long as three more calls."""
+_ASIDES = frozenset({"refusal", "audio", "images", "reasoning_content", "reasoning"})
+"""What few deltas have."""
 _FINISHED_DELTAS = 3
 """Deltas after a finish reason from which on its repetition counts: "finish on every chunk"."""
 
@@ -78,7 +82,8 @@ class ChatChoice:
         """Takes the delta or the message at `place`; whether it said anything."""
         content = body.get("content")
         said = content is not None and self._take_content(content, event)
-        said |= self._take_asides(body, event)
+        if not _ASIDES.isdisjoint(body):
+            said |= self._take_asides(body, event)
         entries = body.get("tool_calls")
         if entries is not None:
             said |= self._take_calls(entries, event, place)
@@ -90,21 +95,22 @@ class ChatChoice:
         said = False
         refusal = body.get("refusal")
         if isinstance(refusal, str):
-            said = self._say(Channel.REFUSAL, refusal, event)
+            said = self._say(_REFUSAL, refusal, event)
         if body.get("audio") or body.get("images"):
             self._draft.media = True
         # Two names for the same thing; gateways that send both send the same text.
         reasoning = get_str(body, "reasoning_content") or get_str(body, "reasoning")
-        return self._say(Channel.REASONING, reasoning, event) if reasoning else said
+        return self._say(_REASONING, reasoning, event) if reasoning else said
 
     def _say(self, channel: Channel, text: str, event: Event) -> bool:
         self._draft.say(channel, text, event)
-        return bool(text)
+        return text != ""
 
     def _take_content(self, content: object, event: Event) -> bool:
         """Takes text, or typed parts: `text`, `refusal`, and `thinking` with text or parts."""
         if isinstance(content, str):
-            return self._say(Channel.TEXT, content, event)
+            self._draft.say(_TEXT, content, event)
+            return content != ""
         parts = as_array(content)
         if parts is None:
             self._draft.odd("content is neither text nor a list of parts", content, event)

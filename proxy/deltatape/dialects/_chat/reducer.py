@@ -9,12 +9,14 @@ from collections.abc import Mapping
 from deltatape.dialects._chat.choice import ChatChoice
 from deltatape.dialects._chat.sources import Sources
 from deltatape.dialects._choice import Policy
-from deltatape.dialects._json import as_array, as_object, get_index, get_str
+from deltatape.dialects._errors import may_fail
+from deltatape.dialects._json import get_index, get_str
 from deltatape.dialects._judge import Ending
 from deltatape.dialects._reply import ReplyDraft
 from deltatape.model.asked import Asked
 from deltatape.model.reply import Reply
 from deltatape.model.stream import Event
+from deltatape.wire.json_value import read_object
 
 TERMINATOR = "finish_reason and [DONE]"
 _SENTINEL = "[DONE]"
@@ -35,16 +37,13 @@ class ChatReducer:
     def feed(self, event: Event) -> None:
         """See `Reducer.feed`."""
         reply = self._reply
-        if event.data.strip() == _SENTINEL:
-            if not reply.terminal:
-                reply.terminal = event
-                self._done = reply.error is None
-            return
-        chunk = reply.read(event)
+        chunk = read_object(event.data) or self._read_oddly(event)
         if chunk is None:
             return
-        reply.take_error(chunk, event)
-        self._take_id(chunk, event)
+        if may_fail(chunk, event):
+            reply.take_error(chunk, event)
+        if chunk.get("id") != self._id:
+            self._take_id(chunk, event)
         usage = chunk.get("usage")
         if isinstance(usage, dict):
             reply.usage = usage
@@ -52,10 +51,19 @@ class ChatReducer:
             reply.model = get_str(chunk, "model") or None
         self._take_choices(chunk, event)
 
+    def _read_oddly(self, event: Event) -> Mapping[str, object] | None:
+        """What `event` carries, if it is not plainly an object with members."""
+        if event.data.strip() != _SENTINEL:
+            return self._reply.read(event)
+        if not self._reply.terminal:
+            self._reply.terminal = event
+            self._done = self._reply.error is None
+        return None
+
     def _take_id(self, chunk: Mapping[str, object], event: Event) -> None:
         """All events of one answer have one id; an empty one says nothing."""
         found = chunk.get("id")
-        if found == self._id or not isinstance(found, str) or not found:
+        if not isinstance(found, str) or not found:
             return
         if self._id:
             self._reply.odd("the id of the answer changes", found, event)
@@ -69,28 +77,37 @@ class ChatReducer:
         reasons = [draft.finish_reason for draft in self._reply.choices]
         finished = bool(reasons) and not {None, "error"}.intersection(reasons)
         ending = Ending.NORMAL if self._done else Ending.CUT
+        self._reply.id = self._id or None
         return self._reply.build(ending, terminated=self._done or finished)
 
     def _take_choices(self, chunk: Mapping[str, object], event: Event) -> None:
-        value = chunk.get("choices")
-        choices = as_array(value)
-        if choices is None:
-            if value is not None:
-                self._reply.odd("choices is no list", chunk, event)
-            elif self._reply.error is None and "usage" not in chunk:
-                self._reply.odd("an object without choices", chunk, event)
+        choices = chunk.get("choices")
+        if not isinstance(choices, list):
+            self._take_none(chunk, event)
             return
         if self._reply.terminal and choices:
             self._reply.odd("choices after [DONE]; they are not part of the answer", chunk, event)
             return
-        for place, entry in enumerate(choices):
-            choice = as_object(entry)
-            if choice is None:
+        for place, choice in enumerate(choices):
+            if not isinstance(choice, dict):
                 self._reply.odd("a choice is no object", chunk, event)
-            else:
-                self._take_choice(choice, event, place)
+                continue
+            index = choice.get("index")
+            found = self._choices.get(index) if type(index) is int else None
+            if found is None:
+                found = self._choice(choice, place)
+            found.take(choice, event, place)
+            if "error" in choice or choice.get("finish_reason") == "error":
+                self._take_failure(choice, event)
 
-    def _take_choice(self, choice: Mapping[str, object], event: Event, place: int) -> None:
+    def _take_none(self, chunk: Mapping[str, object], event: Event) -> None:
+        if chunk.get("choices") is not None:
+            self._reply.odd("choices is no list", chunk, event)
+        elif self._reply.error is None and "usage" not in chunk:
+            self._reply.odd("an object without choices", chunk, event)
+
+    def _choice(self, choice: Mapping[str, object], place: int) -> ChatChoice:
+        """The choice that an element of `choices` is about."""
         index = get_index(choice, "index")
         if index is None:
             index = place
@@ -98,7 +115,9 @@ class ChatReducer:
         if found is None:
             found = ChatChoice(self._reply.choice(index), self._asked, self._sources)
             self._choices[index] = found
-        found.take(choice, event, place)
+        return found
+
+    def _take_failure(self, choice: Mapping[str, object], event: Event) -> None:
         if self._reply.error is None and choice.get("error"):
             self._reply.take_error(choice, event)
         if self._reply.error is None and choice.get("finish_reason") == "error":

@@ -5,11 +5,15 @@ compatible servers still take (`functions`, `function_call`).
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from deltatape.dialects._json import as_object, get_array, get_object, get_str
-from deltatape.dialects._request import content_text, exact, message_digest, read_body, tool_spec
+from deltatape.dialects._request import content_text, exact, message_digest, tool_spec
+from deltatape.dialects._shared import read_history
 from deltatape.dialects._source import Element, Elements, Member, Source
 from deltatape.model.asked import NOTHING_ASKED, Asked, Message, RepeatedCall, ToolSpec
+
+_PATH = ("messages",)
 
 
 def read_request(body: bytes, *, streams: bool = False, nameless: bool = False) -> Asked:
@@ -20,22 +24,17 @@ def read_request(body: bytes, *, streams: bool = False, nameless: bool = False) 
         streams: whether a request that does not say so asks for a stream.
         nameless: whether calls have no ids: results are then told by the name of the function.
     """
-    found = read_body(body)
+    found = read_history(body, _PATH, _nameless if nameless else _message)
     if found is None:
         return NOTHING_ASKED
-    request, source = found
-    elements = Elements(Member(source, "messages"))
+    request = found.body.value
     return Asked(
         known=True,
         model=get_str(request, "model"),
         stream=request.get("stream", streams) is True,
         tools=_tools(request),
         tool_choice=_tool_choice(request),
-        history=tuple(
-            _message(message, Element(elements, position), nameless=nameless)
-            for position, message in enumerate(map(as_object, get_array(request, "messages")))
-            if message is not None
-        ),
+        history=found.entries,
     )
 
 
@@ -63,7 +62,15 @@ def _tool_choice(request: Mapping[str, object]) -> str | None:
     return get_str(named, "name")
 
 
-def _message(message: Mapping[str, object], source: Source, *, nameless: bool) -> Message:
+def _nameless(message: Mapping[str, object], source: Source) -> Message:
+    """As `_message`, where results are told by the name of the function."""
+    read = _message(message, source)
+    if read.call_id is not None or message.get("role") != "tool":
+        return read
+    return replace(read, call_id=get_str(message, "tool_name") or get_str(message, "name"))
+
+
+def _message(message: Mapping[str, object], source: Source) -> Message:
     elements = Elements(Member(source, "tool_calls"))
     calls = [
         _repeated(entry, Element(elements, place))
@@ -74,14 +81,11 @@ def _message(message: Mapping[str, object], source: Source, *, nameless: bool) -
     if legacy is not None:
         arguments = exact(legacy, "arguments", Member(source, "function_call"))
         calls.append(RepeatedCall(id=None, name=get_str(legacy, "name"), arguments=arguments))
-    call_id = get_str(message, "tool_call_id")
-    if nameless and call_id is None and message.get("role") == "tool":
-        call_id = get_str(message, "tool_name") or get_str(message, "name")
     return Message(
         role=get_str(message, "role") or "",
         text=content_text(message.get("content")),
         calls=tuple(calls),
-        call_id=call_id,
+        call_id=get_str(message, "tool_call_id"),
         digest=message_digest(message),
     )
 

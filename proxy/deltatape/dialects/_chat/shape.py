@@ -12,6 +12,9 @@ _OLD_MISTRAL_ID = re.compile(r"cmpl-[0-9a-f]{32}\Z")
 _MISTRAL_MODEL = re.compile(r"(?:open-)?(?:codestral|mi[sx]tral)-")
 _NOT_MISTRAL = ("matched_stop", "system_fingerprint")
 """Members that others with ids like Mistral's have: SGLang and what is built on it, SiliconFlow."""
+MARKS = frozenset({"object", "choices"})
+"""Members of which a chunk, of chat or of the older completions, has one."""
+_BODIES = frozenset({"delta", "message"})
 _CHOICE = frozenset({"delta", "message", "finish_reason", "index", "content_filter_results"})
 
 
@@ -19,8 +22,10 @@ def is_completion(chunk: Mapping[str, object]) -> bool:
     """Whether `chunk` is of the older completions: text without a delta or a message."""
     if chunk.get("object") == "text_completion":
         return True
-    choices = [choice for choice in map(as_object, get_array(chunk, "choices")) if choice]
-    return any("text" in one and not {"delta", "message"}.intersection(one) for one in choices)
+    for choice in get_array(chunk, "choices"):
+        if isinstance(choice, dict) and "text" in choice and _BODIES.isdisjoint(choice):
+            return True
+    return False
 
 
 def is_chat(chunk: Mapping[str, object]) -> bool:
@@ -39,10 +44,12 @@ def _has_choices(chunk: Mapping[str, object]) -> bool:
 
 def is_mistral(chunk: Mapping[str, object]) -> bool:
     """Whether `chunk` is of a chat completion by Mistral."""
+    if not _has_mistral_id(chunk):
+        return False
     choices = [one for one in map(as_object, get_array(chunk, "choices")) if one is not None]
     others = any(key in holder for holder in (chunk, *choices) for key in _NOT_MISTRAL)
     # Those others may leave their members out where there is no choice.
-    return _has_mistral_id(chunk) and is_chat(chunk) and bool(choices) and not others
+    return is_chat(chunk) and bool(choices) and not others
 
 
 def _has_mistral_id(chunk: Mapping[str, object]) -> bool:

@@ -6,32 +6,41 @@ provider runs itself, and their results, are the assistant's; they are no calls.
 """
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 
 from deltatape.dialects._json import as_object, get_array, get_object, get_str
 from deltatape.dialects._request import (
-    RequestBody,
     content_text,
     objects_at,
     said,
     source_of,
     tool_spec,
 )
+from deltatape.dialects._shared import read_history
 from deltatape.dialects._source import Member, Source
-from deltatape.model.asked import Asked, Message, RepeatedCall, ToolSpec
+from deltatape.model.asked import NOTHING_ASKED, Asked, Message, RepeatedCall, ToolSpec
 
+_PATH = ("messages",)
 _SERVER = "server_tool_use"
 
 
-def read_conversation(body: RequestBody, *, model: str | None, stream: bool) -> Asked:
-    """What `body` asks for; model and stream stand in the path."""
-    tools = get_object(body.value, "toolConfig") or {}
+def read_conversation(body: bytes, *, model: str | None, stream: bool) -> Asked:
+    """What `body` asks for; `NOTHING_ASKED` if it is no JSON object.
+
+    Model and stream stand in the path.
+    """
+    found = read_history(body, _PATH, _entry)
+    if found is None:
+        return NOTHING_ASKED
+    request = found.body.value
+    tools = get_object(request, "toolConfig") or {}
     return Asked(
         known=True,
         model=model,
         stream=stream,
         tools=tuple(_tools(tools)),
         tool_choice=_tool_choice(get_object(tools, "toolChoice") or {}),
-        history=tuple(_history(body)),
+        history=(*_system(request), *chain.from_iterable(found.entries)),
     )
 
 
@@ -51,12 +60,14 @@ def _tool_choice(choice: Mapping[str, object]) -> str | None:
     return "required" if "any" in choice else "auto" if "auto" in choice else None
 
 
-def _history(body: RequestBody) -> Iterator[Message]:
-    system = get_array(body.value, "system")
+def _system(request: Mapping[str, object]) -> Iterator[Message]:
+    system = get_array(request, "system")
     if system:
         yield said("system", content_text(system), {"role": "system", "content": system})
-    for message, source in objects_at(body.value, "messages", body.source):
-        yield from _messages(message, source)
+
+
+def _entry(message: Mapping[str, object], source: Source) -> tuple[Message, ...]:
+    return tuple(_messages(message, source))
 
 
 def _messages(message: Mapping[str, object], source: Source) -> Iterator[Message]:

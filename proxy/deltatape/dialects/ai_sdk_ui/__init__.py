@@ -79,7 +79,7 @@ class AISDKUI:
 
     def claims(self, hints: Hints) -> bool:
         """See `Dialect.claims`."""
-        return HEADER in hints.headers or any(map(_is_ours, hints.first))
+        return HEADER in hints.headers or (bool(hints.kinds) and any(map(_is_ours, hints.first)))
 
     def serves(self, path: str) -> bool:
         """See `Dialect.serves`: an application's paths are its own."""

@@ -6,12 +6,15 @@ application's business and not in there.
 """
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 
 from deltatape.dialects._json import get_str
-from deltatape.dialects._request import content_text, exact, objects_at, read_body, said
+from deltatape.dialects._request import content_text, exact, objects_at, said
+from deltatape.dialects._shared import read_history
 from deltatape.dialects._source import Source
 from deltatape.model.asked import NOTHING_ASKED, Asked, Message, RepeatedCall
 
+_PATH = ("messages",)
 _TOOL = "tool-"
 _DYNAMIC = "dynamic-tool"
 _ANSWERED = frozenset({"output-available", "output-error", "output-denied"})
@@ -20,22 +23,21 @@ _RESULT_KEYS = ("toolCallId", "state", "output", "errorText")
 
 def read_request(body: bytes) -> Asked:
     """What `body` asks for; `NOTHING_ASKED` if it is no JSON object."""
-    found = read_body(body)
+    found = read_history(body, _PATH, _entry)
     if found is None:
         return NOTHING_ASKED
-    request, source = found
     return Asked(
         known=True,
         model=None,
         stream=True,
         tools=(),
         tool_choice=None,
-        history=tuple(
-            one
-            for message, where in objects_at(request, "messages", source)
-            for one in _messages(message, where)
-        ),
+        history=tuple(chain.from_iterable(found.entries)),
     )
+
+
+def _entry(message: Mapping[str, object], source: Source) -> tuple[Message, ...]:
+    return tuple(_messages(message, source))
 
 
 def _messages(message: Mapping[str, object], source: Source) -> Iterator[Message]:

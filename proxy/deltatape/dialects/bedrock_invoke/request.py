@@ -39,7 +39,7 @@ def _read(body: bytes) -> Asked:
     if "anthropic_version" in request:
         return messages.read_request(body)
     if any(key in request for key in _NOVA):
-        return read_conversation(found, model=None, stream=False)
+        return read_conversation(body, model=None, stream=False)
     asked = chat.read_request(body)
     prompt = next((text for key in _PROMPTS if (text := get_str(request, key))), None)
     if asked.history or prompt is None:

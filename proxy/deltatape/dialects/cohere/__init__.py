@@ -31,6 +31,8 @@ _TYPES = frozenset(
         "message-end",
     }
 )
+_OTHER_MARKS = frozenset({"event_type", "generation_id", "finish_reason"})
+"""Members of which an event of version 1 has one, and the answers that are not streamed."""
 
 
 class Cohere:
@@ -40,6 +42,8 @@ class Cohere:
 
     def claims(self, hints: Hints) -> bool:
         """See `Dialect.claims`."""
+        if _TYPES.isdisjoint(hints.kinds) and hints.members.isdisjoint(_OTHER_MARKS):
+            return False
         return any(is_v1(one) or _is_v2(one) for one in hints.first)
 
     def serves(self, path: str) -> bool:

@@ -5,15 +5,18 @@ message beside the history, parameters that are no JSON Schema, and results that
 in place of an id: the name of the function tells them.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import chain
 
 from deltatape.dialects._chat.request import read_request as read_chat
 from deltatape.dialects._json import as_object, get_array, get_object, get_str
-from deltatape.dialects._request import exact, objects_at, read_body, said
+from deltatape.dialects._request import exact, objects_at, said
+from deltatape.dialects._shared import read_history
 from deltatape.dialects._source import Source
 from deltatape.model.asked import NOTHING_ASKED, Asked, Message, RepeatedCall, ToolSpec
 
+_PATH = ("chat_history",)
 _ROLES = {"USER": "user", "CHATBOT": "assistant", "SYSTEM": "system", "TOOL": "tool"}
 _CHOICES = {"REQUIRED": "required", "NONE": "none"}
 _TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean"}
@@ -21,10 +24,10 @@ _TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean
 
 def read_request(body: bytes) -> Asked:
     """What `body` asks for; `NOTHING_ASKED` if it is no JSON object."""
-    found = read_body(body)
+    found = read_history(body, _PATH, _turn)
     if found is None:
         return NOTHING_ASKED
-    request, source = found
+    request = found.body.value
     choice = get_str(request, "tool_choice")
     choice = _CHOICES.get(choice or "", choice)
     if "messages" in request:
@@ -35,7 +38,7 @@ def read_request(body: bytes) -> Asked:
         stream=request.get("stream") is True,
         tools=tuple(_tools(request)),
         tool_choice=choice,
-        history=tuple(_history(request, source)),
+        history=tuple(_history(request, found.entries)),
     )
 
 
@@ -59,12 +62,17 @@ def _schema(tool: Mapping[str, object]) -> Mapping[str, object]:
     return {"type": "object", "properties": properties, "required": required}
 
 
-def _history(request: Mapping[str, object], source: Source) -> Iterator[Message]:
+def _turn(entry: Mapping[str, object], source: Source) -> tuple[Message, ...]:
+    return tuple(_entry(entry, source))
+
+
+def _history(
+    request: Mapping[str, object], turns: Iterable[tuple[Message, ...]]
+) -> Iterator[Message]:
     preamble = get_str(request, "preamble")
     if preamble:
         yield _said("SYSTEM", preamble)
-    for entry, where in objects_at(request, "chat_history", source):
-        yield from _entry(entry, where)
+    yield from chain.from_iterable(turns)
     question = get_str(request, "message")
     if question:
         yield _said("USER", question)

@@ -16,6 +16,7 @@ from deltatape.dialects.gemini.request import method_of, read_request
 from deltatape.model.asked import Asked
 
 _OBJECTS = ("usageMetadata", "promptFeedback")
+_MARKS = frozenset({*_OBJECTS, "candidates", "response"})
 _CANDIDATE = frozenset({"content", "finishReason", "index", "safetyRatings", "groundingMetadata"})
 
 
@@ -26,6 +27,8 @@ class Gemini:
 
     def claims(self, hints: Hints) -> bool:
         """See `Dialect.claims`."""
+        if hints.members.isdisjoint(_MARKS):
+            return False
         return any(_is_response(get_object(one, "response") or one) for one in hints.first)
 
     def serves(self, path: str) -> bool:

@@ -55,6 +55,7 @@ class GeminiReducer:
         if usage is not None:
             reply.usage = usage
         reply.model = reply.model or get_str(frame, "modelVersion") or None
+        reply.id = reply.id or get_str(frame, "responseId") or None
         self._take_candidates(frame, event, source)
         self._take_feedback(frame, event)
 

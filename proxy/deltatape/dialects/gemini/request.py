@@ -9,14 +9,19 @@ Source: https://ai.google.dev/api/generate-content#request-body.
 """
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 
 from deltatape.dialects._json import as_object, get_array, get_object, get_str
-from deltatape.dialects._request import RequestBody, objects_at, read_body, said, source_of
+from deltatape.dialects._request import said, source_of
+from deltatape.dialects._shared import History, read_history
 from deltatape.dialects._source import Element, Elements, Member, Source
 from deltatape.dialects.gemini.schema import json_schema
 from deltatape.model.asked import NOTHING_ASKED, Asked, Message, RepeatedCall, ToolSpec
 
 _MODES = {"AUTO": "auto", "ANY": "required", "NONE": "none", "VALIDATED": "auto"}
+_PATH = ("contents",)
+_CLOUD_CODE = "v1internal"
+_INNER_PATH = ("request", "contents")
 _MODEL_FOLDERS = ("models", "tunedModels", "endpoints")
 
 
@@ -27,21 +32,37 @@ def method_of(path: str) -> str:
 
 def read_request(body: bytes, path: str) -> Asked:
     """What `body`, sent to `path`, asks for; `NOTHING_ASKED` if it is no JSON object."""
-    found = read_body(body)
+    found = _read(body, path)
     if found is None:
         return NOTHING_ASKED
-    model = _model_in(path) or _bare(get_str(found.value, "model"))
-    inner = get_object(found.value, "request")
-    if inner is not None and "contents" not in found.value:
-        found = RequestBody(inner, Member(found.source, "request"))
+    request, source = found.body
+    model = _model_in(path) or _bare(get_str(request, "model"))
+    inner = _inner(request)
+    if inner is not None:
+        request, source = inner, Member(source, "request")
     return Asked(
         known=True,
         model=model,
         stream=method_of(path) == "streamGenerateContent",
-        tools=tuple(_tools(found.value)),
-        tool_choice=_tool_choice(found.value),
-        history=tuple(_history(found)),
+        tools=tuple(_tools(request)),
+        tool_choice=_tool_choice(request),
+        history=(*_opening(request, source), *chain.from_iterable(found.entries)),
     )
+
+
+def _read(body: bytes, path: str) -> History[tuple[Message, ...]] | None:
+    """The request, with the history where it has it; the path tells where that is, mostly."""
+    expected = _INNER_PATH if _CLOUD_CODE in path else _PATH
+    found = read_history(body, expected, _content)
+    if found is None:
+        return None
+    there = _PATH if _inner(found.body.value) is None else _INNER_PATH
+    return found if there == expected else read_history(body, there, _content)
+
+
+def _inner(request: Mapping[str, object]) -> Mapping[str, object] | None:
+    """The request that `request` is wrapped around; None if it is no wrapper."""
+    return None if "contents" in request else get_object(request, "request")
 
 
 def _last_part(path: str) -> str:
@@ -99,19 +120,21 @@ def _tool_choice(request: Mapping[str, object]) -> str | None:
     return _MODES.get(mode.upper()) if mode else None
 
 
-def _history(request: RequestBody) -> Iterator[Message]:
-    value = request.value
-    key = _spelled(value, "systemInstruction")
-    system = value.get(key)
+def _opening(request: Mapping[str, object], source: Source) -> Iterator[Message]:
+    """The system's instruction, and contents that are no list."""
+    key = _spelled(request, "systemInstruction")
+    system = request.get(key)
     if isinstance(system, str):
         system = {"parts": [{"text": system}]}
     if isinstance(system, dict):
-        yield from _messages(system, "system", Member(request.source, key))
-    contents = value.get("contents")
+        yield from _messages(system, "system", Member(source, key))
+    contents = request.get("contents")
     if isinstance(contents, dict):
-        yield from _messages(contents, "", Member(request.source, "contents"))
-    for content, where in objects_at(value, "contents", request.source):
-        yield from _messages(content, "", where)
+        yield from _messages(contents, "", Member(source, "contents"))
+
+
+def _content(content: Mapping[str, object], source: Source) -> tuple[Message, ...]:
+    return tuple(_messages(content, "", source))
 
 
 def _messages(content: Mapping[str, object], role: str, source: Source) -> Iterator[Message]:

@@ -15,6 +15,7 @@ from deltatape.dialects.gemini_interactions.reducer import InteractionsReducer
 from deltatape.dialects.gemini_interactions.request import read_request
 from deltatape.model.asked import Asked
 
+_MARKS = frozenset({"event_type", "object"})
 _FAMILIES = ("interaction.", "step.", "content.")
 
 
@@ -25,7 +26,9 @@ class GeminiInteractions:
 
     def claims(self, hints: Hints) -> bool:
         """See `Dialect.claims`."""
-        return any(_is_interaction(one) for one in hints.first)
+        if hints.members.isdisjoint(_MARKS):
+            return False
+        return any(map(_is_interaction, hints.first))
 
     def serves(self, path: str) -> bool:
         """See `Dialect.serves`: of an interaction that exists, too, which can be streamed again."""

@@ -91,6 +91,7 @@ class InteractionsReducer:
         if usage is not None:
             reply.usage = usage
         reply.model = reply.model or get_str(inner, "model") or get_str(inner, "agent") or None
+        reply.id = reply.id or get_str(inner, "id") or None
         is_whole = kind is None or kind in _COMPLETIONS
         if is_whole and not self._has_steps:
             self._take_steps(inner, event, source)

@@ -7,6 +7,7 @@ Source: https://ai.google.dev/api/interactions-api.
 """
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 
 from deltatape.dialects._json import as_object, get_array, get_object, get_str
 from deltatape.dialects._request import (
@@ -14,31 +15,33 @@ from deltatape.dialects._request import (
     content_text,
     exact,
     objects_at,
-    read_body,
     said,
     tool_specs,
 )
+from deltatape.dialects._shared import read_history
 from deltatape.dialects._source import Member, Source
 from deltatape.model.asked import NOTHING_ASKED, Asked, Message, RepeatedCall
 
 _CHOICES = {"any": "required", "validated": "auto"}
 _USER = "user"
 _MODEL = "model"
+_PATH = ("input",)
 
 
 def read_request(body: bytes) -> Asked:
     """What `body` asks for; `NOTHING_ASKED` if it is no JSON object."""
-    found = read_body(body)
+    found = read_history(body, _PATH, _entry)
     if found is None:
         return NOTHING_ASKED
-    request = found.value
+    request = found.body.value
     return Asked(
         known=True,
         model=get_str(request, "model") or get_str(request, "agent"),
         stream=request.get("stream") is True,
         tools=tool_specs(get_array(request, "tools")),
         tool_choice=_tool_choice(get_object(request, "generation_config") or {}),
-        history=tuple(_history(found)),
+        history=(*_opening(found.body), *chain.from_iterable(found.entries)),
+        previous=get_str(request, "previous_interaction_id"),
     )
 
 
@@ -53,7 +56,7 @@ def _tool_choice(config: Mapping[str, object]) -> str | None:
     return _CHOICES.get(choice, choice) if isinstance(choice, str) else None
 
 
-def _history(request: RequestBody) -> Iterator[Message]:
+def _opening(request: RequestBody) -> Iterator[Message]:
     value = request.value
     system = value.get("system_instruction")
     if isinstance(system, str):
@@ -63,8 +66,10 @@ def _history(request: RequestBody) -> Iterator[Message]:
         yield _said(_USER, given, given)
     elif isinstance(given, dict):
         yield _message(given, _USER, Member(request.source, "input"))
-    for each, where in objects_at(value, "input", request.source):
-        yield from _messages(each, where)
+
+
+def _entry(entry: Mapping[str, object], source: Source) -> tuple[Message, ...]:
+    return tuple(_messages(entry, source))
 
 
 def _messages(entry: Mapping[str, object], source: Source) -> Iterator[Message]:

@@ -18,6 +18,7 @@ from deltatape.model.stream import Format
 _PREFIX = "response."
 _REALTIME = ("session.", "input_audio_buffer.")
 """Types of another protocol whose other events are called `response.` as well."""
+_MARKS = frozenset({"type", "output"})
 
 
 class OpenAIResponses:
@@ -29,10 +30,12 @@ class OpenAIResponses:
         """See `Dialect.claims`."""
         if hints.format not in (Format.SSE, Format.JSON):
             return False
-        if any(str(one.get("type")).startswith(_REALTIME) for one in hints.first):
+        if any(kind.startswith(_REALTIME) for kind in hints.kinds):
             return False
-        named = any(kind.startswith(_PREFIX) for kind in hints.types)
-        return named or any(map(_is_ours, hints.first))
+        for kind in hints.types:
+            if kind.startswith(_PREFIX):
+                return True
+        return not hints.members.isdisjoint(_MARKS) and any(map(_is_ours, hints.first))
 
     def serves(self, path: str) -> bool:
         """See `Dialect.serves`: creating a response, and getting one by its id."""

@@ -58,11 +58,12 @@ class Items:
             call: whether it is a part of a call.
         """
         key = (frame.get("output_index"), frame.get("item_id"), kind)
-        if self._latest is None or key != self._key:
+        latest = self._latest
+        if latest is None or key != self._key:
             found = self._find(frame, kind, event, call=call)
-            self._latest = found or self._open_for(frame, kind, event)
+            latest = self._latest = found or self._open_for(frame, kind, event)
             self._key = key
-        return self._latest
+        return latest
 
     def _find(self, frame: Frame, kind: str, event: Event, *, call: bool) -> ItemDraft | None:
         """The item of an event about a part."""
@@ -182,8 +183,7 @@ class Items:
     def settle(self) -> None:
         """Settles arguments and texts, one item after the other. To be called once, at the end."""
         for item in self._all:
-            for piece in item.settle(resumed=self.resumed):
-                self._choice.say(piece.channel, piece.text, piece.event)
+            self._choice.say_all(item.settle(resumed=self.resumed))
         self._drop_copies()
 
     def _drop_copies(self) -> None:

@@ -18,10 +18,11 @@ from deltatape.dialects._judge import Ending
 from deltatape.dialects._reply import ReplyDraft
 from deltatape.dialects._source import Member, Source, Whole
 from deltatape.dialects.openai_responses.items import Items
-from deltatape.dialects.openai_responses.texts import PARTS, Group, Piece
+from deltatape.dialects.openai_responses.texts import PARTS, Group, piece_of
 from deltatape.model.asked import Asked
 from deltatape.model.reply import Channel, Reply
 from deltatape.model.stream import Event
+from deltatape.wire.json_value import read_object
 
 TERMINATOR = "response.completed, response.incomplete or response.failed"
 FINISHES = frozenset({"completed", "incomplete", "failed", "cancelled"})
@@ -68,23 +69,24 @@ class ResponsesReducer:
 
     def feed(self, event: Event) -> None:
         """See `Reducer.feed`."""
-        if event.data.startswith(_SENTINEL):
-            return
-        frame = self._reply.read(event)
+        frame = read_object(event.data) or self._read_oddly(event)
         if frame is None:
-            self._begun = True  # It may have been response.created.
             return
         kind = frame.get("type")
         if not isinstance(kind, str):
             kind = event.type
-        if kind.startswith(_PREFIX):
-            self._order(frame, kind, event)
-            handler = self._handlers.get(kind)
-            if handler is not None and not self._is_late(kind, event):
-                handler(frame, event)
+        handler = self._handlers.get(kind)
+        if handler is None and not kind.startswith(_PREFIX):
+            self._count(frame, event)
+            self._take_other(frame, kind, event)
             return
+        if not self._begun:
+            self._begin(frame, kind, event)
         self._count(frame, event)
-        self._take_other(frame, kind, event)
+        if self._reply.terminal is not None:
+            self._note_late(kind, handler, event)
+        elif handler is not None:
+            handler(frame, event)
 
     def finish(self, *, cut: bool) -> Reply:
         """See `Reducer.finish`."""
@@ -114,15 +116,20 @@ class ResponsesReducer:
             found[_PREFIX + status] = partial(self._take_end, status)
         return found
 
-    def _order(self, frame: Frame, kind: str, event: Event) -> None:
-        """Looks at the place of an event in the stream."""
-        if not self._begun:
-            self._begun = True
-            if kind != "response.created":
-                self._begin(frame, kind, event)
-        self._count(frame, event)
+    def _read_oddly(self, event: Event) -> Frame | None:
+        """What `event` carries, if it is not plainly an object with members."""
+        if event.data.startswith(_SENTINEL):
+            return None
+        frame = self._reply.read(event)
+        if frame is None:
+            self._begun = True  # It may have been response.created.
+        return frame
 
     def _begin(self, frame: Frame, kind: str, event: Event) -> None:
+        """Looks at the first event."""
+        self._begun = True
+        if kind == "response.created":
+            return
         if get_index(frame, "sequence_number"):
             self._items.resumed = True
         elif kind not in _FAILURES and self._reply.error is None:
@@ -132,20 +139,22 @@ class ResponsesReducer:
         number = frame.get("sequence_number")
         if type(number) is not int:
             return
-        if self._number is not None and number != self._number + 1 and frame.get("type") != "error":
+        if number - 1 == self._number:
+            self._number = number
+            return
+        if self._number is not None and frame.get("type") != "error":
             detail = f"the sequence number {number} comes after {self._number}"
             self._reply.notes.once("gap", "S007", detail, event.data, event)
         self._number = number
 
-    def _is_late(self, kind: str, event: Event) -> bool:
-        if self._reply.terminal is None:
-            return False
+    def _note_late(self, kind: str, handler: _Handler | None, event: Event) -> None:
+        if handler is None:
+            return
         phrase = "events after the end of the response; they are not part of it"
         if kind.removeprefix(_PREFIX) in FINISHES:
             self._reply.notes.once("end", "S004", "the response ends twice", event.data, event)
         else:
             self._reply.odd(phrase, event.data, event)
-        return True
 
     def _take_other(self, frame: Frame, kind: str, event: Event) -> None:
         """An error, a response that was not streamed, or something that is not known here."""
@@ -177,7 +186,7 @@ class ResponsesReducer:
         if identifier and self._id not in (None, identifier):
             phrase = "the id of the response changes"
             reply.odd(phrase, {"before": self._id, "now": identifier}, event)
-        self._id = identifier or self._id
+        self._id = reply.id = identifier or self._id
 
     def _take_document(self, response: Frame, event: Event) -> None:
         self._take_facts(response, event)
@@ -245,8 +254,10 @@ class ResponsesReducer:
         if not isinstance(delta, str):
             self._reply.odd("a delta is no string", frame, event)
         elif delta:
-            index = get_index(frame, _INDEX[group]) or 0
-            item.texts.part(group, channel, index).append(Piece(channel, delta, event))
+            index = frame.get(_INDEX[group])
+            if type(index) is not int or index < 0:
+                index = get_index(frame, _INDEX[group]) or 0
+            item.texts.part(group, channel, index).append(piece_of(channel, delta, event))
 
     def _end_text(
         self, kind: str, channel: Channel, group: Group, frame: Frame, event: Event
@@ -255,7 +266,7 @@ class ResponsesReducer:
         if text:
             item = self._items.with_part(frame, kind, event, call=False)
             index = get_index(frame, _INDEX[group]) or 0
-            item.texts.end_part(group, index, Piece(channel, text, event))
+            item.texts.end_part(group, index, piece_of(channel, text, event))
 
     def _end_part(self, group: Group, frame: Frame, event: Event) -> None:
         part = get_object(frame, "part") or {}

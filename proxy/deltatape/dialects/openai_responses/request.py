@@ -10,10 +10,12 @@ of a call cannot be read from that, so that all of the reply it stands in is lef
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from deltatape.dialects._json import as_object, get_array, get_object, get_str
-from deltatape.dialects._request import content_text, exact, message_digest, read_body, tool_spec
-from deltatape.dialects._source import Element, Elements, Member, Source
+from deltatape.dialects._request import content_text, exact, message_digest, tool_spec
+from deltatape.dialects._shared import read_history
+from deltatape.dialects._source import Source
 from deltatape.dialects.openai_responses.kinds import shape_of, tool_name
 from deltatape.model.asked import NOTHING_ASKED, Asked, Message, RepeatedCall, ToolSpec
 from deltatape.model.reply import CallKind
@@ -27,35 +29,61 @@ _SPOKEN = frozenset({"reasoning", "program", "compaction", "mcp_list_tools"})
 """Items of the model or the provider that are no calls."""
 _ANSWER_ID = {_APPROVAL: "approval_request_id", "local_shell_call_output": "id"}
 _CLIENTS = frozenset({CallKind.FUNCTION, CallKind.CUSTOM})
+_PATH = ("input",)
+_CUSTOM = shape_of({"type": "custom_tool_call"}, NOTHING_ASKED)
 
 Object = Mapping[str, object]
 
 
 def read_request(body: bytes) -> Asked:
     """What `body` asks for; `NOTHING_ASKED` if it is no JSON object."""
-    read = read_body(body)
+    read = read_history(body, _PATH, _entry)
     if read is None:
         return NOTHING_ASKED
-    request = read.value
+    request = read.body.value
     asked = Asked(
         known=True,
         model=get_str(request, "model"),
         stream=request.get("stream") is True,
-        tools=tuple(_tools(request)),
+        tools=(*_specs(get_array(request, "tools")), *_added(read.entries)),
         tool_choice=_tool_choice(request.get("tool_choice")),
         history=(),
         tools_elsewhere=_has_tools_elsewhere(request),
+        previous=_previous(request),
     )
-    history = [*_opening(request), *_items(request, asked, Member(read.source, "input"))]
+    history = [*_opening(request), *_items(read.entries, asked)]
     return replace(asked, history=tuple(_without_references(history)))
 
 
-def _tools(request: Object) -> Iterator[ToolSpec]:
-    """The tools of the request, and those that items of its input bring along."""
-    yield from _specs(get_array(request, "tools"))
-    for item in map(as_object, get_array(request, "input")):
-        if item is not None:
-            yield from _specs(get_array(item, "tools"))
+def _previous(request: Object) -> str | None:
+    """The reply, or the conversation, that the request goes on from."""
+    stored = get_object(request, "conversation") or {}
+    found = (
+        get_str(request, "previous_response_id"),
+        get_str(request, "conversation"),
+        get_str(stored, "id"),
+    )
+    return next(filter(None, found), None)
+
+
+class _Entry(NamedTuple):
+    """An item of the input."""
+
+    message: Message
+    tools: tuple[ToolSpec, ...]
+    """Those that it brings along."""
+    custom: bool
+    """Whether it is a custom call, which may be one of the provider's: that depends on the tools
+    of the request."""
+
+
+def _entry(item: Object, source: Source) -> _Entry:
+    custom = get_str(item, "type") == "custom_tool_call"
+    return _Entry(_item(item, source), tuple(_specs(get_array(item, "tools"))), custom)
+
+
+def _added(entries: Sequence[_Entry]) -> Iterator[ToolSpec]:
+    return (tool for entry in entries for tool in entry.tools)
 
 
 def _has_tools_elsewhere(request: Object) -> bool:
@@ -109,20 +137,26 @@ def _opening(request: Object) -> Iterator[Message]:
             yield _message({"role": role, "content": text}, role, text)
 
 
-def _items(request: Object, asked: Asked, source: Source) -> Iterator[Message]:
-    elements = Elements(source)
-    for place, item in enumerate(map(as_object, get_array(request, "input"))):
-        if item is not None:
-            yield _item(item, asked, Element(elements, place))
+def _items(entries: Sequence[_Entry], asked: Asked) -> Iterator[Message]:
+    for message, _, custom in entries:
+        if custom and shape_of(_as_item(message), asked) != _CUSTOM:
+            yield replace(message, calls=())
+        else:
+            yield message
 
 
-def _item(item: Object, asked: Asked, source: Source) -> Message:
+def _as_item(message: Message) -> Object:
+    """The item that a message with a custom call was, as far as that tells who runs it."""
+    return {"type": "custom_tool_call", "name": message.calls[0].name}
+
+
+def _item(item: Object, source: Source) -> Message:
     kind = get_str(item, "type") or "message"
-    shape = shape_of(item, asked)
+    shape = shape_of(item, NOTHING_ASKED)
     if shape is not None:
         message = _message(item, _MODEL, "")
         if shape.kind not in _CLIENTS:
-            return message
+            return replace(message, owns=_names(item))
         arguments = exact(item, shape.field, source)
         name = shape.name or get_str(item, "name")
         call = RepeatedCall(id=get_str(item, "call_id"), name=name, arguments=arguments)
@@ -136,6 +170,11 @@ def _item(item: Object, asked: Asked, source: Source) -> Message:
         role = get_str(item, "role") or ""
         return _message(item, role, content_text(item.get("content")))
     return _message(item, _MODEL if kind in _SPOKEN else kind, "")
+
+
+def _names(item: Object) -> tuple[str, ...]:
+    """What the answer to a call may call it."""
+    return tuple(filter(None, (get_str(item, "call_id"), get_str(item, "id"))))
 
 
 def _message(item: Object, role: str, text: str) -> Message:
@@ -157,4 +196,4 @@ def _without_references(history: Sequence[Message]) -> Iterator[Message]:
 
 def _run(run: Sequence[Message]) -> Iterator[Message]:
     role = _REFERENCE if any(one.role == _REFERENCE for one in run) else _MODEL
-    return (replace(one, role=role) for one in run)
+    return (one if one.role == role else replace(one, role=role) for one in run)

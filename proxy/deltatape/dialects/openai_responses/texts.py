@@ -12,24 +12,16 @@ from typing import NamedTuple
 
 from deltatape.dialects._json import as_object, get_array, get_str
 from deltatape.dialects.openai_responses.rank import Rank
-from deltatape.model.reply import Channel
+from deltatape.model.reply import Channel, Piece
 from deltatape.model.stream import Event
 from deltatape.wire.json_value import join_pairs
 
 
-class Group(enum.Enum):
+class Group(enum.StrEnum):
     """The list of an item that a text belongs to."""
 
     SUMMARY = "summary"
     CONTENT = "content"
-
-
-class Piece(NamedTuple):
-    """A piece of text and what carried it."""
-
-    channel: Channel
-    text: str
-    event: Event
 
 
 class Whole(NamedTuple):
@@ -50,6 +42,13 @@ PARTS = {
 """By type of a part: where its text goes, and the member it stands in."""
 
 _Stream = tuple[Group, Channel]
+_new = tuple.__new__
+"""What the constructor of a named tuple calls, in a third of the time: every delta makes one."""
+
+
+def piece_of(channel: Channel, text: str, event: Event) -> Piece:
+    """A piece of text that `event` carried."""
+    return _new(Piece, (channel, text, event.number, event.place))
 
 
 class ItemTexts:
@@ -61,7 +60,13 @@ class ItemTexts:
 
     def part(self, group: Group, channel: Channel, index: int) -> list[Piece]:
         """The pieces of a part so far, to be appended to."""
-        return self._parts.setdefault((group, channel), {}).setdefault(index, [])
+        parts = self._parts.get((group, channel))
+        if parts is None:
+            parts = self._parts[group, channel] = {}
+        pieces = parts.get(index)
+        if pieces is None:
+            pieces = parts[index] = []
+        return pieces
 
     def end_part(self, group: Group, index: int, whole: Piece) -> None:
         """Takes what a whole part is said to be: it counts where nothing streamed."""
@@ -105,14 +110,14 @@ def _settle(
 ) -> tuple[list[Piece], list[Whole]]:
     best = max((whole for whole in wholes if whole.text), default=None, key=_rank)
     if not streamed:
-        return ([Piece(channel, best.text, best.event)] if best else []), []
-    joined = join_pairs("".join(piece.text for piece in streamed))
+        return ([piece_of(channel, best.text, best.event)] if best else []), []
+    joined = join_pairs("".join([piece.text for piece in streamed]))
     against = [whole for whole in wholes if whole.text != joined]
     if best is None or best.text == joined:
         return streamed, against
     if best.text.startswith(joined):
-        return [*streamed, Piece(channel, best.text[len(joined) :], best.event)], against
-    return [Piece(channel, best.text, best.event)], against
+        return [*streamed, piece_of(channel, best.text[len(joined) :], best.event)], against
+    return [piece_of(channel, best.text, best.event)], against
 
 
 def _rank(whole: Whole) -> Rank:

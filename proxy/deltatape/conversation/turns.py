@@ -1,0 +1,267 @@
+"""Exchanges as turns of their conversations: what each request is the first to show.
+
+A request goes on from an earlier one if its history begins with all of that one's. It is found by
+the hash of its first messages, from the end: an agent's request brings a few new ones. Only where
+histories branch or were trimmed is one read from its beginning again; then, what has been told of
+it is not told again.
+
+Linear in the number of exchanges and in the messages that are new in them.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from deltatape.conversation.complaints import in_history, printed, without_echoes
+from deltatape.conversation.thread import ASSISTANT, Thread, call_key, is_result
+from deltatape.model.digest import Digest, Heard, ReadBack
+from deltatape.model.exchange import Tap
+from deltatape.model.log import LogEntry
+from deltatape.model.turn import Again, Complaint, Delivered, Missing, Orphan, Turn
+from deltatape.rules.settings import DEFAULTS, Settings
+
+_ATTEMPTS = 100
+"""Failed attempts that are kept of one request."""
+
+
+def turns(
+    digests: Iterable[Digest],
+    links: Sequence[ReadBack],
+    logs: Iterable[LogEntry] = (),
+    settings: Settings = DEFAULTS,
+) -> tuple[Turn, ...]:
+    """Every exchange with a model as a turn of its conversation, in the order of requests.
+
+    Args:
+        digests: of any number of conversations, in the order of their requests.
+        links: what their requests repeat of their replies.
+        logs: what the application printed, in order; on the same clock as the digests.
+        settings: the thresholds.
+    """
+    every = [each for each in digests if each.tap is Tap.PROVIDER]
+    by_later: dict[int, list[ReadBack]] = {}
+    for link in links:
+        by_later.setdefault(id(link.later), []).append(link)
+    told = printed(every, logs, settings)
+    ledger = _Ledger()
+    found = [_turn(ledger, digest, by_later.get(id(digest), []), told) for digest in every]
+    return tuple(without_echoes(found) if told else found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Mark:
+    """What the requests up to one of a conversation have shown of their tools."""
+
+    offered: int | None = None
+    bare: bool = False
+    forced: bool = False
+
+
+@dataclass(slots=True)
+class _Ledger:
+    """What is known while the requests go by."""
+
+    known: set[str] = field(default_factory=set)
+    """Hashes of the first messages of every history."""
+    heads: dict[str, Thread] = field(default_factory=dict)
+    """Threads by the hash of all their messages."""
+    ends: dict[str, Digest] = field(default_factory=dict)
+    """The latest request with just these messages."""
+    marks: dict[int, _Mark] = field(default_factory=dict)
+    """By the identity of a digest."""
+    delivered: dict[str, Delivered] = field(default_factory=dict)
+    """Calls by their ids; of several with the same id the latest."""
+    owned: set[str] = field(default_factory=set)
+    """Ids and names of calls in all histories so far."""
+    told: set[tuple[str, ...]] = field(default_factory=set)
+    attempts: dict[tuple[str, ...], deque[Digest]] = field(default_factory=dict)
+
+    def first(self, *what: str) -> bool:
+        """Whether this is told for the first time."""
+        if what in self.told:
+            return False
+        self.told.add(what)
+        return True
+
+
+def _turn(
+    ledger: _Ledger,
+    digest: Digest,
+    links: Sequence[ReadBack],
+    logged: Mapping[int, Complaint],
+) -> Turn:
+    history, prefixes = digest.history, digest.prefixes
+    news = next((at for at in range(len(history), 0, -1) if prefixes[at] in ledger.known), 0)
+    thread = _thread(ledger, digest, news)
+    before = thread.before
+    mark = ledger.marks.get(id(before), _Mark())
+    turn = Turn(
+        digest=digest,
+        before=before,
+        news=news,
+        links=tuple(links),
+        orphans=tuple(_orphans(ledger, digest, thread, news)),
+        missing=tuple(_missing(ledger, thread)),
+        again=tuple(_again(digest, thread)) if news < len(history) else (),
+        silent_calls=_silent(digest, thread) if news < len(history) else 0,
+        offered=mark.offered,
+        bare=_is_bare(digest, thread, mark),
+        forced_again=mark.forced,
+        attempts=_attempts(ledger, digest),
+        complaints=tuple(_complaints(ledger, digest, before, news, links, logged)),
+    )
+    ledger.known.update(prefixes[news + 1 :])
+    _enter(ledger, turn, mark)
+    return turn
+
+
+def _thread(ledger: _Ledger, digest: Digest, news: int) -> Thread:
+    """The thread of the conversation, which has taken the history of `digest`."""
+    history, prefixes = digest.history, digest.prefixes
+    thread = ledger.heads.pop(prefixes[news], None) if news else None
+    if thread is None:
+        thread = Thread()
+        thread.take(history, 0)
+        shorter = prefixes[min(news, len(history) - 1) : 0 : -1]
+        nearest = (ledger.ends.get(each) for each in shorter)
+        thread.last = next((each for each in nearest if each is not None), None)
+    else:
+        thread.take(history, news)
+    thread.enter(digest)
+    if history:
+        ledger.heads[prefixes[-1]] = thread
+    return thread
+
+
+def _enter(ledger: _Ledger, turn: Turn, mark: _Mark) -> None:
+    digest = turn.digest
+    if digest.history:
+        ledger.ends[digest.prefixes[-1]] = digest
+    offers = _offers(digest)
+    ledger.marks[id(digest)] = _Mark(
+        offered=digest.exchange if offers else mark.offered,
+        bare=not offers and (turn.bare or mark.bare),
+        forced=mark.forced or turn.forced_to_loop,
+    )
+    for call in digest.calls:
+        for each in call.ids:
+            ledger.delivered[each] = Delivered(call=call, reply=digest)
+
+
+def _offers(digest: Digest) -> bool:
+    return bool(digest.tools) or digest.tools_elsewhere
+
+
+def _is_bare(digest: Digest, thread: Thread, mark: _Mark) -> bool:
+    if _offers(digest) or digest.previous is not None or mark.bare:
+        return False
+    return thread.uses_tools and mark.offered is not None
+
+
+def _orphans(ledger: _Ledger, digest: Digest, thread: Thread, news: int) -> Iterator[Orphan]:
+    """The new results without a call. What the provider keeps of a history may hold it."""
+    fresh = digest.history[news:]
+    kept = digest.previous is not None or thread.by_reference
+    for place, message in enumerate(fresh, news):
+        call_id = message.call_id
+        if kept or not call_id or call_id in thread.owned:
+            continue
+        if ledger.first("orphan", call_id, message.text):
+            yield Orphan(
+                call_id=call_id,
+                delivered=_delivered(ledger, call_id, thread.before),
+                trimmed=call_id in ledger.owned or _is_front(digest.history, place),
+            )
+    for call_id in thread.twice:
+        found = _delivered(ledger, call_id, thread.before)
+        if found and _is_alone(found) and ledger.first("twice", call_id):
+            yield Orphan(call_id=call_id, delivered=found, trimmed=False, twice=True)
+    for message in fresh:
+        ledger.owned.update(message.owns)
+        for call in message.calls:
+            ledger.owned.update(each for each in (call.id, call.name) if each)
+
+
+def _is_alone(delivered: Delivered) -> bool:
+    """Whether the reply has no other call to which the same result could be."""
+    named = frozenset(delivered.call.answers_to)
+    return sum(not named.isdisjoint(each.answers_to) for each in delivered.reply.calls) == 1
+
+
+def _is_front(history: Sequence[Heard], place: int) -> bool:
+    """Whether only results come before the result at `place`."""
+    return all(is_result(message) for message in history[:place])
+
+
+def _delivered(ledger: _Ledger, call_id: str, before: Digest | None) -> Delivered | None:
+    """The delivered call that a result names; where calls have no ids, one of the reply before."""
+    found = ledger.delivered.get(call_id)
+    if found is not None or before is None:
+        return found
+    named = (call for call in before.calls if call_id in call.answers_to)
+    return next((Delivered(call=call, reply=before) for call in named), None)
+
+
+def _missing(ledger: _Ledger, thread: Thread) -> Iterator[Missing]:
+    for call in thread.unanswered():
+        key = call.id or call.name or ""
+        if not thread.by_reference and ledger.first("missing", key, call_key(call)):
+            yield Missing(call=call, delivered=_delivered(ledger, key, thread.before))
+
+
+def _again(digest: Digest, thread: Thread) -> Iterator[Again]:
+    for key, call in {call_key(call): call for call in reversed(digest.calls)}.items():
+        tally = thread.tallies.get(key)
+        if tally is not None:
+            yield Again(call=call, times=tally.times + 1, first=tally.first)
+
+
+def _silent(digest: Digest, thread: Thread) -> int:
+    return thread.silent + 1 if digest.calls and not digest.text else 0
+
+
+def _attempts(ledger: _Ledger, digest: Digest) -> tuple[Digest, ...]:
+    if not digest.history:
+        return ()
+    key = (digest.tape, digest.path, digest.system, digest.prefixes[-1])
+    failed = ledger.attempts.get(key)
+    so_far = tuple(failed or ())
+    if digest.failed:
+        ledger.attempts.setdefault(key, deque(maxlen=_ATTEMPTS)).append(digest)
+    elif failed is not None:
+        del ledger.attempts[key]
+    return so_far
+
+
+def _complaints(
+    ledger: _Ledger,
+    digest: Digest,
+    before: Digest | None,
+    news: int,
+    links: Sequence[ReadBack],
+    logged: Mapping[int, Complaint],
+) -> Iterator[Complaint]:
+    said = False  # whether the assistant's message in front of it is new, too
+    for message in digest.history[news:]:
+        said = said or message.role in ASSISTANT
+        if message.error is None:
+            continue
+        if is_result(message):
+            call = _delivered(ledger, message.call_id, before) if message.call_id else None
+            about: tuple[Delivered, ...] = (call,) if call else ()
+        else:
+            about = _written(before) if said else ()
+        if about and ledger.first("failure", message.call_id or "", message.text):
+            yield in_history(message.error, about, links)
+    if id(digest) in logged:
+        yield logged[id(digest)]
+
+
+def _written(before: Digest | None) -> tuple[Delivered, ...]:
+    """The calls in the text of the reply before, if they are all that it calls.
+
+    Applications that find calls in text have no other place for a result than the user's message.
+    """
+    if before is None or before.calls:
+        return ()
+    return tuple(Delivered(call=call, reply=before) for call in before.text_calls)

@@ -1,0 +1,140 @@
+"""C009: the application's parser complains about a call that the wire delivered whole."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import ClassVar
+
+from deltatape.model.finding import Blame, Confidence, Finding, Severity
+from deltatape.model.parser_error import Means, ParserError
+from deltatape.model.reply import CallStatus
+from deltatape.model.turn import Complaint, Delivered, Turn
+from deltatape.rules._conversation import TurnClaim, against, called_in, turn_finding
+from deltatape.rules.evidence import excerpt
+from deltatape.rules.settings import Settings
+
+
+class AppErrorInHistory:
+    """A tool result or a log line has a parser's error, and the wire had the call whole.
+
+    ## What it does
+    Reads the error texts of JSON parsers (Python, V8 and other browsers, Go, Jackson, Gson, Rust's
+    serde, .NET) and of agent frameworks, in tool results and in what the application prints, and
+    holds them against the call that they are about. What users say does not count, unless the reply
+    before wrote its calls into text and the message is nothing but the error.
+
+    It is proven if the request also repeats other arguments than were delivered; likely if the text
+    speaks of a call or its arguments; else possible, since the tool itself may have read something
+    else. Where the wire's arguments were broken themselves, that is reported instead (T00x).
+
+    ## Why is this bad
+    The provider is not to blame, whatever the error looks like: the application lost or changed
+    bytes that it had received, or cannot read what is valid.
+
+    ## Example
+    ```
+    reply of #1:      get_itinerary {"id":"a1"}     in 2 fragments, whole
+    request of #2:    {"role":"tool", "content":"Error: Unexpected end of JSON input"}
+    ```
+
+    ## Fix
+    Append every fragment to the entry of its index, parse once when the call has ended, and take no
+    argument bytes at all for `{}`. Take text calls only when their closing tag has come.
+
+    ## References
+    - https://developer.mozilla.org/en-US/docs/Web/JavaScript/Reference/Errors/JSON_bad_parse
+    - https://docs.python.org/3/library/json.html
+    - https://pkg.go.dev/encoding/json
+    - https://github.com/openai/openai-agents-js/issues/664
+    """
+
+    code: ClassVar[str] = "C009"
+    name: ClassVar[str] = "app-error-in-history"
+    severity: ClassVar[Severity] = Severity.ERROR
+
+    def check(self, turn: Turn, settings: Settings) -> Iterator[Finding]:
+        """See `TurnRule.check`."""
+        del settings
+        for complaint in turn.complaints:
+            error = complaint.error
+            if not all(_contradicts(each, error) for each in complaint.about):
+                continue
+            confidence = _confidence(complaint)
+            if confidence is None:
+                continue
+            first = complaint.about[0]
+            found = turn_finding(
+                self,
+                turn,
+                TurnClaim(
+                    message=_message(complaint),
+                    hint=_HINTS[error.means],
+                    blame=Blame.APP,
+                    confidence=confidence,
+                    severity=_SEVERITIES[confidence],
+                    evidence=error.text,
+                    against=against(first, turn.digest, complaint.repeated),
+                ),
+            )
+            # A printed line is no line of the request.
+            yield replace(found, line=None, t_ns=complaint.t_ns) if complaint.logged else found
+
+
+_HINTS = {
+    Means.NOTHING: "append every fragment, the first one too; take no argument bytes for {}",
+    Means.CUT: "append every fragment to the entry of its index; parse once, when it is whole",
+    Means.GLUED: "keep one entry per call, and hold back its closing tag; parse once, at the end",
+    Means.SPOILT: "parse the arguments once, as they came, when the call is whole",
+    Means.REFUSED: "give the tool the arguments as they came",
+    Means.DROPPED: "keep id and name from the event that opens the call, by its index",
+}
+_SEVERITIES = {
+    Confidence.PROVEN: Severity.ERROR,
+    Confidence.LIKELY: Severity.ERROR,
+    Confidence.POSSIBLE: Severity.INFO,
+}
+_WHOLE = frozenset({CallStatus.COMPLETE, CallStatus.EMPTY_OK})
+
+
+def _contradicts(delivered: Delivered, error: ParserError) -> bool:
+    """Whether the wire had what the parser misses."""
+    call = delivered.call
+    if call.status not in _WHOLE:
+        return False
+    return error.means is not Means.DROPPED or bool(call.name)
+
+
+def _confidence(complaint: Complaint) -> Confidence | None:
+    """None: it may well be true of what was delivered."""
+    if complaint.repeated is not None:
+        return Confidence.PROVEN
+    if complaint.error.means is Means.REFUSED:
+        return None
+    likely = complaint.error.about_call or _is_of_nothing(complaint)
+    return Confidence.LIKELY if likely and complaint.sure else Confidence.POSSIBLE
+
+
+def _is_of_nothing(complaint: Complaint) -> bool:
+    """Whether a parser was given no text, as it was delivered: that was to be read as `{}`."""
+    nothing = complaint.error.means in (Means.NOTHING, Means.CUT)
+    return nothing and all(not each.call.arguments for each in complaint.about)
+
+
+def _message(complaint: Complaint) -> str:
+    first = complaint.about[0]
+    more = len(complaint.about) - 1
+    calls = called_in(first) + (f" and {more} more" if more else "")
+    were = "were" if more else "was"
+    said = excerpt(first.call.arguments, 80)
+    told = "the app printed an error" if complaint.logged else "the app reports an error"
+    text = excerpt(complaint.error.text, 100)
+    return (
+        f"{told} of {complaint.error.parser}, {text!r}, but {calls} {were} delivered"
+        f" whole{f': {said!r}' if said else ', without arguments, which this tool allows'}"
+        f"{_repeated(complaint)}"
+    )
+
+
+def _repeated(complaint: Complaint) -> str:
+    if complaint.repeated is None:
+        return ""
+    return f"; the app made {excerpt(complaint.repeated.arguments, 80)!r} of it"

@@ -1,0 +1,66 @@
+"""C010: the model is still forced to call when the result is there."""
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from deltatape.model.finding import Blame, Confidence, Finding, Severity
+from deltatape.model.turn import Turn
+from deltatape.rules._conversation import TurnClaim, names, turn_finding
+from deltatape.rules.evidence import excerpt
+from deltatape.rules.settings import Settings
+
+
+class ForcedToolChoiceLoop:
+    """A request brings tool results and forces the model to call again.
+
+    ## What it does
+    Looks at requests that end with tool results and still have a `tool_choice` that leaves no way
+    but a call, where the reply calls again: a named tool; or `required`, or `any`, and the reply
+    makes a call with arguments that the conversation has had. Agents that end with a call of their
+    own, a "final answer", choose their tools under `required`, and are not reported. Once in a
+    conversation.
+
+    ## Why is this bad
+    The model may not answer, whatever the results say: it calls until something else stops it.
+
+    ## Example
+    ```
+    {"tool_choice":{"type":"function","function":{"name":"get_weather"}},
+     "messages":[..., {"role":"tool","tool_call_id":"c1","content":"13 °C"}]}
+    reply:  get_weather {"city":"Gent"}
+    ```
+
+    ## Fix
+    Force the first call only: set `tool_choice` back to `auto` in the requests that bring results.
+
+    ## References
+    - https://platform.openai.com/docs/guides/function-calling
+    - https://openai.github.io/openai-agents-python/agents/#forcing-tool-use
+    - https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/implement-tool-use
+    """
+
+    code: ClassVar[str] = "C010"
+    name: ClassVar[str] = "forced-tool-choice-loop"
+    severity: ClassVar[Severity] = Severity.WARNING
+
+    def check(self, turn: Turn, settings: Settings) -> Iterator[Finding]:
+        """See `TurnRule.check`."""
+        del settings
+        digest = turn.digest
+        if turn.forced_again or not turn.forced_to_loop:
+            return
+        tools = names(*(call.name for call in digest.calls[:3])) or "a tool without a name"
+        yield turn_finding(
+            self,
+            turn,
+            TurnClaim(
+                message="the request brings tool results and still has tool_choice"
+                f" {excerpt(digest.tool_choice or '', 60)!r}: the model may not answer, it calls"
+                f" {tools} again",
+                hint="set tool_choice back to auto in the requests that bring results",
+                blame=Blame.APP,
+                confidence=Confidence.LIKELY,
+                severity=self.severity,
+                evidence=digest.calls[0].arguments or "(no argument bytes)",
+            ),
+        )

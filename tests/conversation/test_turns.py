@@ -1,0 +1,154 @@
+import random
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deltatape.conversation import check_conversation, findings_of_turn, read_backs, turns
+from deltatape.diagnose.digest import digest
+from deltatape.model.digest import Digest
+from deltatape.model.exchange import Tap
+from deltatape.model.turn import Turn
+from deltatape.rules.settings import DEFAULTS
+from helpers.chat import FINISH
+from helpers.corpus import every_case, needs_corpus
+from helpers.exchanges import (
+    FINISH_TEXT,
+    TEXT,
+    USER,
+    asks,
+    assistant,
+    call,
+    digests,
+    result,
+)
+from helpers.retold import CHANGING, KEEPING, Transformation, scripts, summarised
+from helpers.scripted import LANGUAGES, Language
+from helpers.scripted import Turn as Script
+from helpers.scripted import digests as scripted
+
+WHOLE = [each for each in (*KEEPING, *CHANGING) if each is not summarised]
+"""A summary may stand in front of a result in place of its call: that result is an orphan."""
+ONE = [*call(), FINISH]
+RIGHT = assistant(("c1", "get", '{"a":1}'))
+MORE: dict[str, object] = {"role": "user", "content": "And tomorrow?"}
+
+
+def of(tape: list[Digest]) -> tuple[Turn, ...]:
+    return turns(tape, read_backs(tape))
+
+
+def test_a_turn_knows_what_is_new_in_it_and_where_it_goes_on_from() -> None:
+    tape = digests(
+        (asks(USER), ONE),
+        (asks(USER, RIGHT, result("c1")), [TEXT, FINISH_TEXT]),
+        (asks(USER, RIGHT, result("c1"), assistant(text="Hello"), MORE), []),
+    )
+    first, second, third = of(tape)
+    assert [turn.news for turn in (first, second, third)] == [0, 1, 3]
+    assert [turn.before for turn in (first, second, third)] == [None, tape[0], tape[1]]
+    assert [len(turn.links) for turn in (first, second, third)] == [0, 1, 1]
+
+
+def test_a_branch_goes_on_from_the_nearest_request_before_it() -> None:
+    said = [USER, RIGHT, result("c1")]
+    tape = digests(
+        (asks(USER), ONE),
+        (asks(*said), [TEXT, FINISH_TEXT]),
+        (asks(*said, assistant(text="Hello"), MORE), [TEXT, FINISH_TEXT]),
+        (asks(*said, assistant(text="Hallo"), MORE), [TEXT, FINISH_TEXT]),
+        (asks(*said, assistant(text="Hello"), MORE, assistant(text="Hello"), MORE), []),
+    )
+    assert [turn.before for turn in of(tape)][2:] == [tape[1], tape[1], tape[2]]
+    assert [turn.news for turn in of(tape)] == [0, 1, 3, 3, 5]
+
+
+def test_the_same_request_again_brings_nothing_new() -> None:
+    tape = digests((asks(USER), ONE), (asks(USER, RIGHT, result("c1")), []), *[(asks(USER), ONE)])
+    again = of(tape)[2]
+    assert (again.news, again.before, again.again, again.silent_calls) == (1, None, (), 0)
+
+
+def test_a_history_that_was_cut_in_front_stands_alone() -> None:
+    tape = digests((asks(USER), ONE), (asks(MORE, RIGHT, result("c1")), []), (asks(), []))
+    assert [(turn.news, turn.before) for turn in of(tape)] == [(0, None)] * 3
+
+
+def test_what_was_taken_in_front_of_the_application_is_no_turn() -> None:
+    (own,) = digests((asks(USER, result("c1")), ONE))
+    assert not of([replace(own, tap=Tap.APP)])
+
+
+def test_a_call_without_id_is_found_by_its_name_in_the_reply_before() -> None:
+    reply, later = digests((asks(USER), ONE), (asks(USER, result("get")), []))
+    (said,) = reply.calls
+    nameless = replace(reply, calls=(replace(said, id=None, ids=()),))
+    (orphan,) = of([nameless, later])[1].orphans
+    assert orphan.delivered is not None
+    assert orphan.delivered.call.name == "get"
+    (orphan,) = of([later])[0].orphans
+    assert orphan.delivered is None
+
+
+def test_what_the_application_did_not_define_owns_its_results_too() -> None:
+    (request,) = digests((asks(USER, assistant(text=""), result("m1")), []))
+    user, said, told = request.history
+    owning = replace(request, history=(user, replace(said, owns=("m1",)), told))
+    assert of([request])[0].orphans
+    assert not of([owning])[0].orphans
+
+
+def test_a_request_that_names_messages_by_reference_has_no_orphans_and_misses_nothing() -> None:
+    (request,) = digests((asks(USER, RIGHT, MORE, result("c9")), []))
+    assert of([request])[0].orphans
+    assert of([request])[0].missing
+    user, *rest = request.history
+    by_reference = replace(request, history=(replace(user, role="item_reference"), *rest))
+    (turn,) = of([by_reference])
+    assert not turn.orphans
+    assert not turn.missing
+
+
+def test_attempts_are_the_failed_ones_right_before() -> None:
+    tape = [replace(each, failed=True) for each in digests(*[(asks(USER), [])] * 4)]
+    tape[2] = replace(tape[2], failed=False)
+    assert [len(turn.attempts) for turn in of(tape)] == [0, 1, 2, 0]
+    assert len(of([replace(tape[0], exchange=at) for at in range(150)])[-1].attempts) == 100
+
+
+@pytest.mark.parametrize("length", [200])
+def test_each_message_of_a_long_conversation_is_taken_once(length: int) -> None:
+    history: list[dict[str, object]] = [USER]
+    requests: list[tuple[dict[str, object], list[object]]] = []
+    for at in range(length):
+        requests.append((asks(*history), [*call(arguments=f'{{"a":{at}}}'), FINISH]))
+        history += [assistant(("c1", "get", f'{{"a":{at}}}')), result("c1", f"{at}")]
+    found = of(digests(*requests))
+    assert [turn.news for turn in found] == [0, *range(1, 2 * length - 2, 2)]
+    assert found[-1].silent_calls == length
+    assert not any(turn.orphans or turn.missing for turn in found)
+
+
+@needs_corpus
+def test_no_request_of_a_real_application_is_found_wrong() -> None:
+    made = [digest(case.exchange) for case in every_case()]
+    assert [each.message for one in made for each in check_conversation([one])] == []
+    tape = [replace(each, exchange=place) for place, each in enumerate(made, 1)]
+    assert not check_conversation(tape)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    script=scripts(),
+    steps=st.lists(st.sampled_from(WHOLE), max_size=3),
+    rng=st.randoms(use_true_random=False),
+    language=st.sampled_from(LANGUAGES),
+)
+def test_a_client_that_keeps_calls_and_results_together_is_told_of_loops_at_most(
+    script: list[Script], steps: list[Transformation], rng: random.Random, language: Language
+) -> None:
+    for step in steps:
+        script = step(script, rng)
+    tape = scripted(language, script)
+    assert {each.code for turn in of(tape) for each in findings_of_turn(turn, DEFAULTS)} <= {"C006"}

@@ -1,0 +1,171 @@
+from dataclasses import replace
+
+import pytest
+
+from deltatape.conversation import check_conversation
+from deltatape.model.digest import Digest
+from deltatape.model.finding import Blame, Confidence, Finding, Severity
+from deltatape.model.log import LogEntry, LogStream
+from helpers.chat import FINISH, calls, choice, entry
+from helpers.exchanges import FINISH_TEXT, TEXT, USER, asks, assistant, call, digests, result
+
+NS = 1_000_000_000
+ONE = (asks(USER), [*call(), FINISH])
+RIGHT = assistant(("c1", "get", '{"a":1}'))
+CUT = assistant(("c1", "get", '":1}'))
+OF_ARGUMENTS = "Failed to parse tool arguments: Unexpected end of JSON input"
+GENERIC = "SyntaxError: Unexpected end of JSON input"
+WRITTEN = [choice({"content": '<tool>{"tool_name": "f", "arguments": {}}</tool>'}), FINISH_TEXT]
+STRAY = [choice({"content": '<tool>{"tool_name": "f", "arguments": {}}></tool>'}), FINISH_TEXT]
+OF_GO = "Error: failed to parse tool call JSON: invalid character '>' after top-level value"
+
+
+def errors(tape: list[Digest], *logs: LogEntry) -> list[Finding]:
+    found = check_conversation(tape, logs=logs)
+    return [finding for finding in found if finding.code == "C009"]
+
+
+def answered(said: dict[str, object], text: str, chunks: list[object] = ONE[1]) -> list[Digest]:
+    return digests((asks(USER), chunks), (asks(USER, said, result("c1", text)), []))
+
+
+def printed(at_s: float, line: str) -> LogEntry:
+    return LogEntry(t_ns=round(at_s * NS), stream=LogStream.STDERR, line=line.encode())
+
+
+def test_it_is_proven_if_the_request_also_repeats_other_arguments() -> None:
+    (finding,) = errors(answered(CUT, GENERIC))
+    assert finding.message == (
+        "the app reports an error of V8's JSON.parse, 'Unexpected end of JSON input', but call 0"
+        """ (get, c1) of #1 was delivered whole: '{"a":1}'; the app made '":1}' of it"""
+    )
+    assert (finding.exchange, finding.line) == (2, 200)
+    assert (finding.severity, finding.blame) == (Severity.ERROR, Blame.APP)
+    assert (finding.confidence, finding.evidence) == (
+        Confidence.PROVEN,
+        "Unexpected end of JSON input",
+    )
+    assert finding.hint.startswith("append every fragment")
+    assert finding.against is not None
+    assert (finding.against.exchange, finding.against.evidence) == (1, '{"a":1}')
+    assert finding.against.asked is not None
+
+
+def test_it_is_likely_if_the_text_speaks_of_arguments_and_else_only_possible() -> None:
+    (finding,) = errors(answered(RIGHT, OF_ARGUMENTS))
+    assert (finding.severity, finding.confidence) == (Severity.ERROR, Confidence.LIKELY)
+    (finding,) = errors(answered(RIGHT, GENERIC))
+    assert (finding.severity, finding.confidence) == (Severity.INFO, Confidence.POSSIBLE)
+
+
+def test_a_parser_that_was_given_nothing_should_have_been_given_an_empty_object() -> None:
+    none = [calls(entry(0, "c1", name="get", arguments="")), FINISH]
+    no_parameters = {"type": "function", "function": {"name": "get", "parameters": {}}}
+    said = assistant(("c1", "get", ""))
+    first = asks(USER, tools=[no_parameters])
+    tape = digests((first, none), (asks(USER, said, result("c1", GENERIC)), []))
+    (finding,) = errors(tape)
+    assert finding.message.endswith(
+        "was delivered whole, without arguments, which this tool allows"
+    )
+    assert finding.confidence is Confidence.LIKELY
+
+
+@pytest.mark.parametrize(
+    "tape",
+    [
+        answered(RIGHT, OF_ARGUMENTS, [*call(arguments='{"a":'), FINISH]),
+        answered(RIGHT, "13 °C"),
+        answered(RIGHT, "2 validation errors for Weather"),
+        answered(RIGHT, "x" * 300 + GENERIC),
+        answered(assistant(("c7", "get", '{"a":1}')), OF_ARGUMENTS)[1:],
+        digests(ONE, (asks(USER, RIGHT, {"role": "user", "content": OF_ARGUMENTS}), [])),
+        digests(ONE, (asks(USER, RIGHT, {"role": "tool", "content": OF_ARGUMENTS}), [])),
+        answered(
+            assistant(("c1", "", '{"a":1}')),
+            "malformed tool call",
+            [calls(entry(0, "c1", arguments='{"a":1}')), FINISH],
+        ),
+    ],
+    ids=["broken", "fine", "schema", "far", "unknown", "user", "nameless", "without name"],
+)
+def test_what_is_no_error_of_the_app(tape: list[Digest]) -> None:
+    assert not errors(tape)
+
+
+def test_a_validator_is_right_unless_the_arguments_were_changed() -> None:
+    (finding,) = errors(answered(assistant(("c1", "get", "{}")), "1 validation error for Weather"))
+    assert (finding.confidence, finding.hint) == (
+        Confidence.PROVEN,
+        "give the tool the arguments as they came",
+    )
+
+
+def test_an_error_is_reported_once() -> None:
+    first, second = answered(RIGHT, OF_ARGUMENTS)
+    again = digests((asks(USER, RIGHT, result("c1", OF_ARGUMENTS), USER), []))[0]
+    assert len(errors([first, second, again])) == 1
+
+
+def test_calls_in_text_are_answered_by_the_user() -> None:
+    told: dict[str, object] = {"role": "user", "content": f"Tool result:\n{OF_GO}"}
+    said = assistant(text='<tool>{"tool_name": "f", "arguments": {}}</tool>')
+    (finding,) = errors(digests((asks(USER), WRITTEN), (asks(USER, said, told), [])))
+    assert "an error of Go's encoding/json" in finding.message
+    assert "call 0 (f) of #1 was delivered whole: '{}'" in finding.message
+    assert finding.confidence is Confidence.LIKELY
+    asked: dict[str, object] = {"role": "user", "content": f"Why does it say {GENERIC}?"}
+    assert not errors(digests((asks(USER), WRITTEN), (asks(USER, said, asked), [])))
+    assert not errors(digests((asks(USER), WRITTEN), (asks(USER, told), [])))
+    assert not errors(digests((asks(USER), STRAY), (asks(USER, said, told), [])))
+    assert not errors(digests((asks(said, told), [])))
+
+
+def test_what_the_application_prints_is_about_the_reply_before() -> None:
+    (finding,) = errors(digests(ONE), printed(0.6, f"[tool] {OF_ARGUMENTS}"))
+    assert finding.message.startswith("the app printed an error of V8's JSON.parse, 'Unexpected ")
+    assert (finding.exchange, finding.line, finding.t_ns) == (1, None, 600_000_000)
+    assert (finding.severity, finding.confidence) == (Severity.ERROR, Confidence.LIKELY)
+
+
+def test_what_is_printed_about_several_calls_names_them_in_short() -> None:
+    both = [*call(), *call("put", index=1), FINISH]
+    (finding,) = errors(digests((asks(USER), both)), printed(0.9, OF_ARGUMENTS))
+    assert "call 0 (get, c1) of #1 and 1 more were delivered whole" in finding.message
+    broken = [*call(), *call("put", '{"a":', 1), FINISH]
+    assert not errors(digests((asks(USER), broken)), printed(0.9, OF_ARGUMENTS))
+
+
+def test_a_printed_error_may_be_about_one_of_several_replies() -> None:
+    first, second = digests(ONE, (asks(USER, USER), [*call(), FINISH]))
+    second = replace(second, t_ns=NS)
+    (finding,) = errors([first, second], printed(1.5, OF_ARGUMENTS))
+    assert (finding.exchange, finding.confidence) == (2, Confidence.POSSIBLE)
+
+
+@pytest.mark.parametrize(
+    "tape", [digests((asks(USER), [TEXT, FINISH_TEXT])), digests(ONE)], ids=["text", "too late"]
+)
+def test_what_is_printed_without_or_long_after_a_call_is_about_something_else(
+    tape: list[Digest],
+) -> None:
+    assert not errors(tape, printed(12.0, OF_ARGUMENTS))
+
+
+def test_other_lines_and_lines_before_any_reply_say_nothing() -> None:
+    assert not errors(digests(ONE), printed(0.6, "listening on 8080"))
+    late = replace(digests(ONE)[0], t_ns=5 * NS)
+    assert not errors([late], printed(0.6, OF_ARGUMENTS))
+
+
+def test_the_first_error_of_a_reply_is_enough_and_the_history_tells_it_better() -> None:
+    twice = (printed(0.6, OF_ARGUMENTS), printed(0.7, OF_ARGUMENTS))
+    assert len(errors(digests(ONE), *twice)) == 1
+    (finding,) = errors(answered(RIGHT, OF_ARGUMENTS), *twice)
+    assert finding.exchange == 2
+
+
+def test_a_call_that_was_dropped_without_need() -> None:
+    line = "Filtering out malformed tool call (missing id or name)"
+    (finding,) = errors(digests(ONE), printed(0.6, line))
+    assert finding.hint.startswith("keep id and name")

@@ -1,0 +1,182 @@
+import json
+import time  # noqa: TID251 - a hostile text must not take long
+
+import pytest
+
+from deltatape.model.parser_error import Means
+from deltatape.rules.parser_errors import in_log, in_message
+
+
+def test_the_errors_of_our_own_parser_are_read() -> None:
+    for text, means in (
+        ("", Means.NOTHING),
+        ('{"a', Means.CUT),
+        ("{}{}", Means.GLUED),
+        ("{a}", Means.SPOILT),
+        ('{"a" 1}', Means.SPOILT),
+        ('{"a":1 "b"}', Means.SPOILT),
+        ('{"a":"\n"}', Means.SPOILT),
+        ('{"a":"\\x"}', Means.SPOILT),
+    ):
+        with pytest.raises(ValueError, match="char") as raised:
+            json.loads(text)
+        error = in_message(str(raised.value))
+        assert error is not None
+        assert (error.parser, error.means) == ("Python's json", means)
+
+
+@pytest.mark.parametrize(
+    ("text", "parser", "means"),
+    [
+        ("json.decoder.JSONDecodeError", "Python's json", Means.SPOILT),
+        ("SyntaxError: Unexpected end of JSON input", "V8's JSON.parse", Means.CUT),
+        ("Unterminated string in JSON at position 9", "V8's JSON.parse", Means.CUT),
+        ("Unexpected token o in JSON at position 1", "V8's JSON.parse", Means.SPOILT),
+        ("Unexpected token '<', \"<html\" is not valid JSON", "V8's JSON.parse", Means.SPOILT),
+        ('"undefined" is not valid JSON', "V8's JSON.parse", Means.SPOILT),
+        (
+            "Unexpected non-whitespace character after JSON at position 4",
+            "V8's JSON.parse",
+            Means.GLUED,
+        ),
+        ("JSON Parse error: Unexpected EOF", "JavaScriptCore's JSON.parse", Means.CUT),
+        (
+            "JSON.parse: unexpected end of data at line 1 column 1 of the JSON data",
+            "SpiderMonkey's JSON.parse",
+            Means.CUT,
+        ),
+        ("unexpected end of JSON input", "Go's encoding/json", Means.CUT),
+        (
+            "invalid character '>' after top-level value",
+            "Go's encoding/json",
+            Means.GLUED,
+        ),
+        (
+            "invalid character 'a' looking for beginning of value",
+            "Go's encoding/json",
+            Means.SPOILT,
+        ),
+        ("No content to map due to end-of-input", "Jackson", Means.NOTHING),
+        ("Unexpected end-of-input: expected close marker for Object", "Jackson", Means.CUT),
+        ("Unrecognized token 'abc': was expecting (JSON String, ...)", "Jackson", Means.SPOILT),
+        ("com.google.gson.JsonSyntaxException: java.io.EOFException", "Gson", Means.SPOILT),
+        ("End of input at line 1 column 4 path $.a", "Gson", Means.CUT),
+        ("A JSONObject text must begin with '{' at 1", "org.json", Means.SPOILT),
+        ("EOF while parsing a value at line 1 column 0", "serde_json", Means.CUT),
+        ("EOF while parsing an object at line 1 column 5", "serde_json", Means.CUT),
+        ("trailing characters at line 1 column 8", "serde_json", Means.GLUED),
+        ("expected value at line 1 column 1", "serde_json", Means.SPOILT),
+        ("The input does not contain any JSON tokens.", "System.Text.Json", Means.NOTHING),
+        ("'>' is invalid after a single JSON value.", "System.Text.Json", Means.GLUED),
+        ("'a' is an invalid start of a value.", "System.Text.Json", Means.SPOILT),
+        ("Unexpected end when reading JSON. Path 'a'", "Json.NET", Means.CUT),
+        ("Newtonsoft.Json.JsonReaderException: ...", "Json.NET", Means.SPOILT),
+        ("JSON::ParserError", "Ruby's json", Means.SPOILT),
+        (
+            "1 validation error for A\n Invalid JSON: expected ident",
+            "pydantic",
+            Means.SPOILT,
+        ),
+        ("1 validation error for Weather\ncity\n  Field required", "pydantic", Means.REFUSED),
+        ('[{"code": "invalid_type", "expected": "string"}]', "zod", Means.REFUSED),
+        (
+            "Function get arguments:\n\n{'a\n\nare not valid JSON.",
+            "LangChain",
+            Means.SPOILT,
+        ),
+        ("Error invoking tool 'get' with kwargs {}", "LangChain", Means.REFUSED),
+        ("Invalid input for tool get: JSON parsing failed: Text: .", "the AI SDK", Means.SPOILT),
+        ("Invalid arguments for tool get: Required", "the AI SDK", Means.REFUSED),
+        ("Invalid JSON input for tool get: {", "an agent framework", Means.SPOILT),
+        ('Tool "get" called with empty arguments', "its own", Means.NOTHING),
+        ("Filtering out malformed tool call", "its own", Means.DROPPED),
+        ("Failed to parse tool arguments", "its own", Means.SPOILT),
+    ],
+)
+def test_the_texts_of_others(text: str, parser: str, means: Means) -> None:
+    error = in_message(text)
+    assert error is not None
+    assert (error.parser, error.means) == (parser, means)
+
+
+def test_what_a_text_says_around_it_tells_what_it_is_about() -> None:
+    spoken = in_message("Invalid tool call: Unexpected end of JSON input")
+    assert spoken is not None
+    assert (spoken.text, spoken.about_call) == ("Unexpected end of JSON input", True)
+    silent = in_message("Unexpected end of JSON input")
+    assert silent is not None
+    assert not silent.about_call
+
+
+def test_in_an_object_the_text_ends_with_its_string() -> None:
+    error = in_message(
+        '{"error":"bad: Unexpected token \'<\', \\"<ht\\" is not valid JSON","ok":0}'
+    )
+    assert error is not None
+    assert error.text == "Unexpected token '<', \"<ht\" is not valid JSON"
+    odd = in_message('{"error":"Unexpected end of JSON input \\x"}')
+    assert odd is not None
+    assert odd.text == "Unexpected end of JSON input \\x"
+    bare = in_message("[Unexpected end of JSON input]")
+    assert bare is not None
+    assert bare.text == "Unexpected end of JSON input]"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "13 °C",
+        "The weather is expected to be fine, arguments aside; see package.json",
+        "I found this on the page. " * 10 + "Unexpected end of JSON input",
+        "x" * 1600 + " Failed to parse tool arguments: Unexpected end of JSON input",
+    ],
+)
+def test_a_text_that_is_no_error_or_speaks_of_one_late(text: str) -> None:
+    assert in_message(text) is None
+
+
+def test_an_error_about_a_call_may_stand_anywhere_in_a_short_message() -> None:
+    text = "I found this on the page. " * 10 + "Invalid tool call: Unexpected end of JSON input"
+    assert in_message(text) is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "counts"),
+    [
+        ("Unexpected end of JSON input", True),
+        ("Error: failed to parse the call: Unexpected end of JSON input", True),
+        ("I get Unexpected end of JSON input", False),
+        ("Error: Unexpected end of JSON input. What is that?", False),
+        ("Error: Unexpected end of JSON input. " + "I did this and that. " * 20, False),
+        ("Error! " + "I did this and that. " * 20 + "Unexpected end of JSON input", False),
+        ("Good morning", False),
+    ],
+)
+def test_where_people_speak_it_has_to_be_all_of_the_message(text: str, *, counts: bool) -> None:
+    assert (in_message(text, alone=True) is not None) is counts
+
+
+def test_a_printed_line_may_have_it_anywhere_and_be_no_utf_8() -> None:
+    error = in_log(b"\xff" + b"x" * 500 + b" Unexpected end of JSON input")
+    assert error is not None
+    assert error.means is Means.CUT
+    assert in_log(b"listening on 8080") is None
+    assert in_log(b"reading package.json") is None
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "Unexpected token ",
+        "Function f arguments:\n ",
+        "invalid character '",
+        "json: tool call ",
+        "{",
+    ],
+)
+def test_hostile_texts_are_read_in_linear_time(piece: str) -> None:
+    start = time.process_time()
+    for at in range(20):
+        in_message(str(at) + piece * (1490 // len(piece)))
+        in_log(f"{at}{piece * 5000}".encode())
+    assert time.process_time() - start < 2.0
