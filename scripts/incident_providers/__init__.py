@@ -1,0 +1,1 @@
+"""What the providers of the incidents say; for scripts/incident-tapes."""
