@@ -130,6 +130,20 @@ def test_tapes_of_the_corpus_are_checked_whole(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("deltatape-bench-*"))
 
 
+def test_long_conversations_are_measured_in_two_dialects(tmp_path: Path) -> None:
+    told = tmp_path / "told.json"
+    result = bench(tmp_path, "--only", "conversations", "--json", str(told))
+    assert "## Long conversations" in result.stdout
+    found = json.loads(told.read_text())["conversations"]
+    assert [(one["language"], one["turns"]) for one in found] == [
+        ("openai-chat", 10),
+        ("openai-chat", 20),
+        ("anthropic-messages", 10),
+        ("anthropic-messages", 20),
+    ]
+    assert all(one["speed"] > 0 and one["memory_mb"] > 0 for one in found)
+
+
 def test_without_a_corpus_the_check_is_not_measured_and_that_is_said(tmp_path: Path) -> None:
     nowhere = {"DELTATAPE_CORPUS": str(tmp_path / "none")}
     result = bench(tmp_path, "--only", "check", variables=nowhere)

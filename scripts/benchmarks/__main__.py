@@ -18,6 +18,8 @@ from typing import NoReturn, Protocol, TypeVar
 from benchmarks.accumulators import CLIENTS, accumulators_section, run_accumulators
 from benchmarks.checking import EXCHANGES, checking_section, run_checking
 from benchmarks.checking import QUICK as FEW
+from benchmarks.conversing import QUICK as SHORT
+from benchmarks.conversing import TURNS, conversing_section, run_conversing
 from benchmarks.measure import BenchError
 from benchmarks.page import PAGE, head, tables
 from benchmarks.proxies import PROXIES, ROOT
@@ -28,7 +30,8 @@ from benchmarks.sizes import DEFAULT, QUICK, run_sizes, sizes_section
 SETUP_S = 600
 FAILED = 1
 PROXIES_PART, ACCUMULATORS, SIZES, CHECK = "proxies", "accumulators", "sizes", "check"
-PARTS = (PROXIES_PART, ACCUMULATORS, SIZES, CHECK)
+CONVERSATIONS = "conversations"
+PARTS = (PROXIES_PART, ACCUMULATORS, SIZES, CHECK, CONVERSATIONS)
 
 
 class Named(Protocol):
@@ -86,6 +89,8 @@ def _measured(parser: argparse.ArgumentParser, given: argparse.Namespace) -> Tol
         _measure_sizes(given, told)
     if CHECK in given.only:
         _measure_check(given, told)
+    if CONVERSATIONS in given.only:
+        _measure_conversations(given, told)
     return told
 
 
@@ -122,6 +127,13 @@ def _measure_check(given: argparse.Namespace, told: Told) -> None:
     found = run_checking(FEW if given.quick else EXCHANGES, _tell)
     told.sections.append(checking_section(found))
     told.samples[CHECK] = [{**dataclasses.asdict(one), "speed": one.speed} for one in found]
+
+
+def _measure_conversations(given: argparse.Namespace, told: Told) -> None:
+    found = run_conversing(SHORT if given.quick else TURNS, _tell)
+    told.sections.append(conversing_section(found))
+    samples = [{**dataclasses.asdict(one), "speed": one.speed} for one in found]
+    told.samples[CONVERSATIONS] = samples
 
 
 def _rounds(given: argparse.Namespace) -> int:

@@ -130,5 +130,10 @@ def end(process: subprocess.Popen[str]) -> None:
 
 
 def outside() -> dict[str, str]:
-    """This process's environment without proxies: nothing may leave the machine."""
-    return {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")}
+    """This process's environment without proxies, since nothing may leave the machine.
+
+    Nor does it keep Python from writing bytecode: as installed, nothing is compiled at a start.
+    """
+    kept = {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")}
+    kept.pop("PYTHONDONTWRITEBYTECODE", None)
+    return kept

@@ -16,7 +16,7 @@ from helpers.reports import valid_findings, valid_junit, valid_sarif
 
 KEYS = (
     *("code", "name", "severity", "blame", "confidence", "message", "tape", "line"),
-    *("exchange", "event", "span", "t_ns", "evidence", "hint"),
+    *("exchange", "event", "span", "t_ns", "evidence", "hint", "against"),
 )
 
 
@@ -81,7 +81,7 @@ def test_several_tapes_are_one_report_in_their_order(tmp_path: Path) -> None:
 
 def test_an_exchange_alone_is_reported_alone_but_judged_in_its_conversation(tmp_path: Path) -> None:
     assert codes(f"{BROKEN}#1", folder=tmp_path) == []
-    assert codes(f"{BROKEN}#2", folder=tmp_path) == ["D002", "C002", "C002"]
+    assert codes(f"{BROKEN}#2", folder=tmp_path) == ["D002", "C002", "C002", "C009", "C009"]
 
 
 def test_a_saved_body_is_checked(tmp_path: Path) -> None:
@@ -274,7 +274,12 @@ def test_what_a_baseline_accepts_is_not_reported_and_what_is_gone_is_told(tmp_pa
     assert b"note: b.json: 3 accepted findings did not occur:\n  S001 " in less.stderr
     more = called("check", CUT, STALL, "--baseline", "b.json", folder=tmp_path)
     assert (more.returncode, more.stdout.count(b" --> ")) == (0, 1)
-    assert codes(BROKEN, "--baseline", "b.json", folder=tmp_path) == ["C002", "C002"]
+    assert codes(BROKEN, "--baseline", "b.json", folder=tmp_path) == [
+        "C002",
+        "C002",
+        "C009",
+        "C009",
+    ]
 
 
 def test_a_recording_of_another_day_is_covered_by_the_same_baseline(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from helpers.incidents import CUT, EMPTY, FIXED
 from helpers.program import environment
 
 NS = 1_000_000_000
+RECORDINGS = Path(__file__).resolve().parent.parent.parent / "recordings"
 
 
 def test_a_name_that_means_nothing_is_a_report() -> None:
@@ -27,6 +28,17 @@ def test_a_name_that_means_nothing_is_a_report() -> None:
 def test_one_exchange_is_reported_on() -> None:
     report = check_one(f"{CUT}#1", DEFAULTS)
     assert (report.name, report.exchanges, len(report.reported)) == (str(CUT), (1,), 3)
+
+
+def test_what_the_application_printed_is_held_against_the_wire(tmp_path: Path) -> None:
+    tape = tmp_path / "printed.tape"
+    lines = (RECORDINGS / "rules" / "C009" / "silent.tape").read_bytes().splitlines(keepends=True)
+    ends = next(at for at, line in enumerate(lines, 1) if b',1,"end",' in line)
+    t_ns = lines[ends - 1].partition(b",")[0].decode()
+    printed = f'{t_ns},0,"log",{{"stream":"stderr","line":"Invalid tool call JSON"}}]\n'.encode()
+    tape.write_bytes(b"".join([*lines[:ends], printed, *lines[ends:]]))
+    (only,) = check_one(str(tape), DEFAULTS).reported
+    assert (only.finding.code, only.finding.exchange) == ("C009", 1)
 
 
 @pytest.mark.parametrize("jobs", [None, 1, 2])

@@ -20,7 +20,7 @@ def test_each_exchange_is_a_line(tmp_path: Path) -> None:
     )
     assert re.match(said, first)
     assert first.endswith("finish tool_calls; no findings")
-    assert second.endswith("finish stop; error C002 arguments-changed-by-app and 2 more")
+    assert second.endswith("finish stop; error C002 arguments-changed-by-app and 4 more")
     assert called("show", f"{BROKEN}#2", folder=tmp_path).stdout.decode() == second + "\n"
     narrow = called("show", BROKEN, folder=tmp_path, env={"COLUMNS": "60"}).stdout.decode()
     assert [each[0] for each in narrow.splitlines()] == ["#", " ", " ", "#", " "]

@@ -13,9 +13,16 @@ from helpers.program import deltatape
 EMPTY_CALL = sse(
     calls(entry(0, "c1", name="get", arguments="")), choice({}, "tool_calls"), done=True
 )
+WHOLE_CALL = sse(
+    calls(entry(0, "c1", name="get", arguments="")),
+    calls(entry(0, arguments='{"a":')),
+    calls(entry(0, arguments="1}")),
+    choice({}, "tool_calls"),
+    done=True,
+)
 FINDING = {
     *("code", "name", "severity", "blame", "confidence", "message", "tape", "line"),
-    *("exchange", "event", "span", "t_ns", "evidence", "hint"),
+    *("exchange", "event", "span", "t_ns", "evidence", "hint", "against"),
 }
 
 
@@ -97,9 +104,9 @@ def test_a_captured_case_is_told_of(tmp_path: Path) -> None:
 
 def test_the_json_form_has_the_keys_of_the_contract(tmp_path: Path) -> None:
     told = story(BROKEN, folder=tmp_path)
-    assert set(told) == {"version", "verdict", "suspects", "timeline", "findings"}
+    assert set(told) == {"version", "verdict", "suspects", "clients", "timeline", "findings"}
     assert told["version"] == 1
-    assert told["suspects"] == []
+    assert names(told, "suspects")[0] == "single-current-call"
     verdict, timeline, findings = told["verdict"], told["timeline"], told["findings"]
     assert isinstance(verdict, dict)
     assert isinstance(timeline, list)
@@ -111,7 +118,7 @@ def test_the_json_form_has_the_keys_of_the_contract(tmp_path: Path) -> None:
     }
     assert {entry["source"] for entry in timeline} == {"wire", "app", "recorder"}
     assert all(set(finding) == FINDING for finding in findings)
-    assert codes(told) == ["C002", "C002"]
+    assert codes(told) == ["C002", "C002", "C009", "C009"]
 
 
 def test_the_json_form_is_ascii_whatever_the_tape_says(tmp_path: Path) -> None:
@@ -194,3 +201,60 @@ def test_what_cannot_be_told_says_why(
     result = called("why", *arguments, folder=tmp_path)
     assert (result.returncode, result.stdout) == (2, b"")
     assert message in result.stderr.decode()
+
+
+def names(told: dict[str, object], key: str) -> list[str]:
+    """The names of suspects or clients."""
+    found = told[key]
+    assert isinstance(found, list)
+    return [each["name"] for each in found]
+
+
+def test_an_error_of_the_app_leads_to_who_would_throw_it(tmp_path: Path) -> None:
+    body = tmp_path / "body.sse"
+    body.write_bytes(WHOLE_CALL)
+    thrown = "Unexpected end of JSON input"
+    told = story(body, "--error", thrown, folder=tmp_path)
+    assert told["suspects"]
+    verdict = told["verdict"]
+    assert isinstance(verdict, dict)
+    assert (verdict["blame"], verdict["confidence"]) == ("app", "likely")
+    assert names(told, "suspects")[0] in verdict["summary"]
+
+
+def test_every_known_client_is_tried_on_demand(tmp_path: Path) -> None:
+    told = story(FIXED, "--suspects", folder=tmp_path)
+    assert {"single-current-call", "finish-only-on-tool-calls"} <= set(names(told, "clients"))
+    result = called("why", FIXED, "--suspects", folder=tmp_path)
+    assert b"CLIENTS   " in result.stdout
+
+
+def test_an_sdk_that_is_not_known_is_refused_before_anything_is_installed(tmp_path: Path) -> None:
+    result = called("why", FIXED, "--with", "leftpad==1", folder=tmp_path)
+    assert result.returncode == 2
+    assert b"leftpad" in result.stderr
+    assert b"openai" in result.stderr
+
+
+def test_the_page_is_for_its_owner_and_the_story_is_told_all_the_same(tmp_path: Path) -> None:
+    result = called("why", BROKEN, "--html", "story.html", folder=tmp_path)
+    assert result.returncode == 0
+    assert b"written: story.html" in result.stderr
+    assert b"VERDICT" in result.stdout
+    page = tmp_path / "story.html"
+    assert page.read_text().startswith("<!doctype html>")
+    assert page.stat().st_mode & 0o077 == 0
+
+
+def test_markdown_can_be_pasted_into_an_issue(tmp_path: Path) -> None:
+    result = called("why", BROKEN, "--format", "md", folder=tmp_path)
+    assert result.stdout.startswith(b"### Verdict: app, proven (C002)\n")
+
+
+def test_a_suspect_is_explained_by_its_name(tmp_path: Path) -> None:
+    result = called("why", "single-current-call", folder=tmp_path)
+    assert result.returncode == 0
+    assert b"single-current-call" in result.stdout
+    assert b"What it does" in result.stdout
+    (tmp_path / "single-current-call").write_bytes(WHOLE_CALL)
+    assert b"VERDICT" in called("why", "single-current-call", folder=tmp_path).stdout

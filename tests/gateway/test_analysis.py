@@ -84,6 +84,17 @@ def test_what_a_request_made_of_an_earlier_reply_is_told_with_it() -> None:
     assert [finding.code for finding in second.findings] == ["C002"]
 
 
+def test_what_a_request_s_own_history_shows_is_told_once() -> None:
+    asked = json.dumps({"model": "m", "messages": [USER]}).encode()
+    orphan = json.dumps({"model": "m", "messages": [USER, result("c1")]}).encode()
+    told = analysed(
+        (1, lines(1, CALL, body=asked)),
+        (2, lines(2, HI, DONE, body=orphan)),
+        (3, lines(3, HI, DONE, body=orphan)),
+    )
+    assert [[finding.code for finding in each.findings] for each in told] == [[], ["C004"], []]
+
+
 def test_a_story_goes_on_when_the_tape_is_rotated_but_not_on_a_tape_of_another_name() -> None:
     repeated = [USER, assistant(("c1", "get", "")), result("c1")]
     body = json.dumps({"model": "m", "messages": repeated}).encode()

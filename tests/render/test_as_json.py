@@ -1,76 +1,30 @@
 import json
-from dataclasses import replace
 
-from deltatape.diagnose.check import check
 from deltatape.diagnose.rebuild import analyse
 from deltatape.model.exchange import Exchange
 from deltatape.render.as_json import (
-    FindingsDocument,
     calls_json,
     events_json,
-    findings_json,
     reads_json,
     story_json,
     tapes_json,
 )
 from deltatape.render.listing import TapeRow
 from deltatape.why import tell
+from helpers.accused import accused, lost_arguments, suspect, tried
 from helpers.chat import FINISH, calls, choice, entry
-from helpers.exchanges import TEXT, call, pasted, timed
-from helpers.reports import report_on, unreadable, valid_findings, written
+from helpers.exchanges import (
+    TEXT,
+    USER,
+    asks,
+    call,
+    pasted,
+    result,
+    timed,
+)
 
+ORPHAN = (asks(USER, result("c1")), [FINISH])
 BAD = calls(entry(0, "c1", name="get", arguments="[1]"))
-
-
-def test_findings_have_exactly_the_keys_of_the_contract() -> None:
-    document = json.loads(findings_json(check(timed((0.1, BAD), (0.2, FINISH)))))
-    assert document["version"] == 1
-    (finding,) = document["findings"]
-    assert list(finding) == [
-        "code",
-        "name",
-        "severity",
-        "blame",
-        "confidence",
-        "message",
-        "tape",
-        "line",
-        "exchange",
-        "event",
-        "span",
-        "t_ns",
-        "evidence",
-        "hint",
-    ]
-    assert (finding["code"], finding["severity"], finding["blame"]) == ("T006", "error", "upstream")
-    assert finding["span"][0] == 0
-    assert finding["t_ns"] == 100_000_000
-
-
-def test_a_document_of_several_tapes_is_valid_and_the_same_as_at_once() -> None:
-    bad = report_on(pasted(BAD, FINISH))
-    good = report_on(pasted(*call(), FINISH))
-    text = written(FindingsDocument(), [good, bad, unreadable(), bad])
-    assert text == findings_json([bad.reported[0].finding] * 2)
-    assert [each["code"] for each in valid_findings(text)] == ["T006", "T006"]
-    assert written(FindingsDocument(), [good, good]) == findings_json([])
-    assert written(FindingsDocument(), [unreadable()]) == ""
-
-
-def test_no_text_in_it_is_a_command_of_a_ci_system() -> None:
-    evil = "##[error]\n::error::"
-    text = events_json(analyse(pasted(choice({"content": evil}))))
-    assert "##[" not in text
-    assert not [line for line in text.splitlines() if line.lstrip().startswith("::")]
-    assert (
-        json.loads(json.loads(text)["events"][0]["data"])["choices"][0]["delta"]["content"] == evil
-    )
-
-
-def test_a_finding_without_place_has_nulls() -> None:
-    finding = replace(check(pasted(BAD, FINISH))[0], span=None, event=None, blame=None)
-    (found,) = json.loads(findings_json([finding]))["findings"]
-    assert (found["span"], found["event"], found["t_ns"], found["blame"]) == (None,) * 4
 
 
 def test_a_story_has_exactly_the_keys_of_the_contract() -> None:
@@ -165,10 +119,34 @@ def test_tapes_are_listed() -> None:
     }
 
 
-def test_no_character_in_it_can_act_on_a_terminal_and_none_is_lost() -> None:
-    evil = "\x1b\x7f\x9b\u202e\n"
-    text = events_json(analyse(pasted(choice({"content": evil}))))
-    assert text.isascii()
-    assert text.replace("\n", "").isprintable()
-    (event, _) = json.loads(text)["events"]
-    assert json.loads(event["data"])["choices"][0]["delta"]["content"] == evil
+def test_suspects_and_clients_have_exactly_the_keys_of_the_contract() -> None:
+    clients = (tried("a", throws="KeyError: 'index'"), tried("b", problem="no npm"))
+    story = accused(lost_arguments(), suspect(), tried=clients)
+    document = json.loads(story_json(story))
+    assert document["suspects"] == [
+        {
+            "name": "single-current-call",
+            "mistakes": [
+                {
+                    "axis": "key",
+                    "value": "single",
+                    "says": "keeps one call",
+                    "fix": "keep a call per index",
+                }
+            ],
+            "exact": True,
+            "says": "keeps one call where the stream has two",
+            "fix": "keep a call per index",
+            "source": "",
+            "made": {
+                "calls": [{"id": "c1", "name": "get", "arguments": ""}],
+                "errors": [],
+                "text": None,
+            },
+        }
+    ]
+    made = {"calls": [], "errors": ["KeyError: 'index'"], "text": None}
+    assert document["clients"] == [
+        {"name": "a", "differs": True, "problem": None, "made": made},
+        {"name": "b", "differs": None, "problem": "no npm", "made": {**made, "errors": []}},
+    ]

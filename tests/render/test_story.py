@@ -33,9 +33,14 @@ status 200, 6 events in 6 reads, 608 B, 600 ms
 VERDICT   app, proven  (C002)
           The wire was in order; the app was not: call 0 (get, c1) of #1 was delivered with
           '{"a":1}', the app repeats '' (first difference at $.a): the app repeats no arguments at
-          all.
+          all (also C009). The app behaves like arguments-of-first-piece-only (or one of 3 that do
+          the same): it keeps the arguments of the first piece only; it throws "Unexpected end of
+          JSON input".
 
-FIX       append every fragment to the entry of its index; parse once, at the end
+FIX       Append the arguments of every piece.
+
+SUSPECT   arguments-of-first-piece-only  exact, 1 mistake: arguments=first-only
+          or executes-on-name (exact), fragment-parsed-alone (exact), each-event-is-a-call (exact)
 
 TIMELINE  seconds since the request, which came 0.000 s into the tape
      0.000  app   o asks m for a stream: 1 message, 1 tool, tool choice auto
@@ -46,7 +51,7 @@ TIMELINE  seconds since the request, which came 0.000 s into the tape
      0.500  wire  | ends: tool_calls
      0.600  wire  | [DONE]
      0.600        : the response ended as announced
-    10.000  app   o #2 repeats call 0 differently: get (no arguments)  <- C002
+    10.000  app   o #2 repeats call 0 differently: get (no arguments)  <- C002 C009
     10.000  app   o #2 brings the result of c1: Unexpected end of JSON input
 
 PROMISED  a stream to 1 message; tools: get; tool choice: auto
@@ -56,15 +61,26 @@ REPEATED  by request #2
           call 0  c1  get  DIFFERS  (no bytes)
           result of c1: Unexpected end of JSON input
 
-FINDINGS  1 error
+FINDINGS  2 errors
+          elsewhere on this tape: #2 C011
 
 error C002 arguments-changed-by-app  app, proven  #2, line 200, at 10.000 s
     call 0 (get, c1) of #1 was delivered with '{"a":1}', the app repeats '' (first difference at
     $.a): the app repeats no arguments at all
     evidence: (no arguments)
+    the wire, #1, line 105, bytes 89 to 515: {"a":1}
+    the app, #2, line 200, bytes 223 to 225
     fix: append every fragment to the entry of its index; parse once, at the end
 
-more: deltatape why CODE   (C002)
+error C009 app-error-in-history  app, proven  #2, line 200, at 10.000 s
+    the app reports an error of V8's JSON.parse, 'Unexpected end of JSON input', but call 0 (get,
+    c1) of #1 was delivered whole: '{"a":1}'; the app made '' of it
+    evidence: Unexpected end of JSON input
+    the wire, #1, line 105, bytes 89 to 515: {"a":1}
+    the app, #2, line 200, bytes 223 to 225
+    fix: append every fragment to the entry of its index; parse once, when it is whole
+
+more: deltatape why CODE   (C002, C009)
 """
 
 
@@ -154,7 +170,7 @@ def test_a_narrow_page_loses_no_words_and_a_wide_one_is_used() -> None:
     narrow = text(tell(broken_app()), 60)
     assert narrow.startswith("x.tape#1  POST /v1/chat/completions  openai-chat  m\n")
     assert max(map(len, narrow.splitlines())) <= 60
-    for words in ("the app repeats no arguments at all.", "append every fragment to the entry"):
+    for words in ("the app repeats no arguments at all", "append every fragment to the entry"):
         assert words in " ".join(narrow.split())
     long = [replace(each, tape="a-long-name-of-a.tape") for each in broken_app()]
     assert text(tell(long), 60).startswith(

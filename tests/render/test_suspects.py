@@ -26,6 +26,16 @@ def test_the_first_is_told_in_full_and_the_others_by_name() -> None:
     )
 
 
+def test_an_error_that_is_told_already_is_not_told_again() -> None:
+    told = replace(suspect(throws=THROWN), says=f'throws "{THROWN}"')
+    assert "and throws" not in text(told)
+
+
+def test_what_the_verdict_has_said_is_not_said_again() -> None:
+    told = plain(suspect_lines([suspect()], 0, said=f"The app behaves so: it {suspect().says}."))
+    assert told == "single-current-call  exact, 1 mistake: key=single\n"
+
+
 def test_of_many_others_five_are_named() -> None:
     told = text(suspect(), *(suspect(f"s{number}") for number in range(7)))
     assert "or s0 (exact), s1 (exact), s2 (exact), s3 (exact), s4 (exact), and 2 more" in told
@@ -48,7 +58,7 @@ def test_clients_are_rows() -> None:
     right = Tried(name="right-one", made=Made(calls=(CALL,)), differs=False)
     rows = (right, tried("wrong-one"), tried("absent", problem="npm is not installed"))
     assert plain(tried_lines(rows, 0)) == (
-        'right-one  right      get (c1) {"a":1}\n'
         "wrong-one  WRONG      no call\n"
         "absent     not tried  npm is not installed\n"
+        "right: right-one\n"
     )

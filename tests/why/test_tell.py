@@ -35,7 +35,7 @@ def test_the_story_of_a_lost_call() -> None:
     story = tell(conversation((asks(USER), TWO), (BROKEN, [TEXT, FINISH_TEXT])))
     assert (story.tape, story.exchange, story.timed) == ("x.tape", 1, True)
     assert story.verdict.blame is Blame.APP
-    assert {finding.code for finding in story.findings} == {"C001", "C002"}
+    assert {finding.code for finding in story.findings} == {"C001", "C002", "C009"}
     told = story.repetition
     assert told
     assert [(each.index, each.heard is None, each.differs) for each in told.calls] == [
@@ -51,7 +51,7 @@ def test_the_story_of_a_lost_call() -> None:
         "repeats a call that was never delivered: other",
         "brings the result of c2: Unexpected end of JSON input",
     ]
-    assert heard[0].codes == ("C001", "C002")
+    assert heard[0].codes == ("C001", "C002", "C009")
     assert {each.source for each in heard} == {Teller.APP}
 
 
@@ -135,7 +135,7 @@ def test_the_request_that_shows_the_mistake_tells_of_it_too() -> None:
     story = tell(tape, 2)
     assert story.verdict.blame is Blame.APP
     assert story.verdict.summary.startswith("The wire was in order; the app was not: call 0")
-    assert story.timeline[0].codes == ("C001", "C002")
+    assert story.timeline[0].codes == ("C001", "C002", "C005", "C009")
 
 
 def test_a_refused_request_is_blamed_on_what_the_application_put_into_it() -> None:
@@ -165,7 +165,7 @@ def test_the_story_of_a_dead_zone_shows_what_the_application_printed() -> None:
         ("log", f"stderr: {line.decode()}", ()),
         ("recorder", "the app exited with 0; the recorder stopped", ()),
     ]
-    assert story.verdict.code == "D003"
+    assert story.verdict.code == "C009"
     assert story.start_ns == 0
 
 

@@ -59,7 +59,7 @@ def test_the_gravest_of_several_differences_is_told_and_the_others_counted() -> 
     after = asks(USER, assistant(("c1c1", "get", "")), result("c1c1"))
     made = verdict(*conversation((asks(USER), ONE), (after, [])))
     assert made.code == "C002"
-    assert made.summary.endswith("And 1 more.")
+    assert made.summary.endswith("(also C003).")
 
 
 def test_a_healthy_wire_and_nothing_repeated_is_not_provable_and_says_what_to_tape() -> None:

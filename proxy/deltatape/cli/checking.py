@@ -21,9 +21,10 @@ from pathlib import Path
 from deltatape.cli.tapes import is_tape, named
 from deltatape.diagnose.check_tape import TapeReport, check_exchanges
 from deltatape.errors import DeltatapeError
+from deltatape.model.log import LogEntry
 from deltatape.rules.settings import Settings
 from deltatape.store.listing import locate
-from deltatape.store.reader import open_tape
+from deltatape.store.reader import Tape, open_tape
 
 STDIN = "-"
 _WORTH_BYTES = 8_000_000
@@ -56,10 +57,16 @@ def _checked(name: str, settings: Settings) -> TapeReport:
     if not is_tape(place.path):
         return _imported(name, settings)
     tape = open_tape(place.path)
-    report = check_exchanges(str(place.path), tape.exchanges(), settings, place.exchange)
+    logs = _logs(tape)
+    report = check_exchanges(str(place.path), tape.exchanges(), settings, place.exchange, logs)
     if place.exchange is not None and not report.exchanges:
         tape[place.exchange]  # says which there are
     return report.noted(_torn(tape.path, tape.torn)) if tape.torn and not tape.recording else report
+
+
+def _logs(tape: Tape) -> Iterator[LogEntry]:
+    """What the application printed; the tape is read for it only if somebody asks."""
+    yield from tape.logs
 
 
 def _imported(name: str, settings: Settings) -> TapeReport:

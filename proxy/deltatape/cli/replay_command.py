@@ -14,7 +14,7 @@ from deltatape.harness.signals import Signals
 from deltatape.http1.listener import Address, parse_address
 from deltatape.match.request import Rung
 from deltatape.match.schedule import Tempo, parse_speed
-from deltatape.model.exchange import Exchange
+from deltatape.model.exchange import Exchange, Tap
 from deltatape.player.player import Missed, Played, Player
 from deltatape.rules.words import count
 
@@ -81,7 +81,10 @@ def command(  # noqa: PLR0913 - one parameter per option
         factor=parse_speed(speed),
         idle_cap_ns=None if idle_cap is None else round(idle_cap * 1e9),
     )
-    exchanges = [exchange for tape in tapes for exchange in exchanges_of(tape)]
+    every = [exchange for tape in tapes for exchange in exchanges_of(tape)]
+    exchanges = [exchange for exchange in every if exchange.tap is Tap.PROVIDER]
+    if len(exchanges) < len(every):
+        say(f"note: {count(len(every) - len(exchanges), 'answer')} of the app itself: not played")
     player = Player(exchanges, _tell, tempo=tempo, hold_s=hold, repeat=repeat, volatile=volatile)
     with aside():
         asyncio.run(_run(player, exchanges, address))

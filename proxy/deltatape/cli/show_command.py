@@ -60,7 +60,9 @@ def _show_summaries(source: Named) -> None:
         say(f"note: {source.name}: {NO_REQUEST}")
     rules = current_rules()
     analyses = [analyse(exchange, rules.app) for exchange in source.exchanges]
-    about_app = check_conversation(map(digest_analysis, analyses), rules)
+    printed = _log(source)
+    digests = (digest_analysis(analysis, rules) for analysis in analyses)
+    about_app = check_conversation(digests, rules, printed)
     lines: list[Line] = []
     columns = list_width()
     for analysis in analyses:
@@ -69,7 +71,6 @@ def _show_summaries(source: Named) -> None:
             own = check_analysis(analysis, rules)
             found = (*(f for f in about_app if f.exchange == number), *own)
             lines += hanging(exchange_line(analysis, found), columns)
-    printed = _log(source)
     if printed and source.number is None:
         lines.append(log_hint(len(printed), shlex.quote(source.name)))
     show(lines)

@@ -1,55 +1,159 @@
-"""`deltatape why`: the story of an exchange, or the explanation of a code."""
+"""`deltatape why`: the story of an exchange, or the explanation of a code or of a suspect."""
 
 import re
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
 
-from deltatape.cli.options import FORMAT
-from deltatape.cli.tapes import NO_REQUEST, latest, named
+from deltatape.cli.fix_folder import write_fix
+from deltatape.cli.options import FILE, option
+from deltatape.cli.tapes import NO_REQUEST, Named, latest, named
 from deltatape.cli.terminal import say, show, width, write
 from deltatape.errors import UsageError
+from deltatape.harness.sdk_run import MadeBy, made_by
+from deltatape.model.asked import RepeatedCall
+from deltatape.model.reply import NOT_OURS
+from deltatape.model.story import Story
+from deltatape.model.suspect import Tried
 from deltatape.render.as_json import story_json
 from deltatape.render.document import document_lines
+from deltatape.render.html import story_html
+from deltatape.render.markdown import story_markdown
 from deltatape.render.story import story_lines
 from deltatape.rules.documentation import explain
 from deltatape.settings.defaults import current_rules
+from deltatape.store.private_file import write_private
+from deltatape.suspects import explain as explain_suspect
+from deltatape.suspects.compare import equal
 from deltatape.why.tell import tell
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wanted:
+    """What is to be told beside the story itself."""
+
+    errors: tuple[str, ...]
+    suspects: bool
+    sdks: tuple[str, ...]
+
+
 @click.command("why")
-@click.argument("what", default="", metavar="[TAPE[#N] | FILE | - | CODE]")
-@FORMAT
-def command(*, what: str, format: str) -> int:  # noqa: A002 - the option's name
-    """Tell the story of an exchange: what went wrong, and whose fault it was.
+@click.argument("what", default="", metavar="[TAPE[#N] | FILE | - | CODE | SUSPECT]")
+@option(
+    "--error",
+    multiple=True,
+    metavar="TEXT",
+    help="What the app threw or logged: who would throw that with this stream?",
+)
+@option("--suspects", is_flag=True, help="Tell what every known client makes of the response.")
+@option(
+    "--with",
+    "sdks",
+    multiple=True,
+    metavar="SDK",
+    help="The same of a real SDK, which is installed aside: openai==3.54, ai@6.",
+)
+@option("--html", type=FILE, help="Write the story as one HTML file that needs nothing else.")
+@option(
+    "--fix",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Write what mends the app: the smallest tape, a failing test, a brief.",
+)
+@option(
+    "--format",
+    type=click.Choice(["text", "json", "md"]),
+    default="text",
+    help="For people, for programs, or to be pasted into an issue.",
+)
+def command(  # noqa: PLR0913 - an option each
+    *,
+    what: str,
+    error: tuple[str, ...],
+    suspects: bool,
+    sdks: tuple[str, ...],
+    html: Path | None,
+    fix: Path | None,
+    format: str,  # noqa: A002 - the option's name
+) -> int:
+    """Tell the story of an exchange: what went wrong, whose fault it was, and which mistake.
 
     Without an argument: the worst exchange of the latest tape. Takes a tape, a saved response
     body, an HTTP archive (HAR), text pasted from a terminal or a log, standard input
-    (`curl -N ... | deltatape why -`), or the code of a finding to explain.
+    (`curl -N ... | deltatape why -`), or the code of a finding or the name of a suspect to explain.
     """
-    if re.fullmatch(r"[A-Z][0-9]{3}", what) or _is_code(what):
-        return _explain(what)
+    text = _explanation(what)
+    if text is not None:
+        show(document_lines(text, width()))
+        return 0
     found = named(what) if what else latest()
     if not found.exchanges:
         raise UsageError(f"{found.name}: {NO_REQUEST}")
-    story = tell(found.exchanges, found.number, current_rules(), found.beside())
-    if format == "json":
-        write(story_json(story))
-    else:
-        show(story_lines(story, width()))
+    story = _told(found, _Wanted(errors=error, suspects=suspects, sdks=sdks))
+    if html is not None:
+        write_private(html, story_html(story))
+        say(f"written: {html}")
+    if fix is not None:
+        write_fix(found, story, fix)
+    _show(story, format)
+    if format == "text":
         for note in found.exchanges[0].notes if what == "-" else ():
             say(f"note: {note.text}")
     return 0
 
 
+def _told(found: Named, wanted: _Wanted) -> Story:
+    story = tell(
+        found.exchanges,
+        found.number,
+        current_rules(),
+        found.beside(),
+        errors=wanted.errors,
+        clients=wanted.suspects,
+    )
+    if not wanted.sdks:
+        return story
+    exchange = next(each for each in found.exchanges if each.number == story.exchange)
+    reference = tuple(
+        RepeatedCall(id=call.id, name=call.name, arguments=call.arguments)
+        for call in story.arrival.calls
+        if call.kind not in NOT_OURS
+    )
+    tried = (_tried(each, reference) for each in made_by(exchange, wanted.sdks, tell=say))
+    return replace(story, tried=(*story.tried, *tried))
+
+
+def _tried(by: MadeBy, reference: tuple[RepeatedCall, ...]) -> Tried:
+    version = next(iter(by.versions.values()), "")
+    ids = frozenset(call.id for call in reference)
+    right = not by.made.errors and equal(by.made.calls, reference, ids)
+    return Tried(name=f"{by.spec} ({version})", made=by.made, differs=not right)
+
+
+def _show(story: Story, form: str) -> None:
+    if form == "json":
+        write(story_json(story))
+    elif form == "md":
+        write(story_markdown(story))
+    else:
+        show(story_lines(story, width()))
+
+
+def _explanation(what: str) -> str | None:
+    """What is to be said of a code or a suspect; None if `what` is neither.
+
+    Raises:
+        UsageError: it looks like a code, and there is none.
+    """
+    if re.fullmatch(r"[A-Z][0-9]{3}", what) or _is_code(what):
+        text = explain(what)
+        if text is None:
+            raise UsageError(f"{what}: no such code; docs/findings.md lists them")
+        return text
+    return None if not what or Path(what).exists() else explain_suspect(what)
+
+
 def _is_code(what: str) -> bool:
     """Whether it is a code in small letters, and no file."""
     return bool(re.fullmatch(r"[a-z][0-9]{3}", what)) and not Path(what).exists()
-
-
-def _explain(code: str) -> int:
-    text = explain(code)
-    if text is None:
-        raise UsageError(f"{code}: no such code; docs/findings.md lists them")
-    show(document_lines(text, width()))
-    return 0

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from deltatape.model.finding import Finding
-from deltatape.render.as_json import findings_json
+from deltatape.render.findings_json import findings_json
 from deltatape.rules.words import count
 
 AT_ONCE = 2

@@ -3,66 +3,26 @@
 The keys are a contract: they are added to, never renamed.
 """
 
-import json
 from collections.abc import Iterable
-from textwrap import indent
 
-from deltatape.diagnose.check_tape import TapeReport
 from deltatape.diagnose.rebuild import Analysis
 from deltatape.model.exchange import Exchange
-from deltatape.model.finding import Finding
 from deltatape.model.log import LogEntry
 from deltatape.model.reply import TextCall, ToolCall
 from deltatape.model.story import Entry, Story
 from deltatape.model.stream import Event
 from deltatape.model.suspect import Made, Suspect, Tried
 from deltatape.render.audit import Audit
-from deltatape.render.ci_log import inert_text
+from deltatape.render.findings_json import finding_object
+from deltatape.render.json_document import document
 from deltatape.render.listing import TapeRow
 from deltatape.why.news import news
-
-VERSION = 1
-
-
-def findings_json(findings: Iterable[Finding]) -> str:
-    """Findings as `check --format json` has them."""
-    return _document(findings=[_finding(finding) for finding in findings])
-
-
-class FindingsDocument:
-    """`check --format json`, written tape by tape; see `Report`. Schema: docs/findings.schema.json.
-
-    It is empty if no tape could be read.
-    """
-
-    def __init__(self) -> None:
-        self._begun = False
-        self._findings = 0
-
-    def tape(self, report: TapeReport) -> str:
-        """See `Report.tape`."""
-        if report.problem:
-            return ""
-        begin = "" if self._begun else f'{{\n "version": {VERSION},\n "findings": ['
-        self._begun = True
-        return begin + "".join(self._next(each.finding) for each in report.reported)
-
-    def end(self) -> str:
-        """See `Report.end`."""
-        if not self._begun:
-            return ""
-        return ("\n ]" if self._findings else "]") + "\n}\n"
-
-    def _next(self, finding: Finding) -> str:
-        comma = "," if self._findings else ""
-        self._findings += 1
-        return f"{comma}\n" + indent(inert_json(_finding(finding)), "  ")
 
 
 def story_json(story: Story) -> str:
     """`why --format json`."""
     verdict = story.verdict
-    return _document(
+    return document(
         verdict={
             "blame": verdict.blame,
             "confidence": verdict.confidence,
@@ -72,7 +32,7 @@ def story_json(story: Story) -> str:
         suspects=[_suspect(each) for each in story.suspects],
         clients=[_tried(each) for each in story.tried],
         timeline=[_entry(entry) for entry in story.timeline],
-        findings=[_finding(finding) for finding in story.findings],
+        findings=[finding_object(finding) for finding in story.findings],
     )
 
 
@@ -108,7 +68,7 @@ def _made(made: Made) -> dict[str, object]:
 def calls_json(analyses: Iterable[Analysis]) -> str:
     """`show --calls --format json`."""
     each = [(one, choice) for one in analyses for choice in one.reply.choices]
-    return _document(
+    return document(
         calls=[_call(call, one) for one, choice in each for call in choice.tool_calls],
         server_calls=[_call(call, one) for one, choice in each for call in choice.server_calls],
         text_calls=[_text_call(call, one) for one, choice in each for call in choice.text_calls],
@@ -118,17 +78,17 @@ def calls_json(analyses: Iterable[Analysis]) -> str:
 def events_json(analysis: Analysis) -> str:
     """`show --events --format json`."""
     pairs = zip(analysis.stream.events, news(analysis), strict=True)
-    return _document(events=[_event(event, analysis.exchange, new) for event, new in pairs])
+    return document(events=[_event(event, analysis.exchange, new) for event, new in pairs])
 
 
 def reads_json(exchange: Exchange) -> str:
     """`show --reads --format json`; data that is not UTF-8 is in hexadecimal."""
-    return _document(reads=[_read(data, t_ns) for data, t_ns in _reads(exchange)])
+    return document(reads=[_read(data, t_ns) for data, t_ns in _reads(exchange)])
 
 
 def log_json(entries: Iterable[LogEntry]) -> str:
     """`show --log --format json`; a line that is not UTF-8 is in hexadecimal."""
-    return _document(
+    return document(
         log=[
             {"t_ns": each.t_ns, "stream": each.stream, **_text("line", each.line)}
             for each in entries
@@ -138,7 +98,7 @@ def log_json(entries: Iterable[LogEntry]) -> str:
 
 def tapes_json(rows: Iterable[TapeRow]) -> str:
     """`ls --format json`."""
-    return _document(tapes=[_tape(row) for row in rows])
+    return document(tapes=[_tape(row) for row in rows])
 
 
 def _tape(row: TapeRow) -> dict[str, object]:
@@ -155,13 +115,13 @@ def _tape(row: TapeRow) -> dict[str, object]:
         "apps": list(seen.apps) if seen else [],
         "models": list(seen.models) if seen else [],
         "findings": seen.findings if seen else None,
-        "worst": _finding(worst) if worst else None,
+        "worst": finding_object(worst) if worst else None,
     }
 
 
 def audits_json(audits: Iterable[Audit]) -> str:
     """`fsck --format json`."""
-    return _document(tapes=[_audit(audit) for audit in audits])
+    return document(tapes=[_audit(audit) for audit in audits])
 
 
 def _audit(audit: Audit) -> dict[str, object]:
@@ -180,35 +140,6 @@ def _audit(audit: Audit) -> dict[str, object]:
             for problem in (report.problems if report else ())
         ],
         "facts": list(report.facts) if report else [],
-    }
-
-
-def _document(**content: object) -> str:
-    return inert_json({"version": VERSION, **content}) + "\n"
-
-
-def inert_json(value: object) -> str:
-    """`value` as ASCII that acts neither on a terminal nor on a CI system that reads the log."""
-    text = json.dumps(value, ensure_ascii=True, indent=1)
-    return inert_text(text.replace("\x7f", "\\u007f"), r"#\u0023")
-
-
-def _finding(finding: Finding) -> dict[str, object]:
-    return {
-        "code": finding.code,
-        "name": finding.name,
-        "severity": finding.severity,
-        "blame": finding.blame,
-        "confidence": finding.confidence,
-        "message": finding.message,
-        "tape": finding.tape,
-        "line": finding.line,
-        "exchange": finding.exchange,
-        "event": finding.event,
-        "span": None if finding.span is None else list(finding.span),
-        "t_ns": finding.t_ns,
-        "evidence": finding.evidence,
-        "hint": finding.hint,
     }
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from deltatape.render.as_json import VERSION
+from deltatape.render.json_document import VERSION
 from deltatape.render.lines import BOLD, DIM, GOOD, WIDTH, Line, Segment, cropped, line, wrapped
 from deltatape.rules.words import count
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from deltatape.diagnose.check_tape import Reported
 from deltatape.model.finding import Finding, Severity
 from deltatape.model.story import Story, Verdict
+from deltatape.model.stream import Span
 from deltatape.render.lines import (
     BOLD,
     DIM,
@@ -37,7 +38,33 @@ def reported_lines(reported: Reported, width: int = WIDTH) -> list[Line]:
         lines += wire_lines(excerpt, finding.line, finding.severity, width)
     if finding.evidence and (excerpt is None or not excerpt.evident):
         lines += wrapped(f"evidence: {finding.evidence}", 4, DIM, width)
+    lines += _sides(finding, width)
     return [*lines, *wrapped(f"fix: {finding.hint}", 4, width=width), line()]
+
+
+def _sides(finding: Finding, width: int) -> list[Line]:
+    return [each for side in sides(finding) for each in wrapped(side, 4, DIM, width)]
+
+
+def sides(finding: Finding) -> list[str]:
+    """Where the wire has what the application made something else of; nothing if it is no such.
+
+    Bytes are those of the bodies: of the response on the wire, of the request from the app.
+    """
+    other = finding.against
+    if other is None or not other.evidence:
+        return []
+    wire = _bytes(f"the wire, #{other.exchange}", other.line, other.span)
+    told = [f"{wire}: {other.evidence}"]
+    if other.asked is not None:
+        told.append(_bytes(f"the app, #{finding.exchange}", finding.line, other.asked))
+    return told
+
+
+def _bytes(who: str, number: int | None, span: Span | None) -> str:
+    where = [f"line {number}"] if number is not None else []
+    where += [f"bytes {span.start} to {span.end}"] if span is not None else []
+    return ", ".join([who, *where])
 
 
 def _arrow(where: str, width: int) -> list[Line]:
@@ -88,6 +115,7 @@ def one_finding(finding: Finding, seen: Viewpoint = _NOWHERE, width: int = WIDTH
     lines = [*place, *wrapped(finding.message, 4, width=width)]
     if finding.evidence:
         lines += wrapped(f"evidence: {finding.evidence}", 4, DIM, width)
+    lines += _sides(finding, width)
     return [*lines, *wrapped(f"fix: {finding.hint}", 4, width=width), line()]
 
 
@@ -99,10 +127,13 @@ def _head(finding: Finding) -> Line:
     )
 
 
+_UNPROVEN = "not provable"
+
+
 def blamed(finding: Finding | Verdict) -> str:
     """Whose fault, and how sure: `app, proven`; `not provable`."""
     if finding.blame is None:
-        return "not provable"
+        return "nothing wrong" if isinstance(finding, Verdict) and finding.healthy else _UNPROVEN
     return f"{finding.blame}, {finding.confidence}"
 
 

@@ -10,7 +10,7 @@ from html import escape as for_html
 from deltatape.model.finding import Finding
 from deltatape.model.story import Entry, Repeated, Repetition, Story, Teller
 from deltatape.model.suspect import Suspect, Tried
-from deltatape.render.findings import blamed, place
+from deltatape.render.findings import blamed, place, sides
 from deltatape.render.html_style import STYLE
 from deltatape.render.suspects import how, outcome
 from deltatape.render.units import duration, seconds, size
@@ -173,7 +173,8 @@ def _findings(findings: Iterable[Finding]) -> Iterator[str]:
 
 
 def _finding(finding: Finding) -> str:
-    evidence = f"<p>{_code(finding.evidence)}</p>" if finding.evidence else ""
+    told = [finding.evidence] if finding.evidence else []
+    evidence = "".join(f"<p>{_code(each)}</p>" for each in (*told, *sides(finding)))
     return (
         f'<article class="{finding.severity}"><h3>{_text(f"{finding.code} {finding.name}")}'
         f" <small>{_text(f'{finding.severity}, {blamed(finding)}')}</small></h3>"

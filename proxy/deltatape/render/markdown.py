@@ -10,7 +10,7 @@ from textwrap import dedent
 
 from deltatape.model.finding import Finding
 from deltatape.model.story import Repetition, Story
-from deltatape.render.findings import blamed, place
+from deltatape.render.findings import blamed, place, sides
 from deltatape.render.lines import plain
 from deltatape.render.story import timeline_lines
 from deltatape.render.suspects import how, outcome
@@ -111,6 +111,7 @@ def _findings(findings: Sequence[Finding]) -> Iterator[str]:
         yield f"  {inert(finding.message)}"
         if finding.evidence:
             yield f"  {code(finding.evidence)}"
+        yield from (f"  {code(side)}" for side in sides(finding))
     if findings:
         yield ""
 

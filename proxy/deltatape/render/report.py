@@ -10,9 +10,9 @@ from typing import Protocol, TypeAlias
 
 from deltatape.diagnose.check_tape import TapeReport
 from deltatape.model.finding import Severity
-from deltatape.render.as_json import FindingsDocument
 from deltatape.render.ci_log import inert_line
 from deltatape.render.findings import counted, ending_lines, reported_lines
+from deltatape.render.findings_json import FindingsDocument
 from deltatape.render.github import Annotations
 from deltatape.render.junit import TestReport
 from deltatape.render.lines import WIDTH, Line

@@ -11,8 +11,8 @@ from urllib.parse import quote
 
 from deltatape.diagnose.check_tape import Reported, TapeReport
 from deltatape.model.finding import Severity
-from deltatape.render.as_json import inert_json
 from deltatape.render.findings import blamed, place
+from deltatape.render.json_document import inert_json
 from deltatape.rules import DOCUMENTED, Documented
 from deltatape.rules.documentation import explain
 from deltatape.rules.evidence import escape

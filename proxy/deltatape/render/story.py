@@ -4,6 +4,8 @@ The verdict first, then what to do, then the axis of time, then the three column
 promised, arrived, repeated. Never wider than asked for.
 """
 
+from collections import Counter
+
 from deltatape.model.asked import RepeatedCall
 from deltatape.model.finding import Blame
 from deltatape.model.story import Entry, Repeated, Story, Teller
@@ -26,7 +28,7 @@ from deltatape.render.lines import (
 from deltatape.render.show import call_cells
 from deltatape.render.suspects import suspect_lines, tried_lines
 from deltatape.render.units import NO_TIMES, duration, seconds, since_request, size
-from deltatape.rules.evidence import excerpt
+from deltatape.rules.evidence import escape, excerpt
 from deltatape.rules.words import count
 
 _INDENT = 10
@@ -40,6 +42,8 @@ _AXIS = {
 _SHOWN = 60
 _OTHERS = 4
 """Other exchanges that are named, each with its worst finding."""
+_ALIKE = 2
+"""Findings of one code that are told in full."""
 _HALF = 40
 """Lines of the timeline that are shown at its beginning and at its end."""
 
@@ -64,7 +68,7 @@ def _head(story: Story, width: int) -> list[Line]:
     model = f"  {excerpt(story.promise.model, _SHOWN)}" if story.promise.model else ""
     status = "no response" if arrival.status is None else f"status {arrival.status}"
     took = "" if arrival.duration_ns is None else f", {duration(arrival.duration_ns)}"
-    name = f"{excerpt(story.tape, _SHOWN)}#{story.exchange}"
+    name = f"{_end_of(story.tape)}#{story.exchange}"
     target = excerpt(story.promise.target, _SHOWN)
     what = f"{count(arrival.events, 'event')} in {count(arrival.reads, 'read')}"
     first = [line(Segment(name, BOLD), f"  {target}  {arrival.dialect}{model}")]
@@ -75,6 +79,12 @@ def _head(story: Story, width: int) -> list[Line]:
         line(Segment(f"{status}, {what}, {size(arrival.bytes)}{took}", DIM)),
         line(),
     ]
+
+
+def _end_of(name: str) -> str:
+    """A tape's name; of a long one the end, since it is the folders that are left out."""
+    shown = escape(name)
+    return shown if len(shown) <= _SHOWN else f"...{shown[3 - _SHOWN :]}"
 
 
 def _verdict(story: Story, width: int) -> list[Line]:
@@ -95,7 +105,9 @@ def _suspects(story: Story, width: int) -> list[Line]:
     """Who did it, and what known clients make of the response; nothing if there is neither."""
     lines = []
     if story.suspects:
-        lines += [*_labelled("SUSPECT", suspect_lines(story.suspects, _INDENT, width)), line()]
+        said = story.verdict.summary
+        told = suspect_lines(story.suspects, _INDENT, width, said=said)
+        lines += [*_labelled("SUSPECT", told), line()]
     if story.tried:
         lines += [*_labelled("CLIENTS", tried_lines(story.tried, _INDENT, width)), line()]
     return lines
@@ -200,8 +212,14 @@ def _findings(story: Story, width: int) -> list[Line]:
     if not story.findings:
         return [_label("FINDINGS", Segment("none", GOOD)), *_elsewhere(story, width)]
     lines = [_label("FINDINGS", summary(story.findings)), *_elsewhere(story, width), line()]
+    told: Counter[str] = Counter()
     for finding in story.findings:
-        lines += one_finding(finding, seen_from(story), width)
+        told[finding.code] += 1
+        if told[finding.code] <= _ALIKE:
+            lines += one_finding(finding, seen_from(story), width)
+    more = [f"{number - _ALIKE} more {code}" for code, number in told.items() if number > _ALIKE]
+    if more:
+        lines += [*wrapped(f"and {', '.join(more)}: deltatape check", 0, DIM, width), line()]
     codes = ", ".join(dict.fromkeys(finding.code for finding in story.findings))
     return [*lines, *wrapped(f"more: deltatape why CODE   ({codes})", 0, DIM, width)]
 

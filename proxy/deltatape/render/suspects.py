@@ -20,21 +20,33 @@ from deltatape.render.lines import (
 from deltatape.rules.evidence import excerpt
 from deltatape.rules.words import count
 
-_BAD = "bold red"
+_WRONG = Segment("WRONG", "bold red")
+_NOT_TRIED = Segment("not tried", DIM)
 _OTHERS = 5
 """Suspects that are named beside the first."""
 _CALLS = 4
 _SHOWN = 60
 
 
-def suspect_lines(suspects: Sequence[Suspect], indent: int, width: int = WIDTH) -> list[Line]:
-    """The first suspect in full and the others by name; nothing without any."""
+def suspect_lines(
+    suspects: Sequence[Suspect], indent: int, width: int = WIDTH, *, said: str = ""
+) -> list[Line]:
+    """The first suspect in full and the others by name; nothing without any.
+
+    Args:
+        suspects: best first.
+        indent: of every line.
+        width: of the page.
+        said: what stands above; it is not said again.
+    """
     if not suspects:
         return []
     first, *others = suspects
     head = line(" " * indent, Segment(first.name, BOLD), Segment(f"  {how(first)}", DIM))
-    lines = [head, *wrapped(f"it {first.says}", indent, width=width)]
-    for problem in first.made.errors[:1]:
+    again = first.says in said
+    lines = [head, *([] if again else wrapped(f"it {first.says}", indent, width=width))]
+    known = any(problem in first.says for problem in first.made.errors)
+    for problem in () if known else first.made.errors[:1]:
         lines += wrapped(f"and throws: {excerpt(problem)}", indent, width=width)
     if others:
         lines += wrapped(f"or {_names(others)}", indent, DIM, width)
@@ -56,15 +68,18 @@ def _names(suspects: Sequence[Suspect]) -> str:
 
 
 def tried_lines(tried: Iterable[Tried], indent: int, width: int = WIDTH) -> list[Line]:
-    """A row for each client: what it makes of the response."""
-    rows: list[list[Cell]] = [[each.name, _verdict(each), outcome(each)] for each in tried]
-    return table(rows, indent, width=width, give={2: LEAST, 0: LEAST})
-
-
-def _verdict(tried: Tried) -> Segment:
-    if tried.problem:
-        return Segment("not tried", DIM)
-    return Segment("WRONG", _BAD) if tried.differs else Segment("right", GOOD)
+    """A row for each client that gets the response wrong, or was not tried; the others by name."""
+    every = tuple(tried)
+    rows: list[list[Cell]] = [
+        [each.name, _NOT_TRIED if each.problem else _WRONG, outcome(each)]
+        for each in every
+        if each.problem or each.differs
+    ]
+    right = [each.name for each in every if not each.problem and not each.differs]
+    lines = table(rows, indent, width=width, give={2: LEAST, 0: LEAST})
+    if right:
+        lines += wrapped(f"right: {', '.join(right)}", indent, GOOD, width)
+    return lines
 
 
 def outcome(tried: Tried) -> str:

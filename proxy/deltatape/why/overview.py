@@ -48,7 +48,7 @@ def overview(exchanges: Iterable[Exchange], settings: Settings = DEFAULTS) -> Ov
     for exchange in exchanges:
         analysis = analyse(exchange, settings.app)
         own = check_analysis(analysis, settings)
-        seen.append((exchange.number, digest_analysis(analysis), own))
+        seen.append((exchange.number, digest_analysis(analysis, settings), own))
         model = analysis.asked.model or analysis.reply.model
         models |= {model: None} if model else {}
         app = app_of(header(exchange.request.headers, "user-agent") or b"")

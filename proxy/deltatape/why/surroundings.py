@@ -8,7 +8,7 @@ is told by the lines nearest to the end of the response, since what goes wrong g
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from deltatape.model.exchange import Exchange, Tap, header
@@ -23,6 +23,8 @@ MOST = 20
 """Entries of one kind; the others are counted."""
 _BEFORE_NS = 1_000_000_000
 _NS = 1_000_000_000
+LATE_NS = 50_000_000
+"""How much later than a request a line may come that was printed before it."""
 _COLOUR = re.compile(rb"\x1b\[[0-9;]*m")
 _SHOWN = 500
 """Bytes of a line of the log."""
@@ -62,7 +64,8 @@ def around(
     until_ns = min(after, default=max(end_ns, exchange.watch.until_ns if exchange.watch else 0))
     window = _Window(exchange.request.t_ns - _BEFORE_NS, end_ns, until_ns)
     number = exchange.number
-    yield from _log(number, window, beside.logs)
+    late = replace(window, end_ns=window.end_ns + LATE_NS) if after else window
+    yield from _log(number, late, beside.logs)
     yield from _clients(number, window, beside)
     for other in others:
         if other.tap is not exchange.tap and are_linked(exchange, other):

@@ -1,13 +1,15 @@
 """A whole tape at a glance: what is found on each exchange, and which of them is the worst."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from deltatape.conversation import (
     findings_of,
     findings_of_silence,
+    findings_of_turn,
     goes_on_without,
     read_backs,
+    turns,
     unanswered,
 )
 from deltatape.diagnose.check import check_analysis
@@ -17,7 +19,11 @@ from deltatape.errors import UsageError
 from deltatape.model.digest import Digest, ReadBack
 from deltatape.model.exchange import Exchange, Tap
 from deltatape.model.finding import Finding, Severity
+from deltatape.model.log import LogEntry
 from deltatape.rules.settings import Settings
+
+_OF_REQUESTS = frozenset({"C006", "C008", "C011"})
+"""Codes about a row of requests, of which the reply that it began with has done nothing wrong."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +36,8 @@ class Survey:
     read_backs: tuple[ReadBack, ...]
     silences: tuple[Finding, ...]
     """About replies that no later request answers."""
+    of_turns: tuple[Finding, ...]
+    """About exchanges in their conversations, at the request that shows it."""
 
     def read_back(self, number: int) -> ReadBack | None:
         """What a later request repeats of this exchange's reply; the worst of several."""
@@ -39,14 +47,17 @@ class Survey:
     def about_reply(self, number: int) -> tuple[Finding, ...]:
         """What the application made of the reply of this exchange, or that it did nothing."""
         link = self.read_back(number)
-        if link:
-            return findings_of(link)
-        return tuple(each for each in self.silences if each.exchange == number)
+        told = findings_of(link) if link else self._silences_at(number)
+        return (*told, *(each for each in self.of_turns if _reply_of(each) == number))
 
     def about_request(self, number: int) -> tuple[Finding, ...]:
-        """What the request of this exchange shows about earlier replies."""
+        """What the request of this exchange shows about earlier replies, or in itself."""
         links = [each for each in self.read_backs if each.later.exchange == number]
-        return tuple(finding for link in links for finding in findings_of(link))
+        told = (finding for link in links for finding in findings_of(link))
+        return (*told, *(each for each in self.of_turns if each.exchange == number))
+
+    def _silences_at(self, number: int) -> tuple[Finding, ...]:
+        return tuple(each for each in self.silences if each.exchange == number)
 
     def gone_on(self, number: int) -> int | None:
         """The later request that goes on without the calls of this exchange, if there is one."""
@@ -64,42 +75,61 @@ class Survey:
 
     def count(self) -> int:
         """How many findings there are."""
-        told = [*self.findings, self.silences, *(findings_of(link) for link in self.read_backs)]
-        return sum(map(len, told))
+        return sum(map(len, self.findings)) + len(self._between())
 
     def elsewhere(self, number: int) -> tuple[Finding, ...]:
         """What is found on the other exchanges, and is not about this one's reply or request."""
-        found: list[Finding] = []
-        for digest, own in zip(self.digests, self.findings, strict=True):
-            if digest.exchange != number:
-                found += own
-        for link in self.read_backs:
-            if number not in (link.reply.exchange, link.later.exchange):
-                found += findings_of(link)
-        found += (each for each in self.silences if each.exchange != number)
+        pairs = zip(self.digests, self.findings, strict=True)
+        found = [each for digest, own in pairs if digest.exchange != number for each in own]
+        found += (
+            about for about, reply in self._between() if number not in (about.exchange, reply)
+        )
         return tuple(sorted(found, key=lambda finding: finding.exchange))
+
+    @property
+    def replies(self) -> int:
+        """How many replies of providers there are."""
+        return sum(bool(each.calls or each.text) for each in self._from_providers())
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether a later request repeats every reply with calls, and there are replies."""
+        repeated = {id(each.reply) for each in self.read_backs}
+        calling = (each for each in self._from_providers() if each.calls)
+        return self.replies > 0 and all(id(each) in repeated for each in calling)
+
+    def _from_providers(self) -> Iterator[Digest]:
+        return (each for each in self.digests if each.tap is Tap.PROVIDER)
 
     def worst(self) -> int:
         """The first exchange with the gravest finding, those about its reply included.
 
         Without findings the last one with a reply.
         """
-        about_reply: dict[int, list[Finding]] = {}
-        for link in self.read_backs:
-            about_reply.setdefault(link.reply.exchange, []).extend(findings_of(link))
-        for silence in self.silences:
-            about_reply.setdefault(silence.exchange, []).append(silence)
+        about: dict[int, list[Finding]] = {}
+        for finding, reply in self._between():
+            about.setdefault(finding.exchange if reply is None else reply, []).append(finding)
         gravity = [
-            _gravity((*own, *about_reply.get(digest.exchange, ())))
+            _gravity((*own, *about.get(digest.exchange, ())))
             for digest, own in zip(self.digests, self.findings, strict=True)
         ]
         gravest = min(gravity)
         pairs = zip(self.digests, gravity, strict=True)
         equals = [digest for digest, each in pairs if each == gravest]
-        if gravest <= Severity.WARNING.rank:
-            return equals[0].exchange
+        if gravest < len(Severity):
+            return _source_of(equals[0], equals).exchange
         replies = [digest for digest in equals if digest.calls or digest.text]
         return (replies or equals)[-1].exchange
+
+    def _between(self) -> tuple[tuple[Finding, int | None], ...]:
+        """What is found between exchanges, and the exchange whose reply it is about, if any."""
+        repeated = [
+            (finding, link.reply.exchange)
+            for link in self.read_backs
+            for finding in findings_of(link)
+        ]
+        silent = [(finding, finding.exchange) for finding in self.silences]
+        return (*repeated, *silent, *((each, _reply_of(each)) for each in self.of_turns))
 
     def _place(self, number: int) -> int:
         for place, digest in enumerate(self.digests):
@@ -108,8 +138,39 @@ class Survey:
         raise UsageError(f"#{number}: no such exchange; there are {len(self.digests)}")
 
 
-def survey(exchanges: Sequence[Exchange], settings: Settings) -> Survey:
+def _source_of(first: Digest, equals: Sequence[Digest]) -> Digest:
+    """What is as grave at the provider meanwhile, where `first` is the app's own endpoint."""
+    if first.tap is Tap.PROVIDER:
+        return first
+    return next((each for each in equals if each.tap is Tap.PROVIDER and _meet(first, each)), first)
+
+
+def _meet(one: Digest, other: Digest) -> bool:
+    """Whether two exchanges went on at the same time."""
+    times = (one.t_ns, one.end_ns, other.t_ns, other.end_ns)
+    if any(each is None for each in times):
+        return False
+    begin, end, begins, ends = (each or 0 for each in times)
+    return begins <= end and begin <= ends
+
+
+def _reply_of(finding: Finding) -> int | None:
+    """The exchange whose reply a finding about a turn is held against, if it is another one."""
+    place = finding.against
+    if place is None or place.exchange == finding.exchange or finding.code in _OF_REQUESTS:
+        return None
+    return place.exchange
+
+
+def survey(
+    exchanges: Sequence[Exchange], settings: Settings, logs: Iterable[LogEntry] = ()
+) -> Survey:
     """Looks at all `exchanges`, which are in the order of their requests.
+
+    Args:
+        exchanges: of one tape.
+        settings: the thresholds.
+        logs: what the application printed, in order.
 
     Raises:
         UsageError: there are none.
@@ -119,13 +180,16 @@ def survey(exchanges: Sequence[Exchange], settings: Settings) -> Survey:
     digests, findings = [], []
     for exchange in exchanges:
         analysis = analyse(exchange, settings.app)
-        digests.append(digest_analysis(analysis))
+        digests.append(digest_analysis(analysis, settings))
         findings.append(check_analysis(analysis, settings))
-    return survey_of(digests, findings, settings)
+    return survey_of(digests, findings, settings, logs)
 
 
 def survey_of(
-    digests: Sequence[Digest], findings: Sequence[tuple[Finding, ...]], settings: Settings
+    digests: Sequence[Digest],
+    findings: Sequence[tuple[Finding, ...]],
+    settings: Settings,
+    logs: Iterable[LogEntry] = (),
 ) -> Survey:
     """The survey of exchanges of which the digests and their own findings are known."""
     links = read_backs(digests)
@@ -137,6 +201,11 @@ def survey_of(
             finding
             for silence in unanswered(digests, links)
             for finding in findings_of_silence(silence, settings)
+        ),
+        of_turns=tuple(
+            finding
+            for turn in turns(digests, links, logs, settings)
+            for finding in findings_of_turn(turn, settings)
         ),
     )
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.model.app_names import AppNames
 from deltatape.model.digest import ReadBack
-from deltatape.model.exchange import Exchange, Tap
+from deltatape.model.exchange import Exchange
 from deltatape.model.finding import Finding
 from deltatape.model.story import (
     ALONE,
@@ -18,14 +18,18 @@ from deltatape.model.story import (
     Story,
     Surroundings,
     Teller,
-    Verdict,
 )
+from deltatape.model.suspect import Suspect, Tried
 from deltatape.rules.repeated import first_difference, same_id, same_name
 from deltatape.rules.settings import DEFAULTS, Settings
+from deltatape.suspects import Delivered, delivered, matrix, suspects_of
+from deltatape.why.accusation import is_open_to_suspicion, with_suspects
+from deltatape.why.ruling import case_of, codes_of, ruling, ruling_on_all
 from deltatape.why.surroundings import around
 from deltatape.why.survey import Survey, survey
+from deltatape.why.symptoms import Matter, matter_of
 from deltatape.why.timeline import ending_of, timeline
-from deltatape.why.verdict import Case, going_on, judge, of_endpoint
+from deltatape.why.verdict import Case, going_on
 
 
 def tell(
@@ -33,6 +37,9 @@ def tell(
     number: int | None = None,
     settings: Settings = DEFAULTS,
     beside: Surroundings = ALONE,
+    *,
+    errors: Sequence[str] = (),
+    clients: bool = False,
 ) -> Story:
     """The story of the exchange `number`; None: of the one with the gravest finding.
 
@@ -42,22 +49,46 @@ def tell(
         number: of the exchange.
         settings: the thresholds.
         beside: what the tape tells beside its exchanges.
+        errors: what the application threw, as the user says.
+        clients: whether to tell what every known client makes of the response.
 
     Raises:
         UsageError: there is no exchange, or none of this number.
     """
-    seen = survey(exchanges, settings)
+    seen = survey(exchanges, settings, beside.logs)
     chosen = seen.worst() if number is None else number
-    own = seen.own(chosen)  # raises when there is no such exchange
+    seen.own(chosen)  # raises when there is no such exchange
     by_number = {exchange.number: exchange for exchange in exchanges}
     analysis = analyse(by_number[chosen], settings.app)
-    case = _case(seen, analysis, own)
-    repetition, heard = _again(case, by_number, settings.app)
-    near = around(analysis.exchange, exchanges, beside, silent="D003" in _codes(case.about_reply))
+    case = case_of(seen, analysis)
+    verdict = ruling(seen, case, analysis.exchange, exchanges, settings)
+    if number is None:
+        verdict = ruling_on_all(seen, exchanges) or verdict
+    matter = matter_of(case, analysis, exchanges, beside.logs, errors, settings)
+    suspects = _suspects(matter) if matter and is_open_to_suspicion(case, verdict) else ()
+    told = with_suspects(verdict, matter, suspects) if matter else verdict
+    story = _story(seen, case, analysis, by_number, beside, settings.app)
+    tried = _tried(matter.analysis if matter else analysis) if clients else ()
+    return replace(story, verdict=told, suspects=suspects, tried=tried)
+
+
+def _story(
+    seen: Survey,
+    case: Case,
+    analysis: Analysis,
+    by_number: Mapping[int, Exchange],
+    beside: Surroundings,
+    app: AppNames,
+) -> Story:
+    """What happened; the verdict is still to be given."""
+    repetition, heard = _again(case, by_number, app)
+    others = tuple(by_number.values())
+    near = around(analysis.exchange, others, beside, silent="D003" in codes_of(case.about_reply))
     findings = (*case.about_reply, *case.about_request, *case.findings)
+    number = analysis.exchange.number
     return Story(
         tape=analysis.exchange.tape,
-        exchange=chosen,
+        exchange=number,
         timed=analysis.exchange.timed,
         start_ns=analysis.exchange.request.t_ns,
         promise=_promise(analysis),
@@ -65,9 +96,23 @@ def tell(
         repetition=repetition,
         timeline=(*_told(analysis, case, near), *heard),
         findings=tuple(sorted(findings, key=lambda finding: finding.severity.rank)),
-        elsewhere=seen.elsewhere(chosen),
-        verdict=judge(case) if findings else _without_findings(analysis.exchange, case),
+        elsewhere=seen.elsewhere(number),
+        verdict=going_on(),
     )
+
+
+def _suspects(matter: Matter) -> tuple[Suspect, ...]:
+    return suspects_of(_delivered(matter.analysis), matter.symptom)
+
+
+def _tried(analysis: Analysis) -> tuple[Tried, ...]:
+    """What each preset makes of the response."""
+    rows = matrix(_delivered(analysis))
+    return tuple(Tried(name=row.name, made=row.made, differs=row.differs) for row in rows)
+
+
+def _delivered(analysis: Analysis) -> Delivered:
+    return delivered(analysis.exchange, analysis.stream, analysis.reply, analysis.asked)
 
 
 def _again(
@@ -81,28 +126,10 @@ def _again(
     return repetition, tuple(_heard(repetition, later, case.about_reply))
 
 
-def _case(seen: Survey, analysis: Analysis, own: tuple[Finding, ...]) -> Case:
-    number = analysis.exchange.number
-    return Case(
-        findings=own,
-        about_reply=seen.about_reply(number),
-        about_request=seen.about_request(number),
-        reply=analysis.reply,
-        read_back=seen.read_back(number),
-        gone_on=seen.gone_on(number),
-    )
-
-
-def _without_findings(exchange: Exchange, case: Case) -> Verdict:
-    if exchange.open:
-        return going_on()
-    return of_endpoint() if exchange.tap is Tap.APP else judge(case)
-
-
 def _told(analysis: Analysis, case: Case, context: Iterable[Entry]) -> Iterator[Entry]:
     """The exchange with what happened around it, and what its own request shows."""
     number, start_ns = analysis.exchange.number, analysis.exchange.request.t_ns
-    shown = _codes(case.about_request)
+    shown = codes_of(case.about_request)
     for entry in timeline(analysis, (*case.findings, *case.about_reply), context):
         own = entry.exchange == number and entry.source is Teller.APP
         if shown and own and entry.t_ns in (None, start_ns):
@@ -110,10 +137,6 @@ def _told(analysis: Analysis, case: Case, context: Iterable[Entry]) -> Iterator[
             shown = ()
         else:
             yield entry
-
-
-def _codes(findings: Iterable[Finding]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(finding.code for finding in findings))
 
 
 def _promise(analysis: Analysis) -> Promise:
@@ -190,7 +213,7 @@ def _heard(
             event=None,
             what=line,
             source=Teller.APP,
-            codes=_codes(about_app) if place == 0 else (),
+            codes=codes_of(about_app) if place == 0 else (),
         )
 
 

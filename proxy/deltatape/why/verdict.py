@@ -12,7 +12,7 @@
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from deltatape.model.digest import ReadBack
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
@@ -119,13 +119,16 @@ def _by_findings(case: Grounds) -> Verdict | None:
     own = [each for each in case.findings if each.code != "X001"]
     errors = [each for each in own if each.severity is Severity.ERROR]
     silences = [each for each in case.about_reply if each.code == "D003"]
-    about_app = case.about_request if silences else case.about_reply or case.about_request
+    of_reply = [each for each in _grave(case.about_reply) if each.code != "D003"]
+    of_request = _grave(case.about_request)
+    about_app = of_reply or of_request
     if errors:
         first = min(errors, key=_nearness)
-        if case.about_request and _follows(first):
+        if of_request and _follows(first):
             how = "was refused" if first.code == "S005" else "got no answer"
-            return _by_app(case.about_request, f" This request {how}: {first.message}.")
-        return _by_wire(first, _before(first, own) + _after(case.about_reply))
+            return _by_app(of_request, f" This request {how}: {first.message}.")
+        verdict = _by_wire(first, _before(first, own) + _after([*of_reply, *silences]))
+        return replace(verdict, fix=_fix(first, errors))
     if about_app:
         return _by_app(about_app, "")
     if silences:
@@ -133,7 +136,19 @@ def _by_findings(case: Grounds) -> Verdict | None:
     warnings = [each for each in own if each.severity is Severity.WARNING]
     if warnings and case.gone_on is None:
         return _by_wire(min(warnings, key=_nearness), "")
-    return None
+    facts = [each for each in case.about_request if each.severity is Severity.INFO]
+    return _by_wire(facts[0], "") if facts and case.gone_on is None else None
+
+
+def _fix(first: Finding, errors: Sequence[Finding]) -> str:
+    """What to do: about a silence in which the stream ended, what to do about that end."""
+    ends = [each for each in errors if each.code == "S001" and first.code == "D001"]
+    return ends[0].hint if ends else first.hint
+
+
+def _grave(findings: Iterable[Finding]) -> list[Finding]:
+    """Those that say that something is wrong: facts about a conversation accuse nobody."""
+    return [each for each in findings if each.severity is not Severity.INFO]
 
 
 def _follows(finding: Finding) -> bool:
@@ -173,15 +188,21 @@ def _by_wire(finding: Finding, also: str) -> Verdict:
 
 
 def _by_app(findings: Sequence[Finding], then: str) -> Verdict:
-    first = min(findings, key=lambda finding: finding.severity.rank)
-    more = f" And {len(findings) - 1} more." if len(findings) > 1 else ""
+    first = min(findings, key=_graveness)
+    others = dict.fromkeys(each.code for each in findings if each is not first)
+    also = f" (also {', '.join(others)})" if others else ""
     return Verdict(
         blame=first.blame,
         confidence=first.confidence,
-        summary=f"The wire was in order; the app was not: {first.message}.{more}{then}",
+        summary=f"The wire was in order; the app was not: {first.message}{also}.{then}",
         fix=first.hint,
         code=first.code,
     )
+
+
+def _graveness(finding: Finding) -> tuple[int, bool]:
+    """A result that is sent back shows that the call was not lost, but its message was."""
+    return finding.severity.rank, finding.code != "C004"
 
 
 def _by_silence(silence: Finding, own: Sequence[Finding]) -> Verdict:
@@ -234,6 +255,24 @@ def _by_nothing(reply: Reply, read_back: ReadBack | None) -> Verdict:
     return _undecided(
         "No finding, and no reply of a dialect that deltatape reads.",
         "tape an exchange with an LLM provider",
+    )
+
+
+def nothing_wrong(replies: int, repeated: int) -> Verdict:
+    """The verdict on a tape without any finding.
+
+    Args:
+        replies: how many arrived.
+        repeated: how many of them a later request repeats.
+    """
+    also = f", and the app repeats what it got ({repeated} of them)" if repeated else ""
+    return Verdict(
+        blame=None,
+        confidence=None,
+        summary=f"{replies} {'reply' if replies == 1 else 'replies'} arrived whole{also}.",
+        fix="nothing to fix here; should the app show something else, look behind its socket",
+        code=None,
+        healthy=True,
     )
 
 

@@ -1,0 +1,262 @@
+"""What whoever mends an app needs beside the tape: a failing test, and a short brief.
+
+The test runs the app against the tape, played as the provider, records what the app does, and
+checks that: the mistake is there or it is not, whatever else the app does. Nothing of the tape
+stands in the test, so that nothing in a tape can become code.
+"""
+
+from dataclasses import dataclass
+from string import Template
+
+from deltatape.model.story import Story
+from deltatape.render.findings import blamed
+from deltatape.render.lines import plain
+from deltatape.render.story import story_lines
+from deltatape.rules.evidence import escape
+
+_CODES = "A,C,D003,D004"
+"""What the app has to answer for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixKit:
+    """Files to be written beside `tape`."""
+
+    tape: str
+    """A file name."""
+    test: str
+    test_text: str
+    brief: str
+    brief_text: str
+
+
+def fix_kit(story: Story, exchanges: int, *, name: str, node: bool) -> FixKit:
+    """The kit for a story whose verdict blames the app.
+
+    Args:
+        story: of the exchange.
+        exchanges: how many there are on the kit's tape.
+        name: a word for the files, of letters, digits, `-` and `_`.
+        node: whether the app's tests are JavaScript's (Vitest) rather than Python's (pytest).
+    """
+    tape = f"{name}.tape"
+    test = f"{name}.test.mjs" if node else f"test_{name.replace('-', '_')}.py"
+    text = _VITEST if node else _PYTEST
+    return FixKit(
+        tape=tape,
+        test=test,
+        test_text=text.substitute(tape=tape, codes=_CODES, requests=_requests(story, exchanges)),
+        brief="BRIEF.md",
+        brief_text=_brief(story, tape, test, node=node),
+    )
+
+
+def _requests(story: Story, exchanges: int) -> int:
+    """How many requests a mended app sends at least: where it fell silent, one more."""
+    silent = story.repetition is None and bool(story.arrival.calls) and story.verdict.code != "C009"
+    return exchanges + silent
+
+
+def _brief(story: Story, tape: str, test: str, *, node: bool) -> str:
+    verdict = story.verdict
+    suspect = story.suspects[0] if story.suspects else None
+    behaves = (
+        f"\nThe app behaves like `{suspect.name}`: it {escape(suspect.says)}\n" if suspect else ""
+    )
+    run = f"npx vitest run {test}" if node else f"pytest {test}"
+    return _BRIEF.substitute(
+        who=blamed(verdict),
+        behaves=behaves,
+        fix=escape(verdict.fix),
+        tape=tape,
+        run=run,
+        story=plain(story_lines(story)).rstrip("\n"),
+    )
+
+
+_BRIEF = Template("""\
+# What is to be mended
+
+Verdict of `deltatape why`: $who.
+$behaves
+What to change: $fix
+
+## How to see it
+
+Set `APP_COMMAND` to the command that makes the app ask the recorded question, then run
+
+    APP_COMMAND="..." $run
+
+The test plays `$tape` as the provider, so it needs neither a key nor a network, and records what
+the app makes of it. It fails while the mistake is there. The app must send the recorded requests
+byte for byte or as the same JSON; `deltatape replay --volatile PATH` names fields that may differ.
+
+## What happened
+
+What follows is told from the tape; it is evidence, no instruction.
+
+```text
+$story
+```
+""")
+
+_PYTEST = Template('''\
+"""Does the app keep what the provider delivered? Made by `deltatape why --fix`.
+
+Plays $tape as the provider and records what the app makes of it. APP_COMMAND is the command that
+makes the app ask the recorded question, such as `python app.py "list my trips"`.
+"""
+
+import json
+import os
+import shlex
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+TAPE = Path(__file__).with_name("$tape")
+CODES = "$codes"
+REQUESTS = $requests
+"""How many an app sends that goes on as it should."""
+DELTATAPE = [sys.executable, "-m", "deltatape"]
+LIMIT_S = 60
+
+
+@contextmanager
+def provider():
+    """The tape, played as the provider: its URL."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    listen = f"127.0.0.1:{port}"
+    command = [*DELTATAPE, "replay", str(TAPE), "--speed", "instant", "--listen", listen]
+    player = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + LIMIT_S
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", port), 1).close()
+                break
+            except OSError:
+                assert player.poll() is None, "the player ended; is deltatape installed here?"
+                assert time.monotonic() < deadline, "the player does not listen"
+                time.sleep(0.05)
+        yield f"http://{listen}"
+    finally:
+        player.terminate()
+        player.wait(LIMIT_S)
+
+
+def told(*command):
+    """What a command of deltatape says, as JSON."""
+    command = [*DELTATAPE, *command, "--format", "json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def checked(folder):
+    """What deltatape finds on the tapes in a folder."""
+    return told("check", str(folder), "--select", CODES, "--fail-on", "never")["findings"]
+
+
+def test_the_app_keeps_what_the_provider_delivered(tmp_path):
+    app = shlex.split(os.environ.get("APP_COMMAND", ""))
+    assert app, "set APP_COMMAND to the command that makes the app ask the recorded question"
+    assert any(each["severity"] == "error" for each in checked(TAPE)), "the tape shows the mistake"
+    with provider() as url:
+        command = [*DELTATAPE, "record", "--upstream", url, "--to", str(tmp_path), "--", *app]
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
+    sent = sum(each["exchanges"] for each in told("ls", str(tmp_path))["tapes"])
+    assert sent >= REQUESTS, f"the app stopped after {sent} of {REQUESTS} requests: {ran.stderr}"
+    wrong = [each for each in checked(tmp_path) if each["severity"] != "info"]
+    assert not wrong, "\\n".join(f"{each['code']}: {each['message']}" for each in wrong)
+''')
+
+_VITEST = Template("""\
+// Does the app keep what the provider delivered? Made by `deltatape why --fix`.
+//
+// Plays $tape as the provider and records what the app makes of it. APP_COMMAND is the command that
+// makes the app ask the recorded question, such as `node app.mjs`.
+
+import { execFile, spawn } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer, connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+
+const TAPE = new URL("$tape", import.meta.url).pathname;
+const CODES = "$codes";
+const REQUESTS = $requests; // how many an app sends that goes on as it should
+const DELTATAPE = process.env.DELTATAPE ?? "deltatape";
+const LIMIT_MS = 60_000;
+const run = promisify(execFile);
+
+async function freePort() {
+  const probe = createServer().listen(0, "127.0.0.1");
+  await new Promise((listening) => probe.once("listening", listening));
+  const { port } = probe.address();
+  await new Promise((closed) => probe.close(closed));
+  return port;
+}
+
+function listens(port) {
+  return new Promise((answer) => {
+    const socket = connect(port, "127.0.0.1", () => answer(socket.end() && true));
+    socket.once("error", () => answer(false));
+  });
+}
+
+async function withProvider(use) {
+  const port = await freePort();
+  const listen = ["--listen", "127.0.0.1:" + port];
+  const player = spawn(DELTATAPE, ["replay", TAPE, "--speed", "instant", ...listen]);
+  try {
+    const deadline = Date.now() + LIMIT_MS;
+    while (!(await listens(port))) {
+      if (player.exitCode !== null) throw new Error("the player ended; is deltatape on the PATH?");
+      if (Date.now() > deadline) throw new Error("the player does not listen");
+      await new Promise((later) => setTimeout(later, 50));
+    }
+    return await use("http://127.0.0.1:" + port);
+  } finally {
+    player.kill();
+  }
+}
+
+async function told(...command) {
+  const wanted = [...command, "--format", "json"];
+  const { stdout } = await run(DELTATAPE, wanted, { timeout: LIMIT_MS });
+  return JSON.parse(stdout);
+}
+
+async function checked(folder) {
+  return (await told("check", folder, "--select", CODES, "--fail-on", "never")).findings;
+}
+
+test("the app keeps what the provider delivered", { timeout: LIMIT_MS }, async () => {
+  const app = process.env.APP_COMMAND;
+  expect(app, "set APP_COMMAND to the command that asks the recorded question").toBeTruthy();
+  const known = await checked(TAPE);
+  expect(known.some((each) => each.severity === "error"), "the tape shows the mistake").toBe(true);
+  const folder = await mkdtemp(join(tmpdir(), "deltatape-"));
+  try {
+    await withProvider((url) => {
+      const recorder = ["record", "--upstream", url, "--to", folder, "--", "sh", "-c", app];
+      return run(DELTATAPE, recorder, { timeout: LIMIT_MS }).catch((failed) => failed);
+    });
+    const { tapes } = await told("ls", folder);
+    const sent = tapes.reduce((sum, each) => sum + each.exchanges, 0);
+    expect(sent, "requests of the app").toBeGreaterThanOrEqual(REQUESTS);
+    const wrong = (await checked(folder)).filter((each) => each.severity !== "info");
+    expect(wrong.map((each) => each.code + ": " + each.message)).toEqual([]);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+""")

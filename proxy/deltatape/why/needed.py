@@ -1,0 +1,35 @@
+"""Which exchanges of a tape are needed to see an app's mistake again, and no others."""
+
+from collections.abc import Sequence
+
+from deltatape.diagnose.digest import digest
+from deltatape.model.exchange import Exchange
+from deltatape.model.story import Story
+from deltatape.why.surroundings import are_linked
+
+_ON_TAPE = frozenset({"D003", "D004", "C006", "C008", "C009"})
+"""Codes that need more of a tape than two exchanges: its log, its end, a row of turns."""
+
+
+def needed(story: Story, exchanges: Sequence[Exchange]) -> frozenset[int] | None:
+    """The numbers of the exchanges that tell `story` again; None: the whole tape is needed.
+
+    That is the exchange itself, those that its conversation began with, the one that repeats its
+    reply, and what the app told its page meanwhile.
+    """
+    if story.repetition is None or {each.code for each in story.findings} & _ON_TAPE:
+        return None
+    by_number = {exchange.number: exchange for exchange in exchanges}
+    chosen = by_number[story.exchange]
+    later = by_number[story.repetition.exchange]
+    beginning = set(digest(chosen).prefixes)
+    found = {chosen.number, later.number}
+    for each in exchanges:
+        if each.tap is not chosen.tap:
+            needed_too = are_linked(chosen, each)
+        else:
+            before = each.request.t_ns < chosen.request.t_ns
+            needed_too = before and digest(each).prefixes[-1] in beginning
+        if needed_too:
+            found.add(each.number)
+    return frozenset(found)

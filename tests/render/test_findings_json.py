@@ -1,0 +1,76 @@
+import json
+from dataclasses import replace
+
+from deltatape.conversation import check_conversation
+from deltatape.diagnose.check import check
+from deltatape.render.findings_json import FindingsDocument, findings_json
+from helpers.chat import FINISH, calls, entry
+from helpers.exchanges import USER, asks, assistant, call, digests, pasted, result, timed
+from helpers.reports import report_on, unreadable, valid_findings, written
+
+ORPHAN = (asks(USER, result("c1")), [FINISH])
+BAD = calls(entry(0, "c1", name="get", arguments="[1]"))
+
+
+def test_findings_have_exactly_the_keys_of_the_contract() -> None:
+    document = json.loads(findings_json(check(timed((0.1, BAD), (0.2, FINISH)))))
+    assert document["version"] == 1
+    (finding,) = document["findings"]
+    assert list(finding) == [
+        "code",
+        "name",
+        "severity",
+        "blame",
+        "confidence",
+        "message",
+        "tape",
+        "line",
+        "exchange",
+        "event",
+        "span",
+        "t_ns",
+        "evidence",
+        "hint",
+        "against",
+    ]
+    assert (finding["code"], finding["severity"], finding["blame"]) == ("T006", "error", "upstream")
+    assert finding["against"] is None
+    assert finding["span"][0] == 0
+    assert finding["t_ns"] == 100_000_000
+
+
+def test_a_comparison_tells_both_places() -> None:
+    bare = assistant(("c1", "get", "{}"))
+    tape = digests((asks(USER), [*call(), FINISH]), (asks(USER, bare, result("c1")), []))
+    lone = replace(tape[0], calls=(replace(tape[0].calls[0], span=None),))
+    for first, span in ((tape[0], [0, 426]), (lone, None)):
+        text = findings_json(check_conversation([first, tape[1]]))
+        (finding,) = valid_findings(text)
+        assert finding["against"] == {
+            "tape": "x.tape",
+            "exchange": 1,
+            "line": 104,
+            "span": span,
+            "asked": [223, 227],
+            "evidence": '{"a":1}',
+        }
+    (orphan,) = valid_findings(findings_json(check_conversation([tape[0], *digests(ORPHAN)])))
+    against = orphan["against"]
+    assert isinstance(against, dict)
+    assert against["asked"] is None
+
+
+def test_a_document_of_several_tapes_is_valid_and_the_same_as_at_once() -> None:
+    bad = report_on(pasted(BAD, FINISH))
+    good = report_on(pasted(*call(), FINISH))
+    text = written(FindingsDocument(), [good, bad, unreadable(), bad])
+    assert text == findings_json([bad.reported[0].finding] * 2)
+    assert [each["code"] for each in valid_findings(text)] == ["T006", "T006"]
+    assert written(FindingsDocument(), [good, good]) == findings_json([])
+    assert written(FindingsDocument(), [unreadable()]) == ""
+
+
+def test_a_finding_without_place_has_nulls() -> None:
+    finding = replace(check(pasted(BAD, FINISH))[0], span=None, event=None, blame=None)
+    (found,) = json.loads(findings_json([finding]))["findings"]
+    assert (found["span"], found["event"], found["t_ns"], found["blame"]) == (None,) * 4

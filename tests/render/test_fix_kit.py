@@ -1,0 +1,49 @@
+import ast
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from deltatape.render.fix_kit import fix_kit
+from deltatape.why import tell
+from helpers.accused import accused, lost_arguments, suspect
+from helpers.exchanges import conversation
+from helpers.watched import CALLS, watched
+
+
+def test_a_kit_for_python_is_a_test_that_names_the_tape_and_a_brief() -> None:
+    kit = fix_kit(accused(lost_arguments(), suspect()), 2, name="x-1", node=False)
+    assert (kit.tape, kit.test, kit.brief) == ("x-1.tape", "test_x_1.py", "BRIEF.md")
+    ast.parse(kit.test_text)
+    assert 'with_name("x-1.tape")' in kit.test_text
+    assert "REQUESTS = 2\n" in kit.test_text
+    assert "$" not in kit.test_text
+    assert "The app behaves like `single-current-call`: it keeps one call where" in kit.brief_text
+    assert "pytest test_x_1.py" in kit.brief_text
+    assert "VERDICT   app, proven  (C002)" in kit.brief_text
+
+
+def test_a_kit_for_javascript_is_a_module_that_node_can_read(tmp_path: Path) -> None:
+    kit = fix_kit(accused(lost_arguments()), 2, name="x-1", node=True)
+    assert kit.test == "x-1.test.mjs"
+    assert "npx vitest run x-1.test.mjs" in kit.brief_text
+    assert "behaves like" not in kit.brief_text.split("## What happened")[0]
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("needs Node.js")
+    path = tmp_path / kit.test
+    path.write_text(kit.test_text)
+    subprocess.run([node, "--check", path], check=True, timeout=30)
+
+
+def test_where_the_app_fell_silent_one_more_request_is_due() -> None:
+    tape = watched(conversation(CALLS), 42.5, stop="child-exit", exit_code=0)
+    assert "REQUESTS = 2\n" in fix_kit(tell(tape), 1, name="x", node=False).test_text
+
+
+def test_nothing_of_a_tape_stands_in_a_test() -> None:
+    evil = lost_arguments(name='"""\nimport os #$codes')
+    for node in (True, False):
+        assert "import os #" not in fix_kit(evil, 2, name="x", node=node).test_text
+    assert "$codes" in fix_kit(evil, 2, name="x", node=False).brief_text

@@ -1,0 +1,93 @@
+"""Verdicts with a suspect, through `tell`, which gives them."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from deltatape.model.exchange import Exchange, Tap
+from deltatape.model.story import Story
+from deltatape.why import tell
+from helpers import app
+from helpers.chat import FINISH
+from helpers.exchanges import (
+    FINISH_TEXT,
+    TEXT,
+    USER,
+    asks,
+    assistant,
+    call,
+    conversation,
+    pasted,
+    result,
+)
+
+TWO = [*call("get"), *call("put", '{"b":2}', 1), FINISH]
+THROWN = "Unexpected end of JSON input"
+ANSWER = [TEXT, FINISH_TEXT]
+
+
+def told(tape: Sequence[Exchange], *errors: str) -> Story:
+    return tell(tape, 1, errors=errors)
+
+
+def test_a_verdict_on_the_app_names_its_mistake() -> None:
+    heard = asks(USER, assistant(("c2", "put", "")), result("c2", THROWN))
+    story = told(conversation((asks(USER), TWO), (heard, ANSWER)))
+    assert story.suspects
+    first = story.suspects[0]
+    assert first.exact
+    assert f"The app behaves like {first.name}" in story.verdict.summary
+    assert story.verdict.summary.endswith(f": it {first.says}.")
+    assert story.verdict.fix == first.fix
+
+
+def test_a_verdict_that_is_only_possible_names_it_with_care() -> None:
+    story = told(conversation((asks(USER), TWO), (asks(USER, USER), ANSWER)))
+    assert "The app may behave like" in story.verdict.summary
+
+
+def test_an_error_that_the_wire_does_not_explain_makes_the_app_likely() -> None:
+    (exchange,) = conversation((asks(USER), [*call("get"), *call("put", '{"b":2}', 1), FINISH]))
+    story = told([exchange], THROWN)
+    assert (story.verdict.blame, story.verdict.confidence) == ("app", "likely")
+    assert f"the app says '{THROWN}'. It behaves like {story.suspects[0].name}" in (
+        story.verdict.summary
+    )
+
+
+def test_an_error_that_no_client_would_throw_changes_nothing() -> None:
+    (exchange,) = conversation((asks(USER), [*call(), FINISH]))
+    story = told([exchange], "the disk is full")
+    assert story.verdict == told([exchange]).verdict
+    assert not any(each.exact for each in story.suspects)
+
+
+def test_on_a_broken_wire_nobody_else_is_suspected() -> None:
+    cut = [pasted(*call()[:2], done=False)]
+    story = tell(cut, 1, errors=(THROWN,))
+    assert (story.verdict.code, story.verdict.blame) == ("S001", None)
+    assert story.suspects == ()
+
+
+def test_every_known_client_is_tried_where_that_is_asked_for() -> None:
+    (exchange,) = conversation((asks(USER), TWO))
+    story = tell([exchange], 1, clients=True)
+    wrong = {each.name for each in story.tried if each.differs}
+    assert "each-event-is-a-call" in wrong
+    assert "first-arguments-dropped" not in wrong
+    assert tell([exchange], 1).tried == ()
+
+
+def test_what_the_app_says_is_quoted_where_nothing_else_tells_it() -> None:
+    heard = asks(USER, assistant(("c2", "put", '{"b":2}')), result("c2"))
+    story = told(conversation((asks(USER), TWO), (heard, ANSWER)), "the first call is gone")
+    assert story.suspects
+    assert "It says 'the first call is gone'." in story.verdict.summary
+
+
+def test_the_providers_side_of_what_a_page_was_told_wrongly_convicts_the_app() -> None:
+    (upstream,) = conversation((asks(USER), [*call("get", '{"a":1}'), FINISH]))
+    page = replace(app.told(app.call("get", {}), app.done()), tap=Tap.APP, number=9)
+    page = replace(page, request=replace(page.request, t_ns=0), end=upstream.end)
+    story = told([upstream, page])
+    assert (story.verdict.blame, story.verdict.confidence) == ("app", "proven")
+    assert "the app told its page of something else" in story.verdict.summary

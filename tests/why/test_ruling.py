@@ -1,0 +1,65 @@
+"""Verdicts on tapes and on an app's own answers, through `tell`, which gives them."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from deltatape.model.exchange import Exchange, Source, Tap
+from deltatape.why import tell
+from helpers import app
+from helpers.chat import FINISH, calls, entry
+from helpers.exchanges import FINISH_TEXT, TEXT, USER, asks, assistant, call, conversation, result
+
+ANSWERED = asks(USER, assistant(("c1", "get", '{"a":1}')), result("c1"))
+HEALTHY = ((asks(USER), [*call(), FINISH]), (ANSWERED, [TEXT, FINISH_TEXT]))
+NAMELESS = [calls(entry(0, "c1", arguments="{}")), FINISH]
+
+
+def page(upstream: Exchange, *frames: object) -> Exchange:
+    """What the app told its page meanwhile."""
+    shown = replace(
+        app.told(*frames), tap=Tap.APP, number=9, end=upstream.end, source=Source.GATEWAY
+    )
+    return replace(shown, request=replace(shown.request, t_ns=upstream.request.t_ns))
+
+
+def summary(tape: Sequence[Exchange], number: int | None = None) -> str:
+    return tell(tape, number).verdict.summary
+
+
+def test_a_tape_without_findings_is_told_as_a_whole() -> None:
+    verdict = tell(conversation(*HEALTHY)).verdict
+    assert verdict.healthy
+    assert (
+        verdict.summary == "2 replies arrived whole, and the app repeats what it got (1 of them)."
+    )
+    alone = tell(conversation((asks(USER), [TEXT, FINISH_TEXT]))).verdict
+    assert alone.summary == "1 reply arrived whole."
+
+
+def test_one_exchange_of_it_is_told_as_such() -> None:
+    assert not tell(conversation(*HEALTHY), 2).verdict.healthy
+
+
+def test_a_tape_that_leaves_something_open_is_not_told_as_healthy() -> None:
+    unanswered = conversation(HEALTHY[0])
+    assert not tell(unanswered).verdict.healthy
+    going = [replace(conversation(HEALTHY[1])[0], open=True, end=None)]
+    assert not tell(going).verdict.healthy
+    assert not tell(conversation((asks(USER), []))).verdict.healthy
+
+
+def test_an_error_that_the_page_is_told_has_its_cause_behind_the_app() -> None:
+    (upstream,) = conversation((asks(USER), NAMELESS))
+    told = page(upstream, app.text("I look."), {"type": "error", "content": "no name"})
+    verdict = tell([upstream, told], 9).verdict
+    assert verdict.blame == "upstream"
+    assert verdict.summary.startswith("The app tells its page of an error; the cause is #1: call 0")
+    assert tell([told, upstream]).exchange == 1
+
+
+def test_an_error_of_the_app_alone_is_its_own() -> None:
+    upstream, later = conversation(*HEALTHY)
+    told = page(upstream, app.text("I look."), {"type": "error", "content": "no database"})
+    assert tell([upstream, later, told], 9).verdict.blame == "app"
+    assert "no database" in summary([upstream, later, told], 9)
+    assert tell([told]).verdict.blame == "app"
