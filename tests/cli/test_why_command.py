@@ -47,7 +47,7 @@ def test_without_a_name_it_is_the_worst_exchange_of_the_latest_tape(tmp_path: Pa
     assert (result.returncode, result.stderr) == (0, b"")
     assert text.startswith(".deltatape/itinerary-broken.tape#1")
     assert "VERDICT   app, proven  (C002)" in text
-    assert "append every fragment to the entry of its index" in text
+    assert "Keep a map from index to call" in text
     assert max(map(len, text.splitlines())) < 130
 
 

@@ -30,7 +30,9 @@ def test_suspects_and_clients_are_tables() -> None:
         tried=(tried("a@1"), tried("b", problem="no npm"), replace(tried("c"), differs=False)),
     )
     told = story_markdown(story)
-    row = "| `single-current-call` | exact, 1 mistake: key=single | keeps one call where"
+    row = (
+        "| `single-current-call` | does just what the app did, by key=single | keeps one call where"
+    )
     assert row in told
     assert "| a@<!-- -->1 | **wrong** | `no call` |" in told
     assert "| b | not tried | `no npm` |" in told

@@ -29,6 +29,7 @@ TOOLS = [{"type": "function", "function": {"name": "get"}}]
 BROKEN_APP = """\
 x.tape#1  POST /v1/chat/completions  openai-chat  m
 status 200, 6 events in 6 reads, 608 B, 600 ms
+from https://api.openai.com, tape begun 2026-11-21T20:36:01Z
 
 VERDICT   app, proven  (C002)
           The wire was in order; the app was not: call 0 (get, c1) of #1 was delivered with
@@ -39,8 +40,9 @@ VERDICT   app, proven  (C002)
 
 FIX       Append the arguments of every piece.
 
-SUSPECT   arguments-of-first-piece-only  exact, 1 mistake: arguments=first-only
-          or executes-on-name (exact), fragment-parsed-alone (exact), each-event-is-a-call (exact)
+SUSPECT   arguments-of-first-piece-only  does just what the app did, by arguments=first-only
+          or executes-on-name, fragment-parsed-alone, each-event-is-a-call, which would do the same:
+          deltatape why NAME
 
 TIMELINE  seconds since the request, which came 0.000 s into the tape
      0.000  app   o asks m for a stream: 1 message, 1 tool, tool choice auto
@@ -62,7 +64,7 @@ REPEATED  by request #2
           result of c1: Unexpected end of JSON input
 
 FINDINGS  2 errors
-          elsewhere on this tape: #2 C011
+          elsewhere on this tape: C011 tools-removed-from-history on #2
 
 error C002 arguments-changed-by-app  app, proven  #2, line 200, at 10.000 s
     call 0 (get, c1) of #1 was delivered with '{"a":1}', the app repeats '' (first difference at
@@ -70,7 +72,6 @@ error C002 arguments-changed-by-app  app, proven  #2, line 200, at 10.000 s
     evidence: (no arguments)
     the wire, #1, line 105, bytes 89 to 515: {"a":1}
     the app, #2, line 200, bytes 223 to 225
-    fix: append every fragment to the entry of its index; parse once, at the end
 
 error C009 app-error-in-history  app, proven  #2, line 200, at 10.000 s
     the app reports an error of V8's JSON.parse, 'Unexpected end of JSON input', but call 0 (get,
@@ -78,7 +79,6 @@ error C009 app-error-in-history  app, proven  #2, line 200, at 10.000 s
     evidence: Unexpected end of JSON input
     the wire, #1, line 105, bytes 89 to 515: {"a":1}
     the app, #2, line 200, bytes 223 to 225
-    fix: append every fragment to the entry of its index; parse once, when it is whole
 
 more: deltatape why CODE   (C002, C009)
 """
@@ -158,9 +158,10 @@ def test_what_is_found_elsewhere_is_one_line() -> None:
     bad = (asks(), [calls(entry(0, "c1", name="get", arguments="[1]")), FINISH, FINISH_TEXT])
     healthy = (asks(USER), [TEXT, FINISH_TEXT])
     shown = text(tell(conversation(healthy, bad), 1))
-    assert shown.endswith("FINDINGS  none\n          elsewhere on this tape: #2 T006\n")
+    told = "elsewhere on this tape: T006 arguments-not-an-object on #2\n"
+    assert shown.endswith(f"FINDINGS  none\n          {told}")
     shown = text(tell(conversation(*[bad] * 9), 1))
-    assert "tape: #2 T006, #3 T006, #4 T006, #5 T006, and on 4 more exchanges\n" in shown
+    assert "arguments-not-an-object on #2, #3, #4, #5 and 4 more" in shown
 
 
 EVIL = "\x1b[2J\u202e\n" * 60
@@ -170,7 +171,7 @@ def test_a_narrow_page_loses_no_words_and_a_wide_one_is_used() -> None:
     narrow = text(tell(broken_app()), 60)
     assert narrow.startswith("x.tape#1  POST /v1/chat/completions  openai-chat  m\n")
     assert max(map(len, narrow.splitlines())) <= 60
-    for words in ("the app repeats no arguments at all", "append every fragment to the entry"):
+    for words in ("the app repeats no arguments at all", "Append the arguments of every piece"):
         assert words in " ".join(narrow.split())
     long = [replace(each, tape="a-long-name-of-a.tape") for each in broken_app()]
     assert text(tell(long), 60).startswith(

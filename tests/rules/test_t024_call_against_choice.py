@@ -14,7 +14,7 @@ GET = {"type": "function", "function": {"name": "get"}}
 def test_a_call_that_the_request_forbids_is_reported(choice: object, called: str) -> None:
     request = asks(USER, tools=TOOLS, tool_choice=choice)
     finding = one(pasted(*call(called), FINISH, request=request), "T024")
-    assert (finding.severity, finding.blame) == (Severity.WARNING, Blame.UPSTREAM)
+    assert (finding.severity, finding.blame) == (Severity.ERROR, Blame.UPSTREAM)
     assert finding.confidence is Confidence.PROVEN
     assert f"call 0 ({called}" in finding.message
 

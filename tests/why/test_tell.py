@@ -162,7 +162,7 @@ def test_the_story_of_a_dead_zone_shows_what_the_application_printed() -> None:
     assert [(each.source.value, each.what, each.codes) for each in story.timeline][-4:] == [
         ("recorder", "the response ended as announced", ()),
         ("recorder", "watched for 42.0 s: no request of this conversation", ("D003",)),
-        ("log", f"stderr: {line.decode()}", ()),
+        ("log", f"stderr: {line.decode()}", ("C009",)),
         ("recorder", "the app exited with 0; the recorder stopped", ()),
     ]
     assert story.verdict.code == "C009"

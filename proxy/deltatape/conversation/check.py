@@ -19,7 +19,7 @@ from deltatape.rules import (
     SilenceRule,
     TurnRule,
 )
-from deltatape.rules.guard import guarded
+from deltatape.rules.guard import guarded, guarded_each
 from deltatape.rules.settings import DEFAULTS, Settings
 
 
@@ -64,7 +64,11 @@ def findings_of_silence(silence: Unanswered, settings: Settings) -> tuple[Findin
 
 def findings_of_turn(turn: Turn, settings: Settings) -> tuple[Finding, ...]:
     """What an exchange in its conversation shows, in the order of `TURN_RULES`."""
-    return tuple(each for rule in TURN_RULES for each in _of_turn(rule, turn, settings))
+
+    def failed(rule: TurnRule, error: Exception) -> Finding:
+        return INTERNAL_ERROR.report(rule, turn.digest.tape, turn.digest.exchange, error)
+
+    return tuple(guarded_each(TURN_RULES, lambda rule: rule.check(turn, settings), failed))
 
 
 def _findings(rule: ConversationRule, read_back: ReadBack) -> tuple[Finding, ...]:
@@ -81,11 +85,3 @@ def _of_silence(rule: SilenceRule, silence: Unanswered, settings: Settings) -> t
         return INTERNAL_ERROR.report(rule, reply.tape, reply.exchange, error)
 
     return guarded(lambda: rule.check(silence, settings), failed)
-
-
-def _of_turn(rule: TurnRule, turn: Turn, settings: Settings) -> tuple[Finding, ...]:
-    def failed(error: Exception) -> Finding:
-        digest = turn.digest
-        return INTERNAL_ERROR.report(rule, digest.tape, digest.exchange, error)
-
-    return guarded(lambda: rule.check(turn, settings), failed)

@@ -132,6 +132,8 @@ class Story:
     timed: bool
     start_ns: int
     """When the request came, since `recorded_at`: the timeline counts from there."""
+    came_from: str
+    """Which upstream, when, and what it calls the request, as far as is known: for its provider."""
     promise: Promise
     arrival: Arrival
     repetition: Repetition | None

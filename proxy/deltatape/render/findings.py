@@ -36,7 +36,8 @@ def reported_lines(reported: Reported, width: int = WIDTH) -> list[Line]:
     lines += wrapped(finding.message, 4, width=width)
     if excerpt is not None:
         lines += wire_lines(excerpt, finding.line, finding.severity, width)
-    if finding.evidence and (excerpt is None or not excerpt.evident):
+    hidden = _is_shown(finding) or (excerpt is not None and excerpt.evident)
+    if finding.evidence and not hidden:
         lines += wrapped(f"evidence: {finding.evidence}", 4, DIM, width)
     lines += _sides(finding, width)
     return [*lines, *wrapped(f"fix: {finding.hint}", 4, width=width), line()]
@@ -105,18 +106,34 @@ def seen_from(story: Story) -> Viewpoint:
     return Viewpoint(story.tape, story.exchange, story.start_ns)
 
 
-def one_finding(finding: Finding, seen: Viewpoint = _NOWHERE, width: int = WIDTH) -> list[Line]:
-    """One finding; its place leaves out what is said already."""
+def one_finding(
+    finding: Finding, seen: Viewpoint = _NOWHERE, width: int = WIDTH, *, fixed: bool = False
+) -> list[Line]:
+    """One finding; its place leaves out what is said already.
+
+    Args:
+        finding: the finding.
+        seen: what is said already.
+        width: of the page.
+        fixed: whether it is said already what to do about it.
+    """
     head = _head(finding)
     where = _where(finding, seen)
     place = [line(*head, Segment(f"  {where}", DIM))] if where else [line(*head)]
     if measured(place[0]) > width:
         place = [line(*head), *wrapped(where, 4, DIM, width)]
     lines = [*place, *wrapped(finding.message, 4, width=width)]
-    if finding.evidence:
+    if finding.evidence and not _is_shown(finding):
         lines += wrapped(f"evidence: {finding.evidence}", 4, DIM, width)
     lines += _sides(finding, width)
-    return [*lines, *wrapped(f"fix: {finding.hint}", 4, width=width), line()]
+    fix = [] if fixed else wrapped(f"fix: {finding.hint}", 4, width=width)
+    return [*lines, *fix, line()]
+
+
+def _is_shown(finding: Finding) -> bool:
+    """Whether the wire's side shows the evidence."""
+    other = finding.against
+    return other is not None and other.evidence == finding.evidence
 
 
 def _head(finding: Finding) -> Line:

@@ -7,7 +7,8 @@ promised, arrived, repeated. Never wider than asked for.
 from collections import Counter
 
 from deltatape.model.asked import RepeatedCall
-from deltatape.model.finding import Blame
+from deltatape.model.finding import Blame, Finding
+from deltatape.model.reply import CallKind
 from deltatape.model.story import Entry, Repeated, Story, Teller
 from deltatape.render.findings import blamed, one_finding, seen_from, summary
 from deltatape.render.lines import (
@@ -77,6 +78,7 @@ def _head(story: Story, width: int) -> list[Line]:
     return [
         *first,
         line(Segment(f"{status}, {what}, {size(arrival.bytes)}{took}", DIM)),
+        *([line(Segment(f"from {excerpt(story.came_from)}", DIM))] if story.came_from else []),
         line(),
     ]
 
@@ -178,13 +180,20 @@ def _arrived(story: Story, width: int) -> list[Line]:
     what.append(arrival.ending)
     lines = _labelled("ARRIVED", wrapped("; ".join(what), _INDENT, width=width))
     rows = [[Segment("call", DIM), *call_cells(call)] for call in arrival.calls]
-    return [*lines, *table(rows, _INDENT, width=width, give=dict.fromkeys((2, 3, 5), LEAST))]
+    lines += table(rows, _INDENT, width=width, give=dict.fromkeys((2, 3, 5), LEAST))
+    for call in arrival.calls:
+        if call.kind is CallKind.TEXT:
+            written = f"text {call.index} as written: {excerpt(call.arguments_raw)}"
+            lines += wrapped(written, _INDENT, DIM, width)
+    return lines
 
 
 def _repeated(story: Story, width: int) -> list[Line]:
     told = story.repetition
     if told is None:
-        no = "no later request on the tape repeats this reply"
+        healthy = story.verdict.healthy
+        no = "not to be seen: " if healthy else ""
+        no += "no later request on the tape repeats this reply"
         return [*_labelled("REPEATED", wrapped(no, _INDENT, DIM, width)), line()]
     lines = [_label("REPEATED", f"by request #{told.exchange}")]
     rows = [_heard_cells(f"call {each.index}", each.heard, each) for each in told.calls]
@@ -216,7 +225,8 @@ def _findings(story: Story, width: int) -> list[Line]:
     for finding in story.findings:
         told[finding.code] += 1
         if told[finding.code] <= _ALIKE:
-            lines += one_finding(finding, seen_from(story), width)
+            known = finding.hint == story.verdict.fix or _is_of_suspect(finding, story)
+            lines += one_finding(finding, seen_from(story), width, fixed=known)
     more = [f"{number - _ALIKE} more {code}" for code, number in told.items() if number > _ALIKE]
     if more:
         lines += [*wrapped(f"and {', '.join(more)}: deltatape check", 0, DIM, width), line()]
@@ -224,15 +234,26 @@ def _findings(story: Story, width: int) -> list[Line]:
     return [*lines, *wrapped(f"more: deltatape why CODE   ({codes})", 0, DIM, width)]
 
 
+def _is_of_suspect(finding: Finding, story: Story) -> bool:
+    """Whether the suspect's fix, which is at the top, is what mends it."""
+    return bool(story.suspects) and finding.code[0] in "AC" and story.verdict.blame is Blame.APP
+
+
 def _elsewhere(story: Story, width: int) -> list[Line]:
-    """What is found on the tape's other exchanges, in short."""
+    """What is found on the tape's other exchanges, in short: the worst of each."""
     worst: dict[int, str] = {}
     for finding in sorted(story.elsewhere, key=lambda each: each.severity.rank):
-        worst.setdefault(finding.exchange, finding.code)
-    if not worst:
+        worst.setdefault(finding.exchange, f"{finding.code} {finding.name}")
+    by_code: dict[str, list[int]] = {}
+    for number, what in sorted(worst.items()):
+        by_code.setdefault(what, []).append(number)
+    if not by_code:
         return []
-    shown = [f"#{number} {code}" for number, code in sorted(worst.items())]
-    rest = len(shown) - _OTHERS
-    more = f", and on {count(rest, 'more exchange')}" if rest > 0 else ""
-    told = f"elsewhere on this tape: {', '.join(shown[:_OTHERS])}{more}"
-    return wrapped(told, _INDENT, DIM, width)
+    told = "; ".join(f"{what} on {_numbers(found)}" for what, found in by_code.items())
+    return wrapped(f"elsewhere on this tape: {told}", _INDENT, DIM, width)
+
+
+def _numbers(found: list[int]) -> str:
+    rest = len(found) - _OTHERS
+    more = f" and {count(rest, 'more exchange')}" if rest > 0 else ""
+    return f"{', '.join(f'#{number}' for number in found[:_OTHERS])}{more}"

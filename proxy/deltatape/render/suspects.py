@@ -45,26 +45,24 @@ def suspect_lines(
     head = line(" " * indent, Segment(first.name, BOLD), Segment(f"  {how(first)}", DIM))
     again = first.says in said
     lines = [head, *([] if again else wrapped(f"it {first.says}", indent, width=width))]
-    known = any(problem in first.says for problem in first.made.errors)
-    for problem in () if known else first.made.errors[:1]:
-        lines += wrapped(f"and throws: {excerpt(problem)}", indent, width=width)
     if others:
         lines += wrapped(f"or {_names(others)}", indent, DIM, width)
     return lines
 
 
 def how(suspect: Suspect) -> str:
-    """How well a suspect explains what the app did: `exact, 1 mistake: key=single`."""
+    """How well a suspect explains what the app did, and by which mistakes."""
     mistakes = ", ".join(f"{each.axis}={each.value}" for each in suspect.mistakes)
-    fit = "exact" if suspect.exact else "similar"
-    return f"{fit}, {count(len(suspect.mistakes), 'mistake')}: {mistakes}"
+    fit = "does just what the app did" if suspect.exact else "does something like it"
+    return f"{fit}, by {mistakes}"
 
 
 def _names(suspects: Sequence[Suspect]) -> str:
-    named = [f"{each.name} ({'exact' if each.exact else 'similar'})" for each in suspects]
+    named = [each.name for each in suspects]
     rest = len(named) - _OTHERS
     more = f", and {rest} more" if rest > 0 else ""
-    return f"{', '.join(named[:_OTHERS])}{more}"
+    fit = "would do the same" if all(each.exact for each in suspects) else "come near"
+    return f"{', '.join(named[:_OTHERS])}{more}, which {fit}: deltatape why NAME"
 
 
 def tried_lines(tried: Iterable[Tried], indent: int, width: int = WIDTH) -> list[Line]:

@@ -43,6 +43,9 @@ class NoTerminalEvent:
 
     def check(self, context: RuleContext) -> Iterator[Finding]:
         """See `Rule.check`."""
-        hint = "in the client, treat a body that ends before the terminal event as an error"
+        hint = (
+            "in the client, treat a body that ends before the terminal event as an error, and ask"
+            " again; show the provider this tape if it stays so"
+        )
         if not context.reply.from_app:
             yield from unended(self, context, hint)

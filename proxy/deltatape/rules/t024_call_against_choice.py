@@ -41,7 +41,7 @@ class CallAgainstChoice:
 
     code: ClassVar[str] = "T024"
     name: ClassVar[str] = "call-against-choice"
-    severity: ClassVar[Severity] = Severity.WARNING
+    severity: ClassVar[Severity] = Severity.ERROR
 
     def check(self, context: RuleContext) -> Iterator[Finding]:
         """See `Rule.check`."""

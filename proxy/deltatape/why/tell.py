@@ -24,11 +24,12 @@ from deltatape.rules.repeated import first_difference, same_id, same_name
 from deltatape.rules.settings import DEFAULTS, Settings
 from deltatape.suspects import Delivered, delivered, matrix, suspects_of
 from deltatape.why.accusation import is_open_to_suspicion, with_suspects
+from deltatape.why.addressed import came_from
 from deltatape.why.ruling import case_of, codes_of, ruling, ruling_on_all
 from deltatape.why.surroundings import around
 from deltatape.why.survey import Survey, survey
 from deltatape.why.symptoms import Matter, matter_of
-from deltatape.why.timeline import ending_of, timeline
+from deltatape.why.timeline import ending_of, is_printed, timeline
 from deltatape.why.verdict import Case, going_on
 
 
@@ -91,10 +92,11 @@ def _story(
         exchange=number,
         timed=analysis.exchange.timed,
         start_ns=analysis.exchange.request.t_ns,
+        came_from=came_from(analysis.exchange),
         promise=_promise(analysis),
         arrival=_arrival(analysis),
         repetition=repetition,
-        timeline=(*_told(analysis, case, near), *heard),
+        timeline=_in_order((*_told(analysis, case, near), *heard)),
         findings=tuple(sorted(findings, key=lambda finding: finding.severity.rank)),
         elsewhere=seen.elsewhere(number),
         verdict=going_on(),
@@ -126,11 +128,21 @@ def _again(
     return repetition, tuple(_heard(repetition, later, case.about_reply))
 
 
+def _in_order(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+    """By time; what has none stays at its place."""
+    return tuple(sorted(entries, key=lambda entry: entry.t_ns or 0)) if _timed(entries) else entries
+
+
+def _timed(entries: Iterable[Entry]) -> bool:
+    return all(entry.t_ns is not None for entry in entries)
+
+
 def _told(analysis: Analysis, case: Case, context: Iterable[Entry]) -> Iterator[Entry]:
     """The exchange with what happened around it, and what its own request shows."""
     number, start_ns = analysis.exchange.number, analysis.exchange.request.t_ns
-    shown = codes_of(case.about_request)
-    for entry in timeline(analysis, (*case.findings, *case.about_reply), context):
+    printed = [each for each in case.about_request if is_printed(each)]
+    shown = codes_of(each for each in case.about_request if each not in printed)
+    for entry in timeline(analysis, (*case.findings, *case.about_reply, *printed), context):
         own = entry.exchange == number and entry.source is Teller.APP
         if shown and own and entry.t_ns in (None, start_ns):
             yield replace(entry, codes=(*entry.codes, *shown))

@@ -25,6 +25,9 @@ _SLOW_NS = 200_000_000
 """A way to the upstream, or a lag of the client, that is worth a line."""
 _NS = 1_000_000_000
 _OF_SILENCE = ("D001", "D004")
+_PRINTED = ("C009",)
+_KNOWN = 20
+"""Characters by which a printed line is known again."""
 _OF_ENDING = ("W006",)
 """Codes of findings whose place is an entry of that kind: `_home` takes them off again."""
 
@@ -79,12 +82,22 @@ def timeline(
     )
 
 
+def is_printed(finding: Finding) -> bool:
+    """Whether it is about a line that the application printed."""
+    return finding.code in _PRINTED and finding.line is None and finding.t_ns is not None
+
+
 def _home(finding: Finding, entries: Sequence[Entry]) -> int | None:
     """The place of the entry that `finding` is about: one made for its code, a run of events."""
     for place, entry in enumerate(entries):
         elsewhere = finding.code in _OF_SILENCE and finding.t_ns not in (None, entry.t_ns)
         if finding.code in entry.codes and not elsewhere:
             return place
+    if is_printed(finding):
+        then = (at for at, entry in enumerate(entries) if entry.t_ns == finding.t_ns)
+        logged = [at for at in then if entries[at].source is Teller.LOG]
+        said = finding.evidence[:_KNOWN]
+        return next((at for at in logged if said in entries[at].what), next(iter(logged), None))
     if finding.event is None:
         return None
     places = [

@@ -12,7 +12,7 @@
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from deltatape.model.digest import ReadBack
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
@@ -123,12 +123,11 @@ def _by_findings(case: Grounds) -> Verdict | None:
     of_request = _grave(case.about_request)
     about_app = of_reply or of_request
     if errors:
-        first = min(errors, key=_nearness)
+        first = _ended(min(errors, key=_nearness), errors)
         if of_request and _follows(first):
             how = "was refused" if first.code == "S005" else "got no answer"
             return _by_app(of_request, f" This request {how}: {first.message}.")
-        verdict = _by_wire(first, _before(first, own) + _after([*of_reply, *silences]))
-        return replace(verdict, fix=_fix(first, errors))
+        return _by_wire(first, _before(first, own) + _after([*of_reply, *silences]))
     if about_app:
         return _by_app(about_app, "")
     if silences:
@@ -140,10 +139,11 @@ def _by_findings(case: Grounds) -> Verdict | None:
     return _by_wire(facts[0], "") if facts and case.gone_on is None else None
 
 
-def _fix(first: Finding, errors: Sequence[Finding]) -> str:
-    """What to do: about a silence in which the stream ended, what to do about that end."""
+def _ended(first: Finding, errors: Sequence[Finding]) -> Finding:
+    """Of a silence in which the stream ended, that end: it is the surer of the two."""
     ends = [each for each in errors if each.code == "S001" and first.code == "D001"]
-    return ends[0].hint if ends else first.hint
+    sure = ends and ends[0].blame is not None
+    return ends[0] if sure else first
 
 
 def _grave(findings: Iterable[Finding]) -> list[Finding]:
@@ -169,7 +169,7 @@ def _nearness(finding: Finding) -> tuple[int, int]:
 
 def _before(finding: Finding, own: Sequence[Finding]) -> str:
     """A silence before a cut belongs to its story."""
-    stalls = [each for each in own if each.code == "D001" and finding.code == "W006"]
+    stalls = [each for each in own if each.code == "D001" and finding.code in ("W006", "S001")]
     return f" Before that: {stalls[-1].message}." if stalls else ""
 
 
@@ -258,6 +258,9 @@ def _by_nothing(reply: Reply, read_back: ReadBack | None) -> Verdict:
     )
 
 
+_TWO = 2
+
+
 def nothing_wrong(replies: int, repeated: int) -> Verdict:
     """The verdict on a tape without any finding.
 
@@ -265,12 +268,15 @@ def nothing_wrong(replies: int, repeated: int) -> Verdict:
         replies: how many arrived.
         repeated: how many of them a later request repeats.
     """
-    also = f", and the app repeats what it got ({repeated} of them)" if repeated else ""
+    several = "Both" if replies == _TWO else f"All {replies}"
+    all_of = "The reply" if replies == 1 else f"{several} replies"
+    also = f" Later requests repeat {repeated} of them just as delivered." if repeated else ""
     return Verdict(
         blame=None,
         confidence=None,
-        summary=f"{replies} {'reply' if replies == 1 else 'replies'} arrived whole{also}.",
-        fix="nothing to fix here; should the app show something else, look behind its socket",
+        summary=f"{all_of} arrived whole.{also} No request came after the last one: what the app"
+        " made of that is not on the tape.",
+        fix="none; should users see something else, it happens in the app behind these bytes",
         code=None,
         healthy=True,
     )
