@@ -133,13 +133,18 @@ def test_coded_bodies_torn_records_and_masked_content_are_told(tmp_path: Path) -
     assert "4 bytes of a torn last record are left out" in said
 
 
+OF_TEXTS = {"C009"}
+"""Codes of findings that read what is masked: errors that an app tells in words."""
+
+
 @pytest.mark.parametrize("incident", [BROKEN, CUT, EMPTY, FIXED, STALL])
 def test_masked_content_leaves_the_findings_of_the_incidents(
     tmp_path: Path, incident: Path
 ) -> None:
     shutil.copyfile(incident, tmp_path / "x.tape")
     assert called("redact", "--content", "x.tape", "-o", "y.tape", folder=tmp_path).returncode == 0
-    assert codes(tmp_path / "y.tape") == codes(tmp_path / "x.tape")
+    before = [each for each in codes(tmp_path / "x.tape") if each[0] not in OF_TEXTS]
+    assert codes(tmp_path / "y.tape") == before
     after = (tmp_path / "y.tape").read_bytes()
     assert not any(word in after.lower() for word in (b"lisbon", b"porto", b"weather in"))
     assert called("fsck", "y.tape", folder=tmp_path).returncode == 0

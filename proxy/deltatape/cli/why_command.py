@@ -51,6 +51,7 @@ class _Wanted:
     "--with",
     "sdks",
     multiple=True,
+    envvar="DELTATAPE_WHY_WITH",
     metavar="SDK",
     help="The same of a real SDK, which is installed aside: openai==3.54, ai@6.",
 )
