@@ -5,7 +5,7 @@ from deltatape.model.suspect import Suspect
 from deltatape.render.html import story_html
 from deltatape.why import tell
 from helpers.accused import accused, lost_arguments, suspect, tried
-from helpers.chat import FINISH
+from helpers.chat import FINISH, choice
 from helpers.exchanges import TEXT, USER, asks, assistant, call, conversation, pasted, result
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&\u202e"
@@ -98,3 +98,14 @@ def test_a_verdict_without_blame_and_a_story_without_findings() -> None:
     assert '<section class="verdict nobody">' in page
     assert "<h2>Findings</h2>" not in page
     assert "<h2>Timeline</h2>" not in page
+
+
+def test_a_call_in_text_is_shown_as_written_and_not_compared() -> None:
+    written = choice({"content": '<tool>{"tool_name": "get", "arguments": {}}</tool>'})
+    tape = conversation(
+        (asks(USER), [written, *call(), FINISH]),
+        (asks(USER, assistant(("c1", "get", '{"a":1}')), result("c1")), [TEXT]),
+    )
+    told = Page(story_html(tell(tape, 1))).text
+    assert 'complete{"a":1}as delivered' in told
+    assert "getcomplete{}\n" in told

@@ -7,7 +7,7 @@ from deltatape.model.story import Story
 from deltatape.render.markdown import code, inert, story_markdown
 from deltatape.why import tell
 from helpers.accused import accused, lost_arguments, suspect, tried
-from helpers.chat import FINISH
+from helpers.chat import FINISH, choice
 from helpers.exchanges import TEXT, USER, asks, assistant, call, conversation, pasted, result
 
 
@@ -94,6 +94,24 @@ def test_no_fence_is_closed_by_what_a_tape_says() -> None:
     assert fences == ["`````", "`````"]
 
 
+def test_a_finding_without_evidence_has_none() -> None:
+    story = lost_arguments()
+    bare = replace(story.findings[0], evidence="", against=None)
+    told = story_markdown(replace(story, findings=(bare,)))
+    assert f"{inert(bare.message)}\n\n<details>" in told
+
+
 def test_a_story_without_findings_has_none_listed() -> None:
     story: Story = tell([pasted(TEXT)])
     assert "- **" not in story_markdown(replace(story, findings=()))
+
+
+def test_a_call_in_text_is_shown_as_written_and_not_compared() -> None:
+    written = choice({"content": '<tool>{"tool_name": "get", "arguments": {}}</tool>'})
+    tape = conversation(
+        (asks(USER), [written, *call(), FINISH]),
+        (asks(USER, assistant(("c1", "get", '{"a":1}')), result("c1")), [TEXT]),
+    )
+    told = story_markdown(tell(tape, 1))
+    assert "| 0 | `get` |  | `{}` |  |" in told
+    assert told.count("as delivered |") == 1

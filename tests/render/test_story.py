@@ -8,6 +8,7 @@ from deltatape.model.story import Story, Surroundings
 from deltatape.render.lines import WIDTH, plain
 from deltatape.render.story import story_lines
 from deltatape.why import tell
+from helpers.accused import accused, tried
 from helpers.chat import FINISH, calls, choice, entry
 from helpers.exchanges import (
     FINISH_TEXT,
@@ -201,3 +202,31 @@ def test_it_fits_into_the_page_and_nothing_of_a_tape_acts(
         for line in shown.splitlines():
             assert line.isprintable()
             assert len(line) <= width
+
+
+def test_a_call_in_text_is_shown_as_written_and_not_compared() -> None:
+    written = choice({"content": '<tool>{"tool_name": "get", "arguments": {}}</tool>'})
+    tape = conversation(
+        (asks(USER), [written, *call(), FINISH]),
+        (asks(USER, assistant(("c1", "get", '{"a":1}')), result("c1")), [TEXT]),
+    )
+    told = text(tell(tape, 1))
+    assert 'text 0 as written: <tool>{"tool_name": "get", "arguments": {}}</tool>' in told
+
+
+def test_of_a_long_name_the_folders_are_left_out() -> None:
+    story = replace(tell(broken_app()), tape=f"{'folder/' * 20}x.tape")
+    assert text(story).startswith("...")
+    assert "/x.tape#1" in text(story).splitlines()[0]
+
+
+def test_clients_that_were_tried_are_told() -> None:
+    story = accused(tell(broken_app()), tried=(tried("a@1"),))
+    assert "\nCLIENTS   a@1  WRONG  no call\n" in text(story)
+
+
+def test_of_many_findings_of_a_kind_two_are_told() -> None:
+    nameless = [calls(entry(number, f"c{number}", arguments="{}")) for number in range(4)]
+    told = text(tell([pasted(*nameless, FINISH)]))
+    assert told.count("T004 missing-name") == 2
+    assert "and 2 more T004: deltatape check" in told

@@ -56,3 +56,7 @@ def test_clients_are_rows() -> None:
         "absent     not tried  npm is not installed\n"
         "right: right-one\n"
     )
+
+
+def test_where_all_clients_are_wrong_none_is_right() -> None:
+    assert "right" not in plain(tried_lines([tried("a")], 0))

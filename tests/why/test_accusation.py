@@ -3,9 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from deltatape.diagnose.rebuild import analyse
 from deltatape.model.exchange import Exchange, Tap
+from deltatape.model.finding import Blame
 from deltatape.model.story import Story
+from deltatape.model.suspect import Symptom
 from deltatape.why import tell
+from deltatape.why.accusation import with_suspects
+from deltatape.why.symptoms import Matter
 from helpers import app
 from helpers.chat import FINISH
 from helpers.exchanges import (
@@ -91,3 +96,12 @@ def test_the_providers_side_of_what_a_page_was_told_wrongly_convicts_the_app() -
     story = told([upstream, page])
     assert (story.verdict.blame, story.verdict.confidence) == ("app", "proven")
     assert "the app told its page of something else" in story.verdict.summary
+
+
+def test_a_verdict_on_somebody_else_stays_as_it_is() -> None:
+    heard = asks(USER, assistant(("c2", "put", "")), result("c2", THROWN))
+    story = told(conversation((asks(USER), TWO), (heard, ANSWER)))
+    upstream = replace(story.verdict, blame=Blame.UPSTREAM)
+    matter = Matter(analysis=analyse(pasted(TEXT)), symptom=Symptom(errors=(THROWN,)), across=False)
+    assert with_suspects(upstream, matter, story.suspects) == upstream
+    assert with_suspects(upstream, matter, ()) == upstream

@@ -63,3 +63,9 @@ def test_an_error_of_the_app_alone_is_its_own() -> None:
     assert tell([upstream, later, told], 9).verdict.blame == "app"
     assert "no database" in summary([upstream, later, told], 9)
     assert tell([told]).verdict.blame == "app"
+
+
+def test_without_times_nothing_went_on_meanwhile() -> None:
+    (upstream,) = conversation((asks(USER), NAMELESS))
+    shown = app.told(app.text("I look."), {"type": "error", "content": "no name"})
+    assert tell([replace(shown, tap=Tap.APP, number=9), upstream]).exchange == 9

@@ -156,3 +156,9 @@ def test_an_answer_of_the_app_in_a_dialect_of_providers_is_none() -> None:
     other = replace(upstream, number=2, tap=Tap.APP)
     assert symptom([upstream, other]) is None
     assert symptom([upstream, other], 2) is None
+
+
+def test_a_call_whose_result_is_sent_back_was_read_whatever_is_repeated() -> None:
+    orphan = asks(USER, {"role": "assistant", "content": "One moment."}, result("c1"))
+    tape = conversation((asks(USER), [*call(), FINISH]), (orphan, ANSWER))
+    assert symptom(tape) is None

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator
 from html import escape as for_html
 
 from deltatape.model.finding import Finding
-from deltatape.model.story import Entry, Repeated, Repetition, Story, Teller
+from deltatape.model.reply import NOT_OURS, CallKind, ToolCall
+from deltatape.model.story import Entry, Repetition, Story, Teller
 from deltatape.model.suspect import Suspect, Tried
 from deltatape.render.findings import blamed, place, sides
 from deltatape.render.html_style import STYLE
@@ -123,7 +124,6 @@ def _entry(entry: Entry, story: Story, at: int | None, share: float) -> str:
 def _calls(story: Story) -> Iterator[str]:
     told = story.repetition
     again = f"repeated by request {told.exchange}" if told else "repeated"
-    repeated = {each.index: each for each in told.calls} if told else {}
     rows = [
         _row(
             str(call.index),
@@ -131,7 +131,7 @@ def _calls(story: Story) -> Iterator[str]:
             _code(call.id or ""),
             _text(call.status),
             _arguments(call.arguments),
-            _again(told, repeated.get(call.index)),
+            _again(told, call),
         )
         for call in story.arrival.calls
     ]
@@ -149,10 +149,13 @@ def _calls(story: Story) -> Iterator[str]:
     yield from _table("Calls", ("call", "name", "id", "status", "arrived", again), rows)
 
 
-def _again(told: Repetition | None, each: Repeated | None) -> str:
-    """What a later request made of a call."""
-    if told is None or each is None:
-        return "not on the tape" if told is None else ""
+def _again(told: Repetition | None, call: ToolCall) -> str:
+    """What a later request made of a call; of a provider's own, or one in text, it is not told."""
+    if told is None:
+        return "not on the tape"
+    if call.kind is CallKind.TEXT or call.kind in NOT_OURS:
+        return ""
+    each = told.calls[call.index]
     if each.heard is None:
         return '<b class="wrong">lost</b>'
     if not each.differs:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from textwrap import dedent
 
 from deltatape.model.finding import Finding
+from deltatape.model.reply import NOT_OURS, CallKind, ToolCall
 from deltatape.model.story import Repetition, Story
 from deltatape.render.findings import blamed, place, sides
 from deltatape.render.lines import plain
@@ -79,7 +80,7 @@ def _calls(story: Story) -> Iterator[str]:
     yield f"| call | name | id | arguments that arrived | {repeated} |"
     yield "| --- | --- | --- | --- | --- |"
     for call in story.arrival.calls:
-        again = _again(told, call.index)
+        again = _again(told, call)
         cells = (code(call.name or ""), code(call.id or ""), _arguments(call.arguments))
         yield _row(str(call.index), *cells, again)
     for extra in told.extra if told else ():
@@ -88,13 +89,13 @@ def _calls(story: Story) -> Iterator[str]:
     yield ""
 
 
-def _again(told: Repetition | None, index: int) -> str:
-    """What a later request made of a call."""
+def _again(told: Repetition | None, call: ToolCall) -> str:
+    """What a later request made of a call; of a provider's own, or one in text, it is not told."""
     if told is None:
         return "not on the tape"
-    each = next((each for each in told.calls if each.index == index), None)
-    if each is None:
+    if call.kind is CallKind.TEXT or call.kind in NOT_OURS:
         return ""
+    each = told.calls[call.index]
     if each.heard is None:
         return "**lost**"
     return f"**differs:** {_arguments(each.heard.arguments)}" if each.differs else "as delivered"
