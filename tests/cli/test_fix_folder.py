@@ -17,7 +17,7 @@ from deltatape.store.reader import open_tape
 from helpers import forgetful
 from helpers.chat import FINISH, choice, sse
 from helpers.console import called
-from helpers.incidents import BROKEN, CUT, recorded
+from helpers.incidents import BROKEN, CUT, FIXED, recorded
 from helpers.program import deltatape, environment
 
 APP = [sys.executable, forgetful.__file__]
@@ -161,3 +161,11 @@ def test_nothing_is_overwritten_and_what_cannot_be_written_is_told(tmp_path: Pat
     assert b"is there already; name another folder" in again.stderr
     (tmp_path / "file").write_text("")
     assert called("why", "--fix", "file", folder=tmp_path).returncode == 2
+
+
+def test_there_is_no_kit_for_what_no_test_could_look_for(tmp_path: Path) -> None:
+    recorded(tmp_path, FIXED)
+    thrown = ("--error", "Unexpected end of JSON input", "--fix", "fix")
+    done = called("why", *thrown, folder=tmp_path)
+    assert done.returncode == 2
+    assert b"could be looked for in a test" in done.stderr

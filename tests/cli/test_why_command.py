@@ -258,3 +258,11 @@ def test_a_suspect_is_explained_by_its_name(tmp_path: Path) -> None:
     assert b"What it does" in result.stdout
     (tmp_path / "single-current-call").write_bytes(WHOLE_CALL)
     assert b"VERDICT" in called("why", "single-current-call", folder=tmp_path).stdout
+
+
+def test_a_page_never_replaces_a_tape(tmp_path: Path) -> None:
+    tape = tmp_path / "x.tape"
+    tape.write_bytes(BROKEN.read_bytes())
+    result = called("why", tape, "--html", "x.tape", folder=tmp_path)
+    assert result.returncode == 2
+    assert tape.read_bytes() == BROKEN.read_bytes()

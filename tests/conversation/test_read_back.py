@@ -328,3 +328,17 @@ def test_the_same_holds_where_calls_have_no_ids() -> None:
     asked = Turn(history=(question,), answer=answer)
     assert [link.lost for link in read_backs(scripted(ollama, [asked, turns[0]]))] == [()]
     assert not read_backs(scripted(ollama, [asked, *turns]))
+
+
+def test_of_a_thousand_replies_to_the_same_history_the_named_one_is_found() -> None:
+    said = [*call("get"), FINISH]
+    asked = [(asks(USER), said)] * 100
+    first = digests(*asked)
+    calls = [
+        replace(each, calls=(replace(each.calls[0], id=f"c{at}", ids=(f"c{at}",)),))
+        for at, each in enumerate(first)
+    ]
+    heard = asks(USER, assistant(("c7", "get", '{"a":1}')), result("c7"))
+    (last,) = digests((heard, []))
+    (link,) = read_backs([*calls, replace(last, exchange=999)])
+    assert link.reply.calls[0].id == "c7"

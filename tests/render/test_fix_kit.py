@@ -1,6 +1,7 @@
 import ast
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -47,3 +48,9 @@ def test_nothing_of_a_tape_stands_in_a_test() -> None:
     for node in (True, False):
         assert "import os #" not in fix_kit(evil, 2, name="x", node=node).test_text
     assert "$codes" in fix_kit(evil, 2, name="x", node=False).brief_text
+
+
+def test_what_a_brief_says_of_a_suspect_is_no_markup() -> None:
+    hostile = replace(suspect(), says="makes `<script>` of it, ask @octocat")
+    brief = fix_kit(accused(lost_arguments(), hostile), 2, name="x", node=False).brief_text
+    assert "makes \\`\\<script\\>\\` of it, ask @<!-- -->octocat" in brief

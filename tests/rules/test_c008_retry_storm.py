@@ -76,3 +76,13 @@ def test_another_request_in_between_does_not_count() -> None:
     other = digests((asks(USER, USER), []))[0]
     tape = attempts(5)
     assert len(storms([*tape[:3], other, *tape[3:]])) == 1
+
+
+def test_pauses_that_grow_are_how_it_should_be() -> None:
+    grows = [
+        replace(each, t_ns=round(2**at * NS), end_ns=round((2**at + 0.1) * NS))
+        for at, each in enumerate(attempts(5))
+    ]
+    assert not storms(grows)
+    hasty = [replace(grows[0], end_ns=grows[1].t_ns), *grows[1:]]
+    assert storms(hasty)

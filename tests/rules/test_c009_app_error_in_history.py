@@ -53,7 +53,7 @@ def test_it_is_proven_if_the_request_also_repeats_other_arguments() -> None:
 
 def test_it_is_likely_if_the_text_speaks_of_arguments_and_else_only_possible() -> None:
     (finding,) = errors(answered(RIGHT, OF_ARGUMENTS))
-    assert (finding.severity, finding.confidence) == (Severity.ERROR, Confidence.LIKELY)
+    assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.LIKELY)
     (finding,) = errors(answered(RIGHT, GENERIC))
     assert (finding.severity, finding.confidence) == (Severity.INFO, Confidence.POSSIBLE)
 
@@ -125,7 +125,7 @@ def test_what_the_application_prints_is_about_the_reply_before() -> None:
     (finding,) = errors(digests(ONE), printed(0.6, f"[tool] {OF_ARGUMENTS}"))
     assert finding.message.startswith("the app printed an error of V8's JSON.parse, 'Unexpected ")
     assert (finding.exchange, finding.line, finding.t_ns) == (1, None, 600_000_000)
-    assert (finding.severity, finding.confidence) == (Severity.ERROR, Confidence.LIKELY)
+    assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.LIKELY)
 
 
 def test_what_is_printed_about_several_calls_names_them_in_short() -> None:

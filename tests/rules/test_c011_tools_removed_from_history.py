@@ -68,3 +68,11 @@ def test_tools_that_are_elsewhere_are_offered() -> None:
     first, second = digests(FIRST, (asks(USER, *ROUND), []))
     assert not removed([first, replace(second, tools_elsewhere=True)])
     assert not removed([first, replace(second, previous="resp_1")])
+
+
+def test_a_refusal_for_another_reason_is_not_about_the_tools() -> None:
+    first, second = digests(FIRST, (asks(USER, *ROUND), []))
+    refused = replace(second, status=400, failed=True, error="maximum context length exceeded")
+    (finding,) = removed([first, refused])
+    assert finding.severity is Severity.INFO
+    assert "refused" not in finding.message

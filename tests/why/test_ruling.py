@@ -69,3 +69,19 @@ def test_without_times_nothing_went_on_meanwhile() -> None:
     (upstream,) = conversation((asks(USER), NAMELESS))
     shown = app.told(app.text("I look."), {"type": "error", "content": "no name"})
     assert tell([replace(shown, tap=Tap.APP, number=9), upstream]).exchange == 9
+
+
+def test_a_fact_that_would_accuse_the_app_decides_nothing() -> None:
+    tools = [{"type": "function", "function": {"name": "get"}}]
+    tape = conversation(
+        (asks(USER, tools=tools), [*call(), FINISH]), (ANSWERED, [TEXT, FINISH_TEXT])
+    )
+    story = tell(tape)
+    assert {each.code for each in story.findings} == {"C011"}
+    assert story.verdict.blame is None
+
+
+def test_an_error_of_the_app_is_asked_of_the_last_call_where_nothing_is_found() -> None:
+    story = tell(conversation(*HEALTHY), errors=("Unexpected end of JSON input",))
+    assert story.exchange == 1
+    assert story.verdict.blame == "app"

@@ -16,7 +16,7 @@ from deltatape.model.exchange import Exchange, header
 from deltatape.model.finding import Blame
 from deltatape.model.story import Story
 from deltatape.render.findings import blamed
-from deltatape.render.fix_kit import FixKit, fix_kit
+from deltatape.render.fix_kit import FixKit, fix_kit, mistakes
 from deltatape.store.mask_key import mask_key
 from deltatape.store.reader import Tape, open_tape
 from deltatape.store.rewrite import SHARED, draft
@@ -45,6 +45,11 @@ def write_fix(found: Named, story: Story, folder: Path) -> None:
         raise UsageError(
             f"--fix: {found.name} is no tape, so nobody knows the app's requests; record one"
         )
+    if not mistakes(story):
+        raise UsageError(
+            f"--fix: nothing that is found on #{story.exchange} could be looked for in a test: the"
+            " verdict rests on what the app was seen to do, not on a finding"
+        )
     exchange = next(each for each in found.exchanges if each.number == story.exchange)
     numbers = needed(story, found.exchanges)
     count = len(found.exchanges) if numbers is None else len(numbers)
@@ -62,7 +67,7 @@ def _write(kit: FixKit, tape: Tape, numbers: frozenset[int] | None, folder: Path
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / name for name in (kit.tape, kit.test, kit.brief)]
     for path in paths:
-        if path.exists():
+        if path.exists() or path.is_symlink():
             raise UsageError(f"--fix: {path} is there already; name another folder")
     with TemporaryDirectory(prefix=".deltatape-", dir=folder) as place:
         excerpt = Path(place, kit.tape)

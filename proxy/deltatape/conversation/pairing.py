@@ -43,9 +43,9 @@ def pair_calls(
             as several messages. They only keep a call from being lost.
     """
     left, open_calls = list(said), list(heard)
-    pairs = [*_take(left, open_calls, _has_id)]
+    pairs = _take_named(left, open_calls)
     elsewhere = list(further)
-    _take(left, elsewhere, _has_id)
+    _take_named(left, elsewhere)
     pairs += _take(left, open_calls, _is_same)
     _take(left, elsewhere, _is_same)
     pairs += _take(left, open_calls, _is_named)
@@ -53,6 +53,23 @@ def pair_calls(
         pairs += _take(left, open_calls, _could_be)
     pairs.sort(key=lambda pair: pair.said.index)
     return Pairing(pairs=tuple(pairs), lost=tuple(left), extra=tuple(open_calls))
+
+
+def _take_named(said: list[SaidCall], heard: list[RepeatedCall]) -> list[Pair]:
+    """As `_take`, by id: most calls go this way, and a reply may have thousands."""
+    by_id: dict[str, list[RepeatedCall]] = {}
+    for each in reversed(heard):
+        if each.id is not None:
+            by_id.setdefault(each.id, []).append(each)
+    pairs = []
+    for call in said:
+        same = next((by_id[each] for each in call.ids if by_id.get(each)), None)
+        if same:
+            pairs.append(Pair(said=call, heard=same.pop()))
+    taken = {id(each) for pair in pairs for each in (pair.said, pair.heard)}
+    said[:] = [each for each in said if id(each) not in taken]
+    heard[:] = [each for each in heard if id(each) not in taken]
+    return pairs
 
 
 def _take(said: list[SaidCall], heard: list[RepeatedCall], test: _Test) -> list[Pair]:
@@ -66,10 +83,6 @@ def _take(said: list[SaidCall], heard: list[RepeatedCall], test: _Test) -> list[
         heard.remove(match)
         pairs.append(Pair(said=call, heard=match))
     return pairs
-
-
-def _has_id(said: SaidCall, heard: RepeatedCall) -> bool:
-    return heard.id is not None and heard.id in said.ids
 
 
 def _is_named(said: SaidCall, heard: RepeatedCall) -> bool:

@@ -99,8 +99,14 @@ class Turn:
     def forced_to_loop(self) -> bool:
         """Whether the request brings results and forces the reply to call all the same.
 
-        Where the model may choose between tools, only if it comes to a call that was made before.
+        Only if that comes to a call that was made before, or a tool is named that was called
+        before: workflows force one tool after the other, and an answer in the form of a call.
         """
         digest = self.digest
-        calls = digest.must_call and bool(digest.results and digest.calls)
-        return calls and (digest.forced or bool(self.again))
+        if not (digest.must_call and digest.results and digest.calls):
+            return False
+        if self.again:
+            return True
+        named = digest.tool_choice
+        before = (call.name for heard in digest.history for call in heard.calls)
+        return digest.forced and named in before

@@ -1,5 +1,6 @@
 """C008: the same request again and again after failures."""
 
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
@@ -11,6 +12,11 @@ from deltatape.rules._conversation import TurnClaim, turn_finding
 from deltatape.rules.evidence import excerpt
 from deltatape.rules.settings import Settings
 
+_GROWTH = 1.3
+"""By how much a pause grows at least; clients add some chance."""
+_PAUSE_NS = 200_000_000
+"""The first pause of who waits at all."""
+
 
 class RetryStorm:
     """An application repeats a request that failed, too often in too short a time.
@@ -19,7 +25,7 @@ class RetryStorm:
     Counts attempts of the same request, with the same history, one after the other: each came when
     the one before it had failed, by an error or because it broke off. Reports the fifth within a
     minute, and each time that the number has doubled. Requests that are sent side by side are no
-    retries.
+    retries, nor are pauses that grow each time reported.
 
     ## Why is this bad
     What has failed four times in a row mostly fails again: the provider limits the rate, or refuses
@@ -50,6 +56,8 @@ class RetryStorm:
         """See `TurnRule.check`."""
         storm = _storm(turn, settings)
         if len(storm) < settings.retries or not _is_new(len(storm), settings.retries):
+            return
+        if _backs_off(storm):
             return
         first = storm[0]
         yield turn_finding(
@@ -88,6 +96,14 @@ def _storm(turn: Turn, settings: Settings) -> Sequence[Digest]:
             break
         storm.append(attempt)
     return storm[::-1]
+
+
+def _backs_off(storm: Sequence[Digest]) -> bool:
+    """Whether each pause is clearly longer than the one before, as it should be."""
+    pairs = itertools.pairwise(storm)
+    pauses = [(after.t_ns or 0) - (before.end_ns or 0) for before, after in pairs]
+    growing = (long >= _GROWTH * short for short, long in itertools.pairwise(pauses))
+    return len(pauses) > 1 and pauses[0] >= _PAUSE_NS and all(growing)
 
 
 def _is_new(times: int, limit: int) -> bool:

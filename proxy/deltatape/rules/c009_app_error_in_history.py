@@ -22,9 +22,10 @@ class AppErrorInHistory:
     holds them against the call that they are about. What users say does not count, unless the reply
     before wrote its calls into text and the message is nothing but the error.
 
-    It is proven if the request also repeats other arguments than were delivered; likely if the text
-    speaks of a call or its arguments; else possible, since the tool itself may have read something
-    else. Where the wire's arguments were broken themselves, that is reported instead (T00x).
+    It is proven, and an error, if the request also repeats other arguments than were delivered;
+    likely, and a warning, if the text speaks of a call or its arguments; else possible, and a
+    remark, since the tool itself may have read something else. Where the wire's arguments were
+    broken themselves, that is reported instead (T00x).
 
     ## Why is this bad
     The provider is not to blame, whatever the error looks like: the application lost or changed
@@ -89,7 +90,7 @@ _HINTS = {
 }
 _SEVERITIES = {
     Confidence.PROVEN: Severity.ERROR,
-    Confidence.LIKELY: Severity.ERROR,
+    Confidence.LIKELY: Severity.WARNING,
     Confidence.POSSIBLE: Severity.INFO,
 }
 _WHOLE = frozenset({CallStatus.COMPLETE, CallStatus.EMPTY_OK})

@@ -15,10 +15,10 @@ class ForcedToolChoiceLoop:
 
     ## What it does
     Looks at requests that end with tool results and still have a `tool_choice` that leaves no way
-    but a call, where the reply calls again: a named tool; or `required`, or `any`, and the reply
-    makes a call with arguments that the conversation has had. Agents that end with a call of their
-    own, a "final answer", choose their tools under `required`, and are not reported. Once in a
-    conversation.
+    but a call, where the reply calls again: a named tool that was called before; or `required`, or
+    `any`, and a call with arguments that the conversation has had. Agents that end with a call of
+    their own, a "final answer", choose their tools under `required`, and are not reported. Once in
+    a conversation.
 
     ## Why is this bad
     The model may not answer, whatever the results say: it calls until something else stops it.

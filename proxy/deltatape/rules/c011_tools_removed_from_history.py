@@ -15,8 +15,8 @@ class ToolsRemovedFromHistory:
 
     ## What it does
     Reports the first request of a conversation that has calls or results in its history and offers
-    no tools, where an earlier one did. An error if the request was refused; else a remark: it is a
-    way to have the model answer at last.
+    no tools, where an earlier one did. An error if it was refused for its tools; else a remark: it
+    is a way to have the model answer at last.
 
     ## Why is this bad
     Some providers refuse calls in a history without the definitions of their tools. Models that
@@ -48,7 +48,8 @@ class ToolsRemovedFromHistory:
         if not turn.bare:
             return
         digest = turn.digest
-        refused = f"; it was refused ({digest.status})" if digest.refused else ""
+        about_tools = digest.refused and "tool" in (digest.error or "").lower()
+        refused = f"; it was refused ({digest.status})" if about_tools else ""
         yield turn_finding(
             self,
             turn,
@@ -57,8 +58,8 @@ class ToolsRemovedFromHistory:
                 f" #{turn.offered} did{refused}",
                 hint="keep sending the tools, and forbid calls with tool_choice none",
                 blame=Blame.APP,
-                confidence=Confidence.LIKELY if digest.refused else Confidence.POSSIBLE,
-                severity=Severity.ERROR if digest.refused else self.severity,
+                confidence=Confidence.LIKELY if about_tools else Confidence.POSSIBLE,
+                severity=Severity.ERROR if about_tools else self.severity,
                 evidence=excerpt(digest.error or ""),
             ),
         )

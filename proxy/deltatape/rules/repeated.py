@@ -1,5 +1,6 @@
 """Comparing a call that the wire delivered with the call that the application repeats."""
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
@@ -106,17 +107,18 @@ def _of_fragments(text: str, whole: str, pieces: list[str]) -> str:
 
 def _of_several(text: str, calls: Sequence[SaidCall]) -> str:
     """Whether `text` is made of fragments of several calls: they were joined as they came."""
-    left = [(call.index, piece) for call in calls for piece in call.fragments if piece]
+    left = {call.index: deque(filter(None, call.fragments)) for call in calls}
     used: set[int] = set()
     at = 0
     while at < len(text):
-        fits = [pair for pair in left if text.startswith(pair[1], at)]
+        fits = [
+            index for index, pieces in left.items() if pieces and text.startswith(pieces[0], at)
+        ]
         if not fits:
             return ""
-        longest = max(fits, key=lambda pair: len(pair[1]))
-        left.remove(longest)
-        used.add(longest[0])
-        at += len(longest[1])
+        longest = max(fits, key=lambda index: len(left[index][0]))
+        used.add(longest)
+        at += len(left[longest].popleft())
     names = " and ".join(f"call {index}" for index in sorted(used))
     return f"the fragments of {names} are mixed, in the order in which they came"
 

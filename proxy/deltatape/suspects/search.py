@@ -18,7 +18,7 @@ from deltatape.suspects.documentation import preset_fix
 from deltatape.suspects.parsers import stands_in
 from deltatape.suspects.presets import PRESETS, Preset
 
-WORK_LIMIT = 1_500_000
+WORK_LIMIT = 400_000
 """What presets and single mistakes may cost, in steps; and again what pairs and triples may."""
 POINTS_LIMIT = 8_000
 _NEAR = 3

@@ -61,7 +61,7 @@ def _by_page(suspect: Suspect) -> Verdict:
     """Of the provider's side, where the mistake shows on the application's own."""
     return Verdict(
         blame=Blame.APP,
-        confidence=Confidence.PROVEN,
+        confidence=Confidence.LIKELY,
         summary=(
             "The wire was in order, and the app told its page of something else: the timeline has"
             f" both. It behaves like {suspect.name}: it {suspect.says}."

@@ -11,23 +11,18 @@ from dataclasses import dataclass
 from deltatape.conversation import findings_of
 from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.model.asked import RepeatedCall
-from deltatape.model.digest import ReadBack
 from deltatape.model.exchange import Exchange, Tap
-from deltatape.model.log import LogEntry
+from deltatape.model.finding import Severity
 from deltatape.model.reply import ToolCall
 from deltatape.model.suspect import Symptom
-from deltatape.rules.parser_errors import in_log
-from deltatape.rules.progress import watched_until
 from deltatape.rules.settings import Settings
-from deltatape.why.surroundings import LATE_NS, are_linked
+from deltatape.why.surroundings import are_linked
+from deltatape.why.timeline import is_printed
 from deltatape.why.verdict import Case
 from deltatape.wire.json_value import canonical
 
 _ENOUGH = 4
 """Errors that are looked at."""
-_NS = 1_000_000_000
-_AFTER_NS = 30 * _NS
-"""How long after a response its application may complain about it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +40,6 @@ def matter_of(
     case: Case,
     analysis: Analysis,
     others: Sequence[Exchange],
-    logs: Iterable[LogEntry],
     errors: Sequence[str],
     settings: Settings,
 ) -> Matter | None:
@@ -55,7 +49,6 @@ def matter_of(
         case: of the exchange.
         analysis: of it.
         others: all exchanges of its tape: those on the other side of the application count.
-        logs: what the application printed.
         errors: what it threw, as the user says.
         settings: the thresholds.
     """
@@ -67,8 +60,7 @@ def matter_of(
     if analysis.exchange.tap is Tap.APP:
         return None
     calls_of = _calls(case)
-    until_ns = _next_ns(analysis.exchange, others)
-    found = tuple(errors) or tuple(_errors(case.read_back, analysis.exchange, logs, until_ns))
+    found = tuple(errors) or _errors(case)
     if calls_of is None and not found:
         return None
     symptom = Symptom(calls=calls_of, errors=found)
@@ -86,28 +78,11 @@ def _calls(case: Case) -> tuple[RepeatedCall, ...] | None:
     return () if silent or case.gone_on is not None else None
 
 
-def _next_ns(exchange: Exchange, others: Sequence[Exchange]) -> int:
-    """Until when the application may complain about a response: soon after its next request."""
-    end_ns = watched_until(exchange)
-    after = [each.request.t_ns for each in others if each.request.t_ns >= end_ns]
-    return min(min(after, default=end_ns + _AFTER_NS) + LATE_NS, end_ns + _AFTER_NS)
-
-
-def _errors(
-    link: ReadBack | None, exchange: Exchange, logs: Iterable[LogEntry], until_ns: int
-) -> Iterable[str]:
-    """What the application's parsers say, in its results or in its log."""
-    found: dict[str, None] = {}
-    if link is not None:
-        answered = [each for each in link.later.history if each.call_id in link.answered]
-        found |= dict.fromkeys(each.failure for each in answered if each.failure)
-    if exchange.timed and exchange.end:
-        for entry in logs:
-            meanwhile = exchange.request.t_ns <= entry.t_ns <= until_ns
-            if meanwhile and len(found) < _ENOUGH:
-                error = in_log(entry.line)
-                found |= {error.text: None} if error else {}
-    return tuple(found)[:_ENOUGH]
+def _errors(case: Case) -> tuple[str, ...]:
+    """What the application's parsers say of calls that were whole, as far as that is likely."""
+    found = (*case.about_reply, *(each for each in case.about_request if is_printed(each)))
+    grave = (each for each in found if each.code == "C009" and each.severity is not Severity.INFO)
+    return tuple(dict.fromkeys(each.evidence for each in grave))[:_ENOUGH]
 
 
 def _across(
@@ -124,12 +99,17 @@ def _across(
     number = analysis.exchange.number
     chosen = next((each for each in wrong if each.exchange.number == number), None)
     upstream = chosen or (wrong[0] if wrong and page.exchange.number == number else None)
-    if upstream is None:
+    if upstream is None or not _is_sure(upstream, others):
         return None
-    right = [
-        _key(call) for each in upstreams if each not in wrong for call in each.reply.tool_calls
-    ]
-    return upstream, tuple(_told(page, right))
+    right = [_key(call) for each in upstreams for call in each.reply.tool_calls]
+    spoilt = tuple(_spoilt(page, upstream, right))
+    return (upstream, spoilt) if spoilt else None
+
+
+def _is_sure(upstream: Analysis, others: Sequence[Exchange]) -> bool:
+    """Whether it is clear which page was told of a reply: with two users at once it is not."""
+    pages = [each for each in others if each.tap is Tap.APP and are_linked(upstream.exchange, each)]
+    return len(pages) == 1
 
 
 def _page(analysis: Analysis, others: Sequence[Exchange], settings: Settings) -> Analysis | None:
@@ -155,10 +135,17 @@ def _is_told(upstream: Analysis, told: Sequence[tuple[str | None, str]]) -> bool
     return all(_key(call) in told for call in upstream.reply.tool_calls)
 
 
-def _told(page: Analysis, right: Sequence[tuple[str | None, str]]) -> Iterable[RepeatedCall]:
-    """What the page was told beside what is `right`; ids there are the application's own."""
+def _spoilt(
+    page: Analysis, upstream: Analysis, right: Sequence[tuple[str | None, str]]
+) -> Iterable[RepeatedCall]:
+    """Calls that the page was told of and that are spoilt ones of `upstream`.
+
+    An application may hide calls from its page and name tools as it likes; but it tells of none
+    without a name, nor of one of the same name with other arguments. Ids there are its own.
+    """
+    names = {call.name for call in upstream.reply.tool_calls}
     return (
         RepeatedCall(id=None, name=call.name, arguments=call.arguments)
         for call in page.reply.tool_calls
-        if _key(call) not in right
+        if _key(call) not in right and (not call.name or call.name in names)
     )

@@ -57,20 +57,26 @@ def tell(
         UsageError: there is no exchange, or none of this number.
     """
     seen = survey(exchanges, settings, beside.logs)
-    chosen = seen.worst() if number is None else number
+    chosen = _chosen(seen, errors) if number is None else number
     seen.own(chosen)  # raises when there is no such exchange
     by_number = {exchange.number: exchange for exchange in exchanges}
     analysis = analyse(by_number[chosen], settings.app)
     case = case_of(seen, analysis)
     verdict = ruling(seen, case, analysis.exchange, exchanges, settings)
-    if number is None:
+    if number is None and not errors:
         verdict = ruling_on_all(seen, exchanges) or verdict
-    matter = matter_of(case, analysis, exchanges, beside.logs, errors, settings)
+    matter = matter_of(case, analysis, exchanges, errors, settings)
     suspects = _suspects(matter) if matter and is_open_to_suspicion(case, verdict) else ()
     told = with_suspects(verdict, matter, suspects) if matter else verdict
     story = _story(seen, case, analysis, by_number, beside, settings.app)
     tried = _tried(matter.analysis if matter else analysis) if clients else ()
     return replace(story, verdict=told, suspects=suspects, tried=tried)
+
+
+def _chosen(seen: Survey, errors: Sequence[str]) -> int:
+    """The exchange with the gravest finding; for an error of the app without any, a call."""
+    calling = [each.exchange for each in seen.digests if each.calls or each.text_calls]
+    return calling[-1] if errors and calling and seen.count() == 0 else seen.worst()
 
 
 def _story(

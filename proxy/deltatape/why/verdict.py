@@ -135,7 +135,8 @@ def _by_findings(case: Grounds) -> Verdict | None:
     warnings = [each for each in own if each.severity is Severity.WARNING]
     if warnings and case.gone_on is None:
         return _by_wire(min(warnings, key=_nearness), "")
-    facts = [each for each in case.about_request if each.severity is Severity.INFO]
+    infos = [each for each in case.about_request if each.severity is Severity.INFO]
+    facts = [each for each in infos if each.blame is not Blame.APP]  # that would accuse somebody
     return _by_wire(facts[0], "") if facts and case.gone_on is None else None
 
 
