@@ -29,7 +29,7 @@ from deltatape.store.reader import Tape, open_tape
 STDIN = "-"
 _WORTH_BYTES = 8_000_000
 """Tapes of fewer bytes are checked before another process would have begun."""
-_SELDOM = (100_000, 20, 100)
+_SELDOM = (400_000, 20, 100)
 """Thresholds of Python's garbage collector."""
 _AHEAD = 4
 """Tapes under way for each worker."""

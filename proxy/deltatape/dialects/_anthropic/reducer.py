@@ -84,6 +84,7 @@ class MessageReducer:
     def finish(self, *, cut: bool) -> Reply:
         """See `Reducer.finish`."""
         del cut  # A stop reason or message_stop tells more about the calls than the transport does.
+        self._takers = {}  # They hold us, and we all events: else only a collector frees those.
         terminated = self._reply.terminal is not None and self._reply.error is None
         for blocks in (*self._ended, self._blocks):
             blocks.finish(terminated=terminated)

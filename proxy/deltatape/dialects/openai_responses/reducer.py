@@ -91,6 +91,7 @@ class ResponsesReducer:
     def finish(self, *, cut: bool) -> Reply:
         """See `Reducer.finish`."""
         del cut  # The status, and what is missing without one, tells more about the calls.
+        self._handlers = {}  # They hold us, and we all events: else only a collector frees those.
         self._items.settle()
         return self._reply.build(Ending.CUT, terminated=self._reply.terminal is not None)
 
