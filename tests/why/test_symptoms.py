@@ -8,9 +8,9 @@ from deltatape.model.exchange import Exchange, Tap
 from deltatape.model.log import LogEntry, LogStream
 from deltatape.model.suspect import Symptom
 from deltatape.rules.settings import DEFAULTS
+from deltatape.why.ruling import case_of
 from deltatape.why.survey import survey
 from deltatape.why.symptoms import Matter, matter_of
-from deltatape.why.verdict import Case
 from helpers import app
 from helpers.chat import FINISH
 from helpers.exchanges import (
@@ -38,15 +38,7 @@ def matter(
     """What is known about an exchange of a tape."""
     seen = survey(tape, DEFAULTS, logs)
     analysis = analyse(next(each for each in tape if each.number == number))
-    case = Case(
-        findings=seen.own(number),
-        about_reply=seen.about_reply(number),
-        about_request=seen.about_request(number),
-        reply=analysis.reply,
-        read_back=seen.read_back(number),
-        gone_on=seen.gone_on(number),
-    )
-    return matter_of(case, analysis, tape, errors, DEFAULTS)
+    return matter_of(case_of(seen, analysis), analysis, tape, errors, DEFAULTS)
 
 
 def symptom(

@@ -57,23 +57,16 @@ def app_finding(rule: Documented, read_back: ReadBack, claim: AppClaim) -> Findi
     """A finding that blames the application, placed at the request that repeats the reply."""
     later = read_back.later
     delivered = Delivered(call=claim.said, reply=read_back.reply)
-    return Finding(
-        code=rule.code,
-        name=rule.name,
-        severity=claim.severity,
+    whole = TurnClaim(
+        message=claim.message,
+        hint=claim.hint,
         blame=Blame.APP,
         confidence=read_back.confidence,
-        message=excerpt(claim.message, MAX_MESSAGE),
-        hint=claim.hint,
-        tape=later.tape,
-        line=later.line,
-        exchange=later.exchange,
-        event=None,
-        span=None,
-        t_ns=later.t_ns,
-        evidence=excerpt(claim.evidence),
+        severity=claim.severity,
+        evidence=claim.evidence,
         against=against(delivered, later, claim.heard),
     )
+    return _at_request(rule, later, whole)
 
 
 def called(read_back: ReadBack, call: SaidCall) -> str:
@@ -122,7 +115,10 @@ class TurnClaim:
 
 def turn_finding(rule: Documented, turn: Turn, claim: TurnClaim) -> Finding:
     """A finding about an exchange in its conversation, placed at its request."""
-    digest = turn.digest
+    return _at_request(rule, turn.digest, claim)
+
+
+def _at_request(rule: Documented, digest: Digest, claim: TurnClaim) -> Finding:
     return Finding(
         code=rule.code,
         name=rule.name,
