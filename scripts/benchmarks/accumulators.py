@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.languages import ANTHROPIC, CHAT, RESPONSES, Language
+from benchmarks.markdown import markdown
 from benchmarks.measure import SCRIPTS, BenchError
 from benchmarks.processes import outside
 from benchmarks.proxies import ROOT
@@ -220,7 +221,7 @@ def accumulators_section(outcome: Accumulated) -> str:
     rows = [_HEADS, ("---", "---", *["---:"] * 6, "---", "---:", "---:")]
     for language, sdk in _LANGUAGES.items():
         rows += [_row(outcome, language, name, sdk) for name in _LENGTHS]
-    table = "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    table = markdown(rows)
     versions = ", ".join(f"{name} {version}" for name, version in outcome.versions.items())
     return f"## {_TITLE}\n\n{_ABOUT.format(versions=versions)}\n{table}"
 

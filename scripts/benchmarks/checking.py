@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import cycle, islice
 from pathlib import Path
 
+from benchmarks.markdown import markdown
 from benchmarks.measure import SCRIPTS, BenchError
 from benchmarks.processes import outside
 from benchmarks.proxies import ROOT
@@ -241,7 +242,7 @@ def checking_section(found: Sequence[Checked]) -> str:
         ]
         for one in found
     ]
-    table = "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    table = markdown(rows)
     return f"## Checking tapes\n\n{_ABOUT}\n{table if found else 'Not measured: no corpus.'}"
 
 

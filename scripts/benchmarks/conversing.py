@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.markdown import markdown
 from benchmarks.measure import SCRIPTS, BenchError
 from benchmarks.processes import outside
 from benchmarks.rebuilding import cpu_s
@@ -310,7 +311,7 @@ def conversing_section(found: Sequence[Conversed]) -> str:
         ]
         for one in found
     ]
-    table = "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    table = markdown(rows)
     return f"## Long conversations\n\n{_ABOUT}\n{table}"
 
 

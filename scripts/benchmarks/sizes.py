@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.languages import LANGUAGES, Language
+from benchmarks.markdown import markdown
 from benchmarks.measure import SCRIPTS, BenchError
 from benchmarks.processes import outside
 from benchmarks.speech import SINGLE, speech
@@ -132,4 +133,4 @@ def _table(found: Sequence[Size]) -> str:
         each = [one for one in found if one.language == language]
         times = [f"{one.ms_per_mb:.{_DECIMALS}f}" for one in each]
         rows.append([language, *times, f"{each[-1].memory:.1f}"])
-    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    return markdown(rows)

@@ -8,6 +8,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from benchmarks.markdown import markdown
 from benchmarks.proxies import DIRECT, YARDSTICK
 from benchmarks.run import Outcome, Result
 from benchmarks.scenarios import ADDED, CPU, CPU_BESIDE, MEMORY, P50, Column, Scenario
@@ -90,7 +91,7 @@ def table(outcome: Outcome, scenario: Scenario, proxies: Sequence[str]) -> str:
                 c for column in scenario.columns for c in _cells(outcome, scenario, proxy, column)
             ]
             rows.append([proxy, *cells])
-    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    return markdown(rows)
 
 
 def _heads(column: Column) -> tuple[str, ...]:

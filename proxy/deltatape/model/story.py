@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from deltatape.model.asked import RepeatedCall
 from deltatape.model.finding import Blame, Confidence, Finding
 from deltatape.model.log import LogEntry
-from deltatape.model.reply import ToolCall
+from deltatape.model.reply import NOT_OURS, CallKind, ToolCall
 from deltatape.model.suspect import Suspect, Tried
 from deltatape.model.watch import ClientChange
 
@@ -105,6 +105,11 @@ class Repetition:
     extra: tuple[RepeatedCall, ...]
     results: tuple[tuple[str, str], ...]
     """Results that the request brings: call id and text."""
+
+    def of(self, call: ToolCall) -> Repeated | None:
+        """What became of a call; None of a provider's own, or one in text: it is not told."""
+        told = call.kind is not CallKind.TEXT and call.kind not in NOT_OURS
+        return self.calls[call.index] if told else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from html import escape as for_html
 
 from deltatape.model.finding import Finding
-from deltatape.model.reply import NOT_OURS, CallKind, ToolCall
-from deltatape.model.story import Entry, Repetition, Story, Teller
+from deltatape.model.reply import ToolCall
+from deltatape.model.story import Entry, Repetition, Story
 from deltatape.model.suspect import Suspect, Tried
 from deltatape.render.findings import blamed, place, sides
 from deltatape.render.html_style import STYLE
@@ -19,12 +19,6 @@ from deltatape.rules.evidence import escape
 from deltatape.rules.words import count
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-_WHO = {
-    Teller.WIRE: "wire",
-    Teller.APP: "app",
-    Teller.RECORDER: "recorder",
-    Teller.LOG: "log",
-}
 _PERCENT = 100.0
 
 
@@ -107,7 +101,7 @@ def _timeline(story: Story) -> Iterator[str]:
 
 
 def _entry(entry: Entry, story: Story, at: int | None, share: float) -> str:
-    who = _WHO[entry.source]
+    who = entry.source
     other = f"#{entry.exchange} " if entry.exchange != story.exchange else ""
     mark = f'<i class="{who}" style="left:{share:.2f}%"></i>' if at is not None else ""
     marked = "".join(f"<b>{_text(code)}</b> " for code in entry.codes)
@@ -150,12 +144,12 @@ def _calls(story: Story) -> Iterator[str]:
 
 
 def _again(told: Repetition | None, call: ToolCall) -> str:
-    """What a later request made of a call; of a provider's own, or one in text, it is not told."""
+    """What a later request made of a call."""
     if told is None:
         return "not on the tape"
-    if call.kind is CallKind.TEXT or call.kind in NOT_OURS:
+    each = told.of(call)
+    if each is None:
         return ""
-    each = told.calls[call.index]
     if each.heard is None:
         return '<b class="wrong">lost</b>'
     if not each.differs:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from textwrap import dedent
 
 from deltatape.model.finding import Finding
-from deltatape.model.reply import NOT_OURS, CallKind, ToolCall
+from deltatape.model.reply import ToolCall
 from deltatape.model.story import Repetition, Story
 from deltatape.render.findings import blamed, place, sides
 from deltatape.render.lines import plain
@@ -90,12 +90,12 @@ def _calls(story: Story) -> Iterator[str]:
 
 
 def _again(told: Repetition | None, call: ToolCall) -> str:
-    """What a later request made of a call; of a provider's own, or one in text, it is not told."""
+    """What a later request made of a call."""
     if told is None:
         return "not on the tape"
-    if call.kind is CallKind.TEXT or call.kind in NOT_OURS:
+    each = told.of(call)
+    if each is None:
         return ""
-    each = told.calls[call.index]
     if each.heard is None:
         return "**lost**"
     return f"**differs:** {_arguments(each.heard.arguments)}" if each.differs else "as delivered"

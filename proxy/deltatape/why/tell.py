@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.model.app_names import AppNames
@@ -18,6 +19,7 @@ from deltatape.model.story import (
     Story,
     Surroundings,
     Teller,
+    Verdict,
 )
 from deltatape.model.suspect import Suspect, Tried
 from deltatape.rules.repeated import first_difference, same_id, same_name
@@ -30,7 +32,7 @@ from deltatape.why.surroundings import around
 from deltatape.why.survey import Survey, survey
 from deltatape.why.symptoms import Matter, matter_of
 from deltatape.why.timeline import ending_of, is_printed, timeline
-from deltatape.why.verdict import Case, going_on
+from deltatape.why.verdict import Case
 
 
 def tell(
@@ -58,8 +60,8 @@ def tell(
     """
     seen = survey(exchanges, settings, beside.logs)
     chosen = _chosen(seen, errors) if number is None else number
-    seen.own(chosen)  # raises when there is no such exchange
     by_number = {exchange.number: exchange for exchange in exchanges}
+    seen.own(chosen)  # raises when there is no such exchange
     analysis = analyse(by_number[chosen], settings.app)
     case = case_of(seen, analysis)
     verdict = ruling(seen, case, analysis.exchange, exchanges, settings)
@@ -68,9 +70,18 @@ def tell(
     matter = matter_of(case, analysis, exchanges, errors, settings)
     suspects = _suspects(matter) if matter and is_open_to_suspicion(case, verdict) else ()
     told = with_suspects(verdict, matter, suspects) if matter else verdict
-    story = _story(seen, case, analysis, by_number, beside, settings.app)
     tried = _tried(matter.analysis if matter else analysis) if clients else ()
-    return replace(story, verdict=told, suspects=suspects, tried=tried)
+    outcome = _Outcome(told, suspects, tried, seen.elsewhere(chosen))
+    return _story(case, analysis, by_number, beside, outcome, settings.app)
+
+
+class _Outcome(NamedTuple):
+    """What a story comes to."""
+
+    verdict: Verdict
+    suspects: tuple[Suspect, ...]
+    tried: tuple[Tried, ...]
+    elsewhere: tuple[Finding, ...]
 
 
 def _chosen(seen: Survey, errors: Sequence[str]) -> int:
@@ -80,22 +91,20 @@ def _chosen(seen: Survey, errors: Sequence[str]) -> int:
 
 
 def _story(
-    seen: Survey,
     case: Case,
     analysis: Analysis,
     by_number: Mapping[int, Exchange],
     beside: Surroundings,
+    outcome: _Outcome,
     app: AppNames,
 ) -> Story:
-    """What happened; the verdict is still to be given."""
     repetition, heard = _again(case, by_number, app)
     others = tuple(by_number.values())
     near = around(analysis.exchange, others, beside, silent="D003" in codes_of(case.about_reply))
     findings = (*case.about_reply, *case.about_request, *case.findings)
-    number = analysis.exchange.number
     return Story(
         tape=analysis.exchange.tape,
-        exchange=number,
+        exchange=analysis.exchange.number,
         timed=analysis.exchange.timed,
         start_ns=analysis.exchange.request.t_ns,
         came_from=came_from(analysis.exchange),
@@ -104,8 +113,10 @@ def _story(
         repetition=repetition,
         timeline=_in_order((*_told(analysis, case, near), *heard)),
         findings=tuple(sorted(findings, key=lambda finding: finding.severity.rank)),
-        elsewhere=seen.elsewhere(number),
-        verdict=going_on(),
+        elsewhere=outcome.elsewhere,
+        verdict=outcome.verdict,
+        suspects=outcome.suspects,
+        tried=outcome.tried,
     )
 
 
