@@ -48,7 +48,7 @@ def test_an_sdk_understands_the_same_directly_recorded_and_replayed(
                     url = f"http://127.0.0.1:{named.port}/{sdk.prefix}"
                     assert await ask(url) == direct
                     (prefixed,) = await named.ended()
-                assert stage.player.missed_count == 0
+                assert not stage.player.report.missed
             async with playing(taped) as again:
                 assert await ask(f"http://127.0.0.1:{again.player.listener.port}") == direct
         assert holds_the_calls(direct)

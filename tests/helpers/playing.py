@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator, Sequence
 from deltatape.http1.listener import Address
 from deltatape.match.schedule import Tempo
 from deltatape.model.exchange import Exchange
-from deltatape.player.player import Missed, Played, Player
+from deltatape.player.player import Player
+from deltatape.player.playing import Missed, Played, Playing
 from helpers.upstream import Peer, connect, post, run
 
 
@@ -35,10 +36,7 @@ async def playing(
     player = Player(
         exchanges,
         told.append,
-        tempo=Tempo(factor=factor),
-        hold_s=hold_s,
-        repeat=repeat,
-        volatile=volatile,
+        Playing(tempo=Tempo(factor=factor), hold_s=hold_s, repeat=repeat, volatile=tuple(volatile)),
     )
     await player.start(Address("127.0.0.1", 0))
     try:

@@ -141,7 +141,7 @@ def test_clients_are_served_side_by_side() -> None:
             await first.until(chunk(b"data: 1\n\n"))
             await second.send(post())
             await second.until(b"0\r\n\r\n")
-            assert stage.player.played == 2
+            assert len(stage.player.report.played) == 2
 
     run(scenario())
 
@@ -154,7 +154,7 @@ def test_a_client_that_leaves_in_the_middle_of_its_request_is_forgotten() -> Non
             await eventually(lambda: bool(stage.player._plays), "a request")
             client.close()
             await eventually(lambda: not stage.player._plays, "its end")
-            assert len(stage.player.unplayed) == 1
+            assert len(stage.player.report.unplayed) == 1
 
     run(scenario())
 

@@ -7,9 +7,9 @@ import pytest
 
 from deltatape.errors import UsageError
 from deltatape.match.request import Rung
-from deltatape.match.schedule import Tempo
 from deltatape.model.exchange import EndReason, Exchange, Framing, Masked, ResponseHead
-from deltatape.player.player import Missed, Played, Player
+from deltatape.player.player import Player
+from deltatape.player.playing import Missed, Played, Playing
 from helpers.playing import Stage, answer, playing
 from helpers.taped import taped
 from helpers.upstream import chunk, eventually, post, run
@@ -25,7 +25,7 @@ def test_an_exchange_plays_with_its_head_chunks_and_end() -> None:
             client = await stage.client()
             await client.send(post())
             assert await client.until(b"0\r\n\r\n") == HEAD + CHUNKS + b"0\r\n\r\n"
-            assert stage.player.unplayed == ()
+            assert stage.player.report.unplayed == ()
             assert isinstance(stage.told[0], Played)
             assert stage.told[0].rung is Rung.EXACT
 
@@ -126,8 +126,8 @@ def test_a_miss_is_refused_with_the_nearest_request_and_never_retried() -> None:
                 {"path": "$.model", "recorded": '"a"', "received": '"b"'}
             ]
             assert "$.model: recorded" in error["message"]
-            assert stage.player.missed_count == 1
-            assert len(stage.player.unplayed) == 1
+            assert len(stage.player.report.missed) == 1
+            assert len(stage.player.report.unplayed) == 1
             assert isinstance(stage.told[0], Missed)
 
     run(scenario())
@@ -239,7 +239,7 @@ def test_stopping_lets_answers_end_and_cuts_the_rest() -> None:
 def test_a_taken_port_is_told() -> None:
     async def scenario() -> None:
         async with playing() as stage:
-            other = Player((), lambda _: None, tempo=Tempo())
+            other = Player((), lambda _: None, Playing())
             with pytest.raises(UsageError, match="choose another port"):
                 await other.start(stage.player.listener.address)
 

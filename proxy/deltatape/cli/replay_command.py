@@ -15,7 +15,8 @@ from deltatape.http1.listener import Address, parse_address
 from deltatape.match.request import Rung
 from deltatape.match.schedule import Tempo, parse_speed
 from deltatape.model.exchange import Exchange, Tap
-from deltatape.player.player import Missed, Played, Player
+from deltatape.player.player import Player
+from deltatape.player.playing import Missed, Played, Playing
 from deltatape.rules.words import count
 
 _RUNGS = {
@@ -85,10 +86,11 @@ def command(  # noqa: PLR0913 - one parameter per option
     exchanges = [exchange for exchange in every if exchange.tap is Tap.PROVIDER]
     if len(exchanges) < len(every):
         say(f"note: {count(len(every) - len(exchanges), 'answer')} of the app itself: not played")
-    player = Player(exchanges, _tell, tempo=tempo, hold_s=hold, repeat=repeat, volatile=volatile)
+    playing = Playing(tempo=tempo, hold_s=hold, repeat=repeat, volatile=volatile)
+    player = Player(exchanges, _tell, playing)
     with aside():
         asyncio.run(_run(player, exchanges, address))
-    return 1 if player.missed_count or player.unplayed else 0
+    return 0 if player.report.whole else 1
 
 
 async def _run(player: Player, exchanges: Sequence[Exchange], address: Address) -> None:
@@ -117,7 +119,8 @@ def _tell(what: Played | Missed) -> None:
 
 
 def _summarise(player: Player) -> None:
-    left = player.unplayed
-    say(f"{player.played} played, {player.missed_count} missed, {len(left)} unplayed")
-    for exchange in left[:20]:
+    report = player.report
+    left = len(report.unplayed)
+    say(f"{len(report.played)} played, {len(report.missed)} missed, {left} unplayed")
+    for exchange in report.unplayed[:20]:
         say(f"  unplayed: {exchange.tape}#{exchange.number} {exchange.request.path}")

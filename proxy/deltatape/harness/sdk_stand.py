@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Sequence
 from deltatape.http1.answer import error_answer
 from deltatape.http1.listener import Address, Listener
 from deltatape.http1.server import Handler, ServerConnection
-from deltatape.match.request import Asking, Match, Miss, Rung
+from deltatape.match.request import Asking, Miss
 from deltatape.match.schedule import Tempo
 from deltatape.model.exchange import Exchange
 from deltatape.player.play import Play
@@ -67,18 +67,14 @@ class Stand:
 
     # What plays ask (`player.play.Shelf`).
 
-    def find(self, asking: Asking) -> Match | Miss:
+    def find(self, asking: Asking) -> Exchange | Miss:
         """See `Shelf.find`."""
         named = _NUMBER.match(asking.target)
         if named is None or int(named[1]) >= len(self._exchanges):
             return Miss(
                 nearest=None, problem="no number of an exchange in the path", differences=()
             )
-        return Match(position=int(named[1]), rung=Rung.EXACT)
-
-    def exchange(self, position: int) -> Exchange:
-        """See `Shelf.exchange`."""
-        return self._exchanges[position]
+        return self._exchanges[int(named[1])]
 
     def missed(self, asking: Asking, miss: Miss) -> bytes:
         """See `Shelf.missed`."""

@@ -69,6 +69,10 @@ class Tempo:
             yield now
 
 
+RECORDED = Tempo()
+"""As time passed on the tape."""
+
+
 def parse_speed(text: str) -> float:
     """`recorded`, `instant` or `Nx` as a factor.
 

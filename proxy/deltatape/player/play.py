@@ -13,7 +13,7 @@ from deltatape.http1.answer import error_answer
 from deltatape.http1.ending import fin_completes, keeps_client
 from deltatape.http1.head import Fields, RequestHead, end_to_end, field, write_response
 from deltatape.http1.server import ServerConnection
-from deltatape.match.request import Asking, Match, Miss
+from deltatape.match.request import Asking, Miss
 from deltatape.match.schedule import Ending, Tempo, Timetable, timetable
 from deltatape.model.exchange import EndReason, Exchange, Framing, Headers
 
@@ -26,11 +26,8 @@ class Shelf(Protocol):
     tempo: Tempo
     hold_s: float
 
-    def find(self, asking: Asking) -> Match | Miss:
-        """The exchange that answers, which is then spent."""
-
-    def exchange(self, position: int) -> Exchange:
-        """A recorded exchange by its position."""
+    def find(self, asking: Asking) -> Exchange | Miss:
+        """What is to be played as the answer."""
 
     def missed(self, asking: Asking, miss: Miss) -> bytes:
         """The answer to a request that no exchange answers."""
@@ -81,7 +78,7 @@ class Play:
             self._client.write(self._shelf.missed(asking, found))
             self._finish(self._client.finish, keep_alive=False)
             return
-        self._exchange = self._shelf.exchange(found.position)
+        self._exchange = found
         chunked = self._chunked
         head = b"" if self._exchange.response is None else self._head(self._exchange)
         self._timetable = timetable(

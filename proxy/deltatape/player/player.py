@@ -3,34 +3,17 @@
 import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from deltatape.http1.answer import error_answer
 from deltatape.http1.listener import Address, Listener
 from deltatape.http1.server import Handler, ServerConnection
-from deltatape.match.request import Asking, Ladder, Match, Miss, Rung
-from deltatape.match.schedule import Tempo
+from deltatape.match.request import Asking, Ladder, Match, Miss
 from deltatape.model.exchange import Exchange
 from deltatape.player.play import Play
+from deltatape.player.playing import Missed, Played, Playing, Report, Staged
 
 NO_RETRY = ((b"x-should-retry", b"false"),)
 """Read by SDKs: asking again would miss again."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Played:
-    """A request that was answered."""
-
-    exchange: Exchange
-    rung: Rung
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Missed:
-    """A request that was not, with the message it got."""
-
-    asking: Asking
-    message: str
 
 
 class Player:
@@ -40,24 +23,21 @@ class Player:
         self,
         exchanges: Sequence[Exchange],
         tell: Callable[[Played | Missed], None],
-        *,
-        tempo: Tempo,
-        hold_s: float = 30.0,
-        repeat: bool = False,
-        volatile: Sequence[str] = (),
+        playing: Playing,
     ) -> None:
         """Args: tell: called when a request was matched or missed."""
-        self.tempo = tempo
-        self.hold_s = hold_s
+        self.tempo = playing.tempo
+        self.hold_s = playing.hold_s
         self._exchanges = tuple(exchanges)
-        self._ladder = Ladder(self._exchanges, volatile)
+        self._ladder = Ladder(self._exchanges, playing.volatile)
         self._tell = tell
-        self._repeat = repeat
+        self._repeat = playing.repeat
+        self._stage = playing.stage
         self._spent: set[int] = set()
+        self._asked_for: set[int] = set()
+        self._told: list[Played | Missed] = []
         self._plays: set[Play] = set()
         self._drained = asyncio.Event()
-        self.played = 0
-        self.missed_count = 0
         self.listener = Listener()
 
     async def start(self, address: Address) -> None:
@@ -79,9 +59,13 @@ class Player:
             play.stop()
 
     @property
-    def unplayed(self) -> tuple[Exchange, ...]:
-        """The recorded exchanges that nobody asked for."""
-        return tuple(e for at, e in enumerate(self._exchanges) if at not in self._spent)
+    def report(self) -> Report:
+        """What became of the requests so far, and what nobody asked for."""
+        return Report(
+            played=tuple(one for one in self._told if isinstance(one, Played)),
+            missed=tuple(one for one in self._told if isinstance(one, Missed)),
+            unplayed=tuple(e for at, e in enumerate(self._exchanges) if at not in self._asked_for),
+        )
 
     # What connections ask (`http1.server.Owner`).
 
@@ -103,31 +87,39 @@ class Player:
 
     # What plays ask (`play.Shelf`).
 
-    def find(self, asking: Asking) -> Match | Miss:
+    def find(self, asking: Asking) -> Exchange | Miss:
         """See `Shelf.find`."""
         found = self._ladder.match(asking, frozenset(self._spent))
         if isinstance(found, Miss) and self._repeat:
             found = self._ladder.match(asking, frozenset())
         if isinstance(found, Match):
-            self._spent.add(found.position)
-            self.played += 1
-            self._tell(Played(exchange=self._exchanges[found.position], rung=found.rung))
+            return self._played(found)
         return found
 
-    def exchange(self, position: int) -> Exchange:
-        """See `Shelf.exchange`."""
-        return self._exchanges[position]
+    def _played(self, found: Match) -> Exchange:
+        recorded = self._exchanges[found.position]
+        staged = Staged(exchange=recorded)
+        if self._stage is not None:
+            staged = self._stage(found.position, recorded)
+        self._asked_for.add(found.position)
+        if staged.spent:
+            self._spent.add(found.position)
+        self._say(Played(exchange=recorded, rung=found.rung, note=staged.note))
+        return staged.exchange
+
+    def _say(self, what: Played | Missed) -> None:
+        self._told.append(what)
+        self._tell(what)
 
     def missed(self, asking: Asking, miss: Miss) -> bytes:
         """See `Shelf.missed`."""
-        self.missed_count += 1
         near = self._exchanges[miss.nearest] if miss.nearest is not None else None
         where = f" (nearest: {near.tape}#{near.number})" if near else ""
         message = f"not on the tape: {miss.problem}{where}"
         if miss.differences:
             first = miss.differences[0]
             message += f"; {first.path}: recorded {first.recorded}, received {first.received}"
-        self._tell(Missed(asking=asking, message=message))
+        self._say(Missed(asking=asking, miss=miss, nearest=near, message=message))
         detail = {
             "nearest": f"{near.tape}#{near.number}" if near else None,
             "differences": [
