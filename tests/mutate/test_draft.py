@@ -186,3 +186,11 @@ def test_the_body_behind_its_last_event_can_be_left_out() -> None:
     assert made.tail() == b"data: 2\n\n: bye\n"
     made.shorten(6)
     assert whole(made).body == b"data: 1\n\ndata: 2\n\n"
+
+
+def test_elements_at_the_end_of_an_array_go_with_their_commas() -> None:
+    for gone, left in (((1, 2), b"[1]"), ((0, 1), b"[3]"), ((0, 1, 2), b"[]"), ((2,), b"[1, 2]")):
+        made = draft(b"[1, 2, 3]")
+        for at in gone:
+            made.units[at].removed = True
+        assert whole(made).body == left

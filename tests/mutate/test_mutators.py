@@ -85,6 +85,7 @@ def _is_whole(exchange: Exchange) -> bool:
     )
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("row", OF_OTHERS, ids=lambda row: row.name)
 def test_a_defect_is_caught_and_a_trap_fires_no_error(row: Row) -> None:
     found = [trial for trial in trials(row) if trial.healthy.origin == BUILT]

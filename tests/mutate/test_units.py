@@ -104,3 +104,8 @@ def test_the_framing_is_told_by_the_first_byte() -> None:
 def test_units_are_found_by_the_type_in_their_data() -> None:
     units = units_of(b'data: {"type":"a"}\n\ndata: [1]\n\ndata: {"type":2}\n\n')
     assert kinds(units) == {"a": units[:1]}
+
+
+def test_a_unit_tells_where_its_data_is() -> None:
+    (unit,) = units_of(b"event: x\ndata: 12\n\n")
+    assert unit.raw[slice(*unit.data_span)] == b"12"

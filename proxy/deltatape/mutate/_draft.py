@@ -64,7 +64,11 @@ class Draft:
 
     def shorten(self, size: int) -> None:
         """Leaves the last `size` bytes of the body out."""
-        self._raw.append(Edit(len(self._body) - size, len(self._body), b""))
+        self.edit(len(self._body) - size, len(self._body), b"")
+
+    def edit(self, start: int, end: int, data: bytes) -> None:
+        """Puts `data` in the place of `[start, end)` of the body, where no unit is changed."""
+        self._raw.append(Edit(start, end, data))
 
     def tail(self) -> bytes:
         """The body from its last unit's data on: what follows the events, and their end."""
@@ -96,6 +100,8 @@ class Draft:
 
     def _edits(self) -> Iterator[Edit]:
         own = [unit for unit in self.units if unit.start is not None]
+        places = {id(unit): place for place, unit in enumerate(own)}
+        last = max((places[id(unit)] for unit in own if not unit.removed), default=-1)
         first = before = own[0].start or 0 if own else 0
         for unit in self.units:
             if unit.start is None:
@@ -104,7 +110,7 @@ class Draft:
                 continue
             end = unit.start + len(unit.raw)
             if unit.removed:
-                yield self._removal(own, unit)
+                yield self._removal(own, places[id(unit)], last)
             else:
                 yield narrowed(unit.start, unit.raw, unit.on_wire())
             before = end
@@ -115,13 +121,13 @@ class Draft:
             return unit.on_wire()
         return unit.on_wire() + b"," if place == first else b"," + unit.on_wire()
 
-    def _removal(self, own: list[Unit], unit: Unit) -> Edit:
-        """A unit's bytes, and in an array those up to the next one, or from the last one on."""
-        place = own.index(unit)
+    def _removal(self, own: list[Unit], place: int, last: int) -> Edit:
+        """A unit's bytes, and in an array a comma; `last` is the place of the last that stays."""
+        unit = own[place]
         start = unit.start or 0
         end = start + len(unit.raw)
         if is_array(self._body):
-            if place + 1 < len(own):
+            if place < last:
                 end = own[place + 1].start or end
             elif place:
                 start = (own[place - 1].start or 0) + len(own[place - 1].raw)

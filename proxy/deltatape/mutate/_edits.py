@@ -5,7 +5,9 @@ is inserted at a border belongs to the left of it, but at the very beginning; of
 range across a border, all belongs to the left.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 from deltatape.model.exchange import Read
@@ -51,19 +53,19 @@ class Moved:
 
     def __init__(self, edits: Sequence[Edit]) -> None:
         self._edits = edits
+        self._places = [edit[:2] for edit in edits]
+        grown = (len(data) - (end - start) for start, end, data in edits)
+        self._grown = [0, *accumulate(grown)]
 
     def at(self, offset: int) -> int:
         """The offset that was `offset`."""
         if offset == 0:
             return 0
-        moved = offset
-        for start, end, data in self._edits:
-            if start > offset or (start == offset and end > offset):
-                break
-            if end > offset:
-                return moved - (offset - start) + len(data)
-            moved += len(data) - (end - start)
-        return moved
+        done = bisect_right(self._places, (offset, offset))
+        if done and self._places[done - 1][1] > offset:
+            start, _, data = self._edits[done - 1]
+            return start + self._grown[done - 1] + len(data)
+        return offset + self._grown[done]
 
     def read(self, read: Read, start: int, body: bytes) -> Read | None:
         """The read that began at `start`; None if nothing of it is left.

@@ -54,6 +54,11 @@ class Unit:
         self._parsed = False
 
     @property
+    def data_span(self) -> Span:
+        """Where in `raw` the event's data is; of a binary message its whole payload."""
+        return self._data
+
+    @property
     def text(self) -> str:
         """The event's data."""
         return self._text

@@ -1,0 +1,71 @@
+"""What the player plays in place of what was recorded: at a speed, with faults, cut anew.
+
+Speed comes first, so that a fault's own time passes as it says; the player's tempo is to be
+`RECORDED`. Chance is that of the seed, the exchange and how often it was asked for: the same
+requests in another order, as parallel clients send them, meet the same.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from deltatape.match.schedule import RECORDED, Tempo
+from deltatape.model.exchange import Exchange
+from deltatape.mutate import Seeded
+from deltatape.player.playing import Staged
+from deltatape.vary.fault import Fault
+from deltatape.vary.reads import RECORDED as AS_READ
+from deltatape.vary.reads import Cutting
+from deltatape.vary.tempo import at_tempo
+
+_SPREAD = 0x9E3779B97F4A7C15
+"""Odd: other places and times get other seeds."""
+
+
+class Staging:
+    """A `Stage`.
+
+    Args:
+        faults: in the order in which they strike; behind one that ends the answer none does.
+        cutting: in which pieces bodies come.
+        seed: of all chance.
+        tempo: how fast recorded times pass.
+    """
+
+    def __init__(
+        self,
+        faults: Sequence[Fault] = (),
+        cutting: Cutting = AS_READ,
+        seed: int = 0,
+        tempo: Tempo = RECORDED,
+    ) -> None:
+        self._faults = tuple(faults)
+        self._cutting = cutting
+        self._seed = seed
+        self._tempo = tempo
+        self._struck: Counter[int] = Counter()
+        self._asked: Counter[int] = Counter()
+
+    def __call__(self, position: int, exchange: Exchange) -> Staged:
+        """See `player.playing.Stage`."""
+        chance = Seeded(self._seed ^ (position + 1) * _SPREAD ^ self._asked[position] << 17)
+        self._asked[position] += 1
+        played = at_tempo(exchange, self._tempo)
+        notes: list[str] = []
+        spent = True
+        for place, fault in enumerate(self._faults):
+            if not spent or not self._is_due(place, exchange):
+                continue
+            struck = fault.told_by_bytes(exchange).applied(played, chance)
+            if struck is None:
+                notes.append(f"no place for {fault.text}")
+                continue
+            self._struck[place] += 1
+            played, spent = struck, not fault.ends_early
+            notes.append(f"fault {fault.text}")
+        return Staged(exchange=self._cutting.cut(played), spent=spent, note=", ".join(notes))
+
+    def _is_due(self, place: int, exchange: Exchange) -> bool:
+        fault = self._faults[place]
+        if fault.exchange not in (None, exchange.number):
+            return False
+        return fault.times is None or self._struck[place] < fault.times

@@ -1,0 +1,82 @@
+"""What a variation is: another way in which the same answer may come, or in which it may fail."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
+
+from deltatape.diagnose.decode import decode
+from deltatape.diagnose.rebuild import rebuild
+from deltatape.model.exchange import Exchange
+from deltatape.model.stream import Stream
+from deltatape.mutate import Chance, Draft
+from deltatape.vary.coded import plain, recoded
+from deltatape.vary.said import said
+
+Make: TypeAlias = Callable[[Exchange, Chance], Exchange | None]
+"""Makes a variation of an exchange; None where there is no place for it."""
+
+Rewrite: TypeAlias = Callable[[Draft, Stream, Chance], None]
+"""Changes a plain body, which is framed as the stream says."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variation:
+    """Another way in which an answer may come."""
+
+    name: str
+    """In words with dashes: `split-utf8`, `cut-in-arguments`."""
+    harmless: bool
+    """Whether it says the same: a correct client does not notice. Else it has to notice."""
+    summary: str
+    """One sentence: what the wire shows then."""
+    make: Make
+
+
+def harmless(name: str) -> Callable[[Make], Variation]:
+    """Makes a harmless variation of a function, whose docstring becomes the summary."""
+
+    def made(make: Make) -> Variation:
+        return Variation(name=name, harmless=True, summary=make.__doc__ or "", make=make)
+
+    return made
+
+
+def rewriting(name: str) -> Callable[[Rewrite], Variation]:
+    """Makes a harmless variation of a function that changes the plain body."""
+
+    def made(change: Rewrite) -> Variation:
+        make = partial(rewritten, change)
+        return Variation(name=name, harmless=True, summary=change.__doc__ or "", make=make)
+
+    return made
+
+
+def legal(name: str) -> Callable[[Rewrite], Variation]:
+    """Makes a harmless variation of a function that changes what events say, within the law.
+
+    In a stream that is broken already, what is legal elsewhere may mend it or break more: where the
+    reply would become another one, there is no place.
+    """
+
+    def made(change: Rewrite) -> Variation:
+        def make(exchange: Exchange, chance: Chance) -> Exchange | None:
+            result = rewritten(change, exchange, chance)
+            if result is None or said(rebuild(result)) != said(rebuild(exchange)):
+                return None
+            return result
+
+        return Variation(name=name, harmless=True, summary=change.__doc__ or "", make=make)
+
+    return made
+
+
+def rewritten(change: Rewrite, exchange: Exchange, chance: Chance) -> Exchange | None:
+    """`exchange` with its plain body changed, coded as it was; None if nothing changes."""
+    bare = plain(exchange)
+    draft = Draft.of(bare) if bare else None
+    if bare is None or draft is None:
+        return None
+    change(draft, decode(bare), chance)
+    result = draft.result()
+    return None if result is None else recoded(result, exchange)

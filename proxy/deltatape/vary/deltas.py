@@ -1,0 +1,236 @@
+"""Harmless: the same text and arguments in other events, and events that say nothing.
+
+How much a delta brings means nothing: a provider sends a word, a character or all of it, and
+another one tomorrow. Which string of an event is its delta is told by what the reply got from it:
+an event that brought one piece and holds one string that is that piece, under a name of deltas.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from deltatape.diagnose.rebuild import Analysis, analyse
+from deltatape.dialects import UNKNOWN
+from deltatape.model.stream import Format, Stream
+from deltatape.mutate import MUTATORS, Chance, Draft, Unit, at, renumbered
+from deltatape.rules.brought import Brought, What, brought
+from deltatape.vary._base import Variation, legal
+
+_TEXTS = frozenset({What.TEXT, What.REASONING, What.REFUSAL})
+_ARGUMENTS = frozenset({What.ARGUMENTS})
+_KEYS = frozenset(
+    {
+        *(
+            "content",
+            "text",
+            "delta",
+            "thinking",
+            "refusal",
+            "reasoning",
+            "reasoning_content",
+            "tool_plan",
+        ),
+        *("arguments", "input", "partial_json", "inputTextDelta"),
+    }
+)
+"""Under which dialects send deltas."""
+_WHOLE = ("done", "stop", "end", "completed", "available", "output")
+"""How the types of events end that repeat what deltas said."""
+_MOST = 5_000
+"""Events that a body may come to have."""
+_PINGED = ("anthropic-messages", "bedrock-invoke")
+_CHAT = ("openai-chat", "openai-completions")
+_LEGAL = (
+    "index-dup-in-chunk",
+    "id-empty-cont",
+    "id-null-cont",
+    "r-done-only-args",
+    "r-empty-first-delta",
+    "finish-same-chunk",
+    "g-finish-later-chunk",
+    "empty-choices",
+    "delta-null",
+    "no-tool-streaming",
+    "args-custom-empty",
+)
+"""Mutations that are legal: clients stumble over them, and the reply stays as it is."""
+
+_Path: TypeAlias = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Delta:
+    """An event that brings one piece of text, and where in its JSON that is."""
+
+    unit: Unit
+    path: _Path
+    owner: object
+    """Equal for the pieces of one text."""
+    text: str
+
+
+def _deltas(draft: Draft, stream: Stream, wanted: frozenset[What]) -> Iterator[_Delta]:
+    """The events that bring nothing but a piece of what is wanted, in order."""
+    analysis = analyse(draft.exchange)
+    starts = {event.place.span.start: event.number for event in stream.events}
+    things = _things(analysis)
+    for unit in draft.units:
+        found = things.get(starts.get(unit.start or 0, -1), ())
+        if len(found) == 1 and found[0].what in wanted and not _is_whole(unit):
+            thing = found[0]
+            paths = [path for path, text in _strings(unit.value) if text == thing.text]
+            if len(paths) == 1 and paths[0][-1] in _KEYS:
+                call = None if thing.call is None else thing.call.index
+                owner = (thing.what, call, paths[0], _index(unit.value))
+                yield _Delta(unit=unit, path=paths[0], owner=owner, text=thing.text)
+
+
+def _things(analysis: Analysis) -> Mapping[int, tuple[Brought, ...]]:
+    if analysis.reply.dialect == UNKNOWN:
+        return {}
+    return brought(analysis.reply, analysis.stream, known=True)
+
+
+def _is_whole(unit: Unit) -> bool:
+    kind = at(unit.value, "type") or at(unit.value, "event_type")
+    return isinstance(kind, str) and kind.endswith(_WHOLE)
+
+
+def _index(value: object) -> object:
+    """What numbers tell of the place of a delta: of its choice, its block, its part."""
+    own = tuple(at(value, key) for key in ("index", "output_index", "content_index", "id"))
+    return own, at(value, "choices", 0, "index")
+
+
+def _strings(value: object, path: _Path = ()) -> Iterator[tuple[_Path, str]]:
+    """The strings in a value that are not empty, with their paths."""
+    if isinstance(value, str) and value:
+        yield path, value
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            yield from _strings(each, (*path, key))
+    elif isinstance(value, list):
+        for place, each in enumerate(value):
+            yield from _strings(each, (*path, place))
+
+
+def _finer(draft: Draft, deltas: list[_Delta]) -> None:
+    """Each character comes in an event of its own; fewer at once, if it were too many events."""
+    total = sum(len(delta.text) for delta in deltas)
+    size = 1 + total // _MOST
+    for delta in deltas:
+        pieces = [delta.text[at : at + size] for at in range(0, len(delta.text), size)]
+        if len(pieces) > 1:
+            delta.unit.put_text(delta.path, pieces[0])
+            draft.add_after(delta.unit, *(_saying(delta, piece) for piece in pieces[1:]))
+    renumbered(draft)
+
+
+def _saying(delta: _Delta, text: str) -> Unit:
+    """An event like that of a delta, with another text."""
+    new = delta.unit.like()
+    new.put_text(delta.path, text)
+    return new
+
+
+def _coarser(draft: Draft, deltas: list[_Delta]) -> None:
+    """Deltas of one text that follow each other come as one."""
+    groups: list[list[_Delta]] = []
+    for delta in deltas:
+        last = groups[-1] if groups else []
+        place = draft.units.index(delta.unit)
+        follows = place and last and last[-1].unit is draft.units[place - 1]
+        if follows and last[-1].owner == delta.owner:
+            last.append(delta)
+        else:
+            groups.append([delta])
+    for first, *others in groups:
+        if others:
+            first.unit.put_text(first.path, first.text + "".join(each.text for each in others))
+        for each in others:
+            each.unit.removed = True
+    renumbered(draft)
+
+
+@legal("finer-text")
+def finer_text(draft: Draft, stream: Stream, _: Chance) -> None:
+    """Every character of the text comes in an event of its own."""
+    _finer(draft, [*_deltas(draft, stream, _TEXTS)])
+
+
+@legal("coarser-text")
+def coarser_text(draft: Draft, stream: Stream, _: Chance) -> None:
+    """Pieces of text that follow each other come in one event."""
+    _coarser(draft, [*_deltas(draft, stream, _TEXTS)])
+
+
+@legal("finer-arguments")
+def finer_arguments(draft: Draft, stream: Stream, _: Chance) -> None:
+    """Every character of a call's arguments comes in an event of its own."""
+    _finer(draft, [*_deltas(draft, stream, _ARGUMENTS)])
+
+
+@legal("coarser-arguments")
+def coarser_arguments(draft: Draft, stream: Stream, _: Chance) -> None:
+    """Fragments of arguments that follow each other come in one event."""
+    _coarser(draft, [*_deltas(draft, stream, _ARGUMENTS)])
+
+
+@legal("pings")
+def pings(draft: Draft, _stream: Stream, _: Chance) -> None:
+    """A ping follows every event but the last."""
+    if analyse(draft.exchange).reply.dialect in _PINGED:
+        for unit in draft.units[:-1]:
+            new = unit.like()
+            new.text = '{"type": "ping"}'
+            new.rename("ping")
+            draft.add_after(unit, new)
+
+
+@legal("late-usage")
+def late_usage(draft: Draft, _stream: Stream, _: Chance) -> None:
+    """The usage comes in an event of its own, without choices, behind the finish reason."""
+    if analyse(draft.exchange).reply.dialect not in _CHAT:
+        return
+    finishes = [unit for unit in draft.units if _choices(unit)]
+    if not finishes:
+        return
+    last = finishes[-1]
+    told = [unit for unit in draft.units if unit.source(("usage",)) not in ("", "null")]
+    if any(not _choices(unit) for unit in told):
+        return
+    usage = '{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}'
+    if told:
+        usage = told[-1].source(("usage",))
+        told[-1].drop(("usage",))
+    new = last.like()
+    new.put(("choices",), "[]")
+    new.put(("usage",), usage)
+    draft.add_after(last, new)
+
+
+def _choices(unit: Unit) -> bool:
+    return bool(at(unit.value, "choices"))
+
+
+def _mutated(name: str) -> Variation:
+    (mutator,) = (each for each in MUTATORS if each.name == name)
+
+    def change(draft: Draft, _stream: Stream, chance: Chance) -> None:
+        analysis = analyse(draft.exchange)
+        if analysis.reply.dialect in mutator.dialects and analysis.stream.format is not Format.JSON:
+            mutator.change(draft, chance)
+
+    change.__doc__ = mutator.summary
+    return legal(name)(change)
+
+
+DELTAS = (
+    finer_text,
+    coarser_text,
+    finer_arguments,
+    coarser_arguments,
+    pings,
+    late_usage,
+    *(_mutated(name) for name in _LEGAL),
+)

@@ -1,0 +1,235 @@
+"""`--fault`: what goes wrong on purpose, as `KIND[=VALUE][,OPTION=VALUE]...`.
+
+    stall[=DURATION]   nothing comes any more, or not for so long
+    drip[=DURATION]    the rest comes in small pieces, so long after each other (bytes=N each)
+    cut                the connection is closed before the answer is whole
+    reset              the connection is reset
+    end                the answer ends there as if it were whole
+    error-event        an error in the form of the dialect comes, and nothing behind it
+    status=CODE        another answer, an error of the provider; with retry-after=SECONDS,
+                       header=NAME:VALUE; html: of a gateway, which answers with a page
+    drop               an event is missing
+    duplicate          an event comes twice
+    reorder            an event comes behind the one that follows it
+    corrupt            an event is damaged
+
+`at=` says where (see `where`), `times=N` how many answers it strikes, `exchange=N` only that one.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from deltatape.errors import UsageError
+from deltatape.model.exchange import EndReason, Exchange, Headers
+from deltatape.mutate import Chance, Seeded
+from deltatape.vary import strikes
+from deltatape.vary.coded import plain, recoded
+from deltatape.vary.failures import OVERLOADED, Failure, answered
+from deltatape.vary.places import Places
+from deltatape.vary.where import MIDDLE, Kind, Where, parse_duration, parse_where
+
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_STATUS = re.compile(r"[2-5][0-9]{2}")
+_COUNT = re.compile(r"[1-9][0-9]{0,8}")
+_DRIP_BYTES = 16
+_DRIP_NS = 100_000_000
+_OVERLOADED = Failure(status=OVERLOADED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """Something that goes wrong on purpose.
+
+    Attributes:
+        text: as the user wrote it.
+        kind: which, see the head of this module.
+        where: where it strikes.
+        times: how many answers it strikes; None: every one.
+        exchange: the number, on its tape, of the only exchange it strikes; None: any.
+        wait_ns: how long a stall lasts (None: for ever), how far apart drips come.
+        size: bytes of a drip.
+        failure: what the provider says.
+    """
+
+    text: str
+    kind: str
+    where: Where = MIDDLE
+    times: int | None = None
+    exchange: int | None = None
+    wait_ns: int | None = None
+    size: int = _DRIP_BYTES
+    failure: Failure = _OVERLOADED
+
+    @property
+    def ends_early(self) -> bool:
+        """Whether a client does not get the answer: one that asks again shall."""
+        return self.kind in _ENDING or (self.kind == "stall" and self.wait_ns is None)
+
+    def told_by_bytes(self, recorded: Exchange) -> "Fault":
+        """The same fault at the byte that came at its time, if it has one.
+
+        At another speed that byte comes at another time, and at once if nothing waits.
+        """
+        bare = plain(recorded) if self.where.kind is Kind.TIME else None
+        if bare is None:
+            return self
+        offset = Places(bare, Seeded(0)).offset(self.where)
+        size = len(bare.body)
+        # Behind the end there is no place, whatever the speed.
+        number = size + 1 if offset is None else offset
+        return replace(self, where=Where(kind=Kind.BYTE, number=number))
+
+    def applied(self, exchange: Exchange, chance: Chance) -> Exchange | None:
+        """`exchange` as it is played when the fault strikes; None if it has no place for it.
+
+        Args:
+            exchange: any.
+            chance: chooses where there is a choice.
+        """
+        bare = plain(exchange)
+        if self.kind == "status":
+            places = Places(bare or replace(exchange, reads=()), chance)
+            return answered(exchange, places.analysis.reply.dialect, self.failure)
+        if bare is None:
+            return None
+        struck = _KINDS[self.kind](self, bare, Places(bare, chance))
+        return None if struck is None else recoded(struck, exchange)
+
+
+_Strike = Callable[[Fault, Exchange, Places], Exchange | None]
+
+
+def _cut(reason: EndReason) -> _Strike:
+    return lambda fault, bare, places: strikes.cut(bare, places, fault.where, reason)
+
+
+def _drip(fault: Fault, bare: Exchange, places: Places) -> Exchange | None:
+    wait_ns = _DRIP_NS if fault.wait_ns is None else fault.wait_ns
+    return strikes.dripping(bare, places, fault.where, size=fault.size, wait_ns=wait_ns)
+
+
+_KINDS: Mapping[str, _Strike] = {
+    "stall": lambda fault, bare, at: strikes.stalled(bare, at, fault.where, fault.wait_ns),
+    "drip": _drip,
+    "cut": _cut(EndReason.UPSTREAM_CLOSED),
+    "reset": _cut(EndReason.UPSTREAM_RESET),
+    "end": _cut(EndReason.COMPLETE),
+    "error-event": lambda fault, bare, at: strikes.failing(bare, at, fault.where, fault.failure),
+    "drop": lambda fault, bare, at: strikes.dropped(bare, at, fault.where),
+    "duplicate": lambda fault, bare, at: strikes.doubled(bare, at, fault.where),
+    "reorder": lambda fault, bare, at: strikes.swapped(bare, at, fault.where),
+    "corrupt": lambda fault, bare, at: strikes.corrupted(bare, at, fault.where),
+}
+FAULTS = ("status", *_KINDS)
+"""The kinds of faults."""
+_ENDING = frozenset({"status", "cut", "reset", "end", "error-event"})
+_PLACELESS = frozenset({"status"})
+_VALUED = frozenset({"status", "stall", "drip", "error-event"})
+
+
+def parse_fault(text: str) -> Fault:
+    """`KIND[=VALUE][,OPTION=VALUE]...` as a fault.
+
+    Raises:
+        UsageError: it is none, or an option does not fit its kind.
+    """
+    first, *options = text.split(",")
+    kind, given, value = first.partition("=")
+    if kind not in FAULTS:
+        raise _bad(text, f"{kind!r} is no fault; {', '.join(FAULTS)} are")
+    fault = Fault(text=text, kind=kind)
+    if given and kind not in _VALUED:
+        raise _bad(text, f"{kind} takes no value")
+    if given or kind == "status":
+        fault = _valued(fault, value)
+    for option in options:
+        name, _, value = option.partition("=")
+        take = OPTIONS.get(name)
+        if take is None:
+            raise _bad(text, f"{name!r} is no option; {', '.join(OPTIONS)} are")
+        fault = take(fault, value)
+    return fault
+
+
+def _bad(text: str, problem: str) -> UsageError:
+    return UsageError(f"--fault {text!r}: {problem}")
+
+
+def _valued(fault: Fault, value: str) -> Fault:
+    """A fault with what stands behind the `=` of its kind."""
+    if fault.kind in ("status", "error-event"):
+        if not _STATUS.fullmatch(value):
+            example = f"{fault.kind}=429"
+            raise _bad(fault.text, f"{value!r} is no status from 200 to 599, as in {example}")
+        return replace(fault, failure=replace(fault.failure, status=int(value)))
+    return replace(fault, wait_ns=_duration(fault, value))
+
+
+def _duration(fault: Fault, value: str) -> int:
+    try:
+        return parse_duration(value)
+    except UsageError as error:
+        raise _bad(fault.text, str(error)) from None
+
+
+def _at(fault: Fault, value: str) -> Fault:
+    if fault.kind in _PLACELESS:
+        raise _bad(fault.text, f"{fault.kind} is a whole answer, it has no place (at=) in one")
+    try:
+        return replace(fault, where=parse_where(value))
+    except UsageError as error:
+        raise _bad(fault.text, str(error)) from None
+
+
+def _number(fault: Fault, name: str, value: str) -> int:
+    if not _COUNT.fullmatch(value):
+        raise _bad(fault.text, f"{name}={value!r}: no number from 1")
+    return int(value)
+
+
+def _times(fault: Fault, value: str) -> Fault:
+    return replace(fault, times=_number(fault, "times", value))
+
+
+def _exchange(fault: Fault, value: str) -> Fault:
+    return replace(fault, exchange=_number(fault, "exchange", value))
+
+
+def _bytes(fault: Fault, value: str) -> Fault:
+    if fault.kind != "drip":
+        raise _bad(fault.text, "bytes= is the size of drips; only drip takes it")
+    return replace(fault, size=_number(fault, "bytes", value))
+
+
+def _retry_after(fault: Fault, value: str) -> Fault:
+    return _header(fault, f"retry-after:{value}")
+
+
+def _html(fault: Fault, value: str) -> Fault:
+    if fault.kind != "status" or value:
+        raise _bad(fault.text, "html, without a value, makes the answer of a status a page")
+    return replace(fault, failure=replace(fault.failure, html=True))
+
+
+def _header(fault: Fault, value: str) -> Fault:
+    name, _, content = value.partition(":")
+    if fault.kind != "status":
+        raise _bad(fault.text, "only status takes header= and retry-after=")
+    if not _TOKEN.fullmatch(name) or not content.isascii() or not content.isprintable():
+        raise _bad(fault.text, f"header={value!r}: no field such as retry-after:2")
+    pair = (name.encode(), content.strip().encode())
+    headers: Headers = (*fault.failure.headers, pair)
+    return replace(fault, failure=replace(fault.failure, headers=headers))
+
+
+OPTIONS: Mapping[str, Callable[[Fault, str], Fault]] = {
+    "at": _at,
+    "times": _times,
+    "exchange": _exchange,
+    "bytes": _bytes,
+    "retry-after": _retry_after,
+    "header": _header,
+    "html": _html,
+}
+"""What a fault can say besides its kind, and what takes it."""

@@ -1,0 +1,164 @@
+"""Harmless: the same events in other lines, all of which the standards allow.
+
+Sources: WHATWG HTML 9.2.6 (line ends, comments, fields in any order, a space behind the colon or
+none, data over several lines); JSON Lines; RFC 8259 section 2 (blanks).
+"""
+
+import re
+from collections.abc import Iterator
+
+from deltatape.model.exchange import Exchange
+from deltatape.model.stream import Format, Stream
+from deltatape.mutate import Chance, Draft
+from deltatape.vary._base import harmless, rewriting
+from deltatape.vary.cuttings import cut_plain, ends_of
+
+_LINE_END = re.compile(rb"\r\n|\n|\r")
+_BETWEEN = re.compile(rb"\r(?=\n)")
+_LINE_FEED = re.compile(rb"(?<!\r)\n")
+_SPACE = re.compile(rb"^(?:data|event|id|retry):( )(?! )", re.MULTILINE)
+_NO_SPACE = re.compile(rb"^(?:data|event|id|retry):(?! )", re.MULTILINE)
+_DATA = re.compile(rb"^data:", re.MULTILINE)
+_EVENT_LINE = re.compile(rb"^event:[^\r\n]*(\r\n|\n|\r)", re.MULTILINE)
+_DATA_LINE = re.compile(rb"^data:[^\r\n]*(\r\n|\n|\r)", re.MULTILINE)
+_OBJECT = re.compile(rb"^data: ?\{", re.MULTILINE)
+_ID = re.compile(rb"^id(?::|$)", re.MULTILINE)
+_BLANKS = {Format.SSE: b"\n\n", Format.JSON_ARRAY: b"\n\n", Format.NDJSON: b"  "}
+"""An empty line of JSON is for its reader to like or not; spaces in front of a value are JSON."""
+
+
+def _blocks(stream: Stream) -> Iterator[tuple[int, bytes]]:
+    """The server-sent events: where each begins, and its bytes."""
+    if stream.format is Format.SSE:
+        for event in stream.events:
+            start, end = event.place.span
+            yield start, stream.body[start:end]
+
+
+def _inserted(draft: Draft, at: int, data: bytes) -> None:
+    draft.edit(at, at, data)
+
+
+@rewriting("crlf")
+def crlf(draft: Draft, stream: Stream, _: Chance) -> None:
+    """Lines end with CRLF."""
+    if stream.format not in (Format.SSE, Format.NDJSON):
+        return
+    pattern = _LINE_END if stream.format is Format.SSE else _LINE_FEED
+    for match in pattern.finditer(stream.body):
+        draft.edit(*match.span(), b"\r\n")
+
+
+@rewriting("cr")
+def cr(draft: Draft, stream: Stream, _: Chance) -> None:
+    """Lines end with CR alone."""
+    if stream.format is Format.SSE:
+        for match in _LINE_END.finditer(stream.body):
+            draft.edit(*match.span(), b"\r")
+
+
+@harmless("split-crlf")
+def split_crlf(exchange: Exchange, chance: Chance) -> Exchange | None:
+    """Lines end with CRLF, and the two bytes of it come in two reads."""
+    made = crlf.make(exchange, chance) or exchange
+    return cut_plain(made, ends_of(made, _BETWEEN, Format.SSE, Format.NDJSON))
+
+
+@rewriting("comments")
+def comments(draft: Draft, stream: Stream, _: Chance) -> None:
+    """A comment with a blank line, as a keep-alive, stands in front of every event."""
+    for start, _block in _blocks(stream):
+        _inserted(draft, start, b": keep-alive\n\n")
+
+
+@rewriting("comments-inside")
+def comments_inside(draft: Draft, stream: Stream, _: Chance) -> None:
+    """A comment stands inside of every event, in front of its data."""
+    for start, block in _blocks(stream):
+        for match in _DATA.finditer(block):
+            _inserted(draft, start + match.start(), b": inside\n")
+
+
+@rewriting("no-space")
+def no_space(draft: Draft, stream: Stream, _: Chance) -> None:
+    """No space follows the colon of a field: `data:{`."""
+    for start, block in _blocks(stream):
+        for match in _SPACE.finditer(block):
+            draft.edit(start + match.start(1), start + match.end(1), b"")
+
+
+@rewriting("space")
+def space(draft: Draft, stream: Stream, _: Chance) -> None:
+    """A space follows the colon of every field: `data: {`."""
+    for start, block in _blocks(stream):
+        for match in _NO_SPACE.finditer(block):
+            _inserted(draft, start + match.end(), b" ")
+
+
+@rewriting("ids")
+def ids(draft: Draft, stream: Stream, _: Chance) -> None:
+    """Every event has an `id:`, the first also a `retry:`."""
+    for number, (start, block) in enumerate(_blocks(stream)):
+        if not _ID.search(block):
+            retry = b"" if number else b"retry: 3000\n"
+            _inserted(draft, start, b"%bid: %d\n" % (retry, number))
+
+
+@rewriting("event-message")
+def event_message(draft: Draft, stream: Stream, _: Chance) -> None:
+    """Events without a type say that of such events: `event: message`."""
+    for start, block in _blocks(stream):
+        if not _EVENT_LINE.search(block):
+            _inserted(draft, start, b"event: message\n")
+
+
+@rewriting("event-behind-data")
+def event_behind_data(draft: Draft, stream: Stream, _: Chance) -> None:
+    """The `event:` line comes behind the `data:` line."""
+    for start, block in _blocks(stream):
+        named, data = _EVENT_LINE.search(block), _DATA_LINE.search(block)
+        if named and data and named.start() < data.start():
+            draft.edit(start + named.start(), start + named.end(), b"")
+            _inserted(draft, start + data.end(), named[0])
+
+
+@rewriting("data-lines")
+def data_lines(draft: Draft, stream: Stream, _: Chance) -> None:
+    """The JSON of every event is spread over two `data:` lines."""
+    for start, block in _blocks(stream):
+        for match in _OBJECT.finditer(block):
+            _inserted(draft, start + match.end(), b"\ndata: ")
+
+
+@rewriting("blanks")
+def blanks(draft: Draft, stream: Stream, _: Chance) -> None:
+    """More blanks than needed stand between the events."""
+    more = _BLANKS.get(stream.format)
+    for event in stream.events:
+        if more is not None and event.place.span.start:
+            _inserted(draft, event.place.span.start, more)
+
+
+@rewriting("no-final-line-end")
+def no_final_line_end(draft: Draft, stream: Stream, _: Chance) -> None:
+    """The last line of JSON has no line end."""
+    if stream.format is Format.NDJSON:
+        size = len(stream.body) - len(stream.body.rstrip(b"\r\n"))
+        draft.shorten(size)
+
+
+LINES = (
+    crlf,
+    cr,
+    split_crlf,
+    comments,
+    comments_inside,
+    no_space,
+    space,
+    ids,
+    event_message,
+    event_behind_data,
+    data_lines,
+    blanks,
+    no_final_line_end,
+)

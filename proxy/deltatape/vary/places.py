@@ -1,0 +1,164 @@
+"""Where the places that a fault names are in an answer: event numbers and offsets.
+
+What each event brought tells of which phase it is; chance takes one of those that fit, and one of
+its bytes where a fault may strike inside of an event. A phase is never stretched: in arguments
+means that some of them are still to come, before the end that all else has come.
+
+All offsets are those of the plain body.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+
+from deltatape.diagnose.rebuild import Analysis, analyse
+from deltatape.dialects import UNKNOWN
+from deltatape.model.exchange import Exchange
+from deltatape.mutate import Chance
+from deltatape.rules.brought import ENDS, Brought, What, brought
+from deltatape.rules.progress import Phase
+from deltatape.vary.where import Kind, Where
+
+_TEXTS = frozenset({What.TEXT, What.REASONING, What.REFUSAL, What.UNKNOWN})
+
+
+def whole_end(body: bytes, end: int) -> int:
+    """Where an event ends whose span may stop between CR and LF."""
+    return end + 1 if body[end - 1 : end + 1] == b"\r\n" else end
+
+
+class Places:
+    """Where the places of one answer are.
+
+    Args:
+        exchange: plain, or without a body.
+        chance: takes one of those that fit.
+    """
+
+    def __init__(self, exchange: Exchange, chance: Chance) -> None:
+        self._exchange = exchange
+        self._chance = chance
+
+    @cached_property
+    def analysis(self) -> Analysis:
+        """What is known of the answer."""
+        return analyse(self._exchange)
+
+    @cached_property
+    def spans(self) -> Sequence[tuple[int, int]]:
+        """Where each event is, with all of its line end."""
+        body = self._exchange.body
+        spans = (event.place.span for event in self.analysis.stream.events)
+        return [(start, whole_end(body, end)) for start, end in spans]
+
+    def choose(self, number: int) -> int:
+        """See `Chance.choose`."""
+        return self._chance.choose(number)
+
+    def event(self, where: Where) -> int | None:
+        """The number of the event at a place; None if there is none."""
+        if where.phase is not None:
+            return self._taken(list(self._of_phase(where.phase)))
+        size = len(self.spans)
+        if where.kind is Kind.EVENT:
+            return where.number if where.number < size else None
+        if where.kind is Kind.MIDDLE:
+            return size // 2 if size else None
+        offset = self._byte(where)
+        if offset is None:
+            return None
+        return next((number for number, span in enumerate(self.spans) if offset < span[1]), None)
+
+    def border(self, where: Where) -> int | None:
+        """The offset of a place in front of an event or behind the last one."""
+        if where.phase is Phase.BEFORE_FIRST:
+            return 0
+        if where.kind is Kind.EVENT and where.number == len(self.spans) > 0:
+            return self.spans[-1][1]
+        number = self.event(where)
+        if number is None:
+            return None
+        behind = where.phase in (Phase.IN_TEXT, Phase.IN_ARGUMENTS) and not self._is_last(number)
+        return self.spans[number][1 if behind else 0]
+
+    def offset(self, where: Where) -> int | None:
+        """The offset of a place, in phases of text and arguments perhaps inside of an event."""
+        if where.kind in (Kind.BYTE, Kind.TIME):
+            return self._byte(where)
+        if where.kind is Kind.MIDDLE and len(self.spans) <= 1:
+            return len(self._exchange.body) // 2 or None
+        if where.phase not in (Phase.IN_TEXT, Phase.IN_ARGUMENTS):
+            return self.border(where)
+        number = self.event(where)
+        if number is None:
+            return None
+        start, end = self.spans[number]
+        if not self._is_last(number) and self.choose(2):
+            return end
+        return start + 1 + self.choose(max(end - start - 1, 1))
+
+    def _byte(self, where: Where) -> int | None:
+        """The offset of a byte, or of the first that comes at a time."""
+        if where.kind is Kind.BYTE:
+            return where.number if where.number <= len(self._exchange.body) else None
+        request = self._exchange.request
+        due_ns = (request.t_end_ns or request.t_ns) + where.number
+        start = 0
+        for read in self._exchange.reads:
+            if read.t_ns >= due_ns:
+                return start
+            start += len(read.data)
+        return None
+
+    def _is_last(self, number: int) -> bool:
+        """Whether nothing is missing behind an event: it ends its call, or is the last of all."""
+        things = self._things.get(number, ())
+        calls = [thing.call for thing in things if thing.call is not None]
+        ends_call = any(call.fragments and call.fragments[-1].event == number for call in calls)
+        return ends_call or number == len(self.spans) - 1
+
+    @cached_property
+    def _things(self) -> Mapping[int, tuple[Brought, ...]]:
+        analysis = self.analysis
+        known = analysis.reply.dialect != UNKNOWN
+        return brought(analysis.reply, analysis.stream, known=known)
+
+    def _of_phase(self, phase: Phase) -> Iterator[int]:
+        """The events of a phase; `border` says whether it lies behind or in front of them."""
+        if phase is Phase.BEFORE_FIRST:
+            yield from range(len(self.spans))[:1]
+        elif phase is Phase.IN_TEXT:
+            yield from self._bringing(_TEXTS)
+        elif phase is Phase.IN_ARGUMENTS:
+            yield from self._bringing({What.ARGUMENTS})
+        elif phase is Phase.AFTER_CALL:
+            yield from self._after_calls()
+        else:
+            yield from self._first_of_end()
+
+    def _bringing(self, wanted: Sequence[What] | frozenset[What] | set[What]) -> Iterator[int]:
+        for number, things in sorted(self._things.items()):
+            if any(thing.what in wanted for thing in things):
+                yield number
+
+    def _after_calls(self) -> Iterator[int]:
+        """The event behind each call's last one, where that ends nothing but the call."""
+        for choice in self.analysis.reply.choices:
+            for call in choice.tool_calls:
+                last = call.fragments[-1].event if call.fragments else call.start_event
+                ends = any(thing.what in ENDS for thing in self._things.get(last, ()))
+                if not ends and last + 1 < len(self.spans):
+                    yield last + 1
+
+    def _first_of_end(self) -> Iterator[int]:
+        """The event with which the end begins, if it brings nothing else."""
+        content = [
+            number
+            for number, things in self._things.items()
+            if any(thing.what not in ENDS for thing in things)
+        ]
+        after = max(content, default=-1)
+        ends = [number for number in sorted(self._things) if number > after]
+        yield from ends[:1]
+
+    def _taken(self, found: Sequence[int]) -> int | None:
+        return found[self.choose(len(found))] if found else None

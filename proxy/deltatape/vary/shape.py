@@ -1,0 +1,197 @@
+"""Reads of a body cut, joined, delayed and ended otherwise: what all faults and variations need.
+
+Invariants: no read is empty; what an exchange says of its body - count, digest, `content-length` -
+fits the reads that it has; a body that is cut is announced longer than it is, so that its framing
+shows the cut.
+"""
+
+import hashlib
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import accumulate, pairwise
+
+from deltatape.model.exchange import (
+    End,
+    EndReason,
+    Exchange,
+    Framing,
+    HeaderValue,
+    MaskedSpan,
+    Read,
+)
+
+_LENGTH = b"content-length"
+_APART_NS = 100_000
+_MOST_NS = 1_000_000_000
+
+
+def refitted(
+    exchange: Exchange,
+    reads: Sequence[Read],
+    *,
+    reason: EndReason | None = None,
+    t_ns: int | None = None,
+) -> Exchange:
+    """`exchange` with other reads, and an end and a head that fit them.
+
+    Args:
+        exchange: any.
+        reads: those that it is to have.
+        reason: how it is to end; None: as it does.
+        t_ns: when it is to end; None: as long after its last read as it does.
+    """
+    body = b"".join(read.data for read in reads)
+    end = exchange.end
+    if end is None and reason is not None:
+        end = End(t_ns=0, reason=reason, bytes=0, sha256="", detail="", recorder={}, line=None)
+        end = replace(end, t_ns=_last(exchange.reads, exchange.request.t_ns))
+    if end is not None:
+        lag_ns = max(end.t_ns - _last(exchange.reads, end.t_ns), 0)
+        end = replace(
+            end,
+            t_ns=_last(reads, end.t_ns) + lag_ns if t_ns is None else t_ns,
+            reason=reason or end.reason,
+            bytes=len(body),
+            sha256=hashlib.sha256(body).hexdigest(),
+        )
+    whole = end is None or end.reason is EndReason.COMPLETE
+    changed = replace(exchange, reads=tuple(reads), delivered=(), end=end)
+    return _announced(changed, len(body), whole=whole)
+
+
+def _last(reads: Sequence[Read], otherwise: int) -> int:
+    return max((read.t_ns for read in reads), default=otherwise)
+
+
+def _announced(exchange: Exchange, size: int, *, whole: bool) -> Exchange:
+    """`exchange` with a `content-length`, if it has one, for a body of `size` bytes."""
+    response = exchange.response
+    if response is None or response.framing is Framing.NONE:
+        return exchange
+    headers = tuple((name, _sized(name, value, size, whole)) for name, value in response.headers)
+    return replace(exchange, response=replace(response, headers=headers))
+
+
+def _sized(name: bytes, value: HeaderValue, size: int, whole: bool) -> HeaderValue:  # noqa: FBT001
+    if name.lower() != _LENGTH:
+        return value
+    told = int(value) if isinstance(value, bytes) and value.isdigit() else 0
+    return b"%d" % (size if whole else max(told, size + 1))
+
+
+def truncated(exchange: Exchange, size: int, reason: EndReason) -> Exchange:
+    """`exchange` with the first `size` bytes of its body, ended for `reason` where they ended.
+
+    The trailers go, too; what stands at a chunk's end stays at one.
+    """
+    reads = [read for read in _until(exchange.reads, size) if read.data]
+    t_ns = _last(reads, exchange.response.t_ns if exchange.response else exchange.request.t_ns)
+    return replace(refitted(exchange, reads, reason=reason, t_ns=t_ns), trailers=())
+
+
+def _until(reads: Iterable[Read], size: int) -> Iterator[Read]:
+    left = size
+    for read in reads:
+        if len(read.data) <= left:
+            yield read
+        else:
+            yield split(read, left)[0]
+        left = max(left - len(read.data), 0)
+
+
+def split(read: Read, at: int) -> tuple[Read, Read]:
+    """A read as two: its first `at` bytes, with the chunks that end in or just behind them."""
+    bounds = read.boundaries
+    left = right = None
+    if bounds is not None:
+        left = tuple(bound for bound in bounds if bound <= at)
+        right = tuple(bound - at for bound in bounds if bound > at)
+    return (
+        read._replace(data=read.data[:at], boundaries=left, masked=_masked(read.masked, 0, at)),
+        read._replace(
+            data=read.data[at:], boundaries=right, masked=_masked(read.masked, at, len(read.data))
+        ),
+    )
+
+
+def _masked(spans: Iterable[MaskedSpan], start: int, end: int) -> tuple[MaskedSpan, ...]:
+    """The masked spans as `[start, end)` has them."""
+    within = ((max(a, start) - start, min(b, end) - start, hash_) for a, b, hash_ in spans)
+    return tuple(span for span in within if span[0] < span[1])
+
+
+def recut(exchange: Exchange, cuts: Iterable[int]) -> Exchange:
+    """`exchange` with its body read in other pieces, each an HTTP chunk if it comes in chunks.
+
+    A piece comes when its last byte came; of several that came at once each is sent a moment after
+    the other, or they would arrive as one.
+
+    Args:
+        exchange: any.
+        cuts: where to cut, offsets in the body; those outside of it are of no account.
+    """
+    body = exchange.body
+    edges = sorted({0, len(body), *(cut for cut in cuts if 0 < cut < len(body))})
+    spans = [(start, end) for start, end in pairwise(edges) if start < end]
+    chunked = is_chunked(exchange)
+    ends = list(accumulate(len(read.data) for read in exchange.reads))
+    masked = list(_masked_in_body(exchange))
+    apart_ns = min(_APART_NS, _MOST_NS // max(len(spans), 1))
+    reads: list[Read] = []
+    joined = False
+    for start, end in spans:
+        place = bisect_left(ends, end)
+        came = exchange.reads[place]
+        before = reads[-1].t_ns if reads else came.t_ns
+        reads.append(
+            Read(
+                t_ns=max(came.t_ns, before + (apart_ns if joined else 0)),
+                data=body[start:end],
+                boundaries=(end - start,) if chunked else None,
+                line=None,
+                masked=_masked(masked, start, end),
+            )
+        )
+        joined = ends[place] != end
+    return refitted(exchange, reads)
+
+
+def _masked_in_body(exchange: Exchange) -> Iterator[MaskedSpan]:
+    start = 0
+    for read in exchange.reads:
+        yield from ((start + a, start + b, hash_) for a, b, hash_ in read.masked)
+        start += len(read.data)
+
+
+def is_chunked(exchange: Exchange) -> bool:
+    """Whether the response comes in HTTP chunks."""
+    return exchange.response is not None and exchange.response.framing is Framing.CHUNKED
+
+
+def rechunked(exchange: Exchange, ends: Sequence[int]) -> Exchange:
+    """`exchange`, read as it is, with HTTP chunks that end at these offsets of the body."""
+    start, reads = 0, []
+    for read in exchange.reads:
+        stop = start + len(read.data)
+        bounds = tuple(end - start for end in ends if start < end <= stop)
+        reads.append(read._replace(boundaries=bounds))
+        start = stop
+    return replace(exchange, reads=tuple(reads))
+
+
+def delayed(exchange: Exchange, offset: int, wait_ns: int) -> Exchange:
+    """`exchange` with a wait before the byte at `offset` of its body, or before its end."""
+    reads: list[Read] = []
+    start = 0
+    for read in exchange.reads:
+        stop = start + len(read.data)
+        if start < offset < stop:
+            first, rest = split(read, offset - start)
+            reads += [first, rest._replace(t_ns=rest.t_ns + wait_ns)]
+        else:
+            reads.append(read._replace(t_ns=read.t_ns + (wait_ns if start >= offset else 0)))
+        start = stop
+    end = exchange.end
+    t_ns = None if end is None else end.t_ns + wait_ns
+    return replace(refitted(exchange, reads, t_ns=t_ns), idle_ns=())

@@ -1,0 +1,22 @@
+"""All variations: those that no client may notice, and those that each has to notice.
+
+They are made for a player whose tempo is `RECORDED`: bring an exchange to the speed that is wanted
+by `tempo.at_tempo` first, or the time that a variation adds is sped up, too.
+"""
+
+from deltatape.vary._base import Variation
+from deltatape.vary.cuttings import CUTTINGS
+from deltatape.vary.deltas import DELTAS
+from deltatape.vary.hostile import HOSTILE_ANSWERS, HOSTILE_ENDS, HOSTILE_EVENTS
+from deltatape.vary.lines import LINES
+from deltatape.vary.transport import TRANSPORT
+from deltatape.vary.values import VALUES
+from deltatape.vary.whole_calls import WHOLE_CALLS
+
+__all__ = ["HARMLESS", "HOSTILE", "VARIATIONS", "Variation"]
+
+HARMLESS: tuple[Variation, ...] = (*CUTTINGS, *LINES, *VALUES, *DELTAS, *WHOLE_CALLS, *TRANSPORT)
+"""Those that say the same: the outcome may not change."""
+HOSTILE: tuple[Variation, ...] = (*HOSTILE_ENDS, *HOSTILE_EVENTS, *HOSTILE_ANSWERS)
+"""Those that fail: they have to end in an error that somebody sees."""
+VARIATIONS: tuple[Variation, ...] = (*HARMLESS, *HOSTILE)

@@ -1,0 +1,153 @@
+import pytest
+
+from deltatape.diagnose.decode import decode
+from deltatape.diagnose.rebuild import rebuild
+from deltatape.model.exchange import Exchange
+from deltatape.model.reply import Channel
+from deltatape.mutate import MUTATORS
+from deltatape.wire.json_value import parse
+from helpers.chat import FINISH, calls, choice, entry
+from helpers.mutated import ONE, START, TWO, WORDS, chat, in_pieces, pasted, said, told
+from helpers.taped import taped
+from helpers.varied import STEMS, made, named, of, varied
+
+STREAMED = ("openai-chat", "openai-responses", "anthropic-messages", "bedrock-converse", "cohere")
+LEGAL = {
+    "index-dup-in-chunk": TWO,
+    "id-empty-cont": ONE,
+    "id-null-cont": ONE,
+    "finish-same-chunk": ONE,
+    "empty-choices": ONE,
+    "delta-null": ONE,
+    "no-tool-streaming": ONE,
+    "args-custom-empty": ONE,
+    "r-done-only-args": of("openai-responses"),
+    "r-empty-first-delta": of("openai-responses"),
+    "g-finish-later-chunk": pasted(
+        b'data: {"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":{}}}]},'
+        b'"finishReason":"STOP"}]}\n\n'
+    ),
+}
+
+
+def lengths(exchange: Exchange) -> list[int]:
+    """Of all fragments of arguments that are not empty."""
+    found = rebuild(exchange).tool_calls
+    return [len(each.text) for call in found for each in call.fragments if each.text]
+
+
+def texts(exchange: Exchange) -> list[str]:
+    (first,) = rebuild(exchange).choices
+    return [piece.text for piece in first.pieces if piece.channel is Channel.TEXT]
+
+
+@pytest.mark.parametrize("stem", [stem for stem in STEMS if stem != "gemini-array"])
+def test_text_comes_character_by_character_in_every_dialect(stem: str) -> None:
+    before = of(stem)
+    after = made("finer-text", before)
+    said_before, said_after = (
+        [piece.text for piece in rebuild(each).choices[0].pieces] for each in (before, after)
+    )
+    assert "".join(said_after) == "".join(said_before)
+    assert {len(text) for text in said_after} == {1}
+
+
+@pytest.mark.parametrize("stem", STREAMED)
+def test_arguments_come_character_by_character(stem: str) -> None:
+    after = made("finer-arguments", of(stem))
+    assert lengths(after).count(1) > 20
+
+
+@pytest.mark.parametrize("stem", STREAMED)
+def test_arguments_that_follow_each_other_come_in_one(stem: str) -> None:
+    before = of(stem)
+    after = made("coarser-arguments", before)
+    assert len(lengths(after)) < len(lengths(before))
+    assert len(decode(after).events) < len(decode(before).events)
+
+
+def test_text_that_follows_each_other_comes_in_one_event() -> None:
+    parts = [choice({"content": text}) for text in ("Hel", "lo", " you")]
+    after = made("coarser-text", chat(*parts, choice({}, "stop")))
+    assert texts(after) == ["Hello you"]
+    assert varied("coarser-text", WORDS) is None
+
+
+def test_pieces_of_different_answers_are_not_put_together() -> None:
+    parts = [choice({"content": "a"}, index=at) for at in (0, 0, 1, 0)]
+    after = made("coarser-text", chat(*parts, choice({}, "stop"), choice({}, "stop", 1)))
+    assert [each.text for each in rebuild(after).choices] == ["aaa", "a"]
+    assert len(said(after)) == 6
+
+
+def test_a_long_text_comes_in_pieces_of_more() -> None:
+    long = chat(choice({"content": "ab " * 10_000}), choice({}, "stop"))
+    after = made("finer-text", long)
+    assert {len(text) for text in texts(after)} == {7, 5}
+
+
+def test_numbers_of_events_stay_in_order() -> None:
+    after = made("finer-arguments", of("openai-responses"))
+    numbers = [value["sequence_number"] for value in said(after) if isinstance(value, dict)]
+    assert numbers == [*range(len(numbers))]
+
+
+def test_what_says_all_again_is_no_delta() -> None:
+    """The only event that has the arguments is the one that ends them."""
+    only = made("r-done-only-args", of("openai-responses"))
+    assert varied("finer-arguments", only) is None
+
+
+def test_what_nobody_can_read_has_no_deltas() -> None:
+    unknown = taped([(10, b'data: {"zz":"ab"}\n\n')], target=b"/of/nobody")
+    assert varied("finer-text", unknown) is None
+
+
+def test_a_ping_follows_every_event_but_the_last() -> None:
+    for stem in ("anthropic-messages", "bedrock-invoke"):
+        before, after = decode(of(stem)).events, decode(made("pings", of(stem))).events
+        assert len(after) >= 2 * len(before) - 1
+        assert "ping" not in after[-1].data
+    assert varied("pings", ONE) is None
+
+
+def test_usage_comes_behind_the_finish_reason_without_choices() -> None:
+    last = {**FINISH, "usage": {"total_tokens": 7}}
+    after = said(made("late-usage", chat(START, *in_pieces("{}"), last, schema={})))
+    assert after[-3:] == [FINISH, {"choices": [], "usage": {"total_tokens": 7}}, "[DONE]"] or (
+        after[-2] == {"choices": [], "finish_reason": None, "usage": {"total_tokens": 7}}
+    )
+    invented = said(made("late-usage", ONE))
+    assert isinstance(invented[-2], dict)
+    assert invented[-2]["choices"] == []
+    assert invented[-2]["usage"]["total_tokens"] == 2
+
+
+def test_usage_that_comes_so_stays() -> None:
+    usage = {"choices": [], "usage": {"total_tokens": 7}}
+    assert varied("late-usage", chat(START, FINISH, usage)) is None
+    assert varied("late-usage", chat(usage)) is None
+    assert varied("late-usage", of("anthropic-messages")) is None
+
+
+@pytest.mark.parametrize("name", LEGAL)
+def test_what_is_legal_of_the_defects_is_a_variation(name: str) -> None:
+    (mutator,) = (each for each in MUTATORS if each.name == name)
+    assert named(name).summary == mutator.summary
+    after = made(name, LEGAL[name])
+    assert after.body != LEGAL[name].body
+    assert varied(name, of("ollama")) is None
+
+
+def test_a_document_has_no_events_to_be_told_otherwise() -> None:
+    body = b'{"object":"chat.completion","choices":[{"index":0,"message":{"content":"Hi"}}]}'
+    document = pasted(body, "application/json")
+    assert parse(body.decode()).error is None
+    assert varied("empty-choices", document) is None
+
+
+def test_in_a_broken_stream_what_would_change_the_reply_has_no_place() -> None:
+    opened = calls(entry(0, "c0", name="get", arguments='{"a":'))
+    repeated = [calls(entry(0, arguments='{"a":')), calls(entry(0, arguments='"b"}'))]
+    assert told(chat(START, opened, *repeated, FINISH))
+    assert varied("no-tool-streaming", chat(START, opened, *repeated, FINISH)) is None

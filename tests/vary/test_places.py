@@ -1,0 +1,112 @@
+import pytest
+
+from deltatape.model.exchange import Exchange
+from deltatape.mutate import Seeded
+from deltatape.rules.progress import Phase
+from deltatape.vary.places import Places, whole_end
+from deltatape.vary.where import MIDDLE, Kind, Where, parse_where
+from helpers.chat import FINISH
+from helpers.mutated import START, WHOLE, chat, in_pieces, pasted
+from helpers.taped import taped
+from helpers.varied import STEMS, TWO, of
+
+CALL = chat(START, *in_pieces('{"a"', ':"b"}'), FINISH)
+"""Events: role, open, two fragments, finish, [DONE]."""
+
+
+def places(exchange: Exchange, seed: int = 0) -> Places:
+    return Places(exchange, Seeded(seed))
+
+
+def at(phase: Phase) -> Where:
+    return Where(kind=Kind.PHASE, phase=phase)
+
+
+def starts(exchange: Exchange) -> list[int]:
+    return [start for start, _ in places(exchange).spans]
+
+
+def test_an_event_ends_behind_its_line_feed() -> None:
+    assert whole_end(b"a\r\n\r\n", 4) == 5
+    assert whole_end(b"a\n\n", 3) == 3
+
+
+def test_an_event_is_told_by_its_number_its_bytes_or_a_time() -> None:
+    here = places(taped(TWO))
+    assert [here.event(parse_where(text)) for text in ("event:1", "event:2")] == [1, None]
+    assert [here.event(parse_where(f"byte:{at}")) for at in (0, 8, 9, 18, 19)] == [
+        *(0, 0, 1),
+        *(None, None),
+    ]
+    assert [here.event(parse_where(text)) for text in ("5ms", "15ms", "21ms")] == [0, 1, None]
+    assert here.event(MIDDLE) == 1
+
+
+def test_offsets_are_those_of_events_bytes_and_times() -> None:
+    here = places(taped(TWO))
+    texts = ("event:1", "event:2", "event:3", "byte:18", "byte:19", "15ms", "1s")
+    assert [here.offset(parse_where(text)) for text in texts] == [9, 18, None, 18, None, 9, None]
+    assert here.offset(MIDDLE) == 9
+
+
+def test_the_middle_of_a_body_without_events_is_its_middle_byte() -> None:
+    assert places(pasted(b"<html></html>")).offset(MIDDLE) == 6
+    assert places(pasted(b"")).offset(MIDDLE) is None
+    assert places(pasted(b"")).event(MIDDLE) is None
+    assert places(pasted(b"")).border(parse_where("event:0")) is None
+
+
+def test_before_the_first_is_at_the_beginning_also_of_nothing() -> None:
+    for exchange in (CALL, pasted(b""), taped((), framing=None)):
+        assert places(exchange).border(at(Phase.BEFORE_FIRST)) == 0
+        assert places(exchange).offset(at(Phase.BEFORE_FIRST)) == 0
+    assert places(CALL).event(at(Phase.BEFORE_FIRST)) == 0
+    assert places(pasted(b"")).event(at(Phase.BEFORE_FIRST)) is None
+
+
+def test_in_arguments_some_are_still_to_come() -> None:
+    fragments = starts(CALL)[2:5]
+    offsets = {places(CALL, seed).offset(at(Phase.IN_ARGUMENTS)) for seed in range(200)}
+    assert None not in offsets
+    assert fragments[1] in offsets
+    assert not offsets & {fragments[0], fragments[2]}
+    assert all(fragments[0] < (offset or 0) < fragments[2] for offset in offsets)
+    borders = {places(CALL, seed).border(at(Phase.IN_ARGUMENTS)) for seed in range(20)}
+    assert borders == {fragments[1]}
+
+
+def test_behind_a_call_is_in_front_of_the_next_event() -> None:
+    assert places(CALL).offset(at(Phase.AFTER_CALL)) == starts(CALL)[4]
+    assert places(WHOLE).event(at(Phase.AFTER_CALL)) == 2
+    cut = chat(START, *in_pieces('{"a":1}'), done=False)
+    assert places(cut).offset(at(Phase.AFTER_CALL)) is None
+    assert places(of("ollama")).offset(at(Phase.AFTER_CALL)) is not None
+
+
+def test_before_the_end_all_else_has_come() -> None:
+    assert places(CALL).offset(at(Phase.BEFORE_END)) == starts(CALL)[4]
+    assert places(chat(START, done=False)).offset(at(Phase.BEFORE_END)) is None
+
+
+def test_in_a_stream_that_nobody_can_read_all_data_is_text() -> None:
+    unknown = taped((*TWO, (30, b"data: \n\n")), target=b"/of/nobody")
+    numbers = {places(unknown, seed).event(at(Phase.IN_TEXT)) for seed in range(20)}
+    assert numbers == {0, 1}
+    assert places(unknown).offset(at(Phase.IN_ARGUMENTS)) is None
+
+
+def test_a_document_is_struck_inside() -> None:
+    here = places(pasted(b'{"choices":[{"index":0,"message":{"content":"Hi"}}]}'))
+    assert 0 < (here.offset(at(Phase.IN_TEXT)) or 0) < 52
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_every_dialect_has_a_text_and_calls_to_be_struck(stem: str) -> None:
+    exchange = of(stem)
+    phases = [Phase.BEFORE_FIRST, Phase.IN_TEXT]
+    if stem != "openai-completions":
+        phases.append(Phase.IN_ARGUMENTS)
+    for phase in phases:
+        offset = places(exchange).offset(at(phase))
+        assert offset is not None
+        assert offset < len(exchange.body)
