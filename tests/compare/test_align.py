@@ -1,5 +1,6 @@
 """Alignments: ascending, of equal values, as long as they can be, and quick whatever comes."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -54,6 +55,7 @@ def test_one_left_out_of_many_equal_ones_is_one() -> None:
     assert len(align("a" * 10_000, "a" * 9_999)) == 9_999
 
 
+@pytest.mark.exhaustive
 def test_ten_thousand_events_with_many_changes_take_moments() -> None:
     words = [f"word {at % 50}" for at in range(10_000)]
     changed = [word for at, word in enumerate(words) if at % 7]

@@ -157,6 +157,7 @@ def test_merged_calls_tell_when_they_are_for_somebody_else() -> None:
     assert (found.differences[0].recorded, found.differences[0].received) == ("1", "0")
 
 
+@pytest.mark.exhaustive
 def test_ten_thousand_events_take_seconds() -> None:
     texts = [f"w{at % 97} " for at in range(10_000)]
     left = chat(*words(*texts))

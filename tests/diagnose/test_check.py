@@ -52,6 +52,7 @@ def test_each_vector_fires_what_it_is_made_for_and_no_more(vector: Vector) -> No
     expect(vector, check(from_bytes(vector.body)))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector.name)
 def test_no_cutting_into_reads_changes_a_finding(vector: Vector) -> None:
     whole = [(each.code, each.message, each.span) for each in check(taped([(10, vector.body)]))]

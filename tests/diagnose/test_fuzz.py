@@ -55,6 +55,7 @@ def test_a_spoilt_recording_is_read_to_its_end(name: str) -> None:
         survives(exchange, spoilt_values(exchange, chance))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", RECORDED)
 def test_a_recording_cut_anywhere_is_read_to_its_end(name: str) -> None:
     exchange = RECORDED[name]
@@ -62,6 +63,7 @@ def test_a_recording_cut_anywhere_is_read_to_its_end(name: str) -> None:
         survives(exchange, exchange.body[:end])
 
 
+@pytest.mark.exhaustive
 @needs_corpus
 @pytest.mark.parametrize("case", every_case(), ids=lambda case: case.id)
 def test_a_spoilt_captured_stream_is_read_to_its_end(case: Case) -> None:
@@ -95,6 +97,7 @@ def test_random_bytes_are_read_to_their_end(body: bytes, path: str, media: str) 
 BOMB = 60_000
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("media", MEDIA)
 @pytest.mark.parametrize("unit", [b"[", b"{", b'{"a":', b"\n", b"data:\n\n", b'"', b"0", b"{}\n"])
 def test_bombs_of_nesting_and_size_are_read_to_their_end(unit: bytes, media: str) -> None:

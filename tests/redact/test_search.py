@@ -174,6 +174,7 @@ def test_any_bytes_are_searched(data: bytes) -> None:
     assert len(without_secrets(data)) == len(data)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "piece",
     ["sk-", "ey", "://a:", "://a:b@", "bearer ", "\\u0041", "\\", "[", '{"a":', '"', "\\u005cu005c",

@@ -40,6 +40,7 @@ def test_no_application_that_repeats_what_came_is_suspected(dialect: str) -> Non
         assert suspects_of(stream, Symptom(calls=stream.calls)) == (), case.id
 
 
+@pytest.mark.exhaustive
 @needs_corpus
 @pytest.mark.parametrize("dialect", FAMILIES)
 def test_spoilt_streams_raise_nothing(dialect: str) -> None:

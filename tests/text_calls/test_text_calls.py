@@ -211,6 +211,7 @@ def test_every_family_has_a_short_text() -> None:
     assert set(SHORT) == {family.name for family in FAMILIES}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("family", SHORT)
 def test_every_pair_of_cuts_of_a_stream_gives_the_same_calls(family: str) -> None:
     text = SHORT[family]

@@ -40,6 +40,7 @@ def offsets(start: int, end: int, *, every: bool) -> Iterator[int]:
             yield at
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_no_cut_inside_a_captured_stream_changes_its_events(case: Case) -> None:
     """Feeding an event in two pieces gives that event, and the state that feeding it whole leaves.
@@ -65,6 +66,7 @@ def test_no_cut_inside_a_captured_stream_changes_its_events(case: Case) -> None:
         start = end
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_a_captured_stream_byte_by_byte_gives_the_same_events(case: Case) -> None:
     whole, alone = SseDecoder(), SseDecoder()

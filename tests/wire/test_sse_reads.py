@@ -59,6 +59,7 @@ def made(
     return events, decoder.comments, decoder.anomalies, pending
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\n"])
 @pytest.mark.parametrize("first", [b"", b"\xef", b"\xef\xbb\xbf"])
 def test_everything_has_the_time_and_line_of_the_read_that_completed_it(
