@@ -1,36 +1,31 @@
 """`deltatape replay` as a process: what it plays, what it tells, and its exit code."""
 
-import http.client
+import asyncio
 import json
 import signal
+import sys
 import time  # noqa: TID251 - the user's clock, by which speeds are judged
 from pathlib import Path
 
 import pytest
 
-from deltatape.harness.process import LIMIT_S, Background
+from deltatape.harness.process import Background
 from deltatape.model.exchange import Exchange
+from helpers import asking
+from helpers.applied import Provider
 from helpers.console import called
 from helpers.hostile import assert_harmless, hostile_tape
 from helpers.incidents import BROKEN, CUT, FIXED, STALL, exchange
 from helpers.program import deltatape, program
+from helpers.upstream import provider, run
 
 PATH = "/v1/chat/completions"
 FAST = ("--listen", "127.0.0.1:0", "--speed", "instant")
 
 
 def ask(player: Background, body: bytes, path: str = PATH) -> tuple[int, bytes]:
-    """Status and body of the answer; where it is cut, the chunks that came whole."""
-    connection = http.client.HTTPConnection("127.0.0.1", player.port, timeout=LIMIT_S)
-    try:
-        connection.request("POST", path, body, {"Content-Type": "application/json"})
-        response = connection.getresponse()
-        try:
-            return response.status, response.read()
-        except http.client.IncompleteRead as cut:
-            return response.status, cut.partial
-    finally:
-        connection.close()
+    """Status and body of the answer."""
+    return asking.ask(player.url, body, path)
 
 
 def seconds_for(tape: Path, asked: Exchange, *options: str, folder: Path) -> float:
@@ -170,6 +165,13 @@ def test_no_text_of_a_tape_acts_on_the_terminal(tmp_path: Path) -> None:
         (("--speed", "0x"), "not a speed"),
         (("--idle-cap", "10"), "is no duration; 500ms, 30s or 2m are"),
         (("--hold", "soon"), "is no duration"),
+        (("--reads", "words"), "--reads 'words'"),
+        (("--fault", "flood"), "'flood' is no fault; status,"),
+        (("--upstream", "http://a.example"), "--upstream: does nothing without --mode auto"),
+        (("sh", "x"), f"put -- before it: deltatape replay {CUT} -- sh x"),
+        (("--no-tunnel",), "--no-tunnel: does nothing without a command after --"),
+        (("--mode", "auto", "x.tape"), "one TAPE is accepted, whole; it need not exist"),
+        (("--report", "no/such.json"), "there is no folder no; name a file that can be written"),
         (("missing.tape",), "missing.tape: No such file or directory"),
         ((f"{CUT}#2",), "no such exchange on the tape"),
     ],
@@ -189,3 +191,97 @@ def test_without_a_tape_and_on_a_taken_port_it_ends(tmp_path: Path) -> None:
         result = deltatape("replay", "--listen", taken, CUT, folder=tmp_path)
         assert result.returncode == 2
         assert f"cannot listen on {taken}: ".encode() in result.stderr
+
+
+FIXED_APP = (sys.executable, "-m", "deltatape.harness.app", "--accumulator", "by-index")
+BROKEN_APP = (*FIXED_APP[:-1], "single-call")
+AT_ONCE = ("--speed", "instant")
+
+
+def test_a_command_is_run_against_the_tape_and_judged_by_both_its_code_and_the_tape(
+    tmp_path: Path,
+) -> None:
+    options = (*AT_ONCE, "--report", "r.json", FIXED)
+    fixed = called("replay", *options, "--", *FIXED_APP, folder=tmp_path)
+    assert fixed.returncode == 0, fixed.stderr
+    first, last = fixed.stderr.decode().splitlines()
+    assert " plays 2 exchanges to python" in first
+    assert last == "2 played, 0 missed, 0 unplayed"
+    report = json.loads((tmp_path / "r.json").read_text())
+    assert [one["matched"] for one in report["played"]] == ["exact", "exact"]
+    broken = called("replay", *options, "--", *BROKEN_APP, folder=tmp_path)
+    assert broken.returncode == 1
+    assert b"MISSED POST /openai/v1/chat/completions: not on the tape: " in broken.stderr
+    (missed,) = json.loads((tmp_path / "r.json").read_text())["missed"]
+    assert missed["nearest"]["exchange"] == 2
+    assert missed["differences"][0]["path"] == "$.messages[1].tool_calls[0].function.arguments"
+
+
+def test_what_is_no_verdict_of_the_command_has_a_code_of_its_own(tmp_path: Path) -> None:
+    for command, code in ((("sh", "-c", "exit 3"), 3), (("true",), 1), (("no-such-program",), 127)):
+        assert called("replay", str(CUT), "--", *command, folder=tmp_path).returncode == code
+    for options in (
+        ("no.tape",),
+        (str(CUT), "--fault", "x"),
+        (str(CUT), "--listen", "unix:/tmp/x"),
+    ):
+        assert called("replay", *options, "--", "true", folder=tmp_path).returncode == 125
+
+
+def test_a_fault_strikes_and_the_answer_comes_to_who_asks_again(tmp_path: Path) -> None:
+    command = (
+        'for n in 1 2 3; do curl -sS -o a$n -w "%{http_code} " -H content-type:application/json'
+        " --data-binary @body $OPENAI_BASE_URL/chat/completions >>codes; done"
+    )
+    recorded = exchange(CUT, 1)
+    (tmp_path / "body").write_bytes(recorded.request.body)
+    options = (*AT_ONCE, "--reads", "every-byte", "--fault", "status=429,retry-after=1,times=1")
+    result = called(
+        "replay",
+        *options,
+        "--fault",
+        "end,at=byte:9",
+        str(CUT),
+        "--",
+        "sh",
+        "-c",
+        command,
+        folder=tmp_path,
+    )
+    assert result.returncode == 0, result.stderr
+    assert (tmp_path / "codes").read_text() == "429 200 200 "
+    assert (tmp_path / "a2").read_bytes() == recorded.body[:9]
+    told = result.stderr.decode()
+    assert "(same bytes; fault status=429,retry-after=1,times=1)" in told
+    assert "(same bytes; fault end,at=byte:9)" in told
+
+
+def test_what_is_missing_is_recorded_and_there_in_the_next_run(tmp_path: Path) -> None:
+    command = 'curl -sS -o got -H "Authorization: Bearer $OPENAI_API_KEY" -d {} $OPENAI_BASE_URL/x'
+    env = {"OPENAI_API_KEY": "sk-fake-000000"}
+    served = Provider()
+
+    async def scenario() -> None:
+        async with provider(served.serve) as port:
+            auto = ("--mode", "auto", "--upstream", f"openai=http://127.0.0.1:{port}")
+            result = await asyncio.to_thread(
+                deltatape,
+                "replay",
+                *auto,
+                "x.tape",
+                "--",
+                "sh",
+                "-c",
+                command,
+                folder=tmp_path,
+                env=env,
+            )
+            assert result.returncode == 0, result.stderr
+            assert result.stderr.endswith(b"0 played, 0 missed, 0 unplayed, 1 recorded\n")
+
+    run(scenario())
+    first = (tmp_path / "got").read_bytes()
+    result = called("replay", "x.tape", "--", "sh", "-c", command, folder=tmp_path, env=env)
+    assert result.returncode == 0, result.stderr
+    assert (tmp_path / "got").read_bytes() == first
+    assert len(served.asked) == 1

@@ -1,11 +1,13 @@
 """Options as every command has them: with help, default and variable shown."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+
+from deltatape.errors import UsageError
 
 _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(ms|s|m)")
 _EXTRA = re.compile(r"unexpected extra arguments? \((\S+?)(?: .*)?\)")
@@ -40,6 +42,19 @@ def seconds(ctx: click.Context, param: click.Parameter, value: str | None) -> fl
     raise click.BadParameter(
         f"{value!r} is no duration; 500ms, 30s or 2m are", ctx=ctx, param=param
     )
+
+
+def refuse_useless(ctx: click.Context, useful: Container[str], when: str) -> None:
+    """Refuse an option that would do nothing, if it was given with the command.
+
+    Raises:
+        UsageError: there is one; the message names it.
+    """
+    for parameter in ctx.command.params:
+        name = parameter.name or ""
+        source = ctx.get_parameter_source(name)
+        if name not in useful and source is click.core.ParameterSource.COMMANDLINE:
+            raise UsageError(f"{parameter.opts[0]}: does nothing {when}")
 
 
 TO = option(

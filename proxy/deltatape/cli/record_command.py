@@ -3,7 +3,7 @@
 import asyncio
 import os
 import secrets
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,8 +20,10 @@ from deltatape.cli.options import (
     TO,
     Wrapper,
     option,
+    refuse_useless,
 )
 from deltatape.cli.terminal import aside, say
+from deltatape.cli.upstreams import upstreams_of
 from deltatape.clock import SystemClock
 from deltatape.errors import UsageError
 from deltatape.gateway.outbound import Outbound, outbound_from
@@ -170,24 +172,11 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     given = Given(**options)
     argv = Wrapper.command_of(ctx)
     if given.via == MITM:
-        _refuse_useless(ctx, _WITH_MITM, "with --via mitm")
+        refuse_useless(ctx, _WITH_MITM, "with --via mitm")
         return _record_via_mitm(given, argv, os.environ)
     if not argv:
-        _refuse_useless(ctx, set(options) - _WITH_CMD, "without a command after --")
+        refuse_useless(ctx, set(options) - _WITH_CMD, "without a command after --")
     return record(given, argv, os.environ)
-
-
-def _refuse_useless(ctx: click.Context, useful: Container[str], when: str) -> None:
-    """Refuse an option that would do nothing, if it was given with the command.
-
-    Raises:
-        UsageError: there is one; the message names it.
-    """
-    for parameter in ctx.command.params:
-        name = parameter.name or ""
-        source = ctx.get_parameter_source(name)
-        if name not in useful and source is click.core.ParameterSource.COMMANDLINE:
-            raise UsageError(f"{parameter.opts[0]}: does nothing {when}")
 
 
 def _record_via_mitm(given: Given, argv: tuple[str, ...], environment: Mapping[str, str]) -> int:
@@ -256,7 +245,7 @@ def options_of(
     app_listen = parse_address(given.app_listen, "--app-listen")
     return RecordOptions(
         listen=listen,
-        upstreams=_upstreams(given.upstream),
+        upstreams=upstreams_of(given.upstream),
         to=given.to,
         app=_app(given.app),
         app_listen=app_listen,
@@ -291,20 +280,6 @@ def _listen(given: str | None, argv: tuple[str, ...]) -> Address:
             " pointed at it; leave --listen out, or start the app yourself"
         )
     return listen
-
-
-def _upstreams(given: tuple[str, ...]) -> tuple[Upstream, ...]:
-    """The options', and those of deltatape.yaml whose names are not among them."""
-    options = tuple(parse_upstream(each) for each in given)
-    settings = current_settings()
-    if settings is None or any(not upstream.name for upstream in options):
-        return options
-    more = []
-    for name, url in settings.upstreams.items():
-        if name not in {upstream.name for upstream in options}:
-            with settings.at_upstream(name):
-                more.append(parse_upstream(f"{name}={url}"))
-    return (*options, *more)
 
 
 def _control(given: str | None) -> Address | None:

@@ -1,34 +1,73 @@
-"""`deltatape replay`: the player with its options, its live lines and its summary."""
+"""`deltatape replay`: its options, and what becomes of them."""
 
 import asyncio
-from collections.abc import Sequence
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 import click
 
-from deltatape import __version__
-from deltatape.cli.options import option, seconds
+from deltatape.cli.options import FILE, Wrapper, option, refuse_useless, seconds
 from deltatape.cli.tapes import exchanges_of
 from deltatape.cli.terminal import aside, say
+from deltatape.cli.upstreams import upstreams_of
+from deltatape.clock import SystemClock
 from deltatape.errors import UsageError
-from deltatape.harness.signals import Signals
+from deltatape.gateway.outbound import outbound_from
+from deltatape.harness.child import FAILED
+from deltatape.harness.replay_auto import AutoPlayer, Ways
+from deltatape.harness.replay_environment import replay_environment
+from deltatape.harness.replay_guard import Guard
+from deltatape.harness.replay_session import Cast, ReplayOptions, replay, teller
 from deltatape.http1.listener import Address, parse_address
-from deltatape.match.request import Rung
 from deltatape.match.schedule import Tempo, parse_speed
 from deltatape.model.exchange import Exchange, Tap
 from deltatape.player.player import Player
-from deltatape.player.playing import Missed, Played, Playing
+from deltatape.player.playing import Playing
+from deltatape.player.staging import Staging
 from deltatape.rules.words import count
+from deltatape.store.listing import locate
+from deltatape.store.mask_key import mask_key
+from deltatape.vary.fault import FAULTS, parse_fault
+from deltatape.vary.reads import RECORDED, parse_reads
 
-_RUNGS = {
-    Rung.EXACT: "same bytes",
-    Rung.CANONICAL: "same JSON",
-    Rung.WITHOUT_VOLATILE: "same JSON but for volatile fields",
-}
+AUTO = "auto"
+GRACE_S = 5.0
+"""How long what is being recorded at the end may go on."""
 
 
-@click.command("replay")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """The arguments and options as click hands them over."""
+
+    tapes: tuple[str, ...]
+    listen: str | None
+    speed: str
+    idle_cap: float | None
+    hold: float
+    repeat: bool
+    volatile: tuple[str, ...]
+    reads: str
+    fault: tuple[str, ...]
+    seed: int
+    mode: str
+    upstream: tuple[str, ...]
+    report: Path | None
+    ready_file: Path | None
+    no_tunnel: bool
+
+
+@click.command("replay", cls=Wrapper)
 @click.argument("tapes", nargs=-1, required=True, metavar="TAPE[#N]...")
-@option("--listen", default="127.0.0.1:8378", metavar="HOST:PORT", help="Where to listen.")
+@option(
+    "--listen",
+    metavar="HOST:PORT",
+    help="Where to listen, or unix:PATH.  [default: 127.0.0.1:8378; with CMD any free port]",
+)
 @option(
     "--speed",
     default="recorded",
@@ -56,71 +95,169 @@ _RUNGS = {
     metavar="PATH",
     help="A field of request bodies that may differ, such as metadata.session or messages.*.id.",
 )
-def command(  # noqa: PLR0913 - one parameter per option
-    *,
-    tapes: tuple[str, ...],
-    listen: str,
-    speed: str,
-    idle_cap: float | None,
-    hold: float,
-    repeat: bool,
-    volatile: tuple[str, ...],
-) -> int:
+@option(
+    "--reads",
+    default="recorded",
+    metavar="HOW",
+    help="In which pieces bodies come: recorded, event, bytes:N, every-byte, random:SEED.",
+)
+@option(
+    "--fault",
+    multiple=True,
+    metavar="FAULT",
+    help="What goes wrong on purpose: cut,at=in-arguments or status=429,retry-after=1,times=2;"
+    f" {', '.join(FAULTS)}.",
+)
+@option("--seed", default=0, metavar="N", help="Of all that a fault leaves to chance.")
+@option(
+    "--mode",
+    type=click.Choice(["replay", AUTO]),
+    default="replay",
+    help="auto asks the provider for what is not on the tape, and records it there.",
+)
+@option(
+    "--upstream",
+    multiple=True,
+    metavar="[NAME=]URL",
+    help="With --mode auto: a provider of your own at /NAME, or one URL that serves everything.",
+)
+@option("--report", type=FILE, help="Written at the end: JSON of what was played, missed, left.")
+@option("--ready-file", type=FILE, help="Written once requests can come: JSON with the URL.")
+@option("--no-tunnel", is_flag=True, help="Do not keep CMD from asking providers past the player.")
+@click.pass_context
+def command(ctx: click.Context, /, **options: Any) -> int:
     """Play tapes as the provider: same status, head, bytes, boundaries, timing and ending.
 
+    With a CMD, it is run with its base URLs set to the player, and with a placeholder where it has
+    no key; HTTPS_PROXY keeps it from going to a provider all the same. Else point the app at the
+    address that is printed.
+
     A request is answered by the recorded exchange with the same body: the same bytes, or the same
-    JSON. Others get 400 with the nearest recorded request. Nothing ever goes to the network. Exit
-    code 1 when a request was missed or an exchange was not played.
+    JSON. Others get 400 with the nearest recorded request. Nothing goes to the network, unless
+    --mode auto is to ask for it.
+
+    Exit code: that of CMD; 1 if a request was missed or an exchange was not played.
     """
-    address = parse_address(listen)
-    if not address.loopback:
+    given, argv = Given(**options), Wrapper.command_of(ctx)
+    if not argv:
+        _refuse_command(given.tapes)
+        refuse_useless(ctx, options.keys() - {"no_tunnel"}, "without a command after --")
+    if given.mode != AUTO:
+        refuse_useless(ctx, options.keys() - {"upstream"}, "without --mode auto")
+    try:
+        return _replay(given, argv, os.environ)
+    except UsageError as error:
+        if argv:  # not to be taken for an exit code of the command, as env(1) has it
+            error.exit_code = FAILED
+        raise
+
+
+def _refuse_command(tapes: tuple[str, ...]) -> None:
+    """Refuse what is meant as a command and stands where tapes do."""
+    for at, text in enumerate(tapes[1:], 1):
+        if not locate(text).path.exists() and shutil.which(text) is not None:
+            command = " ".join(["deltatape replay", *tapes[:at], "--", *tapes[at:]])
+            raise UsageError(f"{text}: is no tape but a program; put -- before it: {command}")
+
+
+def _replay(given: Given, argv: tuple[str, ...], environment: Mapping[str, str]) -> int:
+    options = ReplayOptions(
+        listen=_listen(given.listen, argv),
+        tapes=given.tapes,
+        command=argv,
+        report=given.report,
+        ready_file=given.ready_file,
+        grace_s=GRACE_S if given.mode == AUTO else 0.0,
+        guard=_guard(given, environment) if argv else None,
+    )
+    playing = _playing(given)
+    make = _auto if given.mode == AUTO else _plain
+    cast = make(given, playing, environment, alone=not argv)
+    with aside():
+        return asyncio.run(replay(cast, options, say))
+
+
+def _guard(given: Given, environment: Mapping[str, str]) -> Guard | None:
+    return None if given.no_tunnel else Guard(outbound_from(environment), Path.cwd(), say)
+
+
+def _listen(given: str | None, argv: tuple[str, ...]) -> Address:
+    listen = parse_address(given or ("127.0.0.1:0" if argv else "127.0.0.1:8378"))
+    if not listen.loopback:
         raise UsageError(
-            f"--listen {listen!r}: only loopback is accepted (127.0.0.1, [::1], localhost) or"
+            f"--listen {given!r}: only loopback is accepted (127.0.0.1, [::1], localhost) or"
             " unix:PATH: who can reach the player can read the tape"
         )
+    if argv and listen.path:
+        raise UsageError(
+            f"--listen {listen}: no base URL can name a Unix socket, so a command cannot be"
+            " pointed at it; leave --listen out, or start the app yourself"
+        )
+    return listen
+
+
+def _playing(given: Given) -> Playing:
     tempo = Tempo(
-        factor=parse_speed(speed),
-        idle_cap_ns=None if idle_cap is None else round(idle_cap * 1e9),
+        factor=parse_speed(given.speed),
+        idle_cap_ns=None if given.idle_cap is None else round(given.idle_cap * 1e9),
     )
-    every = [exchange for tape in tapes for exchange in exchanges_of(tape)]
+    faults, cutting = tuple(map(parse_fault, given.fault)), parse_reads(given.reads)
+    if not faults and cutting == RECORDED:
+        return Playing(tempo=tempo, hold_s=given.hold, repeat=given.repeat, volatile=given.volatile)
+    return Playing(
+        hold_s=given.hold,
+        repeat=given.repeat,
+        volatile=given.volatile,
+        stage=Staging(faults, cutting, given.seed, tempo),
+    )
+
+
+def _plain(given: Given, playing: Playing, environment: Mapping[str, str], *, alone: bool) -> Cast:
+    every = [exchange for tape in given.tapes for exchange in exchanges_of(tape)]
+    exchanges = _of_provider(every)
+    return Cast(
+        machine=Player(exchanges, teller(say, alone=alone), playing),
+        number=len(exchanges),
+        environment=partial(
+            replay_environment, environ=environment, folder=Path.cwd(), exchanges=exchanges
+        ),
+    )
+
+
+def _auto(given: Given, playing: Playing, environment: Mapping[str, str], *, alone: bool) -> Cast:
+    tape = _only(given.tapes)
+    every = list(exchanges_of(given.tapes[0])) if tape.exists() else []
+    exchanges = _of_provider(every)
+    ways = Ways(
+        upstreams=upstreams_of(given.upstream),
+        outbound=outbound_from(environment),
+        environment=environment,
+        folder=Path.cwd(),
+        mask_key=mask_key(environment, say),
+        clock=SystemClock(),
+        say=say,
+    )
+    auto = AutoPlayer(tape, exchanges, playing, teller(say, alone=alone), ways)
+    return Cast(
+        machine=auto,
+        number=len(exchanges),
+        environment=auto.environment,
+        recorded=lambda: auto.recorded.kept,
+    )
+
+
+def _only(tapes: tuple[str, ...]) -> Path:
+    """The one tape that is played and recorded onto."""
+    if len(tapes) != 1 or (place := locate(tapes[0])).exchange is not None:
+        raise UsageError(
+            f"{' '.join(tapes)}: --mode auto records onto the tape that it plays: one TAPE is"
+            " accepted, whole; it need not exist"
+        )
+    return place.path
+
+
+def _of_provider(every: list[Exchange]) -> list[Exchange]:
     exchanges = [exchange for exchange in every if exchange.tap is Tap.PROVIDER]
     if len(exchanges) < len(every):
         say(f"note: {count(len(every) - len(exchanges), 'answer')} of the app itself: not played")
-    playing = Playing(tempo=tempo, hold_s=hold, repeat=repeat, volatile=volatile)
-    player = Player(exchanges, _tell, playing)
-    with aside():
-        asyncio.run(_run(player, exchanges, address))
-    return 0 if player.report.whole else 1
-
-
-async def _run(player: Player, exchanges: Sequence[Exchange], address: Address) -> None:
-    await player.start(address)
-    signals = Signals(lambda: None)  # before it says that it is there: then it can be ended
-    base = player.listener.url
-    say(
-        f"deltatape {__version__} plays {count(len(exchanges), 'exchange')} at {base} (Ctrl-C ends)"
-    )
-    say(f"  set  OPENAI_BASE_URL={base}/v1, or with a provider's prefix {base}/openai/v1")
-    await signals.wait()
-    await player.stop()
-    _summarise(player)
-
-
-def _tell(what: Played | Missed) -> None:
-    if isinstance(what, Missed):
-        target = what.asking.target.decode("ascii", "replace")
-        say(f"MISSED {what.asking.method} {target}: {what.message}")
-    else:
-        exchange = what.exchange
-        say(
-            f"playing {exchange.tape}#{exchange.number} {exchange.request.method}"
-            f" {exchange.request.path} ({_RUNGS[what.rung]})"
-        )
-
-
-def _summarise(player: Player) -> None:
-    report = player.report
-    left = len(report.unplayed)
-    say(f"{len(report.played)} played, {len(report.missed)} missed, {left} unplayed")
-    for exchange in report.unplayed[:20]:
-        say(f"  unplayed: {exchange.tape}#{exchange.number} {exchange.request.path}")
+    return exchanges

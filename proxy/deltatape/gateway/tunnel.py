@@ -37,6 +37,7 @@ _LINGER_S = 2.0
 _STOP_S = 2.0
 _MAX_PORT = 65535
 _AUTHORITY = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+)):([0-9]{1,5})")
+_SEALED = "tapes are played, so no provider is asked"
 _REASONS = {
     200: b"Connection established",
     400: b"Bad Request",
@@ -69,11 +70,20 @@ class Tunnel:
         seen: Callable[[Passed], None],
         *,
         provider_of: Callable[[str], str | None] = provider_of_host,
+        sealed: bool = False,
     ) -> None:
-        """Args: seen: is told of each connection that was tried, on the loop's thread."""
+        """A tunnel that does not listen yet.
+
+        Args:
+            dialler: for the way out.
+            seen: is told of each connection that was tried, on the loop's thread.
+            provider_of: whose LLM API a host serves.
+            sealed: whether no such host is to be reached.
+        """
         self._dialler = dialler
         self._seen = seen
         self._provider_of = provider_of
+        self._sealed = sealed
         self._server: asyncio.Server | None = None
         self._own_ports: frozenset[int] = frozenset()
         self._ends: set[End] = set()
@@ -150,6 +160,9 @@ class Tunnel:
                 f"{host}:{port} is deltatape itself; a base URL there is http://, which needs no"
                 " proxy",
             )
+        if self._sealed and self._provider_of(host) is not None:
+            self.failed(host, port, _SEALED)
+            return _Refusal(403, f"{host}:{port}: {_SEALED}")
         return host, port
 
     def _may(self, credentials: bytes) -> bool:

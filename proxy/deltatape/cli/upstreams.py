@@ -1,0 +1,24 @@
+"""The upstreams that a user has configured: as options, and in deltatape.yaml."""
+
+from collections.abc import Sequence
+
+from deltatape.gateway.routes import Upstream, parse_upstream
+from deltatape.settings.defaults import current_settings
+
+
+def upstreams_of(given: Sequence[str]) -> tuple[Upstream, ...]:
+    """The options', and those of deltatape.yaml whose names are not among them.
+
+    Raises:
+        UsageError: one is none.
+    """
+    options = tuple(parse_upstream(each) for each in given)
+    settings = current_settings()
+    if settings is None or any(not upstream.name for upstream in options):
+        return options
+    more = []
+    for name, url in settings.upstreams.items():
+        if name not in {upstream.name for upstream in options}:
+            with settings.at_upstream(name):
+                more.append(parse_upstream(f"{name}={url}"))
+    return (*options, *more)

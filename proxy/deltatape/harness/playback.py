@@ -1,0 +1,172 @@
+"""A player in a thread of its own, for code that has no event loop: tests, and what wraps them.
+
+Strategy: the thread runs the loop, everything asked of it from outside is called in the loop.
+Invariants: the report counts every request whose bytes had arrived when it was asked for; leaving
+the context ends the thread, and every connection with it.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Sequence
+from types import TracebackType
+from typing import Protocol, Self
+
+from deltatape.errors import UsageError
+from deltatape.http1.listener import Address, Listener
+from deltatape.model.exchange import Exchange
+from deltatape.player.player import Player
+from deltatape.player.playing import Missed, Played, Playing, Report
+
+ANY_PORT = Address("127.0.0.1", 0)
+PATIENCE_S = 10.0
+"""How long a loop that does nothing but play may take to answer."""
+
+_TURNS = 4
+"""Of the loop, until what has arrived is counted: accept, register, read, and one to spare."""
+
+
+class Machine(Protocol):
+    """What answers requests from tapes: a `Player`, or one that records, too."""
+
+    listener: Listener
+
+    async def start(self, address: Address) -> None:
+        """Listen.
+
+        Raises:
+            UsageError: the address cannot be had.
+        """
+
+    async def stop(self, *, grace_s: float = 0.0) -> None:
+        """Accept nothing more, let what is under way end for `grace_s`, cut the rest."""
+
+    @property
+    def report(self) -> Report:
+        """What became of the requests so far."""
+
+
+def _ignore(what: Played | Missed) -> None:
+    """Tell nobody."""
+
+
+class Playback:
+    """Plays `exchanges` while its context lasts.
+
+    with Playback(exchanges, Playing()) as playback:
+        ask(playback.url)
+    assert playback.report.whole
+    """
+
+    def __init__(
+        self,
+        exchanges: Sequence[Exchange],
+        playing: Playing,
+        tell: Callable[[Played | Missed], None] = _ignore,
+        address: Address = ANY_PORT,
+        *,
+        machine: Machine | None = None,
+    ) -> None:
+        """A player that does not listen yet.
+
+        Args:
+            exchanges: of the provider's side.
+            playing: how they are played.
+            tell: called in the player's thread when a request was matched or missed.
+            address: where to listen.
+            machine: to be run instead of a player of `exchanges`.
+
+        Raises:
+            UsageError: a volatile path is none.
+        """
+        self._machine = machine or Player(exchanges, tell, playing)
+        self._address = address
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stopping = asyncio.Event()
+        self._begun = threading.Event()
+        self._problem: UsageError | None = None
+        self._thread = threading.Thread(target=self._run, name="deltatape player", daemon=True)
+
+    def __enter__(self) -> Self:
+        """Listen.
+
+        Raises:
+            UsageError: the address cannot be had.
+        """
+        self._thread.start()
+        self._begun.wait()
+        if self._problem is not None:
+            self._thread.join(PATIENCE_S)
+            raise self._problem
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Cut what plays, and end the thread.
+
+        Raises:
+            UsageError: what was recorded could not be put onto its tape.
+        """
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._stopping.set)
+        self._thread.join(PATIENCE_S)
+        if self._problem is not None:
+            raise self._problem
+
+    @property
+    def url(self) -> str:
+        """Where it listens: `http://127.0.0.1:8378`."""
+        return self._machine.listener.url
+
+    @property
+    def report(self) -> Report:
+        """What became of the requests so far, from any thread, also afterwards."""
+        self._do(settle)
+        return self._machine.report
+
+    def cut(self) -> None:
+        """Take no further connection and cut what plays; returns when that is done."""
+        self._do(self._machine.stop)
+
+    def _do(self, what: Callable[[], Coroutine[object, object, None]]) -> None:
+        """Have something done in the loop, if there still is one."""
+        if self._loop is not None and self._thread.is_alive():
+            asyncio.run_coroutine_threadsafe(what(), self._loop).result(PATIENCE_S)
+
+    def _run(self) -> None:
+        asyncio.run(self._serve())
+
+    async def _serve(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        try:
+            await self._machine.start(self._address)
+        except UsageError as error:
+            self._problem = error
+            return
+        finally:
+            self._begun.set()
+        await self._stopping.wait()
+        await settle()
+        try:
+            await end(self._machine)
+        except UsageError as error:
+            self._problem = error
+
+
+async def settle() -> None:
+    """Let the running loop take what has arrived for it by now."""
+    for _ in range(_TURNS):
+        await asyncio.sleep(0)
+
+
+async def end(machine: Machine, grace_s: float = 0.0) -> None:
+    """Stop a machine, so that no connection is left; see `Machine.stop`."""
+    try:
+        await machine.stop(grace_s=grace_s)
+        await settle()  # what was cut has left for the kernel, if there was room
+    finally:
+        machine.listener.drop()
+        await settle()

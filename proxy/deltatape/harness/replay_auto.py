@@ -1,0 +1,339 @@
+"""Plays a tape, and asks the provider for what is not on it: `--mode auto`.
+
+Strategy: a request is collected whole, since only then it is known whether it is on the tape. One
+that is gets its answer from the player; any other goes through a gateway, as under `record`, and
+is taped beside. At the end what was taped goes onto the tape (`replay_onto`).
+
+A request that brings the placeholder key of `replay_environment` is never forwarded: the provider
+would refuse it, and that would be what is taped. A client that waits for `100 Continue` gets it
+from here, so that its field `Expect` is not on the tape.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from deltatape import __version__
+from deltatape.clock import Clock
+from deltatape.errors import UsageError
+from deltatape.gateway.analysis import Ended
+from deltatape.gateway.dial import Dialler
+from deltatape.gateway.forward import Forward
+from deltatape.gateway.gateway import Gateway
+from deltatape.gateway.outbound import Outbound
+from deltatape.gateway.recorder import Recorder
+from deltatape.gateway.routes import Refusal, Routes, Upstream, parse_upstream
+from deltatape.gateway.tapes import TapeBook
+from deltatape.harness.dotenv import read_dotenv
+from deltatape.harness.environment import plan
+from deltatape.harness.known_secrets import known_secrets
+from deltatape.harness.replay_environment import PLACEHOLDER, placeholders
+from deltatape.harness.replay_onto import Beside, Recorded
+from deltatape.harness.replay_report import shown
+from deltatape.http1.answer import error_answer
+from deltatape.http1.head import Fields, RequestHead, field, write_response
+from deltatape.http1.listener import Address, Listener
+from deltatape.http1.server import Handler, ServerConnection
+from deltatape.match.request import Asking, Miss
+from deltatape.model.exchange import Exchange, Source
+from deltatape.player.play import Play
+from deltatape.player.player import Player
+from deltatape.player.playing import Missed, Played, Playing, Report
+from deltatape.store.writer import TapeWriter
+from deltatape.tape.mask import Masker
+
+REASON = "replayed"
+"""Why the recording ended, for its tape."""
+
+_CONTINUE = write_response(100, b"Continue", ())
+_NO_RETRY = ((b"x-should-retry", b"false"),)
+_NO_KEY = (
+    "not on the tape, and there is no key to ask the provider with: set its variable, such as"
+    " OPENAI_API_KEY"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ways:
+    """How providers are reached, and how what they say is taped.
+
+    Attributes:
+        upstreams: the user's own.
+        outbound: the way out of this machine.
+        environment: the application's: variables that point elsewhere become upstreams.
+        folder: where the application runs; its `.env` files count as the environment does.
+        mask_key: for the hashes of credentials.
+        clock: for times on the tape.
+        say: gets lines for the user.
+    """
+
+    upstreams: tuple[Upstream, ...]
+    outbound: Outbound
+    environment: Mapping[str, str]
+    folder: Path
+    mask_key: bytes
+    clock: Clock
+    say: Callable[[str], None]
+
+
+class AutoPlayer:
+    """A `playback.Machine`; see `http1.server.Owner` and `gateway.recorder.Observer`."""
+
+    def __init__(
+        self,
+        tape: Path,
+        exchanges: Sequence[Exchange],
+        playing: Playing,
+        tell: Callable[[Played | Missed], None],
+        ways: Ways,
+    ) -> None:
+        """A player that does not listen yet.
+
+        Args:
+            tape: what is recorded goes there; need not exist.
+            exchanges: what is on it.
+            playing: how they are played.
+            tell: called when a request was matched, or got no answer at all.
+            ways: for the rest.
+
+        Raises:
+            UsageError: nothing can be recorded onto the tape.
+        """
+        self.listener = Listener()
+        self.recorded = Recorded()
+        """What became of the recordings; once it was stopped."""
+        self._beside = Beside(tape)
+        self._player = Player(exchanges, tell, playing)
+        self._exchanges = tuple(exchanges)
+        self._tell = tell
+        self._ways = ways
+        self._missed: list[Missed] = []
+        self._asking = Asking(method="", target=b"", body=b"")
+        self._folder: Path | None = None
+        self._recorder: Recorder | None = None
+        self._gateway: Gateway | None = None
+
+    # A `playback.Machine`.
+
+    async def start(self, address: Address) -> None:
+        """Listen.
+
+        Raises:
+            UsageError: the address cannot be had, an upstream is it, or nothing can be written.
+        """
+        await self.listener.open(address, lambda: ServerConnection(self))
+        try:
+            self._set_up()
+        except UsageError:
+            await self.stop()
+            raise
+
+    def _set_up(self) -> None:
+        ways = self._ways
+        dotenv = read_dotenv(ways.folder, ways.environment)
+        masker = Masker(ways.mask_key)
+        for secret in known_secrets(ways.environment, dotenv):
+            masker.learn(secret)
+        planned = plan(self.listener.url, ways.environment, dotenv, ways.upstreams)
+        routes = Routes((*ways.upstreams, *map(parse_upstream, planned.upstreams)))
+        self._folder = self._beside.make()
+        self._recorder = Recorder(TapeBook(self._create, masker), masker, ways.clock, self)
+        self._recorder.start()
+        self._gateway = Gateway(self._recorder, routes, Dialler(ways.outbound, ways.clock).dial)
+        # It is this listener that its clients come through.
+        self._gateway.listener.address = self.listener.address
+        self._gateway.refuse_loops(self.listener.address)
+
+    def _create(self, name: str | None) -> TapeWriter:
+        assert self._folder is not None
+        return TapeWriter.create(
+            self._folder,
+            name or "new",
+            clock=self._ways.clock,
+            tool=f"deltatape {__version__}",
+            source=Source.GATEWAY,
+            alarm=self.alarm,
+        )
+
+    async def stop(self, *, grace_s: float = 0.0) -> None:
+        """Accept nothing more, let what is under way end for `grace_s`, finish the tape.
+
+        Raises:
+            UsageError: what was recorded could not be put onto the tape; the message says where
+                it is.
+        """
+        self.listener.close()
+        await self._player.stop(grace_s=grace_s)
+        recorder, self._recorder = self._recorder, None
+        if recorder is None:
+            return
+        taps = () if self._gateway is None else (self._gateway,)
+        await recorder.stop(taps, REASON, None, grace_s=grace_s)
+        if self._folder is not None:
+            self.recorded = self._beside.take(self._folder, self._ways.clock)
+            self._conclude()
+
+    def _conclude(self) -> None:
+        for exchange in self.recorded.kept:
+            status = exchange.response.status if exchange.response else 0
+            where = f"{exchange.tape}#{exchange.number}"
+            request = exchange.request
+            self._ways.say(f"recorded {where} {request.method} {request.path} ({status})")
+        for exchange, why in self.recorded.left_out:
+            request = exchange.request
+            asking = Asking(method=request.method, target=request.target_bytes, body=request.body)
+            self._miss(asking, f"not put onto the tape: {why}")
+
+    @property
+    def report(self) -> Report:
+        """What became of the requests so far; of those that went to the provider what failed."""
+        report = self._player.report
+        return replace(report, missed=(*report.missed, *self._missed))
+
+    def environment(self, url: str) -> Mapping[str, str]:
+        """The complete environment of an application, when this listens at `url`."""
+        ways = self._ways
+        dotenv = read_dotenv(ways.folder, ways.environment)
+        planned = plan(url, ways.environment, dotenv, ways.upstreams)
+        added = placeholders(self._exchanges, ways.environment, dotenv)
+        return {**ways.environment, **planned.variables, **added}
+
+    # What connections ask (`http1.server.Owner`).
+
+    def handler(self, connection: ServerConnection) -> Handler:
+        """See `Owner.handler`."""
+        return _Collect(self, connection)
+
+    def opened(self, connection: ServerConnection) -> None:
+        """See `Owner.opened`."""
+        self.listener.opened(connection)
+        if self._gateway is not None:
+            self._gateway.opened(connection)
+
+    def closed(self, connection: ServerConnection) -> None:
+        """See `Owner.closed`."""
+        self.listener.closed(connection)
+        if self._gateway is not None:
+            self._gateway.closed(connection)
+
+    def refused_bytes(self, problem: str) -> bytes:
+        """See `Owner.refused_bytes`."""
+        return self._player.refused_bytes(problem)
+
+    # What requests ask.
+
+    def choose(self, head: RequestHead, body: bytes, client: ServerConnection) -> Handler | bytes:
+        """Who answers a request: the player, a gateway, or nobody but these bytes."""
+        assert self._gateway is not None
+        asking = Asking(method=head.method, target=head.target, body=body)
+        found = self._player.find(asking)
+        if isinstance(found, Exchange):
+            return Play(_Found(self._player, found), client)
+        if _brings_placeholder(head):
+            self._miss(asking, _NO_KEY)
+            return error_answer(403, "no_key", _NO_KEY, fields=_NO_RETRY)
+        self._asking = asking
+        self._ways.say(f"asking the provider: {head.method} {shown(head.target)}: {_why(found)}")
+        return Forward(self._gateway, client)
+
+    def _miss(self, asking: Asking, problem: str) -> None:
+        miss = Miss(nearest=None, problem=problem, differences=())
+        missed = Missed(asking=asking, miss=miss, nearest=None, message=problem)
+        self._missed.append(missed)
+        self._tell(missed)
+
+    # What the recorder tells (`gateway.recorder.Observer`).
+
+    def exchange(self, ended: Ended) -> None:
+        """See `Observer.exchange`: told at the end, by its number on the tape."""
+
+    def silence(self, ended: Ended) -> None:
+        """See `Observer.silence`: of no interest, the tape goes on with the next run."""
+
+    def refused(self, refusal: Refusal) -> None:
+        """See `Observer.refused`."""
+        self._miss(self._asking, refusal.message)
+
+    def alarm(self, problem: str) -> None:
+        """See `Observer.alarm`."""
+        self._ways.say(f"TAPING IN TROUBLE: {problem}")
+
+
+class _Found:
+    """A `play.Shelf` for a request whose exchange is known already."""
+
+    def __init__(self, player: Player, exchange: Exchange) -> None:
+        self.hold_s = player.hold_s
+        self.renditions = player.renditions
+        self.unread = player.unread
+        self.begun = player.begun
+        self.ended = player.ended
+        self.missed = player.missed
+        self.continues = player.continues
+        self._exchange = exchange
+
+    def find(self, asking: Asking) -> Exchange | Miss:  # noqa: ARG002 - it was asked before
+        """See `Shelf.find`."""
+        return self._exchange
+
+
+class _Collect:
+    """One request, whole before anybody answers; see `http1.server.Handler`."""
+
+    def __init__(self, owner: AutoPlayer, client: ServerConnection) -> None:
+        self._owner = owner
+        self._client = client
+        self._head: RequestHead | None = None
+        self._body: list[bytes] = []
+        self._answerer: Handler | None = None
+
+    def on_request(self, head: RequestHead) -> None:
+        """See `Handler.on_request`."""
+        if (field(head.fields, b"expect") or b"").lower() == b"100-continue":
+            self._client.write(_CONTINUE)
+            fields = tuple(pair for pair in head.fields if pair[0].lower() != b"expect")
+            head = replace(head, fields=fields)
+        self._head = head
+
+    def on_body(self, data: bytes) -> None:
+        """See `Handler.on_body`."""
+        self._body.append(data)
+
+    def on_request_end(self, trailers: Fields) -> None:
+        """See `Handler.on_request_end`."""
+        assert self._head is not None
+        body = b"".join(self._body)
+        chosen = self._owner.choose(self._head, body, self._client)
+        if isinstance(chosen, bytes):
+            self._client.write(chosen)
+            self._client.finish(keep_alive=False)
+            return
+        self._answerer = chosen
+        chosen.on_request(self._head)
+        if body:
+            chosen.on_body(body)
+        chosen.on_request_end(trailers)
+
+    def on_writable(self, *, writable: bool) -> None:
+        """See `Handler.on_writable`."""
+        if self._answerer is not None:
+            self._answerer.on_writable(writable=writable)
+
+    def on_client_lost(self, *, was_reset: bool) -> None:
+        """See `Handler.on_client_lost`."""
+        if self._answerer is not None:
+            self._answerer.on_client_lost(was_reset=was_reset)
+
+
+def _brings_placeholder(head: RequestHead) -> bool:
+    key = PLACEHOLDER.encode()
+    return key in head.target or any(key in value for _, value in head.fields)
+
+
+def _why(miss: Miss) -> str:
+    if miss.nearest is None:
+        return "nothing is recorded yet"
+    if not miss.differences:
+        return miss.problem
+    first = miss.differences[0]
+    return f"{miss.problem}; {first.path}: recorded {first.recorded}, received {first.received}"

@@ -1,0 +1,143 @@
+"""Puts what was recorded while a tape was played onto that tape, whole or not at all.
+
+Strategy: recorded into a hidden folder beside the tape, spliced with it into another hidden file,
+which then takes the tape's place. Whatever is killed or fails, the tape is there as it was, and
+what was recorded in the folder.
+
+What would make a test fail for ever stays away from the tape: requests that the provider never
+answered, that were cut because the run was over, or whose key was refused.
+"""
+
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+
+from deltatape.clock import Clock
+from deltatape.errors import UsageError
+from deltatape.model.exchange import EndReason, Exchange, Source
+from deltatape.store.names import SUFFIX
+from deltatape.store.reader import open_tape
+from deltatape.store.splice import splice
+from deltatape.store.survey import Given
+
+_KEY_REFUSED = frozenset(
+    {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.PROXY_AUTHENTICATION_REQUIRED}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """What became of what was recorded.
+
+    Attributes:
+        kept: the exchanges, as they are on the tape now.
+        left_out: those that are not on it, each with the reason.
+    """
+
+    kept: tuple[Exchange, ...] = ()
+    left_out: tuple[tuple[Exchange, str], ...] = ()
+
+
+class Beside:
+    """The place beside `tape` where a recording is made that is to go onto it."""
+
+    def __init__(self, tape: Path) -> None:
+        """Find out whether the tape can be added to.
+
+        Args:
+            tape: need not exist yet.
+
+        Raises:
+            UsageError: it cannot.
+            TapeFormatError: it is damaged.
+        """
+        self._tape = tape
+        if tape.exists():
+            found = open_tape(tape)
+            if found.recording:
+                raise UsageError(f"{tape}: is being recorded; stop its recorder first")
+            if found.header.source is Source.IMPORT:
+                raise UsageError(
+                    f"{tape}: is an import, without times or endings, so nothing can be recorded"
+                    " onto it; name a tape that was recorded, or a new one"
+                )
+
+    def make(self) -> Path:
+        """A new folder for it, only for its owner.
+
+        Raises:
+            UsageError: there can be none.
+        """
+        parent = self._tape.parent
+        try:
+            parent.mkdir(parents=True, exist_ok=True)
+            return Path(tempfile.mkdtemp(prefix=f".{self._tape.stem}.", suffix=".new", dir=parent))
+        except OSError as error:
+            raise UsageError(
+                f"{parent}: {error.strerror or error}; --mode auto records beside the tape, so its"
+                " folder has to be writable; --mode replay records nothing"
+            ) from None
+
+    def take(self, folder: Path, clock: Clock) -> Recorded:
+        """Put the recordings in `folder` onto the tape, and remove the folder.
+
+        Raises:
+            UsageError: it could not be done; the message names the folder, which stays.
+        """
+        tapes = [open_tape(path) for path in sorted(folder.glob(f"*{SUFFIX}"))]
+        given: list[Given] = []
+        kept: set[str] = set()
+        left_out: list[tuple[Exchange, str]] = []
+        for tape in tapes:
+            bad = [(each, why) for each in tape.exchanges() if (why := _problem(each))]
+            good = [each for each in tape.exchanges() if not _problem(each)]
+            left_out += bad
+            kept |= {exchange.id for exchange in good}
+            if good:
+                numbers = frozenset(exchange.number for exchange in good) if bad else None
+                given.append(Given(tape=tape, numbers=numbers))
+        try:
+            self._put(given, folder, clock)
+        except UsageError as error:
+            raise UsageError(f"{error}; what was recorded is in {folder}") from None
+        shutil.rmtree(folder, ignore_errors=True)
+        return Recorded(kept=self._again(kept), left_out=tuple(left_out))
+
+    def _put(self, given: list[Given], folder: Path, clock: Clock) -> None:
+        tape = self._tape
+        if not given:
+            return
+        if not tape.exists():
+            splice(given, tape, clock)
+            return
+        output = folder / f"{tape.name}.spliced"
+        splice([Given(tape=open_tape(tape)), *given], output, clock)
+        try:
+            output.chmod(tape.stat().st_mode & 0o777)
+            os.utime(output)  # it is the latest tape now
+            output.replace(tape)
+        except OSError as error:
+            raise UsageError(f"{tape}: {error.strerror or error}") from None
+
+    def _again(self, idents: set[str]) -> tuple[Exchange, ...]:
+        if not idents:
+            return ()
+        found = (each for each in open_tape(self._tape).exchanges() if each.id in idents)
+        return tuple(sorted(found, key=lambda exchange: exchange.number))
+
+
+def _problem(exchange: Exchange) -> str:
+    """Why it would make a bad recording; "": it would not."""
+    end, response = exchange.end, exchange.response
+    if end is None or end.reason is EndReason.STOPPED:
+        return "it went on when the run ended"
+    if response is None:
+        return end.detail or "the provider did not answer"
+    if end.recorder:
+        return "not all of it could be taped"
+    if response.status in _KEY_REFUSED:
+        return f"the provider refused the key ({response.status})"
+    return ""

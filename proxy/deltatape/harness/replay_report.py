@@ -1,0 +1,114 @@
+"""What became of a replay, for people and for programs.
+
+Of a request nothing is shown that may be a credential: values of parameters that carry one are
+hidden, header fields are not mentioned.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from deltatape.match.request import Miss
+from deltatape.model.exchange import Exchange
+from deltatape.player.playing import Missed, Played, Report
+from deltatape.render.json_document import document
+from deltatape.rules.words import count
+from deltatape.tape.mask import credential_spans
+
+MOST = 20
+"""How many lines of a kind a summary has."""
+MOST_DIFFERENCES = 5
+"""How many of a request are told; the report has more."""
+
+
+def shown(target: bytes) -> str:
+    """A request target as it may be shown."""
+    parts, at = [], 0
+    for start, end in credential_spans(target):
+        parts += [target[at:start], b"***"]
+        at = end
+    return b"".join((*parts, target[at:])).decode("ascii", "replace")
+
+
+def told(what: Played | Missed) -> Iterator[str]:
+    """One request in a line; for one that was missed what it was held against in further ones."""
+    if isinstance(what, Played):
+        one = what.exchange
+        how = f"{what.rung.words}; {what.note}" if what.note else what.rung.words
+        yield f"playing {name_of(one)} {one.request.method} {one.request.path} ({how})"
+        return
+    asked = f"{what.asking.method} {shown(what.asking.target)}"
+    if what.nearest is None:
+        yield f"MISSED {asked}: {what.message}"
+        return
+    yield f"MISSED {asked}: not on the tape: {what.miss.problem}"
+    yield f"  nearest: {name_of(what.nearest)}"
+    different = what.miss.differences
+    for each in different[:MOST_DIFFERENCES]:
+        yield f"  {each.path}: recorded {each.recorded}, received {each.received}"
+    if len(different) > MOST_DIFFERENCES:
+        yield f"  and {count(len(different) - MOST_DIFFERENCES, 'other difference')}"
+
+
+def name_of(exchange: Exchange) -> str:
+    """`TAPE#N`."""
+    return f"{exchange.tape}#{exchange.number}"
+
+
+def summary(report: Report, recorded: int = 0) -> Iterator[str]:
+    """The last lines of a replay; `recorded` exchanges came from the provider."""
+    numbers = (
+        f"{len(report.played)} played, {len(report.missed)} missed, {len(report.unplayed)} unplayed"
+    )
+    yield f"{numbers}, {recorded} recorded" if recorded else numbers
+    for exchange in report.unplayed[:MOST]:
+        yield f"  unplayed: {name_of(exchange)} {exchange.request.path}"
+    if len(report.unplayed) > MOST:
+        yield f"  and {count(len(report.unplayed) - MOST, 'other exchange')}"
+
+
+def json_report(
+    report: Report,
+    recorded: Sequence[Exchange] = (),
+    refused: Sequence[tuple[str, str]] = (),
+) -> str:
+    """A document with `played`, `missed`, `unplayed`, `recorded` and `refused`, each in order.
+
+    Args:
+        report: of the player.
+        recorded: what came from the provider and is on the tape.
+        refused: hosts that were asked for past the player, each with the provider's name.
+    """
+    return document(
+        played=[
+            {**_exchange(one.exchange), "matched": one.rung.name.lower(), "note": one.note}
+            for one in report.played
+        ],
+        missed=[_missed(one) for one in report.missed],
+        unplayed=[_exchange(one) for one in report.unplayed],
+        recorded=[_exchange(one) for one in recorded],
+        refused=[{"host": host, "provider": provider} for host, provider in refused],
+    )
+
+
+def _exchange(exchange: Exchange) -> dict[str, object]:
+    return {
+        "tape": exchange.tape,
+        "exchange": exchange.number,
+        "id": exchange.id,
+        "method": exchange.request.method,
+        "path": exchange.request.path,
+    }
+
+
+def _missed(one: Missed) -> dict[str, object]:
+    miss: Miss = one.miss
+    return {
+        "method": one.asking.method,
+        "target": shown(one.asking.target),
+        "problem": miss.problem,
+        "message": one.message,
+        "nearest": None if one.nearest is None else _exchange(one.nearest),
+        "differences": [
+            {"path": each.path, "recorded": each.recorded, "received": each.received}
+            for each in miss.differences
+        ],
+    }

@@ -1,0 +1,270 @@
+"""A tape is played, the provider is asked for the rest, and the tape has it afterwards."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from deltatape.clock import SystemClock
+from deltatape.errors import UsageError
+from deltatape.gateway.outbound import outbound_from
+from deltatape.gateway.routes import parse_upstream
+from deltatape.harness.playback import end
+from deltatape.harness.replay_auto import AutoPlayer, Ways
+from deltatape.harness.replay_environment import PLACEHOLDER
+from deltatape.http1.listener import Address
+from deltatape.match.schedule import Tempo
+from deltatape.model.exchange import EndReason, Exchange
+from deltatape.player.playing import Missed, Played, Playing
+from deltatape.store.reader import open_tape
+from helpers.upstream import SSE_HEAD, Peer, chunk, connect, post, provider, run
+
+ANY = Address("127.0.0.1", 0)
+KEY = "Authorization: Bearer sk-fake-000000\r\n"
+CLOSE = "Connection: close\r\n"
+
+
+@dataclass
+class Told:
+    """What a machine told, and what the provider was asked."""
+
+    what: list[Played | Missed] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+    asked: list[tuple[bytes, bytes]] = field(default_factory=list)
+
+    async def serve(self, peer: Peer) -> None:
+        """A provider that repeats the body."""
+        while True:
+            head, body = await peer.request()
+            self.asked.append((head, body))
+            if b"hang" in body:
+                await peer.send(SSE_HEAD)
+                await asyncio.sleep(60)
+            await peer.send(SSE_HEAD + chunk(b"data: " + body + b"\n\n") + chunk(b""))
+
+
+@asynccontextmanager
+async def auto(
+    tape: Path, told: Told, environment: Mapping[str, str] | None = None, upstream: str = ""
+) -> AsyncIterator[AutoPlayer]:
+    """A machine for `tape`, before a provider at `/openai`."""
+    async with provider(told.serve) as port:
+        ways = Ways(
+            upstreams=(parse_upstream(upstream or f"openai=http://127.0.0.1:{port}"),),
+            outbound=outbound_from({}),
+            environment=environment or {},
+            folder=tape.parent,
+            mask_key=b"k" * 32,
+            clock=SystemClock(),
+            say=told.lines.append,
+        )
+        playing = Playing(tempo=Tempo(factor=0.0))
+        machine = AutoPlayer(tape, on(tape), playing, told.what.append, ways)
+        await machine.start(ANY)
+        try:
+            yield machine
+        finally:
+            await end(machine)
+
+
+def on(tape: Path) -> list[Exchange]:
+    return list(open_tape(tape)) if tape.exists() else []
+
+
+async def asked(machine: AutoPlayer, body: bytes, extra: str = KEY) -> bytes:
+    """What a client gets."""
+    client = await connect(machine.listener.port)
+    await client.send(post(body, "/openai/v1/chat/completions", extra + CLOSE))
+    return (await client.rest())[0]
+
+
+def test_what_is_on_the_tape_is_played_and_what_is_not_is_there_next_time(tmp_path: Path) -> None:
+    tape, first, second = tmp_path / "x.tape", Told(), Told()
+
+    async def scenario() -> None:
+        async with auto(tape, first) as machine:
+            assert b'data: {"a":1}' in await asked(machine, b'{"a":1}')
+            assert b'data: {"a":2}' in await asked(machine, b'{"a":2}')
+        assert [e.request.body for e in machine.recorded.kept] == [b'{"a":1}', b'{"a":2}']
+        async with auto(tape, second) as machine:
+            assert b'data: {"a":2}' in await asked(machine, b'{"a":2}')
+            assert b'data: {"a":3}' in await asked(machine, b'{"a":3}')
+        report = machine.report
+        assert [one.exchange.number for one in report.played] == [2]
+        assert [one.number for one in report.unplayed] == [1]
+        assert report.missed == ()
+
+    run(scenario())
+    assert [body for _, body in second.asked] == [b'{"a":3}']
+    assert [e.request.body for e in open_tape(tape)] == [b'{"a":1}', b'{"a":2}', b'{"a":3}']
+    where = "POST /openai/v1/chat/completions"
+    why = "the nearest recorded request differs; $.a: recorded 1, received 3"
+    assert second.lines == [
+        f"asking the provider: {where}: {why}",
+        f"recorded {tape}#3 POST /v1/chat/completions (200)",
+    ]
+    assert first.lines[0] == f"asking the provider: {where}: nothing is recorded yet"
+    assert b"sk-fake-000000" in first.asked[0][0]
+    assert "sk-fake" not in tape.read_text()
+    assert [path.name for path in tmp_path.iterdir()] == ["x.tape"]
+
+
+def test_a_key_that_the_environment_tells_is_masked_wherever_it_stands(tmp_path: Path) -> None:
+    tape, told = tmp_path / "x.tape", Told()
+
+    async def scenario() -> None:
+        async with auto(tape, told, {"MY_API_KEY": "fake-000000-fake"}) as machine:
+            await asked(machine, b'{"a":"fake-000000-fake"}')
+
+    run(scenario())
+    assert b"fake-000000-fake" in told.asked[0][1]
+    assert "fake-000000-fake" not in tape.read_text()
+
+
+def test_the_placeholder_of_a_missing_key_never_leaves(tmp_path: Path) -> None:
+    tape, told = tmp_path / "x.tape", Told()
+
+    async def scenario() -> None:
+        async with auto(tape, told) as machine:
+            environment = machine.environment("http://127.0.0.1:1")
+            assert environment["OPENAI_BASE_URL"] == "http://127.0.0.1:1/openai/v1"
+            assert environment["OPENAI_API_KEY"] == PLACEHOLDER
+            got = await asked(machine, b"{}", f"Authorization: Bearer {PLACEHOLDER}\r\n")
+            assert got.startswith(b"HTTP/1.1 403 ")
+            assert b"there is no key to ask the provider with" in got
+            client = await connect(machine.listener.port)
+            await client.send(post(b"{}", f"/gemini/x?key={PLACEHOLDER}", CLOSE))
+            assert (await client.rest())[0].startswith(b"HTTP/1.1 403 ")
+        assert len(machine.report.missed) == 2
+
+    run(scenario())
+    assert told.asked == []
+    assert not tape.exists()
+
+
+def test_what_the_gateway_refuses_and_what_was_cut_are_misses(tmp_path: Path) -> None:
+    told = Told()
+
+    async def scenario() -> None:
+        async with auto(tmp_path / "x.tape", told) as machine:
+            client = await connect(machine.listener.port)
+            await client.send(post(b"{}", "/nowhere/v1", CLOSE))
+            assert (await client.rest())[0].startswith(b"HTTP/1.1 404 ")
+            hanging = await connect(machine.listener.port)
+            await hanging.send(post(b'"hang"', "/openai/v1/x", KEY))
+            await hanging.until(b"\r\n\r\n")
+            silent = await connect(machine.listener.port)
+            await silent.send(b"POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nab")
+        first, second = machine.report.missed
+        assert "nowhere" in first.message
+        assert second.message == "not put onto the tape: it went on when the run ended"
+
+    run(scenario())
+
+
+def test_a_client_that_waits_to_go_on_is_told_to(tmp_path: Path) -> None:
+    told, tape = Told(), tmp_path / "x.tape"
+
+    async def scenario() -> None:
+        for _ in range(2):
+            async with auto(tape, told) as machine:
+                client = await connect(machine.listener.port)
+                head = post(b"{}", "/openai/v1/x", f"{KEY}{CLOSE}Expect: 100-continue\r\n")
+                await client.send(head.removesuffix(b"{}"))
+                assert await client.until(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
+                await client.send(b"{}")
+                assert b"data: {}" in (await client.rest())[0]
+
+    run(scenario())
+    assert len(told.asked) == 1
+    assert b"expect" not in told.asked[0][0].lower()
+
+
+def test_bytes_that_are_no_request_are_refused(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with auto(tmp_path / "x.tape", Told()) as machine:
+            client = await connect(machine.listener.port)
+            await client.send(b"nonsense\r\n\r\n")
+            assert (await client.rest())[0].startswith(b"HTTP/1.1 400 ")
+
+    run(scenario())
+
+
+def test_a_client_that_lags_gets_all_of_a_long_answer(tmp_path: Path) -> None:
+    told, size = Told(), 4_000_000
+
+    async def scenario() -> None:
+        async with auto(tmp_path / "x.tape", told) as machine:
+            client = await connect(machine.listener.port)
+            transport = client.writer.transport
+            assert isinstance(transport, asyncio.Transport)
+            transport.pause_reading()
+            await client.send(post(b"x" * size, "/openai/v1/x", KEY + CLOSE))
+            await asyncio.sleep(0.3)
+            transport.resume_reading()
+            assert (await client.rest())[0].count(b"x") >= size
+
+    run(scenario())
+
+
+def test_an_answer_that_the_client_did_not_want_to_the_end_is_taped_as_such(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with auto(tmp_path / "x.tape", Told()) as machine:
+            client = await connect(machine.listener.port)
+            await client.send(post(b'"hang"', "/openai/v1/x", KEY))
+            await client.until(b"\r\n\r\n")
+            client.reset()
+            early = await connect(machine.listener.port)
+            await early.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nab")
+            early.close()
+            await asyncio.sleep(0.1)
+        (kept,) = machine.recorded.kept
+        assert kept.end is not None
+        assert kept.end.reason is EndReason.CLIENT_CLOSED
+
+    run(scenario())
+
+
+def test_trouble_with_the_tape_is_loud(tmp_path: Path) -> None:
+    told = Told()
+
+    async def scenario() -> None:
+        async with auto(tmp_path / "x.tape", told) as machine:
+            machine.alarm("disk full")
+
+    run(scenario())
+    assert told.lines == ["TAPING IN TROUBLE: disk full"]
+
+
+def test_an_upstream_that_is_itself_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        told = Told()
+        async with auto(tmp_path / "x.tape", told) as other:
+            port = other.listener.port
+        ways_port = f"openai=http://127.0.0.1:{port}"
+        with pytest.raises(UsageError, match="is deltatape's own address"):
+            async with auto_at(tmp_path / "x.tape", ways_port, port):
+                raise AssertionError
+
+    run(scenario())
+    assert list(tmp_path.iterdir()) == []
+
+
+@asynccontextmanager
+async def auto_at(tape: Path, upstream: str, port: int) -> AsyncIterator[AutoPlayer]:
+    """A machine at a port of its own choice."""
+    ways = Ways(
+        upstreams=(parse_upstream(upstream),),
+        outbound=outbound_from({}),
+        environment={},
+        folder=tape.parent,
+        mask_key=b"k" * 32,
+        clock=SystemClock(),
+        say=print,
+    )
+    machine = AutoPlayer(tape, (), Playing(), print, ways)
+    await machine.start(Address("127.0.0.1", port))
+    yield machine
