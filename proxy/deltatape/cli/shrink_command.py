@@ -1,0 +1,212 @@
+"""`deltatape shrink`: the smallest tape on which a command still fails, and tests for it."""
+
+import os
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from deltatape.cli.options import FORMAT, Wrapper, option, seconds
+from deltatape.cli.shrink_progress import Progress
+from deltatape.cli.tapes import exchanges_of
+from deltatape.cli.terminal import say, show, width, write
+from deltatape.clock import SystemClock
+from deltatape.errors import UsageError
+from deltatape.harness.shrink_files import files_of, write_files
+from deltatape.harness.shrink_run import FASTEST_FIRST, Shrunk, Speed, Wanted, shrink_tape
+from deltatape.harness.shrink_trials import Setting
+from deltatape.harness.torture_oracle import Oracle
+from deltatape.match.schedule import Tempo, parse_speed
+from deltatape.model.exchange import Exchange, Tap
+from deltatape.render.shrink import ShrinkReport, shrink_json, shrink_lines
+from deltatape.render.shrink_kit import ShrinkKit
+from deltatape.rules.words import count
+from deltatape.store.names import DEFAULT_FOLDER
+
+_MEMORY = "shrink"
+"""The folder of answers, in that of tapes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """The options, as click has read them."""
+
+    tapes: tuple[str, ...]
+    output: Path | None
+    error: str | None
+    oracle: str | None
+    deadline: float
+    runs: int
+    speed: str | None
+    volatile: tuple[str, ...]
+    allow_findings: bool
+    fresh: bool
+    format: str
+
+
+@click.command("shrink", cls=Wrapper)
+@click.argument("tapes", nargs=-1, metavar="TAPE[#N]...")
+@option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="TAPE",
+    help="The tape to make, which must not exist; tests go beside it. Default: TAPE-small.tape.",
+)
+@option("--error", metavar="TEXT", help="What the command prints when it fails.")
+@option("--oracle", metavar="CMD", help="A command that judges each run: exit code 0 is right.")
+@option(
+    "--deadline",
+    default="30s",
+    callback=seconds,
+    metavar="DURATION",
+    help="How long a run may take; one that takes longer fails by not coming to an end.",
+)
+@option("--runs", default=500, type=click.IntRange(1), help="How many runs may be made.")
+@option(
+    "--speed",
+    metavar="SPEED",
+    help="recorded, instant or 4x; default: the fastest at which the command fails.",
+)
+@option(
+    "--volatile",
+    multiple=True,
+    metavar="PATH",
+    help="A field of request bodies that may differ, such as metadata.session or messages.*.id.",
+)
+@option(
+    "--allow-findings",
+    is_flag=True,
+    help="Let streams get defects that they have not: smaller, and maybe another mistake.",
+)
+@option("--fresh", is_flag=True, help="Forget what an interrupted search has found out.")
+@FORMAT
+@click.pass_context
+def command(ctx: click.Context, /, **options: Any) -> int:
+    """Make the smallest tape on which a command still fails, and tests that fail with it.
+
+    Runs the command again and again against ever smaller tapes: without exchanges, events, fields,
+    characters. It has failed in the same way when it ends with the same exit code and names the
+    same error, whatever the numbers and quoted texts in that. Streams that are sound stay sound.
+    The same command goes on where it was interrupted.
+
+    Exit code 1 when the runs were used up before nothing more could be taken away.
+    """
+    given = Given(**options)
+    argv = Wrapper.command_of(ctx)
+    if not given.tapes or not argv:
+        raise click.UsageError("needs a tape and a command: shrink TAPE -- CMD", ctx)
+    exchanges = _exchanges(given.tapes)
+    files = files_of(given.output or Path(f"{Path(exchanges[0].tape).stem}-small.tape"))
+    clock = SystemClock()
+    began_ns = clock.now_ns()
+    found = _shrunk(exchanges, given, argv)
+    kit = ShrinkKit(
+        tape=files.tape.name,
+        folder=os.path.relpath(Path.cwd(), files.tape.parent.resolve()),
+        command=argv,
+        options=_replay_options(found.speed, given),
+        deadline_s=given.deadline,
+        failure=found.failure,
+        oracle=given.oracle,
+    )
+    report = ShrinkReport(
+        before=exchanges,
+        after=found.exchanges,
+        failure=found.failure,
+        runs=found.runs,
+        seconds=(clock.now_ns() - began_ns) / 1e9,
+        whole=found.whole,
+        files=[str(path) for path in write_files(files, found.exchanges, kit)],
+    )
+    _report(report, found, given)
+    return 0 if found.whole else 1
+
+
+def _exchanges(tapes: tuple[str, ...]) -> Sequence[Exchange]:
+    """What the provider answered on a tape, or the chosen exchanges of it."""
+    found = [
+        exchange
+        for tape in tapes
+        for exchange in exchanges_of(tape)
+        if exchange.tap is Tap.PROVIDER
+    ]
+    if not found:
+        raise UsageError(f"{', '.join(tapes)}: no answer of a provider to play")
+    if len({exchange.tape for exchange in found}) > 1:
+        raise UsageError(
+            f"{', '.join(tapes)}: exchanges of one tape can be shrunk; deltatape splice joins tapes"
+        )
+    return found
+
+
+def _shrunk(exchanges: Sequence[Exchange], given: Given, argv: tuple[str, ...]) -> Shrunk:
+    """Search, and tell how far it is."""
+    folder = Path.cwd()
+    oracle = None
+    if given.oracle is not None:
+        oracle = Oracle(
+            command=given.oracle, environ=os.environ, folder=folder, limit_s=given.deadline
+        )
+    setting = Setting(
+        command=argv,
+        environ=os.environ,
+        folder=folder,
+        deadline_s=given.deadline,
+        volatile=given.volatile,
+        error=given.error,
+        oracle=oracle,
+    )
+    wanted = Wanted(
+        speeds=_speeds(given.speed),
+        runs=given.runs,
+        sound=not given.allow_findings,
+        fresh=given.fresh,
+    )
+    progress = Progress()
+    try:
+        with progress.shown():
+            return shrink_tape(
+                exchanges, setting, wanted, Path(DEFAULT_FOLDER, _MEMORY), progress.take
+            )
+    except KeyboardInterrupt:
+        say("interrupted; the same command goes on from here")
+        raise
+
+
+def _speeds(speed: str | None) -> Sequence[Speed]:
+    if speed is None:
+        return FASTEST_FIRST
+    return (Speed(Tempo(factor=parse_speed(speed)), ("--speed", speed)),)
+
+
+def _replay_options(speed: Speed, given: Given) -> list[str]:
+    paths = (word for path in given.volatile for word in ("--volatile", path))
+    return [*speed.options, *paths]
+
+
+def _report(report: ShrinkReport, found: Shrunk, given: Given) -> None:
+    for path in report.files:
+        say(f"written: {path}")
+    if found.remembered:
+        say(f"note: {count(found.remembered, 'answer')} came from an interrupted search")
+    if found.missed is not None:
+        first = next((one.message for one in found.missed.missed), "it ended otherwise")
+        say(
+            "note: with requests exactly as they are on the new tape the command did not fail in"
+            f" the same way: {first}. --volatile PATH names what differs each time"
+        )
+    if not found.whole:
+        say(
+            f"note: {count(given.runs, 'run')} were used up; the same command with another -o goes"
+            " on from here"
+        )
+    if given.format == "json":
+        write(shrink_json(report))
+        return
+    show(shrink_lines(report, width()))
+    if len(report.files) > 1:
+        say(f"next: pytest {shlex.quote(report.files[1])}")

@@ -1,0 +1,113 @@
+"""What runs have told, kept on disk until a search has come to its end: an interrupted one goes on.
+
+Strategy: a file per search, a line per run, added at once. The name of the file follows from all
+that the answers depend on and that can be known; what an application does is not, so the file is
+deleted when the search has come to its end, and the first and the last run are never remembered.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from deltatape.errors import UsageError
+from deltatape.model.exchange import Exchange
+from deltatape.store.names import prepare_folder
+from deltatape.tape.written import exchange_lines
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a run against a candidate told."""
+
+    same: bool
+    """Whether it failed in the same way."""
+    asked: Mapping[int, bytes] = field(default_factory=dict)
+    """By exchange, the body of a request that was another than the recorded one."""
+    unplayed: frozenset[int] = frozenset()
+    """Exchanges that nobody asked for."""
+
+
+class Memory:
+    """The answers of one search."""
+
+    def __init__(self, path: Path) -> None:
+        """Args: path: of the file; read if it is there."""
+        self._path = path
+        self._known = dict(_read(path))
+        self.found = len(self._known)
+        """How many answers there were from an earlier run of the command."""
+
+    def get(self, content: str) -> Answer | None:
+        """What is known of a candidate; see `content_of`."""
+        return self._known.get(content)
+
+    def put(self, content: str, answer: Answer) -> None:
+        """Keep an answer.
+
+        Raises:
+            UsageError: it cannot be written.
+        """
+        self._known[content] = answer
+        line = json.dumps({"tape": content, **_to_json(answer)}) + "\n"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            prepare_folder(self._path.parent)
+            with os.fdopen(os.open(self._path, flags, 0o600), "a") as file:
+                file.write(line)
+        except OSError as error:
+            raise UsageError(
+                f"{self._path}: {error.strerror or error}; what runs told is kept there"
+            ) from None
+
+    def forget(self) -> None:
+        """Delete the file."""
+        self._known.clear()
+        self.found = 0
+        with contextlib.suppress(OSError):  # nothing was asked, or the folder is gone
+            self._path.unlink()
+
+
+def content_of(exchanges: Iterable[Exchange]) -> str:
+    """A digest of all that is played and of how it is asked for."""
+    digest = hashlib.sha256()
+    for exchange in exchanges:
+        for _, line in exchange_lines(exchange, exchange.number):
+            digest.update(line)
+    return digest.hexdigest()
+
+
+def _read(path: Path) -> Iterable[tuple[str, Answer]]:
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return
+    for line in lines:
+        try:
+            found = json.loads(line)
+            yield str(found["tape"]), _from_json(found)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            continue  # the last line of a search that was killed, or not ours
+
+
+def _to_json(answer: Answer) -> dict[str, object]:
+    return {
+        "same": answer.same,
+        "asked": {str(at): b64encode(body).decode() for at, body in answer.asked.items()},
+        "unplayed": sorted(answer.unplayed),
+    }
+
+
+def _from_json(found: Mapping[str, object]) -> Answer:
+    asked, unplayed = found["asked"], found["unplayed"]
+    if not isinstance(asked, dict) or not isinstance(unplayed, list):
+        raise TypeError
+    return Answer(
+        same=found["same"] is True,
+        asked={int(number): b64decode(body) for number, body in asked.items()},
+        unplayed=frozenset(int(number) for number in unplayed),
+    )

@@ -1,0 +1,239 @@
+"""A tape shrunk with a command that fails on it: found to fail, made smaller, found to fail again.
+
+Strategy: the command has to fail in the same way twice before anything is taken away, since a
+search that is lied to now and then ends anywhere. It is run at the fastest tempo at which it fails.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+from deltatape import __version__
+from deltatape.errors import UsageError
+from deltatape.harness.shrink_memory import Memory, content_of
+from deltatape.harness.shrink_trials import Ran, Setting, Trials
+from deltatape.match.schedule import RECORDED, Tempo
+from deltatape.model.exchange import Exchange
+from deltatape.player.playing import Report
+from deltatape.rules.words import count
+from deltatape.shrink.failure import Failure
+from deltatape.shrink.passes import shrink
+from deltatape.shrink.search import Exchanges, Search
+
+_MS = 1_000_000
+
+
+class Speed(NamedTuple):
+    """A tempo as `deltatape replay` is told it."""
+
+    tempo: Tempo
+    options: tuple[str, ...]
+
+
+FASTEST_FIRST = (
+    Speed(Tempo(factor=0.0), ("--speed", "instant")),
+    Speed(Tempo(idle_cap_ns=20 * _MS), ("--idle-cap", "20ms")),
+    Speed(RECORDED, ()),
+)
+"""At once; read by read; with all silences."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What a search is asked for."""
+
+    speeds: Sequence[Speed] = FASTEST_FIRST
+    """Of these, the first one at which the command fails."""
+    runs: int = 500
+    """How many runs the search may make."""
+    sound: bool = True
+    """See `Search.sound`."""
+    fresh: bool = False
+    """Whether what an interrupted search has found out does not count."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """How far a search is."""
+
+    what: str
+    """The pass that begins; "" when one has changed something."""
+    exchanges: Exchanges
+    runs: int
+    note: str = ""
+    """A line for the user."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shrunk:
+    """What came out."""
+
+    exchanges: Exchanges
+    failure: Failure
+    speed: Speed
+    runs: int
+    remembered: int
+    """Answers of an earlier, interrupted search."""
+    whole: bool
+    """Whether nothing more can be taken away; else the runs were used up."""
+    missed: Report | None
+    """What a last run, with requests as recorded, told, if it did not fail in the same way."""
+
+
+def shrink_tape(
+    exchanges: Sequence[Exchange],
+    setting: Setting,
+    wanted: Wanted,
+    folder: Path,
+    tell: Callable[[Step], None],
+) -> Shrunk:
+    """The smallest tape on which the command fails as it does on these exchanges.
+
+    Args:
+        exchanges: of the provider's side.
+        setting: how the command is run.
+        wanted: what is asked for.
+        folder: where answers are kept meanwhile.
+        tell: called when a pass begins, and when a smaller tape was found.
+
+    Raises:
+        UsageError: the command cannot be started, does not fail, or not in the same way each time.
+        DeltatapeError: the oracle does not answer.
+    """
+    start = tuple(replace(one, number=at) for at, one in enumerate(exchanges, 1))
+    memory = Memory(folder / f"{_name(start, setting, wanted)}.jsonl")
+    if wanted.fresh:
+        memory.forget()
+    remembered = memory.found
+    trials, speed, failure, begun = _baseline(start, setting, wanted, memory)
+    tell(Step(what="", exchanges=begun, runs=trials.count, note=_sought(failure, speed)))
+    search, whole = _searched(begun, trials, tell, sound=wanted.sound)
+    last = trials.run(search.exchanges, strict=True)
+    if whole:
+        memory.forget()
+    return Shrunk(
+        exchanges=search.exchanges,
+        failure=failure,
+        speed=speed,
+        runs=trials.count,
+        remembered=remembered,
+        whole=whole,
+        missed=None if trials.is_wanted(last) else last.outcome.report,
+    )
+
+
+def _sought(failure: Failure, speed: Speed) -> str:
+    how = " ".join(speed.options) or "all silences"
+    return f"looking for: {failure.told} (played with {how})"
+
+
+def _searched(
+    begun: Exchanges, trials: Trials, tell: Callable[[Step], None], *, sound: bool
+) -> tuple[Search, bool]:
+    """The search when it is over, and whether that is since nothing more can be taken away."""
+
+    def judge(candidate: Exchanges) -> Exchanges | None:
+        kept = trials.judge(candidate)
+        if kept is not None:
+            tell(Step(what="", exchanges=kept, runs=trials.count))
+        return kept
+
+    def passed(what: str) -> None:
+        tell(Step(what=what, exchanges=search.exchanges, runs=trials.count))
+
+    search = Search(begun, judge, sound=sound)
+    return search, shrink(search, passed)
+
+
+def _baseline(
+    start: Exchanges, setting: Setting, wanted: Wanted, memory: Memory
+) -> tuple[Trials, Speed, Failure, Exchanges]:
+    """The judge, at the first speed at which the command fails, and what is asked for at all."""
+    first: Ran | None = None
+    for speed in wanted.speeds:
+        trials = Trials(setting, speed.tempo, memory, most=wanted.runs)
+        first = trials.run(start, strict=True)
+        _check_asking(first)
+        if first.failure is not None:
+            trials.want(first)
+            return trials, speed, first.failure, _again(trials, start)
+    assert first is not None
+    raise UsageError(_no_failure(first, setting))
+
+
+def _again(trials: Trials, start: Exchanges) -> Exchanges:
+    """What the command asks for when it fails once more."""
+    again = trials.run(start, strict=False)
+    if len(start) > 1 and not trials.is_wanted(again):
+        # Perhaps since requests were taken for others: then they have to be as recorded.
+        trials.follows = False
+        again = trials.run(start, strict=True)
+    if not trials.is_wanted(again):
+        told = again.failure.told if again.failure else "it does not fail"
+        raise UsageError(
+            f"the command does not fail in the same way each time: then {told}. Shrinking needs the"
+            " same answer to the same tape; --error TEXT or --oracle CMD say what counts"
+        )
+    return trials.taken(start, again)
+
+
+def _check_asking(ran: Ran) -> None:
+    report = ran.outcome.report
+    if report.played:
+        return
+    if report.missed:
+        raise UsageError(
+            f"nothing of the tape was asked for: {report.missed[0].message}; --volatile PATH names"
+            " what may differ"
+        )
+    told = f" It ends with: {ran.failure.told}" if ran.failure else ""
+    raise UsageError(
+        "the command asked for nothing: its base URL must come from the environment, see"
+        f" `deltatape doctor`.{told}"
+    )
+
+
+def _no_failure(ran: Ran, setting: Setting) -> str:
+    told = "the command does not fail on this tape: exit code 0"
+    if setting.oracle is not None:
+        told = "the oracle finds nothing wrong with the command on this tape"
+    elif setting.error is not None:
+        told = f"the command does not print {setting.error!r} on this tape"
+    missed = ran.outcome.report.missed
+    if missed:
+        return (
+            f"{told}, but it asked for {count(len(missed), 'request')} not on it:"
+            f" {missed[0].message}; --volatile PATH names what may differ"
+        )
+    if setting.oracle is not None or setting.error is not None:
+        return told
+    return f"{told}. --error TEXT or --oracle CMD say what is wrong with what it does"
+
+
+def _name(start: Exchanges, setting: Setting, wanted: Wanted) -> str:
+    """A name that follows from all that answers depend on, as far as that can be known."""
+    files = [_file_digest(setting.folder / word) for word in setting.command]
+    known = [
+        __version__,
+        content_of(start),
+        [*setting.command],
+        files,
+        setting.deadline_s,
+        [*setting.volatile],
+        setting.error,
+        setting.oracle.command if setting.oracle else None,
+        [speed.options for speed in wanted.speeds],
+        wanted.sound,
+    ]
+    return hashlib.sha256(json.dumps(known).encode()).hexdigest()[:32]
+
+
+def _file_digest(path: Path) -> str:
+    """Of the programs that the command names: they are being mended, perhaps."""
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+    except OSError:
+        return ""

@@ -1,0 +1,184 @@
+"""The events of a response: what they say, and the exchange with fewer or other ones.
+
+Invariant: what comes out is whole. Events keep their framing and the spelling of what is not
+changed, messages get new checksums, and the head and the end say the new size.
+"""
+
+import hashlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import pairwise
+from typing import TypeAlias
+
+from deltatape.diagnose.decode import media_type
+from deltatape.model.exchange import EndReason, Exchange, Framing, Read
+from deltatape.mutate import Draft, Unit
+from deltatape.mutate._json import drop, put, source_at
+from deltatape.wire.aws_eventstream import is_message
+from deltatape.wire.json_value import parse
+
+Path: TypeAlias = tuple[str | int, ...]
+"""Keys and indexes from the outside in."""
+Place: TypeAlias = tuple[int, Path]
+"""A value: in which event, by its place from 0, and where there."""
+Span: TypeAlias = tuple[int, int]
+
+
+class Body:
+    """The response body of an exchange as events.
+
+    Attributes:
+        exchange: whose it is.
+        texts: what each event says.
+        values: the same as JSON values, None where it is none.
+    """
+
+    def __init__(self, exchange: Exchange, draft: Draft) -> None:
+        self.exchange = exchange
+        self.texts = tuple(unit.text for unit in draft.units)
+        self.values = tuple(unit.value for unit in draft.units)
+        self.types = tuple(unit.type for unit in draft.units)
+        self._units = draft.units
+
+    @classmethod
+    def of(cls, exchange: Exchange) -> "Body | None":
+        """The body of `exchange`; None if there is none that could be rewritten."""
+        draft = _draft(exchange)
+        return None if draft is None else cls(exchange, draft)
+
+    def keeping(self, kept: Collection[int]) -> Exchange:
+        """The exchange with these events alone."""
+        stay = frozenset(kept)
+
+        def change(draft: Draft) -> None:
+            for place, unit in enumerate(draft.units):
+                unit.removed = place not in stay
+
+        return self._changed(change)
+
+    def saying(self, texts: Mapping[int, str], without: Collection[int] = ()) -> Exchange:
+        """The exchange where some events say something else, and some are left out."""
+        gone = frozenset(without)
+
+        def change(draft: Draft) -> None:
+            for place, unit in enumerate(draft.units):
+                unit.text = texts.get(place, unit.text)
+                unit.removed = place in gone
+
+        return self._changed(change)
+
+    def dropping(self, places: Iterable[Place]) -> Exchange:
+        """The exchange without these members and elements."""
+        texts: dict[int, str] = {}
+        # From behind: an element that goes moves those after it.
+        for event, path in sorted(places, key=lambda p: from_behind(p[1]), reverse=True):
+            texts[event] = drop(texts.get(event, self.texts[event]), path)
+        return self.saying(texts)
+
+    def putting(self, sources: Mapping[Place, str]) -> Exchange:
+        """The exchange with other JSON sources at these places."""
+        texts: dict[int, str] = {}
+        for (event, path), source in sources.items():
+            texts[event] = put(texts.get(event, self.texts[event]), path, source)
+        return self.saying(texts)
+
+    def replaced(self, event: int, path: Path, source: str) -> str:
+        """What an event says with another JSON source at `path`."""
+        return put(self.texts[event], path, source)
+
+    def source(self, place: Place) -> str:
+        """The JSON source of a value."""
+        event, path = place
+        return source_at(self.texts[event], path)
+
+    def between(self) -> tuple[Span, ...]:
+        """What belongs to no event, line by line; nothing where it belongs to the framing."""
+        body = self.exchange.body
+        if is_message(body) or body.lstrip().startswith(b"["):
+            return ()
+        ends = [0, *(end for unit in self._units for end in _span(unit)), len(body)]
+        gaps = [*pairwise(ends)][::2]
+        return tuple(line for start, end in gaps for line in _lines(body, start, end))
+
+    def leaving_out(self, spans: Iterable[Span]) -> Exchange:
+        """The exchange without these bytes, which belong to no event."""
+
+        def change(draft: Draft) -> None:
+            for start, end in spans:
+                draft.edit(start, end, b"")
+
+        return self._changed(change)
+
+    @property
+    def ends(self) -> tuple[int, ...]:
+        """Where events end in the body."""
+        return tuple(_span(unit)[1] for unit in self._units)
+
+    def _changed(self, change: Callable[[Draft], None]) -> Exchange:
+        draft = _draft(self.exchange)
+        assert draft is not None
+        change(draft)
+        changed = draft.result() or self.exchange
+        if not is_whole(changed):
+            # A body that ended early was announced to be longer, and still is.
+            changed = replace(changed, response=self.exchange.response)
+        return changed
+
+
+def is_whole(exchange: Exchange) -> bool:
+    """Whether the body came to its end."""
+    return exchange.end is None or exchange.end.reason is EndReason.COMPLETE
+
+
+def with_reads(exchange: Exchange, reads: tuple[Read, ...]) -> Exchange:
+    """`exchange` with other reads, each a chunk where there are chunks, and an end that fits."""
+    response, end = exchange.response, exchange.end
+    chunked = response is not None and response.framing is Framing.CHUNKED
+    fitting = tuple(
+        read._replace(boundaries=(len(read.data),) if chunked else None) for read in reads
+    )
+    body = b"".join(read.data for read in reads)
+    if end is not None:
+        end = replace(end, bytes=len(body), sha256=hashlib.sha256(body).hexdigest())
+    if response is not None and is_whole(exchange):
+        headers = tuple(
+            (name, b"%d" % len(body) if name.lower() == b"content-length" else value)
+            for name, value in response.headers
+        )
+        response = replace(response, headers=headers)
+    return replace(exchange, reads=fitting, end=end, response=response)
+
+
+def _draft(exchange: Exchange) -> Draft | None:
+    draft = Draft.of(exchange)
+    if draft is not None and exchange.response is not None:
+        body = exchange.body
+        if "json" in media_type(exchange.response.headers) and _is_document(body):
+            draft.units = [Unit(0, body, (0, len(body)), "")]
+    return draft
+
+
+def _is_document(body: bytes) -> bool:
+    """Whether a body is one JSON object, on however many lines."""
+    return body.lstrip().startswith(b"{") and not parse(body.decode(errors="replace")).error
+
+
+def from_behind(path: Path) -> tuple[tuple[bool, int, str], ...]:
+    """An order of paths in which later elements come later."""
+    return tuple((True, 0, s) if isinstance(s, str) else (False, s, "") for s in path)
+
+
+def _span(unit: Unit) -> Span:
+    start = unit.start or 0
+    return start, start + len(unit.raw)
+
+
+def _lines(body: bytes, start: int, end: int) -> Iterator[Span]:
+    for line in body[start:end].splitlines(keepends=True):
+        yield start, start + len(line)
+        start += len(line)
+
+
+def event_count(exchanges: Iterable[Exchange]) -> int:
+    """How many events the bodies of exchanges have that could be rewritten."""
+    return sum(len(body.texts) for body in map(Body.of, exchanges) if body is not None)

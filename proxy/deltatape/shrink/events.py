@@ -1,0 +1,159 @@
+"""Passes over events: kinds of them, single ones, neighbours, and pieces put together."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import TypeAlias
+
+from deltatape.shrink.body import Body, Path, Place
+from deltatape.shrink.deletion import fewest, largest, patient
+from deltatape.shrink.search import Search
+
+_NAMES = frozenset(
+    {"call_id", "content_index", "contentBlockIndex", "id", "index", "item_id", "name"}
+    | {"object", "output_index", "role", "tool_call_id", "type"}
+)
+"""Keys whose values say what an event belongs to."""
+_WIDEST = 4
+"""Neighbours that go together at most; blocks of one kind go by their kind."""
+_MOST_KINDS = 100
+_PATIENCE = 100
+"""Refusals in a row after which other passes are better tried first."""
+_FEW = 60
+"""Events of which each two neighbours can be tried."""
+
+Label: TypeAlias = tuple[str, ...]
+
+
+def fewer_kinds(search: Search) -> None:
+    """Leaves all events of a kind out at once: of a block, of an item, of a type, of a form."""
+    for number in search.numbers:
+        for label in _labels(search, number):
+            body = _body(search, number)
+            if body is not None:
+                kept = [at for at in range(len(body.texts)) if label not in labels(body, at)]
+                if 0 < len(kept) < len(body.texts):
+                    search.offer_one(body.keeping(kept))
+
+
+def fewer_events(search: Search) -> None:
+    """Leaves events out, as many at once as can be; gives up where nearly all are needed."""
+    for number in search.numbers:
+        body = _body(search, number)
+        if body is not None:
+            offer = patient(partial(_offer_kept, search, body), _PATIENCE)
+            fewest(range(len(body.texts)), offer)
+
+
+def fewer_single_events(search: Search) -> None:
+    """Leaves events out, with all patience."""
+    for number in search.numbers:
+        body = _body(search, number)
+        if body is not None:
+            fewest(range(len(body.texts)), partial(_offer_kept, search, body))
+
+
+def fewer_neighbours(search: Search) -> None:
+    """Leaves events out that stand side by side and need each other, as a block and its end."""
+    for number in search.numbers:
+        for width in range(2, _WIDEST + 1):
+            at = 0
+            while (body := _body(search, number)) and at + width <= len(body.texts) <= _FEW:
+                kept = [place for place in range(len(body.texts)) if not at <= place < at + width]
+                if not search.offer_one(body.keeping(kept)):
+                    at += 1
+
+
+def joined(search: Search) -> None:
+    """Puts pieces of one text that follow each other into one event, as many as can be."""
+    for number in search.numbers:
+        at = 0
+        while (body := _body(search, number)) and at + 1 < len(body.texts):
+            path, row = _row(body, at)
+            if row:
+                offer = partial(_offer_joined, search, body, (at, path), row)
+                largest(len(row), offer, len(row))
+            at += 1
+
+
+def labels(body: Body, at: int) -> frozenset[Label]:
+    """What can be said of an event that may be said of others, too."""
+    value = body.values[at]
+    found: set[Label] = {("type", body.types[at])}
+    if isinstance(value, dict):
+        found.add(("form", *sorted({"/".join(map(str, path)) for path, _ in leaves(value)})))
+        found |= {
+            ("/".join(map(str, path)), json.dumps(leaf))
+            for path, leaf in leaves(value)
+            if path[-1] in _NAMES
+        }
+    return frozenset(found)
+
+
+def leaves(value: object, path: Path = ()) -> Iterator[tuple[Path, object]]:
+    """What is no object and no array in a JSON value, and where."""
+    if isinstance(value, Mapping):
+        for key, child in value.items():
+            yield from leaves(child, (*path, key))
+    elif isinstance(value, list):
+        for at, child in enumerate(value):
+            yield from leaves(child, (*path, at))
+    else:
+        yield path, value
+
+
+def _body(search: Search, number: int) -> Body | None:
+    exchange = search.get(number)
+    return Body.of(exchange) if exchange is not None else None
+
+
+def _offer_kept(search: Search, body: Body, kept: Sequence[int]) -> bool:
+    return search.offer_one(body.keeping(kept))
+
+
+def _labels(search: Search, number: int) -> Sequence[Label]:
+    """What is said of several events but not of all; what most have comes first."""
+    body = _body(search, number)
+    if body is None:
+        return ()
+    total = len(body.texts)
+    counts = Counter(label for at in range(total) for label in sorted(labels(body, at)))
+    common = [label for label, count in counts.most_common() if 1 < count < total]
+    return common[:_MOST_KINDS]
+
+
+def _row(body: Body, at: int) -> tuple[Path, Sequence[int]]:
+    """The events that follow `at` and differ from it in one text alone, and where that is."""
+    found: list[int] = []
+    where: Path = ()
+    for later in range(at + 1, len(body.texts)):
+        path = _only_text(body.values[at], body.values[later])
+        if path is None or (where and path and path != where) or not (where or path):
+            break
+        where = where or path
+        found.append(later)
+    return where, found
+
+
+def _only_text(one: object, other: object) -> Path | None:
+    """Where the only difference of two values is if that is between texts; () if there is none."""
+    if not isinstance(one, dict) or not isinstance(other, dict):
+        return None
+    first, second = dict(leaves(one)), dict(leaves(other))
+    if first.keys() != second.keys():
+        return None
+    paths = [path for path, leaf in first.items() if leaf != second[path]]
+    if not paths:
+        return ()
+    texts = isinstance(first[paths[0]], str) and isinstance(second[paths[0]], str)
+    return paths[0] if texts and len(paths) == 1 and paths[0][-1] not in _NAMES else None
+
+
+def _offer_joined(search: Search, body: Body, place: Place, row: Sequence[int], size: int) -> bool:
+    """Offers the event at `place` with the texts of the first of those in `row`, which go."""
+    at, path = place
+    sources = (body.source((each, path)) for each in (at, *row[:size]))
+    whole = '"' + "".join(source[1:-1] for source in sources) + '"'
+    texts = {at: body.replaced(at, path, whole)}
+    return search.offer_one(body.saying(texts, without=row[:size]))

@@ -1,0 +1,124 @@
+"""What makes a failure the same: how the command ended, and the error that it named.
+
+Strategy: a command fails with an exit code, a signal, or by not coming to an end. That alone would
+let a search slip to another mistake, since most mistakes end with exit code 1. So the line of its
+output that names an error counts, too, without what depends on the tape: numbers, what is quoted,
+addresses in memory.
+"""
+
+import re
+from dataclasses import dataclass
+
+_ERROR = re.compile(
+    r"(?:[\w.$]+\.)?[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Timeout)\b.*"
+    r"|panic: .*|fatal error: .*|thread '.*' panicked.*",
+)
+"""Python, JavaScript, Java, Go, Rust; also behind what test runners put in front."""
+_ADDRESS = re.compile(r"(?:127\.0\.0\.1|localhost|\[::1\]):[0-9]+")
+_VARIABLE = re.compile(
+    r"0x[0-9a-fA-F]+|\d+(?:\.\d+)*|'[^']*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|\{.*\}|\[.*\]|\.\.\.|…"
+)
+_WIDEST = 2000
+"""Characters of a line that count: outputs are not ours."""
+_LONGEST = 300
+_LEAST = 4
+"""Characters of an output that can be told from others."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """How a command ended, and what it printed."""
+
+    exit_code: int | None
+    """None: a signal ended it, or it does not count."""
+    signal: str = ""
+    timed_out: bool = False
+    output: str = ""
+
+    @property
+    def failed(self) -> bool:
+        """Whether that is no success."""
+        return self.timed_out or self.exit_code != 0
+
+    @property
+    def how(self) -> str:
+        """In words; "" where it does not count."""
+        if self.timed_out:
+            return "does not come to an end"
+        if self.signal:
+            return f"dies of {self.signal}"
+        return "" if self.exit_code is None else f"exit code {self.exit_code}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """The failure that is looked for."""
+
+    ending: Ending
+    shown: str
+    """What its output says of it; "" if nothing counts but how it ends."""
+    pattern: str
+    """The same as a regular expression, for all that is not of the tape."""
+
+    def is_in(self, ending: Ending) -> bool:
+        """Whether this failure is how a command ended."""
+        first = self.ending
+        how = (first.exit_code, first.signal, first.timed_out)
+        if (ending.exit_code, ending.signal, ending.timed_out) != how:
+            return False
+        return re.search(self.pattern, ending.output) is not None
+
+    @property
+    def told(self) -> str:
+        """In words."""
+        how = self.ending.how
+        return ", and ".join(part for part in (how, self.shown) if part)
+
+    @property
+    def literal(self) -> str:
+        """The longest part of `shown` that does not depend on the tape; "" if none tells much."""
+        parts = [part.strip() for part in _VARIABLE.split(self.shown)]
+        longest = max(parts, key=len, default="")
+        return longest if len(longest) >= _LEAST else ""
+
+
+def failure_of(ending: Ending, error: str | None = None) -> Failure | None:
+    """The failure that a command ended with; None if it is none.
+
+    Args:
+        ending: how it ended.
+        error: a text that its output has when it fails, as the user says.
+    """
+    if error is not None:
+        if error not in ending.output:
+            return None
+        return Failure(ending=ending, shown=error, pattern=_escaped(error))
+    if not ending.failed:
+        return None
+    shown = "" if ending.timed_out else named_error(ending.output)
+    return Failure(ending=ending, shown=shown, pattern=pattern_of(shown))
+
+
+def readable(*outputs: bytes) -> str:
+    """Outputs as one text, long lines cut."""
+    lines = (line for each in outputs for line in each.decode("utf-8", "replace").splitlines())
+    return "\n".join(line[:_WIDEST] for line in lines)
+
+
+def named_error(output: str) -> str:
+    """The last line of an output that names an error, from the name on; "" if none does."""
+    for line in reversed(output.splitlines()):
+        found = _ERROR.search(line)
+        if found is not None:
+            return found[0][:_LONGEST].strip()
+    return ""
+
+
+def pattern_of(line: str) -> str:
+    """A regular expression for `line` with anything where it depends on the tape."""
+    parts = _VARIABLE.split(_ADDRESS.sub("0", line))
+    return ".*?".join(map(_escaped, parts))
+
+
+def _escaped(text: str) -> str:
+    return re.escape(text).replace("\\ ", " ")

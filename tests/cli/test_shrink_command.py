@@ -1,0 +1,136 @@
+import json
+import os
+import re
+import runpy
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from deltatape.harness.process import background
+from deltatape.model.exchange import Exchange, Tap
+from deltatape.store.reader import open_tape
+from deltatape.tape.payload import Stop
+from deltatape.tape.written import tape_lines
+from helpers.console import called, on_terminal
+from helpers.failing import app, words
+from helpers.program import environment
+from helpers.tapes import HEADER, write_tape
+from helpers.upstream import eventually, run
+
+STOP = Stop(reason="interrupted", exit_code=None)
+
+
+def tape(folder: Path, *exchanges: Exchange, name: str = "bug.tape") -> str:
+    write_tape(folder, b"".join(tape_lines(HEADER, exchanges, STOP)), name)
+    return name
+
+
+def shrunk(folder: Path, *options: str, how: str = "once") -> subprocess.CompletedProcess[bytes]:
+    return called("shrink", *options, "--", *app(folder, how), folder=folder)
+
+
+def test_a_tape_and_tests_that_fail_until_the_app_is_mended_come_out(tmp_path: Path) -> None:
+    done = shrunk(tmp_path, tape(tmp_path, words(3, of=8)), "--allow-findings")
+    assert done.returncode == 0, done.stderr
+    out, err = done.stdout.decode(), done.stderr.decode()
+    assert "fails still: exit code 1, and KeyError: " in out
+    assert re.search(r"before: 1 exchange, 8 events, \d+ bytes\n", out)
+    assert re.search(r" after: 1 exchange, 1 event, \d+ bytes  \(\d+ runs, \d+ s\)\n", out)
+    assert '  #1 {"choices":[{"delta":{"content":"~~"}}]}\n' in out
+    assert "looking for: exit code 1, and KeyError: " in err
+    assert "(played with --speed instant)\n" in err
+    assert "events: 1 exchange, 1 event, " in err
+    assert err.endswith("next: pytest test_bug_small.py\n")
+    (exchange,) = open_tape(tmp_path / "bug-small.tape")
+    assert b"~~" in exchange.body
+    gone = runpy.run_path(str(tmp_path / "test_bug_small.py"))["test_the_failure_is_gone"]
+    assert script(tmp_path) == 1
+    with pytest.raises(AssertionError, match="KeyError"):
+        gone()
+    mended = (tmp_path / "app.py").read_text().replace("raise KeyError", "print")
+    (tmp_path / "app.py").write_text(mended)
+    assert script(tmp_path) == 0
+    gone()
+
+
+def script(folder: Path) -> int:
+    """The exit code of the test for a shell."""
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    env = {**environment(folder), "PATH": path}
+    ran = subprocess.run(["./bug-small.sh"], cwd=folder, env=env, timeout=30, check=False)
+    return ran.returncode
+
+
+def test_programs_get_json_and_runs_that_are_used_up_are_told(tmp_path: Path) -> None:
+    name = tape(tmp_path, words(0, of=4))
+    done = shrunk(tmp_path, name, "--runs", "3", "--speed", "instant", "--format", "json")
+    assert done.returncode == 1, done.stderr
+    told = json.loads(done.stdout)
+    assert told["minimal"] is False
+    assert told["before"]["events"] == 4
+    assert told["files"] == ["bug-small.tape", "test_bug_small.py", "bug-small.sh"]
+    assert b"note: 3 runs were used up" in done.stderr
+    assert "OPTIONS = ['--speed', 'instant']" in (tmp_path / "test_bug_small.py").read_text()
+    again = shrunk(tmp_path, name, "--runs", "1", "--speed", "instant", "-o", "2.tape")
+    assert b"note: 3 answers came from an interrupted search" in again.stderr
+
+
+def test_an_oracle_is_asked_and_comes_into_the_test(tmp_path: Path) -> None:
+    name = tape(tmp_path, words(0, of=2))
+    options = ("--oracle", "grep -q fine", "--volatile", "date", "--runs", "2", "-o", "t/x.tape")
+    done = shrunk(tmp_path, name, *options, how="says")
+    assert done.returncode == 1, done.stderr
+    assert b"fails still: the oracle: exit code 1" in done.stdout
+    test = (tmp_path / "t" / "test_x.py").read_text()
+    assert "ORACLE = 'grep -q fine'" in test
+    assert "'--volatile', 'date'" in test
+    assert "FOLDER = HERE / '..'" in test
+    assert not (tmp_path / "t" / "x.sh").exists()
+
+
+def test_requests_that_differ_each_time_are_told(tmp_path: Path) -> None:
+    name = tape(tmp_path, words(of=3), words(0, of=1, number=2, date=3))
+    done = shrunk(tmp_path, name, "--runs", "6", "--allow-findings", how="dated")
+    assert b"the command did not fail in the same way: not on the tape" in done.stderr
+
+
+def test_on_a_terminal_it_shows_how_far_it_is(tmp_path: Path) -> None:
+    name = tape(tmp_path, words(0, of=3))
+    done = on_terminal("shrink", name, "--runs", "4", "--", *app(tmp_path, "once"), folder=tmp_path)
+    assert done.returncode == 1
+    assert b"runs)" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ((), "needs a tape and a command: shrink TAPE -- CMD"),
+        (("bug.tape", "-o", "bug.tape"), "bug.tape: is there already and stays"),
+        (("bug.tape", "more.tape"), "deltatape splice joins tapes"),
+        (("app.tape",), "app.tape: no answer of a provider to play"),
+        (("bug.tape", "--speed", "fast"), "fast"),
+    ],
+)
+def test_what_cannot_be_done_is_told(
+    tmp_path: Path, options: tuple[str, ...], problem: str
+) -> None:
+    tape(tmp_path, words(0, of=1))
+    tape(tmp_path, words(0, of=1), name="more.tape")
+    tape(tmp_path, replace(words(0, of=1), tap=Tap.APP), name="app.tape")
+    done = shrunk(tmp_path, *options)
+    assert done.returncode == 2
+    assert problem in done.stderr.decode()
+
+
+def test_an_interrupted_search_says_that_it_can_go_on(tmp_path: Path) -> None:
+    name = tape(tmp_path, words(0, of=1))
+    with background(
+        "shrink", name, "--", *app(tmp_path, "hang"), cwd=tmp_path, env=environment(tmp_path)
+    ) as running:
+        run(eventually((tmp_path / "hanging").exists, "the command runs"))
+        code, said = running.stop()
+    assert code == 130
+    assert "interrupted; the same command goes on from here" in said

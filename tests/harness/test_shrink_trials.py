@@ -1,0 +1,115 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from deltatape.harness.shrink_memory import Memory
+from deltatape.harness.shrink_trials import Setting, Trials, loosely
+from deltatape.match.schedule import Tempo
+from deltatape.model.exchange import Exchange
+from deltatape.shrink.body import with_reads
+from deltatape.shrink.search import UsedUpError
+from helpers.failing import setting, words
+from helpers.taped import taped
+
+INSTANT = Tempo(factor=0.0)
+
+
+def trials(how: Setting, folder: Path, most: int = 9) -> Trials:
+    return Trials(how, INSTANT, Memory(folder / "memory.jsonl"), most=most)
+
+
+def without_first(exchange: Exchange) -> Exchange:
+    """An answer without its first event."""
+    return with_reads(exchange, exchange.reads[1:])
+
+
+def test_a_run_that_fails_in_the_same_way_is_taken_and_remembered(tmp_path: Path) -> None:
+    marked, plain = words(1, of=3), words(of=3)
+    judge = trials(setting(tmp_path, "once"), tmp_path, most=2)
+    first = judge.run((marked,), strict=True)
+    judge.want(first)
+    assert first.failure is not None
+    assert first.failure.shown.startswith("KeyError: ")
+    shorter = without_first(marked)
+    assert judge.judge((shorter,)) == (shorter,)
+    assert judge.judge((plain,)) is None
+    assert judge.count == 3
+    again = trials(setting(tmp_path, "once"), tmp_path, most=0)
+    assert again.judge((shorter,)) == (shorter,)
+    assert again.judge((plain,)) is None
+    assert again.count == 0
+    with pytest.raises(UsedUpError):
+        again.judge((marked,))
+
+
+def test_requests_follow_from_smaller_answers_and_nobody_keeps_what_was_not_asked_for(
+    tmp_path: Path,
+) -> None:
+    first, second = words(of=3), words(0, of=1, number=2, said=3)
+    headers = ((b"Content-Length", b"99"), (b"a", b"b"))
+    second = replace(second, request=replace(second.request, headers=headers))
+    third = words(of=1, number=3)
+    judge = trials(setting(tmp_path, "twice"), tmp_path)
+    judge.want(judge.run((first, second, third), strict=False))
+    shorter = without_first(first)
+    kept = judge.judge((shorter, second, third))
+    assert kept is not None
+    assert [one.number for one in kept] == [1, 2]
+    assert kept[0] == shorter
+    assert kept[1].request.body != second.request.body
+    assert kept[1].request.body == b'{"number": 2, "said": 2}'
+    assert kept[1].request.headers == ((b"Content-Length", b"24"), (b"a", b"b"))
+    assert judge.is_wanted(judge.run(kept, strict=True))
+    judge.follows = False
+    assert judge.judge((shorter, replace(second, id="other"))) is None  # now it was a miss
+
+
+def test_what_may_differ_is_not_taken_into_the_tape(tmp_path: Path) -> None:
+    exchanges = (words(of=2), words(0, of=1, number=2, date=1))
+    judge = trials(setting(tmp_path, "dated", volatile=("date",)), tmp_path)
+    judge.want(judge.run(exchanges, strict=True))
+    assert judge.judge(exchanges) == exchanges
+    loose = trials(setting(tmp_path, "dated"), tmp_path / "other")
+    loose.want(loose.run(exchanges, strict=False))
+    kept = loose.judge(exchanges)
+    assert kept is not None
+    assert kept[1].request.body != exchanges[1].request.body
+
+
+def test_a_request_that_finds_no_answer_is_another_failure(tmp_path: Path) -> None:
+    judge = trials(setting(tmp_path, "other", error=""), tmp_path)
+    fine = trials(setting(tmp_path, "once", error=""), tmp_path)
+    judge.want(fine.run((words(0, of=1),), strict=True))
+    assert not judge.is_wanted(judge.run((words(0, of=1),), strict=True))
+
+
+def test_an_oracle_decides_whatever_the_exit_code_is(tmp_path: Path) -> None:
+    says = setting(tmp_path, "says", oracle="grep -q fine || { echo 'not fine'; exit 1; }")
+    judge = trials(says, tmp_path)
+    ran = judge.run((words(0, of=1),), strict=True)
+    assert ran.failure is not None
+    assert ran.failure.told == "the oracle: not fine"
+    judge.want(ran)
+    assert judge.judge((words(0, of=2),)) is not None
+    assert judge.judge((words(of=2),)) is None
+
+
+def test_a_run_without_an_end_is_a_failure(tmp_path: Path) -> None:
+    judge = trials(setting(tmp_path, "hang", deadline_s=1.0), tmp_path)
+    ran = judge.run((words(0, of=1),), strict=True)
+    assert ran.failure is not None
+    assert ran.failure.told == "does not come to an end"
+
+
+def test_bodies_that_are_no_objects_are_matched_as_they_are() -> None:
+    one = taped(body={"a": 1, "it's": 2})
+    assert loosely((one,)) == ()
+    assert loosely((one, taped(body=b"no json", number=2), taped(body=[1], number=3))) == ("['a']",)
+
+
+def test_requests_that_are_no_json_are_compared_as_bytes(tmp_path: Path) -> None:
+    judge = trials(setting(tmp_path, "once"), tmp_path)
+    assert judge._is_other(b"a", b"b")
+    assert not judge._is_other(b"a", b"a")
+    assert not judge._is_other(b'{"a": 1}', b'{"a":1}')

@@ -1,0 +1,116 @@
+"""A small application that fails on some answers, for what runs applications."""
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from deltatape.harness.shrink_trials import Setting
+from deltatape.harness.torture_oracle import Oracle
+from deltatape.model.exchange import Exchange
+from helpers.chat import choice, sse
+from helpers.taped import taped
+
+MARK = "~~"
+
+_APP = """
+import json, os, socket, sys, time
+from urllib.parse import urlsplit
+
+def ask(value):
+    url = urlsplit(os.environ["OPENAI_BASE_URL"])
+    body = json.dumps(value).encode()
+    head = f"POST {url.path}/chat/completions HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n"
+    with socket.create_connection((url.hostname, url.port)) as sock:
+        sock.sendall(head.encode() + b"Content-Length: %d\\r\\n\\r\\n" % len(body) + body)
+        got = b""
+        while piece := sock.recv(65536):
+            got += piece
+    return got.partition(b"\\r\\n\\r\\n")[2]
+
+how = sys.argv[1]
+if how == "silent":
+    sys.exit("no question")
+if how == "other":
+    ask({"other": 1})
+    sys.exit(1)
+reply = ask({"number": 1})
+if how == "twice":
+    reply = ask({"number": 2, "said": reply.count(b"data:")})
+if how == "missing" and b"not_on_tape" not in ask({"number": 9}):
+    sys.exit(0)
+if how == "dated":
+    whole = reply.count(b"data:") == 3
+    reply = ask({"number": 2, "date": 3 if whole else time.time_ns()})
+if how == "flaky":
+    with open("count", "a") as file:
+        file.write("x")
+    if len(open("count").read()) % 2:
+        sys.exit(0)
+if how == "fickle":
+    with open("count", "a") as file:
+        file.write("x")
+    if len(open("count").read()) > 1:
+        raise TypeError("now this")
+if b"~~" in reply:
+    if how == "hang":
+        open("hanging", "w").close()
+        time.sleep(60)
+    if how == "says":
+        print("wrong: 17")
+        sys.exit(0)
+    raise KeyError(len(reply))
+print("fine")
+"""
+
+
+def app(folder: Path, how: str) -> list[str]:
+    """The command that runs it in `folder`.
+
+    `once` fails with a KeyError if the answer has a mark, `twice` asks again with what depends on
+    the first answer, `dated` with what is never the same
+    unless the first answer has three events, `missing` with what must not be on the
+    tape for it to fail; `says`, `hang`, `flaky`, `fickle`,
+    `silent` and `other` are as they are called.
+    """
+    path = folder / "app.py"
+    if not path.exists():
+        path.write_text(_APP)
+    return [sys.executable, "-S", "-E", "app.py", how]
+
+
+def words(*marked: int, of: int, number: int = 1, ms: int = 1, **asked: object) -> Exchange:
+    """An answer of `of` words, some of them marked, a word every few milliseconds."""
+    frames = [
+        sse(choice({"content": f"word{at}{MARK if at in marked else ''} "}), done=False)
+        for at in range(of)
+    ]
+    return taped(
+        [(ms * (at + 1), frame) for at, frame in enumerate(frames)],
+        number=number,
+        body={"number": number, **asked},
+    )
+
+
+def setting(
+    folder: Path,
+    how: str,
+    *,
+    deadline_s: float = 20.0,
+    error: str | None = None,
+    oracle: str | None = None,
+    volatile: Sequence[str] = (),
+) -> Setting:
+    """How the application is run in `folder`."""
+    judge = None
+    if oracle is not None:
+        judge = Oracle(command=oracle, environ=os.environ, folder=folder, limit_s=deadline_s)
+    return Setting(
+        command=app(folder, how),
+        environ=os.environ,
+        folder=folder,
+        deadline_s=deadline_s,
+        volatile=tuple(volatile),
+        error=error,
+        oracle=judge,
+    )

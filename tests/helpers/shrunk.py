@@ -1,0 +1,66 @@
+"""Searches whose judge is a question about bytes, and what they asked."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from deltatape.diagnose.decode import decode
+from deltatape.harness.shrink_memory import content_of
+from deltatape.model.exchange import Exchange
+from deltatape.shrink.passes import shrink
+from deltatape.shrink.search import Exchanges, Search, UsedUpError
+from deltatape.wire.json_value import parse
+from helpers.chat import URL, sse
+from helpers.defects import as_recorded
+
+
+@dataclass
+class Asked:
+    """A judge that counts; the same tape is asked about once, as by the real one."""
+
+    holds: Callable[[Exchanges], bool]
+    most: int = 10_000
+    known: dict[str, bool] = field(default_factory=dict)
+
+    def __call__(self, exchanges: Exchanges) -> Exchanges | None:
+        content = content_of(exchanges)
+        if content not in self.known:
+            if len(self.known) == self.most:
+                raise UsedUpError
+            self.known[content] = self.holds(exchanges)
+        return exchanges if self.known[content] else None
+
+
+def bodies(exchanges: Exchanges) -> bytes:
+    return b"".join(one.body for one in exchanges)
+
+
+def having(*needles: bytes) -> Asked:
+    """A judge for whom these bytes have to be in the bodies."""
+    return Asked(lambda exchanges: all(each in bodies(exchanges) for each in needles))
+
+
+def said(search: Search) -> list[object]:
+    """What the events of all exchanges say: JSON values, and texts where it is none."""
+    events = (event.data for one in search.exchanges for event in decode(one).events)
+    return [data if (parsed := parse(data)).error else parsed.value for data in events]
+
+
+def search_of(*exchanges: Exchange, judge: Asked, sound: bool = False) -> Search:
+    return Search(exchanges, judge, sound=sound)
+
+
+def streamed(*chunks: object, done: bool = True) -> Exchange:
+    """A recorded chat completion."""
+    return recorded(sse(*chunks, done=done))
+
+
+def recorded(body: bytes, media: str = "text/event-stream") -> Exchange:
+    """A body as a recorder would have taped it."""
+    return as_recorded(Exchange.from_body(body, content_type=media, url=URL, request={"a": 1}))
+
+
+def smallest(*exchanges: Exchange, judge: Asked, sound: bool = False) -> Exchanges:
+    """What all passes leave."""
+    search = search_of(*exchanges, judge=judge, sound=sound)
+    assert shrink(search, lambda _: None)
+    return search.exchanges
