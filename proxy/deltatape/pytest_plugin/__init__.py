@@ -1,0 +1,8 @@
+"""The plugin for pytest: a test's provider is a tape.
+
+    @pytest.mark.tape("recordings/weather.tape")
+    def test_the_agent_tells_the_weather() -> None: ...
+
+`hooks` is what pytest loads with every run, so it imports nothing but pytest; all the rest is
+imported when the first test with a tape runs. What users may rely on: docs/pytest.md.
+"""

@@ -1,0 +1,141 @@
+"""What pytest loads with every run: the option, the marker, the fixture, the hooks.
+
+Invariant: importing this imports nothing but pytest, and a run without a test that has a tape
+imports nothing more; see docs/pytest.md for what it all means to a user.
+"""
+
+from collections.abc import Generator, Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from deltatape.pytest_plugin.deck import Deck
+
+MARKER = "tape"
+_CELL = "_deltatape_cell"  # the name of the fixture below
+_DECK = pytest.StashKey["Deck"]()
+_RECORDED, _ATTEMPT = "deltatape recorded", "deltatape attempt"
+USAGE = (
+    "tape(*tapes, speed='instant', volatile=(), repeat=False, reads='recorded', fault=(), seed=0,"
+    " hold=30.0, upstream=(), torture=False, deadline=10.0): the provider is a tape for the length"
+    " of this test; its own one beside it where none is named (deltatape, docs/pytest.md)"
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """See pytest."""
+    parser.getgroup("deltatape", "tapes of LLM streams (deltatape)").addoption(
+        "--tape-mode",
+        choices=("replay", "record", "auto"),
+        default="replay",
+        help="What a test with a tape does: replay: play it, and never go to the network (default);"
+        " record: ask the provider, and make the tape anew; auto: play what is on the tape, and"
+        " record what is missing.",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """See pytest."""
+    config.addinivalue_line("markers", USAGE)
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Say that the provider is asked, since that costs money."""
+    mode = config.getoption("tape_mode")
+    return [] if mode == "replay" else [f"deltatape: tape mode {mode}: the provider may be asked"]
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Under torture, a test for each variation of its tapes."""
+    marker = metafunc.definition.get_closest_marker(MARKER)
+    if marker is None or not marker.kwargs.get("torture"):
+        return
+    if metafunc.config.getoption("tape_mode") != "replay":
+        return
+    from deltatape.pytest_plugin.torture import cells  # noqa: PLC0415 - costs nobody else
+
+    found = cells(metafunc.definition)
+    if found:
+        metafunc.fixturenames.append(_CELL)
+        ids = [cell.name for cell in found]
+        metafunc.parametrize(_CELL, found, ids=ids, indirect=True)
+
+
+@pytest.fixture
+def _deltatape_cell(request: pytest.FixtureRequest) -> object:
+    """What torture does to the tapes this time; None without it."""
+    return getattr(request, "param", None)
+
+
+@pytest.fixture(autouse=True)
+def _deltatape(request: pytest.FixtureRequest) -> None:
+    """A test that is marked has its tape before any fixture of its own makes a client."""
+    if request.node.get_closest_marker(MARKER) is not None:
+        request.getfixturevalue("tape")
+
+
+@pytest.fixture
+def tape(request: pytest.FixtureRequest) -> Iterator["Deck"]:
+    """The provider, played from a tape for the length of this test.
+
+    The base-URL variables of all providers name it, `tape.url("openai")` is where it is, and
+    `tape.report` tells what became of the requests. A request that is not on the tape, and an
+    exchange that was not asked for, fail the test.
+    """
+    from deltatape.pytest_plugin.loading import loaded  # noqa: PLC0415 - costs nobody else
+
+    item: pytest.Item = request.node
+    with loaded(item, request.getfixturevalue(_CELL)) as deck:
+        item.stash[_DECK] = deck
+        yield deck
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
+    """Note which tape was made, for the end of the run."""
+    try:
+        return (yield)
+    finally:
+        deck = item.stash.get(_DECK, None)
+        if deck is not None:
+            del item.stash[_DECK]
+            for name, path in ((_RECORDED, deck.kept), (_ATTEMPT, deck.attempt)):
+                if path is not None:
+                    item.user_properties.append((name, str(path)))
+
+
+@pytest.hookimpl(wrapper=True, trylast=True)  # what other plugins raise is not the test's word
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Hold the test to its tapes."""
+    deck = item.stash.get(_DECK, None)
+    if deck is None:
+        return (yield)
+    from deltatape.pytest_plugin.judging import Judging  # noqa: PLC0415 - costs nobody else
+
+    result: object = None
+    with Judging(item, deck):
+        result = yield
+    return result
+
+
+def pytest_terminal_summary(terminalreporter: "pytest.TerminalReporter") -> None:
+    """Name the tapes that were made: they want to be committed, or to be looked at."""
+    told = (
+        (_RECORDED, "tapes recorded, to be committed", ""),
+        (_ATTEMPT, "recorded of tests that failed, and not kept", "deltatape why "),
+    )
+    here = str(terminalreporter.config.invocation_params.dir)
+    for wanted, title, before in told:
+        paths = {
+            str(value).removeprefix(f"{here}/")
+            for reports in terminalreporter.stats.values()
+            for report in reports
+            for name, value in getattr(report, "user_properties", ())
+            if name == wanted
+        }
+        if paths:
+            terminalreporter.section(title)
+            for path in sorted(paths):
+                terminalreporter.write_line(f"{before}{path}")

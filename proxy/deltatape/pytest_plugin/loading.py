@@ -1,0 +1,81 @@
+"""Puts a test's tape into the deck, to be played or to be recorded, and takes it out again."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from deltatape.errors import DeltatapeError
+from deltatape.pytest_plugin.deck import Deck
+from deltatape.pytest_plugin.project import project
+from deltatape.pytest_plugin.replaying import replaying
+from deltatape.pytest_plugin.wish import Wish, wish_of
+
+if TYPE_CHECKING:
+    from deltatape.pytest_plugin.torture import Cell
+
+
+@contextlib.contextmanager
+def loaded(item: pytest.Item, cell: "Cell | None") -> Iterator[Deck]:
+    """The deck for `item`; what was changed for it is undone when the context ends.
+
+    A deck that there cannot be, or a tape that cannot be kept, fails the test.
+
+    Args:
+        item: the test.
+        cell: what torture does to its tapes; None without torture.
+    """
+    with contextlib.ExitStack() as undo:
+        found = _deck(item, cell, undo)
+        if isinstance(found, str):
+            pytest.fail(found, pytrace=False)
+        yield found
+        problem = _unloaded(undo)
+        if problem:
+            pytest.fail(problem, pytrace=False)
+
+
+def _deck(item: pytest.Item, cell: "Cell | None", undo: contextlib.ExitStack) -> Deck | str:
+    """The deck, or why there is none; what has to be undone is left to `undo`."""
+    try:
+        wish = _in_project(wish_of(item, _name(item, cell)))
+        mode = str(item.config.getoption("tape_mode"))
+        if mode == "replay":
+            return undo.enter_context(replaying(item, wish, cell))
+        from deltatape.pytest_plugin.recording import recording  # noqa: PLC0415 - loads the gateway
+
+        return undo.enter_context(recording(item, wish, mode))
+    except DeltatapeError as error:
+        return str(error)
+
+
+def _unloaded(undo: contextlib.ExitStack) -> str:
+    """Undo; why that could not be done, "" if it could."""
+    try:
+        undo.close()
+    except DeltatapeError as error:
+        return str(error)
+    return ""
+
+
+def _name(item: pytest.Item, cell: "Cell | None") -> str:
+    """The test's name without what torture put into its brackets, where it stands last."""
+    if cell is None:
+        return item.name
+    return item.name.removesuffix(f"[{cell.name}]").replace(f"-{cell.name}]", "]")
+
+
+def _in_project(wish: Wish) -> Wish:
+    """With what `deltatape.yaml` says as well."""
+    common = project(Path.cwd(), os.environ)
+    marked = wish.marked
+    alone = any("=" not in text.partition("/")[0] for text in marked.upstreams)
+    upstreams = marked.upstreams if alone else (*marked.upstreams, *common.upstreams)
+    return replace(
+        wish,
+        marked=replace(marked, volatile=(*common.volatile, *marked.volatile), upstreams=upstreams),
+    )

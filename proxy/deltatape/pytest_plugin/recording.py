@@ -1,0 +1,214 @@
+"""Records for one test, and keeps the tape of a test that held.
+
+Strategy: the recording goes to a folder of its own in `.deltatape/`, beside what `deltatape record`
+makes. What is to be committed is a copy: redacted and searched for secrets as by `deltatape keep`,
+and put in place whole. So there is at no time half a tape beside a test, nor one with a secret, nor
+one of a test that failed; that one stays in `.deltatape/`, for `deltatape why`.
+"""
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from deltatape.clock import SystemClock
+from deltatape.errors import UsageError
+from deltatape.gateway.outbound import outbound_from
+from deltatape.gateway.routes import parse_upstream
+from deltatape.harness.playback import Playback
+from deltatape.harness.replay_auto import AutoPlayer, Ways
+from deltatape.model.exchange import Exchange
+from deltatape.player.playing import Missed, Played
+from deltatape.pytest_plugin.deck import Deck
+from deltatape.pytest_plugin.places import exchanges_at, shown
+from deltatape.pytest_plugin.replaying import as_recorded
+from deltatape.pytest_plugin.surroundings import environment
+from deltatape.pytest_plugin.wish import MARKER, Wish, wish_of
+from deltatape.redact.audit import Kind
+from deltatape.store.mask_key import mask_key
+from deltatape.store.names import DEFAULT_FOLDER, prepare_folder
+from deltatape.store.reader import open_tape
+from deltatape.store.rewrite import SHARED, audit, draft
+from deltatape.tape.mask import Masker
+
+AUTO, RECORD = "auto", "record"
+NO_REQUEST = (
+    "no request came; the base URL is read from the environment, or taken from the fixture,"
+    " tape.url(...)"
+)
+
+
+@contextlib.contextmanager
+def recording(item: pytest.Item, wish: Wish, mode: str) -> Iterator[Deck]:
+    """The deck of a test for which the provider is asked.
+
+    Args:
+        item: the test.
+        wish: what it asks for.
+        mode: `record` for everything, `auto` for what is not on its tape.
+
+    Raises:
+        DeltatapeError: it cannot be recorded, or the tape not be kept.
+    """
+    tape = _only(item, wish, mode)
+    work = _Work(tape)
+    exchanges = work.begin_with(wish) if mode == AUTO and tape.exists() else ()
+    playing = as_recorded(wish.marked)
+    player = AutoPlayer(work.tape, exchanges, playing, _ignore, work.ways(wish))
+    with Playback(exchanges, playing, machine=player) as playback:
+        variables = player.environment(playback.url)
+        with environment(variables):
+            deck = Deck(path=tape, mode=mode, machine=playback, variables=variables)
+            yield deck
+        playback.cut()
+    made = player.recorded
+    if made.kept and deck.holds and not made.left_out:
+        work.keep()
+        deck.kept = tape
+    elif made.kept:
+        deck.attempt = work.tape
+    if deck.attempt is None:
+        work.forget()
+    if deck.holds and made.left_out:
+        why = "; ".join(f"{one.request.path}: {reason}" for one, reason in made.left_out)
+        raise UsageError(f"{shown(tape)}: not made: {why}")
+    if deck.holds and not made.kept and mode == RECORD:
+        raise UsageError(f"{shown(tape)}: not made: {NO_REQUEST}")
+
+
+def _only(item: pytest.Item, wish: Wish, mode: str) -> Path:
+    """The one tape that is recorded.
+
+    Raises:
+        UsageError: there are several, or one that belongs to several tests.
+    """
+    if len(wish.places) > 1 or wish.places[0].exchange is not None:
+        raise UsageError(
+            f"@pytest.mark.tape({', '.join(map(repr, wish.marked.tapes))}): --tape-mode {mode}"
+            " records one tape, whole; a test of several tapes, or of one exchange, is replayed"
+        )
+    tape = wish.places[0].path
+    if mode == RECORD and wish.marked.tapes:
+        for other in item.session.items:
+            if other is not item and tape in _named(other):
+                raise UsageError(
+                    f"{shown(tape)}: is the tape of {other.nodeid}, too, and each of them would"
+                    " record it anew; name one of them on the command line"
+                )
+    return tape
+
+
+def _named(item: pytest.Item) -> frozenset[Path]:
+    """The tapes that the marker of a test names, if it has one that can be read."""
+    marker = item.get_closest_marker(MARKER)
+    if marker is None or not marker.args:
+        return frozenset()
+    try:
+        return frozenset(place.path for place in wish_of(item, item.name).places)
+    except UsageError:
+        return frozenset()
+
+
+class _Work:
+    """The place where a recording is made, and the way from there to the tape."""
+
+    def __init__(self, target: Path) -> None:
+        """Raises `UsageError` where nothing can be written."""
+        home = Path.cwd() / DEFAULT_FOLDER
+        self._target = target
+        self._key = mask_key(os.environ, _ignore)
+        self._before = _stamp(target)
+        try:
+            prepare_folder(home)
+            folder = tempfile.mkdtemp(prefix=f"{target.stem}-", dir=home)
+        except OSError as error:
+            raise UsageError(
+                f"{home}: {error.strerror}; recordings are made there, so it has to be writable"
+            ) from None
+        self.tape = Path(folder) / target.name
+
+    def begin_with(self, wish: Wish) -> tuple[Exchange, ...]:
+        """What is on the tape so far, of which a copy is made, for more to come onto it."""
+        exchanges = exchanges_at(wish.places)
+        shutil.copyfile(self._target, self.tape)
+        return exchanges
+
+    def ways(self, wish: Wish) -> Ways:
+        """How providers are reached.
+
+        Raises:
+            UsageError: an upstream or a variable for a proxy cannot be used.
+        """
+        return Ways(
+            upstreams=tuple(map(parse_upstream, wish.marked.upstreams)),
+            outbound=outbound_from(os.environ),
+            environment=dict(os.environ),
+            folder=Path.cwd(),
+            mask_key=self._key,
+            clock=SystemClock(),
+            say=_ignore,
+        )
+
+    def keep(self) -> None:
+        """Put the tape in its place.
+
+        Raises:
+            UsageError: it cannot be, or a secret is left on it; the message says where it is.
+        """
+        try:
+            self._put()
+        except OSError as error:
+            raise UsageError(f"{self._target}: {error.strerror}; {self._left()}") from None
+        except UsageError as error:
+            raise UsageError(f"{error}; {self._left()}") from None
+
+    def _put(self) -> None:
+        target = self._target
+        target.parent.mkdir(parents=True, exist_ok=True)
+        masker = Masker(self._key)
+        done = draft(open_tape(self.tape), target.parent, masker, content=False, mode=SHARED)
+        try:
+            refuse_secrets(done.path, target)
+            if _stamp(target) != self._before:
+                raise UsageError(f"{shown(target)}: was changed by somebody else meanwhile")
+            done.path.replace(target)
+        finally:
+            done.discard()
+
+    def _left(self) -> str:
+        return f"what was recorded is in {shown(self.tape)}"
+
+    def forget(self) -> None:
+        """Remove what was made on the way."""
+        shutil.rmtree(self.tape.parent, ignore_errors=True)
+
+
+def refuse_secrets(path: Path, target: Path) -> None:
+    """Look at the tape at `path` as at one that is to be committed as `target`.
+
+    Raises:
+        UsageError: there is a secret on it.
+    """
+    secrets = [one for one in audit(path).problems if one.kind is Kind.SECRET]
+    if secrets:
+        raise UsageError(
+            f"{shown(target)}: not made; after redaction there is still a secret on it, in line"
+            f" {secrets[0].line}: {secrets[0].message}"
+        )
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    """What changes with a file; None: there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns
+
+
+def _ignore(what: Played | Missed | str) -> None:
+    """The report tells it all."""

@@ -1,0 +1,136 @@
+"""Plays a test's tapes: as they are, or as torture has them.
+
+What reads streams (faults, cuts, torture) is imported where it is asked for: most tests play tapes
+as they are, and pay for no more.
+"""
+
+import contextlib
+import os
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from deltatape.errors import UsageError
+from deltatape.harness.playback import Playback
+from deltatape.harness.replay_environment import replay_environment
+from deltatape.match.schedule import RECORDED
+from deltatape.model.exchange import Exchange
+from deltatape.player.playing import Playing, Stage
+from deltatape.pytest_plugin.deck import Deck
+from deltatape.pytest_plugin.marked import AS_READ, Marked
+from deltatape.pytest_plugin.places import exchanges_at, shown
+from deltatape.pytest_plugin.surroundings import environment
+from deltatape.pytest_plugin.wish import Wish
+
+if TYPE_CHECKING:
+    from deltatape.pytest_plugin.torture import Cell, Varied
+
+NO_END_S = 3600.0
+"""How long a stream that stalls under torture stays silent: beyond any deadline."""
+
+
+@contextlib.contextmanager
+def replaying(item: pytest.Item, wish: Wish, cell: "Cell | None") -> Iterator[Deck]:
+    """The deck of a test whose tapes are played.
+
+    Args:
+        item: the test.
+        wish: what it asks for.
+        cell: what torture does to the tapes; None without torture.
+
+    Raises:
+        DeltatapeError: they cannot be played so.
+    """
+    marked = wish.marked
+    exchanges = played = _exchanges(item, wish)
+    if marked.torture is not None:
+        _check_torture(item, wish, cell)
+    now = _varied(cell, wish, exchanges)
+    if now is None:
+        playing = as_recorded(marked)
+    else:
+        played = now.exchanges
+        playing = Playing(
+            hold_s=marked.hold_s if now.broken is None else NO_END_S,
+            repeat=marked.repeat,
+            volatile=marked.volatile,
+            stage=now.stage,
+        )
+    with Playback(played, playing) as playback:
+        variables = replay_environment(playback.url, os.environ, Path.cwd(), exchanges)
+        with environment(variables):
+            yield Deck(
+                path=wish.places[0].path,
+                recordable=len(wish.places) == 1 and wish.places[0].exchange is None,
+                mode="replay",
+                variation="" if cell is None else cell.variation,
+                machine=playback,
+                variables=variables,
+                broken=None if now is None else now.broken,
+                told="" if now is None else now.told,
+                deadline_s=marked.deadline_s,
+            )
+
+
+def as_recorded(marked: Marked) -> Playing:
+    """How tapes are played that nothing is done to but what the marker says.
+
+    Raises:
+        UsageError: a fault or a way to cut reads is not known.
+    """
+    stage: Stage | None = None
+    tempo = marked.tempo
+    if marked.faults or marked.reads != AS_READ:
+        from deltatape.pytest_plugin.staged import staged  # noqa: PLC0415 - see the module
+
+        stage, tempo = staged(marked), RECORDED
+    return Playing(
+        tempo=tempo,
+        hold_s=marked.hold_s,
+        repeat=marked.repeat,
+        volatile=marked.volatile,
+        stage=stage,
+    )
+
+
+def _varied(cell: "Cell | None", wish: Wish, exchanges: Sequence[Exchange]) -> "Varied | None":
+    if cell is None or not cell.variation:
+        return None
+    from deltatape.pytest_plugin.torture import varied  # noqa: PLC0415 - see the module
+
+    return varied(cell, wish, exchanges)
+
+
+def _exchanges(item: pytest.Item, wish: Wish) -> tuple[Exchange, ...]:
+    for place in wish.places:
+        if not place.path.exists():
+            raise UsageError(
+                f"{shown(place.path)}: there is no such tape yet; it is made by"
+                f" pytest --tape-mode record {shlex.quote(item.nodeid)}"
+            )
+    return exchanges_at(wish.places)
+
+
+def _check_torture(item: pytest.Item, wish: Wish, cell: "Cell | None") -> None:
+    """Say why there is one test where there should be many, or why there are none for this one.
+
+    Raises:
+        UsageError: that.
+    """
+    if not wish.marked.tapes and "[" in wish.name:
+        raise UsageError(
+            "@pytest.mark.tape(torture=...): a test with parameters has a tape for each of them;"
+            " for torture, name one in the marker"
+        )
+    if cell is None:
+        from deltatape.pytest_plugin.torture import chosen  # noqa: PLC0415 - see the module
+
+        chosen(wish)  # says which there are
+        raise UsageError(
+            f"@pytest.mark.tape(torture=...): {item.nodeid} is a test that pytest cannot make"
+            " several of, such as one of a unittest.TestCase; a function or a method of a plain"
+            " class is accepted"
+        )

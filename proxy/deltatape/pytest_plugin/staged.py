@@ -1,0 +1,21 @@
+"""What the marker's `fault=` and `reads=` do to exchanges as they are played."""
+
+from deltatape.player.playing import Stage
+from deltatape.player.staging import Staging
+from deltatape.pytest_plugin.marked import Marked
+from deltatape.vary.fault import parse_fault
+from deltatape.vary.reads import parse_reads
+
+
+def staged(marked: Marked) -> Stage:
+    """A stage that gives exchanges the times at which they play, too.
+
+    Raises:
+        UsageError: a fault or a way to cut reads is not known.
+    """
+    return Staging(
+        faults=tuple(parse_fault(text) for text in marked.faults),
+        cutting=parse_reads(marked.reads),
+        seed=marked.seed,
+        tempo=marked.tempo,
+    )

@@ -1,0 +1,134 @@
+"""`torture=True`: which tests are made of one, and what each plays.
+
+What is varied, and where, is `deltatape torture`'s own plan. Only names are kept from when tests
+are collected until they run: a tape whose every byte is a read of its own is large, and a worker of
+pytest-xdist collects all tests and runs few of them.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pytest
+
+from deltatape.errors import DeltatapeError, UsageError
+from deltatape.harness.replay_report import name_of
+from deltatape.harness.torture_plan import Task, tasks
+from deltatape.match.schedule import Tempo
+from deltatape.model.exchange import Exchange
+from deltatape.player.playing import Stage, Staged
+from deltatape.pytest_plugin.places import exchanges_at
+from deltatape.pytest_plugin.wish import Wish, wish_of
+from deltatape.vary.tempo import at_tempo
+from deltatape.vary.variation import VARIATIONS, Variation
+
+AS_RECORDED = "as-recorded"
+_AT_ONCE = Tempo(factor=0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One test of the matrix.
+
+    Attributes:
+        name: of the test, within its brackets.
+        variation: its name; "" for the tapes as they are.
+        positions: of the exchanges that are varied, in the order of the tapes.
+    """
+
+    name: str = AS_RECORDED
+    variation: str = ""
+    positions: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Varied:
+    """What is to be played for a cell.
+
+    Attributes:
+        exchanges: all, in the place of those of the tapes, with the times at which they play.
+        stage: what keeps a broken stream broken, however often it is asked for.
+        broken: the one of them whose stream is broken, if any.
+        told: what was done, as a sentence.
+    """
+
+    exchanges: tuple[Exchange, ...]
+    stage: Stage | None
+    broken: Exchange | None
+    told: str
+
+
+def cells(definition: pytest.Item) -> list[Cell]:
+    """The tests to make of one; none where its tapes or its marker tell nothing.
+
+    What is wrong with them is told when the test runs, which is then one.
+    """
+    try:
+        wish = wish_of(definition, definition.name)
+        exchanges = exchanges_at(wish.places)
+        found = tuple(_cells(wish, exchanges))
+    except DeltatapeError:
+        return []
+    return [Cell(), *found]
+
+
+def _cells(wish: Wish, exchanges: Sequence[Exchange]) -> Iterator[Cell]:
+    everywhere = range(len(exchanges))
+    for task in tasks(chosen(wish), exchanges, everywhere, (wish.marked.seed,)):
+        if not task.tries:
+            continue
+        name = task.variation.name
+        if not task.variation.harmless and len(exchanges) > 1:
+            name = f"{name}-{task.positions[0] + 1}"
+        yield Cell(name=name, variation=task.variation.name, positions=task.positions)
+
+
+def chosen(wish: Wish) -> tuple[Variation, ...]:
+    """The variations that a marker names; all, if it names none.
+
+    Raises:
+        UsageError: one is not known.
+    """
+    names = wish.marked.torture
+    if not names:
+        return VARIATIONS
+    known = {variation.name: variation for variation in VARIATIONS}
+    for name in names:
+        if name not in known:
+            raise UsageError(
+                f"@pytest.mark.tape(torture={name!r}): no variation; {', '.join(known)} are"
+            )
+    return tuple(known[name] for name in dict.fromkeys(names))
+
+
+def varied(cell: Cell, wish: Wish, exchanges: Sequence[Exchange]) -> Varied:
+    """What `cell` plays."""
+    (variation,) = (one for one in VARIATIONS if one.name == cell.variation)
+    plan = tasks((variation,), exchanges, cell.positions, (wish.marked.seed,))
+    task = next(one for one in plan if one.positions == cell.positions)
+    (attempt,) = task.tries
+    played = tuple(
+        attempt.varied.get(position) or at_tempo(exchange, _AT_ONCE)
+        for position, exchange in enumerate(exchanges)
+    )
+    return Varied(
+        exchanges=played,
+        stage=None if variation.harmless else _unspent(cell.positions),
+        broken=None if variation.harmless else played[cell.positions[0]],
+        told=_told(variation, task, exchanges),
+    )
+
+
+def _told(variation: Variation, task: Task, exchanges: Sequence[Exchange]) -> str:
+    where = "all exchanges"
+    if len(task.positions) == 1:
+        where = name_of(exchanges[task.positions[0]])
+    return f"{variation.name} of {where}: {variation.summary}"
+
+
+def _unspent(positions: Sequence[int]) -> Stage:
+    """A client that asks again gets the same."""
+
+    def stage(position: int, exchange: Exchange) -> Staged:
+        return Staged(exchange=exchange, spent=position not in positions)
+
+    return stage

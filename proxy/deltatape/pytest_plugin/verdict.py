@@ -1,0 +1,107 @@
+"""Whether a test holds, going by what its tapes report.
+
+Without torture: what the test says, and nothing missed, nothing left over. Under a variation that
+is harmless it is the same. Under a hostile one the stream is broken, and the application has to
+raise an error, and soon: a test that passes then has seen half an answer taken for a whole one. An
+`AssertionError` is no error of the application's: there it gave a wrong result and said nothing.
+"""
+
+import enum
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from deltatape.harness.replay_report import name_of, shown
+from deltatape.model.exchange import Exchange
+from deltatape.player.playing import Missed, Report
+from deltatape.rules.evidence import excerpt
+from deltatape.rules.words import count
+
+_SHOWN = 80
+_LISTED = 5
+
+
+class Raised(enum.Enum):
+    """What came out of a test."""
+
+    NOTHING = enum.auto()
+    ASSERTION = enum.auto()
+    """The test itself was not content."""
+    ERROR = enum.auto()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """What is known of a test at its end.
+
+    Attributes:
+        report: what became of the requests.
+        raised: what came out of the test.
+        broken: the exchange whose stream was broken, so that the test must raise; None: none.
+        late_s: after how many seconds everything was cut, since nothing was raised; None: in time.
+    """
+
+    report: Report
+    raised: Raised = Raised.NOTHING
+    broken: Exchange | None = None
+    late_s: float | None = None
+
+
+def complaint(run: Run) -> str:
+    """Why a test does not hold, beside what it says itself; "": it holds.
+
+    For a broken stream, "" means that what the test raised is what it had to raise.
+    """
+    if run.broken is None:
+        return "\n".join(_untrue_to_tape(run.report))
+    if all(one.exchange is not run.broken for one in run.report.played):
+        return f"{name_of(run.broken)} was not asked for"
+    if run.report.missed:
+        return "\n".join(("it went on as if all were there:", *_misses(run.report.missed)))
+    if run.late_s is not None:
+        return f"there was no error within {run.late_s:g} s"
+    if run.raised is Raised.NOTHING:
+        return "nothing raised an error: half an answer was taken for a whole one"
+    if run.raised is Raised.ASSERTION:
+        return "nothing raised an error but the test's own assertion: nobody else would have known"
+    return ""
+
+
+def _untrue_to_tape(report: Report) -> Iterator[str]:
+    if report.missed:
+        yield from _misses(report.missed)
+    if report.unplayed:
+        yield from _unplayed(report.unplayed)
+        if not report.played and not report.missed:
+            yield (
+                "no request came at all: the base URL is read from the environment, or taken from"
+                " the fixture, tape.url(...); a client that is made when a module is imported has"
+                " read its own before"
+            )
+
+
+def _misses(missed: Sequence[Missed]) -> Iterator[str]:
+    verb = "is" if len(missed) == 1 else "are"
+    yield f"{count(len(missed), 'request')} {verb} not on the tape:"
+    for one in missed[:_LISTED]:
+        target = excerpt(shown(one.asking.target), _SHOWN)
+        yield f"  {one.asking.method} {target}: {one.miss.problem}"
+        if one.nearest is not None:
+            yield f"    nearest: {name_of(one.nearest)}"
+        for difference in one.miss.differences[:_LISTED]:
+            recorded = excerpt(difference.recorded, _SHOWN)
+            received = excerpt(difference.received, _SHOWN)
+            yield f"    {difference.path}: recorded {recorded}, received {received}"
+    yield from _rest(len(missed))
+
+
+def _unplayed(unplayed: Sequence[Exchange]) -> Iterator[str]:
+    verb = "was" if len(unplayed) == 1 else "were"
+    yield f"{count(len(unplayed), 'exchange')} {verb} not asked for:"
+    for one in unplayed[:_LISTED]:
+        yield f"  {name_of(one)} {one.request.method} {excerpt(one.request.path, _SHOWN)}"
+    yield from _rest(len(unplayed))
+
+
+def _rest(number: int) -> Iterator[str]:
+    if number > _LISTED:
+        yield f"  ... and {number - _LISTED} more"

@@ -1,0 +1,26 @@
+"""What the marker's faults and cuts do to an exchange."""
+
+import pytest
+
+from deltatape.errors import UsageError
+from deltatape.match.schedule import Tempo
+from deltatape.pytest_plugin.marked import Marked
+from deltatape.pytest_plugin.staged import staged
+from helpers.plugged import hello
+
+
+def test_reads_are_cut_and_faults_strike_at_the_marker_s_speed() -> None:
+    stage = staged(Marked(reads="bytes:1", faults=("cut,at=text,times=1",), tempo=Tempo(factor=2)))
+    first, second = stage(0, hello()), stage(0, hello())
+    assert first.exchange.cut
+    assert not first.spent
+    assert {len(read.data) for read in second.exchange.reads} == {1}
+    assert second.exchange.body == hello().body
+    plain = staged(Marked(tempo=Tempo(factor=2)))(0, hello()).exchange
+    assert [read.t_ns for read in plain.reads] == [5_000_000, 10_000_000, 15_000_000]
+
+
+@pytest.mark.parametrize("marked", [Marked(faults=("fire",)), Marked(reads="some")])
+def test_what_is_not_known_is_told(marked: Marked) -> None:
+    with pytest.raises(UsageError):
+        staged(marked)

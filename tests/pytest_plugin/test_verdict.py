@@ -1,0 +1,109 @@
+"""Whether a test holds, going by what its tapes report."""
+
+import pytest
+
+from deltatape.match.difference import Difference
+from deltatape.match.request import Asking, Miss, Rung
+from deltatape.model.exchange import Exchange
+from deltatape.player.playing import Missed, Played, Report
+from deltatape.pytest_plugin.verdict import Raised, Run, complaint
+from helpers.plugged import hello
+
+ONE = hello()
+TWO = hello("Bye", number=2)
+ASKING = Asking(method="POST", target=b"/openai/v1/chat/completions", body=b"{}")
+
+
+def played(exchange: Exchange) -> Played:
+    """A request that was answered."""
+    return Played(asking=ASKING, exchange=exchange, rung=Rung.EXACT)
+
+
+def missed() -> Missed:
+    """A request that was not."""
+    difference = Difference(path="$.model", recorded='"m"', received='"n"')
+    problem = "the nearest recorded request differs"
+    miss = Miss(nearest=1, problem=problem, differences=(difference,))
+    return Missed(asking=ASKING, miss=miss, nearest=TWO, message="")
+
+
+def test_a_test_that_was_true_to_its_tape_holds() -> None:
+    assert complaint(Run(report=Report(played=(played(ONE),)))) == ""
+
+
+def test_a_miss_names_the_nearest_request_and_what_differs() -> None:
+    told = complaint(Run(report=Report(played=(played(ONE),), missed=(missed(),))))
+    assert told.splitlines() == [
+        "1 request is not on the tape:",
+        "  POST /openai/v1/chat/completions: the nearest recorded request differs",
+        "    nearest: x.tape#2",
+        '    $.model: recorded "m", received "n"',
+    ]
+
+
+def test_a_miss_of_a_tape_without_requests_names_none_and_no_key() -> None:
+    asking = Asking(method="GET", target=b"/gemini/v1beta/models?key=fake-000000", body=b"")
+    miss = Miss(nearest=None, problem="nothing is recorded", differences=())
+    one = Missed(asking=asking, miss=miss, nearest=None, message="")
+    assert complaint(Run(report=Report(missed=(one,)))).splitlines() == [
+        "1 request is not on the tape:",
+        "  GET /gemini/v1beta/models?key=***: nothing is recorded",
+    ]
+
+
+def test_an_exchange_that_nobody_asked_for_is_named() -> None:
+    told = complaint(Run(report=Report(played=(played(ONE),), unplayed=(TWO,))))
+    assert told.splitlines() == [
+        "1 exchange was not asked for:",
+        "  x.tape#2 POST /v1/chat/completions",
+    ]
+
+
+def test_of_many_the_first_are_told() -> None:
+    told = complaint(Run(report=Report(missed=(missed(),) * 9, unplayed=(ONE,) * 7)))
+    assert "9 requests are not on the tape" in told
+    assert "  ... and 4 more" in told
+    assert "7 exchanges were not asked for" in told
+    assert "  ... and 2 more" in told
+
+
+def test_that_no_request_came_at_all_is_explained() -> None:
+    told = complaint(Run(report=Report(unplayed=(ONE, TWO))))
+    assert "no request came at all: the base URL is read from the environment" in told
+
+
+BROKEN = Report(played=(played(ONE),), unplayed=(TWO,))
+
+
+def test_a_broken_stream_wants_an_error_and_nothing_else() -> None:
+    assert complaint(Run(report=BROKEN, broken=ONE, raised=Raised.ERROR)) == ""
+
+
+@pytest.mark.parametrize(
+    ("run", "says"),
+    [
+        (Run(report=BROKEN, broken=ONE), "half an answer was taken for a whole one"),
+        (
+            Run(report=BROKEN, broken=ONE, raised=Raised.ASSERTION),
+            "nothing raised an error but the test's own assertion",
+        ),
+        (
+            Run(report=BROKEN, broken=ONE, raised=Raised.ERROR, late_s=2.0),
+            "there was no error within 2 s",
+        ),
+        (
+            Run(report=BROKEN, broken=TWO, raised=Raised.ERROR),
+            "x.tape#2 was not asked for",
+        ),
+        (
+            Run(
+                report=Report(played=(played(ONE),), missed=(missed(),)),
+                broken=ONE,
+                raised=Raised.ERROR,
+            ),
+            "it went on as if all were there:\n1 request is not on the tape",
+        ),
+    ],
+)
+def test_a_broken_stream_that_nobody_tells_of_is_a_complaint(run: Run, says: str) -> None:
+    assert says in complaint(run)
