@@ -130,6 +130,20 @@ def test_tapes_of_the_corpus_are_checked_whole(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("deltatape-bench-*"))
 
 
+def test_the_player_is_on_time_and_takes_part_with_small_requests(tmp_path: Path) -> None:
+    told = tmp_path / "told.json"
+    chosen = ("--proxies", "direct,deltatape-replay", "--scenarios", "paced-50,requests")
+    result = bench(tmp_path, "--only", "playing,proxies", *chosen, "--json", str(told))
+    assert result.returncode == 0, result.stderr
+    outcome = json.loads(told.read_text())
+    assert {(run["round"], run["reads"]) for run in outcome["playing"]["runs"]} == {(1, 100)}
+    assert len(outcome["playing"]["runs"]) == 2
+    measured = [(each["scenario"], each["proxy"]) for each in outcome["results"]]
+    assert ("requests", "deltatape-replay") in measured
+    assert ("paced-50", "deltatape-replay") not in measured
+    assert_is_a_table(result.stdout.partition("## Playing on time")[2], rows=2)
+
+
 def test_long_conversations_are_measured_in_two_dialects(tmp_path: Path) -> None:
     told = tmp_path / "told.json"
     result = bench(tmp_path, "--only", "conversations", "--json", str(told))

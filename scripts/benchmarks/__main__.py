@@ -22,6 +22,7 @@ from benchmarks.conversing import QUICK as SHORT
 from benchmarks.conversing import TURNS, conversing_section, run_conversing
 from benchmarks.measure import BenchError
 from benchmarks.page import PAGE, head, tables
+from benchmarks.playing import playing_section, run_playing
 from benchmarks.proxies import PROXIES, ROOT
 from benchmarks.run import Run
 from benchmarks.scenarios import SCENARIOS
@@ -30,8 +31,8 @@ from benchmarks.sizes import DEFAULT, QUICK, run_sizes, sizes_section
 SETUP_S = 600
 FAILED = 1
 PROXIES_PART, ACCUMULATORS, SIZES, CHECK = "proxies", "accumulators", "sizes", "check"
-CONVERSATIONS = "conversations"
-PARTS = (PROXIES_PART, ACCUMULATORS, SIZES, CHECK, CONVERSATIONS)
+CONVERSATIONS, PLAYING = "conversations", "playing"
+PARTS = (PROXIES_PART, PLAYING, ACCUMULATORS, SIZES, CHECK, CONVERSATIONS)
 
 
 class Named(Protocol):
@@ -83,6 +84,8 @@ def _measured(parser: argparse.ArgumentParser, given: argparse.Namespace) -> Tol
     told = Told()
     if PROXIES_PART in given.only:
         _measure_proxies(parser, given, told)
+    if PLAYING in given.only:
+        _measure_playing(given, told)
     if ACCUMULATORS in given.only:
         _measure_accumulators(given, told)
     if SIZES in given.only:
@@ -106,6 +109,13 @@ def _measure_proxies(
     told.head += head(outcome, proxies, sys.argv[1:])
     told.sections += tables(outcome, proxies, scenarios)
     told.samples |= dataclasses.asdict(outcome)
+    told.faults += outcome.faults
+
+
+def _measure_playing(given: argparse.Namespace, told: Told) -> None:
+    outcome = run_playing(_rounds(given), _tell, quick=given.quick)
+    told.sections.append(playing_section(outcome))
+    told.samples[PLAYING] = dataclasses.asdict(outcome)
     told.faults += outcome.faults
 
 

@@ -190,13 +190,13 @@ class Load:
             "errors": self._errors,
             "short": self._short,
             "bytes": self._bytes,
-            "p50_us": _at(times, 0.5),
-            "p99_us": _at(times, 0.99),
+            "p50_us": percentile_us(times, 0.5),
+            "p99_us": percentile_us(times, 0.99),
         }
 
 
-def _at(ascending: Sequence[int], share: float) -> float:
-    """A percentile in microseconds; 0 of nothing."""
+def percentile_us(ascending: Sequence[int], share: float) -> float:
+    """A percentile of nanoseconds in microseconds; 0 of nothing."""
     if not ascending:
         return 0.0
     return ascending[min(len(ascending) - 1, int(share * len(ascending)))] / 1000

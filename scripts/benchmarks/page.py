@@ -20,8 +20,8 @@ _HEAD = f"""\
 # Performance
 
 What deltatape costs: beside other proxies as a proxy, beside the SDKs' own accumulators as a reader
-of streams, and by size. This page is written by `scripts/bench --write`; whoever doubts a number
-runs `scripts/bench`.
+of streams, and by size; and how fast and how punctual its player is. This page is written by
+`scripts/bench --write`; whoever doubts a number runs `scripts/bench`.
 
 ## As a proxy
 
@@ -47,6 +47,8 @@ How to read it:
   is what compares, and paced streams tell the cost of a delta.
 - deltatape tapes every byte, nginx and mitmdump write nothing. Memory is what 1000 open streams
   add to a proxy that has just started.
+- `deltatape-replay` is the player alone, without a provider behind it; it gives the same small
+  answers to the same clients. The rate of the provider itself is that of `direct`.
 - A run in which an answer lacks a delta, or a tape a byte, fails and writes no page.
 """
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.played import small_answers, write_tape
 from deltatape import __version__
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -80,6 +81,7 @@ class Proxy:
         command: starts it; None where clients go to the provider themselves.
         version: the words of a command that tells it.
         tapes: whether it writes a tape, which is read after the run.
+        scenarios: the names of those that it can take part in; (): all.
     """
 
     name: str
@@ -89,6 +91,7 @@ class Proxy:
     command: Callable[[Place], list[str | Path]] | None = None
     version: Callable[[], str] = lambda: ""
     tapes: bool = False
+    scenarios: tuple[str, ...] = ()
 
 
 def environment(place: Place) -> Mapping[str, str]:
@@ -120,6 +123,14 @@ def _record(place: Place) -> list[str | Path]:
         *(sys.executable, "-m", "deltatape", "record", "--listen", f"127.0.0.1:{place.port}"),
         *("--upstream", f"http://127.0.0.1:{place.provider}", "--to", place.tapes),
         *("--durability", "exchange"),
+    ]
+
+
+def _replay(place: Place) -> list[str | Path]:
+    tape = write_tape(place.folder / "answers.tape", small_answers())
+    return [
+        *(sys.executable, "-m", "deltatape", "replay", tape, "--repeat", "--speed", "instant"),
+        *("--listen", f"127.0.0.1:{place.port}"),
     ]
 
 
@@ -179,6 +190,15 @@ PROXIES = (
         command=_record,
         version=lambda: f"deltatape {__version__}",
         tapes=True,
+    ),
+    Proxy(
+        name="deltatape-replay",
+        what=(
+            "`deltatape replay TAPE --repeat --speed instant`, no proxy: the provider's answer is"
+            " on a tape"
+        ),
+        command=_replay,
+        scenarios=("requests",),
     ),
     Proxy(
         name="mitmdump",

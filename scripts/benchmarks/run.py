@@ -85,7 +85,8 @@ class Run:
                 for number in range(1, rounds + 1):
                     for scenario in scenarios:
                         for target in targets:
-                            self._measure(number, scenario, target, root)
+                            if scenario.name in (target.proxy.scenarios or (scenario.name,)):
+                                self._measure(number, scenario, target, root)
         return Outcome(
             results=tuple(self._results),
             absent=self._absent,

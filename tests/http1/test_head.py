@@ -151,3 +151,11 @@ def test_a_head_without_end_is_refused_at_a_limit() -> None:
 def test_field_takes_the_first_in_any_case() -> None:
     assert field(((b"A", b"1"), (b"a", b"2")), b"a") == b"1"
     assert field((), b"a") is None
+
+
+def test_a_short_head_that_comes_again_is_not_parsed_again_a_long_one_is() -> None:
+    short = b"POST /again HTTP/1.1\r\nHost: a\r\n\r\n"
+    long = b"POST /again HTTP/1.1\r\nHost: a\r\nX-Long: %b\r\n\r\n" % (b"x" * 5000)
+    assert parse_request(short) is parse_request(short)
+    assert parse_request(long) is not parse_request(long)
+    assert parse_request(long) == parse_request(long)

@@ -115,7 +115,7 @@ def test_a_socket_that_does_not_tell_has_nothing_unsent() -> None:
     with sockets.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen()
-        assert socket._unsent(listening) == 0
+        assert socket.unsent(listening) == 0
 
 
 @contextlib.asynccontextmanager

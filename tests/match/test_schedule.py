@@ -5,7 +5,7 @@ import pytest
 from deltatape.errors import UsageError
 from deltatape.http1.body import ChunkedBody
 from deltatape.match.schedule import Ending, Tempo, parse_speed, timetable
-from deltatape.model.exchange import EndReason, Framing
+from deltatape.model.exchange import BROKEN_CHUNKS, EndReason, Framing, Note
 from helpers.taped import MS, taped
 
 HEAD = b"HTTP/1.1 200 OK\r\n\r\n"
@@ -31,7 +31,7 @@ def test_speed_divides_and_the_idle_cap_shortens_waits() -> None:
 
 def test_times_that_run_backwards_do_not_wait() -> None:
     table = timetable(taped(((30, b"a"), (10, b"b"))), Tempo(), head=HEAD, chunked=True)
-    assert [step.due_ns // MS for step in table.steps] == [5, 30, 30, 30]
+    assert [step.due_ns // MS for step in table.steps] == [5, 30, 30]
 
 
 @pytest.mark.parametrize(
@@ -87,8 +87,27 @@ def test_informational_heads_come_at_their_times() -> None:
     assert [(s.due_ns // MS, s.data) for s in table.steps[:2]] == [(2, early[0][1]), (5, HEAD)]
 
 
+def test_what_came_together_is_one_step() -> None:
+    at_once = taped(((5, b"abc"),), end_ms=6)
+    (step,) = timetable(at_once, Tempo(), head=HEAD, chunked=True).steps
+    assert step.data == HEAD + b"3\r\nabc\r\n0\r\n\r\n"
+    assert step.due_ns == 5 * MS
+    apart = timetable(taped(((7, b"abc"),), end_ms=9), Tempo(), head=HEAD, chunked=True)
+    assert len(apart.steps) == 3
+    (empty,) = timetable(taped(()), Tempo(), head=HEAD, chunked=True).steps
+    assert empty.data == HEAD + b"0\r\n\r\n"
+
+
+def test_what_came_after_broken_chunks_goes_out_as_it_came() -> None:
+    note = Note(t_ns=20 * MS, text=f"{BROKEN_CHUNKS}, bytes go on as they came: ...")
+    exchange = replace(taped(((10, b"ab"), (30, b"zz\r\n")), end_ms=40), notes=(note,))
+    steps = timetable(exchange, Tempo(), head=HEAD, chunked=True).steps
+    assert [step.data for step in steps[1:3]] == [b"2\r\nab\r\n", b"zz\r\n"]
+
+
 def test_trailers_follow_the_last_chunk() -> None:
-    table = timetable(taped(trailers=((b"X-T", b"1"),)), Tempo(), head=b"", chunked=True)
+    late = taped(trailers=((b"X-T", b"1"),), end_ms=20)
+    table = timetable(late, Tempo(), head=b"", chunked=True)
     assert table.steps[-1].data == b"0\r\nX-T: 1\r\n\r\n"
 
 

@@ -1,6 +1,9 @@
 """One answer: its bytes, its times, and every way in which it can end early."""
 
 import asyncio
+import platform
+import socket
+import sys
 from dataclasses import replace
 
 import pytest
@@ -212,3 +215,63 @@ def test_stopping_cuts_a_client_that_does_not_read() -> None:
             assert not stage.player._plays
 
     run(scenario())
+
+
+EVERY_READ = """
+import socket, sys
+sock = socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=10)
+sock.sendall(bytes.fromhex(sys.argv[2]))
+got = []
+while not b"".join(got[-9:]).endswith(b"0\\r\\n\\r\\n"):
+    got.append(sock.recv(65536))
+print(len(got))
+"""
+
+
+@pytest.mark.skipif(platform.system() != "Linux", reason="only Linux tells what was read")
+def test_reads_arrive_one_by_one_in_another_process_even_without_any_wait() -> None:
+    exchange = taped([(ms, b"x") for ms in range(10, 310)])
+
+    async def scenario() -> bytes:
+        async with playing(exchange) as stage:
+            port = stage.player.listener.port
+            client = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-c", EVERY_READ, str(port), post().hex()),
+                stdout=asyncio.subprocess.PIPE,
+            )
+            told, _ = await client.communicate()
+            return told
+
+    # The head and the terminator are apart from the body on this tape.
+    assert int(run(scenario())) == 1 + 300 + 0
+
+
+def test_a_client_that_reads_nothing_does_not_hold_the_answer_up_for_long() -> None:
+    exchange = taped(((10, b"a"), (20, b"b"), (30, b"c")), end_ms=30)
+
+    async def scenario() -> None:
+        async with playing(exchange) as stage:
+            with socket.create_connection(("127.0.0.1", stage.player.listener.port)) as client:
+                client.sendall(post())
+                await eventually(lambda: bool(stage.player._plays), "a request")
+                await eventually(lambda: not stage.player._plays, "the end of the answer")
+                assert client.recv(65536).endswith(b"1\r\na\r\n1\r\nb\r\n1\r\nc\r\n0\r\n\r\n")
+
+    run(scenario())
+
+
+def test_requests_that_are_sent_ahead_are_answered_in_turn() -> None:
+    one, two = (
+        taped(((10, text), (20, text)), body={"n": number}, number=number)
+        for number, text in enumerate((b"one", b"two"), 1)
+    )
+
+    async def scenario() -> bytes:
+        async with playing(one, two) as stage:
+            client = await stage.client()
+            await client.send(post(b'{"n": 1}') + post(b'{"n": 2}', extra="Connection: close\r\n"))
+            return (await client.rest())[0]
+
+    first, second = run(scenario()).split(b"HTTP/1.1 200 OK")[1:]
+    assert b"3\r\none\r\n3\r\none\r\n0\r\n\r\n" in first
+    assert b"3\r\ntwo\r\n3\r\ntwo\r\n0\r\n\r\n" in second

@@ -2,12 +2,13 @@
 
 import asyncio
 import json
+from dataclasses import replace
 
 import pytest
 
 from deltatape.errors import UsageError
 from deltatape.match.request import Rung
-from deltatape.model.exchange import EndReason, Exchange, Framing, Masked, ResponseHead
+from deltatape.model.exchange import EndReason, Exchange, Framing, Masked, ResponseHead, Source
 from deltatape.player.player import Player
 from deltatape.player.playing import Missed, Played, Playing
 from helpers.playing import Stage, answer, playing
@@ -66,7 +67,7 @@ def test_a_cut_without_chunks_is_a_reset() -> None:
 
 def test_a_body_that_the_close_ends_is_closed_cleanly() -> None:
     got, how = answer(taped(TWO, framing=Framing.CLOSE))
-    assert got.endswith(b"Connection: close\r\n\r\ndata: 1\n\ndata: 2\n\n")
+    assert got.endswith(b"text/event-stream\r\n\r\ndata: 1\n\ndata: 2\n\n")
     assert how == "eof"
 
 
@@ -98,15 +99,13 @@ def test_the_gateways_own_answer_is_given_again() -> None:
     assert answer(late)[0].startswith(b"HTTP/1.1 504")
 
 
-def test_masked_fields_and_those_for_one_hop_are_not_played() -> None:
+def test_masked_fields_are_not_played() -> None:
     headers = (
         (b"Set-Cookie", Masked(length=3, hash="00000000")),
-        (b"Keep-Alive", b"timeout=5"),
         (b"X-Kept", b"1"),
     )
     got, _ = answer(taped(TWO, headers=headers))
     assert b"Set-Cookie" not in got
-    assert b"Keep-Alive" not in got
     assert b"X-Kept: 1" in got
 
 
@@ -260,3 +259,59 @@ def test_early_hints_are_played_again_but_not_to_http_1_0() -> None:
     assert got.startswith(b"HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\nHTTP/1.1 200 OK\r\n")
     old = b"POST /v1/chat/completions HTTP/1.0\r\nContent-Length: 2\r\n\r\n{}"
     assert answer(taped(TWO, informational=(hint,)), old)[0].startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+def test_a_client_that_waits_is_told_to_go_on_unless_the_provider_did_not_say_so() -> None:
+    waits = taped(TWO, body=b"{}")
+    waits = replace(waits, request=replace(waits.request, headers=((b"expect", b"100-continue"),)))
+    extra = "Expect: 100-continue\r\nConnection: close\r\n"
+    assert answer(waits, post(extra=extra))[0].startswith(b"HTTP/1.1 200 OK")
+    assert answer(taped(TWO), post(extra=extra))[0].startswith(b"HTTP/1.1 100 Continue")
+
+
+def test_what_cannot_be_asked_for_is_not_unplayed() -> None:
+    half = taped(TWO)
+    half = replace(half, request=replace(half.request, t_end_ns=None))
+
+    async def scenario() -> None:
+        async with playing(half, replace(half, source=Source.IMPORT)) as stage:
+            (left,) = stage.player.report.unplayed
+            assert left.source is Source.IMPORT
+
+    run(scenario())
+
+
+def test_several_tapes_play_as_one_and_their_branches_do_not_mix() -> None:
+    """Two conversations that begin alike, by two clients at the same time."""
+    ask = [{"role": "user", "content": "hi"}]
+
+    def turn(tape: str, text: bytes, messages: object) -> Exchange:
+        return replace(taped(((10, text),), body={"messages": messages}), tape=tape)
+
+    def later(word: str) -> list[dict[str, str]]:
+        return [*ask, {"role": "assistant", "content": word}]
+
+    exchanges = [
+        turn("a.tape", b"one", ask),
+        turn("a.tape", b"after one", later("one")),
+        turn("b.tape", b"two", ask),
+        turn("b.tape", b"after two", later("two")),
+    ]
+
+    async def client(stage: Stage) -> list[bytes]:
+        peer = await stage.client()
+        got, messages = [], ask
+        for _ in range(2):
+            await peer.send(post(json.dumps({"messages": messages}).encode()))
+            await peer.until(b"\r\n\r\n")
+            got.append((await peer.until(b"0\r\n\r\n")).split(b"\r\n")[1])
+            messages = later(got[-1].decode())
+        return got
+
+    async def scenario() -> None:
+        async with playing(*exchanges) as stage:
+            told = await asyncio.gather(client(stage), client(stage))
+            assert sorted(told) == [[b"one", b"after one"], [b"two", b"after two"]]
+            assert stage.player.report.whole
+
+    run(scenario())

@@ -241,6 +241,14 @@ def test_the_documented_thresholds_are_all_there_are_with_their_defaults(tmp_pat
     assert settings.rules().small_talk == (*phrases, "ahoy", "so long")
 
 
+@pytest.mark.parametrize("command", ["torture", "shrink"])
+def test_an_oracle_is_taken_from_a_named_file_only(command: str, tmp_path: Path) -> None:
+    (tmp_path / "deltatape.yaml").write_text(f"{command}: {{oracle: touch PWNED}}\n")
+    found = deltatape_called(command, "x.tape", "--", "true", folder=tmp_path)
+    assert found.returncode == 2
+    assert b"oracle runs a command, so it counts only in a file that you name" in found.stderr
+
+
 def test_a_command_is_taken_from_a_named_file_only(tmp_path: Path) -> None:
     (tmp_path / "deltatape.yaml").write_text("record: {on-finding: touch PWNED}\n")
     found = deltatape_called("record", "--", "true", folder=tmp_path)

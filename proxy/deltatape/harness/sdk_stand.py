@@ -9,15 +9,18 @@ import re
 from collections.abc import AsyncIterator, Sequence
 
 from deltatape.http1.answer import error_answer
+from deltatape.http1.head import RequestHead
 from deltatape.http1.listener import Address, Listener
 from deltatape.http1.server import Handler, ServerConnection
+from deltatape.http1.unread import Unread
 from deltatape.match.request import Asking, Miss
 from deltatape.match.schedule import Tempo
 from deltatape.model.exchange import Exchange
 from deltatape.player.play import Play
+from deltatape.player.rendition import Renditions
 
 _NUMBER = re.compile(rb"(?:https?://[^/]*)?/([0-9]+)(?:[/?]|$)")
-_HOLD_S = 0.2
+HOLD_S = 0.2
 """Where a tape does not tell how the provider would have gone on, the SDK sees a cut."""
 AT_ONCE = Tempo(factor=0.0)
 _NO_RETRY = ((b"x-should-retry", b"false"),)
@@ -26,9 +29,10 @@ _NO_RETRY = ((b"x-should-retry", b"false"),)
 class Stand:
     """See `http1.server.Owner` and `player.play.Shelf`."""
 
-    def __init__(self, exchanges: Sequence[Exchange], tempo: Tempo) -> None:
-        self.tempo = tempo
-        self.hold_s = _HOLD_S
+    def __init__(self, exchanges: Sequence[Exchange], tempo: Tempo, hold_s: float) -> None:
+        self.renditions = Renditions(tempo)
+        self.unread = Unread()
+        self.hold_s = hold_s
         self._exchanges = tuple(exchanges)
         self._plays: set[Play] = set()
         self._listener = Listener()
@@ -46,6 +50,7 @@ class Stand:
         self._listener.close()
         for play in tuple(self._plays):
             play.stop()
+        self.unread.close()
 
     # What connections ask (`http1.server.Owner`).
 
@@ -66,6 +71,10 @@ class Stand:
         return error_answer(400, "bad_request", f"not an HTTP/1 request: {problem}")
 
     # What plays ask (`player.play.Shelf`).
+
+    def continues(self, head: RequestHead) -> bool:  # noqa: ARG002 - part of the protocol
+        """See `Shelf.continues`."""
+        return True
 
     def find(self, asking: Asking) -> Exchange | Miss:
         """See `Shelf.find`."""
@@ -92,10 +101,16 @@ class Stand:
 
 @contextlib.asynccontextmanager
 async def standing(
-    exchanges: Sequence[Exchange], *, tempo: Tempo = AT_ONCE
+    exchanges: Sequence[Exchange], *, tempo: Tempo = AT_ONCE, hold_s: float = HOLD_S
 ) -> AsyncIterator[Stand]:
-    """A stand that listens; it does not wait where the provider did, unless `tempo` tells to."""
-    stand = Stand(exchanges, tempo)
+    """A stand that listens; it does not wait where the provider did, unless `tempo` tells to.
+
+    Args:
+        exchanges: what it plays.
+        tempo: how time passes.
+        hold_s: how long it stays silent where the tape does not tell how the provider went on.
+    """
+    stand = Stand(exchanges, tempo, hold_s)
     await stand.open()
     try:
         yield stand

@@ -18,7 +18,7 @@ from deltatape.http1.head import (
     parse_response,
 )
 from deltatape.http1.socket import leftovers
-from deltatape.model.exchange import Framing
+from deltatape.model.exchange import BROKEN_CHUNKS, Framing
 
 
 class Lost(enum.Enum):
@@ -220,7 +220,7 @@ class UpstreamConnection(asyncio.Protocol):
         assert handler is not None
         if scan.used:
             handler.on_response_data(raw[: scan.used], scan)
-        handler.on_response_note(f"broken chunk framing, bytes go on as they came: {body.problem}")
+        handler.on_response_note(f"{BROKEN_CHUNKS}, bytes go on as they came: {body.problem}")
         self._body = CloseBody(broken=True)
         rest = raw[scan.used :]
         tail = Scan(body.pending + rest, None, len(rest))

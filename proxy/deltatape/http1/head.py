@@ -8,6 +8,7 @@ differently from its peer can be made to smuggle requests (RFC 9112 section 11.2
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from http import HTTPStatus
 
 import httptools
@@ -15,6 +16,7 @@ import httptools
 from deltatape.model.exchange import Framing
 
 MAX_HEAD_BYTES = 256 * 1024
+_SHORT_BYTES = 4096
 _TLS_HANDSHAKE = b"\x16\x03"
 
 Fields = tuple[tuple[bytes, bytes], ...]
@@ -118,11 +120,20 @@ def find_head(buffer: bytes | bytearray) -> int:
 
 
 def parse_request(raw: bytes) -> RequestHead:
-    """Parse a whole request head.
+    """Parse a whole request head. Short ones are kept: a kept connection brings the same again.
 
     Raises:
         BadMessageError: not a valid head of HTTP/1.0 or HTTP/1.1.
     """
+    return _kept_request(raw) if len(raw) <= _SHORT_BYTES else _parse_request(raw)
+
+
+@lru_cache(maxsize=128)
+def _kept_request(raw: bytes) -> RequestHead:
+    return _parse_request(raw)
+
+
+def _parse_request(raw: bytes) -> RequestHead:
     found = _Collector()
     parser = httptools.HttpRequestParser(found)
     _feed(parser, found, raw)
@@ -215,9 +226,10 @@ def write_request(method: str, target: bytes, fields: Fields) -> bytes:
     return b"%b %b HTTP/1.1\r\n%b\r\n" % (method.encode("ascii"), target, write_fields(fields))
 
 
-def write_response(status: int, reason: bytes, fields: Fields) -> bytes:
-    """A response head of HTTP/1.1 as bytes."""
-    return b"HTTP/1.1 %d %b\r\n%b\r\n" % (status, reason, write_fields(fields))
+def write_response(status: int, reason: bytes, fields: Fields, *, http: str = "1.1") -> bytes:
+    """A response head as bytes, of HTTP/1.1 or `http`."""
+    line = b"HTTP/%b %d %b" % (http.encode("ascii"), status, reason)
+    return b"%b\r\n%b\r\n" % (line, write_fields(fields))
 
 
 def write_fields(fields: Fields) -> bytes:

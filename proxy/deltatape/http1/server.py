@@ -157,12 +157,15 @@ class ServerConnection(asyncio.Protocol):
     def finish(self, *, keep_alive: bool) -> None:
         """The response is whole: take the next request, or close."""
         self._handler = None
+        paused = bool(self._paused)
         self._paused.discard("body")
         if not self._request_whole:
             self._linger()
         elif keep_alive and self._transport is not None and not self._retired:
-            self._resume("pipelined")
-            asyncio.get_running_loop().call_soon(self._next_head)
+            if paused:
+                self._resume("pipelined")
+            if self._buffer:
+                asyncio.get_running_loop().call_soon(self._next_head)
         else:
             self.close()
 

@@ -42,7 +42,7 @@ def reset(transport: asyncio.Transport) -> None:
         sock = socket_of(transport)
         if sock is None:
             return
-        if (transport.get_write_buffer_size() or _unsent(sock)) and loop.time() < deadline:
+        if (transport.get_write_buffer_size() or unsent(sock)) and loop.time() < deadline:
             loop.call_later(_FLUSH_STEP_S, step)
             return
         reset_now(transport)
@@ -72,7 +72,7 @@ def leftovers(transport: asyncio.BaseTransport) -> Iterator[bytes]:
             yield data
 
 
-def _unsent(sock: socket.socket) -> int:
+def unsent(sock: socket.socket) -> int:
     """Bytes that the peer's kernel has not acknowledged; 0 where the system does not tell."""
     try:
         raw = fcntl.ioctl(sock.fileno(), termios.TIOCOUTQ, b"\0\0\0\0")

@@ -1,21 +1,36 @@
-"""Which recorded exchange answers a request: a ladder from exact to canonical, never a guess.
+"""Which recorded exchange answers a request: a ladder from exact to masked, never a guess.
 
 1. the same bytes, 2. the same JSON (key order and spacing aside), 3. the same JSON without the
-fields that the user calls volatile; else a miss, told with the nearest recorded request. Equal
-requests play in the order in which they were recorded. Headers do not take part: they carry
-credentials, versions and dates.
+fields that the user calls volatile, 4. the same but for what was overwritten on the tape; else a
+miss, told with the nearest recorded request. Equal requests play in the order in which they were
+recorded, tape after tape. Headers do not take part: they carry credentials, versions and dates.
+
+A conversation needs no rule of its own: each request carries, or names, what came before, so
+branches part where their requests do, and clients side by side do not get each other's answers.
+
+Strategy: dictionaries by place and form. That of the exact bytes is made at once, the others when
+a request first fails to be exact.
 """
 
 import enum
-import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from urllib.parse import parse_qsl, urlsplit
 
-from deltatape.errors import UsageError
+from deltatape.match.body import NOT_JSON, Forms, exact_form, forms_of, json_value, reduce
 from deltatape.match.difference import Difference, compare
+from deltatape.match.json_path import parse_path
+from deltatape.match.masks import agree, blanked, fits, may_be_filled, pieces
+from deltatape.match.nearest import closest, likely
+from deltatape.match.place import (
+    Place,
+    asked_places,
+    fits_masked,
+    masked_pieces,
+    recorded_places,
+)
 from deltatape.model.exchange import Exchange
-from deltatape.tape.mask import is_credential_parameter
+
+_LISTED = 5
 
 
 class Rung(enum.IntEnum):
@@ -24,6 +39,20 @@ class Rung(enum.IntEnum):
     EXACT = 0
     CANONICAL = 1
     WITHOUT_VOLATILE = 2
+    MASKED = 3
+
+    @property
+    def words(self) -> str:
+        """For people: `same bytes`."""
+        return _WORDS[self]
+
+
+_WORDS = {
+    Rung.EXACT: "same bytes",
+    Rung.CANONICAL: "same JSON",
+    Rung.WITHOUT_VOLATILE: "same JSON but for volatile fields",
+    Rung.MASKED: "same but for what is masked on the tape",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,167 +85,247 @@ class Miss:
     differences: tuple[Difference, ...]
 
 
+class _Equals:
+    """Positions of equal requests, ascending."""
+
+    __slots__ = ("_next", "positions")
+
+    def __init__(self) -> None:
+        self.positions: list[int] = []
+        self._next = 0
+
+    def left(self, spent: set[int]) -> int | None:
+        """The first that is not spent; `spent` only ever grows."""
+        positions = self.positions
+        while self._next < len(positions) and positions[self._next] in spent:
+            self._next += 1
+        return positions[self._next] if self._next < len(positions) else None
+
+
 class Ladder:
-    """The recorded requests of one or more tapes, ready to be matched."""
+    """The recorded requests of one or more tapes, and which of them are spent."""
 
-    def __init__(self, exchanges: Iterable[Exchange], volatile: Sequence[str] = ()) -> None:
-        """Args: volatile: JSON paths that are left out on the third rung; see `parse_path`."""
-        self._volatile = tuple(parse_path(path) for path in volatile)
-        requests = tuple(exchange.request for exchange in exchanges)
-        self._recorded = tuple(
-            Asking(method=request.method, target=request.target_bytes, body=request.body)
-            for request in requests
-        )
-        self._bases = tuple(urlsplit(request.upstream).path.encode() for request in requests)
-        self._keys = tuple(self._key(asking) for asking in self._recorded)
+    def __init__(
+        self, exchanges: Iterable[Exchange], volatile: Sequence[str] = (), *, repeat: bool = False
+    ) -> None:
+        """The ladder, nothing spent.
 
-    def match(self, asking: Asking, spent: frozenset[int]) -> Match | Miss:
-        """The best recorded exchange that is not in `spent`, the first of equals."""
-        key = self._key(asking)
-        best: Match | None = None
-        for position, recorded in enumerate(self._recorded):
-            if position in spent or not _same_place(asking, recorded, self._bases[position]):
-                continue
-            rung = key.rung(self._keys[position])
-            if rung is not None and (best is None or rung < best.rung):
-                best = Match(position=position, rung=rung)
-        return best or self._miss(asking, key, spent)
+        Args:
+            exchanges: the tapes'.
+            volatile: JSON paths that are left out on the third rung; see `parse_path`.
+            repeat: whether what is spent answers again when nothing else does, in turn.
 
-    def _key(self, asking: Asking) -> "_Key":
-        value, canonical = _parse(asking.body)
-        reduced = canonical
-        if canonical is not None and self._volatile:
-            rest, _ = _parse(asking.body)
-            for path in self._volatile:
-                _drop(rest, path)
-            reduced = _dump(rest)
-        return _Key(asking.body, value, canonical, reduced)
-
-    def _miss(self, asking: Asking, key: "_Key", spent: frozenset[int]) -> Miss:
-        places = [
+        Raises:
+            UsageError: a path is none.
+        """
+        self._volatile = tuple(map(parse_path, volatile))
+        self._repeat = repeat
+        self._requests = tuple(exchange.request for exchange in exchanges)
+        self._places = tuple(map(recorded_places, self._requests))
+        self._spent: set[int] = set()
+        self._plays = [0] * len(self._requests)
+        self._forms: dict[bytes, Forms | None] = {}
+        self._values: dict[int, object] = {}
+        self._index = {Rung.EXACT: self._indexed(Rung.EXACT)}
+        self._overwritten = tuple(
             position
-            for position, recorded in enumerate(self._recorded)
-            if _same_place(asking, recorded, self._bases[position])
-        ]
-        if not places:
-            known = sorted(
-                {f"{r.method} {r.target.decode('ascii', 'replace')}" for r in self._recorded}
+            for position, request in enumerate(self._requests)
+            if request.masked or may_be_filled(request.body)
+        )
+        masked = ((at, masked_pieces(each)) for at, each in enumerate(self._requests))
+        self._masked_paths = tuple((at, parts) for at, parts in masked if len(parts) > 1)
+
+    def match(self, asking: Asking) -> Match | Miss:
+        """The best recorded exchange that is not spent, the first of equals."""
+        places = self._asked(asking)
+        found = None
+        if len(self._spent) < len(self._requests):
+            found = self._find(places, asking.body, again=False)
+        if found is None and self._repeat:
+            found = self._find(places, asking.body, again=True)
+        return found or self._miss(asking, places)
+
+    def play(self, position: int, *, spent: bool) -> None:
+        """An exchange plays; `spent`: it is not to answer another request."""
+        self._plays[position] += 1
+        if spent:
+            self._spent.add(position)
+
+    def here(self, method: str, target: bytes) -> tuple[int, ...]:
+        """Positions of all requests to the same place, whatever their bodies."""
+        return self._here(self._asked(Asking(method=method, target=target, body=b"")))
+
+    # The rungs.
+
+    def _find(self, places: Sequence[Place], body: bytes, *, again: bool) -> Match | None:
+        for rung, key in self._keys(body):
+            found = self._first(self._rung(rung), places, key, again=again)
+            if found is not None:
+                return Match(position=found, rung=rung)
+        fitting = self._fitting(places, body, again=again)
+        found = min(fitting, key=self._turn, default=None) if again else next(fitting, None)
+        return None if found is None else Match(position=found, rung=Rung.MASKED)
+
+    def _keys(self, body: bytes) -> Iterator[tuple[Rung, bytes]]:
+        yield Rung.EXACT, exact_form(body)
+        forms = self._forms_of(body)
+        if forms is not None:
+            yield Rung.CANONICAL, forms.canonical
+            if self._volatile:
+                yield Rung.WITHOUT_VOLATILE, forms.reduced
+
+    def _forms_of(self, body: bytes) -> Forms | None:
+        """Those of recorded bodies are kept."""
+        if body in self._forms:
+            return self._forms[body]
+        return forms_of(body, self._volatile)
+
+    def _first(
+        self,
+        index: dict[tuple[Place, bytes], _Equals],
+        places: Sequence[Place],
+        key: bytes,
+        *,
+        again: bool,
+    ) -> int | None:
+        equals = [found for place in places if (found := index.get((place, key))) is not None]
+        if again:
+            return min(
+                (at for each in equals for at in each.positions), key=self._turn, default=None
             )
-            wanted = f"{asking.method} {asking.target.decode('ascii', 'replace')}"
-            listed = ", ".join(known[:5]) or "no request at all"
+        left = [each.left(self._spent) for each in equals]
+        return min((at for at in left if at is not None), default=None)
+
+    def _turn(self, position: int) -> tuple[int, int]:
+        """Whose turn it is to play again: who played least, the first of them."""
+        return self._plays[position], position
+
+    def _rung(self, rung: Rung) -> dict[tuple[Place, bytes], _Equals]:
+        if rung not in self._index:
+            for request in self._requests:
+                if request.body not in self._forms:
+                    self._forms[request.body] = forms_of(request.body, self._volatile)
+            self._index[Rung.CANONICAL] = self._indexed(Rung.CANONICAL)
+            self._index[Rung.WITHOUT_VOLATILE] = self._indexed(Rung.WITHOUT_VOLATILE)
+        return self._index[rung]
+
+    def _indexed(self, rung: Rung) -> dict[tuple[Place, bytes], _Equals]:
+        found: dict[tuple[Place, bytes], _Equals] = {}
+        for position, (request, places) in enumerate(
+            zip(self._requests, self._places, strict=True)
+        ):
+            key = self._key(request.body, rung)
+            if key is not None:
+                for place in places:
+                    found.setdefault((place, key), _Equals()).positions.append(position)
+        return found
+
+    def _key(self, body: bytes, rung: Rung) -> bytes | None:
+        """What a recorded body is found by on a rung; None: it cannot be."""
+        if rung is Rung.EXACT:
+            return exact_form(body)
+        forms = self._forms[body]
+        if forms is None:
+            return None
+        return forms.canonical if rung is Rung.CANONICAL else forms.reduced
+
+    # What was overwritten on the tape.
+
+    def _asked(self, asking: Asking) -> tuple[Place, ...]:
+        places = asked_places(asking.method, asking.target)
+        for position, parts in self._masked_paths:
+            if fits_masked(places, self._requests[position], parts):
+                places = (*places, *self._places[position])
+        return places
+
+    def _fitting(self, places: Sequence[Place], body: bytes, *, again: bool) -> Iterator[int]:
+        """Positions whose body is the same but for what was overwritten."""
+        known = set(places)
+        received: object = None
+        for position in self._overwritten:
+            if not known.isdisjoint(self._places[position]) and (
+                again or position not in self._spent
+            ):
+                received = self._reduced(body) if received is None else received
+                if self._fits(position, body, received):
+                    yield position
+
+    def _fits(self, position: int, body: bytes, received: object) -> bool:
+        recorded = self._recorded(position)
+        if recorded is not NOT_JSON and received is not NOT_JSON:
+            return agree(recorded, received)
+        request = self._requests[position]
+        return bool(request.masked) and fits(pieces(request.body, request.masked), body)
+
+    def _recorded(self, position: int) -> object:
+        """The value of a recorded body, with blanks in place of what was masked."""
+        if position not in self._values:
+            request = self._requests[position]
+            self._values[position] = self._reduced(blanked(request.body, request.masked))
+        return self._values[position]
+
+    def _reduced(self, body: bytes) -> object:
+        value = json_value(body)
+        if value is not NOT_JSON:
+            reduce(value, self._volatile)
+        return value
+
+    # Misses.
+
+    def _miss(self, asking: Asking, places: Sequence[Place]) -> Miss:
+        again = self._find(places, asking.body, again=True)
+        if again is not None:
             return Miss(
-                nearest=0 if self._recorded else None,
-                problem=f"no {wanted} is recorded; recorded: {listed}",
+                nearest=again.position,
+                problem=(
+                    "the request is recorded, but each exchange plays once and it has been played"
+                    " (--repeat plays it again)"
+                ),
                 differences=(),
             )
-        found = [(position, self._differences(key, position)) for position in places]
-        # An equal one that was played tells of a repeated request; else what is left counts.
-        nearest, differences = min(
-            found, key=lambda pair: (bool(pair[1]), pair[0] in spent, len(pair[1]))
+        here = self._here(places)
+        if not here:
+            return self._elsewhere(asking)
+        left = [at for at in here if at not in self._spent] or here
+        near = likely(asking.body, [(at, self._requests[at].body) for at in left])
+        found = [(at, self._differences(asking.body, at)) for at in near]
+        nearest, differences = min(found, key=lambda pair: len(pair[1]))
+        return Miss(
+            nearest=nearest,
+            problem="the nearest recorded request differs",
+            differences=differences,
         )
-        if not differences and nearest in spent:
-            problem = (
-                "the request is recorded, but each exchange plays once and it has been played"
-                " (--repeat plays it again)"
-            )
-        else:
-            problem = "the nearest recorded request differs"
-        return Miss(nearest=nearest, problem=problem, differences=differences)
 
-    def _differences(self, key: "_Key", position: int) -> tuple[Difference, ...]:
-        other = self._keys[position]
-        if key.canonical is None or other.canonical is None:
-            if key.body == other.body:
-                return ()
-            text = f"{len(other.body)} bytes, not JSON" if other.canonical is None else "JSON"
-            mine = f"{len(key.body)} bytes, not JSON" if key.canonical is None else "JSON"
-            return (Difference(path="(body)", recorded=text, received=mine),)
-        return compare(other.value, key.value)
+    def _here(self, places: Sequence[Place]) -> tuple[int, ...]:
+        known = set(places)
+        return tuple(at for at, each in enumerate(self._places) if not known.isdisjoint(each))
 
-
-@dataclass(frozen=True, slots=True)
-class _Key:
-    """A body in the forms in which bodies are compared; canonical None: not JSON."""
-
-    body: bytes
-    value: object
-    canonical: str | None
-    reduced: str | None
-
-    def rung(self, other: "_Key") -> Rung | None:
-        if self.body == other.body:
-            return Rung.EXACT
-        if self.canonical is None or other.canonical is None:
-            return None
-        if self.canonical == other.canonical:
-            return Rung.CANONICAL
-        return Rung.WITHOUT_VOLATILE if self.reduced == other.reduced else None
-
-
-def parse_path(text: str) -> tuple[str, ...]:
-    """`messages.*.id`, `messages[0].id` or `$.messages[*].id` as its steps.
-
-    Raises:
-        UsageError: not such a path.
-    """
-    steps = tuple(text.removeprefix("$.").replace("[", ".").replace("]", "").split("."))
-    if not all(steps) or steps == ("$",):
-        raise UsageError(
-            f"--volatile {text!r}: not a path; metadata.session, messages.*.id, messages[0].id are"
+    def _elsewhere(self, asking: Asking) -> Miss:
+        wanted = f"{asking.method} {asking.target.decode('ascii', 'replace')}"
+        known: dict[str, int] = {}
+        for at, each in enumerate(self._requests):
+            known.setdefault(f"{each.method} {each.target_bytes.decode('ascii', 'replace')}", at)
+        listed = ", ".join(sorted(known)[:_LISTED]) or "no request at all"
+        return Miss(
+            nearest=known[closest(wanted, tuple(known))] if known else None,
+            problem=f"no {wanted} is recorded; recorded: {listed}",
+            differences=(),
         )
-    return steps
+
+    def _differences(self, body: bytes, position: int) -> tuple[Difference, ...]:
+        request = self._requests[position]
+        received = self._reduced(body)
+        recorded = self._reduced(blanked(request.body, request.masked))
+        if recorded is not NOT_JSON and received is not NOT_JSON:
+            return compare(recorded, received)
+        return (
+            Difference(
+                path="(body)",
+                recorded=_kind(request.body, recorded),
+                received=_kind(body, received),
+            ),
+        )
 
 
-def _same_place(asking: Asking, recorded: Asking, base: bytes) -> bool:
-    """Whether method and target agree.
-
-    The tape holds the target as sent upstream, which begins with the path `base` of the upstream's
-    URL; the application may ask for it bare, below a gateway's prefix, or without `base`.
-    """
-    if asking.method != recorded.method:
-        return False
-    path, _, query = asking.target.partition(b"?")
-    recorded_path, _, recorded_query = recorded.target.partition(b"?")
-    if _query(query) != _query(recorded_query):
-        return False
-    prefix, _, rest = path.removeprefix(b"/").partition(b"/")
-    rest = b"/" + rest
-    wanted = {path, base + path, rest, base + rest}
-    if prefix == b"anthropic":  # whose SDKs disagree about /v1, as the gateway knows
-        wanted.add(b"/v1" + rest)
-    return recorded_path in wanted
-
-
-def _query(query: bytes) -> list[tuple[str, str]]:
-    pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
-    return [
-        (name, "" if is_credential_parameter(name.encode()) else value) for name, value in pairs
-    ]
-
-
-def _parse(body: bytes) -> tuple[object, str | None]:
-    """The JSON value of a body and its canonical text; the text is None where there is no value."""
-    try:
-        value: object = json.loads(body)
-        return value, _dump(value)
-    except (ValueError, RecursionError):  # json writes less deep than it reads
-        return None, None
-
-
-def _dump(value: object) -> str:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"))
-
-
-def _drop(value: object, path: tuple[str, ...]) -> None:
-    """Remove the member at a path; elements of an array are never removed, only what is in them."""
-    head, rest = path[0], path[1:]
-    if isinstance(value, list):
-        chosen = value if head == "*" else value[int(head) :][:1] if head.isdecimal() else []
-        for element in chosen:
-            if rest:
-                _drop(element, rest)
-    elif isinstance(value, dict) and head in value:
-        if rest:
-            _drop(value[head], rest)
-        else:
-            del value[head]
+def _kind(body: bytes, value: object) -> str:
+    return f"{len(body)} bytes, not JSON" if value is NOT_JSON else "JSON"

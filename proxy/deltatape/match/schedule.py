@@ -1,17 +1,22 @@
 """When to send which bytes: a recorded exchange as a timetable.
 
 Times count from the moment the request was whole, as they did on the tape. The bytes are those
-the wire carried: the body as it was read, with the HTTP chunks put back where they ended.
+the wire carried: the body as it was read, with the HTTP chunks put back where they ended. Each read
+is a step of its own, so that whoever is quick enough gets the same reads; only the head goes out
+with the first one, and the terminator with the last one, where they came together.
 """
 
 import enum
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from deltatape.errors import UsageError
-from deltatape.model.exchange import EndReason, Exchange, Framing
+from deltatape.model.exchange import BROKEN_CHUNKS, EndReason, Exchange, Framing, Read
 
+_TOGETHER_NS = 1_000_000
+"""What one read from the socket brought is taped within this time."""
 _SLOWEST = 0.001
 _FASTEST = 1_000_000.0
 
@@ -56,7 +61,7 @@ class Tempo:
     factor: float = 1.0
     idle_cap_ns: int | None = None
 
-    def waits(self, instants: Iterator[int]) -> Iterator[int]:
+    def waits(self, instants: Iterable[int]) -> Iterator[int]:
         """Recorded instants (ascending) as instants to play them at."""
         last = 0
         now = 0
@@ -111,23 +116,42 @@ def timetable(
     start = exchange.request.t_end_ns or exchange.request.t_ns
     response = exchange.response
     chunked = chunked and response is not None and response.framing is Framing.CHUNKED
-    pieces = list(_wire(exchange) if chunked else (read.data for read in exchange.reads))
-    instants = [read.t_ns for read in exchange.reads]
+    wire = _wire(exchange) if chunked else (read.data for read in exchange.reads)
+    parts = [_Part(read.t_ns, data) for read, data in zip(exchange.reads, wire, strict=True)]
     if response is not None:
-        pieces.insert(0, head)
-        instants.insert(0, response.t_ns)
-    pieces[:0] = [data for _, data in informational]
-    instants[:0] = [instant for instant, _ in informational]
+        _put_before(parts, _Part(response.t_ns, head))
+    parts[:0] = [_Part(instant, data) for instant, data in informational]
     ending = _ending(exchange)
+    end = _end_instant(exchange)
     if ending is Ending.COMPLETE and chunked:
-        pieces.append(_terminator(exchange))
-        instants.append(_end_instant(exchange))
-    instants.append(_end_instant(exchange))
-    due = list(tempo.waits(instant - start for instant in instants))
-    steps = tuple(
-        Step(due_ns=when, data=data) for when, data in zip(due, pieces, strict=False) if data
-    )
+        _put_behind(parts, _Part(end, _terminator(exchange)))
+    parts = [part for part in parts if part.data]
+    due = list(tempo.waits([*(part.t_ns - start for part in parts), end - start]))
+    steps = tuple(Step(due_ns=when, data=part.data) for when, part in zip(due, parts, strict=False))
     return Timetable(steps=steps, ending=ending, end_ns=due[-1])
+
+
+class _Part(NamedTuple):
+    """Bytes to send, and when the like of them came."""
+
+    t_ns: int
+    data: bytes
+
+
+def _put_before(parts: list[_Part], head: _Part) -> None:
+    """A head, together with the first read if they came so."""
+    if parts and parts[0].t_ns - head.t_ns <= _TOGETHER_NS:
+        parts[0] = _Part(head.t_ns, head.data + parts[0].data)
+    else:
+        parts.insert(0, head)
+
+
+def _put_behind(parts: list[_Part], last: _Part) -> None:
+    """A terminator, together with the last read, or with the head, if they came so."""
+    if last.t_ns - parts[-1].t_ns <= _TOGETHER_NS:
+        parts[-1] = _Part(parts[-1].t_ns, parts[-1].data + last.data)
+    else:
+        parts.append(last)
 
 
 def _terminator(exchange: Exchange) -> bytes:
@@ -161,17 +185,19 @@ def _ending(exchange: Exchange) -> Ending:
 
 
 def _wire(exchange: Exchange) -> Iterator[bytes]:
-    """Each read with its chunk framing.
+    """Each read with its chunk framing, but what came when that was broken as it came.
 
     An unfinished last chunk announces a byte too many, so that its cut is seen.
     """
-    total = sum(len(read.data) for read in exchange.reads)
-    ends = list(_chunk_ends(exchange))
+    broken = next((n.t_ns for n in exchange.notes if n.text.startswith(BROKEN_CHUNKS)), None)
+    framed = [read for read in exchange.reads if broken is None or read.t_ns < broken]
+    total = sum(len(read.data) for read in framed)
+    ends = list(_chunk_ends(framed))
     if not ends or ends[-1] != total:
         finished = exchange.end is not None and exchange.end.reason is EndReason.COMPLETE
         ends.append(total if finished else total + 1)
     at, chunk = 0, 0
-    for read in exchange.reads:
+    for read in framed:
         out: list[bytes] = []
         taken = 0
         while taken < len(read.data):
@@ -185,12 +211,13 @@ def _wire(exchange: Exchange) -> Iterator[bytes]:
                 out.append(b"\r\n")
                 chunk += 1
         yield b"".join(out)
+    yield from (read.data for read in exchange.reads[len(framed) :])
 
 
-def _chunk_ends(exchange: Exchange) -> Iterator[int]:
+def _chunk_ends(reads: Sequence[Read]) -> Iterator[int]:
     """Offsets in the whole body at which chunks end, ascending, each once, none at 0."""
     start = last = 0
-    for read in exchange.reads:
+    for read in reads:
         ends = (len(read.data),) if read.boundaries is None else read.boundaries
         for end in ends:
             if last < start + end <= start + len(read.data):

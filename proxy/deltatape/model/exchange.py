@@ -26,6 +26,10 @@ MaskedSpan: TypeAlias = tuple[int, int, str]
 """Bytes `[start, end)` that are asterisks in place of a credential, and the hash of that."""
 
 
+BROKEN_CHUNKS = "broken chunk framing"
+"""How the note of a recorder begins after which the reads are no chunks, but bytes as they came."""
+
+
 class Source(enum.StrEnum):
     """Who recorded, and with that how far times and endings can be trusted."""
 

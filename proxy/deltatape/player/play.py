@@ -1,30 +1,44 @@
 """One request, answered from the tape by its timetable.
 
-One timer per exchange; a client that does not take its bytes stops the clock for what follows,
-as back-pressure would have stopped the provider.
+At most one timer per exchange. Each step is sent in a turn of the loop of its own, and when it
+follows shortly upon another, only once that was read, where the system tells so: else TCP would
+join them, and the client would not get the reads of the tape. A client loses no time by that, since
+it has not yet taken what it could have. One that does not take its bytes at all stops the clock for
+what follows, as back-pressure would have stopped the provider.
 """
 
 import asyncio
 from collections.abc import Callable
-from http import HTTPStatus
 from typing import Protocol
 
 from deltatape.http1.answer import error_answer
-from deltatape.http1.ending import fin_completes, keeps_client
-from deltatape.http1.head import Fields, RequestHead, end_to_end, field, write_response
+from deltatape.http1.head import Fields, RequestHead, field, write_response
 from deltatape.http1.server import ServerConnection
+from deltatape.http1.unread import Unread
 from deltatape.match.request import Asking, Miss
-from deltatape.match.schedule import Ending, Tempo, Timetable, timetable
-from deltatape.model.exchange import EndReason, Exchange, Framing, Headers
+from deltatape.match.schedule import Ending
+from deltatape.model.exchange import EndReason, Exchange
+from deltatape.player.rendition import Rendition, Renditions
 
-_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+_CONTINUE = write_response(100, b"Continue", ())
+_SHORTLY_NS = 2_000_000
+"""What is sent further apart is hardly ever read as one."""
+_PATIENCE_S = 0.25
+"""How long to wait at most for a step to be read."""
+_SPIN_S = 0.0005
+_LONGEST_LOOK_S = 0.005
+"""Clients are quick, so look all the time at first, then ever more seldom."""
 
 
 class Shelf(Protocol):
     """What one request needs of the player."""
 
-    tempo: Tempo
     hold_s: float
+    renditions: Renditions
+    unread: Unread
+
+    def continues(self, head: RequestHead) -> bool:
+        """Whether a client that waits for it is told to go on with its body."""
 
     def find(self, asking: Asking) -> Exchange | Miss:
         """What is to be played as the answer."""
@@ -45,12 +59,16 @@ class Play:
     def __init__(self, shelf: Shelf, client: ServerConnection) -> None:
         self._shelf = shelf
         self._client = client
+        self._loop = asyncio.get_running_loop()
         self._request: RequestHead | None = None
+        self._continued = False
         self._body: list[bytes] = []
         self._exchange: Exchange | None = None
-        self._timetable: Timetable | None = None
+        self._rendition: Rendition | None = None
         self._next = 0
         self._origin_s = 0.0
+        self._sent_s = 0.0
+        self._waiting_s: float | None = None
         self._writable = True
         self._timer: asyncio.TimerHandle | None = None
 
@@ -60,8 +78,11 @@ class Play:
         """See `Handler.on_request`."""
         self._request = head
         self._shelf.begun(self)
-        if (field(head.fields, b"expect") or b"").lower() == b"100-continue":
-            self._client.write(_CONTINUE)
+        expected = field(head.fields, b"expect")
+        if expected is not None and expected.lower() == b"100-continue":
+            self._continued = self._shelf.continues(head)
+            if self._continued:
+                self._client.write(_CONTINUE)
 
     def on_body(self, data: bytes) -> None:
         """See `Handler.on_body`."""
@@ -69,9 +90,12 @@ class Play:
 
     def on_request_end(self, trailers: Fields) -> None:  # noqa: ARG002 - part of the protocol
         """See `Handler.on_request_end`."""
-        assert self._request is not None
+        request, body = self._request, self._body
+        assert request is not None
         asking = Asking(
-            method=self._request.method, target=self._request.target, body=b"".join(self._body)
+            method=request.method,
+            target=request.target,
+            body=body[0] if len(body) == 1 else b"".join(body),
         )
         found = self._shelf.find(asking)
         if isinstance(found, Miss):
@@ -79,22 +103,14 @@ class Play:
             self._finish(self._client.finish, keep_alive=False)
             return
         self._exchange = found
-        chunked = self._chunked
-        head = b"" if self._exchange.response is None else self._head(self._exchange)
-        self._timetable = timetable(
-            self._exchange,
-            self._shelf.tempo,
-            head=head,
-            chunked=chunked,
-            informational=self._informational(self._exchange),
-        )
-        self._origin_s = asyncio.get_running_loop().time()
+        self._rendition = self._shelf.renditions.of(found, request, continued=self._continued)
+        self._origin_s = self._loop.time()
         self._play()
 
     def on_writable(self, *, writable: bool) -> None:
         """See `Handler.on_writable`."""
         self._writable = writable
-        if writable and self._timer is None:
+        if writable and self._timer is None and self._rendition is not None:
             self._play()
 
     def on_client_lost(self, *, was_reset: bool) -> None:  # noqa: ARG002 - part of the protocol
@@ -111,75 +127,71 @@ class Play:
 
     # The answer.
 
-    @property
-    def _chunked(self) -> bool:
-        """Whether the body goes out in chunks: as recorded, but never to HTTP/1.0."""
-        assert self._request is not None
-        return self._framing is Framing.CHUNKED and self._request.http == "1.1"
-
-    @property
-    def _keep_client(self) -> bool:
-        assert self._request is not None
-        return keeps_client(self._request, self._framing)
-
-    @property
-    def _framing(self) -> Framing | None:
-        response = self._exchange.response if self._exchange else None
-        return response.framing if response else None
-
-    def _informational(self, exchange: Exchange) -> list[tuple[int, bytes]]:
-        """The recorded 1xx heads, but for 100: that was sent when the client asked for it."""
-        if self._request is None or self._request.http == "1.0":
-            return []
-        return [
-            (head.t_ns, write_response(head.status, head.reason, _playable(head.headers)))
-            for head in exchange.informational
-            if head.status != HTTPStatus.CONTINUE
-        ]
-
-    def _head(self, exchange: Exchange) -> bytes:
-        response = exchange.response
-        assert response is not None
-        fields = _playable(response.headers)
-        if not self._chunked:
-            fields = tuple(f for f in fields if f[0].lower() != b"transfer-encoding")
-        if not self._keep_client:
-            fields += ((b"Connection", b"close"),)
-        return write_response(response.status, response.reason, fields)
-
     def _play(self) -> None:
-        """Send all that is due, then wait for the next step or for the client."""
+        """Send what is due, then wait for the next step or for the client."""
         self._timer = None
-        table = self._timetable
-        if table is None:
-            return
-        loop = asyncio.get_running_loop()
-        while self._next < len(table.steps):
+        assert self._rendition is not None
+        table, loop = self._rendition.table, self._loop
+        if self._next < len(table.steps):
             if not self._writable:
                 return
             step = table.steps[self._next]
             due = self._origin_s + step.due_ns / 1e9
-            if due > loop.time():
-                self._timer = loop.call_at(due, self._play)
+            now = loop.time()
+            wait_s = due - now if due > now else self._until_read_s(now)
+            if wait_s is not None:
+                self._timer = loop.call_at(now + wait_s, self._play)
                 return
             self._next += 1
+            self._sent_s = now
             self._client.write(step.data)
-        self._timer = loop.call_at(self._origin_s + table.end_ns / 1e9, self._end)
+        if self._next < len(table.steps):
+            # A timer even for what is due: it comes after what can be read by now.
+            due = self._origin_s + table.steps[self._next].due_ns / 1e9
+            self._timer = loop.call_at(due, self._play)
+            return
+        due = self._origin_s + table.end_ns / 1e9
+        if due > loop.time():
+            self._timer = loop.call_at(due, self._end)
+        else:
+            self._end()
+
+    def _until_read_s(self, now_s: float) -> float | None:
+        """How long to wait before the next look; None: what was sent last waits no more."""
+        if self._waiting_s is None and not self._follows_shortly(now_s):
+            return None
+        since_s = now_s if self._waiting_s is None else self._waiting_s
+        waited_s = now_s - since_s
+        transport = self._client.transport
+        if transport is None or waited_s > _PATIENCE_S or not self._shelf.unread.waits(transport):
+            self._waiting_s = None
+            return None
+        self._waiting_s = since_s
+        return 0.0 if waited_s < _SPIN_S else min(waited_s, _LONGEST_LOOK_S)
+
+    def _follows_shortly(self, now_s: float) -> bool:
+        """Whether the step before may be unread: by its time, or since this one is late."""
+        if self._next == 0:
+            return False
+        assert self._rendition is not None
+        one, other = self._rendition.table.steps[self._next - 1 : self._next + 1]
+        return min(other.due_ns - one.due_ns, (now_s - self._sent_s) * 1e9) <= _SHORTLY_NS
 
     def _end(self) -> None:
         self._timer = None
-        table, exchange = self._timetable, self._exchange
-        assert table is not None
+        rendition, exchange = self._rendition, self._exchange
+        assert rendition is not None
         assert exchange is not None
-        if table.ending is Ending.COMPLETE:
-            self._finish(self._client.finish, keep_alive=self._keep_client)
-        elif table.ending is Ending.ANSWER:
+        ending = rendition.table.ending
+        if ending is Ending.COMPLETE:
+            self._finish(self._client.finish, keep_alive=rendition.keep)
+        elif ending is Ending.ANSWER:
             self._client.write(_gateway_answer(exchange))
             self._finish(self._client.finish, keep_alive=False)
-        elif table.ending is Ending.HOLD:
-            self._timer = asyncio.get_running_loop().call_later(self._shelf.hold_s, self._let_go)
+        elif ending is Ending.HOLD:
+            self._timer = self._loop.call_later(self._shelf.hold_s, self._let_go)
         else:
-            self._cut(hard=table.ending is Ending.RESET)
+            self._cut(hard=ending is Ending.RESET)
 
     def _let_go(self) -> None:
         self._timer = None
@@ -187,20 +199,15 @@ class Play:
 
     def _cut(self, *, hard: bool) -> None:
         """End so that the client sees a cut: RST where FIN would look like a clean end."""
-        if hard or fin_completes(self._framing, bare=not self._chunked):
+        if hard or (self._rendition is not None and self._rendition.fin_completes):
             self._finish(self._client.reset)
         else:
             self._finish(self._client.close)
 
     def _finish(self, end: Callable[..., None], **how: bool) -> None:
-        self._timetable = None
+        self._rendition = None
         end(**how)
         self._shelf.ended(self)
-
-
-def _playable(headers: Headers) -> Fields:
-    """The fields that can be sent again: not those for one hop, and not what was masked."""
-    return end_to_end(tuple((name, v) for name, v in headers if isinstance(v, bytes)))
 
 
 def _gateway_answer(exchange: Exchange) -> bytes:

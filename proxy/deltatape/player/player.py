@@ -3,14 +3,19 @@
 import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from http import HTTPStatus
 
 from deltatape.http1.answer import error_answer
+from deltatape.http1.head import RequestHead
 from deltatape.http1.listener import Address, Listener
 from deltatape.http1.server import Handler, ServerConnection
+from deltatape.http1.unread import Unread
 from deltatape.match.request import Asking, Ladder, Match, Miss
-from deltatape.model.exchange import Exchange
+from deltatape.model.exchange import Exchange, header
 from deltatape.player.play import Play
 from deltatape.player.playing import Missed, Played, Playing, Report, Staged
+from deltatape.player.rendition import Renditions
 
 NO_RETRY = ((b"x-should-retry", b"false"),)
 """Read by SDKs: asking again would miss again."""
@@ -26,14 +31,13 @@ class Player:
         playing: Playing,
     ) -> None:
         """Args: tell: called when a request was matched or missed."""
-        self.tempo = playing.tempo
         self.hold_s = playing.hold_s
+        self.renditions = Renditions(playing.tempo)
+        self.unread = Unread()
         self._exchanges = tuple(exchanges)
-        self._ladder = Ladder(self._exchanges, playing.volatile)
+        self._ladder = Ladder(self._exchanges, playing.volatile, repeat=playing.repeat)
         self._tell = tell
-        self._repeat = playing.repeat
         self._stage = playing.stage
-        self._spent: set[int] = set()
         self._asked_for: set[int] = set()
         self._told: list[Played | Missed] = []
         self._plays: set[Play] = set()
@@ -57,6 +61,7 @@ class Player:
                 await asyncio.wait_for(self._drained.wait(), grace_s)
         for play in tuple(self._plays):
             play.stop()
+        self.unread.close()
 
     @property
     def report(self) -> Report:
@@ -64,7 +69,11 @@ class Player:
         return Report(
             played=tuple(one for one in self._told if isinstance(one, Played)),
             missed=tuple(one for one in self._told if isinstance(one, Missed)),
-            unplayed=tuple(e for at, e in enumerate(self._exchanges) if at not in self._asked_for),
+            unplayed=tuple(
+                exchange
+                for position, exchange in enumerate(self._exchanges)
+                if position not in self._asked_for and _can_be_asked_for(exchange)
+            ),
         )
 
     # What connections ask (`http1.server.Owner`).
@@ -87,24 +96,34 @@ class Player:
 
     # What plays ask (`play.Shelf`).
 
+    def continues(self, head: RequestHead) -> bool:
+        """See `Shelf.continues`: as the provider did, if it was ever asked here."""
+        waited = [
+            exchange
+            for position in self._ladder.here(head.method, head.target)
+            if header((exchange := self._exchanges[position]).request.headers, "expect") is not None
+        ]
+        return not waited or any(
+            one.status == HTTPStatus.CONTINUE for each in waited for one in each.informational
+        )
+
     def find(self, asking: Asking) -> Exchange | Miss:
         """See `Shelf.find`."""
-        found = self._ladder.match(asking, frozenset(self._spent))
-        if isinstance(found, Miss) and self._repeat:
-            found = self._ladder.match(asking, frozenset())
+        found = self._ladder.match(asking)
         if isinstance(found, Match):
-            return self._played(found)
+            return self._played(asking, found)
         return found
 
-    def _played(self, found: Match) -> Exchange:
+    def _played(self, asking: Asking, found: Match) -> Exchange:
         recorded = self._exchanges[found.position]
         staged = Staged(exchange=recorded)
         if self._stage is not None:
             staged = self._stage(found.position, recorded)
         self._asked_for.add(found.position)
-        if staged.spent:
-            self._spent.add(found.position)
-        self._say(Played(exchange=recorded, rung=found.rung, note=staged.note))
+        self._ladder.play(found.position, spent=staged.spent)
+        if asking.body == recorded.request.body:  # it need not be kept twice
+            asking = replace(asking, body=recorded.request.body)
+        self._say(Played(asking=asking, exchange=recorded, rung=found.rung, note=staged.note))
         return staged.exchange
 
     def _say(self, what: Played | Missed) -> None:
@@ -145,3 +164,8 @@ class Player:
         self._plays.discard(play)
         if not self._plays:
             self._drained.set()
+
+
+def _can_be_asked_for(exchange: Exchange) -> bool:
+    """Whether its request was whole: half a one comes to an end only when its client leaves."""
+    return exchange.request.t_end_ns is not None or not exchange.timed

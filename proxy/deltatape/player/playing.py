@@ -47,6 +47,7 @@ class Playing:
 class Played:
     """A request that was answered."""
 
+    asking: Asking
     exchange: Exchange
     """The recorded one."""
     rung: Rung

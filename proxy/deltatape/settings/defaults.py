@@ -19,7 +19,8 @@ from deltatape.settings.find import VARIABLE
 from deltatape.settings.settings import Settings, load
 from deltatape.settings.values import Items, Scalar, Value
 
-_RUNS = "on-finding"
+_RUNS = (("record", "on-finding"), ("torture", "oracle"), ("shrink", "oracle"))
+"""Options whose values are run."""
 _FLAGS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 Default: TypeAlias = str | bool | tuple[str, ...]
@@ -52,12 +53,13 @@ def use_settings(ctx: click.Context, command: click.Command, arguments: Sequence
 
 def _refuse_found_commands(settings: Settings, environment: Mapping[str, str]) -> None:
     """A file that lies in a cloned repository must not run programs of its author's."""
-    entry = settings.sections.get("record", {}).get(_RUNS)
-    if entry is not None and not environment.get(VARIABLE):
-        raise entry.key.refuse(
-            f"{_RUNS} runs a command, so it counts only in a file that you name yourself:"
-            f" {VARIABLE}={settings.path}; or give it as --{_RUNS}"
-        )
+    for command, option in _RUNS:
+        entry = settings.sections.get(command, {}).get(option)
+        if entry is not None and not environment.get(VARIABLE):
+            raise entry.key.refuse(
+                f"{option} runs a command, so it counts only in a file that you name yourself:"
+                f" {VARIABLE}={settings.path}; or give it as --{option}"
+            )
 
 
 def current_settings() -> Settings | None:

@@ -1,0 +1,127 @@
+"""JSON paths: which members of a body are meant, and the body without them.
+
+A part of RFC 9535: member names (`.name`, `['name']`), places in arrays (`[0]`, `[-1]`), every
+member or element (`.*`, `[*]`), and descendants (`..name`). The `$` at the front may be left out.
+A path is written as misses print it.
+"""
+
+import enum
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+from deltatape.errors import UsageError
+
+
+class Wild(enum.Enum):
+    """Steps that name nothing."""
+
+    ANY = "*"
+    """Every member or element."""
+    DEEP = ".."
+    """The value itself and all that is inside it, at any depth."""
+
+
+Step: TypeAlias = str | int | Wild
+"""A member's name, the place of an element, or a wild card. A name of digits is also a place."""
+
+_STEP = re.compile(
+    r"(?P<deep>\.(?=\.[^.\[])|\.\.(?=\[))"
+    r"|(?P<any>\.\*|\[\*\])"
+    r"|\[(?P<place>-?(?:0|[1-9][0-9]{0,8}))\]"
+    r"""|\[(?:'(?P<single>[^']+)'|"(?P<double>[^"]+)")\]"""
+    r"|\.(?P<name>[^.\[\]*'\"]+)"
+)
+
+
+def parse_path(text: str) -> tuple[Step, ...]:
+    """`messages.*.id`, `messages[0].id` or `$..id` as its steps.
+
+    Raises:
+        UsageError: not such a path.
+    """
+    path = text.removeprefix("$")
+    if path == text and not path.startswith((".", "[")):
+        path = f".{path}"
+    steps: list[Step] = []
+    at = 0
+    while match := _STEP.match(path, at):
+        steps.append(_step(match))
+        at = match.end()
+    if not steps or at < len(path):
+        raise UsageError(
+            f"--volatile {text!r}: not a path; metadata.session, messages.*.id, messages[0].id and"
+            " $..cache_control are"
+        )
+    return tuple(steps)
+
+
+def _step(match: re.Match[str]) -> Step:
+    if match["deep"]:
+        return Wild.DEEP
+    if match["any"]:
+        return Wild.ANY
+    if match["place"]:
+        return int(match["place"])
+    return match["single"] or match["double"] or match["name"]
+
+
+def drop(value: object, path: tuple[Step, ...]) -> None:
+    """Take out of a JSON value, in place, what a path names.
+
+    A member goes with its name; an element of an array becomes null, so that how many there are
+    still counts.
+    """
+    head, rest = path[0], path[1:]
+    if head is Wild.DEEP:
+        for inner in list(_containers(value)):
+            drop(inner, rest)
+        return
+    if isinstance(value, dict):
+        for name in _names(value, head):
+            _drop_member(value, name, rest)
+    elif isinstance(value, list):
+        for place in _places(value, head):
+            _drop_element(value, place, rest)
+
+
+def _drop_member(value: dict[str, object], name: str, rest: tuple[Step, ...]) -> None:
+    if rest:
+        drop(value[name], rest)
+    else:
+        del value[name]
+
+
+def _drop_element(value: list[object], place: int, rest: tuple[Step, ...]) -> None:
+    if rest:
+        drop(value[place], rest)
+    else:
+        value[place] = None
+
+
+def _names(value: Mapping[str, object], head: Step) -> tuple[str, ...]:
+    """The members that a step means."""
+    if head is Wild.ANY:
+        return tuple(value)
+    return (head,) if isinstance(head, str) and head in value else ()
+
+
+def _places(value: Sequence[object], head: Step) -> Iterable[int]:
+    """The elements that a step means."""
+    if head is Wild.ANY:
+        return range(len(value))
+    place = int(head) if isinstance(head, str) and head.isdecimal() else head
+    return (place,) if isinstance(place, int) and -len(value) <= place < len(value) else ()
+
+
+def _containers(value: object) -> Iterator[object]:
+    """`value` and all objects and arrays inside it, the innermost last."""
+    pending = [value]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, dict):
+            yield each
+            pending += each.values()
+        elif isinstance(each, list):
+            yield each
+            pending += each

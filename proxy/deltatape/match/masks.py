@@ -1,0 +1,194 @@
+r"""Bodies that were overwritten on the tape, compared with what an application sends.
+
+Two things may stand on a tape in place of what was sent. Credentials are asterisks, and spans tell
+where: there, anything fits. Content that was replaced is fillers, letters by x and digits by 1, the
+last ones by a number: there, what has the same shape fits, run of letters by run of letters, since
+words that a tool defines are kept. Nothing tells which tape has fillers, so two bodies are only
+taken for the same if one of their differences shows enough of them.
+
+    recorded  {"key": "*****", "content": "xxxxxxx xx xxxx 11b"}
+    received  {"key": "sk-fake", "content": "Weather in Bern 24h"}
+
+The fillers are those of `redact.fillers`.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import AnyStr
+
+from deltatape.model.exchange import MaskedSpan
+
+BLANK = "\ufdd0"
+"""Stands for what was masked: a noncharacter, which no text holds (Unicode section 23.7)."""
+
+_SHOWN = "***"
+_NUMBERED = 4
+"""At most so many of the last characters of a run spell a number, and hardly more than half."""
+_ENOUGH = 8
+"""So many fillers in one string are no chance."""
+_HINTS = (b"xxxx", b"1111")
+_RUN = re.compile(
+    r"\\+u(?P<code>[0-9a-fA-F]{4})|(?P<kept>\b(?:true|false|null)\b|\\+.)"
+    r"|(?P<letters>[A-Za-z]+)|(?P<digits>[0-9]+)|(?P<wide>[^\x00-\x7f]+)",
+    re.DOTALL | re.ASCII,
+)
+_WIDE = ("", "", "\xd7", "\u2179", "\U0001d465")
+"""Fillers by how many bytes a character has."""
+_SIGNS = frozenset(map(chr, range(0x80, 0xC0))) - frozenset("\xaa\xb2\xb3\xb5\xb9\xba")
+"""Characters of two bytes that are no letters, and stay."""
+
+
+def blanked(body: bytes, spans: Sequence[MaskedSpan]) -> bytes:
+    """`body` with one `BLANK` for each span."""
+    return BLANK.encode().join(pieces(body, spans)) if spans else body
+
+
+def pieces(body: bytes, spans: Sequence[MaskedSpan]) -> tuple[bytes, ...]:
+    """What is between the spans."""
+    starts = (0, *(end for _, end, _ in spans))
+    ends = (*(start for start, _, _ in spans), len(body))
+    return tuple(body[start:end] for start, end in zip(starts, ends, strict=True))
+
+
+def may_be_filled(body: bytes) -> bool:
+    """Whether a body may have fillers; False only if it has none."""
+    return any(hint in body for hint in _HINTS)
+
+
+def fits(between: Sequence[AnyStr], text: AnyStr) -> bool:
+    """Whether `text` is those pieces in their order, with anything between two of them."""
+    first, last = between[0], between[-1]
+    if len(between) == 1:
+        return text == first
+    if not text.startswith(first) or not text.endswith(last):
+        return False
+    at, end = len(first), len(text) - len(last)
+    for piece in between[1:-1]:
+        found = text.find(piece, at, end)
+        if found < 0:
+            return False
+        at = found + len(piece)
+    return at <= end
+
+
+def shown(value: object) -> object:
+    """A JSON value with asterisks for each `BLANK`."""
+    if isinstance(value, str):
+        return value.replace(BLANK, _SHOWN)
+    if isinstance(value, list):
+        return [shown(each) for each in value]
+    if isinstance(value, dict):
+        return {key: shown(each) for key, each in value.items()}
+    return value
+
+
+def stands_for(recorded: object, received: object) -> bool:
+    """Whether what is on the tape certainly was overwritten, and fits what was received."""
+    comparison = _Comparison()
+    return comparison.leaf(recorded, received) and comparison.credible
+
+
+def _is_blanked(recorded: object, received: object) -> bool:
+    return (
+        isinstance(recorded, str)
+        and isinstance(received, str)
+        and BLANK in recorded
+        and fits(recorded.split(BLANK), received)
+    )
+
+
+def agree(recorded: object, received: object) -> bool:
+    """Whether two JSON values are the same but for what was overwritten on the tape.
+
+    Args:
+        recorded: with `BLANK` in place of credentials.
+        received: as the application sent it.
+    """
+    comparison = _Comparison()
+    return comparison.same(recorded, received) and comparison.credible
+
+
+class _Comparison:
+    """Walks two values; remembers whether fillers came up, and whether any were long enough."""
+
+    def __init__(self) -> None:
+        self._filled = False
+        self._proven = False
+
+    @property
+    def credible(self) -> bool:
+        return self._proven or not self._filled
+
+    def same(self, recorded: object, received: object) -> bool:
+        if isinstance(recorded, dict) and isinstance(received, dict):
+            return self._members(recorded, received)
+        if isinstance(recorded, list) and isinstance(received, list):
+            return len(recorded) == len(received) and all(map(self.same, recorded, received))
+        if type(recorded) is type(received) and recorded == received:
+            return True
+        return self.leaf(recorded, received)
+
+    def leaf(self, recorded: object, received: object) -> bool:
+        return _is_blanked(recorded, received) or self._is_filled(recorded, received)
+
+    def _members(self, recorded: Mapping[str, object], received: Mapping[str, object]) -> bool:
+        if recorded.keys() == received.keys():
+            return all(self.same(value, received[key]) for key, value in recorded.items())
+        # The keys of arguments are content, too: then the order tells which is which.
+        return len(recorded) == len(received) and all(
+            self.same(one, other) and self.same(recorded[one], received[other])
+            for one, other in zip(recorded, received, strict=True)
+        )
+
+    def _is_filled(self, recorded: object, received: object) -> bool:
+        one, other = _text(recorded), _text(received)
+        if one is None or other is None or type(recorded) is not type(received):
+            return False
+        fillers = _fillers(one, other)
+        if fillers is None:
+            return False
+        self._filled = True
+        self._proven = self._proven or fillers >= _ENOUGH
+        return True
+
+
+def _text(value: object) -> str | None:
+    """A string, or a number as JSON has it; None for what is never overwritten."""
+    if isinstance(value, str):
+        return value
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _fillers(recorded: str, received: str) -> int | None:
+    """How many fillers stand for something else; None: they do not account for the difference."""
+    if len(recorded) != len(received):
+        return None
+    count = at = 0
+    runs = zip(_RUN.finditer(recorded), _RUN.finditer(received), strict=False)
+    for one, other in runs:
+        if (one.span(), one.lastgroup) != (other.span(), other.lastgroup):
+            return None
+        if recorded[at : one.start()] != received[at : one.start()]:
+            return None
+        at = one.end()
+        if one[0] != other[0]:
+            if not _is_filler(one[0], other[0], one.lastgroup):
+                return None
+            count += len(one[0])
+    return count if recorded[at:] == received[at:] else None
+
+
+def _is_filler(run: str, received: str, kind: str | None) -> bool:
+    """Whether a run of characters of one kind stands for others."""
+    if kind == "code":
+        return True
+    if kind == "wide":
+        return all(one in (other, _wide(other)) for one, other in zip(run, received, strict=True))
+    plain = len(run) - min(_NUMBERED, max(1, len(run) // 2))
+    return set(run[:plain]) <= {"1" if kind == "digits" else "x"}
+
+
+def _wide(char: str) -> str:
+    if char in _SIGNS:
+        return char
+    return _WIDE[len(char.encode(errors="replace"))] or char

@@ -1,0 +1,107 @@
+"""Where a request goes: method, path and query, so that equal ones are found by a dictionary.
+
+A tape holds the target as sent upstream, which begins with the path of the upstream's URL. An
+application may ask for it bare, below a gateway's prefix for a provider, or without the upstream's
+path. So a recorded request has some places, one that asks has some, and they fit if one is common.
+A gateway's own parts of the path, for a tape's name and a token, are left out.
+
+Percent-encoding does not count, except of what would change the path (RFC 3986 section 6.2.2): the
+clients of Amazon disagree about the colon in the name of a model. Nor does the order of the
+query's parameters, nor the values of those that carry credentials.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import TypeAlias
+from urllib.parse import parse_qsl, unquote_to_bytes, urlsplit
+
+from deltatape.match.masks import fits
+from deltatape.model.exchange import Request
+from deltatape.tape.mask import is_credential_parameter
+
+Place: TypeAlias = tuple[str, bytes, tuple[tuple[str, str], ...]]
+"""Method, path, and the parameters of the query by name."""
+
+_MAX_CACHED = 256
+_ORIGIN = re.compile(rb"https?://[^/?]*(?=[/?]|$)", re.IGNORECASE)
+_OWN = re.compile(rb"/[st]/[^/]*(?=/)")
+_ENCODED = re.compile(rb"%[0-9A-Fa-f]{2}")
+_RESERVED = b"/?#%"
+_ANTHROPIC = b"anthropic"
+"""Whose SDKs disagree about /v1, as the gateway knows."""
+
+
+def recorded_places(request: Request) -> tuple[Place, ...]:
+    """Where a recorded request can be asked for."""
+    path, query = _parts(request.target_bytes)
+    base = _normal(urlsplit(request.upstream).path.encode()).rstrip(b"/")
+    paths = [path]
+    if base and path.startswith(base + b"/"):
+        paths.append(path.removeprefix(base))
+    return tuple((request.method, each, query) for each in paths)
+
+
+@lru_cache(maxsize=_MAX_CACHED)
+def asked_places(method: str, target: bytes) -> tuple[Place, ...]:
+    """What a request may mean."""
+    path, query = _parts(target)
+    return tuple((method, each, query) for each in dict.fromkeys(_meant(path)))
+
+
+def _meant(path: bytes) -> Iterator[bytes]:
+    yield path
+    while own := _OWN.match(path):
+        path = path[own.end() :]
+        yield path
+    prefix, _, rest = path.removeprefix(b"/").partition(b"/")
+    yield b"/" + rest
+    if prefix == _ANTHROPIC:
+        yield b"/v1/" + rest
+
+
+def masked_pieces(request: Request) -> tuple[bytes, ...]:
+    """The path in pieces between which credentials were masked; one piece: none were."""
+    pieces = [b""]
+    for part in request.target:
+        if isinstance(part, bytes):
+            pieces[-1] += part
+            if b"?" in part:
+                break
+        else:
+            pieces.append(b"")
+    pieces[-1] = pieces[-1].partition(b"?")[0]
+    return tuple(_normal(piece) for piece in pieces)
+
+
+def fits_masked(places: tuple[Place, ...], request: Request, pieces: tuple[bytes, ...]) -> bool:
+    """Whether one of `places` is where a recorded request went, whose path has masked parts."""
+    _, query = _parts(request.target_bytes)
+    return any(
+        method == request.method and asked == query and fits(pieces, path)
+        for method, path, asked in places
+    )
+
+
+def _parts(target: bytes) -> tuple[bytes, tuple[tuple[str, str], ...]]:
+    origin = _ORIGIN.match(target)
+    path, _, query = (target[origin.end() :] if origin else target).partition(b"?")
+    return _normal(path) or b"/", _query(query.partition(b"#")[0])
+
+
+def _normal(path: bytes) -> bytes:
+    """`path` with nothing percent-encoded that need not be."""
+    return _ENCODED.sub(_decoded, path) if b"%" in path else path
+
+
+def _decoded(match: re.Match[bytes]) -> bytes:
+    plain = unquote_to_bytes(match[0])
+    return match[0].upper() if plain in _RESERVED else plain
+
+
+def _query(query: bytes) -> tuple[tuple[str, str], ...]:
+    pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True) if query else ()
+    named = (
+        (name, "" if is_credential_parameter(name.encode()) else value) for name, value in pairs
+    )
+    return tuple(sorted(named, key=lambda pair: pair[0]))

@@ -1,0 +1,147 @@
+"""An exchange as bytes and times for one kind of client.
+
+The head is the recorded one, field by field, with these differences only:
+- values that are masked on the tape are not sent;
+- `Connection: close` is added, in the place of what else is said there, where the connection does
+  not outlive the answer although the head would let the client expect it: the client asked for
+  that, or speaks HTTP/1.0;
+- an HTTP/1.0 client gets a chunked body without its chunks, hence no `Transfer-Encoding`; and no
+  1xx heads. `Transfer-Encoding: chunked` is added where a tape that somebody edited lacks it.
+
+What is made is kept, since most clients are of the same kind and ask again.
+"""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from http import HTTPStatus
+
+from deltatape.http1.ending import fin_completes
+from deltatape.http1.head import Fields, RequestHead, field, write_response
+from deltatape.match.schedule import Tempo, Timetable, timetable
+from deltatape.model.exchange import Exchange, Framing, Headers, ResponseHead
+
+_KEPT = 256
+_KEPT_BYTES = 32 * 1024 * 1024
+_OLD = "1.0"
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """What of a request decides how the answer is sent."""
+
+    old: bool
+    """It speaks HTTP/1.0."""
+    keep_alive: bool
+    continued: bool
+    """It has been told to go on with its body (100)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rendition:
+    """What to send and when.
+
+    Attributes:
+        table: the bytes, the times, the ending.
+        keep: whether the connection outlives the answer.
+        fin_completes: whether a FIN would make the body look whole, so that a cut is an RST.
+    """
+
+    table: Timetable
+    keep: bool
+    fin_completes: bool
+
+
+class Renditions:
+    """Makes renditions in one tempo, and keeps the last ones."""
+
+    def __init__(self, tempo: Tempo) -> None:
+        self._tempo = tempo
+        # With the exchange, so that its id stays its own.
+        self._kept: OrderedDict[tuple[int, Client], tuple[Exchange, Rendition, int]] = OrderedDict()
+        self._kept_bytes = 0
+
+    def of(self, exchange: Exchange, request: RequestHead, *, continued: bool) -> Rendition:
+        """The rendition for whoever sent `request`; `continued`: see `Client`."""
+        client = Client(request.http == _OLD, request.keep_alive, continued)
+        key = (id(exchange), client)
+        kept = self._kept.get(key)
+        if kept is not None:
+            return kept[1]
+        made = _rendition(exchange, client, self._tempo)
+        size = sum(len(step.data) for step in made.table.steps)
+        self._kept[key] = (exchange, made, size)
+        self._kept_bytes += size
+        while self._kept_bytes > _KEPT_BYTES or len(self._kept) > _KEPT:
+            _, (_, _, freed) = self._kept.popitem(last=False)
+            self._kept_bytes -= freed
+        return made
+
+
+def _rendition(exchange: Exchange, client: Client, tempo: Tempo) -> Rendition:
+    response = exchange.response
+    framing = response.framing if response is not None else None
+    chunked = framing is Framing.CHUNKED and not client.old
+    keep = (
+        response is not None
+        and framing is not Framing.CLOSE
+        and not (client.old or _closes(response))
+        and client.keep_alive
+    )
+    head = b"" if response is None else _head(response, chunked=chunked, keep=keep)
+    return Rendition(
+        table=timetable(
+            exchange,
+            tempo,
+            head=head,
+            chunked=chunked,
+            informational=_informational(exchange, client),
+        ),
+        keep=keep,
+        fin_completes=fin_completes(framing, bare=not chunked),
+    )
+
+
+def _head(response: ResponseHead, *, chunked: bool, keep: bool) -> bytes:
+    fields = _playable(response.headers)
+    if response.framing is Framing.CHUNKED and not chunked:
+        fields = tuple(each for each in fields if each[0].lower() != b"transfer-encoding")
+    elif chunked and field(fields, b"transfer-encoding") is None:
+        fields += ((b"Transfer-Encoding", b"chunked"),)
+    ends_itself = response.framing is Framing.CLOSE or _closes(response)
+    if not keep and not ends_itself:
+        others = (each for each in fields if each[0].lower() != b"connection")
+        fields = (*others, (b"Connection", b"close"))
+    return write_response(response.status, response.reason, fields, http=_version(response))
+
+
+def _informational(exchange: Exchange, client: Client) -> list[tuple[int, bytes]]:
+    """The recorded 1xx heads, but for the 100 that the client has had."""
+    if client.old:
+        return []
+    heads = list(exchange.informational)
+    if client.continued and heads and heads[0].status == HTTPStatus.CONTINUE:
+        del heads[0]
+    return [
+        (
+            head.t_ns,
+            write_response(head.status, head.reason, _playable(head.headers), http=_version(head)),
+        )
+        for head in heads
+    ]
+
+
+def _playable(headers: Headers) -> Fields:
+    """The fields that are not masked."""
+    return tuple((name, value) for name, value in headers if isinstance(value, bytes))
+
+
+def _closes(response: ResponseHead) -> bool:
+    """Whether the head says that the connection ends with the response (RFC 9112 section 9.3)."""
+    listed = (field(_playable(response.headers), b"connection") or b"").lower()
+    options = [option.strip() for option in listed.split(b",")]
+    return b"close" in options or (_version(response) == _OLD and b"keep-alive" not in options)
+
+
+def _version(head: ResponseHead) -> str:
+    """As it stands in a status line of HTTP/1; what spoke another HTTP is translated."""
+    return _OLD if head.http == _OLD else "1.1"

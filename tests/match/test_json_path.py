@@ -1,0 +1,68 @@
+import pytest
+
+from deltatape.errors import UsageError
+from deltatape.match.json_path import Step, Wild, drop, parse_path
+
+ANY, DEEP = Wild.ANY, Wild.DEEP
+
+
+@pytest.mark.parametrize(
+    ("text", "steps"),
+    [
+        ("a", ("a",)),
+        ("$.a", ("a",)),
+        ("a.b", ("a", "b")),
+        ("a.0.b", ("a", "0", "b")),
+        ("$.a[0].b", ("a", 0, "b")),
+        ("a[-1]", ("a", -1)),
+        ("a[*].b", ("a", ANY, "b")),
+        ("a.*.b", ("a", ANY, "b")),
+        ("*", (ANY,)),
+        ("[0]", (0,)),
+        ("$['a.b'][\"c'd\"]", ("a.b", "c'd")),
+        ("$..id", (DEEP, "id")),
+        ("..id", (DEEP, "id")),
+        ("a..b", ("a", DEEP, "b")),
+        ("a..[0]", ("a", DEEP, 0)),
+        ("$..*", (DEEP, ANY)),
+        ("cache-control.x_y", ("cache-control", "x_y")),
+    ],
+)
+def test_paths_are_read_into_steps(text: str, steps: tuple[Step, ...]) -> None:
+    assert parse_path(text) == steps
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "$", ".", "..", "$..", "a.", "a..", "a[", "a[]", "a[x]", "a[01]", "a[1:2]", "$a.b["],
+)
+def test_what_is_no_path_is_told(text: str) -> None:
+    with pytest.raises(UsageError, match="not a path; metadata"):
+        parse_path(text)
+
+
+@pytest.mark.parametrize(
+    ("path", "left"),
+    [
+        ("a", {"b": [{"a": 2}, {"a": 3, "c": [{"a": 4}]}]}),
+        ("b[*].a", {"a": 1, "b": [{}, {"c": [{"a": 4}]}]}),
+        ("b[0].a", {"a": 1, "b": [{}, {"a": 3, "c": [{"a": 4}]}]}),
+        ("b.1.a", {"a": 1, "b": [{"a": 2}, {"c": [{"a": 4}]}]}),
+        ("b[-1].c[0].a", {"a": 1, "b": [{"a": 2}, {"a": 3, "c": [{}]}]}),
+        ("..a", {"b": [{}, {"c": [{}]}]}),
+        ("b..a", {"a": 1, "b": [{}, {"c": [{}]}]}),
+        ("b[0]", {"a": 1, "b": [None, {"a": 3, "c": [{"a": 4}]}]}),
+        ("b[*]", {"a": 1, "b": [None, None]}),
+        ("*", {}),
+        ("b[7].a", None),
+        ("a.x", None),
+        ("b.x", None),
+        ("b['0']['x']", None),
+        ("[0]", None),
+    ],
+)
+def test_what_a_path_names_is_taken_out(path: str, left: object) -> None:
+    whole = {"a": 1, "b": [{"a": 2}, {"a": 3, "c": [{"a": 4}]}]}
+    value = {"a": 1, "b": [{"a": 2}, {"a": 3, "c": [{"a": 4}]}]}
+    drop(value, parse_path(path))
+    assert value == (whole if left is None else left)

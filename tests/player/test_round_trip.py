@@ -1,0 +1,172 @@
+"""record(replay(tape)) is the tape, but for times and the documented differences; raw sockets."""
+
+import re
+from dataclasses import replace
+from http import HTTPStatus
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from deltatape.model.exchange import (
+    BROKEN_CHUNKS,
+    EndReason,
+    Exchange,
+    Framing,
+    Headers,
+    Note,
+    ResponseHead,
+)
+from deltatape.store.reader import open_tape
+from helpers.corpus import every_case, needs_corpus
+from helpers.round_trip import as_taped, recorded_again, told
+from helpers.taped import MS, taped
+
+ROOT = Path(__file__).parent.parent.parent
+TAPES = sorted((ROOT / "recordings").rglob("*.tape"))
+CASES = 200
+AT_ONCE = 50
+GZIP = bytes.fromhex("1f8b080000000000000373cb2f4a0100a1e7a4ce04000000")
+
+
+def assert_same(exchanges: list[Exchange], again: list[Exchange]) -> None:
+    assert len(again) == len(exchanges)
+    for one, other in zip(exchanges, again, strict=True):
+        assert told(other) == told(one), f"{one.tape}#{one.number}"
+
+
+@pytest.mark.parametrize("tape", TAPES, ids=lambda tape: str(tape.relative_to(ROOT)))
+def test_every_recording_is_recorded_again_as_it_is(tape: Path, tmp_path: Path) -> None:
+    exchanges = sorted(open_tape(tape), key=lambda exchange: exchange.number)
+    assert_same(exchanges, recorded_again(exchanges, tmp_path))
+
+
+@needs_corpus
+@pytest.mark.parametrize("seed", range(CASES // AT_ONCE))
+def test_captured_streams_are_recorded_again_as_they_are(seed: int, tmp_path: Path) -> None:
+    chance = Random(seed)
+    cases = [case for case in every_case() if case.body][seed :: CASES // AT_ONCE][:AT_ONCE]
+    exchanges = [
+        replace(as_taped(case.exchange, chance), tape=case.id, number=number)
+        for number, case in enumerate(cases, 1)
+    ]
+    assert_same(exchanges, recorded_again(exchanges, tmp_path))
+
+
+def early(status: int, *headers: tuple[bytes, bytes]) -> ResponseHead:
+    """A 1xx head."""
+    return ResponseHead(
+        status=status,
+        reason=HTTPStatus(status).phrase.encode(),
+        http="1.1",
+        framing=Framing.NONE,
+        headers=headers,
+        t_ns=MS,
+        line=None,
+    )
+
+
+def asking(exchange: Exchange, *headers: tuple[bytes, bytes]) -> Exchange:
+    """`exchange` with these fields in its request."""
+    return replace(exchange, request=replace(exchange.request, headers=headers))
+
+
+def http_1_0(exchange: Exchange, *headers: tuple[bytes, bytes]) -> Exchange:
+    """`exchange` answered by a provider that speaks HTTP/1.0."""
+    assert exchange.response
+    return replace(exchange, response=replace(exchange.response, http="1.0", headers=headers))
+
+
+def in_pieces(
+    reason: EndReason = EndReason.COMPLETE,
+    *boundaries: tuple[int, ...],
+    framing: Framing = Framing.CHUNKED,
+    headers: Headers = (),
+) -> Exchange:
+    """Three reads of a body of twelve bytes."""
+    reads = ((10, b"abcd"), (20, b"efgh"), (30, b"ijkl"))
+    return taped(
+        reads, framing=framing, boundaries=boundaries, reason=reason, end_ms=40, headers=headers
+    )
+
+
+CLOSED, RESET = EndReason.UPSTREAM_CLOSED, EndReason.UPSTREAM_RESET
+SIZED = ((b"Content-Length", b"12"),)
+LONGER = ((b"Content-Length", b"99"),)
+NOT_WHOLE = ((4,), (4,), ())
+STRANGE = {
+    "whole": in_pieces(),
+    "chunks over reads": in_pieces(EndReason.COMPLETE, (1, 3), (), (2, 4)),
+    "cut in the middle of a chunk": in_pieces(CLOSED, *NOT_WHOLE),
+    "cut between two chunks, without terminator": in_pieces(CLOSED),
+    "reset in the middle of a chunk": in_pieces(RESET, *NOT_WHOLE),
+    "reset between two chunks": in_pieces(RESET),
+    "known length": in_pieces(framing=Framing.LENGTH, headers=SIZED),
+    "shorter than its length": in_pieces(CLOSED, framing=Framing.LENGTH, headers=LONGER),
+    "reset before its length": in_pieces(RESET, framing=Framing.LENGTH, headers=LONGER),
+    "ended by the connection": in_pieces(framing=Framing.CLOSE),
+    "ended by a reset": in_pieces(RESET, framing=Framing.CLOSE),
+    "provider of HTTP/1.0": http_1_0(in_pieces(framing=Framing.CLOSE), (b"x-a", b"1")),
+    "length in HTTP/1.0": http_1_0(in_pieces(framing=Framing.LENGTH), *SIZED),
+    "connection kept in HTTP/1.0": http_1_0(
+        in_pieces(framing=Framing.LENGTH), *SIZED, (b"Connection", b"keep-alive")
+    ),
+    "provider that closes": in_pieces(headers=((b"Connection", b"Close"),)),
+    "fields for one hop": in_pieces(headers=((b"Keep-Alive", b"timeout=5"), (b"X-a", b"b"))),
+    "cut after the head": taped((), reason=CLOSED),
+    "cut after the head, length": taped((), reason=CLOSED, framing=Framing.LENGTH, headers=SIZED),
+    "reset after the head": taped((), reason=RESET),
+    "no answer at all": taped((), framing=None, reason=CLOSED),
+    "a reset for an answer": taped((), framing=None, reason=RESET),
+    "empty body": taped((), framing=Framing.LENGTH, headers=((b"Content-Length", b"0"),)),
+    "empty body in chunks": taped(()),
+    "trailers": taped(
+        trailers=((b"X-Sum", b"1"), (b"x-t", b"")), headers=((b"Trailer", b"X-Sum, x-t"),)
+    ),
+    "HEAD": asking(
+        taped((), method="HEAD", body=b"", framing=Framing.NONE, headers=SIZED), (b"X-A", b"1")
+    ),
+    "gzip": taped(((10, GZIP[:9]), (20, GZIP[9:])), headers=((b"Content-Encoding", b"gzip"),)),
+    "1xx heads": taped(informational=(early(103, (b"Link", b"</a>")), early(102))),
+    "100, asked for": asking(
+        taped(informational=(early(100),)), (b"Expect", b"100-continue"), (b"X-A", b"1")
+    ),
+    "100, asked for in vain": asking(taped(), (b"Expect", b"100-continue")),
+    "100, not asked for": taped(informational=(early(100),)),
+    "chunked request": asking(taped(body=b"{}"), (b"Transfer-Encoding", b"chunked")),
+    "left by its client": in_pieces(EndReason.CLIENT_CLOSED, *NOT_WHOLE),
+    "not HTTP/1": taped(((10, b"hello, who are you?\r\n\r\n"),), framing=None, reason=CLOSED),
+}
+
+
+@pytest.mark.parametrize("name", STRANGE)
+def test_every_way_to_answer_is_recorded_again_as_it_is(name: str, tmp_path: Path) -> None:
+    assert_same([STRANGE[name]], recorded_again([STRANGE[name]], tmp_path))
+
+
+def test_answers_at_the_same_time_do_not_mix(tmp_path: Path) -> None:
+    exchanges = [
+        replace(in_pieces(), request=replace(in_pieces().request, body=b'{"n":%d}' % number))
+        for number in range(40)
+    ]
+    again = recorded_again(exchanges, tmp_path, at_once=20)
+    assert sorted(str(told(each)) for each in again) == sorted(map(str, map(told, exchanges)))
+
+
+def test_broken_chunks_come_as_they_came(tmp_path: Path) -> None:
+    exchange = replace(
+        taped(((10, b"ab"), (30, b"zz\r\nrest")), reason=CLOSED),
+        notes=(Note(t_ns=20 * MS, text=f"{BROKEN_CHUNKS}, bytes go on as they came"),),
+    )
+    (again,) = recorded_again([exchange], tmp_path)
+    assert told(again) == told(exchange)
+    assert re.match(BROKEN_CHUNKS, again.notes[0].text)
+
+
+def test_what_the_recorder_did_not_see_to_its_end_is_held(tmp_path: Path) -> None:
+    exchange = in_pieces()
+    crashed = replace(exchange, end=None)
+    (again,) = recorded_again([crashed], tmp_path)
+    assert again.end
+    assert again.end.reason is EndReason.CLIENT_CLOSED
+    assert told(replace(again, end=None)) == told(crashed)
