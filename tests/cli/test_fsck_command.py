@@ -1,7 +1,9 @@
-"""`deltatape fsck`: damage, contradictions and secrets that are left."""
+"""`deltatape fsck`: damage, contradictions, secrets that are left, and what is not as it was."""
 
+import asyncio
 import gzip
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,9 @@ import pytest
 from helpers.console import called
 from helpers.incidents import BROKEN, CUT, FIXED
 from helpers.planted import KEY, exchange, tape
+from helpers.readings import BODY, told
 from helpers.tapes import write_tape
+from helpers.upstream import SSE_HEAD, Peer, chunk, free_port, provider, run
 
 
 def test_the_recorded_incidents_are_clean(tmp_path: Path) -> None:
@@ -67,3 +71,88 @@ def test_the_json_form_holds_places_and_kinds(tmp_path: Path) -> None:
     (problem,) = found["problems"]
     assert (problem["kind"], problem["line"], problem["span"]) == ("secret", 7, [2, 21])
     assert called("fsck", folder=tmp_path).returncode == 2
+
+
+def test_a_tape_that_is_read_in_another_way_fails(tmp_path: Path) -> None:
+    write_tape(tmp_path, tape(*told(1), *told(2, events=9)))
+    result = called("fsck", "x.tape", folder=tmp_path)
+    assert result.returncode == 1
+    said = b"line 15, #2: is not read as when deltatape 0.0.1 taped it: events 9, now 4"
+    assert said in result.stdout
+
+
+def test_a_provider_is_asked_for_what_is_on_the_tape(tmp_path: Path) -> None:
+    write_tape(tmp_path, tape(*exchange(reads=[BODY], framing="chunked")))
+
+    async def answer(peer: Peer) -> None:
+        await peer.request()
+        await peer.send(SSE_HEAD + chunk(BODY.replace(b'"get"', b'"put"')) + chunk(b""))
+
+    async def scenario(*options: str) -> subprocess.CompletedProcess[bytes]:
+        async with provider(answer) as port:
+            url = f"http://127.0.0.1:{port}/v1"
+            return await asyncio.to_thread(
+                lambda: called("fsck", "x.tape#1", "--against", url, *options, folder=tmp_path)
+            )
+
+    result = run(scenario("-o", "today.tape"))
+    assert result.returncode == 0, result.stdout
+    assert b"#1 POST /v1/chat/completions: as on the tape" in result.stdout
+    assert b"note: calls: get; today put" in result.stdout
+    assert b"today's 1 answer: today.tape" in result.stderr
+    assert called("fsck", "today.tape", folder=tmp_path).returncode == 0
+    (found,) = json.loads(run(scenario("--format", "json")).stdout)["tapes"]
+    assert found["against"]["exchanges"][0]["same"] is True
+    away = called("fsck", "x.tape", "--against", f"http://127.0.0.1:{free_port()}", folder=tmp_path)
+    assert away.returncode == 2
+    assert b"no connection" in away.stdout
+
+
+def test_a_difference_fails(tmp_path: Path) -> None:
+    write_tape(tmp_path, tape(*exchange(reads=[BODY], framing="chunked")))
+
+    async def refuse(peer: Peer) -> None:
+        await peer.request()
+        await peer.send(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n")
+
+    async def scenario() -> subprocess.CompletedProcess[bytes]:
+        async with provider(refuse) as port:
+            url = f"http://127.0.0.1:{port}"
+            return await asyncio.to_thread(
+                lambda: called("fsck", "x.tape", "--against", url, folder=tmp_path)
+            )
+
+    result = run(scenario())
+    assert result.returncode == 1
+    assert b"status: 200, today 401" in result.stdout
+
+
+def test_what_makes_no_sense_is_refused_before_anything_is_sent(tmp_path: Path) -> None:
+    write_tape(tmp_path, tape(*exchange()))
+    for arguments, why in (
+        (["--against", "ftp://x"], b"--against 'ftp://x': not an upstream"),
+        (["--against", "a=http://x"], b"one URL is accepted, without a name"),
+        (["-o", "y.tape"], b"-o: does nothing without --against"),
+        (["--deadline", "1s"], b"--deadline: does nothing without --against"),
+        (["x.tape", "--against", "http://x", "-o", "y.tape"], b"one tape is accepted with it"),
+    ):
+        result = called("fsck", "x.tape", *arguments, folder=tmp_path)
+        assert result.returncode == 2
+        assert why in result.stderr
+
+
+def test_a_tape_of_which_nothing_can_be_asked_is_no_success(tmp_path: Path) -> None:
+    write_tape(tmp_path, tape())
+    write_tape(tmp_path, b"garbage\n", "bad.tape")
+    asked = ("--against", "http://127.0.0.1:9")
+    assert called("fsck", "x.tape", *asked, folder=tmp_path).returncode == 2
+    result = called("fsck", "bad.tape", *asked, folder=tmp_path)
+    assert result.returncode == 2
+    assert b"bad.tape:1: no tape" in result.stdout
+
+
+def test_a_tape_that_breaks_off_is_not_asked_for(tmp_path: Path) -> None:
+    write_tape(tmp_path, tape(*exchange(), b"garbage\n"))
+    result = called("fsck", "x.tape", "--against", "http://127.0.0.1:9", folder=tmp_path)
+    assert result.returncode == 2
+    assert b"x.tape: cannot be asked again: x.tape:8: no JSON" in result.stderr

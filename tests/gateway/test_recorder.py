@@ -9,9 +9,11 @@ from deltatape.errors import UsageError
 from deltatape.gateway.gateway import Policy
 from deltatape.gateway.routes import Refusal
 from deltatape.http1.listener import Address
+from deltatape.model.app_names import CONTRACT
 from deltatape.model.exchange import Tap
+from deltatape.store.parsed import misreadings
 from deltatape.store.reader import open_tape
-from deltatape.tape.payload import Remark, RequestBody
+from deltatape.tape.payload import ParsedAs, Remark, RequestBody, Stop
 from helpers.recording import Recording, recording
 from helpers.upstream import Peer, connect, eventually, post, provider, run
 
@@ -226,5 +228,21 @@ def test_ipv6_serves_as_well(tmp_path: Path) -> None:
             writer.write(post(target="/v1/x").replace(b"127.0.0.1", b"[::1]:%d" % running.port))
             assert (await reader.readuntil(b"/v1/x")).startswith(b"HTTP/1.1 200 OK")
             writer.close()
+
+    run(scenario())
+
+
+def test_how_an_exchange_was_read_stands_on_the_tape_and_is_so_read_again(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with provider(answer) as port, recording(tmp_path, port) as running:
+            await ask(running, post(extra="Connection: close\r\n"))
+            await running.ended()
+            await running.stop()
+            tape = open_tape(running.path)
+            *_, parsed, stop = [record.payload for _, record in tape.records()]
+            assert isinstance(parsed, ParsedAs)
+            assert (parsed.tool, parsed.calls) == ("deltatape", 0)
+            assert isinstance(stop, Stop)
+            assert misreadings(tape, CONTRACT) == ()
 
     run(scenario())

@@ -11,7 +11,7 @@ from deltatape.model.exchange import Source
 from deltatape.store.reader import open_tape
 from deltatape.store.writer import TapeWriter
 from deltatape.tape.mask import Masker
-from deltatape.tape.payload import ClientState
+from deltatape.tape.payload import ClientState, ParsedAs
 from helpers.upstream import eventually, run
 
 OPENED, CLOSED = ClientState.OPENED, ClientState.CLOSED
@@ -185,3 +185,24 @@ def test_losses_of_all_tapes_are_counted_once() -> None:
         assert run_tapes.losses()[0] == 4
 
     run(scenario())
+
+
+def test_what_was_read_of_an_exchange_stands_on_its_tape_as_long_as_that_is_open(
+    tmp_path: Path,
+) -> None:
+    async def scenario() -> None:
+        run_tapes = book(tmp_path)
+        run_tapes.start()
+        old = run_tapes.current
+        run_tapes.parsed(old, 1, PARSED)
+        run_tapes.rotate(old)
+        run_tapes.parsed(old, 2, PARSED)  # too late: `stop` is the last line
+        run_tapes.stop("test", None)
+        run_tapes.parsed(run_tapes.current, 3, PARSED)
+        assert told(old.path) == ["parsed test d 1 0 1 08", "stop rotated"]
+        assert told(run_tapes.current.path) == ["stop test"]
+
+    run(scenario())
+
+
+PARSED = ParsedAs(tool="test", dialect="d", events=1, calls=0, finish="", form=1, sha256="08")

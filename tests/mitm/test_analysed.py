@@ -7,6 +7,7 @@ from deltatape.clock import SystemClock
 from deltatape.gateway.tapes import TapeBook
 from deltatape.mitm.analysed import Analysed
 from deltatape.model.exchange import EndReason, Framing, Source
+from deltatape.store.reader import open_tape
 from deltatape.store.writer import TapeWriter
 from deltatape.tape.mask import Masker
 from deltatape.tape.tap import ExchangeTap
@@ -57,3 +58,7 @@ def test_findings_are_told_and_counted(tmp_path: Path) -> None:
     assert lines[0].endswith("no findings")
     assert any(line.startswith("    error T003") for line in lines)
     assert lines[-1] == "#3 ended; not analysed live: deltatape check says more"
+    written = [record for _, record in open_tape(tmp_path / "x.tape").records()]
+    assert [(each.exchange, each.payload.code) for each in written] == [
+        *((1, "parsed"), (2, "parsed"), (0, "stop"))
+    ]

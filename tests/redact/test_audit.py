@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from deltatape.redact.audit import Auditor, Kind, Report
+from deltatape.redact.audit import Auditor, Kind, Problem, Report
 from helpers.eventstream import event
 from helpers.planted import KEY, STARS, exchange, record, tape
 from helpers.tapes import whole_tape
@@ -158,3 +158,10 @@ def test_a_form_that_recorders_do_not_write_is_a_fact() -> None:
     assert audited(content.replace(b'{"deltatape":1', b'{"deltatape": 1')).facts == (
         "3 lines not in canonical form, first line 1",
     )
+
+
+def test_further_problems_stand_in_the_order_of_their_lines() -> None:
+    report = audited(tape(b"garbage\n", b"[1]\n"))
+    found = Problem(kind=Kind.PARSED, line=2, exchange=1, message="is not read as it was")
+    assert [each.line for each in report.besides([found]).problems] == [2, 2, 3]
+    assert report.besides([]) == report

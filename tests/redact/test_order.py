@@ -4,6 +4,7 @@ import pytest
 
 from deltatape.redact.order import ExchangeOrder
 from helpers.planted import exchange, numbered, record
+from helpers.readings import told
 
 
 def faults(lines: list[bytes]) -> list[tuple[int, str]]:
@@ -38,6 +39,7 @@ HEAD = {"status": 103, "reason": "", "http": "1.1", "headers": []}
         with_line(6, "sent", {"connect_ns": 0, "tls_ns": 0, "reused": True}),
         with_line(6, "trailers", {"headers": []}),
         with_line(8, "idle", {}, 70),
+        told(),
     ],
 )
 def test_what_the_format_allows_is_no_fault(lines: list[bytes]) -> None:

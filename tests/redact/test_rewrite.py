@@ -8,6 +8,7 @@ from deltatape.tape.decode import decode_record
 from deltatape.tape.fields import bytes_from_json, bytes_to_json
 from helpers.eventstream import event
 from helpers.planted import KEY, STARS, exchange, numbered, payloads, record, tape
+from helpers.readings import told
 from helpers.tapes import MASKER
 
 NAME = MASKER.value(KEY.encode()).hash
@@ -149,3 +150,16 @@ def test_changes_after_an_end_do_not_touch_it() -> None:
     after = rewritten(tape(*lines, record(1, 1, "read", KEY), lines[-1]))
     assert payloads(after, "read") == ["x", STARS]
     assert len(set(map(str, payloads(after, "end")))) == 1
+
+
+def test_what_was_read_of_an_exchange_goes_with_what_was_overwritten() -> None:
+    kept, leaky = told(1), told(2, f"data: {KEY}\n\n".encode())
+    after = rewritten(tape(*kept, *leaky))
+    assert after.count(b'"parsed"') == 1
+    assert kept[-1] in after
+    asked = exchange(3, request=[f'{{"a":"{KEY}"}}'.encode()])
+    assert b'"parsed"' not in rewritten(tape(*asked, record(9100, 3, "parsed", payload(kept[-1]))))
+
+
+def payload(line: bytes) -> object:
+    return json.loads(line)[3]

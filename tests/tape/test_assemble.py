@@ -6,6 +6,7 @@ from deltatape.model.exchange import EndReason, Exchange, Framing, Masked, Tap
 from deltatape.tape.assemble import assemble
 from deltatape.tape.decode import decode_lines, decode_record
 from deltatape.tape.tap import ExchangeTap
+from helpers.readings import told
 from helpers.tapes import HEADER, Lines, every_record, start, taped, whole_tape
 
 
@@ -133,6 +134,13 @@ def test_unknown_codes_neither_make_nor_change_an_exchange() -> None:
         )
         == []
     )
+
+
+def test_what_a_recorder_read_neither_makes_nor_changes_an_exchange() -> None:
+    *lines, parsed = told()
+    assert exchanges([*lines, parsed]) == exchanges(lines)
+    assert exchanges([parsed]) == []
+    assert exchanges([*lines[:-1], parsed]) == exchanges(lines[:-1])
 
 
 def test_masked_bytes_are_told_of_the_piece_that_follows() -> None:

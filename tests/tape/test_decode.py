@@ -17,6 +17,8 @@ LOGGED = (
     b'[170,1,"masked",{"spans":[[0,8,"ab12cd34"],[9,17,"ab12cd34"]]}]\n'
     b'[170,0,"log",{"stream":"stderr","line":"an error"}]\n'
     b'[180,0,"log",{"stream":"stdout","line":{"b64":"/w=="}}]\n'
+    b'[190,1,"parsed",{"tool":"deltatape 0.1.0","dialect":"openai-chat","events":2,"calls":0,'
+    b'"finish":"stop","form":1,"sha256":"08"}]\n'
 )
 
 

@@ -2,7 +2,7 @@ import pytest
 
 from deltatape.model.log import LogStream
 from deltatape.tape.fields import MalformedError
-from deltatape.tape.payload import Boundaries, Ending, LogLine, MaskedSpans, Stop
+from deltatape.tape.payload import Boundaries, Ending, LogLine, MaskedSpans, ParsedAs, Stop
 
 
 @pytest.mark.parametrize("value", [None, {}, [-1], [1.0], [True], ["1"], [2, 1]])
@@ -64,3 +64,11 @@ def test_a_log_line_may_hold_any_bytes() -> None:
 def test_a_log_line_is_of_a_stream_that_programs_have() -> None:
     with pytest.raises(MalformedError, match="one of stdout, stderr, output"):
         LogLine.from_json({"stream": "stdin", "line": ""})
+
+
+def test_what_was_read_says_why_it_stopped_only_where_it_was_told() -> None:
+    value = {"tool": "t", "dialect": "d", "events": 1, "calls": 0, "form": 1, "sha256": "08"}
+    read = ParsedAs.from_json(value)
+    assert (read.finish, read.to_json()) == ("", value)
+    with pytest.raises(MalformedError, match='"calls"'):
+        ParsedAs.from_json({**value, "calls": -1})

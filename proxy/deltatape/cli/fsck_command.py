@@ -1,40 +1,149 @@
-"""`deltatape fsck`: whether tapes are whole, consistent, and free of secrets."""
+"""`deltatape fsck`: whether tapes are whole, consistent, free of secrets, and still true."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
 
 import click
 
-from deltatape.cli.options import FORMAT
-from deltatape.cli.terminal import show, width, write
-from deltatape.errors import DeltatapeError
+from deltatape.cli.options import FORMAT, option, refuse_useless, seconds
+from deltatape.cli.tapes import exchanges_of
+from deltatape.cli.terminal import say, show, width, write
+from deltatape.clock import SystemClock
+from deltatape.errors import DeltatapeError, UsageError
+from deltatape.gateway.outbound import outbound_from
+from deltatape.gateway.routes import Upstream, parse_upstream
+from deltatape.harness.asking_again import Asking, ask_again
+from deltatape.harness.dotenv import read_dotenv, settings
+from deltatape.harness.known_secrets import known_secrets
 from deltatape.render.as_json import audits_json
 from deltatape.render.audit import Audit, audit_lines
+from deltatape.rules.words import count
+from deltatape.settings.defaults import current_rules
 from deltatape.store.listing import locate
+from deltatape.store.mask_key import mask_key
+from deltatape.store.parsed import misreadings
+from deltatape.store.reader import open_tape
 from deltatape.store.rewrite import audit
 
 
 @click.command("fsck")
 @click.argument("tapes", nargs=-1, required=True, metavar="TAPE...")
+@option(
+    "--against",
+    metavar="URL",
+    help="Send the recorded requests to this provider, and tell what it does differently today.",
+)
+@option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="TAPE",
+    help="With --against: keep today's answers as a tape; it must not exist.",
+)
+@option(
+    "--deadline",
+    default="2m",
+    callback=seconds,
+    metavar="DURATION",
+    help="With --against: how long one answer may take.",
+)
 @FORMAT
-def command(*, tapes: tuple[str, ...], format: str) -> int:  # noqa: A002 - the option's name
+@click.pass_context
+def command(
+    ctx: click.Context,
+    *,
+    tapes: tuple[str, ...],
+    against: str | None,
+    output: Path | None,
+    deadline: float,
+    format: str,  # noqa: A002 - the option's name
+) -> int:
     """Check tapes as files: damage, contradictions, and secrets that are left.
 
-    A tape that a crash cut short, that lost records or that is still being recorded is no problem;
-    it is told. Secrets are told by their place, never shown.
+    Also whether each exchange is still read as it was when it was taped, where the tape tells how
+    that was. A tape that a crash cut short, that lost records or that is still being recorded is no
+    problem; it is told. Secrets are told by their place, never shown.
 
-    Exit code 0 when all are clean, 1 for problems, 2 when a tape cannot be read.
+    With --against the recorded requests are sent once more, one after the other, to a live
+    provider: that costs what the requests cost. Keys come from the environment and .env files,
+    under the names that the provider's SDKs read. TAPE#N asks for one exchange only. Told are
+    another status, another form of the stream, other defects, another kind of answer; other words
+    are no difference.
+
+    Exit code 0 when all are clean, 1 for problems and differences, 2 when a tape cannot be read or
+    a provider gave no answer.
     """
+    if against is None:
+        refuse_useless(ctx, ("tapes", "format"), "without --against")
+    if output is not None and len(tapes) > 1:
+        raise UsageError(f"-o {output}: one tape is accepted with it, not {len(tapes)}")
+    upstream = None if against is None else _upstream(against)
     audits = [_audit(tape) for tape in tapes]
+    if upstream is not None:
+        asking = _asking(upstream, output, deadline)
+        audits = [_asked(*pair, asking) for pair in zip(tapes, audits, strict=True)]
     if format == "json":
         write(audits_json(audits))
     else:
         show(audit_lines(audits, width()))
-    if any(one.report is None for one in audits):
-        return DeltatapeError.exit_code
-    return int(any(one.report and one.report.problems for one in audits))
+    return max(map(_code, audits))
+
+
+def _upstream(url: str) -> Upstream:
+    try:
+        upstream = parse_upstream(url)
+    except UsageError as error:
+        raise UsageError(str(error).replace("--upstream", "--against")) from None
+    if upstream.name:
+        raise UsageError(f"--against {url!r}: one URL is accepted, without a name")
+    return upstream
 
 
 def _audit(text: str) -> Audit:
     path = locate(text).path
     try:
-        return Audit(path=str(path), report=audit(path))
+        report = audit(path)
+        return Audit(
+            path=str(path), report=report.besides(misreadings(open_tape(path), current_rules().app))
+        )
     except DeltatapeError as error:
         return Audit(path=str(path), report=None, error=str(error))
+
+
+def _asking(upstream: Upstream, output: Path | None, deadline_s: float) -> Asking:
+    files = read_dotenv(Path.cwd(), os.environ)
+    found, _ = settings(files, os.environ)
+    return Asking(
+        upstream=upstream,
+        environment={name: setting.value for name, setting in found.items()},
+        secrets=known_secrets(os.environ, files),
+        outbound=outbound_from(os.environ),
+        mask_key=mask_key(os.environ, say),
+        clock=SystemClock(),
+        deadline_s=deadline_s,
+        output=output,
+        rules=current_rules(),
+    )
+
+
+def _asked(text: str, audited: Audit, asking: Asking) -> Audit:
+    """The audit with what the exchanges that `text` names gave; nobody asks for a broken tape."""
+    if audited.report is None:
+        return audited
+    try:
+        asked = ask_again(tuple(exchanges_of(text)), asking, say)
+    except DeltatapeError as error:
+        raise UsageError(f"{text}: cannot be asked again: {error}") from None
+    if asking.output is not None and any(one.today for one in asked):
+        say(f"today's {count(len(asked), 'answer')}: {asking.output}")
+    return replace(audited, asked=asked, url=asking.upstream.origin.url + asking.upstream.path)
+
+
+def _code(audited: Audit) -> int:
+    if audited.report is None or any(one.problem for one in audited.asked):
+        return DeltatapeError.exit_code
+    if audited.url and not any(one.today for one in audited.asked):
+        return DeltatapeError.exit_code
+    differs = any(one.today and one.today.drifts for one in audited.asked)
+    return int(bool(audited.report.problems) or differs)

@@ -11,7 +11,8 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from deltatape.match.request import parse_path
+from deltatape.errors import UsageError
+from deltatape.match.json_path import Wild, parse_path
 
 VOLATILE = (
     "id",
@@ -91,10 +92,7 @@ class Ignoring:
     """
 
     def __init__(self, paths: Iterable[str]) -> None:
-        self._paths = frozenset(
-            ".".join(step for step in parse_path(path) if step != "*" and not step.isdigit())
-            for path in paths
-        )
+        self._paths = frozenset(map(_from_root, paths))
         self._first = frozenset(path.partition(".")[0] for path in self._paths)
 
     def forms(self, value: object) -> Forms:
@@ -133,6 +131,14 @@ class Ignoring:
         if isinstance(value, list):
             return [self._inner(each, front, ignored) for each in value]
         return value
+
+
+def _from_root(text: str) -> str:
+    """A path without places in arrays."""
+    steps = parse_path(text)
+    if Wild.DEEP in steps:
+        raise UsageError(f"--volatile {text!r}: not a path from the root of an event, without `..`")
+    return ".".join(step for step in steps if isinstance(step, str) and not step.isdigit())
 
 
 def canonical(value: object) -> str:

@@ -22,6 +22,7 @@ from deltatape.conversation import (
 )
 from deltatape.diagnose.check import check_analysis
 from deltatape.diagnose.digest import digest_analysis
+from deltatape.diagnose.reading import parsed_as
 from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.gateway.tapes import OpenTape
 from deltatape.model.digest import Digest
@@ -30,6 +31,7 @@ from deltatape.model.watch import Watch
 from deltatape.rules.settings import DEFAULTS, Settings
 from deltatape.tape.assemble import assemble
 from deltatape.tape.decode import decode_record
+from deltatape.tape.payload import ParsedAs
 
 MAX_KEPT_BYTES = 8 * 1024 * 1024
 MAX_WAITING_BYTES = 32 * 1024 * 1024
@@ -50,6 +52,8 @@ class Ended:
     number: int
     analysis: Analysis | None
     findings: tuple[Finding, ...]
+    parsed: ParsedAs | None = None
+    """What was read, for the tape."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,9 +158,9 @@ class Analyst:
             analysis = analyse(exchange, self._rules.app)
             digest = digest_analysis(analysis, self._rules)
             about_app = self._in_conversation(_Known(serial, tape, digest))
-            return Ended(
-                tape, number, analysis, (*about_app, *check_analysis(analysis, self._rules))
-            )
+            findings = (*about_app, *check_analysis(analysis, self._rules))
+            parsed = parsed_as(analysis, tape.writer.header.tool)
+            return Ended(tape, number, analysis, findings, parsed)
         return Ended(tape, number, None, ())
 
     def _in_conversation(self, latest: _Known) -> Iterator[Finding]:

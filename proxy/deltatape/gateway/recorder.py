@@ -109,7 +109,7 @@ class Recorder:
         self._clock = clock
         self._observer = observer
         self._manner = manner
-        self._analyst = Analyst(observer.exchange, manner.rules)
+        self._analyst = Analyst(self._analysed, manner.rules)
         self._kept = Kept()
         self._ticker: asyncio.TimerHandle | None = None
         self._drained = asyncio.Event()
@@ -186,6 +186,11 @@ class Recorder:
         self.book.release(tape)
         if not self.active:
             self._drained.set()
+
+    def _analysed(self, ended: Ended) -> None:
+        if ended.parsed is not None:
+            self.book.parsed(ended.tape, ended.number, ended.parsed)
+        self._observer.exchange(ended)
 
     # Stopping.
 

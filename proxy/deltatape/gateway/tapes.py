@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from deltatape.model.log import LogStream
 from deltatape.model.watch import ROTATED
 from deltatape.store.writer import TapeWriter
+from deltatape.tape.encode import payload_record
 from deltatape.tape.mask import Masker
-from deltatape.tape.payload import ClientState
+from deltatape.tape.payload import ClientState, ParsedAs
 from deltatape.tape.tap import TapeTap
 
 MAX_NAMED = 256
@@ -166,6 +167,11 @@ class TapeBook:
     def note(self, text: str) -> None:
         """A remark on the tape for traffic without a name."""
         self.current.tap.note(self.current.writer.now_ns(), text)
+
+    def parsed(self, tape: OpenTape, number: int, parsed: ParsedAs) -> None:
+        """What was read of an exchange that has ended; a tape that was closed goes without."""
+        if not self._stopped and tape in self.all():
+            tape.writer.put(number, payload_record(tape.writer.now_ns(), number, parsed))
 
     def stop(self, reason: str, code: int | None) -> None:
         """End all tapes; `code` is the exit code of the child that was run, if any."""

@@ -18,6 +18,7 @@ from deltatape.gateway.routes import Upstream, parse_upstream
 from deltatape.harness.base_urls import ON_DEMAND, SERVED
 from deltatape.harness.dotenv import DotenvFile, read_dotenv, settings
 from deltatape.harness.environment import Purpose, plan
+from deltatape.harness.key_variables import KEY_VARIABLES
 from deltatape.model.exchange import Exchange
 
 PLACEHOLDER = "sk-replay-000000"
@@ -25,24 +26,6 @@ PLACEHOLDER = "sk-replay-000000"
 
 _BEARER = "AWS_BEARER_TOKEN_BEDROCK"
 _PROXIES = frozenset({"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NODE_USE_ENV_PROXY"})
-
-_KEYS: Mapping[str, tuple[str, ...]] = {
-    "openai": ("OPENAI_API_KEY",),
-    "anthropic": ("ANTHROPIC_API_KEY",),
-    "gemini": ("GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"),
-    "openrouter": ("OPENROUTER_API_KEY",),
-    "groq": ("GROQ_API_KEY",),
-    "mistral": ("MISTRAL_API_KEY",),
-    "deepseek": ("DEEPSEEK_API_KEY",),
-    "xai": ("XAI_API_KEY",),
-    "cohere": ("CO_API_KEY", "COHERE_API_KEY"),
-    "together": ("TOGETHER_API_KEY", "TOGETHER_AI_API_KEY", "TOGETHERAI_API_KEY"),
-    "fireworks": ("FIREWORKS_API_KEY", "FIREWORKS_AI_API_KEY"),
-    "azure": ("AZURE_OPENAI_API_KEY", "AZURE_API_KEY"),
-    "bedrock": ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"),
-}
-"""The names that SDKs and frameworks look for, by provider: they are set together or not at all,
-since an SDK that finds two of them may take the wrong one."""
 
 _ALSO: Mapping[str, tuple[str, ...]] = {
     "anthropic": ("ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"),
@@ -107,14 +90,14 @@ def _set(environ: Mapping[str, str], dotenv: Sequence[DotenvFile]) -> frozenset[
 
 def _whose(exchanges: Iterable[Exchange]) -> frozenset[str]:
     """The providers of the tapes; without any all that there are."""
-    return frozenset(_providers(exchanges)) or frozenset(_KEYS) - ON_DEMAND.keys()
+    return frozenset(_providers(exchanges)) or frozenset(KEY_VARIABLES) - ON_DEMAND.keys()
 
 
 def _providers(exchanges: Iterable[Exchange]) -> Iterator[str]:
     """Whose keys the client of these exchanges had."""
     for host, path in {(_host(one), one.request.path) for one in exchanges}:
         provider = provider_of_host(host)
-        if provider is not None and provider in _KEYS:
+        if provider is not None and provider in KEY_VARIABLES:
             yield provider
         else:
             named = (names for end, names in _PATHS if path.endswith(end))
@@ -134,7 +117,7 @@ def _needed(providers: Iterable[str]) -> Iterator[Upstream]:
 
 def _placeholders(providers: Iterable[str], found: frozenset[str]) -> Iterator[tuple[str, str]]:
     for provider in sorted(providers):
-        names = _KEYS[provider]
+        names = KEY_VARIABLES[provider]
         if found.isdisjoint((*names, *_ALSO.get(provider, ()))):
             yield from ((name, PLACEHOLDER) for name in names)
         if provider == "bedrock" and found.isdisjoint(_REGIONS):

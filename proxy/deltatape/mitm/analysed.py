@@ -6,6 +6,7 @@ from deltatape.gateway.analysis import Analyst, Ended, Kept
 from deltatape.gateway.tapes import OpenTape
 from deltatape.model.finding import Severity
 from deltatape.render.live import live_lines
+from deltatape.tape.encode import payload_record
 
 
 class Analysed:
@@ -17,6 +18,7 @@ class Analysed:
         self._found = 0
         self._severities: set[Severity] = set()
         self._tell = tell
+        self._over = False
         self._kept = Kept()
         self._analyst = Analyst(self._ended)
 
@@ -36,8 +38,12 @@ class Analysed:
     async def finish(self) -> None:
         """See `Live.finish`."""
         await self._analyst.finish()
+        self._over = True
 
     def _ended(self, ended: Ended) -> None:
+        if ended.parsed is not None and not self._over:
+            writer = ended.tape.writer
+            writer.put(ended.number, payload_record(writer.now_ns(), ended.number, ended.parsed))
         self._found += bool(ended.findings)
         self.with_findings = self._found
         self._severities.update(finding.severity for finding in ended.findings)

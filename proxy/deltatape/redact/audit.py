@@ -9,7 +9,7 @@ Format: recordings/README.md, "Order" and "What a reader must bear".
 
 import enum
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from deltatape.model.exchange import Source
@@ -32,6 +32,8 @@ class Kind(enum.StrEnum):
     DAMAGE = "damage"
     ORDER = "order"
     SECRET = "secret"  # noqa: S105 - a kind of problem
+    PARSED = "parsed"
+    """It is read in another way than when it was taped."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +54,11 @@ class Report:
 
     problems: tuple[Problem, ...]
     facts: tuple[str, ...]
+
+    def besides(self, problems: Iterable[Problem]) -> "Report":
+        """The same with further problems."""
+        every = sorted((*self.problems, *problems), key=lambda problem: problem.line)
+        return Report(problems=tuple(every), facts=self.facts)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -18,6 +18,7 @@ from deltatape.tape.payload import (
     Boundaries,
     Ending,
     MaskedSpans,
+    ParsedAs,
     RequestBody,
     RequestEnd,
     SentUpstream,
@@ -60,7 +61,7 @@ class ExchangeOrder:
         """The next record of the exchange."""
         payload = record.payload
         self.line = self.line or line
-        if isinstance(payload, Unknown):
+        if isinstance(payload, Unknown | ParsedAs):
             return
         self.faults += (Fault(line, message) for message in self._out_of_order(record))
         self._last_ns = max(self._last_ns, record.t_ns)

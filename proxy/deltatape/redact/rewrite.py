@@ -21,6 +21,7 @@ from deltatape.tape.decode import CODES
 from deltatape.tape.encode import json_bytes, json_text
 from deltatape.tape.fields import bytes_from_json
 from deltatape.tape.mask import Masker
+from deltatape.tape.payload import ParsedAs
 
 CONTENT = "content was replaced by fillers of the same length"
 
@@ -49,6 +50,7 @@ class Rewriter:
         self._masker = masker
         self._fillers = fillers
         self._hashes = {exchange: _Hashes() for exchange in plan.changed}
+        self._edited = set(plan.changed)
 
     def lines(self, number: int, line: bytes) -> Iterator[bytes]:
         """What stands in the place of the line `number`, a record with its line feed."""
@@ -57,6 +59,10 @@ class Rewriter:
             if line != note:
                 yield note
         t_ns, exchange, code, value = json.loads(line)
+        if number in self._plan.edits:
+            self._edited.add(exchange)
+        if code == ParsedAs.code and exchange in self._edited:
+            return  # what was read is not on the tape any more
         if number in self._plan.remarks:
             yield _record(t_ns, exchange, "note", {"text": self._plan.remarks[number]})
         spans = self._plan.spans.get(number, [])

@@ -16,6 +16,7 @@ from deltatape.render.audit import Audit
 from deltatape.render.findings_json import finding_object
 from deltatape.render.json_document import document
 from deltatape.render.listing import TapeRow
+from deltatape.render.today import today_object
 from deltatape.why.news import news
 
 
@@ -140,6 +141,7 @@ def _audit(audit: Audit) -> dict[str, object]:
             for problem in (report.problems if report else ())
         ],
         "facts": list(report.facts) if report else [],
+        **({"against": today_object(audit.asked, audit.url)} if audit.url else {}),
     }
 
 

@@ -3,9 +3,11 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from deltatape.compare.today import Asked
 from deltatape.model.finding import Severity
 from deltatape.redact.audit import Kind, Problem, Report
 from deltatape.render.lines import BOLD, DIM, GOOD, STYLES, WIDTH, Line, Segment, line, wrapped
+from deltatape.render.today import today_lines
 from deltatape.rules.words import count
 
 
@@ -16,6 +18,10 @@ class Audit:
     path: str
     report: Report | None
     error: str = ""
+    asked: tuple[Asked, ...] = ()
+    """What its exchanges gave when a provider was asked again."""
+    url: str = ""
+    """Of that provider; "" when none was asked."""
 
 
 def audit_lines(audits: Iterable[Audit], width: int = WIDTH) -> list[Line]:
@@ -46,6 +52,7 @@ def _one(audit: Audit, width: int) -> list[Line]:
         line(Segment(audit.path, BOLD), ": ", told),
         *problem_lines(problems, width),
         *(each for fact in audit.report.facts for each in wrapped(f"note: {fact}", 4, DIM, width)),
+        *(today_lines(audit.asked, audit.url, width) if audit.url else ()),
     ]
 
 

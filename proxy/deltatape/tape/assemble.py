@@ -34,6 +34,7 @@ from deltatape.tape.payload import (
     Ending,
     Idle,
     MaskedSpans,
+    ParsedAs,
     Remark,
     RequestBody,
     RequestEnd,
@@ -250,7 +251,7 @@ def assemble(
             continue
         parts = building.get(number)
         if parts is None:
-            if number in ended or isinstance(content, Unknown):
+            if number in ended or isinstance(content, Unknown | ParsedAs):
                 continue
             parts = building[number] = _Parts(number=number, head_ns=t_ns)
         if isinstance(content, bytes):

@@ -17,6 +17,7 @@ from deltatape.tape.payload import (
     Idle,
     LogLine,
     MaskedSpans,
+    ParsedAs,
     Remark,
     RequestBody,
     RequestEnd,
@@ -46,6 +47,7 @@ CODES: Mapping[str, Callable[[object], Payload]] = {
     Remark.code: Remark.from_json,
     LogLine.code: LogLine.from_json,
     Ending.code: Ending.from_json,
+    ParsedAs.code: ParsedAs.from_json,
     Stop.code: Stop.from_json,
 }
 """Every code that this version reads; others become `Unknown`."""

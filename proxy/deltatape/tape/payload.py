@@ -254,6 +254,49 @@ class Ending:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ParsedAs:
+    """What the recorder itself read from the exchange when it had ended.
+
+    `sha256` is of everything that was read, in the form of `tool`'s own that `form` counts.
+    """
+
+    code: ClassVar[str] = "parsed"
+    tool: str
+    dialect: str
+    events: int
+    calls: int
+    finish: str
+    form: int
+    sha256: str
+
+    def to_json(self) -> object:
+        """See `Payload.to_json`."""
+        return {
+            "tool": self.tool,
+            "dialect": self.dialect,
+            "events": self.events,
+            "calls": self.calls,
+            **({"finish": self.finish} if self.finish else {}),
+            "form": self.form,
+            "sha256": self.sha256,
+        }
+
+    @classmethod
+    def from_json(cls, value: object) -> Self:
+        """The inverse of `to_json`."""
+        read = Fields.read(value)
+        return cls(
+            tool=read.text("tool"),
+            dialect=read.text("dialect"),
+            events=read.number("events"),
+            calls=read.number("calls"),
+            finish=read.text("finish", ""),
+            form=read.number("form"),
+            sha256=read.text("sha256"),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Stop:
     """The recorder stopped in good order; `exit_code` is that of the child it ran, if any."""
 
