@@ -99,7 +99,7 @@ def listen(port: int, streams: int, due_ns: Sequence[int]) -> dict[str, object]:
                 epoll.unregister(fd)
                 stream.sock.close()
                 del known[fd]
-    deviations = sorted(late - min(stream.late_ns) for stream in opened for late in stream.late_ns)
+    deviations = sorted(late for stream in opened for late in stream.deviations_ns())
     return {
         "reads": len(deviations),
         "joined": joined,

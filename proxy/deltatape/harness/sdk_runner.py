@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deltatape.errors import DeltatapeError
-from deltatape.harness.sdk_stand import standing
+from deltatape.harness.sdk_stand import AT_ONCE, HOLD_S, standing
+from deltatape.match.schedule import Tempo
 from deltatape.model.asked import RepeatedCall
 from deltatape.model.exchange import Exchange
 
@@ -88,7 +89,12 @@ def node_environment(package: str, folder: Path) -> Environment:
 
 
 async def run_sdk(
-    environment: Environment, streams: Sequence[SdkStream], *, limit_s: float = 10.0
+    environment: Environment,
+    streams: Sequence[SdkStream],
+    *,
+    limit_s: float = 10.0,
+    tempo: Tempo = AT_ONCE,
+    hold_s: float = HOLD_S,
 ) -> SdkRun:
     """What an SDK makes of each stream, in order.
 
@@ -96,13 +102,16 @@ async def run_sdk(
         environment: where the SDK is.
         streams: what it is to read.
         limit_s: how long it may take for one.
+        tempo: how recorded time passes.
+        hold_s: how long a stream is silent that does not tell how it goes on.
 
     Raises:
         DeltatapeError: the SDK cannot be started.
     """
     versions: Mapping[str, str] = {}
     replies: list[SdkReply] = []
-    async with standing([stream.exchange for stream in streams]) as stand:
+    exchanges = [stream.exchange for stream in streams]
+    async with standing(exchanges, tempo=tempo, hold_s=hold_s) as stand:
         urls = [stand.url(number) for number in range(len(streams))]
         while not versions or len(replies) < len(streams):
             async with _running(environment) as runner:

@@ -80,7 +80,7 @@ async def attempt(
         try:
             await run.wait(deadline_s)
         finally:
-            run.leave()
+            await run.leave()
         await settle()
         return run.outcome(player.report)
     finally:
@@ -170,12 +170,13 @@ class _Run(asyncio.SubprocessProtocol):
             self._kill()
         await asyncio.wait([self._drained], timeout=DRAIN_S)
 
-    def leave(self) -> None:
-        """End it if it runs, and listen to it no more."""
+    async def leave(self) -> None:
+        """End it if it runs, and listen to it no more; also where the trial was called off."""
         assert self._transport is not None
         if not self._exited.done():
             self._kill()
         self._transport.close()
+        await asyncio.wait([self._exited], timeout=DRAIN_S)  # else nobody takes note of its end
 
     def _kill(self) -> None:
         """End all that it started and that did not leave its group."""
