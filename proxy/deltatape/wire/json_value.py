@@ -75,6 +75,9 @@ _Scan: TypeAlias = Callable[[str, int], tuple[object, int]]
 """What `raw_decode` calls, in C: the value at an offset, and where it ends."""
 
 _scan: _Scan = json.JSONDecoder(parse_constant=_refuse).scan_once  # type: ignore[attr-defined]
+scan_string: Callable[[str, int], tuple[str, int]] = json.decoder.scanstring  # type: ignore[attr-defined]
+"""The string whose first character is at an offset, and where it ends, behind its quote: as the
+scanner reads it; ValueError if it has no end."""
 _unique_keys = json.JSONDecoder(parse_constant=_refuse, object_pairs_hook=_unique)
 _scan_unique: _Scan = _unique_keys.scan_once  # type: ignore[attr-defined]
 _SLOW = json.JSONDecoder(parse_int=_integer)

@@ -13,7 +13,9 @@ at the start, it counts only if no delta brings any (T014 if both say the same, 
 """
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 
+from deltatape.dialects._alike import Alike
 from deltatape.dialects._calls import CallDraft
 from deltatape.dialects._choice import ChoiceDraft
 from deltatape.dialects._json import as_object, get_index, get_str
@@ -52,8 +54,9 @@ class Block:
 class Blocks:
     """Assigns what the wire says to the blocks of the message that `choice` is."""
 
-    def __init__(self, choice: ChoiceDraft) -> None:
+    def __init__(self, choice: ChoiceDraft, alike: Alike) -> None:
         self._choice = choice
+        self._alike = alike
         self._blocks: dict[int, Block] = {}
         self._all: list[Block] = []
         self._open: list[Block] = []
@@ -99,7 +102,9 @@ class Blocks:
             field, channel = spoken
             text = delta.get(field)
             if isinstance(text, str):
-                self._choice.say(channel, text, event, self._expect(frame, field, event))
+                say = partial(self._choice.say, channel, order=self._expect(frame, field, event))
+                say(text, event)
+                self._alike.learn(event, say, field)
             elif text is not None:
                 self._choice.odd(f"{field} is no string", frame, event)
 
@@ -213,9 +218,11 @@ class Blocks:
         index = frame.get("index")
         block = self._blocks.get(index) if type(index) is int else None
         call = block.call if block is not None and not block.stopped else None
+        text = delta.get("partial_json")
         if call is None:
             call = self._find(frame, event)
-        text = delta.get("partial_json")
+        elif isinstance(text, str):
+            self._alike.learn(event, call.add, "partial_json")
         if isinstance(text, str):
             call.add(text, event)
         elif text is not None:

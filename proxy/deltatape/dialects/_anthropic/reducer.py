@@ -7,6 +7,7 @@ was given up, and nothing of it is part of the answer; after `message_stop` anot
 
 from collections.abc import Callable, Mapping
 
+from deltatape.dialects._alike import Alike
 from deltatape.dialects._anthropic.blocks import Blocks
 from deltatape.dialects._anthropic.shape import (
     BLOCK_DELTA,
@@ -46,7 +47,8 @@ class MessageReducer:
     def __init__(self, name: str, asked: Asked) -> None:
         self._reply = ReplyDraft(name, TERMINATOR, asked, _POLICY)
         self._choice = self._reply.choice()
-        self._blocks = Blocks(self._choice)
+        self._alike = Alike()
+        self._blocks = Blocks(self._choice, self._alike)
         self._ended: list[Blocks] = []
         """The blocks of messages that came to their end before another one began."""
         self._id: str | None = None
@@ -66,6 +68,8 @@ class MessageReducer:
 
     def feed(self, event: Event) -> None:
         """See `Reducer.feed`."""
+        if self._alike.take(event):
+            return
         frame = read_object(event.data) or self._read_oddly(event)
         if frame is None:
             return
@@ -124,7 +128,7 @@ class MessageReducer:
         """Begins another message behind one that is whole."""
         self._reply.odd("another message follows message_stop", frame, event)
         self._ended.append(self._blocks)
-        self._blocks = Blocks(self._choice)
+        self._blocks = Blocks(self._choice, self._alike)
         self._reply.terminal = None
 
     def _restart(self, identifier: str, frame: Mapping[str, object], event: Event) -> None:
@@ -135,7 +139,7 @@ class MessageReducer:
         )
         self._reply.odd(detail, frame, event)
         self._choice = self._reply.restart()
-        self._blocks = Blocks(self._choice)
+        self._blocks = Blocks(self._choice, self._alike)
         self._ended = []
         self._reply.model = self._reply.usage = None
         self._usage = {}

@@ -1,7 +1,9 @@
 """One choice of a chat completion, read into a `ChoiceDraft`: text, calls, finish reason."""
 
 from collections.abc import Mapping
+from functools import partial
 
+from deltatape.dialects._alike import Say
 from deltatape.dialects._chat.calls import ChoiceCalls
 from deltatape.dialects._chat.entry import read_entry, read_legacy
 from deltatape.dialects._chat.sources import DELTA, MESSAGE, BodyPlace, Sources
@@ -16,6 +18,15 @@ _PARTS = {"text": Channel.TEXT, "refusal": Channel.REFUSAL, "thinking": Channel.
 """By field of a typed part, where its text goes."""
 _TEXT, _REASONING, _REFUSAL = Channel.TEXT, Channel.REASONING, Channel.REFUSAL
 """Plain names: every delta needs one, and looking a member up takes as long as three more calls."""
+_TEXTS = {
+    "content": _TEXT,
+    "refusal": _REFUSAL,
+    "reasoning_content": _REASONING,
+    "reasoning": _REASONING,
+}
+"""By member of a delta that may be a text, where that goes."""
+_SAYING = (*_TEXTS, "audio", "images", "tool_calls", "function_call")
+"""All members of a delta that may say something."""
 _ASIDES = frozenset({"refusal", "audio", "images", "reasoning_content", "reasoning"})
 """What few deltas have."""
 _FINISHED_DELTAS = 3
@@ -49,6 +60,20 @@ class ChatChoice:
         reason = choice.get("finish_reason")
         if reason is not None:
             self._take_finish(reason, event)
+
+    def said_only(self, choice: Mapping[str, object]) -> tuple[str, Say] | None:
+        """The only member of the delta that said something, if it is a text; what says such a one.
+
+        Args:
+            choice: what was taken last.
+        """
+        delta = choice.get(DELTA)
+        if self._draft.finish_reason is not None or not isinstance(delta, dict):
+            return None
+        keys = [key for key in _SAYING if delta.get(key)]
+        if len(keys) != 1 or keys[0] not in _TEXTS or not isinstance(delta[keys[0]], str):
+            return None
+        return keys[0], partial(self._draft.say, _TEXTS[keys[0]])
 
     def finish(self) -> None:
         """Settles what only the end tells. To be called once, after the last object."""

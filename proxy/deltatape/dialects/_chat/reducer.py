@@ -6,6 +6,7 @@ frame. Only deltas after `[DONE]` are left out, since every client has stopped t
 
 from collections.abc import Mapping
 
+from deltatape.dialects._alike import Alike
 from deltatape.dialects._chat.choice import ChatChoice
 from deltatape.dialects._chat.sources import Sources
 from deltatape.dialects._choice import Policy
@@ -31,11 +32,14 @@ class ChatReducer:
         self._reply = ReplyDraft(name, TERMINATOR, asked, policy)
         self._choices: dict[int, ChatChoice] = {}
         self._sources = Sources()
+        self._alike = Alike()
         self._done = False
         self._id = ""
 
     def feed(self, event: Event) -> None:
         """See `Reducer.feed`."""
+        if self._alike.take(event):
+            return
         reply = self._reply
         chunk = read_object(event.data) or self._read_oddly(event)
         if chunk is None:
@@ -99,6 +103,15 @@ class ChatReducer:
             found.take(choice, event, place)
             if "error" in choice or choice.get("finish_reason") == "error":
                 self._take_failure(choice, event)
+            elif len(choices) == 1 and self._alike.learns and not may_fail(chunk, event):
+                self._learn(choice, event, found)
+
+    def _learn(self, choice: Mapping[str, object], event: Event, found: ChatChoice) -> None:
+        """Learns from a chunk if all it did was to add a text: what else it says is known now."""
+        said = found.said_only(choice)
+        if said is not None:
+            key, say = said
+            self._alike.learn(event, say, key)
 
     def _take_none(self, chunk: Mapping[str, object], event: Event) -> None:
         if chunk.get("choices") is not None:

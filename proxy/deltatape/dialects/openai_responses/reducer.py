@@ -11,6 +11,7 @@ and it does not begin with `response.created`. What was opened before then lacks
 from collections.abc import Callable, Mapping
 from functools import partial
 
+from deltatape.dialects._alike import Alike
 from deltatape.dialects._choice import Policy
 from deltatape.dialects._errors import error_message
 from deltatape.dialects._json import get_index, get_object, get_str
@@ -20,7 +21,7 @@ from deltatape.dialects._source import Member, Source, Whole
 from deltatape.dialects.openai_responses.items import Items
 from deltatape.dialects.openai_responses.texts import PARTS, Group, piece_of
 from deltatape.model.asked import Asked
-from deltatape.model.reply import Channel, Reply
+from deltatape.model.reply import Channel, Piece, Reply
 from deltatape.model.stream import Event
 from deltatape.wire.json_value import read_object
 
@@ -63,12 +64,20 @@ class ResponsesReducer:
         self._choice = self._reply.choice()
         self._items = Items(self._choice, asked)
         self._handlers = self._handlers_by_type()
+        self._alike = Alike()
         self._number: int | None = None
         self._begun = False
         self._id: str | None = None
 
     def feed(self, event: Event) -> None:
         """See `Reducer.feed`."""
+        if not self._alike.take(event):
+            self._take(event)
+        elif self._alike.number is not None:
+            self._number = self._alike.number
+
+    def _take(self, event: Event) -> None:
+        """Takes an event that is not like the one before."""
         frame = read_object(event.data) or self._read_oddly(event)
         if frame is None:
             return
@@ -238,6 +247,7 @@ class ResponsesReducer:
             self._reply.odd("a delta is no string", frame, event)
         else:
             item.add_arguments(delta, event)
+            self._alike.learn(event, item.add_arguments, "delta", frame.get("sequence_number"))
 
     def _end_arguments(self, kind: str, field: str, frame: Frame, event: Event) -> None:
         item = self._items.with_part(frame, kind, event, call=True)
@@ -258,7 +268,9 @@ class ResponsesReducer:
             index = frame.get(_INDEX[group])
             if type(index) is not int or index < 0:
                 index = get_index(frame, _INDEX[group]) or 0
-            item.texts.part(group, channel, index).append(piece_of(channel, delta, event))
+            say = partial(_say, item.texts.part(group, channel, index), channel)
+            say(delta, event)
+            self._alike.learn(event, say, "delta", frame.get("sequence_number"))
 
     def _end_text(
         self, kind: str, channel: Channel, group: Group, frame: Frame, event: Event
@@ -277,3 +289,8 @@ class ResponsesReducer:
         channel, field = place
         kind = "reasoning" if channel is Channel.REASONING else "message"
         self._end_text(kind, channel, group, {**frame, field: part.get(field)}, event)
+
+
+def _say(pieces: list[Piece], channel: Channel, text: str, event: Event) -> None:
+    if text:
+        pieces.append(piece_of(channel, text, event))
