@@ -182,11 +182,11 @@ class SseDecoder(Framer):
             return start
         offset, number, last_id, add = self._offset, self._number, self._last_id, events.append
         until, t_ns, line, next_read = self._until, self._t_ns, self._line, self._reads.pop
-        is_ascii = text.isascii()
-        while (match := usual.match(text, start)) is not None:
+        is_ascii, limit = text.isascii(), self._limit
+        for match in iter(usual.scanner(text, start).match, None):  # type: ignore[attr-defined]
             kind, value, carriage = match.groups()
             end = match.end()
-            if end - start > self._limit:
+            if end - start > limit:
                 break
             if not is_ascii:
                 try:
