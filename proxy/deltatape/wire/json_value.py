@@ -23,7 +23,9 @@ VALUES_LIMIT = 1000
 _WHITESPACE = " \t\n\r"
 _STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _BLANKS = re.compile(r"[ \t\n\r]*")
-_KEY = re.compile(_STRING)
+_KEY = re.compile(rf"({_STRING})[ \t\n\r]*+:[ \t\n\r]*+")
+"""Up to where the value begins."""
+_BETWEEN = re.compile(r"[ \t\n\r]*+,?+[ \t\n\r]*+")
 _SCALAR = re.compile(rf"{_STRING}|[^\s,\]}}]+", re.DOTALL)
 _TOKEN = re.compile(rf"{_STRING}|[\[\]{{}}]", re.DOTALL)
 _STEPS = {"{": 1, "[": 1, "}": -1, "]": -1}
@@ -237,6 +239,10 @@ def _skip_value(text: str, at: int) -> int:
     if text[at] not in "{[":
         scalar = _SCALAR.match(text, at)
         return scalar.end() if scalar else at
+    try:
+        return _scan(text, at)[1]
+    except _REFUSED:  # too deep, too long a number, or nothing that ends
+        pass
     depth = 0
     for token in _TOKEN.finditer(text, at):
         depth += _STEPS.get(token[0], 0)
@@ -252,12 +258,12 @@ def _member(text: str, at: int, wanted: str) -> int | None:
     found = None
     at = _skip_blanks(text, at + 1)
     while key := _KEY.match(text, at):
-        at = _skip_blanks(text, key.end())
-        at = _skip_blanks(text, at + 1)
-        if json.loads(key[0]) == wanted:
+        at, name = key.end(), key[1]
+        if name[1:-1] == wanted or ("\\" in name and json.loads(name) == wanted):
             found = at
-        at = _skip_blanks(text, _skip_value(text, at))
-        at = _skip_blanks(text, at + 1)
+        at = _skip_value(text, at)
+        between = _BETWEEN.match(text, at)
+        at = between.end() if between else at
     return found
 
 
