@@ -163,8 +163,17 @@ def delta(**members: object) -> dict[str, object]:
     return {"id": "x", "choices": [{"index": 0, "delta": members}], "usage": {"total": 1}}
 
 
-def arguments(text: str) -> dict[str, object]:
-    return delta(tool_calls=[{"index": 0, "function": {"name": "", "arguments": text}}])
+def arguments(text: str, index: object = 0, **more: object) -> dict[str, object]:
+    entry = {"index": index, "function": {"name": "", "arguments": text}, **more}
+    return delta(tool_calls=[entry])
+
+
+def completion(text: str, **more: object) -> dict[str, object]:
+    return {"choices": [{"index": 0, "text": text, **more}]}
+
+
+def twice(text: str) -> dict[str, object]:
+    return {"choices": [{"index": 0, "text": text}, {"index": 0, "text": text}]}
 
 
 def block(index: int, kind: str, field: str, text: str) -> dict[str, object]:
@@ -191,6 +200,12 @@ STREAMS: dict[str, Sequence[dict[str, object]]] = {
         *[delta(content=text, reasoning="r") for text in TEXTS],
         *[delta(content=[{"text": text}]) for text in TEXTS],
         *[arguments(text) for text in TEXTS],
+        delta(tool_calls=[{"index": 1, "id": "c", "function": {"name": "get"}}]),
+        *[arguments(text, 1) for text in (*TEXTS, "{}", "{")],
+        *[arguments(text, "1") for text in TEXTS],
+        *[arguments(text, 1, id="c") for text in TEXTS],
+        *[delta(tool_calls=[text, text]) for text in TEXTS],
+        *[delta(function_call={"arguments": text}) for text in TEXTS],
         {"id": "y", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]},
         *[delta(content=text) for text in TEXTS],
     ],
@@ -206,6 +221,14 @@ STREAMS: dict[str, Sequence[dict[str, object]]] = {
         *[block(3, "input_json_delta", "partial_json", text) for text in TEXTS],
         {"type": "content_block_stop", "index": 3},
         *[block(3, "input_json_delta", "partial_json", text) for text in TEXTS],
+    ],
+    "openai-completions": [
+        *[{**completion(text), "object": "text_completion"} for text in TEXTS],
+        *[completion(text, reasoning="r") for text in TEXTS],
+        *[completion(text) | {"error": "no"} for text in TEXTS],
+        *[twice(text) for text in TEXTS],
+        completion("a", finish_reason="stop"),
+        *[completion(text) for text in TEXTS],
     ],
     "openai-responses": [
         {"type": "response.created", "sequence_number": 0, "response": {"id": "r"}},

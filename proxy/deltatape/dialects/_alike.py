@@ -30,7 +30,6 @@ _LONGEST = 4096
 _TRIES = 4
 """So many events are looked at in vain."""
 _BRACKETS = "}]"
-_HEAD, _TAIL, _END = range(3)
 
 
 class Alike:
@@ -65,12 +64,13 @@ class Alike:
         if say is None:
             return False
         self._say = None
-        data, head = event.data, self._pieces[_HEAD]
+        data, (head, tail, _) = event.data, self._pieces
         if not data.startswith(head) or event.type != self._type or event.exception:
             return False
         try:
             text, end = scan_string(data, len(head))
-            if not self._is_rest(data[end:]):
+            rest = data[end:]
+            if (rest != tail or self._padded) and not self._is_rest(rest, tail):
                 return False
         except ValueError:  # a string without an end
             return False
@@ -80,14 +80,11 @@ class Alike:
         say(text, event)
         return True
 
-    def _is_rest(self, rest: str) -> bool:
-        """Whether `rest` is what stands behind the text."""
-        tail = self._pieces[_TAIL]
-        if self._padded:
-            return rest.startswith(tail) and (
-                rest[scan_string(rest, len(tail))[1] :] == self._pieces[_END]
-            )
-        return rest == tail or (self._spaced and rest.replace(" ", "") == tail)
+    def _is_rest(self, rest: str, tail: str) -> bool:
+        """Whether `rest` is `tail`, but for padding or spaces."""
+        if not self._padded:
+            return self._spaced and rest.replace(" ", "") == tail
+        return rest.startswith(tail) and rest[scan_string(rest, len(tail))[1] :] == self._pieces[2]
 
     def learn(self, event: Event, say: Say, name: str, number: object = None) -> None:
         """Remember an event that did nothing but append a text, and would do nothing else again.

@@ -4,8 +4,10 @@ Shapes: https://platform.openai.com/docs/api-reference/completions. Local server
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import ClassVar
 
+from deltatape.dialects._alike import Alike, Say
 from deltatape.dialects._base import Hints
 from deltatape.dialects._chat.shape import MARKS, is_completion
 from deltatape.dialects._choice import Policy
@@ -62,9 +64,12 @@ class CompletionReducer:
 
     def __init__(self, name: str, asked: Asked) -> None:
         self._reply = ReplyDraft(name, TERMINATOR, asked, Policy())
+        self._alike = Alike()
 
     def feed(self, event: Event) -> None:
         """See `Reducer.feed`."""
+        if self._alike.take(event):
+            return
         reply = self._reply
         if event.data.strip() == _SENTINEL:
             reply.terminal = reply.terminal or event
@@ -72,15 +77,18 @@ class CompletionReducer:
         chunk = reply.read(event)
         if chunk is None:
             return
-        reply.take_error(chunk, event)
+        failed = reply.take_error(chunk, event)
         reply.usage = get_object(chunk, "usage") or reply.usage
         reply.model = reply.model or get_str(chunk, "model") or None
-        for place, value in enumerate(get_array(chunk, "choices")):
+        choices = get_array(chunk, "choices")
+        for place, value in enumerate(choices):
             choice = as_object(value)
             if choice is None:
                 reply.odd("a choice is no object", chunk, event)
             else:
-                self._take(place, choice, event)
+                said = self._take(place, choice, event)
+                if said is not None and len(choices) == 1 and not failed:
+                    self._alike.learn(event, said, "text")
 
     def finish(self, *, cut: bool) -> Reply:
         """See `Reducer.finish`."""
@@ -91,14 +99,17 @@ class CompletionReducer:
         finished = bool(reasons) and None not in reasons
         return reply.build(Ending.NORMAL, terminated=done or finished)
 
-    def _take(self, place: int, choice: Mapping[str, object], event: Event) -> None:
+    def _take(self, place: int, choice: Mapping[str, object], event: Event) -> Say | None:
+        """Takes a choice; what says another text, if this one said a text and nothing else."""
         index = get_index(choice, "index")
         draft = self._reply.choice(place if index is None else index)
-        draft.say(Channel.TEXT, get_str(choice, "text") or "", event)
-        draft.say(Channel.REASONING, get_str(choice, "reasoning") or "", event)
+        text, reasoning = get_str(choice, "text") or "", get_str(choice, "reasoning") or ""
+        draft.say(Channel.TEXT, text, event)
+        draft.say(Channel.REASONING, reasoning, event)
         reason = get_str(choice, "finish_reason")
         if reason:
             draft.finish(reason, event)
+        return None if reason or reasoning or not text else partial(draft.say, Channel.TEXT)
 
 
 def _message(prompt: object) -> Message:

@@ -16,6 +16,7 @@ from deltatape.dialects._calls import CallDraft
 from deltatape.dialects._chat.entry import Entry
 from deltatape.dialects._chat.names import merge_name
 from deltatape.dialects._choice import ChoiceDraft
+from deltatape.dialects._json import as_object, get_object, get_str
 from deltatape.dialects._mend import CUMULATIVE_MINIMUM
 from deltatape.model.asked import Asked
 from deltatape.model.reply import CallKind
@@ -50,6 +51,21 @@ class ChoiceCalls:
         if entry.wire_index is None and promised:
             draft.note("", "T011", "an entry of tool_calls has no index", entry.value, entry.event)
         self._merge(draft, entry, opening=opening)
+
+    def continued(self, entries: object) -> CallDraft | None:
+        """The call that the only one of `entries`, taken last, brought arguments and nothing else.
+
+        Whatever they are, such an entry goes on with the newest call of its index if that has an
+        id. None where there is more, or less, to `entries`.
+        """
+        entry = as_object(entries[0]) if isinstance(entries, list) and len(entries) == 1 else None
+        if entry is None or entry.get("id"):
+            return None
+        function, index = get_object(entry, "function") or {}, entry.get("index")
+        if function.get("name") or not get_str(function, "arguments"):
+            return None
+        found = self._newest.get(index) if type(index) is int else None
+        return found if found is not None and found.ids else None
 
     def take_whole(self, entry: Entry) -> None:
         """Takes an entry of an answer that is not streamed: a call of its own."""

@@ -62,7 +62,7 @@ class ChatChoice:
             self._take_finish(reason, event)
 
     def said_only(self, choice: Mapping[str, object]) -> tuple[str, Say] | None:
-        """The only member of the delta that said something, if it is a text; what says such a one.
+        """The only member that said something, if it is a text, and what says another such one.
 
         Args:
             choice: what was taken last.
@@ -71,9 +71,13 @@ class ChatChoice:
         if self._draft.finish_reason is not None or not isinstance(delta, dict):
             return None
         keys = [key for key in _SAYING if delta.get(key)]
-        if len(keys) != 1 or keys[0] not in _TEXTS or not isinstance(delta[keys[0]], str):
+        if len(keys) != 1:
             return None
-        return keys[0], partial(self._draft.say, _TEXTS[keys[0]])
+        said, channel = delta[keys[0]], _TEXTS.get(keys[0])
+        if channel is not None:
+            return (keys[0], partial(self._draft.say, channel)) if isinstance(said, str) else None
+        call = self._calls.continued(said) if keys[0] == "tool_calls" else None
+        return None if call is None else ("arguments", call.add)
 
     def finish(self) -> None:
         """Settles what only the end tells. To be called once, after the last object."""
