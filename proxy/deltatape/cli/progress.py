@@ -6,10 +6,10 @@ It shares the terminal with what is written meanwhile: `aside` takes it away and
 import contextlib
 import sys
 from collections.abc import Iterator
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 
 class Bar:
@@ -21,33 +21,49 @@ class Bar:
     """
 
     def __init__(self, what: str, total: int) -> None:
-        shown = total > 1 and sys.stderr.isatty()
-        columns = (
-            TextColumn(what),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(elapsed_when_finished=True),
-        )
-        console = Console(file=sys.stderr) if shown else Console(quiet=True)
-        self._progress = Progress(*columns, console=console, transient=True, disable=not shown)
-        self._task = self._progress.add_task(what, total=total)
+        self._progress = _progress(what) if total > 1 and sys.stderr.isatty() else None
+        if self._progress is not None:
+            self._task = self._progress.add_task(what, total=total)
 
     def __enter__(self) -> Self:
-        self._progress.start()
+        if self._progress is not None:
+            self._progress.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._progress.stop()
+        if self._progress is not None:
+            self._progress.stop()
 
     def step(self) -> None:
         """One more is done."""
-        self._progress.advance(self._task)
+        if self._progress is not None:
+            self._progress.advance(self._task)
 
     @contextlib.contextmanager
     def aside(self) -> Iterator[None]:
         """While this lasts the terminal is free for others."""
-        self._progress.stop()
+        self.__exit__()
         try:
             yield
         finally:
-            self._progress.start()
+            self.__enter__()
+
+
+def _progress(what: str) -> "Progress":
+    # Where there is no terminal, loading these would take a moment for nothing.
+    from rich.console import Console  # noqa: PLC0415
+    from rich.progress import (  # noqa: PLC0415
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn(what),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(elapsed_when_finished=True),
+    )
+    return Progress(*columns, console=Console(file=sys.stderr), transient=True)

@@ -9,8 +9,6 @@ import threading
 from collections.abc import Iterator, Sequence
 from typing import TextIO
 
-from rich.console import Console
-
 from deltatape.errors import UsageError
 from deltatape.render.lines import WIDTH, Line, plain, styled
 from deltatape.rules.evidence import escape
@@ -100,6 +98,8 @@ def show(lines: Sequence[Line]) -> None:
     if not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
         write(plain(lines))
         return
+    from rich.console import Console  # noqa: PLC0415 - what goes to no terminal does not wait for it
+
     console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
     if lines:
         console.print(styled(lines), soft_wrap=True)

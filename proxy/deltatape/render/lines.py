@@ -8,13 +8,15 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from types import MappingProxyType
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from rich.cells import cell_len
-from rich.text import Text
 
 from deltatape.model.finding import Severity
 from deltatape.rules.evidence import escape
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 
 class Segment(NamedTuple):
@@ -47,8 +49,10 @@ def plain(lines: Iterable[Line]) -> str:
     )
 
 
-def styled(lines: Iterable[Line]) -> Text:
+def styled(lines: Iterable[Line]) -> "Text":
     """`lines` as a rich renderable with the same characters; markup in them means nothing."""
+    from rich.text import Text  # noqa: PLC0415 - what goes to no terminal does not wait for it
+
     text = Text(overflow="fold")
     for line in lines:
         for segment in line:
