@@ -128,11 +128,10 @@ def small_talk(text: str, most_words: int, phrases: Collection[str] = PHRASES) -
         most_words: how many words it may have.
         phrases: what counts.
     """
-    if len(text) > _LONGEST:
+    if len(text) > _LONGEST or _SIGN.search(text):
         return ""
-    plain = _plain(text)
-    words = _WORD.findall(plain)
-    if not 0 < len(words) <= most_words or _SIGN.search(plain):
+    words = _WORD.findall(_plain(text))
+    if not 0 < len(words) <= most_words:
         return ""
     known = _known(frozenset(phrases))
     return " ".join(words) if _is_made_of(words, known) else ""

@@ -62,6 +62,8 @@ _BY_OPENER: dict[str, tuple[Family, ...]] = {
 _OPENERS = re.compile(
     "|".join(re.escape(opener) for opener in sorted(_BY_OPENER, key=len, reverse=True))
 )
+_SIGNS = frozenset("<" if "<" in opener else opener for opener in _BY_OPENER)
+"""Every opener has one of them in it: to look for these first takes a fraction of the time."""
 _NOTHING: Offered = {}
 
 
@@ -73,7 +75,7 @@ def find_calls(text: str, offered: Offered = _NOTHING) -> tuple[WrittenCall, ...
         offered: the tools of the request; they decide about the types of values in notations
             without types, and about notations that are no calls without a known name.
     """
-    opener = _OPENERS.search(text)
+    opener = _OPENERS.search(text) if any(map(text.__contains__, _SIGNS)) else None
     if opener is None and not (offered and text.lstrip()[:1] in ("{", "[", "`")):
         return ()
     source = Source(text, offered)

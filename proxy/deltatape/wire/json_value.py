@@ -20,6 +20,8 @@ from deltatape.wire.json_scan import DEPTH_LIMIT, Verdict, scan
 VALUES_LIMIT = 1000
 """Values after each other that are still taken apart."""
 
+_SHALLOW = 2 * DEPTH_LIMIT
+"""Characters of a text that cannot be too deep: every level takes two."""
 _WHITESPACE = " \t\n\r"
 _STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _BLANKS = re.compile(r"[ \t\n\r]*")
@@ -92,7 +94,7 @@ def parse(text: str) -> Parsed:
     """The value of `text`, or why it has none."""
     bare = text.strip(_WHITESPACE)
     try:
-        value, end = _scan(bare, 0) if len(bare) <= DEPTH_LIMIT else _scan_long(bare)
+        value, end = _scan(bare, 0) if len(bare) <= _SHALLOW else _scan_long(bare)
         if end == len(bare):
             return Parsed(value, None)
     except _REFUSED:
@@ -124,7 +126,7 @@ def read_object(text: str) -> dict[str, object] | None:
     The way of nearly every event, which is why it is short.
     """
     try:
-        value, end = _scan(text, 0) if len(text) <= DEPTH_LIMIT else _scan_long(text)
+        value, end = _scan(text, 0) if len(text) <= _SHALLOW else _scan_long(text)
     except _REFUSED:
         return None
     return value if end == len(text) and isinstance(value, dict) else None
@@ -224,9 +226,13 @@ def join_pairs(text: str) -> str:
     A pair may be cut between two JSON strings (`"\ud83d"`, `"\ude00"`): the halves come out as
     two lone surrogates, and only their concatenation is text.
     """
-    if text.isascii():
-        return text
-    return _PAIR.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
+    try:
+        text.encode()  # no half is text: looking for pairs takes longer
+    except UnicodeEncodeError:
+        return _PAIR.sub(
+            lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text
+        )
+    return text
 
 
 def _skip_blanks(text: str, at: int) -> int:
