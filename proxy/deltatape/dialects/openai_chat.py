@@ -18,8 +18,9 @@ class OpenAIChat:
         """See `Dialect.claims`."""
         if hints.members.isdisjoint(MARKS):
             return False
-        others = any(is_mistral(one) or is_completion(one) for one in hints.first)
-        return any(map(is_chat, hints.first)) and not others
+        if not any(map(is_chat, hints.first)):
+            return False
+        return not any(is_mistral(one) or is_completion(one) for one in hints.first)
 
     def serves(self, path: str) -> bool:
         """See `Dialect.serves`."""
