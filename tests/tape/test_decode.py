@@ -116,7 +116,16 @@ def short(line: bytes) -> ReadRecord | Record | None:
     return None
 
 
-@pytest.mark.parametrize("line", [READ, '[0,0,"read","é😀"]'.encode(), b'[ 12,3, "read","a"]'])
+@pytest.mark.parametrize(
+    "line",
+    [
+        READ,
+        b'[ 12,3, "read","a"]',
+        '[0,0,"read","é😀\\"\\n"]'.encode(),
+        '[0,0,"read","é\\u00e9\\u4e2d"]'.encode(),
+        '[0,0,"read","é\\\\u00e9"]'.encode(),
+    ],
+)
 def test_the_usual_line_of_a_read_is_read_the_short_way_and_the_same(line: bytes) -> None:
     record = decode_record(line)
     assert isinstance(record.payload, BodyRead)
@@ -150,6 +159,7 @@ def test_lines_of_every_code_are_read_the_short_way_and_the_same() -> None:
         b'[12,9223372036854775808,"read","a"]\n',
         b'[12,3,"note",{"text":NaN}]\n',
         b'[12,3,"note",7]\n',
+        '[12,3,"note",{"text":"é"}]\n'.encode(),
         b'[12,3,"read","\xff"]\n',
         b'[12,3,"read","\\ud800"]\n',
         b'[12,3,"read","\\x"]\n',

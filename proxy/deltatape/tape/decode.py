@@ -86,6 +86,9 @@ def decode_lines(
         record: ReadRecord | Record | None = None
         try:
             text = line.decode()
+            # Bytes as characters are read faster, and at once back to bytes. Escapes are not.
+            encoding = "utf-8" if text.isascii() or b"\\u" in line else "latin-1"
+            text = text if encoding == "utf-8" else line.decode(encoding)
             # Four things of these types come of no value but a list.
             (t_ns, exchange, code, payload), end = _scan(text, 0)
             if (
@@ -96,8 +99,8 @@ def decode_lines(
                 and 0 <= exchange <= _MAX_INT
             ):
                 if code == BodyRead.code and type(payload) is str:
-                    record = (t_ns, exchange, payload.encode())
-                else:
+                    record = (t_ns, exchange, payload.encode(encoding))
+                elif encoding == "utf-8":
                     record = Record(t_ns, exchange, _payload(code, payload))
         except (ValueError, TypeError, StopIteration, RecursionError):
             pass  # what is wrong is told by the one who looks in full
