@@ -1,4 +1,5 @@
 from collections.abc import Iterator
+from dataclasses import replace
 
 from deltatape.diagnose.check_tape import check_exchanges
 from deltatape.model.exchange import Exchange
@@ -59,3 +60,24 @@ def test_what_holds_nothing_to_check_is_told() -> None:
         "x: nothing in it is an answer of an LLM provider that can be read",
     )
     assert check_exchanges("x", open_tape(FIXED).exchanges(), DEFAULTS).notes == ()
+
+
+def test_exchanges_that_are_checked_together_are_not_mixed_up() -> None:
+    # More than are taken at once, some so large that they are taken alone.
+    found = []
+    for number in range(1, 101):
+        padding = b": " + b" " * (600_000 if number % 40 == 0 else 0) + b"\n"
+        body = b'data: {"choices": [{"index": 0, "delta": {"content": "%d"}}]}\n\n' % number
+        made = Exchange.from_body(
+            padding + body if number % 3 else padding,
+            content_type="text/event-stream",
+            url=f"https://api.openai.com/v1/chat/completions?{number}",
+        )
+        found.append(replace(made, number=number))
+    together = check_exchanges("x", found, DEFAULTS)
+    assert together.exchanges == tuple(range(1, 101))
+    for exchange in found:
+        alone = check_exchanges("x", [exchange], DEFAULTS).reported
+        assert alone == tuple(
+            each for each in together.reported if each.finding.exchange == exchange.number
+        )

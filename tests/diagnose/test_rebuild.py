@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltatape.diagnose.rebuild import analyse, rebuild
+from deltatape.diagnose.rebuild import analyse, analyse_all, rebuild
 from deltatape.model.exchange import Exchange
 from deltatape.model.reply import CallStatus
 from deltatape.model.stream import Format
@@ -143,3 +143,10 @@ def test_no_shape_of_deltas_makes_rebuilding_raise(shapes: list[object]) -> None
     for seen in reply.observations:
         known = {one.index: one for one in reply.choices}
         assert seen.call is None or seen.call < len(known[seen.choice].tool_calls)
+
+
+def test_several_exchanges_are_analysed_as_each_by_itself() -> None:
+    bodies = (sse(CALL, FINISH), b"", b"event: ping\ndata: {}\n\n", b'{"error": "busy"}')
+    exchanges = [exchange(body, status=200 + 300 * (not body)) for body in bodies]
+    assert analyse_all(exchanges) == [analyse(exchange) for exchange in exchanges]
+    assert analyse_all(()) == []

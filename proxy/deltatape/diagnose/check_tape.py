@@ -1,4 +1,4 @@
-"""The findings of a whole tape, in one pass that holds one exchange at a time.
+"""The findings of a whole tape, in one pass that holds a few exchanges at a time.
 
 What is kept of an exchange is its digest, since later requests of its conversation may show what
 became of it, and its findings.
@@ -12,7 +12,7 @@ from deltatape.conversation import check_conversation
 from deltatape.diagnose.check import check_analysis
 from deltatape.diagnose.digest import digest_analysis
 from deltatape.diagnose.fingerprint import fingerprint, request_identity
-from deltatape.diagnose.rebuild import Analysis, analyse
+from deltatape.diagnose.rebuild import Analysis, analyse_all
 from deltatape.diagnose.wire_excerpt import WireExcerpt, excerpt_of
 from deltatape.dialects._unknown import UNKNOWN
 from deltatape.model.digest import Digest
@@ -20,6 +20,10 @@ from deltatape.model.exchange import Exchange
 from deltatape.model.finding import Finding
 from deltatape.model.log import LogEntry
 from deltatape.rules.settings import Settings
+
+_TOGETHER = 64
+_TOGETHER_BYTES = 1_000_000
+"""Of bodies: with so many there are events enough that exchanges gain nothing by company."""
 
 
 class Reported(NamedTuple):
@@ -69,18 +73,21 @@ def check_exchanges(
 
     Args:
         name: of the tape.
-        exchanges: all of them, in any order; none is held.
+        exchanges: all of them, in any order; few are held.
         settings: of the rules.
         only: the number of the one exchange that is reported on; None: all.
         logs: what the application printed, in order; looked at after the exchanges, if at all.
     """
     digests: dict[int, Digest] = {}
     found: dict[int, tuple[Reported, ...]] = {}
-    for exchange in exchanges:
-        analysis = analyse(exchange, settings.app)
-        digest = digests[exchange.number] = digest_analysis(analysis, settings)
-        if only in (None, exchange.number):
-            found[exchange.number] = tuple(_of_exchange(analysis, digest, settings))
+    for batch in _batches(exchanges):
+        analyses = analyse_all(batch, settings.app)
+        digests |= {one.exchange.number: digest_analysis(one, settings) for one in analyses}
+        found |= {
+            one.exchange.number: tuple(_of_exchange(one, digests[one.exchange.number], settings))
+            for one in analyses
+            if only in (None, one.exchange.number)
+        }
     in_order = [digests[number] for number in sorted(digests)]
     numbers = tuple(sorted(found))
     between = (
@@ -94,6 +101,20 @@ def check_exchanges(
         reported=(*(each for number in numbers for each in found[number]), *between),
         notes=_notes(name, in_order),
     )
+
+
+def _batches(exchanges: Iterable[Exchange]) -> Iterator[list[Exchange]]:
+    """Some exchanges at a time: as many as are quicker together, but no large ones."""
+    batch: list[Exchange] = []
+    size = 0
+    for exchange in exchanges:
+        batch.append(exchange)
+        size += sum(len(read.data) for read in exchange.reads)
+        if len(batch) == _TOGETHER or size > _TOGETHER_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
 
 
 def _of_exchange(analysis: Analysis, digest: Digest, settings: Settings) -> Iterator[Reported]:
