@@ -1,0 +1,266 @@
+"""`deltatape torture`: a command against variations of tapes; a matrix of what it stood."""
+
+import contextlib
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from deltatape.cli.options import FILE, FORMAT, Wrapper, option, seconds
+from deltatape.cli.progress import Bar
+from deltatape.cli.tapes import exchanges_of
+from deltatape.cli.terminal import say, show, width, write
+from deltatape.errors import UsageError
+from deltatape.harness.torture import torture
+from deltatape.harness.torture_filing import Filing
+from deltatape.harness.torture_judge import Manners
+from deltatape.harness.torture_oracle import Oracle
+from deltatape.harness.torture_rig import Rig
+from deltatape.model.exchange import Exchange, Tap
+from deltatape.model.torture import Cell, Tortured
+from deltatape.render.torture import cell_line, torture_lines, variation_lines
+from deltatape.render.torture_json import torture_json
+from deltatape.render.torture_junit import torture_junit
+from deltatape.rules.words import count
+from deltatape.store.private_file import write_private
+from deltatape.vary.variation import VARIATIONS, Variation
+
+_GROUPS = {"harmless": True, "hostile": False}
+_SHARED = ("deadline", "oracle", "ignore", "visible", "volatile")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """The options, as click has read them."""
+
+    tapes: tuple[str, ...]
+    only: tuple[Variation, ...]
+    listing: bool
+    exchange: tuple[str, ...]
+    seed: int
+    seeds: int
+    deadline: float
+    jobs: int | None
+    oracle: str | None
+    ignore: tuple[re.Pattern[str], ...]
+    visible: tuple[re.Pattern[str], ...]
+    volatile: tuple[str, ...]
+    keep: Path | None
+    junit: Path | None
+    format: str
+
+
+def chosen(
+    ctx: click.Context,  # noqa: ARG001 - a click callback
+    param: click.Parameter,  # noqa: ARG001
+    value: tuple[str, ...],
+) -> tuple[Variation, ...]:
+    """The variations that `--only` names, in their order; all without any; a click callback."""
+    known = {*_GROUPS, *(one.name for one in VARIATIONS)}
+    for name in value:
+        if name not in known:
+            raise UsageError(
+                f"--only {name!r}: no variation; harmless, hostile or a name of"
+                " `deltatape torture --list` is"
+            )
+    groups = {_GROUPS[name] for name in value if name in _GROUPS}
+    return tuple(
+        one for one in VARIATIONS if not value or one.name in value or one.harmless in groups
+    )
+
+
+def patterns(
+    ctx: click.Context,  # noqa: ARG001 - a click callback
+    param: click.Parameter,
+    value: tuple[str, ...],
+) -> tuple[re.Pattern[str], ...]:
+    """Regular expressions; a click callback."""
+    found = []
+    for text in value:
+        try:
+            found.append(re.compile(text, re.IGNORECASE))
+        except re.error as error:
+            raise UsageError(f"{param.opts[0]} {text!r}: no regular expression: {error}") from None
+    return tuple(found)
+
+
+@click.command("torture", cls=Wrapper)
+@click.argument("tapes", nargs=-1, metavar="TAPE[#N]...")
+@option(
+    "--only",
+    multiple=True,
+    callback=chosen,
+    metavar="NAME",
+    help="harmless, hostile, or a variation such as every-byte; --list tells all.",
+)
+@option("--list", "listing", is_flag=True, help="List the variations, and do nothing else.")
+@option("--exchange", multiple=True, metavar="N", help="Vary this exchange alone: 2, or x.tape#2.")
+@option("--seed", default=1, type=click.IntRange(0, 2**31), help="The first seed.")
+@option(
+    "--seeds",
+    default=3,
+    type=click.IntRange(1, 10_000),
+    help="How often to try what is left to chance.",
+)
+@option(
+    "--deadline",
+    default="10s",
+    callback=seconds,
+    metavar="DURATION",
+    help="How long a run may take beyond what it takes with the tapes as they are.",
+)
+@option("--jobs", type=click.IntRange(1, 64), help="Runs at a time; default: one per core.")
+@option("--oracle", metavar="CMD", help="A command that judges each run by its exit code.")
+@option(
+    "--ignore",
+    multiple=True,
+    callback=patterns,
+    metavar="PATTERN",
+    help="Output that may differ, such as times.",
+)
+@option(
+    "--visible",
+    multiple=True,
+    callback=patterns,
+    metavar="PATTERN",
+    help="A line of output that speaks of an error; default: one with error, failed, timeout, ...",
+)
+@option(
+    "--volatile",
+    multiple=True,
+    metavar="PATH",
+    help="A field of request bodies that may differ, such as metadata.session or messages.*.id.",
+)
+@option(
+    "--keep",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Write the tape of each failure there.",
+)
+@option("--junit", type=FILE, metavar="FILE", help="Write a JUnit report, too.")
+@FORMAT
+@click.pass_context
+def command(ctx: click.Context, /, **options: Any) -> int:
+    """Run a command against variations of good tapes: what breaks it?
+
+    A harmless variation says the same in other bytes, reads or events: the command must end as it
+    does with the tapes as they are, with the same exit code, output and requests. A hostile one
+    breaks an answer: the command must say so, by its exit code or a line about an error, before
+    the deadline.
+
+    Exit code 1 when it does not, or when it fails with the tapes as they are.
+    """
+    given = Given(**options)
+    if given.listing:
+        show(variation_lines(given.only, width()))
+        return 0
+    argv = Wrapper.command_of(ctx)
+    if not given.tapes or not argv:
+        raise click.UsageError("needs a tape and a command: torture TAPE... -- CMD", ctx)
+    result = _tortured(rig_of(given, argv, tuple(_again(ctx))))
+    if given.junit is not None:
+        write_private(given.junit, torture_junit(result))
+    if given.format == "json":
+        write(torture_json(result))
+    else:
+        show(torture_lines(result, width()))
+    return 0 if result.passes else 1
+
+
+def _tortured(rig: Rig) -> Tortured:
+    """Run it, with a bar and a line for each failure while it runs."""
+    say(f"{count(len(rig.exchanges), 'exchange')}, {count(len(rig.variations), 'variation')}")
+    with contextlib.ExitStack() as stack:
+        bars: list[Bar] = []
+
+        def begun(tasks: int) -> None:
+            bars.append(stack.enter_context(Bar("tries", tasks)))
+
+        def done(cells: Sequence[Cell]) -> None:
+            (bar,) = bars
+            failed = [cell for cell in cells if not cell.verdict.passes]
+            if failed:
+                with bar.aside():
+                    for cell in failed:
+                        say(cell_line(cell))
+            bar.step()
+
+        return torture(rig, begun, done)
+
+
+def rig_of(given: Given, argv: tuple[str, ...], again: tuple[str, ...]) -> Rig:
+    """What is to be run.
+
+    Args:
+        given: the options.
+        argv: the command.
+        again: those options that a run of a single cell needs, too.
+
+    Raises:
+        UsageError: there is no such tape or exchange, or nothing to vary.
+    """
+    exchanges = tuple(
+        exchange
+        for tape in given.tapes
+        for exchange in exchanges_of(tape)
+        if exchange.tap is Tap.PROVIDER
+    )
+    if not exchanges:
+        raise UsageError(f"{', '.join(given.tapes)}: no answer of a provider to play")
+    environ, folder = os.environ, Path.cwd()
+    oracle = None
+    if given.oracle is not None:
+        oracle = Oracle(
+            command=given.oracle, environ=environ, folder=folder, limit_s=given.deadline
+        )
+    return Rig(
+        command=argv,
+        exchanges=exchanges,
+        variations=given.only,
+        environ=environ,
+        folder=folder,
+        filing=Filing(tapes=given.tapes, options=again, command=argv, folder=given.keep),
+        only=frozenset(_positions(given.exchange, exchanges)),
+        seeds=tuple(range(given.seed, given.seed + given.seeds)),
+        deadline_s=given.deadline,
+        jobs=given.jobs or os.cpu_count() or 1,
+        volatile=given.volatile,
+        manners=Manners(ignore=given.ignore, visible=given.visible or Manners().visible),
+        oracle=oracle,
+    )
+
+
+def _positions(names: Sequence[str], exchanges: Sequence[Exchange]) -> Iterator[int]:
+    """The places of the exchanges that `--exchange` names.
+
+    Raises:
+        UsageError: there is none of a name, or more than one.
+    """
+    for name in names:
+        tape, _, number = name.rpartition("#")
+        found = [
+            at
+            for at, one in enumerate(exchanges)
+            if str(one.number) == number and tape in ("", one.tape)
+        ]
+        if len(found) != 1:
+            known = ", ".join(f"{one.tape}#{one.number}" for one in exchanges)
+            which = "no" if not found else "more than one"
+            raise UsageError(f"--exchange {name!r}: {which} exchange of the tapes: {known}")
+        yield found[0]
+
+
+def _again(ctx: click.Context) -> Iterator[str]:
+    """The options of this command line that a single cell needs, too, as they were given."""
+    for name in _SHARED:
+        value = ctx.params[name]
+        if ctx.get_parameter_source(name) is click.core.ParameterSource.DEFAULT:
+            continue
+        flag = f"--{name}"
+        for each in value if isinstance(value, tuple) else (value,):
+            text = each.pattern if isinstance(each, re.Pattern) else each
+            yield from (flag, f"{text:g}s" if isinstance(text, float) else str(text))

@@ -1,0 +1,94 @@
+"""What became of a command that was run with variations of the tapes: values only."""
+
+import enum
+from dataclasses import dataclass
+
+
+class Verdict(enum.StrEnum):
+    """What is to be said of a run."""
+
+    SAME = "same"
+    """The outcome is that of the tape as it is."""
+    TOLD = "told"
+    """The stream was broken, and the command said so."""
+    DIFFERS = "differs"
+    """The stream was whole, and the outcome is another one."""
+    SWALLOWED = "swallowed"
+    """The stream was broken, the outcome is another one, and nothing tells why."""
+    HANGS = "hangs"
+    """No end within the deadline."""
+    DIES = "dies"
+    """A signal ended it that nobody sent."""
+    REFUSED = "refused"
+    """The user's oracle says no."""
+    NO_PLACE = "no-place"
+    """The variation has no place in this exchange: nothing was run."""
+
+    @property
+    def passes(self) -> bool:
+        """Whether the command is as it should be."""
+        return self in {Verdict.SAME, Verdict.TOLD, Verdict.NO_PLACE}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A variation that was tried: a row of the matrix."""
+
+    name: str
+    harmless: bool
+    summary: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """What one variation of one exchange made of the command."""
+
+    variation: str
+    harmless: bool
+    exchange: str
+    """Its column: `#2`, or `x.tape#2` where there are several tapes; `all` for all at once."""
+    verdict: Verdict
+    why: str = ""
+    """In a few words what gave the verdict; "" for `same` and `no-place`."""
+    seed: int | None = None
+    """The first with which it failed; None if it did not, or if nothing is left to chance."""
+    seconds: float = 0.0
+    """Of the run that gave the verdict."""
+    runs: int = 0
+    reproduce: str = ""
+    """The command line that runs this cell alone; "" for one that passed."""
+    kept: str = ""
+    """The tape that was written of it; "" for none."""
+    printed: str = ""
+    """The end of what the command printed; "" for one that passed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tortured:
+    """The whole result."""
+
+    command: tuple[str, ...]
+    tapes: tuple[str, ...]
+    columns: tuple[str, ...]
+    """The exchanges that the command asked for."""
+    idle: tuple[str, ...]
+    """Those that it did not ask for, which could not be varied."""
+    rows: tuple[Row, ...]
+    cells: tuple[Cell, ...]
+    """In the order of rows and columns."""
+    problem: str = ""
+    """Why nothing could be tried: what is wrong with the tapes as they are."""
+    printed: str = ""
+    """The end of what the command printed then."""
+    runs: int = 0
+    seconds: float = 0.0
+
+    @property
+    def failed(self) -> tuple[Cell, ...]:
+        """The cells that are not as they should be."""
+        return tuple(cell for cell in self.cells if not cell.verdict.passes)
+
+    @property
+    def passes(self) -> bool:
+        """Whether the command stood everything."""
+        return not self.problem and not self.failed

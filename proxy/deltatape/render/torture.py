@@ -1,0 +1,186 @@
+"""What torture found, for people: the matrix, and each variation that failed."""
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from deltatape.model.torture import Cell, Tortured, Verdict
+from deltatape.render.lines import (
+    BOLD,
+    DIM,
+    GOOD,
+    Line,
+    Segment,
+    cropped,
+    hanging,
+    line,
+    measured,
+    table,
+    wrapped,
+)
+from deltatape.rules.words import count
+from deltatape.vary.variation import Variation
+
+_BAD = "bold red"
+_KINDS = {True: "harmless", False: "hostile"}
+_FIRST, _LAST = 5, 3
+"""Lines of what a command printed that are shown."""
+
+
+def torture_lines(result: Tortured, width: int) -> list[Line]:
+    """The whole report."""
+    if result.problem:
+        return _unfit(result, width)
+    lines = _matrix(result, width)
+    for failures in _alike(result.failed):
+        lines += [(), *_failure(failures, width)]
+    return [*lines, (), *_end(result, width)]
+
+
+def variation_lines(variations: Sequence[Variation], width: int) -> list[Line]:
+    """`torture --list`."""
+    wide = max((len(one.name) for one in variations), default=0)
+    lines: list[Line] = []
+    for harmless, group in groupby(variations, key=lambda one: one.harmless):
+        lines += [(), line(Segment(_KINDS[harmless], BOLD))]
+        for one in group:
+            first, *more = wrapped(one.summary, wide + 4, width=width)
+            lines.append(line(f"  {one.name:{wide}}  ", *first[1:]))
+            lines += more
+    return lines[1:]
+
+
+def cell_line(cell: Cell) -> str:
+    """A failed cell on one line, as it is told while the run goes on."""
+    return f"FAILED {_name(cell)}: {cell.why}"
+
+
+def _name(cell: Cell) -> str:
+    return f"{cell.variation} {_where(cell)}"
+
+
+def _where(cell: Cell) -> str:
+    seed = "" if cell.seed is None else f" (seed {cell.seed})"
+    return f"{cell.exchange}{seed}"
+
+
+def _unfit(result: Tortured, width: int) -> list[Line]:
+    """The report where the tapes as they are fail."""
+    return [
+        line(Segment("FAILED", _BAD), " with the tapes as they are"),
+        *wrapped(result.problem, 2, width=width),
+        *_output(result.printed, width),
+        (),
+        *wrapped(
+            "Nothing was varied: what the command does with a whole stream is the standard for the"
+            " rest.",
+            0,
+            width=width,
+        ),
+    ]
+
+
+def _matrix(result: Tortured, width: int) -> list[Line]:
+    cells = {(cell.variation, cell.exchange): cell for cell in result.cells}
+    placed = _placed(result)
+    rows: list[list[str | Segment]] = []
+    before = None
+    for row in result.rows:
+        if row.name not in placed:
+            continue
+        marks = [_mark(cells.get((row.name, column))) for column in result.columns]
+        kind = _KINDS[row.harmless]
+        rows.append([Segment(kind if kind != before else "", DIM), row.name, *marks])
+        before = kind
+    head: list[str | Segment] = ["", "", *(Segment(each, DIM) for each in result.columns)]
+    lines = table([head, *rows])
+    if max(map(measured, lines), default=0) <= width:
+        return lines
+    return _narrow(result, rows, width)
+
+
+def _narrow(result: Tortured, rows: Sequence[Sequence[str | Segment]], width: int) -> list[Line]:
+    """The matrix with a character for each exchange."""
+    first, last = result.columns[0], result.columns[-1]
+    wide = max(len(str(row[1])) for row in rows)
+    lines = [line(Segment(f"each mark an exchange, from {first} to {last}", DIM))]
+    for kind, name, *marks in rows:
+        shown = kind.text if isinstance(kind, Segment) else kind
+        pieces = (mark if isinstance(mark, Segment) else Segment(mark) for mark in marks)
+        head = Segment(f"{shown:8}  ", DIM), Segment(f"{name!s:{wide}}  ")
+        letters = tuple(Segment(piece.text[:1], piece.style) for piece in pieces)
+        lines.append(cropped((*head, *letters), width))
+    return lines
+
+
+def _placed(result: Tortured) -> frozenset[str]:
+    """The variations that had a place in at least one answer."""
+    return frozenset(
+        cell.variation for cell in result.cells if cell.verdict is not Verdict.NO_PLACE
+    )
+
+
+def _mark(cell: Cell | None) -> Segment:
+    if cell is None or cell.verdict is Verdict.NO_PLACE:
+        return Segment("-", DIM)
+    return Segment("ok", GOOD) if cell.verdict.passes else Segment("FAIL", _BAD)
+
+
+def _alike(failed: Iterable[Cell]) -> list[list[list[Cell]]]:
+    """The failures by variation, and the variations in groups whose failures look the same."""
+    groups: dict[object, list[list[Cell]]] = {}
+    for _, found in groupby(failed, key=lambda cell: cell.variation):
+        cells = list(found)
+        hangs = all(cell.verdict is Verdict.HANGS for cell in cells)
+        looks = [(cell.exchange, cell.verdict, cell.printed) for cell in cells]
+        groups.setdefault("hangs" if hangs else tuple(looks), []).append(cells)
+    return list(groups.values())
+
+
+def _failure(variations: Sequence[Sequence[Cell]], width: int) -> list[Line]:
+    """Variations that fail alike: the first whole, the others by their names."""
+    first, *more = variations
+    cell = first[0]
+    lines = [line(Segment("FAILED", _BAD), " ", Segment(_name(cell), BOLD))]
+    lines += wrapped(f"{cell.verdict}: {cell.why}", 2, width=width)
+    lines += _output(cell.printed, width)
+    lines.append(line("  ", Segment(cell.reproduce)))
+    if cell.kept:
+        lines.append(line("  ", Segment(f"its tape: {cell.kept}", DIM)))
+    for other in first[1:]:
+        why = "" if other.why == cell.why else f": {other.why}"
+        lines += hanging(f"  also {_where(other)}{why}", width, 7)
+    if more:
+        names = "; ".join(f"{_name(each[0])}{_others(each[1:])}" for each in more)
+        lines += hanging(f"  the same: {names}", width)
+    return lines
+
+
+def _others(cells: Sequence[Cell]) -> str:
+    return "".join(f", {_where(cell)}" for cell in cells)
+
+
+def _output(printed: str, width: int) -> list[Line]:
+    """The beginning and the end of what was printed."""
+    texts = [text.rstrip() for text in printed.splitlines() if text.strip()]
+    if len(texts) > _FIRST + _LAST + 1:
+        texts[_FIRST:-_LAST] = ["..."]
+    return [cropped(line(Segment("  | ", DIM), text), width) for text in texts]
+
+
+def _end(result: Tortured, width: int) -> list[Line]:
+    """What it comes to."""
+    failed = len({cell.variation for cell in result.failed})
+    tried = _placed(result)
+    style = _BAD if failed else GOOD
+    of = count(len(tried), "variation")
+    verdict = f"{failed} of {of} failed" if failed else f"stood {of}"
+    lines = [
+        line(Segment(verdict, style), f"; {count(result.runs, 'run')} in {result.seconds:.1f} s")
+    ]
+    without = [row.name for row in result.rows if row.name not in tried]
+    if without:
+        lines += wrapped(f"without a place in these answers: {', '.join(without)}", 0, DIM, width)
+    if result.idle:
+        named = ", ".join(result.idle)
+        lines += wrapped(f"not asked for, so not varied: {named}", 0, DIM, width)
+    return lines

@@ -1,0 +1,144 @@
+"""`deltatape torture` as a user calls it."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from deltatape.harness.torture_filing import Filing
+from deltatape.vary.variation import VARIATIONS
+from helpers.console import called, on_terminal
+from helpers.reports import valid_junit
+from helpers.tortured import answers, app
+
+
+def tape(folder: Path) -> str:
+    Filing(tapes=(), options=(), command=(), folder=folder).keep("x", answers())
+    return "x.tape"
+
+
+def tortured(folder: Path, *arguments: str, how: tuple[str, ...] = ()) -> tuple[int, str, str]:
+    """The exit code, stdout, stderr."""
+    done = called(
+        *("torture", f"{tape(folder)}#1", "--deadline", "9s", *arguments, "--"),
+        *app(folder, "once", *how),
+        folder=folder,
+    )
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def test_a_careful_command_passes(tmp_path: Path) -> None:
+    code, out, err = tortured(tmp_path, "--only", "crlf", "--only", "cut-in-text", "--seeds", "1")
+    assert code == 0
+    assert out.startswith("                       #1\nharmless  crlf         ok\n")
+    assert "\nstood 2 variations; 4 runs in " in out
+    assert err == "1 exchange, 2 variations\n"
+
+
+def test_a_failure_is_told_at_once_and_its_command_line_shows_it_again(tmp_path: Path) -> None:
+    junit, kept = tmp_path / "torture.xml", tmp_path / "kept"
+    options = ("--only", "cut-in-text", "--junit", str(junit), "--keep", str(kept))
+    code, out, err = tortured(tmp_path, *options, "--ignore", "x y", how=("deaf",))
+    assert code == 1
+    assert "FAILED cut-in-text #1 (seed 1): exit code 0, and no word of an error: " in err
+    assert valid_junit(junit.read_bytes())[0].get("failures") == "1"
+    assert [path.name for path in kept.iterdir()] == ["cut-in-text-1-1.tape"]
+    (again,) = re.findall(r"^  deltatape (torture .*)$", out, re.MULTILINE)
+    words = shlex.split(again)
+    assert words[2:12] == [
+        *("--only", "cut-in-text", "--exchange", "1", "--seed", "1", "--seeds", "1"),
+        *("--deadline", "9s"),
+    ]
+    assert words[12:14] == ["--ignore", "x y"]
+    shown = called(*words, folder=tmp_path)
+    assert shown.returncode == 1
+    assert b"FAILED cut-in-text #1 (seed 1)\n  swallowed: " in shown.stdout
+
+
+def test_programs_get_json(tmp_path: Path) -> None:
+    code, out, _ = tortured(tmp_path, "--only", "crlf", "--format", "json", how=("by-read",))
+    told = json.loads(out)
+    assert (code, told["passes"]) == (1, False)
+    assert [cell["verdict"] for cell in told["cells"]] == ["differs"]
+
+
+def test_tapes_that_fail_as_they_are_are_told_so(tmp_path: Path) -> None:
+    code, out, _ = tortured(tmp_path, "--only", "crlf", how=("again",))
+    assert code == 1
+    assert out.startswith("FAILED with the tapes as they are\n  asks otherwise, $.number: ")
+
+
+def test_an_oracle_and_a_word_about_errors_are_the_users(tmp_path: Path) -> None:
+    code, out, _ = tortured(
+        tmp_path, "--only", "crlf", "--oracle", "echo never; false", "--jobs", "1"
+    )
+    assert code == 1
+    assert "the oracle: never" in out
+    options = ("--only", "status-500", "--visible", "^[.]{3}$")
+    code, _, _ = tortured(tmp_path, *options, how=("deaf",))
+    assert code == 0
+
+
+def test_it_lists_the_variations(tmp_path: Path) -> None:
+    done = called("torture", "--list", folder=tmp_path)
+    assert done.returncode == 0
+    names = re.findall(rb"^  (\S+)  ", done.stdout, re.MULTILINE)
+    assert [name.decode() for name in names] == [one.name for one in VARIATIONS]
+    done = called("torture", "--list", "--only", "hostile", folder=tmp_path)
+    assert not done.stdout.startswith(b"harmless")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("x.tape",), "needs a tape and a command: torture TAPE... -- CMD"),
+        (("--", "true"), "needs a tape and a command: torture TAPE... -- CMD"),
+        (("x.tape", "--only", "crfl", "--", "true"), "--only 'crfl': no variation; harmless, "),
+        (("x.tape", "--ignore", "(", "--", "true"), "--ignore '(': no regular expression: "),
+        (("x.tape", "--exchange", "7", "--", "true"), "--exchange '7': no exchange of the tapes: "),
+        (("x.tape", "x.tape", "--exchange", "1", "--", "true"), "'1': more than one exchange"),
+        (("absent.tape", "--", "true"), "absent.tape"),
+    ],
+)
+def test_a_wrong_call_is_told(arguments: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    tape(tmp_path)
+    done = called("torture", *arguments, folder=tmp_path)
+    assert done.returncode == 2
+    assert said in done.stderr.decode()
+
+
+def test_a_command_that_cannot_be_run_has_the_exit_code_of_env(tmp_path: Path) -> None:
+    done = called("torture", tape(tmp_path), "--", "absent-program", folder=tmp_path)
+    assert done.returncode == 127
+    assert b"absent-program" in done.stderr
+
+
+def test_an_app_side_tape_has_nothing_to_play(tmp_path: Path) -> None:
+    root = Path(__file__).resolve().parent.parent.parent
+    tape = root / "recordings" / "incidents" / "3-app-events" / "fixed.tape"
+    done = called("torture", f"{tape}#1", "--", "true", folder=tmp_path)
+    assert done.returncode == 2
+    assert b"no answer of a provider to play" in done.stderr
+
+
+def test_on_a_terminal_a_bar_shows_how_far_it_is(tmp_path: Path) -> None:
+    done = on_terminal(
+        *(
+            "torture",
+            f"{tape(tmp_path)}#1",
+            "--only",
+            "crlf",
+            "--only",
+            "cut-in-text",
+            "--seeds",
+            "1",
+        ),
+        *("--deadline", "9s", "--", *app(tmp_path, "once", "deaf")),
+        folder=tmp_path,
+    )
+    shown = done.stdout.decode()
+    assert done.returncode == 1
+    assert "tries" in shown
+    assert "\x1b[1;31mFAIL" in shown

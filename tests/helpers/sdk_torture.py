@@ -1,0 +1,252 @@
+"""What real SDKs make of variations of healthy streams: for docs/torture-sdks.md and its test.
+
+Each SDK reads the stream as it is and then varied; the word for a variation tells how what it gives
+to its application differs from what it gives of the whole stream.
+"""
+
+import asyncio
+import gzip
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import yaml
+
+from deltatape.diagnose.rebuild import analyse
+from deltatape.harness.sdk_runner import SdkReply, SdkRun, SdkStream, run_sdk
+from deltatape.harness.torture_plan import tasks
+from deltatape.match.schedule import RECORDED
+from deltatape.model.exchange import Exchange, header
+from deltatape.store.reader import open_tape
+from deltatape.vary.coded import coded, plain
+from deltatape.vary.variation import VARIATIONS, Variation
+from helpers.clients import CLIENTS, ROOT
+from helpers.sdk_table import CHAT, CLAUDE, COLUMNS, GEMINI, OTHER, SAME, SILENTLY, Column, word
+
+DATA = CLIENTS / "sdk-torture.yaml"
+DIALECTS = (CHAT, OTHER, CLAUDE, GEMINI)
+SEEDS = (1, 2, 3)
+HANGS = "hangs"
+STALL = "stall"
+"""How the variations begin that are tried once, as each costs seconds."""
+FINISH = "only its finish tells,"
+"""What an application learns that looks at why the answer ended."""
+GOOD = frozenset({"stop", "tool_calls", "tool-calls", "end_turn", "tool_use", "completed", "STOP"})
+"""Finishes that say that all is well."""
+GZIP = "in gzip, "
+LIMIT_S = 13.0
+"""Longer than the ten seconds that the SDKs are told to wait at most."""
+AT_ONCE = 2
+IDLE_AT_ONCE = 9
+"""How many SDKs may wait for what never comes."""
+
+Words = Mapping[str, Mapping[str, str]]
+"""By dialect and by variation, those that are not `same`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A stream for an SDK: a variation of the one of its dialect."""
+
+    dialect: str
+    name: str
+    """Of the variation; "" for the stream as it is."""
+    seed: int | None
+    exchange: Exchange
+
+    @property
+    def waits(self) -> bool:
+        """Whether nothing comes for a long time."""
+        return self.name.startswith(STALL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What is committed: by column its versions and words; and what the words are about."""
+
+    inputs: str
+    """A digest of all streams."""
+    versions: Mapping[str, Mapping[str, str]]
+    words: Mapping[str, Words]
+
+
+def stream(dialect: str) -> Exchange:
+    """The healthy one: text, two calls, characters beyond ASCII, usage."""
+    (exchange,) = open_tape(ROOT / "recordings" / "dialects" / f"{dialect}.tape")
+    return exchange
+
+
+@cache
+def cases(dialect: str) -> tuple[Case, ...]:
+    """The stream of a dialect, plain and in gzip, as it is and in all variations."""
+    plain = stream(dialect)
+    packed = coded(plain, ("gzip",))
+    assert packed is not None
+    assert gzip.decompress(packed.body) == plain.body
+    harmless = [one for one in VARIATIONS if one.harmless]
+    return (
+        *_cases(dialect, "", plain, VARIATIONS),
+        *_cases(dialect, GZIP, packed, harmless),
+    )
+
+
+def _cases(
+    dialect: str, prefix: str, exchange: Exchange, variations: Sequence[Variation]
+) -> Iterator[Case]:
+    yield Case(dialect=dialect, name=prefix, seed=None, exchange=exchange)
+    for task in tasks(variations, [exchange], [0], SEEDS):
+        silent = task.variation.name.startswith(STALL)
+        for attempt in task.tries[: 1 if silent else None]:
+            yield Case(
+                dialect=dialect,
+                name=prefix + task.variation.name,
+                seed=attempt.seed,
+                exchange=attempt.varied[0],
+            )
+
+
+def inputs() -> str:
+    """A digest of all streams: what the words that are written are about.
+
+    The same wherever it is made: of what is compressed it is about what is in it, since how it is
+    compressed is the library's to decide.
+    """
+    digest = hashlib.sha256()
+    for dialect in DIALECTS:
+        for case in cases(dialect):
+            digest.update(repr((dialect, case.name, case.seed, *_content(case.exchange))).encode())
+    return digest.hexdigest()
+
+
+def _content(exchange: Exchange) -> Iterator[object]:
+    response, end = exchange.response, exchange.end
+    assert response is not None
+    yield response.status
+    yield None if end is None else end.reason
+    if header(response.headers, "content-encoding") is None:
+        yield [(read.data, read.boundaries) for read in exchange.reads]
+    else:
+        bare = plain(exchange)
+        yield None if bare is None else bare.body
+
+
+def written() -> Told:
+    """What is committed."""
+    found = yaml.safe_load(DATA.read_text())
+    return Told(inputs=found["inputs"], versions=found["versions"], words=found["words"])
+
+
+def measured(
+    columns: Sequence[Column] = COLUMNS, wanted: Callable[[Case], bool] = lambda _: True
+) -> Told:
+    """What the installed SDKs make of streams now.
+
+    Args:
+        columns: the SDKs.
+        wanted: which streams; those that are as they are must be among them.
+    """
+    return asyncio.run(_measured(columns, wanted))
+
+
+async def _measured(columns: Sequence[Column], wanted: Callable[[Case], bool]) -> Told:
+    quick = await _replies(columns, AT_ONCE, lambda case: wanted(case) and not case.waits)
+    slow = await _replies(columns, IDLE_AT_ONCE, lambda case: wanted(case) and case.waits)
+    words: dict[str, Words] = {}
+    for column in columns:
+        heard = {**quick[column.name][1], **slow[column.name][1]}
+        words[column.name] = {
+            dialect: dict(_words(dialect, heard))
+            for dialect in DIALECTS
+            if dialect in column.dialects
+        }
+    versions = {column.name: dict(quick[column.name][0]) for column in columns}
+    return Told(inputs=inputs(), versions=versions, words=words)
+
+
+_Key = tuple[str, str, int | None]
+_Heard = Mapping[_Key, SdkReply]
+
+
+async def _replies(
+    columns: Sequence[Column], at_once: int, wanted: Callable[[Case], bool]
+) -> dict[str, tuple[Mapping[str, str], _Heard]]:
+    free = asyncio.Semaphore(at_once)
+
+    async def one(column: Column) -> tuple[Mapping[str, str], _Heard]:
+        every = (case for dialect in column.dialects for case in cases(dialect))
+        own = [case for case in every if wanted(case)]
+        if not own:
+            return {}, {}
+        async with free:
+            run = await _run(column, own)
+        keys = ((case.dialect, case.name, case.seed) for case in own)
+        return run.versions, dict(zip(keys, run.replies, strict=True))
+
+    found = await asyncio.gather(*map(one, columns))
+    return dict(zip((column.name for column in columns), found, strict=True))
+
+
+async def _run(column: Column, own: Sequence[Case]) -> SdkRun:
+    return await run_sdk(
+        column.environment,
+        [_offered(case) for case in own],
+        limit_s=LIMIT_S,
+        tempo=RECORDED,
+        hold_s=2 * LIMIT_S,
+    )
+
+
+def _offered(case: Case) -> SdkStream:
+    tools = dict.fromkeys(
+        call.name or "" for call in analyse(stream(case.dialect)).reply.tool_calls
+    )
+    return SdkStream(exchange=case.exchange, dialect=case.dialect, tools=tuple(tools))
+
+
+def _words(dialect: str, heard: _Heard) -> Iterator[tuple[str, str]]:
+    """By variation, how what an SDK gives of it differs; the first seed with which it does."""
+    whole = heard[dialect, "", None]
+    found: dict[str, str] = {}
+    for (of, name, seed), reply in heard.items():
+        if of != dialect or name in found:
+            continue
+        told = varied_word(whole, reply)
+        if told != SAME:
+            found[name] = told if seed in (None, SEEDS[0]) else f"{told} (seed {seed})"
+    yield from found.items()
+
+
+def varied_word(whole: SdkReply, reply: SdkReply) -> str:
+    """How what an SDK gives of a varied stream differs from what it gives of the whole one."""
+    if reply.error.startswith("Timeout: no end after"):  # the runner's words
+        return HANGS
+    told = word(whole.calls, reply)
+    if not told.startswith((SAME, SILENTLY)):
+        return told
+    lost = [] if told == SAME else [told.removeprefix(SILENTLY)]
+    lost += _text_words(whole.text, reply.text)
+    if reply.finish == whole.finish:
+        return SILENTLY + ", ".join(lost) if lost else SAME
+    if reply.finish in GOOD:
+        return SILENTLY + ", ".join([*lost, f"finish {reply.finish}"])
+    return ": ".join(filter(None, (f"{FINISH} {reply.finish}", ", ".join(lost))))
+
+
+def _text_words(whole: str, text: str) -> Iterator[str]:
+    if text == whole:
+        return
+    yield "text cut" if whole.startswith(text) else "text"
+
+
+def replies(column: str, variation: str) -> Iterator[tuple[Case, SdkReply]]:
+    """What one SDK makes of the streams as they are, and of one variation of them."""
+    (found,) = (one for one in COLUMNS if one.name == column)
+    own = [
+        case
+        for dialect in found.dialects
+        for case in cases(dialect)
+        if case.name.removeprefix(GZIP) in ("", variation)
+    ]
+    run = asyncio.run(_run(found, own))
+    yield from zip(own, run.replies, strict=True)

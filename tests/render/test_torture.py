@@ -1,0 +1,143 @@
+"""The report of torture for people: matrix, failures, and how to see one again."""
+
+from collections.abc import Iterable
+
+from deltatape.model.torture import Tortured, Verdict
+from deltatape.render.lines import plain
+from deltatape.render.torture import cell_line, torture_lines, variation_lines
+from deltatape.vary.variation import VARIATIONS
+from helpers.tortured import cell, failed, named, result
+
+
+def text(found: Tortured, width: int = 100) -> str:
+    return plain(torture_lines(found, width))
+
+
+def test_the_matrix_has_a_row_for_a_variation_and_a_column_for_an_exchange() -> None:
+    found = result(
+        cell(),
+        cell(exchange="#2"),
+        cell("split-utf8", verdict=Verdict.NO_PLACE),
+        failed("split-utf8", exchange="#2"),
+        cell("cut-in-text", verdict=Verdict.TOLD),
+        cell("cut-in-text", exchange="#2"),
+    )
+    assert text(found).splitlines()[:4] == [
+        "                       #1  #2",
+        "harmless  every-byte   ok  ok",
+        "          split-utf8   -   FAIL",
+        "hostile   cut-in-text  ok  ok",
+    ]
+
+
+def test_many_exchanges_have_a_character_each() -> None:
+    cells = [cell(exchange=f"#{number}") for number in range(1, 31)]
+    bad = [failed("crlf", exchange="#30")]
+    shown = text(result(*cells, *bad), 60).splitlines()
+    assert shown[:3] == [
+        "each mark an exchange, from #1 to #30",
+        "harmless  every-byte  " + "o" * 30,
+        "          crlf        " + "-" * 29 + "F",
+    ]
+    assert max(map(len, shown)) <= 60
+
+
+def test_a_variation_without_a_place_is_no_row() -> None:
+    found = result(cell(), cell("cr", verdict=Verdict.NO_PLACE))
+    assert "cr  " not in text(found)
+    assert "without a place in these answers: cr\n" in text(found)
+
+
+def test_a_failure_shows_what_was_printed_and_how_to_see_it_again() -> None:
+    found = result(failed(why="exit code 1", seed=3, kept="kept/every-byte-1-3.tape"))
+    assert text(found).split("\n\n", 1)[1] == (
+        "FAILED every-byte #1 (seed 3)\n"
+        "  differs: exit code 1\n"
+        "  | Traceback\n"
+        "  | boom\n"
+        "  deltatape torture x.tape --only every-byte -- app\n"
+        "  its tape: kept/every-byte-1-3.tape\n"
+        "\n"
+        "1 of 1 variation failed; 1 run in 1.5 s\n"
+    )
+
+
+def test_of_a_long_output_the_beginning_and_the_end_are_shown() -> None:
+    printed = "\n".join(f"line {number}" for number in range(30))
+    shown = [one for one in text(result(failed(printed=printed))).splitlines() if "|" in one]
+    assert shown == [
+        *(f"  | line {number}" for number in range(5)),
+        "  | ...",
+        *(f"  | line {number}" for number in range(27, 30)),
+    ]
+
+
+def test_variations_that_fail_alike_are_told_once() -> None:
+    found = result(
+        failed("cr"),
+        failed("cr", exchange="#2", why="exit code 2"),
+        failed("no-space"),
+        failed("no-space", exchange="#2", why="exit code 2"),
+        failed("data-lines", printed="other"),
+    )
+    shown = text(found).splitlines()
+    assert shown.count("  | boom") == 1
+    assert "  also #2: exit code 2" in shown
+    assert "  the same: no-space #1, #2" in shown
+    assert "FAILED data-lines #1" in shown
+
+
+def test_all_that_hang_are_told_once() -> None:
+    hangs = {"verdict": Verdict.HANGS, "printed": ""}
+    found = result(
+        failed("stall-in-text", why="no end after 2.9 s", **hangs),
+        failed("stall-before-end", exchange="#2", why="no end after 3.0 s", **hangs),
+    )
+    shown = text(found).splitlines()
+    assert "  hangs: no end after 2.9 s" in shown
+    assert "  the same: stall-before-end #2" in shown
+    assert not [one for one in shown if "3.0 s" in one]
+
+
+def test_what_stands_all_is_told_in_a_line() -> None:
+    found = result(cell(), idle=("#2", "#3"), runs=4)
+    assert text(found).splitlines()[-2:] == [
+        "stood 1 variation; 4 runs in 1.5 s",
+        "not asked for, so not varied: #2, #3",
+    ]
+
+
+def test_tapes_that_fail_as_they_are_leave_nothing_to_vary() -> None:
+    shown = text(result(problem="exit code 3", printed="boom\n"))
+    assert shown == (
+        "FAILED with the tapes as they are\n"
+        "  exit code 3\n"
+        "  | boom\n"
+        "\n"
+        "Nothing was varied: what the command does with a whole stream is the standard for the"
+        " rest.\n"
+    )
+
+
+def test_text_of_the_command_cannot_act_on_a_terminal() -> None:
+    shown = text(result(failed(printed="\x1b[31mred", why="\x1b[0m")))
+    assert "\x1b" not in shown
+    assert r"\x1b[31mred" in shown
+
+
+def test_a_failure_on_one_line_names_its_cell() -> None:
+    assert cell_line(failed(seed=2)) == "FAILED every-byte #1 (seed 2): exit code 1"
+
+
+def test_the_list_has_every_variation_under_its_kind() -> None:
+    def lines(text: str) -> Iterable[str]:
+        return (line.strip() for line in text.splitlines())
+
+    shown = plain(variation_lines(VARIATIONS, 100))
+    assert shown.startswith("harmless\n  every-byte")
+    assert "\n\nhostile\n  cut-before-first" in shown
+    for one in VARIATIONS:
+        assert any(line.startswith(f"{one.name} ") for line in lines(shown)), one.name
+    narrow = plain(variation_lines(named("crlf", "cut-in-text"), 60))
+    assert max(map(len, narrow.splitlines())) <= 60
+    assert variation_lines((), 100) == []
