@@ -17,7 +17,7 @@ from helpers.console import called
 from helpers.hostile import assert_harmless, hostile_tape
 from helpers.incidents import BROKEN, CUT, FIXED, STALL, exchange
 from helpers.program import deltatape, program
-from helpers.upstream import provider, run
+from helpers.upstream import SSE_HEAD, Peer, chunk, provider, run
 
 PATH = "/v1/chat/completions"
 FAST = ("--listen", "127.0.0.1:0", "--speed", "instant")
@@ -285,3 +285,37 @@ def test_what_is_missing_is_recorded_and_there_in_the_next_run(tmp_path: Path) -
     assert result.returncode == 0, result.stderr
     assert (tmp_path / "got").read_bytes() == first
     assert len(served.asked) == 1
+
+
+_LEAVES = """
+import os, signal, urllib.request
+url, key = os.environ["OPENAI_BASE_URL"] + "/x", os.environ["OPENAI_API_KEY"]
+asked = urllib.request.Request(url, b"1", {{"Authorization": f"Bearer {{key}}"}})
+urllib.request.urlopen(asked).readline()
+os.kill({}, signal.SIGTERM)
+signal.pause()
+"""
+
+
+@pytest.mark.parametrize("who", ["os.getppid()", "os.getpid()"])
+def test_what_was_cut_by_the_end_of_a_run_is_not_on_the_tape(tmp_path: Path, who: str) -> None:
+    async def hang(peer: Peer) -> None:
+        await peer.request()
+        await peer.send(SSE_HEAD + chunk(b"data: 1\n\n"))
+        await asyncio.sleep(60)
+
+    async def scenario() -> None:
+        async with provider(hang) as port:
+            auto = ("--mode", "auto", "--upstream", f"openai=http://127.0.0.1:{port}")
+            result = await asyncio.to_thread(
+                deltatape,
+                "replay",
+                *(*auto, "x.tape", "--", sys.executable, "-c", _LEAVES.format(who)),
+                folder=tmp_path,
+                env={"OPENAI_API_KEY": "sk-fake-000000"},
+            )
+            assert result.returncode == 143, result.stderr
+            assert b"the application was ended before it was over" in result.stderr
+
+    run(scenario())
+    assert not list(tmp_path.glob("*x.*"))

@@ -1,9 +1,8 @@
 """A tape is played, the provider is asked for the rest, and the tape has it afterwards."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -12,73 +11,14 @@ from deltatape.clock import SystemClock
 from deltatape.errors import UsageError
 from deltatape.gateway.outbound import outbound_from
 from deltatape.gateway.routes import parse_upstream
-from deltatape.harness.playback import end
 from deltatape.harness.replay_auto import AutoPlayer, Ways
 from deltatape.harness.replay_environment import PLACEHOLDER
 from deltatape.http1.listener import Address
-from deltatape.match.schedule import Tempo
-from deltatape.model.exchange import EndReason, Exchange
-from deltatape.player.playing import Missed, Played, Playing
+from deltatape.model.exchange import EndReason
+from deltatape.player.playing import Playing
 from deltatape.store.reader import open_tape
-from helpers.upstream import SSE_HEAD, Peer, chunk, connect, post, provider, run
-
-ANY = Address("127.0.0.1", 0)
-KEY = "Authorization: Bearer sk-fake-000000\r\n"
-CLOSE = "Connection: close\r\n"
-
-
-@dataclass
-class Told:
-    """What a machine told, and what the provider was asked."""
-
-    what: list[Played | Missed] = field(default_factory=list)
-    lines: list[str] = field(default_factory=list)
-    asked: list[tuple[bytes, bytes]] = field(default_factory=list)
-
-    async def serve(self, peer: Peer) -> None:
-        """A provider that repeats the body."""
-        while True:
-            head, body = await peer.request()
-            self.asked.append((head, body))
-            if b"hang" in body:
-                await peer.send(SSE_HEAD)
-                await asyncio.sleep(60)
-            await peer.send(SSE_HEAD + chunk(b"data: " + body + b"\n\n") + chunk(b""))
-
-
-@asynccontextmanager
-async def auto(
-    tape: Path, told: Told, environment: Mapping[str, str] | None = None, upstream: str = ""
-) -> AsyncIterator[AutoPlayer]:
-    """A machine for `tape`, before a provider at `/openai`."""
-    async with provider(told.serve) as port:
-        ways = Ways(
-            upstreams=(parse_upstream(upstream or f"openai=http://127.0.0.1:{port}"),),
-            outbound=outbound_from({}),
-            environment=environment or {},
-            folder=tape.parent,
-            mask_key=b"k" * 32,
-            clock=SystemClock(),
-            say=told.lines.append,
-        )
-        playing = Playing(tempo=Tempo(factor=0.0))
-        machine = AutoPlayer(tape, on(tape), playing, told.what.append, ways)
-        await machine.start(ANY)
-        try:
-            yield machine
-        finally:
-            await end(machine)
-
-
-def on(tape: Path) -> list[Exchange]:
-    return list(open_tape(tape)) if tape.exists() else []
-
-
-async def asked(machine: AutoPlayer, body: bytes, extra: str = KEY) -> bytes:
-    """What a client gets."""
-    client = await connect(machine.listener.port)
-    await client.send(post(body, "/openai/v1/chat/completions", extra + CLOSE))
-    return (await client.rest())[0]
+from helpers.automatic import CLOSE, KEY, Told, asked, auto
+from helpers.upstream import connect, post, run
 
 
 def test_what_is_on_the_tape_is_played_and_what_is_not_is_there_next_time(tmp_path: Path) -> None:
@@ -165,47 +105,12 @@ def test_what_the_gateway_refuses_and_what_was_cut_are_misses(tmp_path: Path) ->
     run(scenario())
 
 
-def test_a_client_that_waits_to_go_on_is_told_to(tmp_path: Path) -> None:
-    told, tape = Told(), tmp_path / "x.tape"
-
-    async def scenario() -> None:
-        for _ in range(2):
-            async with auto(tape, told) as machine:
-                client = await connect(machine.listener.port)
-                head = post(b"{}", "/openai/v1/x", f"{KEY}{CLOSE}Expect: 100-continue\r\n")
-                await client.send(head.removesuffix(b"{}"))
-                assert await client.until(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
-                await client.send(b"{}")
-                assert b"data: {}" in (await client.rest())[0]
-
-    run(scenario())
-    assert len(told.asked) == 1
-    assert b"expect" not in told.asked[0][0].lower()
-
-
 def test_bytes_that_are_no_request_are_refused(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with auto(tmp_path / "x.tape", Told()) as machine:
             client = await connect(machine.listener.port)
             await client.send(b"nonsense\r\n\r\n")
             assert (await client.rest())[0].startswith(b"HTTP/1.1 400 ")
-
-    run(scenario())
-
-
-def test_a_client_that_lags_gets_all_of_a_long_answer(tmp_path: Path) -> None:
-    told, size = Told(), 4_000_000
-
-    async def scenario() -> None:
-        async with auto(tmp_path / "x.tape", told) as machine:
-            client = await connect(machine.listener.port)
-            transport = client.writer.transport
-            assert isinstance(transport, asyncio.Transport)
-            transport.pause_reading()
-            await client.send(post(b"x" * size, "/openai/v1/x", KEY + CLOSE))
-            await asyncio.sleep(0.3)
-            transport.resume_reading()
-            assert (await client.rest())[0].count(b"x") >= size
 
     run(scenario())
 
@@ -218,7 +123,7 @@ def test_an_answer_that_the_client_did_not_want_to_the_end_is_taped_as_such(tmp_
             await client.until(b"\r\n\r\n")
             client.reset()
             early = await connect(machine.listener.port)
-            await early.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nab")
+            await early.send(b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nab")
             early.close()
             await asyncio.sleep(0.1)
         (kept,) = machine.recorded.kept
@@ -226,6 +131,38 @@ def test_an_answer_that_the_client_did_not_want_to_the_end_is_taped_as_such(tmp_
         assert kept.end.reason is EndReason.CLIENT_CLOSED
 
     run(scenario())
+
+
+def test_an_answer_that_the_application_left_as_it_was_ended_is_a_miss(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with auto(tmp_path / "x.tape", Told()) as machine:
+            assert b"200 OK" in await asked(machine, b'{"a":1}')
+            client = await connect(machine.listener.port)
+            await client.send(post(b'"hang"', "/openai/v1/x", KEY))
+            await client.until(b"\r\n\r\n")
+            machine.ending()
+            machine.ending()
+            client.reset()
+            await asyncio.sleep(0.1)
+        assert len(machine.recorded.kept) == 1
+        (missed,) = machine.report.missed
+        assert missed.message.endswith(": the application was ended before it was over")
+        machine.ending()
+
+    run(scenario())
+
+
+def test_what_a_killed_run_has_left_is_told(tmp_path: Path) -> None:
+    told, left = Told(), tmp_path / ".x.abc.new"
+    left.mkdir()
+    (left / "new.tape").touch()
+
+    async def scenario() -> None:
+        async with auto(tmp_path / "x.tape", told):
+            pass
+
+    run(scenario())
+    assert told.lines[0].startswith(f"note: {left}: recorded by a run that was killed")
 
 
 def test_trouble_with_the_tape_is_loud(tmp_path: Path) -> None:

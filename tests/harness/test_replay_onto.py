@@ -187,3 +187,29 @@ def test_a_tape_that_cannot_grow_is_refused_at_once(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match="its folder has to be writable"):
         Beside(tmp_path / "file" / "x.tape").make()
+
+
+def test_what_the_application_left_once_it_was_being_ended_stays_away(tmp_path: Path) -> None:
+    for until, kept in ((1002, 0), (1003, 1)):
+        beside = Beside(tmp_path / f"{until}.tape")
+        folder = beside.make()
+        tape = write(folder, answered(200, EndReason.CLIENT_CLOSED))
+        recorded = beside.take(folder, CLOCK, {tape.name: until})
+        assert len(recorded.kept) == kept
+        assert len(recorded.left_out) == 1 - kept
+
+
+def test_only_folders_whose_process_is_gone_are_left_over(tmp_path: Path) -> None:
+    beside = Beside(tmp_path / "x.tape")
+    ours = beside.make()
+    empty, full, other = (tmp_path / name for name in (".x.1.new", ".x.2.new", ".y.3.new"))
+    for folder in (empty, full, other):
+        folder.mkdir()
+        write(folder, answered(200)) if folder is not empty else None
+    (tmp_path / ".x.4.new").touch()
+    assert Beside(tmp_path / "x.tape").leftovers() == (full,)
+    assert ours.is_dir()
+    assert not empty.exists()
+    assert other.exists()
+    beside.take(ours, CLOCK)
+    assert not ours.exists()

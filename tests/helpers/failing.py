@@ -20,7 +20,8 @@ from urllib.parse import urlsplit
 def ask(value):
     url = urlsplit(os.environ["OPENAI_BASE_URL"])
     body = json.dumps(value).encode()
-    head = f"POST {url.path}/chat/completions HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n"
+    head = f"POST {url.path}/chat/completions HTTP/1.1\\r\\n"
+    head += "Host: localhost\\r\\nConnection: close\\r\\n"
     with socket.create_connection((url.hostname, url.port)) as sock:
         sock.sendall(head.encode() + b"Content-Length: %d\\r\\n\\r\\n" % len(body) + body)
         got = b""

@@ -8,6 +8,7 @@ from deltatape.http1.head import (
     find_head,
     parse_request,
     parse_response,
+    waits_to_continue,
     write_request,
     write_response,
 )
@@ -159,3 +160,15 @@ def test_a_short_head_that_comes_again_is_not_parsed_again_a_long_one_is() -> No
     assert parse_request(short) is parse_request(short)
     assert parse_request(long) is not parse_request(long)
     assert parse_request(long) == parse_request(long)
+
+
+def test_only_a_client_of_http_1_1_waits_to_continue() -> None:
+    def waits(http: str, field: str) -> bool:
+        return waits_to_continue(
+            parse_request(f"POST / HTTP/{http}\r\nHost: a\r\n{field}\r\n\r\n".encode())
+        )
+
+    assert waits("1.1", "Expect: 100-Continue")
+    assert not waits("1.0", "Expect: 100-continue")
+    assert not waits("1.1", "Expect: tea")
+    assert not waits("1.1", "X: 1")

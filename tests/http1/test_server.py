@@ -289,3 +289,15 @@ def test_a_lagging_client_between_requests_troubles_nobody() -> None:
             assert running.services[0].lost == []
 
     run(scenario())
+
+
+def test_empty_lines_before_a_request_are_ignored() -> None:
+    async def scenario() -> None:
+        async with serving(echo) as running:
+            client = await running.client()
+            await client.send(b"\r\n\r\n\r")
+            await client.send(b"\n" + post(b"1") + b"\r\n" + post(b"2"))
+            await client.until(b"=2")
+            assert len(running.services) == 2
+
+    run(scenario())

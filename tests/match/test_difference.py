@@ -35,3 +35,8 @@ def test_long_texts_are_shown_where_they_begin_to_differ() -> None:
 
 def test_differences_are_limited() -> None:
     assert len(compare(list(range(99)), [-1] * 99)) == MAX_DIFFERENCES
+
+
+def test_a_path_of_endless_names_is_shortened() -> None:
+    (found,) = compare({}, {"k" * 5000: 1})
+    assert len(found.path) < 300

@@ -2,7 +2,13 @@ from dataclasses import replace
 
 import pytest
 
-from deltatape.match.place import asked_places, fits_masked, masked_pieces, recorded_places
+from deltatape.match.place import (
+    asked_places,
+    fits_masked,
+    masked_pieces,
+    recorded_places,
+    shown,
+)
 from deltatape.model.exchange import HeaderValue, Masked, Request
 from helpers.taped import taped
 
@@ -90,3 +96,9 @@ def test_a_path_that_was_masked_is_known_by_its_pieces() -> None:
 def test_a_path_without_masks_is_one_piece() -> None:
     assert masked_pieces(request(b"/a?key=", KEY, b"&b=", KEY)) == (b"/a",)
     assert masked_pieces(request(b"/a")) == (b"/a",)
+
+
+def test_a_target_is_shown_without_credentials_and_shortened() -> None:
+    assert shown(b"/a?key=fake-000000&b=1") == "/a?key=***&b=1"
+    assert shown(b"/" + b"a" * 100, 20) == "/" + "a" * 16 + "..."
+    assert shown(b"/a?api_key=" + b"f" * 5000, 20) == "/a?api_key=***"

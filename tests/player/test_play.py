@@ -9,11 +9,12 @@ from dataclasses import replace
 import pytest
 
 from deltatape.model.exchange import EndReason, Exchange, Framing
+from deltatape.player.play import joined
 from helpers.playing import answer, playing
 from helpers.taped import taped
 from helpers.upstream import chunk, eventually, post, run
 
-HEAD_REQUEST = b"HEAD /v1/x HTTP/1.1\r\nHost: a\r\n\r\n"
+HEAD_REQUEST = b"HEAD /v1/x HTTP/1.1\r\nHost: localhost\r\n\r\n"
 TEN = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n"
 
 
@@ -275,3 +276,13 @@ def test_requests_that_are_sent_ahead_are_answered_in_turn() -> None:
     first, second = run(scenario()).split(b"HTTP/1.1 200 OK")[1:]
     assert b"3\r\none\r\n3\r\none\r\n0\r\n\r\n" in first
     assert b"3\r\ntwo\r\n3\r\ntwo\r\n0\r\n\r\n" in second
+
+
+def test_a_body_is_joined_of_its_pieces_and_one_alone_is_not_copied() -> None:
+    whole = b"abc"
+    assert joined(b"", whole) is whole
+    body: bytes | bytearray = b""
+    for _ in range(3):
+        body = joined(body, whole)
+    assert bytes(body) == whole * 3
+    assert whole == b"abc"

@@ -1,5 +1,6 @@
 """What differs for clients of another kind; that all else is the tape is shown by round trips."""
 
+import weakref
 from dataclasses import replace
 
 import pytest
@@ -99,10 +100,11 @@ def test_chunks_are_announced_in_any_case() -> None:
 def test_not_ever_more_is_kept_for_answers_that_are_made_anew_each_time() -> None:
     renditions = Renditions(Tempo(factor=0.0))
     empty = taped((), framing=None, reason=EndReason.UPSTREAM_CLOSED)
-    first = renditions.of(empty, PLAIN, continued=False)
+    first = weakref.ref(renditions.of(empty, PLAIN, continued=False))
     for number in range(300):
+        assert first() is not None or number
         renditions.of(replace(empty, number=number), PLAIN, continued=False)
-    assert renditions.of(empty, PLAIN, continued=False) is not first
+    assert first() is None
 
 
 def test_masked_values_are_not_sent() -> None:
@@ -119,10 +121,22 @@ def test_without_a_response_there_is_no_head_and_no_further_answer() -> None:
 def test_what_was_made_for_one_kind_of_client_is_kept_until_others_need_the_room() -> None:
     renditions = Renditions(Tempo(factor=0.0))
     small, large = taped(), taped(((5, b"a" * 20_000_000),))
-    first = renditions.of(small, PLAIN, continued=False)
-    assert renditions.of(small, PLAIN, continued=False) is first
-    assert renditions.of(small, CLOSING, continued=False) is not first
+    first = weakref.ref(renditions.of(small, PLAIN, continued=False))
+    assert renditions.of(small, PLAIN, continued=False) is first()
+    assert renditions.of(small, CLOSING, continued=False) is not first()
     renditions.of(large, PLAIN, continued=False)
-    assert renditions.of(small, PLAIN, continued=False) is first
+    assert first() is not None
     renditions.of(large, CLOSING, continued=False)
-    assert renditions.of(small, PLAIN, continued=False) is not first
+    assert first() is None
+
+
+def test_what_is_too_large_to_be_kept_is_shared_while_it_is_played() -> None:
+    renditions = Renditions(Tempo(factor=0.0))
+    large = taped(((5, b"a" * 40_000_000),))
+    small = renditions.of(taped(), PLAIN, continued=False)
+    first = renditions.of(large, PLAIN, continued=False)
+    assert renditions.of(large, PLAIN, continued=False) is first
+    forgotten = weakref.ref(first)
+    del first
+    assert forgotten() is None
+    assert renditions.of(small.exchange, PLAIN, continued=False) is small

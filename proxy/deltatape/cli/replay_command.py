@@ -243,6 +243,7 @@ def _auto(given: Given, playing: Playing, environment: Mapping[str, str], *, alo
         number=len(exchanges),
         environment=auto.environment,
         recorded=lambda: auto.recorded.kept,
+        ending=auto.ending,
     )
 
 

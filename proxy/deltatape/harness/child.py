@@ -31,12 +31,17 @@ DRAIN_S = 1.0
 _OWN_FAILURES = frozenset({errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 
 
+def _nothing() -> None:
+    """Nobody wants to know."""
+
+
 async def run_child(
     argv: Sequence[str],
     environment: Mapping[str, str],
     *,
     tee: Tee | None,
     tell: Callable[[str], None],
+    ending: Callable[[], None] = _nothing,
 ) -> int:
     """The exit code of a command: its own, 128+n when signal n ended it, or 125, 126, 127.
 
@@ -53,12 +58,13 @@ async def run_child(
         tee: gets the stream and the bytes, in the event loop; None lets the child have our own
             stdout and stderr.
         tell: gets lines for the user, in the event loop.
+        ending: called when a signal asks for the end, in the event loop.
 
     Raises:
         UsageError: no pipe or pseudo-terminal can be had.
     """
     run = _Run(tell)
-    relay = Relay(run.hurry, run.echoed)
+    relay = Relay(run.hurry, run.echoed, ending)
     try:
         with opened_outputs() if tee is not None else contextlib.nullcontext(()) as outputs:
             process = await _spawn(tuple(argv), environment, outputs)

@@ -34,16 +34,20 @@ PATIENCE_S = 0.5
 class Relay:
     """From its making to its end, signals are the child's."""
 
-    def __init__(self, hurry: Callable[[], None], echoed: Callable[[], None]) -> None:
+    def __init__(
+        self, hurry: Callable[[], None], echoed: Callable[[], None], ending: Callable[[], None]
+    ) -> None:
         """Start to catch.
 
         Args:
             hurry: called when one asks for the end and the child has ended already.
             echoed: called when the user's terminal has shown a key that is a signal.
+            ending: called when one asks for the end.
         """
         self._loop = asyncio.get_running_loop()
         self._hurry = hurry
         self._echoed = echoed
+        self._ending = ending
         self._process: asyncio.subprocess.Process | None = None
         self._patience: Patience | None = None
         self._early: list[signal.Signals] = []
@@ -66,6 +70,8 @@ class Relay:
             self._patience.end()
 
     def _catch(self, number: signal.Signals) -> None:
+        if number in _ENDING:
+            self._ending()
         if self._process is None or self._patience is None:
             self._early.append(number)
         elif self._process.returncode is not None:

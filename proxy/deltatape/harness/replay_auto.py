@@ -1,12 +1,11 @@
 """Plays a tape, and asks the provider for what is not on it: `--mode auto`.
 
-Strategy: a request is collected whole, since only then it is known whether it is on the tape. One
-that is gets its answer from the player; any other goes through a gateway, as under `record`, and
-is taped beside. At the end what was taped goes onto the tape (`replay_onto`).
+Strategy: a request is collected (`replay_collect`), since only then it is known whether it is on
+the tape. One that is gets its answer from the player; any other goes through a gateway, as under
+`record`, and is taped beside. At the end what was taped goes onto the tape (`replay_onto`).
 
 A request that brings the placeholder key of `replay_environment` is never forwarded: the provider
-would refuse it, and that would be what is taped. A client that waits for `100 Continue` gets it
-from here, so that its field `Expect` is not on the tape.
+would refuse it, and that would be what is taped.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -27,13 +26,14 @@ from deltatape.gateway.tapes import TapeBook
 from deltatape.harness.dotenv import read_dotenv
 from deltatape.harness.environment import plan
 from deltatape.harness.known_secrets import known_secrets
+from deltatape.harness.replay_collect import Collect
 from deltatape.harness.replay_environment import PLACEHOLDER, placeholders
 from deltatape.harness.replay_onto import Beside, Recorded
-from deltatape.harness.replay_report import shown
 from deltatape.http1.answer import error_answer
-from deltatape.http1.head import Fields, RequestHead, field, write_response
+from deltatape.http1.head import RequestHead
 from deltatape.http1.listener import Address, Listener
 from deltatape.http1.server import Handler, ServerConnection
+from deltatape.match.place import shown
 from deltatape.match.request import Asking, Miss
 from deltatape.model.exchange import Exchange, Source
 from deltatape.player.play import Play
@@ -45,7 +45,8 @@ from deltatape.tape.mask import Masker
 REASON = "replayed"
 """Why the recording ended, for its tape."""
 
-_CONTINUE = write_response(100, b"Continue", ())
+_SHORTLY_NS = 1_000_000_000
+"""When a connection ends may be known before why."""
 _NO_RETRY = ((b"x-should-retry", b"false"),)
 _NO_KEY = (
     "not on the tape, and there is no key to ask the provider with: set its variable, such as"
@@ -112,6 +113,7 @@ class AutoPlayer:
         self._folder: Path | None = None
         self._recorder: Recorder | None = None
         self._gateway: Gateway | None = None
+        self._cut_ns: dict[str, int] = {}
 
     # A `playback.Machine`.
 
@@ -136,12 +138,18 @@ class AutoPlayer:
             masker.learn(secret)
         planned = plan(self.listener.url, ways.environment, dotenv, ways.upstreams)
         routes = Routes((*ways.upstreams, *map(parse_upstream, planned.upstreams)))
+        for left in self._beside.leftovers():
+            ways.say(
+                f"note: {left}: recorded by a run that was killed, and on no tape:"
+                f" deltatape splice {left}/*.tape -o NEW.tape makes one of it, rm -r ends it"
+            )
         self._folder = self._beside.make()
         self._recorder = Recorder(TapeBook(self._create, masker), masker, ways.clock, self)
         self._recorder.start()
         self._gateway = Gateway(self._recorder, routes, Dialler(ways.outbound, ways.clock).dial)
         # It is this listener that its clients come through.
         self._gateway.listener.address = self.listener.address
+        self._player.listener.address = self.listener.address
         self._gateway.refuse_loops(self.listener.address)
 
     def _create(self, name: str | None) -> TapeWriter:
@@ -170,8 +178,16 @@ class AutoPlayer:
         taps = () if self._gateway is None else (self._gateway,)
         await recorder.stop(taps, REASON, None, grace_s=grace_s)
         if self._folder is not None:
-            self.recorded = self._beside.take(self._folder, self._ways.clock)
+            self.recorded = self._beside.take(self._folder, self._ways.clock, self._cut_ns)
             self._conclude()
+
+    def ending(self) -> None:
+        """The application is being ended: answers that it leaves from now on are cut by that."""
+        if self._recorder is not None and not self._cut_ns:
+            self._cut_ns = {
+                Path(tape.path).name: tape.writer.now_ns() - _SHORTLY_NS
+                for tape in self._recorder.book.written()
+            }
 
     def _conclude(self) -> None:
         for exchange in self.recorded.kept:
@@ -181,7 +197,7 @@ class AutoPlayer:
             self._ways.say(f"recorded {where} {request.method} {request.path} ({status})")
         for exchange, why in self.recorded.left_out:
             request = exchange.request
-            asking = Asking(method=request.method, target=request.target_bytes, body=request.body)
+            asking = Asking(method=request.method, target=request.target_bytes, body=b"")
             self._miss(asking, f"not put onto the tape: {why}")
 
     @property
@@ -202,7 +218,7 @@ class AutoPlayer:
 
     def handler(self, connection: ServerConnection) -> Handler:
         """See `Owner.handler`."""
-        return _Collect(self, connection)
+        return Collect(self, connection)
 
     def opened(self, connection: ServerConnection) -> None:
         """See `Owner.opened`."""
@@ -222,11 +238,21 @@ class AutoPlayer:
 
     # What requests ask.
 
+    @property
+    def longest(self) -> int:
+        """See `Chooser.longest`."""
+        return self._player.longest
+
+    def refused_answer(self, head: RequestHead) -> bytes | None:
+        """See `Chooser.refused_answer`."""
+        return self._player.refused(head)
+
     def choose(self, head: RequestHead, body: bytes, client: ServerConnection) -> Handler | bytes:
-        """Who answers a request: the player, a gateway, or nobody but these bytes."""
+        """See `Chooser.choose`."""
         assert self._gateway is not None
         asking = Asking(method=head.method, target=head.target, body=body)
         found = self._player.find(asking)
+        asking = replace(asking, body=b"")  # the report does without
         if isinstance(found, Exchange):
             return Play(_Found(self._player, found), client)
         if _brings_placeholder(head):
@@ -266,6 +292,8 @@ class _Found:
         self.hold_s = player.hold_s
         self.renditions = player.renditions
         self.unread = player.unread
+        self.longest = player.longest
+        self.refused = player.refused
         self.begun = player.begun
         self.ended = player.ended
         self.missed = player.missed
@@ -275,54 +303,6 @@ class _Found:
     def find(self, asking: Asking) -> Exchange | Miss:  # noqa: ARG002 - it was asked before
         """See `Shelf.find`."""
         return self._exchange
-
-
-class _Collect:
-    """One request, whole before anybody answers; see `http1.server.Handler`."""
-
-    def __init__(self, owner: AutoPlayer, client: ServerConnection) -> None:
-        self._owner = owner
-        self._client = client
-        self._head: RequestHead | None = None
-        self._body: list[bytes] = []
-        self._answerer: Handler | None = None
-
-    def on_request(self, head: RequestHead) -> None:
-        """See `Handler.on_request`."""
-        if (field(head.fields, b"expect") or b"").lower() == b"100-continue":
-            self._client.write(_CONTINUE)
-            fields = tuple(pair for pair in head.fields if pair[0].lower() != b"expect")
-            head = replace(head, fields=fields)
-        self._head = head
-
-    def on_body(self, data: bytes) -> None:
-        """See `Handler.on_body`."""
-        self._body.append(data)
-
-    def on_request_end(self, trailers: Fields) -> None:
-        """See `Handler.on_request_end`."""
-        assert self._head is not None
-        body = b"".join(self._body)
-        chosen = self._owner.choose(self._head, body, self._client)
-        if isinstance(chosen, bytes):
-            self._client.write(chosen)
-            self._client.finish(keep_alive=False)
-            return
-        self._answerer = chosen
-        chosen.on_request(self._head)
-        if body:
-            chosen.on_body(body)
-        chosen.on_request_end(trailers)
-
-    def on_writable(self, *, writable: bool) -> None:
-        """See `Handler.on_writable`."""
-        if self._answerer is not None:
-            self._answerer.on_writable(writable=writable)
-
-    def on_client_lost(self, *, was_reset: bool) -> None:
-        """See `Handler.on_client_lost`."""
-        if self._answerer is not None:
-            self._answerer.on_client_lost(was_reset=was_reset)
 
 
 def _brings_placeholder(head: RequestHead) -> bool:

@@ -8,9 +8,12 @@ What would make a test fail for ever stays away from the tape: requests that the
 answered, that were cut because the run was over, or whose key was refused.
 """
 
+import contextlib
+import fcntl
 import os
 import shutil
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
@@ -23,6 +26,7 @@ from deltatape.store.reader import open_tape
 from deltatape.store.splice import splice
 from deltatape.store.survey import Given
 
+_NEW = ".new"
 _KEY_REFUSED = frozenset(
     {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.PROXY_AUTHENTICATION_REQUIRED}
 )
@@ -55,6 +59,7 @@ class Beside:
             TapeFormatError: it is damaged.
         """
         self._tape = tape
+        self._lock: int | None = None
         if tape.exists():
             found = open_tape(tape)
             if found.recording:
@@ -74,15 +79,35 @@ class Beside:
         parent = self._tape.parent
         try:
             parent.mkdir(parents=True, exist_ok=True)
-            return Path(tempfile.mkdtemp(prefix=f".{self._tape.stem}.", suffix=".new", dir=parent))
+            folder = tempfile.mkdtemp(prefix=f".{self._tape.stem}.", suffix=_NEW, dir=parent)
+            self._lock = _locked(folder)
+            return Path(folder)
         except OSError as error:
             raise UsageError(
                 f"{parent}: {error.strerror or error}; --mode auto records beside the tape, so its"
                 " folder has to be writable; --mode replay records nothing"
             ) from None
 
-    def take(self, folder: Path, clock: Clock) -> Recorded:
+    def leftovers(self) -> tuple[Path, ...]:
+        """Folders that killed runs have left, with what is on no tape; empty ones are removed."""
+        prefix = f".{self._tape.stem}."
+        found: list[Path] = []
+        for folder in sorted(self._tape.parent.glob(f".*{_NEW}")):
+            if not folder.name.startswith(prefix) or not folder.is_dir() or not _is_left(folder):
+                continue
+            if any(folder.glob(f"*{SUFFIX}")):
+                found.append(folder)
+            else:
+                shutil.rmtree(folder, ignore_errors=True)
+        return tuple(found)
+
+    def take(self, folder: Path, clock: Clock, cut_ns: Mapping[str, int] | None = None) -> Recorded:
         """Put the recordings in `folder` onto the tape, and remove the folder.
+
+        Args:
+            folder: as `make` made it.
+            clock: for the spliced tape.
+            cut_ns: for tapes in `folder`, by name: when the application was ended, if it was.
 
         Raises:
             UsageError: it could not be done; the message names the folder, which stays.
@@ -92,8 +117,10 @@ class Beside:
         kept: set[str] = set()
         left_out: list[tuple[Exchange, str]] = []
         for tape in tapes:
-            bad = [(each, why) for each in tape.exchanges() if (why := _problem(each))]
-            good = [each for each in tape.exchanges() if not _problem(each)]
+            until = (cut_ns or {}).get(Path(tape.path).name)
+            bad = [(each, why) for each in tape.exchanges() if (why := _problem(each, until))]
+            worse = {each.number for each, _ in bad}
+            good = [each for each in tape.exchanges() if each.number not in worse]
             left_out += bad
             kept |= {exchange.id for exchange in good}
             if good:
@@ -103,8 +130,15 @@ class Beside:
             self._put(given, folder, clock)
         except UsageError as error:
             raise UsageError(f"{error}; what was recorded is in {folder}") from None
+        finally:
+            self._unlock()
         shutil.rmtree(folder, ignore_errors=True)
         return Recorded(kept=self._again(kept), left_out=tuple(left_out))
+
+    def _unlock(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
 
     def _put(self, given: list[Given], folder: Path, clock: Clock) -> None:
         tape = self._tape
@@ -129,11 +163,36 @@ class Beside:
         return tuple(sorted(found, key=lambda exchange: exchange.number))
 
 
-def _problem(exchange: Exchange) -> str:
+def _locked(folder: str | Path) -> int:
+    """A descriptor that keeps a folder ours for as long as this process lives.
+
+    Raises:
+        OSError: it is another's.
+    """
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _is_left(folder: Path) -> bool:
+    """Whether the process that made a folder is gone."""
+    with contextlib.suppress(OSError):
+        os.close(_locked(folder))
+        return True
+    return False
+
+
+def _problem(exchange: Exchange, cut_ns: int | None) -> str:
     """Why it would make a bad recording; "": it would not."""
     end, response = exchange.end, exchange.response
     if end is None or end.reason is EndReason.STOPPED:
         return "it went on when the run ended"
+    if end.reason is EndReason.CLIENT_CLOSED and cut_ns is not None and end.t_ns >= cut_ns:
+        return "the application was ended before it was over"
     if response is None:
         return end.detail or "the provider did not answer"
     if end.recorder:

@@ -6,26 +6,17 @@ hidden, header fields are not mentioned.
 
 from collections.abc import Iterator, Sequence
 
+from deltatape.match.place import shown
 from deltatape.match.request import Miss
 from deltatape.model.exchange import Exchange
 from deltatape.player.playing import Missed, Played, Report
 from deltatape.render.json_document import document
 from deltatape.rules.words import count
-from deltatape.tape.mask import credential_spans
 
 MOST = 20
 """How many lines of a kind a summary has."""
 MOST_DIFFERENCES = 5
 """How many of a request are told; the report has more."""
-
-
-def shown(target: bytes) -> str:
-    """A request target as it may be shown."""
-    parts, at = [], 0
-    for start, end in credential_spans(target):
-        parts += [target[at:start], b"***"]
-        at = end
-    return b"".join((*parts, target[at:])).decode("ascii", "replace")
 
 
 def told(what: Played | Missed) -> Iterator[str]:

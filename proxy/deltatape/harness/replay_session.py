@@ -26,6 +26,9 @@ from deltatape.rules.words import count
 NOT_WHOLE = 1
 """The exit code for a miss, or for an exchange that was not played."""
 
+_BY_SIGNAL = 128
+"""Exit codes above it say that a signal ended a command."""
+
 Tell = Callable[[str], None]
 
 
@@ -61,12 +64,15 @@ class Cast:
         number: of exchanges that it has to play.
         environment: the command's whole environment, from the machine's URL.
         recorded: what it has put on a tape; once it was stopped.
+        ending: called when the command is ended by a signal: what it leaves then, it would not
+            have left.
     """
 
     machine: Machine
     number: int
     environment: Callable[[str], Mapping[str, str]]
     recorded: Callable[[], Sequence[Exchange]] = tuple
+    ending: Callable[[], None] = lambda: None
 
 
 def teller(tell: Tell, *, alone: bool) -> Callable[[Played | Missed], None]:
@@ -114,7 +120,11 @@ async def _run(cast: Cast, options: ReplayOptions, tell: Tell) -> int:
     if guard is not None:
         environment = {**environment, **await guard.start(listener.port)}
     try:
-        code = await run_child(options.command, environment, tee=None, tell=tell)
+        code = await run_child(
+            options.command, environment, tee=None, tell=tell, ending=cast.ending
+        )
+        if code > _BY_SIGNAL:
+            cast.ending()
     finally:
         Signals(_nothing)  # the command's end is no reason to lose the report
         if guard is not None:

@@ -8,6 +8,7 @@ import contextlib
 import re
 from collections.abc import AsyncIterator, Sequence
 
+from deltatape.http1.access import check_origin
 from deltatape.http1.answer import error_answer
 from deltatape.http1.head import RequestHead
 from deltatape.http1.listener import Address, Listener
@@ -22,6 +23,8 @@ from deltatape.player.rendition import Renditions
 _NUMBER = re.compile(rb"(?:https?://[^/]*)?/([0-9]+)(?:[/?]|$)")
 HOLD_S = 0.2
 """Where a tape does not tell how the provider would have gone on, the SDK sees a cut."""
+LONGEST = 16 * 1024 * 1024
+"""No SDK is made to ask more, in bytes."""
 AT_ONCE = Tempo(factor=0.0)
 _NO_RETRY = ((b"x-should-retry", b"false"),)
 
@@ -33,6 +36,7 @@ class Stand:
         self.renditions = Renditions(tempo)
         self.unread = Unread()
         self.hold_s = hold_s
+        self.longest = LONGEST
         self._exchanges = tuple(exchanges)
         self._plays: set[Play] = set()
         self._listener = Listener()
@@ -71,6 +75,11 @@ class Stand:
         return error_answer(400, "bad_request", f"not an HTTP/1 request: {problem}")
 
     # What plays ask (`player.play.Shelf`).
+
+    def refused(self, head: RequestHead) -> bytes | None:
+        """See `Shelf.refused`."""
+        foreign = check_origin(head)
+        return None if foreign is None else error_answer(403, foreign.code, foreign.message)
 
     def continues(self, head: RequestHead) -> bool:  # noqa: ARG002 - part of the protocol
         """See `Shelf.continues`."""

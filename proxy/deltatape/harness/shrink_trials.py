@@ -136,7 +136,9 @@ class Trials:
 
     async def _run(self, exchanges: Exchanges, loose: tuple[str, ...]) -> Ran:
         setting = self._setting
-        playing = Playing(tempo=self.tempo, hold_s=HOLD_S, volatile=(*setting.volatile, *loose))
+        playing = Playing(
+            tempo=self.tempo, hold_s=HOLD_S, volatile=(*setting.volatile, *loose), bodies=True
+        )
         outcome = await attempt(
             setting.command,
             exchanges,

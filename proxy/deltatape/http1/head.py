@@ -209,6 +209,15 @@ def field(fields: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes | None:
     return next((value for key, value in fields if key.lower() == name), None)
 
 
+def waits_to_continue(head: RequestHead) -> bool:
+    """Whether a client waits for 100 before it sends its body.
+
+    One of HTTP/1.0 does not, whatever it says (RFC 9110 section 10.1.1).
+    """
+    expected = field(head.fields, b"expect")
+    return head.http == "1.1" and expected is not None and expected.lower() == b"100-continue"
+
+
 def end_to_end(fields: Fields) -> Fields:
     """`fields` without those for one hop only, also without those that `Connection` lists."""
     listed = {

@@ -18,6 +18,7 @@ from deltatape.http1.socket import HangupWatch, reset, reset_now
 WRITE_HIGH_BYTES = 64 * 1024
 _MAX_PIPELINED_BYTES = 64 * 1024
 _LINGER_S = 5.0
+_EMPTY_LINE = b"\r\n"
 
 
 class Handler(Protocol):
@@ -211,6 +212,8 @@ class ServerConnection(asyncio.Protocol):
         busy = self._handler is not None or self._deaf or not self._writable
         if transport is None or transport.is_closing() or busy:
             return
+        while self._buffer.startswith(_EMPTY_LINE):  # RFC 9112 section 2.2: to be ignored
+            del self._buffer[:2]
         try:
             end = find_head(self._buffer)
             if not end:

@@ -10,6 +10,7 @@ from deltatape.match.masks import shown, stands_for
 
 MAX_DIFFERENCES = 20
 MAX_VALUE_CHARACTERS = 60
+_MAX_STEP_CHARACTERS = 200
 _SHOWN_BEFORE = 15
 _MISSING = "(absent)"
 _PLAIN = re.compile(r"[^.\[\]*'\"]+")
@@ -52,6 +53,8 @@ def _walk(recorded: object, received: object, path: str) -> Iterator[Difference]
 
 def _step(key: str) -> str:
     """A member as `json_path` reads it."""
+    if len(key) > _MAX_STEP_CHARACTERS:
+        key = key[:_MAX_STEP_CHARACTERS] + "..."
     return f".{key}" if _PLAIN.fullmatch(key) else f"[{json.dumps(key)}]"
 
 

@@ -18,7 +18,8 @@ from urllib.parse import parse_qsl, unquote_to_bytes, urlsplit
 
 from deltatape.match.masks import fits
 from deltatape.model.exchange import Request
-from deltatape.tape.mask import is_credential_parameter
+from deltatape.rules.evidence import excerpt
+from deltatape.tape.mask import credential_spans, is_credential_parameter
 
 Place: TypeAlias = tuple[str, bytes, tuple[tuple[str, str], ...]]
 """Method, path, and the parameters of the query by name."""
@@ -30,6 +31,16 @@ _ENCODED = re.compile(rb"%[0-9A-Fa-f]{2}")
 _RESERVED = b"/?#%"
 _ANTHROPIC = b"anthropic"
 """Whose SDKs disagree about /v1, as the gateway knows."""
+
+
+def shown(target: bytes, most: int = 2048) -> str:
+    """A request target as it may be shown: without credentials, `most` characters of it."""
+    target = target[: most + 1]
+    parts, at = [], 0
+    for start, end in credential_spans(target):
+        parts += [target[at:start], b"***"]
+        at = end
+    return excerpt(b"".join((*parts, target[at:])).decode("ascii", "replace"), most)
 
 
 def recorded_places(request: Request) -> tuple[Place, ...]:

@@ -27,10 +27,13 @@ from deltatape.match.place import (
     fits_masked,
     masked_pieces,
     recorded_places,
+    shown,
 )
 from deltatape.model.exchange import Exchange
 
 _LISTED = 5
+_SHOWN = 200
+"""Of a target, in a sentence."""
 
 
 class Rung(enum.IntEnum):
@@ -301,10 +304,10 @@ class Ladder:
         return tuple(at for at, each in enumerate(self._places) if not known.isdisjoint(each))
 
     def _elsewhere(self, asking: Asking) -> Miss:
-        wanted = f"{asking.method} {asking.target.decode('ascii', 'replace')}"
+        wanted = f"{asking.method} {shown(asking.target, _SHOWN)}"
         known: dict[str, int] = {}
         for at, each in enumerate(self._requests):
-            known.setdefault(f"{each.method} {each.target_bytes.decode('ascii', 'replace')}", at)
+            known.setdefault(f"{each.method} {shown(each.target_bytes, _SHOWN)}", at)
         listed = ", ".join(sorted(known)[:_LISTED]) or "no request at all"
         return Miss(
             nearest=known[closest(wanted, tuple(known))] if known else None,

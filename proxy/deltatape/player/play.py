@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from deltatape.http1.answer import error_answer
-from deltatape.http1.head import Fields, RequestHead, field, write_response
+from deltatape.http1.head import Fields, RequestHead, waits_to_continue, write_response
 from deltatape.http1.server import ServerConnection
 from deltatape.http1.unread import Unread
 from deltatape.match.request import Asking, Miss
@@ -36,6 +36,11 @@ class Shelf(Protocol):
     hold_s: float
     renditions: Renditions
     unread: Unread
+    longest: int
+    """Of the bodies that are read to their end, in bytes; no longer one can be on the tape."""
+
+    def refused(self, head: RequestHead) -> bytes | None:
+        """The answer to a request that must not be served; None: it may."""
 
     def continues(self, head: RequestHead) -> bool:
         """Whether a client that waits for it is told to go on with its body."""
@@ -62,7 +67,7 @@ class Play:
         self._loop = asyncio.get_running_loop()
         self._request: RequestHead | None = None
         self._continued = False
-        self._body: list[bytes] = []
+        self._body: bytes | bytearray = b""
         self._exchange: Exchange | None = None
         self._rendition: Rendition | None = None
         self._next = 0
@@ -78,34 +83,57 @@ class Play:
         """See `Handler.on_request`."""
         self._request = head
         self._shelf.begun(self)
-        expected = field(head.fields, b"expect")
-        if expected is not None and expected.lower() == b"100-continue":
+        refusal = self._shelf.refused(head)
+        if refusal is not None:
+            self._answer(refusal)
+        elif (head.length or 0) > self._shelf.longest:
+            self._miss(self._too_long())
+        elif waits_to_continue(head):
             self._continued = self._shelf.continues(head)
             if self._continued:
                 self._client.write(_CONTINUE)
 
     def on_body(self, data: bytes) -> None:
         """See `Handler.on_body`."""
-        self._body.append(data)
+        self._body = joined(self._body, data)
+        if len(self._body) > self._shelf.longest:
+            self._body = b""
+            self._miss(self._too_long())
 
     def on_request_end(self, trailers: Fields) -> None:  # noqa: ARG002 - part of the protocol
         """See `Handler.on_request_end`."""
-        request, body = self._request, self._body
+        request = self._request
         assert request is not None
-        asking = Asking(
-            method=request.method,
-            target=request.target,
-            body=body[0] if len(body) == 1 else b"".join(body),
-        )
+        asking = self._asking()
         found = self._shelf.find(asking)
         if isinstance(found, Miss):
-            self._client.write(self._shelf.missed(asking, found))
-            self._finish(self._client.finish, keep_alive=False)
+            self._miss(found)
             return
+        self._body = b""
         self._exchange = found
         self._rendition = self._shelf.renditions.of(found, request, continued=self._continued)
         self._origin_s = self._loop.time()
         self._play()
+
+    def _asking(self) -> Asking:
+        assert self._request is not None
+        self._body = bytes(self._body)
+        return Asking(method=self._request.method, target=self._request.target, body=self._body)
+
+    def _too_long(self) -> Miss:
+        return Miss(
+            nearest=None,
+            problem=f"its body has more than {self._shelf.longest} bytes, as none that is recorded",
+            differences=(),
+        )
+
+    def _miss(self, miss: Miss) -> None:
+        self._answer(self._shelf.missed(self._asking(), miss))
+
+    def _answer(self, whole: bytes) -> None:
+        """Answer something else than an exchange."""
+        self._client.write(whole)
+        self._finish(self._client.finish, keep_alive=False)
 
     def on_writable(self, *, writable: bool) -> None:
         """See `Handler.on_writable`."""
@@ -208,6 +236,16 @@ class Play:
         self._rendition = None
         end(**how)
         self._shelf.ended(self)
+
+
+def joined(body: bytes | bytearray, data: bytes) -> bytes | bytearray:
+    """A body with its next bytes; `body` is used up. One that comes at once is not copied."""
+    if not body:
+        return data
+    if isinstance(body, bytes):
+        body = bytearray(body)
+    body += data
+    return body
 
 
 def _gateway_answer(exchange: Exchange) -> bytes:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from http import HTTPStatus
 
+from deltatape.http1.access import check_origin
 from deltatape.http1.answer import error_answer
 from deltatape.http1.head import RequestHead
 from deltatape.http1.listener import Address, Listener
@@ -19,6 +20,11 @@ from deltatape.player.rendition import Renditions
 
 NO_RETRY = ((b"x-should-retry", b"false"),)
 """Read by SDKs: asking again would miss again."""
+
+MARGIN_BYTES = 16 * 1024 * 1024
+"""By how much a request may be longer than any on the tape, to be told what differs."""
+_MOST_TARGET = 4096
+"""How much of a target the report keeps."""
 
 
 class Player:
@@ -34,10 +40,14 @@ class Player:
         self.hold_s = playing.hold_s
         self.renditions = Renditions(playing.tempo)
         self.unread = Unread()
+        self.longest = MARGIN_BYTES + max(
+            (len(exchange.request.body) for exchange in exchanges), default=0
+        )
         self._exchanges = tuple(exchanges)
         self._ladder = Ladder(self._exchanges, playing.volatile, repeat=playing.repeat)
         self._tell = tell
         self._stage = playing.stage
+        self._bodies = playing.bodies
         self._asked_for: set[int] = set()
         self._told: list[Played | Missed] = []
         self._plays: set[Play] = set()
@@ -96,6 +106,24 @@ class Player:
 
     # What plays ask (`play.Shelf`).
 
+    def refused(self, head: RequestHead) -> bytes | None:
+        """See `Shelf.refused`: what is not of this machine."""
+        foreign = check_origin(head, local=not self.listener.address.path)
+        if foreign is None:
+            return None
+        asking = Asking(method=head.method, target=head.target, body=b"")
+        miss = Miss(nearest=None, problem=foreign.message, differences=())
+        self._say(
+            Missed(asking=self._kept(asking), miss=miss, nearest=None, message=foreign.message)
+        )
+        return error_answer(
+            HTTPStatus.FORBIDDEN,
+            foreign.code,
+            foreign.message,
+            fields=NO_RETRY,
+            head_only=head.method == "HEAD",
+        )
+
     def continues(self, head: RequestHead) -> bool:
         """See `Shelf.continues`: as the provider did, if it was ever asked here."""
         waited = [
@@ -121,10 +149,16 @@ class Player:
             staged = self._stage(found.position, recorded)
         self._asked_for.add(found.position)
         self._ladder.play(found.position, spent=staged.spent)
-        if asking.body == recorded.request.body:  # it need not be kept twice
-            asking = replace(asking, body=recorded.request.body)
+        asking = self._kept(asking, recorded.request.body)
         self._say(Played(asking=asking, exchange=recorded, rung=found.rung, note=staged.note))
         return staged.exchange
+
+    def _kept(self, asking: Asking, recorded: bytes | None = None) -> Asking:
+        """A request as the report has it; `recorded` is a body that is kept anyway."""
+        body = asking.body if self._bodies else b""
+        if self._bodies and body == recorded:
+            body = recorded
+        return replace(asking, target=asking.target[:_MOST_TARGET], body=body)
 
     def _say(self, what: Played | Missed) -> None:
         self._told.append(what)
@@ -138,7 +172,8 @@ class Player:
         if miss.differences:
             first = miss.differences[0]
             message += f"; {first.path}: recorded {first.recorded}, received {first.received}"
-        self._say(Missed(asking=asking, miss=miss, nearest=near, message=message))
+        kept = self._kept(asking)
+        self._say(Missed(asking=kept, miss=miss, nearest=near, message=message))
         detail = {
             "nearest": f"{near.tape}#{near.number}" if near else None,
             "differences": [

@@ -41,6 +41,8 @@ class Playing:
     volatile: tuple[str, ...] = ()
     """JSON paths in request bodies that may differ."""
     stage: Stage | None = None
+    bodies: bool = False
+    """Whether the report has the bodies of the requests that were made, which may be long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +50,7 @@ class Played:
     """A request that was answered."""
 
     asking: Asking
+    """Its body is left empty but for `Playing.bodies`."""
     exchange: Exchange
     """The recorded one."""
     rung: Rung
@@ -59,6 +62,7 @@ class Missed:
     """A request that was not, with the message it got."""
 
     asking: Asking
+    """As of `Played`."""
     miss: Miss
     nearest: Exchange | None
     message: str

@@ -8,12 +8,15 @@ The head is the recorded one, field by field, with these differences only:
 - an HTTP/1.0 client gets a chunked body without its chunks, hence no `Transfer-Encoding`; and no
   1xx heads. `Transfer-Encoding: chunked` is added where a tape that somebody edited lacks it.
 
-What is made is kept, since most clients are of the same kind and ask again.
+What is made is kept, since most clients are of the same kind and ask again; what is too large for
+that is still shared by all to whom it is being played.
 """
 
 from collections import OrderedDict
 from dataclasses import dataclass
 from http import HTTPStatus
+from typing import TypeAlias
+from weakref import WeakValueDictionary
 
 from deltatape.http1.ending import fin_completes
 from deltatape.http1.head import Fields, RequestHead, field, write_response
@@ -36,19 +39,24 @@ class Client:
     """It has been told to go on with its body (100)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, weakref_slot=True)
 class Rendition:
     """What to send and when.
 
     Attributes:
+        exchange: which one it is of.
         table: the bytes, the times, the ending.
         keep: whether the connection outlives the answer.
         fin_completes: whether a FIN would make the body look whole, so that a cut is an RST.
     """
 
+    exchange: Exchange
     table: Timetable
     keep: bool
     fin_completes: bool
+
+
+_Key: TypeAlias = tuple[int, Client]
 
 
 class Renditions:
@@ -56,25 +64,32 @@ class Renditions:
 
     def __init__(self, tempo: Tempo) -> None:
         self._tempo = tempo
-        # With the exchange, so that its id stays its own.
-        self._kept: OrderedDict[tuple[int, Client], tuple[Exchange, Rendition, int]] = OrderedDict()
+        # A rendition holds its exchange, so that the id stays its own.
+        self._played: WeakValueDictionary[_Key, Rendition] = WeakValueDictionary()
+        self._kept: OrderedDict[_Key, tuple[Rendition, int]] = OrderedDict()
         self._kept_bytes = 0
 
     def of(self, exchange: Exchange, request: RequestHead, *, continued: bool) -> Rendition:
         """The rendition for whoever sent `request`; `continued`: see `Client`."""
         client = Client(request.http == _OLD, request.keep_alive, continued)
         key = (id(exchange), client)
-        kept = self._kept.get(key)
-        if kept is not None:
-            return kept[1]
+        found = self._played.get(key)
+        if found is not None:
+            return found
         made = _rendition(exchange, client, self._tempo)
+        self._played[key] = made
+        self._keep(key, made)
+        return made
+
+    def _keep(self, key: _Key, made: Rendition) -> None:
         size = sum(len(step.data) for step in made.table.steps)
-        self._kept[key] = (exchange, made, size)
+        if size > _KEPT_BYTES:
+            return
+        self._kept[key] = (made, size)
         self._kept_bytes += size
         while self._kept_bytes > _KEPT_BYTES or len(self._kept) > _KEPT:
-            _, (_, _, freed) = self._kept.popitem(last=False)
+            _, (_, freed) = self._kept.popitem(last=False)
             self._kept_bytes -= freed
-        return made
 
 
 def _rendition(exchange: Exchange, client: Client, tempo: Tempo) -> Rendition:
@@ -89,6 +104,7 @@ def _rendition(exchange: Exchange, client: Client, tempo: Tempo) -> Rendition:
     )
     head = b"" if response is None else _head(response, chunked=chunked, keep=keep)
     return Rendition(
+        exchange=exchange,
         table=timetable(
             exchange,
             tempo,

@@ -10,7 +10,8 @@ import enum
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from deltatape.harness.replay_report import name_of, shown
+from deltatape.harness.replay_report import name_of
+from deltatape.match.place import shown
 from deltatape.model.exchange import Exchange
 from deltatape.player.playing import Missed, Report
 from deltatape.rules.evidence import excerpt
