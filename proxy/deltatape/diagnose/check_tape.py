@@ -21,7 +21,7 @@ from deltatape.model.finding import Finding
 from deltatape.model.log import LogEntry
 from deltatape.rules.settings import Settings
 
-_TOGETHER = 64
+_TOGETHER = 16
 _TOGETHER_BYTES = 1_000_000
 """Of bodies: with so many there are events enough that exchanges gain nothing by company."""
 

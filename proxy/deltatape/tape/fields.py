@@ -184,7 +184,7 @@ class Fields:
         """A member of the enumeration `kind`."""
         value = self.of.get(name)
         for member in kind:
-            if value == member.value:
+            if value == member:  # as strings, which they are: `value` of a member takes longer
                 return member
         raise MalformedError(f'"{name}" is {seen(value)}: one of {", ".join(kind)} is expected')
 
