@@ -13,7 +13,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.processes import Cpu, cpu, free_port, is_alive, memory_kib, outside, started
+from benchmarks.processes import (
+    Cpu,
+    cpu,
+    free_port,
+    is_alive,
+    memory_kib,
+    outside,
+    serving,
+    started,
+)
 from benchmarks.proxies import Place, Proxy, environment
 from benchmarks.scenarios import CPU, CPU_BESIDE, MEMORY, P50, P99, RATE, Scenario
 from benchmarks.tapes import Taped, read_tapes
@@ -106,24 +115,8 @@ class Target:
 @contextlib.contextmanager
 def provider(folder: Path) -> Iterator[int]:
     """A running provider; its port."""
-    process = subprocess.Popen(
-        _program("provider"),
-        env=_environment(),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=folder,
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    try:
-        yield int(process.stdout.readline())
-    finally:
-        process.stdin.close()
-        if is_alive(process, READY_S):
-            process.kill()
-        process.wait()
-        process.stdout.close()
+    with serving(_program("provider"), _environment(), folder) as port:
+        yield port
 
 
 @contextlib.contextmanager

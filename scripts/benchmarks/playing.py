@@ -17,7 +17,7 @@ from pathlib import Path
 from benchmarks.markdown import markdown
 from benchmarks.measure import SCRIPTS, BenchError
 from benchmarks.played import stream_answer, write_tape
-from benchmarks.processes import END_S, end, free_port, is_alive, outside, started
+from benchmarks.processes import free_port, is_alive, outside, serving, started
 from benchmarks.steady import schedule_ns
 
 STREAMS, RATE, READS = 50, 50.0, 400
@@ -109,23 +109,9 @@ def _measured(sender: str, number: int, port: int, streams: int, reads: int) -> 
 @contextmanager
 def _bare(folder: Path, reads: int) -> Iterator[int]:
     """The bare sender; its port."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.bare", "--rate", str(RATE), "--reads", str(reads)],
-        env=_environment(),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=folder,
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    try:
-        yield int(process.stdout.readline())
-    finally:
-        process.stdin.close()
-        if is_alive(process, END_S):
-            end(process)
-        process.stdout.close()
+    command = [sys.executable, "-m", "benchmarks.bare", "--rate", str(RATE), "--reads", str(reads)]
+    with serving(command, _environment(), folder) as port:
+        yield port
 
 
 @contextmanager

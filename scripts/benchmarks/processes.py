@@ -129,6 +129,28 @@ def end(process: subprocess.Popen[str]) -> None:
             process.wait()
 
 
+@contextlib.contextmanager
+def serving(command: Sequence[str], environment: Mapping[str, str], folder: Path) -> Iterator[int]:
+    """A program of ours that listens, prints its port, and ends with its standard input."""
+    process = subprocess.Popen(
+        command,
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=folder,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        yield int(process.stdout.readline())
+    finally:
+        process.stdin.close()
+        if is_alive(process, END_S):
+            end(process)
+        process.stdout.close()
+
+
 def outside() -> dict[str, str]:
     """This process's environment without proxies, since nothing may leave the machine.
 
