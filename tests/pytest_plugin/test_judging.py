@@ -76,6 +76,75 @@ def test_other():
     assert "no request came at all: the base URL is read from the environment" in told
 
 
+def test_a_fault_that_strikes_nothing_fails_the_test(pytester: pytest.Pytester) -> None:
+    write_tape(pytester.path / OWN, hello())
+    result = plugged(
+        pytester,
+        """
+TAPE = "recordings/test_app/test_it.tape"
+
+@pytest.mark.tape(TAPE, fault="cut,exchange=7")
+def test_of_no_exchange():
+    ask("Hi")
+
+@pytest.mark.tape(TAPE, fault="cut,at=in-arguments")
+def test_at_no_place():
+    ask("Hi")
+
+@pytest.mark.tape(TAPE, fault=("drip=1ms", "stall=1ms,at=first"))
+def test_strikes():
+    ask("Hi")
+""",
+    )
+    result.assert_outcomes(passed=1, failed=2)
+    told = result.stdout.str()
+    assert "fault='cut,exchange=7' struck nothing: what was played is not the exchange" in told
+    assert "fault='cut,at=in-arguments' struck nothing: nothing that was played has" in told
+
+
+def test_a_miss_of_what_was_played_names_the_marker_s_argument(pytester: pytest.Pytester) -> None:
+    write_tape(pytester.path / OWN, hello())
+    result = plugged(
+        pytester,
+        """
+@pytest.mark.tape
+def test_it():
+    ask("Hi")
+    ask("Hi")
+""",
+    )
+    result.assert_outcomes(failed=1)
+    told = result.stdout.str()
+    assert "(repeat=True in the marker plays it again)" in told
+    assert "--repeat" not in told
+
+
+def test_a_test_case_that_failed_tells_of_its_miss_as_well(pytester: pytest.Pytester) -> None:
+    write_tape(pytester.path / OWN, hello())
+    result = plugged(
+        pytester,
+        """
+import unittest
+
+@pytest.mark.tape("recordings/test_app/test_it.tape")
+class TestOld(unittest.TestCase):
+    def test_one(self):
+        ask("Bye")
+
+    def test_two(self):
+        ask("Hi")
+        with contextlib.suppress(StreamError):
+            ask("Hi")
+""",
+    )
+    result.assert_outcomes(failed=2)
+    told = result.stdout.str()
+    assert "app.StreamError: status 400" in told
+    assert told.count("Captured tape call") == 1
+    assert told.count('recorded "Hi", received "Bye"') == 1
+    assert told.count("repeat=True in the marker") == 1
+
+
 def test_what_a_test_says_for_itself_stays(pytester: pytest.Pytester) -> None:
     write_tape(pytester.path / OWN, hello())
     result = plugged(
@@ -134,6 +203,54 @@ def test_swallows_and_asserts():
     assert "nothing raised an error but the test's own assertion" in told
     assert "this was raised, as it has to: " in told
     assert f"cut-in-text of {OWN}#1: " in told
+
+
+STRICT = """
+import app
+
+def answer():
+    said = None
+    try:
+        said = app.ask("Hi")
+    except Exception:
+        pass
+    assert said, "the stream broke off"
+    return said
+"""
+
+
+@pytest.mark.parametrize("how", ["rewrite", "plain"])
+def test_an_assertion_of_the_application_is_an_error_of_it(
+    pytester: pytest.Pytester, how: str
+) -> None:
+    write_tape(pytester.path / OWN, hello())
+    result = plugged(
+        pytester,
+        """
+import strict
+import unittest
+pytestmark = pytest.mark.tape("recordings/test_app/test_it.tape", torture="cut-in-text")
+
+def test_the_application_asserts():
+    strict.answer()
+
+def test_asserts_by_another():
+    with contextlib.suppress(Exception):
+        ask("Hi")
+        return
+    unittest.TestCase().assertEqual(1, 2)
+
+def test_says_that_it_failed():
+    with contextlib.suppress(Exception):
+        ask("Hi")
+        return
+    pytest.fail("no answer")
+""",
+        f"--assert={how}",
+        strict=STRICT,
+    )
+    result.assert_outcomes(passed=4, failed=2)
+    assert result.stdout.str().count("nothing raised an error but the test's own assertion") == 2
 
 
 def test_an_error_that_comes_too_late_is_none(pytester: pytest.Pytester) -> None:

@@ -108,7 +108,55 @@ def test_auto_records_where_there_is_no_tape_and_leaves_nothing_unplayed(
     write_tape(pytester.path / OWN, hello(), hello("Good evening", number=2))
     result = plugged(pytester, ASKS, "--tape-mode", "auto")
     result.assert_outcomes(failed=1)
-    assert "1 exchange was not asked for" in result.stdout.str()
+    told = result.stdout.str()
+    assert "1 exchange was not asked for" in told
+    assert "no request came" not in told
+
+
+def test_auto_tells_that_another_request_went_to_the_provider(
+    pytester: pytest.Pytester, provider: Playback
+) -> None:
+    write_tape(pytester.path / OWN, hello("Good evening"))
+    result = plugged(pytester, ASKS, "--tape-mode", "auto")
+    result.assert_outcomes(failed=1)
+    told = result.stdout.str()
+    assert "1 request went to the provider, not being on the tape" in told
+    assert "no request came" not in told
+    assert "make the tape anew: pytest --tape-mode record test_app.py::test_it" in told
+    assert len(provider.report.played) == 1
+
+
+@pytest.mark.parametrize("mode", ["record", "auto"])
+def test_what_a_fixture_asks_for_when_the_test_is_over_is_recorded_and_plays(
+    pytester: pytest.Pytester, provider: Playback, mode: str
+) -> None:
+    tests = """
+@pytest.fixture
+def later():
+    yield
+    ask("Bye")
+
+@pytest.mark.tape
+def test_it(later):
+    ask("Hi")
+"""
+    plugged(pytester, tests, "--tape-mode", mode).assert_outcomes(passed=1)
+    assert len(open_tape(pytester.path / OWN)) == len(provider.report.played) == 2
+    plugged(pytester, tests, "--tape-mode", "auto").assert_outcomes(passed=1)
+    plugged(pytester, tests).assert_outcomes(passed=1)
+    assert len(provider.report.played) == 2
+
+
+def test_a_tape_that_is_a_link_stays_one(pytester: pytest.Pytester, provider: Playback) -> None:
+    there = write_tape(pytester.path / "elsewhere/there.tape", hello(text="Good evening"))
+    link = pytester.path / OWN
+    link.parent.mkdir(parents=True)
+    link.symlink_to(there)
+    plugged(pytester, ASKS, "--tape-mode", "record").assert_outcomes(passed=1)
+    assert link.is_symlink()
+    (exchange,) = open_tape(there)
+    assert b"Good" not in exchange.body
+    assert len(provider.report.played) == 1
 
 
 def test_the_tape_of_a_test_that_failed_is_not_kept_but_to_be_looked_at(
@@ -131,6 +179,28 @@ def test_it():
     assert f"deltatape why {attempt.relative_to(pytester.path)}" in result.stdout.str()
     assert len(open_tape(attempt)) == 1
     assert len(provider.report.played) == 1
+
+
+def test_the_tape_of_a_test_case_that_failed_is_not_kept(
+    pytester: pytest.Pytester, provider: Playback
+) -> None:
+    result = plugged(
+        pytester,
+        """
+import unittest
+
+@pytest.mark.tape
+class TestOld(unittest.TestCase):
+    def test_it(self):
+        ask("Hi")
+        self.fail("not content")
+""",
+        "--tape-mode",
+        "record",
+    )
+    result.assert_outcomes(failed=1)
+    assert not (pytester.path / "recordings").exists()
+    assert len(left(pytester)) == len(provider.report.played) == 1
 
 
 def test_a_recording_that_lacks_a_request_is_to_be_looked_at(
@@ -193,61 +263,6 @@ def test_it():
     assert "test_it.tape: not made: /v1/chat/completions: " in result.stdout.str()
     assert not (pytester.path / OWN).exists()
     assert left(pytester) == []
-
-
-@pytest.mark.parametrize(
-    ("tests", "says"),
-    [
-        (
-            """
-@pytest.mark.tape("a.tape", "b.tape")
-def test_it():
-    ask("Hi")
-""",
-            "tape('a.tape', 'b.tape'): --tape-mode record records one tape, whole",
-        ),
-        (
-            """
-@pytest.mark.tape("a.tape#1")
-def test_it():
-    ask("Hi")
-""",
-            "tape('a.tape#1'): --tape-mode record records one tape, whole",
-        ),
-        (
-            """
-@pytest.mark.tape(1)
-def test_wrong():
-    pass
-
-@pytest.mark.tape
-def test_own():
-    pass
-
-@pytest.mark.tape("a.tape")
-def test_it():
-    ask("Hi")
-
-@pytest.mark.tape("a.tape")
-def test_other():
-    pass
-""",
-            "a.tape: is the tape of test_app.py::test_other, too",
-        ),
-        (
-            """
-@pytest.mark.tape(upstream="openai")
-def test_it():
-    ask("Hi")
-""",
-            "--upstream 'openai': not an upstream",
-        ),
-    ],
-)
-def test_what_cannot_be_recorded_is_told(tests: str, says: str, pytester: pytest.Pytester) -> None:
-    result = plugged(pytester, tests, "--tape-mode", "record")
-    assert result.parseoutcomes()["errors"] >= 1
-    assert says in result.stdout.str()
 
 
 def test_a_folder_that_cannot_be_written_to_is_told(pytester: pytest.Pytester) -> None:

@@ -31,10 +31,18 @@ def test_all_variations_are_chosen_unless_some_are_named() -> None:
     assert chosen(wish(second.name, first.name, second.name)) == (second, first)
 
 
+def test_variations_are_left_out() -> None:
+    first, second, *rest = VARIATIONS
+    assert chosen(wish(f"!{second.name}")) == (first, *rest)
+    assert chosen(wish(first.name, second.name, f"!{second.name}")) == (first,)
+
+
 def test_a_variation_that_is_none_is_told_with_those_that_are() -> None:
     with pytest.raises(UsageError) as told:
         chosen(wish("every-bite"))
     assert "torture='every-bite'): no variation; " in str(told.value)
+    with pytest.raises(UsageError, match="no variation"):
+        chosen(wish("!every-bite"))
     assert HARMLESS[0].name in str(told.value)
 
 

@@ -1,5 +1,7 @@
 """Whether a test holds, going by what its tapes report."""
 
+from dataclasses import replace
+
 import pytest
 
 from deltatape.match.difference import Difference
@@ -70,6 +72,32 @@ def test_of_many_the_first_are_told() -> None:
 def test_that_no_request_came_at_all_is_explained() -> None:
     told = complaint(Run(report=Report(unplayed=(ONE, TWO))))
     assert "no request came at all: the base URL is read from the environment" in told
+
+
+def test_that_requests_went_to_the_provider_is_told_instead() -> None:
+    told = complaint(Run(report=Report(unplayed=(ONE,)), forwarded=2))
+    assert told.splitlines()[2:] == ["2 requests went to the provider, not being on the tape"]
+
+
+@pytest.mark.parametrize(
+    ("note", "says"),
+    [
+        ("", "fault='cut' struck nothing: what was played is not the exchange that it is for"),
+        ("fault cut,exchange=2", "fault='cut' struck nothing: what was played is not"),
+        ("no place for cut", "fault='cut' struck nothing: nothing that was played has such"),
+    ],
+)
+def test_a_fault_that_strikes_nothing_is_a_complaint(note: str, says: str) -> None:
+    report = Report(played=(replace(played(ONE), note=note),))
+    assert complaint(Run(report=report, faults=("cut",))).startswith(says)
+
+
+def test_a_fault_that_struck_once_is_none() -> None:
+    notes = "no place for cut", "fault drip, fault cut"
+    report = Report(played=tuple(replace(played(ONE), note=note) for note in notes))
+    assert complaint(Run(report=report, faults=("cut", "drip"))) == ""
+    told = complaint(Run(report=Report(), faults=("cut",)))
+    assert told == "fault='cut' struck nothing: nothing was played"
 
 
 BROKEN = Report(played=(played(ONE),), unplayed=(TWO,))

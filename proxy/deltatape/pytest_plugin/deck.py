@@ -1,6 +1,6 @@
 """What the fixture `tape` gives to a test: the tape deck that is its provider."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -47,8 +47,16 @@ class Deck:
     told: str = field(default="", repr=False)
     """What torture did, as a sentence; "" without."""
     deadline_s: float = field(default=0.0, repr=False)
+    faults: tuple[str, ...] = field(default=(), repr=False)
+    """What is to go wrong on purpose, each as it was written."""
+    forwarded: Callable[[], int] = field(default=int, repr=False)
+    """How many requests went to the provider so far."""
+    asks_later: bool = field(default=False, repr=False)
+    """Whether a fixture may ask for something when the test is over."""
     holds: bool = field(default=False, repr=False)
     """Whether the test has passed and was true to its tape."""
+    said: str = field(default="", repr=False)
+    """With what the test was failed that had passed by itself."""
     kept: Path | None = field(default=None, repr=False)
     """The tape that was made."""
     attempt: Path | None = field(default=None, repr=False)

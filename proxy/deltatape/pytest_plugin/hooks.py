@@ -92,6 +92,36 @@ def tape(request: pytest.FixtureRequest) -> Iterator["Deck"]:
         yield deck
 
 
+@pytest.hookimpl(tryfirst=True)  # before a plugin makes other functions of asynchronous fixtures
+def pytest_fixture_setup(
+    fixturedef: pytest.FixtureDef[object], request: pytest.FixtureRequest
+) -> None:
+    """Note whether a fixture may ask for something when the test is over."""
+    if fixturedef.scope != "function":
+        return
+    deck = request.node.stash.get(_DECK, None)
+    if deck is not None and not deck.asks_later:
+        from deltatape.pytest_plugin.judging import asks_later  # noqa: PLC0415 - costs nobody else
+
+        deck.asks_later = asks_later(fixturedef)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
+    """Tell of a request that is not on the tape beside the error that a fixture made of it."""
+    try:
+        return (yield)
+    except (Exception, pytest.fail.Exception):
+        deck = item.stash.get(_DECK, None)
+        if deck is not None:
+            from deltatape.pytest_plugin.judging import (  # noqa: PLC0415 - costs nobody else
+                tell_of_setup,
+            )
+
+            tell_of_setup(item, deck)
+        raise
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
     """Note which tape was made, for the end of the run."""
@@ -118,6 +148,24 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     with Judging(item, deck):
         result = yield
     return result
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """See to it that what is kept, and told, fits what is reported.
+
+    A `unittest.TestCase` raises nothing when it fails: pytest has its error from elsewhere, and
+    takes it in place of any other.
+    """
+    report = yield
+    deck = item.stash.get(_DECK, None)
+    if deck is not None and call.when == "call" and not report.passed:
+        deck.holds = False
+        if deck.said and deck.said not in report.longreprtext:
+            report.sections.append(("Captured tape call", deck.said))
+    return report
 
 
 def pytest_terminal_summary(terminalreporter: "pytest.TerminalReporter") -> None:

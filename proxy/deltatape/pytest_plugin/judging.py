@@ -1,8 +1,15 @@
-"""Holds a test to its tapes, around the call of its function."""
+"""Holds a test to its tapes, from the set-up of its fixtures until the last one is torn down.
 
+Strategy: what is wrong is told as early as it is certain, and once. A request that is not on the
+tape is at the end of the phase in which it was made; an exchange that was not asked for is when the
+test's function has ended, unless a fixture may still ask for it: then when all are torn down.
+"""
+
+import inspect
 import shlex
 import threading
-from types import TracebackType
+from traceback import walk_tb
+from types import FrameType, TracebackType
 from typing import Self
 
 import pytest
@@ -12,6 +19,13 @@ from deltatape.pytest_plugin.deck import Deck
 
 _NO_VERDICT = (pytest.skip.Exception, pytest.exit.Exception, KeyboardInterrupt, GeneratorExit)
 """With these the test has said nothing yet."""
+_REWRITTEN = "@pytest_ar"
+"""A global of each module whose assertions pytest rewrites: tests, conftests, what they name."""
+_ASSERTING = frozenset({"unittest", "_pytest"})
+"""Packages whose functions raise an assertion for those who call them."""
+_SILENT = "_pytest."
+_CALLING = frozenset({"_pytest.python", "_pytest.unittest"})
+"""Where pytest's own fixtures call methods of a test's class; its others make no requests."""
 
 
 class Judging:
@@ -47,47 +61,114 @@ class Judging:
             return False
         deck, item = self._deck, self._item
         report = deck.report
-        if report.whole and not deck.told:
+        whole = report.whole and not deck.told and not deck.faults
+        if whole or (error is None and _may_be_whole_later(deck, report)):
             deck.holds = error is None
             return False
-        text = self._complaint(report, error)
+        late_s = deck.deadline_s if self._late else None
+        text = _complaint(item, deck, report, error=error, late_s=late_s)
         deck.holds = error is None and not text
         if text and error is None:
-            pytest.fail(self._framed(text, report), pytrace=False)
+            deck.said = _framed(item, deck, text, report)
+            pytest.fail(deck.said, pytrace=False)
         said = text or (f"this was raised, as it has to: {error!r}" if deck.hostile else "")
-        item.add_report_section("call", "tape", self._framed(said, report))
+        framed = _framed(item, deck, said, report)
+        if framed:
+            item.add_report_section("call", "tape", framed)
         return deck.hostile and not text
 
-    def _complaint(self, report: Report, error: BaseException | None) -> str:
-        from deltatape.pytest_plugin.verdict import (  # noqa: PLC0415 - few tests need it
-            Raised,
-            Run,
-            complaint,
+
+def asks_later(fixture: pytest.FixtureDef[object]) -> bool:
+    """Whether a fixture, one that lasts as long as its test, may ask for something afterwards."""
+    function = inspect.unwrap(fixture.func)
+    module = str(function.__module__)
+    if module.startswith(_SILENT) and module not in _CALLING:
+        return False
+    yields = inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
+    return yields or "request" in fixture.argnames  # by request.addfinalizer
+
+
+def tell_of_setup(item: pytest.Item, deck: Deck) -> None:
+    """Have the report of a set-up that failed tell which requests are not on the tape."""
+    report = deck.report
+    if report.missed:
+        text = _complaint(item, deck, report, error=None, late_s=None)
+        item.add_report_section("setup", "tape", _framed(item, deck, text, report))
+
+
+def at_the_end(item: pytest.Item, deck: Deck) -> str:
+    """What is wrong with a test that held so far, now that its fixtures are torn down; or ""."""
+    report = deck.report
+    if not deck.holds or (report.whole and not deck.faults):
+        return ""
+    text = _complaint(item, deck, report, error=None, late_s=None)
+    deck.holds = not text
+    return text and _framed(item, deck, text, report)
+
+
+def _may_be_whole_later(deck: Deck, report: Report) -> bool:
+    return deck.asks_later and not deck.hostile and not report.missed
+
+
+def _complaint(
+    item: pytest.Item,
+    deck: Deck,
+    report: Report,
+    *,
+    error: BaseException | None,
+    late_s: float | None,
+) -> str:
+    from deltatape.pytest_plugin.verdict import (  # noqa: PLC0415 - few tests need it
+        Raised,
+        Run,
+        complaint,
+    )
+
+    raised = Raised.NOTHING
+    if error is not None:
+        raised = Raised.ASSERTION if _is_of_test(item, error) else Raised.ERROR
+    return complaint(
+        Run(
+            report=report,
+            forwarded=deck.forwarded(),
+            faults=deck.faults,
+            raised=raised,
+            broken=deck.broken,
+            late_s=late_s,
         )
+    )
 
-        own = isinstance(error, AssertionError | pytest.fail.Exception)
-        raised = Raised.ASSERTION if own else Raised.ERROR
-        return complaint(
-            Run(
-                report=report,
-                raised=Raised.NOTHING if error is None else raised,
-                broken=self._deck.broken,
-                late_s=self._deck.deadline_s if self._late else None,
-            )
-        )
 
-    def _framed(self, text: str, report: Report) -> str:
-        """`text`, with what torture did before it, and what to do behind it."""
-        lines = [self._deck.told, text, self._hint(report)]
-        return "\n".join(filter(None, lines))
+def _is_of_test(item: pytest.Item, error: BaseException) -> bool:
+    """Whether it is the test that was not content, and not the application with its provider."""
+    if isinstance(error, pytest.fail.Exception):
+        return True
+    if not isinstance(error, AssertionError):
+        return False
+    frames = (frame for frame, _ in walk_tb(error.__traceback__))
+    left = [frame for frame in frames if _package(frame) not in _ASSERTING]
+    where = left[-1] if left else None
+    return where is not None and (
+        _REWRITTEN in where.f_globals or where.f_code.co_filename == str(item.path)
+    )
 
-    def _hint(self, report: Report) -> str:
-        """How the tape becomes one that the test is true to, if it is the test that is right."""
-        deck = self._deck
-        if deck.told or deck.mode != "replay" or not deck.recordable or not report.missed:
-            return ""
-        # Without parameters, of which torture may have added one.
-        test = shlex.quote(self._item.nodeid.partition("[")[0])
-        if report.unplayed:
-            return f"if the test is right, make the tape anew: pytest --tape-mode record {test}"
-        return f"if the test is right, record what is missing: pytest --tape-mode auto {test}"
+
+def _package(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__")).partition(".")[0]
+
+
+def _framed(item: pytest.Item, deck: Deck, text: str, report: Report) -> str:
+    """`text`, with what torture did before it, and what to do behind it."""
+    return "\n".join(filter(None, (deck.told, text, _hint(item, deck, report))))
+
+
+def _hint(item: pytest.Item, deck: Deck, report: Report) -> str:
+    """How the tape becomes one that the test is true to, if it is the test that is right."""
+    asked_other = report.missed if deck.mode == "replay" else report.unplayed and deck.forwarded()
+    if deck.told or not deck.recordable or not asked_other:
+        return ""
+    # Without parameters, of which torture may have added one.
+    test = shlex.quote(item.nodeid.partition("[")[0])
+    if report.unplayed:
+        return f"if the test is right, make the tape anew: pytest --tape-mode record {test}"
+    return f"if the test is right, record what is missing: pytest --tape-mode auto {test}"

@@ -11,6 +11,7 @@ import pytest
 
 from deltatape.errors import DeltatapeError
 from deltatape.pytest_plugin.deck import Deck
+from deltatape.pytest_plugin.judging import at_the_end
 from deltatape.pytest_plugin.project import project
 from deltatape.pytest_plugin.replaying import replaying
 from deltatape.pytest_plugin.wish import Wish, wish_of
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 def loaded(item: pytest.Item, cell: "Cell | None") -> Iterator[Deck]:
     """The deck for `item`; what was changed for it is undone when the context ends.
 
-    A deck that there cannot be, or a tape that cannot be kept, fails the test.
+    A deck that there cannot be, a tape that cannot be kept, and what the test's fixtures did or did
+    not ask for when it was over, fail the test.
 
     Args:
         item: the test.
@@ -34,9 +36,10 @@ def loaded(item: pytest.Item, cell: "Cell | None") -> Iterator[Deck]:
         if isinstance(found, str):
             pytest.fail(found, pytrace=False)
         yield found
-        problem = _unloaded(undo)
-        if problem:
-            pytest.fail(problem, pytrace=False)
+        untrue = at_the_end(item, found)  # first: a tape is kept of a test that holds
+        problems = tuple(filter(None, (untrue, _unloaded(undo))))
+        if problems:
+            pytest.fail("\n".join(problems), pytrace=False)
 
 
 def _deck(item: pytest.Item, cell: "Cell | None", undo: contextlib.ExitStack) -> Deck | str:

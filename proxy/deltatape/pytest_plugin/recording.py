@@ -62,7 +62,13 @@ def recording(item: pytest.Item, wish: Wish, mode: str) -> Iterator[Deck]:
     with Playback(exchanges, playing, machine=player) as playback:
         variables = player.environment(playback.url)
         with environment(variables):
-            deck = Deck(path=tape, mode=mode, machine=playback, variables=variables)
+            deck = Deck(
+                path=tape,
+                mode=mode,
+                machine=playback,
+                variables=variables,
+                forwarded=lambda: player.forwarded,
+            )
             yield deck
         playback.cut()
     made = player.recorded
@@ -73,11 +79,10 @@ def recording(item: pytest.Item, wish: Wish, mode: str) -> Iterator[Deck]:
         deck.attempt = work.tape
     if deck.attempt is None:
         work.forget()
-    if deck.holds and made.left_out:
-        why = "; ".join(f"{one.request.path}: {reason}" for one, reason in made.left_out)
+    nothing = NO_REQUEST if mode == RECORD and not made.kept else ""
+    why = "; ".join(f"{one.request.path}: {reason}" for one, reason in made.left_out) or nothing
+    if deck.holds and why:
         raise UsageError(f"{shown(tape)}: not made: {why}")
-    if deck.holds and not made.kept and mode == RECORD:
-        raise UsageError(f"{shown(tape)}: not made: {NO_REQUEST}")
 
 
 def _only(item: pytest.Item, wish: Wish, mode: str) -> Path:
@@ -167,14 +172,14 @@ class _Work:
             raise UsageError(f"{error}; {self._left()}") from None
 
     def _put(self) -> None:
-        target = self._target
+        target = self._target.resolve()  # a link to a tape stays one
         target.parent.mkdir(parents=True, exist_ok=True)
         masker = Masker(self._key)
         done = draft(open_tape(self.tape), target.parent, masker, content=False, mode=SHARED)
         try:
-            refuse_secrets(done.path, target)
+            refuse_secrets(done.path, self._target)
             if _stamp(target) != self._before:
-                raise UsageError(f"{shown(target)}: was changed by somebody else meanwhile")
+                raise UsageError(f"{shown(self._target)}: was changed by somebody else meanwhile")
             done.path.replace(target)
         finally:
             done.discard()

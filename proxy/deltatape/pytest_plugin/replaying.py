@@ -44,15 +44,14 @@ def replaying(item: pytest.Item, wish: Wish, cell: "Cell | None") -> Iterator[De
     Raises:
         DeltatapeError: they cannot be played so.
     """
-    marked = wish.marked
-    exchanges = played = _exchanges(item, wish)
+    marked, exchanges = wish.marked, _exchanges(item, wish)
     if marked.torture is not None:
         _check_torture(item, wish, cell)
     now = _varied(cell, wish, exchanges)
+    played = exchanges if now is None else now.exchanges
     if now is None:
         playing = as_recorded(marked)
     else:
-        played = now.exchanges
         playing = Playing(
             hold_s=marked.hold_s if now.broken is None else NO_END_S,
             repeat=marked.repeat,
@@ -71,6 +70,7 @@ def replaying(item: pytest.Item, wish: Wish, cell: "Cell | None") -> Iterator[De
                 variables=variables,
                 broken=None if now is None else now.broken,
                 told="" if now is None else now.told,
+                faults=marked.faults if now is None else (),
                 deadline_s=marked.deadline_s,
             )
 

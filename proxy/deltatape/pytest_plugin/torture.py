@@ -83,7 +83,7 @@ def _cells(wish: Wish, exchanges: Sequence[Exchange]) -> Iterator[Cell]:
 
 
 def chosen(wish: Wish) -> tuple[Variation, ...]:
-    """The variations that a marker names; all, if it names none.
+    """The variations that a marker names, but those it names as `!NAME`; all, if it names none.
 
     Raises:
         UsageError: one is not known.
@@ -92,12 +92,13 @@ def chosen(wish: Wish) -> tuple[Variation, ...]:
     if not names:
         return VARIATIONS
     known = {variation.name: variation for variation in VARIATIONS}
-    for name in names:
+    for name in (name.removeprefix("!") for name in names):
         if name not in known:
             raise UsageError(
                 f"@pytest.mark.tape(torture={name!r}): no variation; {', '.join(known)} are"
             )
-    return tuple(known[name] for name in dict.fromkeys(names))
+    wanted = [name for name in names if not name.startswith("!")] or known
+    return tuple(known[name] for name in dict.fromkeys(wanted) if f"!{name}" not in names)
 
 
 def varied(cell: Cell, wish: Wish, exchanges: Sequence[Exchange]) -> Varied:

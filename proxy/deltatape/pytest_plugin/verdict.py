@@ -36,12 +36,16 @@ class Run:
 
     Attributes:
         report: what became of the requests.
+        forwarded: how many of them went to the provider.
+        faults: what was to go wrong on purpose, each as it was written.
         raised: what came out of the test.
         broken: the exchange whose stream was broken, so that the test must raise; None: none.
         late_s: after how many seconds everything was cut, since nothing was raised; None: in time.
     """
 
     report: Report
+    forwarded: int = 0
+    faults: tuple[str, ...] = ()
     raised: Raised = Raised.NOTHING
     broken: Exchange | None = None
     late_s: float | None = None
@@ -53,7 +57,7 @@ def complaint(run: Run) -> str:
     For a broken stream, "" means that what the test raised is what it had to raise.
     """
     if run.broken is None:
-        return "\n".join(_untrue_to_tape(run.report))
+        return "\n".join((*_untrue_to_tape(run), *_unstruck(run)))
     if all(one.exchange is not run.broken for one in run.report.played):
         return f"{name_of(run.broken)} was not asked for"
     if run.report.missed:
@@ -67,12 +71,15 @@ def complaint(run: Run) -> str:
     return ""
 
 
-def _untrue_to_tape(report: Report) -> Iterator[str]:
+def _untrue_to_tape(run: Run) -> Iterator[str]:
+    report = run.report
     if report.missed:
         yield from _misses(report.missed)
     if report.unplayed:
         yield from _unplayed(report.unplayed)
-        if not report.played and not report.missed:
+        if run.forwarded:
+            yield f"{count(run.forwarded, 'request')} went to the provider, not being on the tape"
+        elif not report.played and not report.missed:
             yield (
                 "no request came at all: the base URL is read from the environment, or taken from"
                 " the fixture, tape.url(...); a client that is made when a module is imported has"
@@ -85,7 +92,7 @@ def _misses(missed: Sequence[Missed]) -> Iterator[str]:
     yield f"{count(len(missed), 'request')} {verb} not on the tape:"
     for one in missed[:_LISTED]:
         target = excerpt(shown(one.asking.target), _SHOWN)
-        yield f"  {one.asking.method} {target}: {one.miss.problem}"
+        yield f"  {one.asking.method} {target}: {_in_tests(one.miss.problem)}"
         if one.nearest is not None:
             yield f"    nearest: {name_of(one.nearest)}"
         for difference in one.miss.differences[:_LISTED]:
@@ -93,6 +100,25 @@ def _misses(missed: Sequence[Missed]) -> Iterator[str]:
             received = excerpt(difference.received, _SHOWN)
             yield f"    {difference.path}: recorded {recorded}, received {received}"
     yield from _rest(len(missed))
+
+
+def _in_tests(problem: str) -> str:
+    """With the marker's argument in place of the option of `deltatape replay`."""
+    return problem.replace("--repeat ", "repeat=True in the marker ")
+
+
+def _unstruck(run: Run) -> Iterator[str]:
+    """A fault that strikes nothing proves nothing, however green the test."""
+    notes = [f", {one.note}, " for one in run.report.played]
+    for fault in run.faults:
+        if any(f", fault {fault}, " in note for note in notes):
+            continue
+        why = "what was played is not the exchange that it is for"
+        if any(f", no place for {fault}, " in note for note in notes):
+            why = "nothing that was played has such a place"
+        elif not notes:
+            why = "nothing was played"
+        yield f"fault={fault!r} struck nothing: {why}"
 
 
 def _unplayed(unplayed: Sequence[Exchange]) -> Iterator[str]:
