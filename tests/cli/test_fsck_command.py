@@ -3,14 +3,18 @@
 import asyncio
 import gzip
 import json
+import signal
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
 
+from deltatape.store.reader import open_tape
 from helpers.console import called
 from helpers.incidents import BROKEN, CUT, FIXED
 from helpers.planted import KEY, exchange, tape
+from helpers.program import program
 from helpers.readings import BODY, told
 from helpers.tapes import write_tape
 from helpers.upstream import SSE_HEAD, Peer, chunk, free_port, provider, run
@@ -132,6 +136,7 @@ def test_what_makes_no_sense_is_refused_before_anything_is_sent(tmp_path: Path) 
     for arguments, why in (
         (["--against", "ftp://x"], b"--against 'ftp://x': not an upstream"),
         (["--against", "a=http://x"], b"one URL is accepted, without a name"),
+        (["--against", "http://h?key=fake"], b"--against 'http://h': a query or fragment cannot"),
         (["-o", "y.tape"], b"-o: does nothing without --against"),
         (["--deadline", "1s"], b"--deadline: does nothing without --against"),
         (["x.tape", "--against", "http://x", "-o", "y.tape"], b"one tape is accepted with it"),
@@ -139,6 +144,7 @@ def test_what_makes_no_sense_is_refused_before_anything_is_sent(tmp_path: Path) 
         result = called("fsck", "x.tape", *arguments, folder=tmp_path)
         assert result.returncode == 2
         assert why in result.stderr
+        assert b"fake" not in result.stderr
 
 
 def test_a_tape_of_which_nothing_can_be_asked_is_no_success(tmp_path: Path) -> None:
@@ -156,3 +162,45 @@ def test_a_tape_that_breaks_off_is_not_asked_for(tmp_path: Path) -> None:
     result = called("fsck", "x.tape", "--against", "http://127.0.0.1:9", folder=tmp_path)
     assert result.returncode == 2
     assert b"x.tape: cannot be asked again: x.tape:8: no JSON" in result.stderr
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_answers_that_came_before_ctrl_c_are_told_and_kept(
+    tmp_path: Path, *, is_kept: bool
+) -> None:
+    ask = exchange(reads=[BODY], framing="chunked")
+    write_tape(tmp_path, tape(*ask, *exchange(2, reads=[BODY], framing="chunked")))
+    asked: list[Peer] = []
+    is_waiting = threading.Event()
+
+    async def answer(peer: Peer) -> None:
+        await peer.request()
+        asked.append(peer)
+        if len(asked) > 1:
+            is_waiting.set()
+            await asyncio.sleep(60)
+        await peer.send(SSE_HEAD + chunk(BODY) + chunk(b""))
+
+    def ask_and_stop(port: int) -> tuple[int, str]:
+        options = ("-o", "today.tape") if is_kept else ()
+        url = f"http://127.0.0.1:{port}"
+        with program("fsck", "x.tape", "--against", url, *options, folder=tmp_path) as running:
+            assert is_waiting.wait(10), running.lines
+            return running.stop(signal.SIGINT)
+
+    async def scenario() -> tuple[int, str]:
+        async with provider(answer) as port:
+            return await asyncio.to_thread(ask_and_stop, port)
+
+    code, said = run(scenario())
+    assert code == 130
+    if is_kept:
+        assert "stopped; 1 whole answer of today kept: today.tape" in said
+        first, second = open_tape(tmp_path / "today.tape").exchanges()
+        assert first.body == BODY
+        assert second.response is None
+    else:
+        assert "stopped; 1 whole answer not kept: -o TAPE keeps them" in said
+    assert sorted(path.name for path in tmp_path.glob("*.tape")) == ["today.tape"] * is_kept + [
+        "x.tape"
+    ]

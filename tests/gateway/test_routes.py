@@ -77,7 +77,7 @@ def test_the_port_is_told_only_where_it_is_not_the_schemes_own() -> None:
         ("api.openai.com", "not an upstream"),
         ("ftp://h", "not an upstream"),
         ("https://", "not an upstream"),
-        ("-x=https://h", "is no name"),
+        ("-x=https://h", "no name before `=`"),
         ("https://user:pw@h", "credentials in the URL"),
         ("https://h?x=1", "a query or fragment"),
         ("https://h#f", "a query or fragment"),
@@ -94,3 +94,13 @@ def test_an_upstream_without_a_name_stands_alone() -> None:
         Routes(map(parse_upstream, ("https://a", "https://b")))
     with pytest.raises(UsageError, match="stands alone"):
         Routes(map(parse_upstream, ("https://a", "b=https://b")))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["http://h?key=fake", "h:80?key=fake", "x?a=fake", "http://h#fake", "u:fake@h", "a:fake@h=x"],
+)
+def test_a_url_that_is_refused_is_told_without_its_credentials(text: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        parse_upstream(text)
+    assert "fake" not in str(refused.value)

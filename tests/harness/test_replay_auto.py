@@ -13,6 +13,7 @@ from deltatape.gateway.outbound import outbound_from
 from deltatape.gateway.routes import parse_upstream
 from deltatape.harness.replay_auto import AutoPlayer, Ways
 from deltatape.harness.replay_environment import PLACEHOLDER
+from deltatape.harness.replay_report import told as as_told
 from deltatape.http1.listener import Address
 from deltatape.model.exchange import EndReason
 from deltatape.player.playing import Playing
@@ -62,6 +63,28 @@ def test_a_key_that_the_environment_tells_is_masked_wherever_it_stands(tmp_path:
     run(scenario())
     assert b"fake-000000-fake" in told.asked[0][1]
     assert "fake-000000-fake" not in tape.read_text()
+
+
+def test_what_is_told_of_requests_has_no_credentials_in_it(tmp_path: Path) -> None:
+    tape, told = tmp_path / "x.tape", Told()
+    key, known = "sk-proj-fake000000fake000000fake000000", "fake-000000-fake"
+
+    async def scenario() -> None:
+        async with auto(tape, told, {"MY_API_KEY": known}) as machine:
+            await asked(machine, b'{"a":1}')
+            await asked(machine, b'{"a":"%b %b"}' % (key.encode(), known.encode()))
+            for target in (f"/openai/v1?{key}", f"/t/{known[:9]}/v1", f"/{key}/{known}?key=fake-1"):
+                client = await connect(machine.listener.port)
+                await client.send(post(b"{}", target, KEY + CLOSE))
+                await client.rest()
+        assert machine.report.missed
+        for one in machine.report.missed:
+            told.lines += [one.message, one.asking.target.decode(), *as_told(one)]
+
+    run(scenario())
+    assert len(told.lines) > 8
+    for line in told.lines:
+        assert "fake" not in line
 
 
 def test_the_placeholder_of_a_missing_key_never_leaves(tmp_path: Path) -> None:

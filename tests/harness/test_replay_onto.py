@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -213,3 +214,34 @@ def test_only_folders_whose_process_is_gone_are_left_over(tmp_path: Path) -> Non
     assert other.exists()
     beside.take(ours, CLOCK)
     assert not ours.exists()
+
+
+def test_runs_that_end_on_one_tape_at_the_same_time_are_all_on_it(tmp_path: Path) -> None:
+    tape = tmp_path / "x.tape"
+    several = [Beside(tape) for _ in range(8)]
+    folders = [beside.make() for beside in several]
+    for folder in folders:
+        write(folder, *(answered(200) for _ in range(20)))
+    with ThreadPoolExecutor(len(several)) as threads:
+        done = threads.map(lambda beside, folder: beside.take(folder, CLOCK), several, folders)
+        assert [len(one.kept) for one in done] == [20] * len(several)
+    assert len(list(open_tape(tape).exchanges())) == 20 * len(several)
+    assert names(tmp_path) == ["x.tape"]
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_link_to_a_tape_stays_one(tmp_path: Path, *, is_there: bool) -> None:
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "links").mkdir()
+    real = tmp_path / "kept" / "x.tape"
+    if is_there:
+        write(real.parent, answered(200)).rename(real)
+    link = tmp_path / "links" / "y.tape"
+    link.symlink_to("../kept/x.tape")
+    beside = Beside(link)
+    folder = beside.make()
+    write(folder, answered(200))
+    beside.take(folder, CLOCK)
+    assert link.is_symlink()
+    assert len(list(open_tape(link).exchanges())) == 1 + is_there
+    assert (names(link.parent), names(real.parent)) == (["y.tape"], ["x.tape"])

@@ -6,10 +6,10 @@ from deltatape.harness.replay_report import (
     MOST,
     MOST_DIFFERENCES,
     json_report,
-    shown,
     summary,
     told,
 )
+from deltatape.match.place import shown
 from deltatape.match.request import Asking, Ladder, Miss, Rung
 from deltatape.model.exchange import Exchange
 from deltatape.player.playing import Missed, Played, Report

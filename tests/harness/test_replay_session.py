@@ -75,7 +75,8 @@ def test_the_commands_exit_code_comes_first_then_what_is_not_whole(tmp_path: Pat
     assert played(options("kill -TERM $$"), tmp_path)[0] == 128 + signal.SIGTERM
 
 
-def test_alone_it_tells_of_every_request_and_ends_at_a_signal(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+def test_alone_it_tells_of_every_request_and_ends_at_a_signal(tmp_path: Path, number: int) -> None:
     told: list[str] = []
     ready = tmp_path / "ready.json"
 
@@ -88,7 +89,7 @@ def test_alone_it_tells_of_every_request_and_ends_at_a_signal(tmp_path: Path) ->
             document = json.loads(ready.read_text())
             assert (document["tapes"], document["version"]) == (["x.tape"], 1)
             assert (await asyncio.to_thread(ask, document["url"], ONE.request.body))[0] == 200
-            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), number)
         return run.result()
 
     assert asyncio.run(scenario()) == 0

@@ -40,3 +40,23 @@ def test_differences_are_limited() -> None:
 def test_a_path_of_endless_names_is_shortened() -> None:
     (found,) = compare({}, {"k" * 5000: 1})
     assert len(found.path) < 300
+
+
+def test_what_must_not_be_shown_is_hidden_before_it_is_cut() -> None:
+    def hide(text: str) -> str:
+        return text.replace("fake-0000", "*********")
+
+    long = "aei " * 10
+    (difference,) = compare(f"{long}a fake-0000", f"{long}b fake-0000", hide)
+    assert difference.received == '"...ei aei aei aei b *********"'
+    (difference,) = compare({}, {"fake-0000": ["fake-0000"]}, hide)
+    assert difference == Difference(
+        path="$.*********", recorded="(absent)", received='["*********"]'
+    )
+
+
+def test_a_string_whose_member_is_named_like_a_credential_is_not_told() -> None:
+    (difference,) = compare({"a": {"api_key": ["x"]}}, {"a": {"api_key": ["y"]}})
+    assert (difference.recorded, difference.received) == ("***", "***")
+    (difference,) = compare({"token": 1}, {"token": 2})
+    assert difference.received == "2"

@@ -102,3 +102,10 @@ def test_a_target_is_shown_without_credentials_and_shortened() -> None:
     assert shown(b"/a?key=fake-000000&b=1") == "/a?key=***&b=1"
     assert shown(b"/" + b"a" * 100, 20) == "/" + "a" * 16 + "..."
     assert shown(b"/a?api_key=" + b"f" * 5000, 20) == "/a?api_key=***"
+
+
+def test_the_token_of_a_gateway_and_what_else_is_to_be_hidden_is_not_shown() -> None:
+    assert shown(b"/t/fake/openai/v1?key=fake") == "/t/***/openai/v1?key=***"
+    assert shown(b"http://localhost/s/x/t/fake") == "http://localhost/s/x/t/***"
+    assert shown(b"/v1/t/kept") == "/v1/t/kept"
+    assert shown(b"/fake/0123456789", 9, lambda text: text.replace("fake", "****")) == "/****/..."

@@ -28,6 +28,8 @@ PROVIDERS: Mapping[str, str] = {
 
 _NEEDS_CONFIGURATION = ("azure", "bedrock")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_CREDENTIALS = re.compile(r"[?#].*|[^/@=]*@", re.DOTALL)
+"""Where one may stand in what was meant as a URL."""
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -91,13 +93,12 @@ def parse_upstream(text: str) -> Upstream:
         UsageError: not such a thing.
     """
     name, url = "", text
-    head, equals, tail = text.partition("=")
+    text = _CREDENTIALS.sub("", text)  # as messages have it
+    head, equals, tail = url.partition("=")
     if equals and "/" not in head:
         name, url = head, tail
         if not _NAME.fullmatch(name):
-            raise UsageError(
-                f"--upstream {text!r}: {name!r} is no name; letters, digits, . _ - are"
-            )
+            raise UsageError(f"--upstream {text!r}: no name before `=`; letters, digits, . _ - are")
     parts = urlsplit(url)
     if parts.scheme not in _DEFAULT_PORTS or not parts.hostname:
         raise UsageError(

@@ -29,8 +29,9 @@ from deltatape.gateway.routes import Refusal, Routes, Upstream
 from deltatape.gateway.tapes import TapeBook
 from deltatape.harness.request_again import Again, request_again, why_not
 from deltatape.http1.listener import Address
-from deltatape.model.exchange import Exchange, Source
+from deltatape.model.exchange import EndReason, Exchange, Source
 from deltatape.rules.settings import Settings
+from deltatape.rules.words import count
 from deltatape.store.reader import open_tape
 from deltatape.store.rewrite import PRIVATE
 from deltatape.store.writer import TapeWriter
@@ -81,7 +82,12 @@ def ask_again(
     """
     with _folder(asking.output) as folder:
         asker = _Asker(asking, folder, tell)
-        answers = asyncio.run(asker.ask(exchanges))
+        try:
+            answers = asyncio.run(asker.ask(exchanges))
+        except BaseException:
+            # Ctrl-C above all: what was answered is paid for.
+            asker.save()
+            raise
         found = tuple(_asked(each, asker.taped, asking.rules) for each in answers)
         if asking.output is not None and asker.taped:
             _keep(asker.path, asking.output)
@@ -154,6 +160,18 @@ class _Asker:
         self.taped = {each.number: each for each in open_tape(self.path)}
         return answers
 
+    def save(self) -> None:
+        """Keep what there is of a run that came to no end, and tell where, or that it is lost."""
+        if not self.path.exists():
+            return
+        whole = sum(not _is_cut(each) for each in open_tape(self.path))
+        answers, output = count(whole, "whole answer"), self._asking.output
+        if output is None:
+            self._tell(f"stopped; {answers} not kept: -o TAPE keeps them")
+            return
+        _keep(self.path, output)
+        self._tell(f"stopped; {answers} of today kept: {output}")
+
     def _create(self, name: str | None) -> TapeWriter:
         return TapeWriter.create(
             self._folder,
@@ -220,6 +238,11 @@ def _asked(answer: _Answer, taped: Mapping[int, Exchange], rules: Settings) -> A
         problem=problem,
         left_out=answer.left_out,
     )
+
+
+def _is_cut(today: Exchange) -> bool:
+    """Whether the end of the run was its own."""
+    return today.end is None or today.end.reason in {EndReason.STOPPED, EndReason.CLIENT_CLOSED}
 
 
 def _unanswered(today: Exchange) -> str:

@@ -49,14 +49,13 @@ async def run_child(
     second SIGTERM or SIGINT (not from the terminal) kills it; Ctrl-C that it does not answer is the
     matter of `patience`. Afterwards they have their defaults.
 
-    What it printed last where our stderr goes is a line that has ended when this returns: if it did
-    not end it, an empty line is told.
+    What it printed last where our stderr goes has ended its line when this returns: else an empty
+    line is told.
 
     Args:
         argv: >= 1 item; the program is looked for in the PATH of `environment`.
         environment: the child's whole environment.
-        tee: gets the stream and the bytes, in the event loop; None lets the child have our own
-            stdout and stderr.
+        tee: gets the stream and the bytes, in the event loop; None: the child has our own outputs.
         tell: gets lines for the user, in the event loop.
         ending: called when a signal asks for the end, in the event loop.
 

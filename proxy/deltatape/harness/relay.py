@@ -18,6 +18,8 @@ from deltatape.harness.patience import Patience, is_apart, send
 
 _BY_KEY = frozenset({signal.SIGINT, signal.SIGQUIT})
 _ENDING = frozenset({signal.SIGINT, signal.SIGTERM})
+_LAST = _ENDING | {signal.SIGHUP, signal.SIGQUIT}
+"""After which an application is about to end, unless it reads its settings again (SIGHUP)."""
 _PASSED_ON = (
     signal.SIGHUP,
     signal.SIGINT,
@@ -42,7 +44,7 @@ class Relay:
         Args:
             hurry: called when one asks for the end and the child has ended already.
             echoed: called when the user's terminal has shown a key that is a signal.
-            ending: called when one asks for the end.
+            ending: called when one asks for the end, or tells that the terminal is gone.
         """
         self._loop = asyncio.get_running_loop()
         self._hurry = hurry
@@ -70,7 +72,7 @@ class Relay:
             self._patience.end()
 
     def _catch(self, number: signal.Signals) -> None:
-        if number in _ENDING:
+        if number in _LAST:
             self._ending()
         if self._process is None or self._patience is None:
             self._early.append(number)

@@ -103,8 +103,12 @@ class AutoPlayer:
         self.listener = Listener()
         self.recorded = Recorded()
         """What became of the recordings; once it was stopped."""
+        self.forwarded = 0
+        """How many requests went to the provider so far."""
         self._beside = Beside(tape)
-        self._player = Player(exchanges, tell, playing)
+        self._dotenv = read_dotenv(ways.folder, ways.environment)
+        self._secrets = known_secrets(ways.environment, self._dotenv)
+        self._player = Player(exchanges, tell, replace(playing, secrets=self._secrets))
         self._exchanges = tuple(exchanges)
         self._tell = tell
         self._ways = ways
@@ -132,11 +136,10 @@ class AutoPlayer:
 
     def _set_up(self) -> None:
         ways = self._ways
-        dotenv = read_dotenv(ways.folder, ways.environment)
         masker = Masker(ways.mask_key)
-        for secret in known_secrets(ways.environment, dotenv):
+        for secret in self._secrets:
             masker.learn(secret)
-        planned = plan(self.listener.url, ways.environment, dotenv, ways.upstreams)
+        planned = plan(self.listener.url, ways.environment, self._dotenv, ways.upstreams)
         routes = Routes((*ways.upstreams, *map(parse_upstream, planned.upstreams)))
         for left in self._beside.leftovers():
             ways.say(
@@ -209,9 +212,8 @@ class AutoPlayer:
     def environment(self, url: str) -> Mapping[str, str]:
         """The complete environment of an application, when this listens at `url`."""
         ways = self._ways
-        dotenv = read_dotenv(ways.folder, ways.environment)
-        planned = plan(url, ways.environment, dotenv, ways.upstreams)
-        added = placeholders(self._exchanges, ways.environment, dotenv)
+        planned = plan(url, ways.environment, self._dotenv, ways.upstreams)
+        added = placeholders(self._exchanges, ways.environment, self._dotenv)
         return {**ways.environment, **planned.variables, **added}
 
     # What connections ask (`http1.server.Owner`).
@@ -259,11 +261,16 @@ class AutoPlayer:
             self._miss(asking, _NO_KEY)
             return error_answer(403, "no_key", _NO_KEY, fields=_NO_RETRY)
         self._asking = asking
-        self._ways.say(f"asking the provider: {head.method} {shown(head.target)}: {_why(found)}")
+        target = shown(head.target, hide=self._player.hide)
+        self._ways.say(f"asking the provider: {head.method} {target}: {_why(found)}")
+        self.forwarded += 1
         return Forward(self._gateway, client)
 
     def _miss(self, asking: Asking, problem: str) -> None:
         miss = Miss(nearest=None, problem=problem, differences=())
+        hide = self._player.hide
+        problem = hide(problem)
+        asking = replace(asking, target=shown(asking.target, hide=hide).encode())
         missed = Missed(asking=asking, miss=miss, nearest=None, message=problem)
         self._missed.append(missed)
         self._tell(missed)

@@ -2,7 +2,7 @@
 
 Strategy: recorded into a hidden folder beside the tape, spliced with it into another hidden file,
 which then takes the tape's place. Whatever is killed or fails, the tape is there as it was, and
-what was recorded in the folder.
+what was recorded in the folder. Runs that end on one tape at the same time do so in turn.
 
 What would make a test fail for ever stays away from the tape: requests that the provider never
 answered, that were cut because the run was over, or whose key was refused.
@@ -13,7 +13,8 @@ import fcntl
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
@@ -27,6 +28,7 @@ from deltatape.store.splice import splice
 from deltatape.store.survey import Given
 
 _NEW = ".new"
+_TRIES, _PAUSE_S = 500, 0.02
 _KEY_REFUSED = frozenset(
     {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.PROXY_AUTHENTICATION_REQUIRED}
 )
@@ -52,13 +54,13 @@ class Beside:
         """Find out whether the tape can be added to.
 
         Args:
-            tape: need not exist yet.
+            tape: need not exist yet; where it is a link, the file is meant.
 
         Raises:
             UsageError: it cannot.
             TapeFormatError: it is damaged.
         """
-        self._tape = tape
+        self._tape = tape = Path(os.path.realpath(tape)) if tape.is_symlink() else tape
         self._lock: int | None = None
         if tape.exists():
             found = open_tape(tape)
@@ -127,13 +129,15 @@ class Beside:
                 numbers = frozenset(exchange.number for exchange in good) if bad else None
                 given.append(Given(tape=tape, numbers=numbers))
         try:
-            self._put(given, folder, clock)
+            with _in_turn(self._tape.parent):
+                self._put(given, folder, clock)
+                now = self._again(kept)
         except UsageError as error:
             raise UsageError(f"{error}; what was recorded is in {folder}") from None
         finally:
             self._unlock()
         shutil.rmtree(folder, ignore_errors=True)
-        return Recorded(kept=self._again(kept), left_out=tuple(left_out))
+        return Recorded(kept=now, left_out=tuple(left_out))
 
     def _unlock(self) -> None:
         if self._lock is not None:
@@ -161,6 +165,29 @@ class Beside:
             return ()
         found = (each for each in open_tape(self._tape).exchanges() if each.id in idents)
         return tuple(sorted(found, key=lambda exchange: exchange.number))
+
+
+@contextlib.contextmanager
+def _in_turn(folder: Path) -> Iterator[None]:
+    """Nobody else puts anything onto a tape in `folder` meanwhile, if its file system has locks.
+
+    Who holds the folder for longer is no run of ours, but may be what has started it, as flock(1):
+    then it goes on, and `splice` tells whether the tape was changed.
+    """
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        for _ in range(_TRIES):
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                threading.Event().wait(_PAUSE_S)
+                continue
+            except OSError:
+                pass
+            break
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _locked(folder: str | Path) -> int:

@@ -6,6 +6,7 @@ between what the command prints.
 """
 
 import contextlib
+import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
@@ -17,7 +18,7 @@ from deltatape.harness.playback import Machine, end, settle
 from deltatape.harness.ready import ReadyFile
 from deltatape.harness.replay_guard import Guard
 from deltatape.harness.replay_report import json_report, summary, told
-from deltatape.harness.signals import Signals
+from deltatape.harness.signals import SIGNALS, Signals
 from deltatape.http1.listener import Address
 from deltatape.model.exchange import Exchange
 from deltatape.player.playing import Missed, Played, Report
@@ -99,7 +100,7 @@ async def replay(cast: Cast, options: ReplayOptions, tell: Tell) -> int:
         ready = _ready(options.ready_file, services)
         await machine.start(options.listen)
         base = machine.listener.url
-        signals = None if options.command else Signals(_nothing)
+        signals = None if options.command else _signals()
         if ready is not None:
             ready.write({"url": base, "tapes": options.tapes})
         _introduce(cast, options, tell)
@@ -126,7 +127,7 @@ async def _run(cast: Cast, options: ReplayOptions, tell: Tell) -> int:
         if code > _BY_SIGNAL:
             cast.ending()
     finally:
-        Signals(_nothing)  # the command's end is no reason to lose the report
+        _signals()  # the command's end is no reason to lose the report
         if guard is not None:
             await guard.stop()
     return code
@@ -178,6 +179,13 @@ def _check(path: Path) -> None:
 
 def _unwritable(path: Path, problem: str) -> UsageError:
     return UsageError(f"--report {path}: {problem}; name a file that can be written")
+
+
+def _signals() -> Signals:
+    """From now on neither Ctrl-C nor a terminal that is closed costs what was recorded."""
+    is_ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # nohup(1)
+    also = {} if is_ignored else {signal.SIGHUP: "sighup"}
+    return Signals(_nothing, {**SIGNALS, **also})
 
 
 def _nothing() -> None:

@@ -2,19 +2,21 @@
 
 import asyncio
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 SIGNALS = {signal.SIGINT: "sigint", signal.SIGTERM: "sigterm"}
 
 
 class Signals:
-    """Waits for SIGINT or SIGTERM; a second one calls `hurry`."""
+    """Waits for one of `signals`, SIGINT or SIGTERM; a second one calls `hurry`."""
 
-    def __init__(self, hurry: Callable[[], None]) -> None:
+    def __init__(
+        self, hurry: Callable[[], None], signals: Mapping[signal.Signals, str] = SIGNALS
+    ) -> None:
         self._hurry = hurry
         self._first: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         loop = asyncio.get_running_loop()
-        for number, name in SIGNALS.items():
+        for number, name in signals.items():
             loop.add_signal_handler(number, self._caught, name)
 
     def _caught(self, name: str) -> None:
@@ -24,5 +26,5 @@ class Signals:
             self._first.set_result(name)
 
     async def wait(self) -> str:
-        """The name of the first signal: `sigint` or `sigterm`."""
+        """The name of the first signal, such as `sigint`."""
         return await self._first

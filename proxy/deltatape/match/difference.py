@@ -2,18 +2,21 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
+from typing import Final
 
 from deltatape.match.masks import shown, stands_for
+from deltatape.tape.mask import is_credential_parameter
 
 MAX_DIFFERENCES = 20
 MAX_VALUE_CHARACTERS = 60
 _MAX_STEP_CHARACTERS = 200
 _SHOWN_BEFORE = 15
-_MISSING = "(absent)"
 _PLAIN = re.compile(r"[^.\[\]*'\"]+")
+_NAME = re.compile(r"\.([^.\[\]]+)(?:\[\d+\])*$")
+_HIDDEN = "***"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,15 +28,53 @@ class Difference:
     received: str
 
 
-def compare(recorded: object, received: object) -> tuple[Difference, ...]:
+def _as_it_is(text: str) -> str:
+    return text
+
+
+def compare(
+    recorded: object, received: object, hide: Callable[[str], str] = _as_it_is
+) -> tuple[Difference, ...]:
     """The first differences, at most `MAX_DIFFERENCES`, in document order; () when equal.
 
-    What was overwritten in the recorded value, see `masks`, does not count.
+    What was overwritten in the recorded value, see `masks`, does not count. Strings whose member is
+    named like a credential are not told.
+
+    Args:
+        recorded: see `masks.blanked`.
+        received: as the application sent it.
+        hide: overwrites in text what must not be shown, each character by one.
     """
-    return tuple(islice(_walk(recorded, received, "$"), MAX_DIFFERENCES))
+    found = islice(_walk(recorded, received, "$"), MAX_DIFFERENCES)
+    return tuple(_told(each, hide) for each in found)
 
 
-def _walk(recorded: object, received: object, path: str) -> Iterator[Difference]:
+class _Missing:
+    """The value of a member that is not there."""
+
+
+_MISSING: Final = _Missing()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    path: str
+    recorded: object
+    received: object
+
+
+def _told(found: _Found, hide: Callable[[str], str]) -> Difference:
+    named = _NAME.search(found.path)
+    is_secret = named is not None and is_credential_parameter(named[1].encode(errors="replace"))
+    start = _common(found.recorded, found.received)
+    recorded, received = (
+        _HIDDEN if is_secret and isinstance(each, str) else _short(each, start, hide)
+        for each in (found.recorded, found.received)
+    )
+    return Difference(path=hide(found.path), recorded=recorded, received=received)
+
+
+def _walk(recorded: object, received: object, path: str) -> Iterator[_Found]:
     if isinstance(recorded, dict) and isinstance(received, dict):
         for key in (*recorded, *(key for key in received if key not in recorded)):
             yield from _member(recorded, received, key, f"{path}{_step(key)}")
@@ -41,14 +82,9 @@ def _walk(recorded: object, received: object, path: str) -> Iterator[Difference]
         for index, (one, other) in enumerate(zip(recorded, received, strict=False)):
             yield from _walk(one, other, f"{path}[{index}]")
         if len(recorded) != len(received):
-            yield Difference(
-                path=f"{path}.length", recorded=str(len(recorded)), received=str(len(received))
-            )
+            yield _Found(path=f"{path}.length", recorded=len(recorded), received=len(received))
     elif not _is_same(recorded, received):
-        start = _common(recorded, received)
-        yield Difference(
-            path=path, recorded=_short(recorded, start), received=_short(received, start)
-        )
+        yield _Found(path=path, recorded=recorded, received=received)
 
 
 def _step(key: str) -> str:
@@ -66,11 +102,11 @@ def _is_same(recorded: object, received: object) -> bool:
 
 def _member(
     recorded: dict[str, object], received: dict[str, object], key: str, path: str
-) -> Iterator[Difference]:
+) -> Iterator[_Found]:
     if key not in received:
-        yield Difference(path=path, recorded=_short(recorded[key]), received=_MISSING)
+        yield _Found(path=path, recorded=recorded[key], received=_MISSING)
     elif key not in recorded:
-        yield Difference(path=path, recorded=_MISSING, received=_short(received[key]))
+        yield _Found(path=path, recorded=_MISSING, received=received[key])
     else:
         yield from _walk(recorded[key], received[key], path)
 
@@ -86,10 +122,16 @@ def _common(recorded: object, received: object) -> int:
     return max(0, same - _SHOWN_BEFORE)
 
 
-def _short(value: object, start: int = 0) -> str:
-    if start and isinstance(value, str):
-        value = f"...{value[start:]}"
-    text = json.dumps(shown(value), ensure_ascii=True)
+def _short(value: object, start: int, hide: Callable[[str], str]) -> str:
+    if value is _MISSING:
+        return "(absent)"
+    if isinstance(value, str):
+        # Hidden before it is cut: half a credential would not be known for one.
+        value = hide(value)
+        value = f"...{value[start:]}" if start else value
+        text = json.dumps(shown(value), ensure_ascii=True)
+    else:
+        text = hide(json.dumps(shown(value), ensure_ascii=True))
     if len(text) <= MAX_VALUE_CHARACTERS:
         return text
     return text[: MAX_VALUE_CHARACTERS - 3] + "..."

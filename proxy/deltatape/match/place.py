@@ -11,7 +11,7 @@ query's parameters, nor the values of those that carry credentials.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import TypeAlias
 from urllib.parse import parse_qsl, unquote_to_bytes, urlsplit
@@ -27,20 +27,33 @@ Place: TypeAlias = tuple[str, bytes, tuple[tuple[str, str], ...]]
 _MAX_CACHED = 256
 _ORIGIN = re.compile(rb"https?://[^/?]*(?=[/?]|$)", re.IGNORECASE)
 _OWN = re.compile(rb"/[st]/[^/]*(?=/)")
+_TOKEN = re.compile(rb"((?:https?://[^/?]*)?(?:/s/[^/?]*)?/t/)[^/?]+")
 _ENCODED = re.compile(rb"%[0-9A-Fa-f]{2}")
 _RESERVED = b"/?#%"
 _ANTHROPIC = b"anthropic"
 """Whose SDKs disagree about /v1, as the gateway knows."""
 
 
-def shown(target: bytes, most: int = 2048) -> str:
-    """A request target as it may be shown: without credentials, `most` characters of it."""
-    target = target[: most + 1]
+def _as_it_is(text: str) -> str:
+    return text
+
+
+def shown(target: bytes, most: int = 2048, hide: Callable[[str], str] = _as_it_is) -> str:
+    """A request target as it may be shown: without credentials, `most` characters of it.
+
+    Args:
+        target: of a request to a gateway or a player, or of a recorded one.
+        most: >= 1.
+        hide: overwrites what else must not be shown.
+    """
+    if own := _TOKEN.match(target):
+        target = own[1] + b"***" + target[own.end() :]
     parts, at = [], 0
     for start, end in credential_spans(target):
         parts += [target[at:start], b"***"]
         at = end
-    return excerpt(b"".join((*parts, target[at:])).decode("ascii", "replace"), most)
+    # Hidden before it is cut: half a credential would not be known for one.
+    return excerpt(hide(b"".join((*parts, target[at:])).decode("ascii", "replace")), most)
 
 
 def recorded_places(request: Request) -> tuple[Place, ...]:

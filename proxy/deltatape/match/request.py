@@ -13,7 +13,7 @@ a request first fails to be exact.
 """
 
 import enum
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from deltatape.match.body import NOT_JSON, Forms, exact_form, forms_of, json_value, reduce
@@ -105,11 +105,20 @@ class _Equals:
         return positions[self._next] if self._next < len(positions) else None
 
 
+def _as_it_is(text: str) -> str:
+    return text
+
+
 class Ladder:
     """The recorded requests of one or more tapes, and which of them are spent."""
 
     def __init__(
-        self, exchanges: Iterable[Exchange], volatile: Sequence[str] = (), *, repeat: bool = False
+        self,
+        exchanges: Iterable[Exchange],
+        volatile: Sequence[str] = (),
+        *,
+        repeat: bool = False,
+        hide: Callable[[str], str] = _as_it_is,
     ) -> None:
         """The ladder, nothing spent.
 
@@ -117,12 +126,14 @@ class Ladder:
             exchanges: the tapes'.
             volatile: JSON paths that are left out on the third rung; see `parse_path`.
             repeat: whether what is spent answers again when nothing else does, in turn.
+            hide: overwrites in what a miss tells what must not be shown.
 
         Raises:
             UsageError: a path is none.
         """
         self._volatile = tuple(map(parse_path, volatile))
         self._repeat = repeat
+        self._hide = hide
         self._requests = tuple(exchange.request for exchange in exchanges)
         self._places = tuple(map(recorded_places, self._requests))
         self._spent: set[int] = set()
@@ -304,10 +315,10 @@ class Ladder:
         return tuple(at for at, each in enumerate(self._places) if not known.isdisjoint(each))
 
     def _elsewhere(self, asking: Asking) -> Miss:
-        wanted = f"{asking.method} {shown(asking.target, _SHOWN)}"
+        wanted = f"{asking.method} {shown(asking.target, _SHOWN, self._hide)}"
         known: dict[str, int] = {}
         for at, each in enumerate(self._requests):
-            known.setdefault(f"{each.method} {shown(each.target_bytes, _SHOWN)}", at)
+            known.setdefault(f"{each.method} {shown(each.target_bytes, _SHOWN, self._hide)}", at)
         listed = ", ".join(sorted(known)[:_LISTED]) or "no request at all"
         return Miss(
             nearest=known[closest(wanted, tuple(known))] if known else None,
@@ -320,7 +331,7 @@ class Ladder:
         received = self._reduced(body)
         recorded = self._reduced(blanked(request.body, request.masked))
         if recorded is not NOT_JSON and received is not NOT_JSON:
-            return compare(recorded, received)
+            return compare(recorded, received, self._hide)
         return (
             Difference(
                 path="(body)",

@@ -12,8 +12,10 @@ from deltatape.http1.head import RequestHead
 from deltatape.http1.listener import Address, Listener
 from deltatape.http1.server import Handler, ServerConnection
 from deltatape.http1.unread import Unread
+from deltatape.match.place import shown
 from deltatape.match.request import Asking, Ladder, Match, Miss
 from deltatape.model.exchange import Exchange, header
+from deltatape.player.hiding import hider
 from deltatape.player.play import Play
 from deltatape.player.playing import Missed, Played, Playing, Report, Staged
 from deltatape.player.rendition import Renditions
@@ -44,7 +46,11 @@ class Player:
             (len(exchange.request.body) for exchange in exchanges), default=0
         )
         self._exchanges = tuple(exchanges)
-        self._ladder = Ladder(self._exchanges, playing.volatile, repeat=playing.repeat)
+        self.hide = hider(playing.secrets)
+        """Overwrites in text what must not be told of a request."""
+        self._ladder = Ladder(
+            self._exchanges, playing.volatile, repeat=playing.repeat, hide=self.hide
+        )
         self._tell = tell
         self._stage = playing.stage
         self._bodies = playing.bodies
@@ -114,7 +120,7 @@ class Player:
         asking = Asking(method=head.method, target=head.target, body=b"")
         miss = Miss(nearest=None, problem=foreign.message, differences=())
         self._say(
-            Missed(asking=self._kept(asking), miss=miss, nearest=None, message=foreign.message)
+            Missed(asking=self._hidden(asking), miss=miss, nearest=None, message=foreign.message)
         )
         return error_answer(
             HTTPStatus.FORBIDDEN,
@@ -160,6 +166,11 @@ class Player:
             body = recorded
         return replace(asking, target=asking.target[:_MOST_TARGET], body=body)
 
+    def _hidden(self, asking: Asking) -> Asking:
+        """A request as the report has it that was not answered, and so will be told."""
+        target = shown(asking.target, _MOST_TARGET, self.hide).encode()
+        return self._kept(replace(asking, target=target))
+
     def _say(self, what: Played | Missed) -> None:
         self._told.append(what)
         self._tell(what)
@@ -172,7 +183,7 @@ class Player:
         if miss.differences:
             first = miss.differences[0]
             message += f"; {first.path}: recorded {first.recorded}, received {first.received}"
-        kept = self._kept(asking)
+        kept = self._hidden(asking)
         self._say(Missed(asking=kept, miss=miss, nearest=near, message=message))
         detail = {
             "nearest": f"{near.tape}#{near.number}" if near else None,

@@ -41,6 +41,8 @@ class Playing:
     volatile: tuple[str, ...] = ()
     """JSON paths in request bodies that may differ."""
     stage: Stage | None = None
+    secrets: tuple[bytes, ...] = ()
+    """Credentials of the application that must not be told of its requests."""
     bodies: bool = False
     """Whether the report has the bodies of the requests that were made, which may be long."""
 
