@@ -1,9 +1,9 @@
 import json
-import os
 import re
 import runpy
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -39,6 +39,7 @@ def test_a_tape_and_tests_that_fail_until_the_app_is_mended_come_out(tmp_path: P
     assert "fails still: exit code 1, and KeyError: " in out
     assert re.search(r"before: 1 exchange, 8 events, \d+ bytes\n", out)
     assert re.search(r" after: 1 exchange, 1 event, \d+ bytes  \(\d+ runs, \d+ s\)\n", out)
+    assert "note: it failed with other values at first: exit code 1, and KeyError: " in err
     assert '  #1 {"choices":[{"delta":{"content":"~~"}}]}\n' in out
     assert "looking for: exit code 1, and KeyError: " in err
     assert "(played with --speed instant)\n" in err
@@ -49,16 +50,31 @@ def test_a_tape_and_tests_that_fail_until_the_app_is_mended_come_out(tmp_path: P
     gone = runpy.run_path(str(tmp_path / "test_bug_small.py"))["test_the_failure_is_gone"]
     assert script(tmp_path) == 1
     with pytest.raises(AssertionError, match="KeyError"):
-        gone()
+        gone(tmp_path)
+    check_that_it_is_red_where_nothing_is_tested(tmp_path, gone)
     mended = (tmp_path / "app.py").read_text().replace("raise KeyError", "print")
     (tmp_path / "app.py").write_text(mended)
     assert script(tmp_path) == 0
-    gone()
+    gone(tmp_path)
 
 
-def script(folder: Path) -> int:
+def check_that_it_is_red_where_nothing_is_tested(
+    folder: Path, gone: Callable[[Path], None]
+) -> None:
+    for name in ("app.py", "bug-small.tape"):
+        path = folder / name
+        hidden = path.rename(folder / "hidden")
+        (folder / "report.json").unlink(missing_ok=True)
+        with pytest.raises(AssertionError):
+            gone(folder)
+        assert script(folder) == 2
+        hidden.rename(path)
+    assert script(folder, deltatape="/nowhere") == 2
+
+
+def script(folder: Path, deltatape: str = str(Path(sys.executable).parent)) -> int:
     """The exit code of the test for a shell."""
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    path = f"{deltatape}:/usr/bin:/bin"
     env = {**environment(folder), "PATH": path}
     ran = subprocess.run(["./bug-small.sh"], cwd=folder, env=env, timeout=30, check=False)
     return ran.returncode
@@ -66,21 +82,21 @@ def script(folder: Path) -> int:
 
 def test_programs_get_json_and_runs_that_are_used_up_are_told(tmp_path: Path) -> None:
     name = tape(tmp_path, words(0, of=4))
-    done = shrunk(tmp_path, name, "--runs", "3", "--speed", "instant", "--format", "json")
+    done = shrunk(tmp_path, name, "--runs", "10", "--speed", "instant", "--format", "json")
     assert done.returncode == 1, done.stderr
     told = json.loads(done.stdout)
     assert told["minimal"] is False
     assert told["before"]["events"] == 4
     assert told["files"] == ["bug-small.tape", "test_bug_small.py", "bug-small.sh"]
-    assert b"note: 3 runs were used up" in done.stderr
+    assert b"note: 10 runs were used up" in done.stderr
     assert "OPTIONS = ['--speed', 'instant']" in (tmp_path / "test_bug_small.py").read_text()
-    again = shrunk(tmp_path, name, "--runs", "1", "--speed", "instant", "-o", "2.tape")
+    again = shrunk(tmp_path, name, "--runs", "10", "--speed", "instant", "-o", "2.tape")
     assert b"note: 3 answers came from an interrupted search" in again.stderr
 
 
 def test_an_oracle_is_asked_and_comes_into_the_test(tmp_path: Path) -> None:
     name = tape(tmp_path, words(0, of=2))
-    options = ("--oracle", "grep -q fine", "--volatile", "date", "--runs", "2", "-o", "t/x.tape")
+    options = ("--oracle", "grep -q fine", "--volatile", "date", "--runs", "10", "-o", "t/x.tape")
     done = shrunk(tmp_path, name, *options, how="says")
     assert done.returncode == 1, done.stderr
     assert b"fails still: the oracle: exit code 1" in done.stdout
@@ -93,13 +109,15 @@ def test_an_oracle_is_asked_and_comes_into_the_test(tmp_path: Path) -> None:
 
 def test_requests_that_differ_each_time_are_told(tmp_path: Path) -> None:
     name = tape(tmp_path, words(of=3), words(0, of=1, number=2, date=3))
-    done = shrunk(tmp_path, name, "--runs", "6", "--allow-findings", how="dated")
+    done = shrunk(tmp_path, name, "--runs", "13", "--allow-findings", how="dated")
     assert b"the command did not fail in the same way: not on the tape" in done.stderr
 
 
 def test_on_a_terminal_it_shows_how_far_it_is(tmp_path: Path) -> None:
     name = tape(tmp_path, words(0, of=3))
-    done = on_terminal("shrink", name, "--runs", "4", "--", *app(tmp_path, "once"), folder=tmp_path)
+    done = on_terminal(
+        "shrink", name, "--runs", "11", "--", *app(tmp_path, "once"), folder=tmp_path
+    )
     assert done.returncode == 1
     assert b"runs)" in done.stdout
 
@@ -112,6 +130,7 @@ def test_on_a_terminal_it_shows_how_far_it_is(tmp_path: Path) -> None:
         (("bug.tape", "more.tape"), "deltatape splice joins tapes"),
         (("app.tape",), "app.tape: no answer of a provider to play"),
         (("bug.tape", "--speed", "fast"), "fast"),
+        (("bug.tape", "--runs", "9"), "9 is not in the range x>=10"),
     ],
 )
 def test_what_cannot_be_done_is_told(
@@ -134,3 +153,39 @@ def test_an_interrupted_search_says_that_it_can_go_on(tmp_path: Path) -> None:
         code, said = running.stop()
     assert code == 130
     assert "interrupted; the same command goes on from here" in said
+
+
+def test_a_key_in_a_request_is_on_no_file_that_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = "sk-fake-000000-of-mine"
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    asking = words(of=1, number=2, said=4, key=key)
+    at = asking.request.body.index(key.encode())
+    body = asking.request.body.replace(key.encode(), b"*" * len(key))
+    request = replace(asking.request, body=body, masked=((at, at + len(key), "0" * 8),))
+    name = tape(tmp_path, words(of=4), replace(asking, request=request))
+    done = shrunk(tmp_path, name, "--runs", "16", how="key")
+    assert b"KeyError: '*****" in done.stdout
+    made = [path for path in tmp_path.rglob("*") if path.is_file() and path.name != "app.py"]
+    assert len(made) >= 5
+    assert not [path for path in made if key.encode() in path.read_bytes()]
+    assert key.encode() not in done.stdout + done.stderr
+    exchanges = list(open_tape(tmp_path / "bug-small.tape"))
+    assert b'"said": 4' not in exchanges[1].request.body
+    assert len(exchanges[1].request.masked) == 1
+    told = shrunk(tmp_path, name, "--error", f"no {key}", "-o", "x.tape")
+    assert told.returncode == 2
+    assert b"--error: has a credential in it" in told.stderr
+
+
+def test_a_command_that_goes_past_the_player_is_told_so(tmp_path: Path) -> None:
+    name = tape(tmp_path, words(0, of=1))
+    (tmp_path / "past.py").write_text(
+        "import urllib.request\nurllib.request.urlopen('https://api.groq.com/openai/v1/models')\n"
+    )
+    done = called("shrink", name, "--", sys.executable, "past.py", folder=tmp_path)
+    assert done.returncode == 2
+    told = done.stderr.decode()
+    assert "the command asked api.groq.com past the player: REFUSED" in told
+    assert "past.py:2" in told

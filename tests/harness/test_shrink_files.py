@@ -68,3 +68,11 @@ def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     files = files_of(tmp_path / "folder" / "x.tape")
     with pytest.raises(UsageError, match="folder"):
         write_files(files, [taped()], kit())
+
+
+def test_a_secret_that_is_left_is_overwritten_before_the_tape_has_its_name(tmp_path: Path) -> None:
+    secret = b"ghp_" + b"0aB1" * 9
+    asking = taped(body=b'{"token": "%b"}' % secret)
+    (path, *_) = write_files(files_of(tmp_path / "x.tape"), [asking], kit(), b"mine")
+    assert secret not in path.read_bytes()
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["test_x.py", "x.sh", "x.tape"]

@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 
 from deltatape.errors import UsageError
-from deltatape.harness.shrink_memory import Answer, Memory, content_of
+from deltatape.harness.shrink_memory import Answer, AskedBody, Memory, content_of
 from helpers.taped import taped
 
-ANSWER = Answer(same=True, asked={2: b"\x00x"}, unplayed=frozenset({3}))
+BODY = AskedBody(data=b"\x00x", masked=((0, 1, "ab"),))
+ANSWER = Answer(same=True, asked={2: BODY}, unplayed=frozenset({3}))
 
 
 def test_answers_come_back_in_another_process(tmp_path: Path) -> None:

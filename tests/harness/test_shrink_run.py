@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from deltatape.errors import UsageError
-from deltatape.harness.shrink_run import FASTEST_FIRST, Shrunk, Step, Wanted, shrink_tape
+from deltatape.harness.shrink_run import FASTEST_FIRST, LEAST, Shrunk, Step, Wanted, shrink_tape
 from deltatape.harness.shrink_trials import Setting
 from deltatape.model.exchange import Exchange
 from deltatape.shrink.body import event_count
@@ -38,10 +38,10 @@ def test_a_tape_shrinks_to_what_makes_the_command_fail(tmp_path: Path) -> None:
 def test_an_interrupted_search_goes_on_and_ends_the_same(tmp_path: Path) -> None:
     how = setting(tmp_path, "once")
     first, _ = shrunk(
-        tmp_path, how, words(2, of=4), wanted=Wanted(speeds=FASTEST_FIRST[:1], runs=6)
+        tmp_path, how, words(2, of=4), wanted=Wanted(speeds=FASTEST_FIRST[:1], runs=13)
     )
     assert not first.whole
-    assert first.runs == 9  # two before, one after
+    assert first.runs == 13
     again, _ = shrunk(tmp_path, how, words(2, of=4), wanted=Wanted(speeds=FASTEST_FIRST[:1]))
     assert again.whole
     assert again.remembered == 6
@@ -52,7 +52,7 @@ def test_an_interrupted_search_goes_on_and_ends_the_same(tmp_path: Path) -> None
 def test_what_an_interrupted_search_found_out_can_be_forgotten(tmp_path: Path) -> None:
     how, tape = setting(tmp_path, "once"), words(2, of=4)
     for fresh, remembered in ((False, 0), (False, 2), (True, 0)):
-        wanted = Wanted(speeds=FASTEST_FIRST[:1], runs=2, fresh=fresh)
+        wanted = Wanted(speeds=FASTEST_FIRST[:1], runs=9, fresh=fresh)
         found, _ = shrunk(tmp_path, how, tape, wanted=wanted)
         assert found.remembered == remembered
 
@@ -72,7 +72,7 @@ def test_requests_that_are_never_the_same_are_told(tmp_path: Path) -> None:
         tmp_path,
         setting(tmp_path, "dated"),
         *exchanges,
-        wanted=Wanted(speeds=FASTEST_FIRST[:1], runs=6),
+        wanted=Wanted(speeds=FASTEST_FIRST[:1], runs=13),
     )
     assert found.missed is not None
     assert "date" in found.missed.missed[0].message
@@ -84,7 +84,7 @@ def test_the_fastest_speed_at_which_it_fails_is_taken(tmp_path: Path) -> None:
         tmp_path,
         setting(tmp_path, "says", oracle=oracle),
         words(of=20, ms=20),
-        wanted=Wanted(runs=1),
+        wanted=Wanted(runs=LEAST),
     )
     assert found.speed is FASTEST_FIRST[1]
 
@@ -116,6 +116,21 @@ def test_a_command_that_fails_now_and_then_is_refused(
     (tmp_path / "count").write_text("x" if how == "flaky" else "")
     with pytest.raises(UsageError, match=problem):
         shrunk(tmp_path, setting(tmp_path, how), words(0, of=1))
+
+
+def test_a_command_that_fails_now_and_then_only_is_found_out_by_several_runs(
+    tmp_path: Path,
+) -> None:
+    app(tmp_path, "seldom")
+    with pytest.raises(UsageError, match="not fail in the same way each time: then it does not"):
+        shrunk(tmp_path, setting(tmp_path, "seldom"), words(0, of=1))
+    assert (tmp_path / "count").read_text() == "xxxx"
+
+
+def test_what_it_fails_with_in_the_end_is_told(tmp_path: Path) -> None:
+    found, _ = shrunk(tmp_path, setting(tmp_path, "once"), words(1, of=3))
+    assert found.failure.shown != found.last.shown
+    assert found.last.shown.startswith("KeyError: ")
 
 
 def test_missing_answers_are_told_where_nothing_fails(tmp_path: Path) -> None:

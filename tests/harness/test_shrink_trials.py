@@ -26,7 +26,7 @@ def without_first(exchange: Exchange) -> Exchange:
 
 def test_a_run_that_fails_in_the_same_way_is_taken_and_remembered(tmp_path: Path) -> None:
     marked, plain = words(1, of=3), words(of=3)
-    judge = trials(setting(tmp_path, "once"), tmp_path, most=2)
+    judge = trials(setting(tmp_path, "once"), tmp_path, most=3)
     first = judge.run((marked,), strict=True)
     judge.want(first)
     assert first.failure is not None
@@ -110,6 +110,41 @@ def test_bodies_that_are_no_objects_are_matched_as_they_are() -> None:
 
 def test_requests_that_are_no_json_are_compared_as_bytes(tmp_path: Path) -> None:
     judge = trials(setting(tmp_path, "once"), tmp_path)
-    assert judge._is_other(b"a", b"b")
-    assert not judge._is_other(b"a", b"a")
-    assert not judge._is_other(b'{"a": 1}', b'{"a":1}')
+    recorded = taped(body=b"a").request
+    assert judge._is_other(b"b", recorded)
+    assert not judge._is_other(b"a", recorded)
+    assert not judge._is_other(b'{"a": 1}', taped(body=b'{"a":1}').request)
+    masked = replace(recorded, body=b"a ****", masked=((2, 6, "0"),))
+    assert not judge._is_other(b"a sk-f", masked)
+    assert judge._is_other(b"b sk-f", masked)
+
+
+def test_a_request_that_differs_in_masked_places_alone_stays_as_recorded(tmp_path: Path) -> None:
+    judge = trials(setting(tmp_path, "once", volatile=("date",)), tmp_path)
+    body = b'{"key": "****", "date": 1}'
+    masked = replace(taped(body=body).request, masked=((9, 13, "0"),))
+    assert not judge._is_other(b'{"date": 2, "key": "sk-fake-000000"}', masked)
+    assert judge._is_other(b'{"date": 2, "key": "sk-fake-000000", "more": 1}', masked)
+
+
+def test_no_credential_is_kept_of_a_request_or_of_what_was_printed(tmp_path: Path) -> None:
+    key = "sk-fake-000000-of-mine"
+    how = setting(tmp_path, "key")
+    how = replace(how, environ={**how.environ, "OPENAI_API_KEY": key})
+    first, second = words(of=3), words(0, of=1, number=2, said=3, key="other")
+    judge = trials(how, tmp_path)
+    ran = judge.run((first, second), strict=False)
+    assert ran.failure is not None
+    assert ran.failure.shown == f"KeyError: '{'*' * len(key)}'"
+    judge.want(ran)
+    kept = judge.judge((first, second))
+    assert kept is not None
+    request = kept[1].request
+    at = request.body.index(b"*")
+    assert request.body[at:].startswith(b"*" * len(key) + b'"')
+    assert [span[:2] for span in request.masked] == [(at, at + len(key))]
+    assert key not in (tmp_path / "memory.jsonl").read_text()
+    again = trials(how, tmp_path, most=0)
+    again.want(ran)
+    assert again.judge((first, second)) == kept
+    assert judge.is_wanted(judge.run(kept, strict=True))

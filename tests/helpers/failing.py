@@ -38,6 +38,9 @@ if how == "other":
 reply = ask({"number": 1})
 if how == "twice":
     reply = ask({"number": 2, "said": reply.count(b"data:")})
+if how == "key":
+    reply = ask({"number": 2, "said": reply.count(b"data:"), "key": os.environ["OPENAI_API_KEY"]})
+    raise KeyError(os.environ["OPENAI_API_KEY"])
 if how == "missing" and b"not_on_tape" not in ask({"number": 9}):
     sys.exit(0)
 if how == "dated":
@@ -47,6 +50,11 @@ if how == "flaky":
     with open("count", "a") as file:
         file.write("x")
     if len(open("count").read()) % 2:
+        sys.exit(0)
+if how == "seldom":
+    with open("count", "a") as file:
+        file.write("x")
+    if len(open("count").read()) == 4:
         sys.exit(0)
 if how == "fickle":
     with open("count", "a") as file:
@@ -71,7 +79,8 @@ def app(folder: Path, how: str) -> list[str]:
     `once` fails with a KeyError if the answer has a mark, `twice` asks again with what depends on
     the first answer, `dated` with what is never the same
     unless the first answer has three events, `missing` with what must not be on the
-    tape for it to fail; `says`, `hang`, `flaky`, `fickle`,
+    tape for it to fail, `key` with its key in the body and in its error; `says`, `hang`,
+    `flaky`, `seldom`, `fickle`,
     `silent` and `other` are as they are called.
     """
     path = folder / "app.py"

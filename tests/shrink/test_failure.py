@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from deltatape.shrink.failure import Ending, failure_of, named_error, pattern_of, readable
@@ -83,3 +85,43 @@ def test_what_does_not_count_is_not_told() -> None:
 
 def test_outputs_become_one_text_with_lines_that_can_be_read() -> None:
     assert readable(b"a\xff\nb", b"c" * 5000) == f"a\ufffd\nb\n{'c' * 2000}"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "KeyError: 'tool'",
+        "AttributeError: 'NoneType' object has no attribute 'id'",
+        "TypeError: Cannot read properties of undefined (reading 'content')",
+        "NameError: name 'b' is not defined",
+    ],
+)
+def test_the_names_that_an_error_is_about_count_unless_they_are_loosened(
+    line: str,
+) -> None:
+    failure = failure_of(failed(line))
+    assert failure is not None
+    assert failure.is_in(failed(f"x\n{line}\n"))
+    assert failure.literal == line
+    quoted = re.search(r"'\w+'", line)
+    assert quoted is not None
+    changed = line.replace(quoted[0], "'other'")
+    assert not failure.is_in(failed(changed))
+    assert failure.loosened.is_in(failed(changed))
+    assert failure.loosened.loosened == failure.loosened
+
+
+def test_texts_that_are_no_names_do_not_count_and_neither_do_names_in_other_errors() -> None:
+    for line in ("KeyError: 'a b'", "ValueError: 'a'"):
+        failure = failure_of(failed(line))
+        assert failure is not None
+        assert failure.is_in(failed(re.sub("'.*'", "'c d'", line)))
+
+
+def test_what_the_user_says_is_not_loosened_and_masked_credentials_do_not_count() -> None:
+    said = failure_of(failed("KeyError: 'a'"), "KeyError: 'a'")
+    assert said is not None
+    assert said.loosened is said
+    masked = failure_of(failed("AuthError: wrong key **********"))
+    assert masked is not None
+    assert masked.pattern == "AuthError: wrong key .*?"

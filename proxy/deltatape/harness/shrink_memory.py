@@ -13,11 +13,19 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from deltatape.errors import UsageError
-from deltatape.model.exchange import Exchange
+from deltatape.model.exchange import Exchange, MaskedSpan
 from deltatape.store.names import prepare_folder
 from deltatape.tape.written import exchange_lines
+
+
+class AskedBody(NamedTuple):
+    """The body of a request, with what is masked in it."""
+
+    data: bytes
+    masked: tuple[MaskedSpan, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +34,7 @@ class Answer:
 
     same: bool
     """Whether it failed in the same way."""
-    asked: Mapping[int, bytes] = field(default_factory=dict)
+    asked: Mapping[int, AskedBody] = field(default_factory=dict)
     """By exchange, the body of a request that was another than the recorded one."""
     unplayed: frozenset[int] = frozenset()
     """Exchanges that nobody asked for."""
@@ -97,9 +105,17 @@ def _read(path: Path) -> Iterable[tuple[str, Answer]]:
 def _to_json(answer: Answer) -> dict[str, object]:
     return {
         "same": answer.same,
-        "asked": {str(at): b64encode(body).decode() for at, body in answer.asked.items()},
+        "asked": {
+            str(at): [b64encode(body.data).decode(), body.masked]
+            for at, body in answer.asked.items()
+        },
         "unplayed": sorted(answer.unplayed),
     }
+
+
+def _body(data: str, masked: Iterable[tuple[int, int, str]]) -> AskedBody:
+    spans = ((int(start), int(end), str(digest)) for start, end, digest in masked)
+    return AskedBody(data=b64decode(data), masked=tuple(spans))
 
 
 def _from_json(found: Mapping[str, object]) -> Answer:
@@ -108,6 +124,6 @@ def _from_json(found: Mapping[str, object]) -> Answer:
         raise TypeError
     return Answer(
         same=found["same"] is True,
-        asked={int(number): b64decode(body) for number, body in asked.items()},
+        asked={int(number): _body(*found) for number, found in asked.items()},
         unplayed=frozenset(int(number) for number in unplayed),
     )

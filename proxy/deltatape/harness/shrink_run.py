@@ -1,7 +1,8 @@
 """A tape shrunk with a command that fails on it: found to fail, made smaller, found to fail again.
 
-Strategy: the command has to fail in the same way twice before anything is taken away, since a
-search that is lied to now and then ends anywhere. It is run at the fastest tempo at which it fails.
+Strategy: the command has to fail in the same way several times before anything is taken away, since
+a search that is lied to now and then ends anywhere. It is run at the fastest tempo at which it
+fails.
 """
 
 import hashlib
@@ -14,6 +15,7 @@ from typing import NamedTuple
 from deltatape import __version__
 from deltatape.errors import UsageError
 from deltatape.harness.shrink_memory import Memory, content_of
+from deltatape.harness.shrink_secrets import Secrets
 from deltatape.harness.shrink_trials import Ran, Setting, Trials
 from deltatape.match.schedule import RECORDED, Tempo
 from deltatape.model.exchange import Exchange
@@ -22,6 +24,14 @@ from deltatape.rules.words import count
 from deltatape.shrink.failure import Failure
 from deltatape.shrink.passes import shrink
 from deltatape.shrink.search import Exchanges, Search
+
+BEFORE = 5
+"""How many times the command has to fail before a search: one that fails three times out of five
+does so once in thirteen tries."""
+AFTER = 2
+"""And after it."""
+LEAST = BEFORE + AFTER + 3
+"""The fewest runs that a search is worth."""
 
 _MS = 1_000_000
 
@@ -48,7 +58,7 @@ class Wanted:
     speeds: Sequence[Speed] = FASTEST_FIRST
     """Of these, the first one at which the command fails."""
     runs: int = 500
-    """How many runs the search may make."""
+    """How many runs there may be, all told."""
     sound: bool = True
     """See `Search.sound`."""
     fresh: bool = False
@@ -73,6 +83,9 @@ class Shrunk:
 
     exchanges: Exchanges
     failure: Failure
+    """The one that was looked for."""
+    last: Failure
+    """How the command failed in the end: the same, but perhaps with other values."""
     speed: Speed
     runs: int
     remembered: int
@@ -100,10 +113,16 @@ def shrink_tape(
         tell: called when a pass begins, and when a smaller tape was found.
 
     Raises:
-        UsageError: the command cannot be started, does not fail, or not in the same way each time.
+        UsageError: the command cannot be started, does not fail, or not in the same way each time;
+            it asks a provider past the player; a credential would come into the tests.
         DeltatapeError: the oracle does not answer.
     """
-    start = tuple(replace(one, number=at) for at, one in enumerate(exchanges, 1))
+    secrets = Secrets(setting.mask_key, setting.environ, setting.folder)
+    _check_words(setting, secrets)
+    start = tuple(
+        replace(one, number=at, request=secrets.asked(one.request))
+        for at, one in enumerate(exchanges, 1)
+    )
     memory = Memory(folder / f"{_name(start, setting, wanted)}.jsonl")
     if wanted.fresh:
         memory.forget()
@@ -111,18 +130,29 @@ def shrink_tape(
     trials, speed, failure, begun = _baseline(start, setting, wanted, memory)
     tell(Step(what="", exchanges=begun, runs=trials.count, note=_sought(failure, speed)))
     search, whole = _searched(begun, trials, tell, sound=wanted.sound)
-    last = trials.run(search.exchanges, strict=True)
+    last = _in_the_end(trials, search.exchanges)
     if whole:
         memory.forget()
     return Shrunk(
         exchanges=search.exchanges,
         failure=failure,
+        last=last.failure or failure,
         speed=speed,
         runs=trials.count,
         remembered=remembered,
         whole=whole,
         missed=None if trials.is_wanted(last) else last.outcome.report,
     )
+
+
+def _in_the_end(trials: Trials, exchanges: Exchanges) -> Ran:
+    """A run with requests as they are on the new tape: the first that does not fail, if any."""
+    last = trials.run(exchanges, strict=True)
+    for _ in range(AFTER - 1):
+        if last.outcome.timed_out or not trials.is_wanted(last):
+            break
+        last = trials.run(exchanges, strict=True)
+    return last
 
 
 def _sought(failure: Failure, speed: Speed) -> str:
@@ -153,13 +183,16 @@ def _baseline(
 ) -> tuple[Trials, Speed, Failure, Exchanges]:
     """The judge, at the first speed at which the command fails, and what is asked for at all."""
     first: Ran | None = None
-    for speed in wanted.speeds:
-        trials = Trials(setting, speed.tempo, memory, most=wanted.runs)
+    most = wanted.runs - AFTER
+    for made, speed in enumerate(wanted.speeds):
+        trials = Trials(setting, speed.tempo, memory, most=most, made=made)
         first = trials.run(start, strict=True)
-        _check_asking(first)
+        _check_asking(first, setting)
         if first.failure is not None:
             trials.want(first)
-            return trials, speed, first.failure, _again(trials, start)
+            begun = _again(trials, start)
+            assert trials.wanted is not None
+            return trials, speed, trials.wanted, begun
     assert first is not None
     raise UsageError(_no_failure(first, setting))
 
@@ -172,15 +205,41 @@ def _again(trials: Trials, start: Exchanges) -> Exchanges:
         trials.follows = False
         again = trials.run(start, strict=True)
     if not trials.is_wanted(again):
-        told = again.failure.told if again.failure else "it does not fail"
+        trials.want_less()  # perhaps since it quotes what is never the same
+    _check_same(trials, again)
+    if not again.outcome.timed_out:
+        for _ in range(BEFORE - 2):
+            _check_same(trials, trials.run(start, strict=not trials.follows))
+    return trials.taken(start, again)
+
+
+def _check_same(trials: Trials, ran: Ran) -> None:
+    if not trials.is_wanted(ran):
+        told = ran.failure.told if ran.failure else "it does not fail"
         raise UsageError(
             f"the command does not fail in the same way each time: then {told}. Shrinking needs the"
             " same answer to the same tape; --error TEXT or --oracle CMD say what counts"
         )
-    return trials.taken(start, again)
 
 
-def _check_asking(ran: Ran) -> None:
+def _check_words(setting: Setting, secrets: Secrets) -> None:
+    """Refuse what would be written into the tests, which are there to be shown to others."""
+    oracle = setting.oracle.command if setting.oracle else ""
+    words = (("the command", " ".join(setting.command)), ("--oracle", oracle))
+    for name, text in (*words, ("--error", setting.error or "")):
+        if secrets.text(text) != text:
+            raise UsageError(
+                f"{name}: has a credential in it, which would stand in the tests that are made:"
+                f" {secrets.text(text)!r}; pass it by a variable of the environment"
+            )
+
+
+def _check_asking(ran: Ran, setting: Setting) -> None:
+    if ran.passed and setting.seclusion is not None:
+        raise UsageError(
+            f"{setting.seclusion.problem()}; it was refused there. A tape can answer only where the"
+            " base URL comes from the environment"
+        )
     report = ran.outcome.report
     if report.played:
         return

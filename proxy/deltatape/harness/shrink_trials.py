@@ -4,6 +4,8 @@ Strategy: what an application asks depends on what it was told before: a smaller
 another second request. So later requests are matched by their place alone if nothing fits better,
 in the order in which they were recorded, and the tape then gets the requests that were made: it
 plays exactly, at every step. Exchanges that nobody asked for are left out.
+
+Invariant: what is kept of a run, on disk and in memory, has no credential of the application's.
 """
 
 import asyncio
@@ -12,13 +14,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from deltatape.harness.shrink_memory import Answer, Memory, content_of
+from deltatape.harness.seclusion import Seclusion
+from deltatape.harness.shrink_memory import Answer, AskedBody, Memory, content_of
+from deltatape.harness.shrink_secrets import Secrets
 from deltatape.harness.torture_oracle import Oracle
-from deltatape.harness.trial import Outcome, attempt
-from deltatape.match.body import forms_of
+from deltatape.harness.trial import Company, Outcome, attempt
+from deltatape.match.body import NOT_JSON, forms_of, json_value, reduce
 from deltatape.match.json_path import parse_path
+from deltatape.match.masks import agree, blanked, fits, pieces
 from deltatape.match.schedule import Tempo
-from deltatape.model.exchange import Exchange
+from deltatape.model.exchange import Exchange, Request
 from deltatape.model.torture import Verdict
 from deltatape.player.playing import Playing
 from deltatape.shrink.failure import Ending, Failure, failure_of, readable
@@ -40,6 +45,15 @@ class Setting:
     error: str | None = None
     """A text that the output has when it fails."""
     oracle: Oracle | None = None
+    mask_key: bytes = b""
+    """For the hashes of credentials in requests."""
+    seclusion: Seclusion | None = None
+    """Keeps it from asking a provider past the player; entered."""
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """What is set for it besides."""
+        return {} if self.seclusion is None else self.seclusion.variables
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +62,8 @@ class Ran:
 
     outcome: Outcome
     failure: Failure | None
+    passed: bool = False
+    """Whether it asked a provider past the player, for the first time."""
 
 
 class Trials:
@@ -57,24 +73,43 @@ class Trials:
         tempo: of the playing.
         follows: whether requests may be other ones than were recorded.
         count: how many runs were made.
+        wanted: the failure that is looked for, once there is one.
     """
 
-    def __init__(self, setting: Setting, tempo: Tempo, memory: Memory, *, most: int) -> None:
-        """Args: most: how many runs `judge` may make."""
+    def __init__(
+        self, setting: Setting, tempo: Tempo, memory: Memory, *, most: int, made: int = 0
+    ) -> None:
+        """A judge that has not judged yet.
+
+        Args:
+            setting: how the command is run.
+            tempo: of the playing.
+            memory: for answers.
+            most: how many runs there may be when `judge` begins another one.
+            made: how many there were before.
+        """
         self.tempo = tempo
         self.follows = True
-        self.count = 0
+        self.count = made
         self._setting = setting
+        self._secrets = Secrets(
+            setting.mask_key, {**setting.environ, **setting.variables}, setting.folder
+        )
         self._memory = memory
-        self._left = most
-        self._wanted: Failure | None = None
+        self._most = most
+        self.wanted: Failure | None = None
         self._missed = 0
         self._paths = tuple(map(parse_path, setting.volatile))
 
     def want(self, ran: Ran) -> None:
         """From now on, this run's failure is the one that is looked for."""
-        self._wanted = ran.failure
+        self.wanted = ran.failure
         self._missed = len(ran.outcome.report.missed)
+
+    def want_less(self) -> None:
+        """From now on, names that the error quotes need not be the same."""
+        if self.wanted is not None:
+            self.wanted = self.wanted.loosened
 
     def run(self, exchanges: Exchanges, *, strict: bool) -> Ran:
         """A run; `strict`: every request must be as it was recorded.
@@ -88,8 +123,10 @@ class Trials:
 
     def is_wanted(self, ran: Ran) -> bool:
         """Whether a run failed in the way that is looked for."""
-        found, wanted = ran.failure, self._wanted
-        if found is None or wanted is None or len(ran.outcome.report.missed) > self._missed:
+        found, wanted = ran.failure, self.wanted
+        if found is None or wanted is None or ran.passed:
+            return False
+        if len(ran.outcome.report.missed) > self._missed:
             return False
         return wanted.is_in(found.ending)
 
@@ -102,9 +139,8 @@ class Trials:
         content = content_of(exchanges)
         answer = self._memory.get(content)
         if answer is None:
-            if self._left == 0:
+            if self.count >= self._most:
                 raise UsedUpError
-            self._left -= 1
             answer = self._answer(self.run(exchanges, strict=not self.follows))
             self._memory.put(content, answer)
         return settled(exchanges, answer) if answer.same else None
@@ -117,28 +153,43 @@ class Trials:
         if not self.is_wanted(ran):
             return Answer(same=False)
         report = ran.outcome.report
+        for one in report.played:
+            self._secrets.found(one.exchange.request, one.asking.body)
         return Answer(
             same=True,
             asked={
-                one.exchange.number: one.asking.body
+                one.exchange.number: self._secrets.body(one.asking.body)
                 for one in report.played
-                if self._is_other(one.asking.body, one.exchange.request.body)
+                if self._is_other(one.asking.body, one.exchange.request)
             },
             unplayed=frozenset(one.number for one in report.unplayed),
         )
 
-    def _is_other(self, asked: bytes, recorded: bytes) -> bool:
+    def _is_other(self, asked: bytes, recorded: Request) -> bool:
         """Whether a request says something else than the recorded one where that counts."""
-        forms, before = forms_of(asked, self._paths), forms_of(recorded, self._paths)
+        if recorded.masked:
+            return not self._fits(asked, recorded)
+        forms, before = forms_of(asked, self._paths), forms_of(recorded.body, self._paths)
         if forms is None or before is None:
-            return asked != recorded
+            return asked != recorded.body
         return forms.reduced != before.reduced
+
+    def _fits(self, asked: bytes, recorded: Request) -> bool:
+        """Whether a request says the same but for what is masked in the recorded one."""
+        value = json_value(asked)
+        before = json_value(blanked(recorded.body, recorded.masked))
+        if value is NOT_JSON or before is NOT_JSON:
+            return fits(pieces(recorded.body, recorded.masked), asked)
+        reduce(value, self._paths)
+        reduce(before, self._paths)
+        return agree(before, value)
 
     async def _run(self, exchanges: Exchanges, loose: tuple[str, ...]) -> Ran:
         setting = self._setting
         playing = Playing(
             tempo=self.tempo, hold_s=HOLD_S, volatile=(*setting.volatile, *loose), bodies=True
         )
+        refused = self._refused()
         outcome = await attempt(
             setting.command,
             exchanges,
@@ -146,15 +197,22 @@ class Trials:
             setting.environ,
             setting.folder,
             setting.deadline_s,
+            company=Company(variables=setting.variables, heard=self._secrets.heard),
         )
-        return Ran(outcome=outcome, failure=await self._failure(outcome))
+        failure = await self._failure(outcome)
+        return Ran(outcome=outcome, failure=failure, passed=self._refused() > refused)
+
+    def _refused(self) -> int:
+        """How many hosts were asked for past the player so far."""
+        seclusion = self._setting.seclusion
+        return 0 if seclusion is None else len(seclusion.refused)
 
     async def _failure(self, outcome: Outcome) -> Failure | None:
         ending = Ending(
             exit_code=outcome.exit_code,
             signal=outcome.signal,
             timed_out=outcome.timed_out,
-            output=readable(outcome.stdout, outcome.stderr),
+            output=self._secrets.text(readable(outcome.stdout, outcome.stderr)),
         )
         oracle = self._setting.oracle
         if oracle is None:
@@ -163,7 +221,8 @@ class Trials:
         if judged.verdict is not Verdict.REFUSED:
             return None
         # The oracle decides, however the command ends and whatever it prints.
-        return Failure(ending=Ending(exit_code=None), shown=judged.why, pattern="")
+        why = self._secrets.text(judged.why)
+        return Failure(ending=Ending(exit_code=None), shown=why, pattern="")
 
 
 def settled(exchanges: Exchanges, answer: Answer) -> Exchanges:
@@ -175,16 +234,17 @@ def settled(exchanges: Exchanges, answer: Answer) -> Exchanges:
     )
 
 
-def asked_as(exchange: Exchange, body: bytes | None) -> Exchange:
+def asked_as(exchange: Exchange, body: AskedBody | None) -> Exchange:
     """`exchange` with another body of the request; None: with its own."""
     if body is None:
         return exchange
     request = exchange.request
     headers = tuple(
-        (name, b"%d" % len(body) if name.lower() == b"content-length" else value)
+        (name, b"%d" % len(body.data) if name.lower() == b"content-length" else value)
         for name, value in request.headers
     )
-    return replace(exchange, request=replace(request, headers=headers, body=body, masked=()))
+    changed = replace(request, headers=headers, body=body.data, masked=body.masked)
+    return replace(exchange, request=changed)
 
 
 def loosely(exchanges: Exchanges) -> tuple[str, ...]:

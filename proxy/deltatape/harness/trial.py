@@ -13,14 +13,15 @@ import errno
 import os
 import shutil
 import signal
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from deltatape.errors import UsageError
 from deltatape.harness.child import CANNOT_RUN, NOT_FOUND
 from deltatape.harness.playback import ANY_PORT, end, settle
 from deltatape.harness.replay_environment import replay_environment
+from deltatape.http1.head import RequestHead
 from deltatape.model.exchange import Exchange
 from deltatape.player.player import Player
 from deltatape.player.playing import Missed, Played, Playing, Report
@@ -49,13 +50,28 @@ class Outcome:
     report: Report
 
 
-async def attempt(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Company:
+    """What the runs of one search have in common besides the tapes."""
+
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Set in the environment, after all others."""
+    heard: Callable[[RequestHead], None] = lambda _: None
+    """Gets the head of each request."""
+
+
+ALONE = Company()
+
+
+async def attempt(  # noqa: PLR0913 - a run is made of this many parts
     command: Sequence[str],
     exchanges: Sequence[Exchange],
     playing: Playing,
     environ: Mapping[str, str],
     folder: Path,
     deadline_s: float,
+    *,
+    company: Company = ALONE,
 ) -> Outcome:
     """What became of one run of `command` against a player of `exchanges`.
 
@@ -68,15 +84,17 @@ async def attempt(
         environ: the user's own environment; see `replay_environment`.
         folder: where the command is started.
         deadline_s: how many seconds it may take.
+        company: what other runs have, too.
 
     Raises:
         UsageError: the command cannot be started; `exit_code` is 126 or 127, as of env(1).
     """
-    player = Player(exchanges, _ignore, playing)
+    player = _Player(exchanges, _ignore, playing)
+    player.heard = company.heard
     await player.start(ANY_PORT)
     try:
         environment = replay_environment(player.listener.url, environ, folder, exchanges)
-        run = await _start(command, environment, folder)
+        run = await _start(command, {**environment, **company.variables}, folder)
         try:
             await run.wait(deadline_s)
         finally:
@@ -85,6 +103,17 @@ async def attempt(
         return run.outcome(player.report)
     finally:
         await end(player)
+
+
+class _Player(Player):
+    """One that lets others hear what it is asked."""
+
+    heard: Callable[[RequestHead], None]
+
+    def refused(self, head: RequestHead) -> bytes | None:
+        """See `Shelf.refused`."""
+        self.heard(head)
+        return super().refused(head)
 
 
 def _ignore(what: Played | Missed) -> None:

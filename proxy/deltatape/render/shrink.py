@@ -50,6 +50,8 @@ class ShrinkReport:
     """Whether nothing more can be taken away."""
     files: Sequence[str]
     """What was written, the tape first."""
+    still: bool = True
+    """Whether it failed in the same way in the end, each time."""
 
 
 def amount_of(exchanges: Sequence[Exchange]) -> Amount:
@@ -64,8 +66,9 @@ def amount_of(exchanges: Sequence[Exchange]) -> Amount:
 def shrink_lines(report: ShrinkReport, width: int) -> list[Line]:
     """The result for people."""
     before, after = amount_of(report.before), amount_of(report.after)
+    fails = "fails still" if report.still else "fails no more, or otherwise"
     lines: list[Line] = [
-        (Segment(excerpt(f"fails still: {report.failure.told}", width)),),
+        (Segment(excerpt(f"{fails}: {report.failure.told}", width)),),
         (Segment(f"before: {before.told}"),),
         (
             Segment(f" after: {after.told}", BOLD),

@@ -3,6 +3,9 @@
 They play the tape as the provider to the command and fail while it fails as it did. Nothing of the
 tape stands in them, and what the command printed only as a quoted pattern, so that neither can
 become code.
+
+Invariant: they are green only if the command ran and got an answer of the tape: one that is not
+there, or a deltatape that is not, prints no error of the command's either.
 """
 
 import shlex
@@ -30,6 +33,10 @@ class ShrinkKit:
     oracle: str | None = None
 
 
+_START_S = 10
+"""What deltatape takes to start and to end, at most, on a machine that is busy."""
+
+
 class _Judging(NamedTuple):
     """How a test for pytest finds out whether the failure is gone."""
 
@@ -46,7 +53,7 @@ def pytest_text(kit: ShrinkKit) -> str:
         folder=ascii(kit.folder),
         command=_listed(kit.command),
         options=_listed(kit.options),
-        limit=f"{kit.deadline_s:g}",
+        limit=_limit(kit),
         imports=judging.imports,
         constant=judging.constant.substitute(
             oracle=ascii(kit.oracle), pattern=ascii(kit.failure.pattern)
@@ -61,13 +68,19 @@ def shell_text(kit: ShrinkKit) -> str | None:
         return None
     literal = kit.failure.literal
     replay = shlex.join(["deltatape", "replay", *kit.options])
+    timed = f"timeout {_limit(kit)} {replay}" if kit.failure.ending.timed_out else replay
     return _SHELL.substitute(
         folder=shlex.quote(kit.folder),
         tape=shlex.quote(kit.tape),
-        replay=f"timeout {kit.deadline_s:g} {replay}" if kit.failure.ending.timed_out else replay,
+        replay=timed,
         command=shlex.join(kit.command),
-        judged=_GREP.substitute(literal=shlex.quote(literal)) if literal else 'exit "$code"',
+        judged=_GREP.substitute(literal=shlex.quote(literal)) if literal else _CODE,
     )
+
+
+def _limit(kit: ShrinkKit) -> str:
+    """How many seconds a test may take."""
+    return f"{kit.deadline_s + _START_S:g}"
 
 
 def _listed(words: Sequence[str]) -> str:
@@ -81,6 +94,7 @@ _PYTEST = Template('''\
 Plays the tape as the provider and runs the command: no key, no network.
 """
 
+import json
 ${imports}import subprocess
 import sys
 from pathlib import Path
@@ -93,9 +107,9 @@ OPTIONS = $options
 LIMIT_S = $limit
 $constant
 
-def ran(*options):
-    """The exit code of the command against the tape, and what it printed."""
-    replay = [sys.executable, "-m", "deltatape", "replay", str(TAPE), *OPTIONS, *options]
+def ran(path):
+    """The exit code of the command against the tape, what it printed, and what it asked for."""
+    replay = [sys.executable, "-m", "deltatape", "replay", str(TAPE), *OPTIONS, "--report", path]
     with subprocess.Popen(
         [*replay, "--", *COMMAND],
         cwd=FOLDER,
@@ -108,7 +122,14 @@ def ran(*options):
         except subprocess.TimeoutExpired:
             process.terminate()
             raise
-    return process.returncode, stdout, stderr
+    report = json.loads(path.read_text()) if path.exists() else {}
+    return process.returncode, stdout, stderr, report
+
+
+def check_that_it_ran(code, stderr, report):
+    """Nothing is tested by a command that cannot be run, or gets no answer of the tape."""
+    assert code not in (125, 126, 127), stderr
+    assert report.get("played"), stderr
 
 
 $judged''')
@@ -117,33 +138,34 @@ _PATTERN = _Judging(
     "import re\n",
     Template('PATTERN = $pattern\n"""What it prints when it fails."""\n'),
     """\
-def test_the_failure_is_gone():
-    _, stdout, stderr = ran()
+def test_the_failure_is_gone(tmp_path):
+    code, stdout, stderr, report = ran(tmp_path / "report.json")
     assert re.search(PATTERN, stdout) is None, stdout
     assert re.search(PATTERN, stderr) is None, stderr
+    check_that_it_ran(code, stderr, report)
 """,
 )
 _SUCCESS = _Judging(
     "",
     Template(""),
     """\
-def test_the_failure_is_gone():
-    code, stdout, stderr = ran()
+def test_the_failure_is_gone(tmp_path):
+    code, stdout, stderr, report = ran(tmp_path / "report.json")
     assert code == 0, stdout + stderr
+    check_that_it_ran(code, stderr, report)
 """,
 )
 _ORACLE = _Judging(
-    "import json\n",
+    "",
     Template('ORACLE = $oracle\n"""Judges by its exit code: 0 is right."""\n'),
     """\
 def test_the_failure_is_gone(tmp_path):
-    path = tmp_path / "report.json"
-    code, stdout, stderr = ran("--report", str(path))
-    played = json.loads(path.read_text())
+    code, stdout, stderr, asked = ran(tmp_path / "report.json")
+    check_that_it_ran(code, stderr, asked)
     report = {
-        "played": [f"{one['tape']}#{one['exchange']}" for one in played["played"]],
-        "missed": [one["message"] for one in played["missed"]],
-        "unplayed": [f"{one['tape']}#{one['exchange']}" for one in played["unplayed"]],
+        "played": [f"{one['tape']}#{one['exchange']}" for one in asked["played"]],
+        "missed": [one["message"] for one in asked["missed"]],
+        "unplayed": [f"{one['tape']}#{one['exchange']}" for one in asked["unplayed"]],
     }
     outcome = {"exit_code": code, "stdout": stdout, "stderr": stderr, "report": report}
     told = {"version": 1, "outcome": {**outcome, "signal": "", "timed_out": False}}
@@ -156,11 +178,13 @@ def test_the_failure_is_gone(tmp_path):
 
 _SHELL = Template("""\
 #!/bin/sh
-# Does the command still fail on the tape beside this file? Exit code 0: no.
+# Does the command still fail on the tape beside this file? Exit code 0: no; 2: it did not run.
 # Made by `deltatape shrink`. Plays the tape as the provider: no key, no network.
 here=$$(cd "$$(dirname "$$0")" && pwd) || exit 2
 cd "$$here"/$folder || exit 2
-output=$$($replay "$$here"/$tape -- $command 2>&1)
+report=$$(mktemp) || exit 2
+trap 'rm -f "$$report"' EXIT
+output=$$($replay --report "$$report" "$$here"/$tape -- $command 2>&1)
 code=$$?
 printf '%s\\n' "$$output"
 $judged
@@ -170,4 +194,10 @@ _GREP = Template("""\
 if printf '%s\\n' "$$output" | grep -qF -e $literal; then
     exit 1
 fi
+case $$code in 125 | 126 | 127) exit 2 ;; esac
+grep -qF '"matched":' "$$report" || exit 2
 exit 0""")
+_CODE = """\
+[ "$code" -eq 0 ] || exit 1
+grep -qF '"matched":' "$report" || exit 2
+exit 0"""

@@ -3,11 +3,13 @@
 Strategy: a command fails with an exit code, a signal, or by not coming to an end. That alone would
 let a search slip to another mistake, since most mistakes end with exit code 1. So the line of its
 output that names an error counts, too, without what depends on the tape: numbers, what is quoted,
-addresses in memory.
+addresses in memory. Names that are quoted by an error about a name count nevertheless, since
+`KeyError: 'id'` and `KeyError: 'name'` are two mistakes.
 """
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 _ERROR = re.compile(
     r"(?:[\w.$]+\.)?[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Timeout)\b.*"
@@ -17,7 +19,12 @@ _ERROR = re.compile(
 _ADDRESS = re.compile(r"(?:127\.0\.0\.1|localhost|\[::1\]):[0-9]+")
 _VARIABLE = re.compile(
     r"0x[0-9a-fA-F]+|\d+(?:\.\d+)*|'[^']*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|\{.*\}|\[.*\]|\.\.\.|…"
+    r"|\*{8,}",  # a masked credential
 )
+_NAMING = re.compile(
+    r"(?:[\w.$]+\.)?(?:Key|Attribute|Name|Type|Reference|UnboundLocal|Import|ModuleNotFound)Error\b"
+)
+_NAME = re.compile(r"(['\"`])[A-Za-z_$][\w$.-]*\1")
 _WIDEST = 2000
 """Characters of a line that count: outputs are not ours."""
 _LONGEST = 300
@@ -59,6 +66,13 @@ class Failure:
     """What its output says of it; "" if nothing counts but how it ends."""
     pattern: str
     """The same as a regular expression, for all that is not of the tape."""
+    loose: str | None = None
+    """Another one, for which the names that `shown` quotes do not count."""
+
+    @property
+    def loosened(self) -> "Failure":
+        """The same failure whatever names its error quotes."""
+        return self if self.loose is None else replace(self, pattern=self.loose, loose=None)
 
     def is_in(self, ending: Ending) -> bool:
         """Whether this failure is how a command ended."""
@@ -77,7 +91,8 @@ class Failure:
     @property
     def literal(self) -> str:
         """The longest part of `shown` that does not depend on the tape; "" if none tells much."""
-        parts = [part.strip() for part in _VARIABLE.split(self.shown)]
+        named = self.loose is not None
+        parts = [part.strip() for part in _parts(self.shown, names=named)]
         longest = max(parts, key=len, default="")
         return longest if len(longest) >= _LEAST else ""
 
@@ -96,7 +111,8 @@ def failure_of(ending: Ending, error: str | None = None) -> Failure | None:
     if not ending.failed:
         return None
     shown = "" if ending.timed_out else named_error(ending.output)
-    return Failure(ending=ending, shown=shown, pattern=pattern_of(shown))
+    pattern, loose = pattern_of(shown), pattern_of(shown, names=False)
+    return Failure(ending=ending, shown=shown, pattern=pattern, loose=loose)
 
 
 def readable(*outputs: bytes) -> str:
@@ -114,10 +130,26 @@ def named_error(output: str) -> str:
     return ""
 
 
-def pattern_of(line: str) -> str:
-    """A regular expression for `line` with anything where it depends on the tape."""
-    parts = _VARIABLE.split(_ADDRESS.sub("0", line))
-    return ".*?".join(map(_escaped, parts))
+def pattern_of(line: str, *, names: bool = True) -> str:
+    """A regular expression for `line` with anything where it depends on the tape.
+
+    Args:
+        line: names an error.
+        names: whether a quoted name counts where the error is about one.
+    """
+    return ".*?".join(map(_escaped, _parts(line, names=names)))
+
+
+def _parts(line: str, *, names: bool) -> Iterator[str]:
+    """What is between the places that depend on the tape."""
+    line = _ADDRESS.sub("0", line)
+    names = names and _NAMING.match(line) is not None
+    at = 0
+    for found in _VARIABLE.finditer(line):
+        if not (names and _NAME.fullmatch(found[0])):
+            yield line[at : found.start()]
+            at = found.end()
+    yield line[at:]
 
 
 def _escaped(text: str) -> str:
