@@ -45,6 +45,13 @@ def test_only_the_exchange_that_is_named_is_changed(tmp_path: Path) -> None:
     assert changed == [place == 1 for place in range(len(before))]
 
 
+def test_a_fault_strikes_only_the_exchange_that_it_names(tmp_path: Path) -> None:
+    before = [*open_tape(LOOP)]
+    after = mutated(tmp_path, LOOP, "--as", "cut,exchange=2")
+    changed = [old.body != new.body for old, new in zip(before, after, strict=True)]
+    assert changed == [place == 1 for place in range(len(before))]
+
+
 def test_several_changes_come_one_after_the_other(tmp_path: Path) -> None:
     (before,) = open_tape(CHAT)
     (after,) = mutated(tmp_path, CHAT, "--as", "crlf", "--as", "cut,at=before-end")
@@ -108,6 +115,9 @@ def test_without_a_place_nothing_is_made(tmp_path: Path) -> None:
         ((CHAT, "--as", "crlf"), "-o OUT are needed"),
         ((CHAT, "--as", "explode", "-o", "o"), "--as 'explode': neither a name of --list"),
         ((CHAT, "--as", "cut,at=x", "-o", "o"), "at='x': not a place"),
+        ((CHAT, "--as", "status=999", "-o", "o"), "--as 'status=999': '999' is no status"),
+        ((CHAT, "--as", "cut,times=2", "-o", "o"), "--as 'cut,times=2': times= is for replay"),
+        ((CHAT, "--as", "crlf", "--seed", "-1", "-o", "o"), "-1 is not in the range"),
         ((CHAT, "--as", "all", "--as", "crlf", "-o", "o"), "--as all: is every name there is"),
         ((f"{CHAT}#9", "--as", "crlf", "-o", "o"), "has 1 exchange, not that one"),
         ((CHAT, "--as", "crlf", "-o", "there"), "-o there: exists already"),

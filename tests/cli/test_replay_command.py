@@ -228,6 +228,14 @@ def test_what_is_no_verdict_of_the_command_has_a_code_of_its_own(tmp_path: Path)
         assert called("replay", *options, "--", "true", folder=tmp_path).returncode == 125
 
 
+def test_a_fault_that_strikes_nothing_is_told(tmp_path: Path) -> None:
+    done = called("replay", str(CUT), "--fault", "cut,exchange=5", "--", "true", folder=tmp_path)
+    assert done.returncode != 0
+    assert b"no exchange 5 is played; exchanges: 1" in done.stderr
+    done = called("replay", str(CUT), "--fault", "cut", "--", "true", folder=tmp_path)
+    assert b"fault cut: has struck nothing\n" in done.stderr
+
+
 def test_a_fault_strikes_and_the_answer_comes_to_who_asks_again(tmp_path: Path) -> None:
     command = (
         'for n in 1 2 3; do curl -sS -o a$n -w "%{http_code} " -H content-type:application/json'
@@ -288,17 +296,28 @@ def test_what_is_missing_is_recorded_and_there_in_the_next_run(tmp_path: Path) -
 
 
 _LEAVES = """
-import os, signal, urllib.request
+import os, signal, sys, urllib.request
 url, key = os.environ["OPENAI_BASE_URL"] + "/x", os.environ["OPENAI_API_KEY"]
 asked = urllib.request.Request(url, b"1", {{"Authorization": f"Bearer {{key}}"}})
 urllib.request.urlopen(asked).readline()
-os.kill({}, signal.SIGTERM)
+{}
 signal.pause()
+"""
+_HANGS_UP = """
+signal.signal(signal.SIGHUP, lambda *_: sys.exit(143))
+os.kill(os.getppid(), signal.SIGHUP)
 """
 
 
-@pytest.mark.parametrize("who", ["os.getppid()", "os.getpid()"])
-def test_what_was_cut_by_the_end_of_a_run_is_not_on_the_tape(tmp_path: Path, who: str) -> None:
+@pytest.mark.parametrize(
+    "how",
+    [
+        "os.kill(os.getppid(), signal.SIGTERM)",
+        "os.kill(os.getpid(), signal.SIGTERM)",
+        _HANGS_UP,
+    ],
+)
+def test_what_was_cut_by_the_end_of_a_run_is_not_on_the_tape(tmp_path: Path, how: str) -> None:
     async def hang(peer: Peer) -> None:
         await peer.request()
         await peer.send(SSE_HEAD + chunk(b"data: 1\n\n"))
@@ -310,7 +329,7 @@ def test_what_was_cut_by_the_end_of_a_run_is_not_on_the_tape(tmp_path: Path, who
             result = await asyncio.to_thread(
                 deltatape,
                 "replay",
-                *(*auto, "x.tape", "--", sys.executable, "-c", _LEAVES.format(who)),
+                *(*auto, "x.tape", "--", sys.executable, "-c", _LEAVES.format(how)),
                 folder=tmp_path,
                 env={"OPENAI_API_KEY": "sk-fake-000000"},
             )

@@ -88,6 +88,22 @@ def test_it_lists_the_variations(tmp_path: Path) -> None:
     assert [name.decode() for name in names] == [one.name for one in VARIATIONS]
     done = called("torture", "--list", "--only", "hostile", folder=tmp_path)
     assert not done.stdout.startswith(b"harmless")
+    spared = {"DELTATAPE_TORTURE_LIST": "1", "DELTATAPE_TORTURE_EXCEPT": "hostile crlf"}
+    done = called("torture", folder=tmp_path, env=spared)
+    names = re.findall(rb"^  (\S+)  ", done.stdout, re.MULTILINE)
+    left = [one.name for one in VARIATIONS if one.harmless and one.name != "crlf"]
+    assert [name.decode() for name in names] == left
+
+
+def test_what_a_client_cannot_take_is_left_out_by_the_settings(tmp_path: Path) -> None:
+    (tmp_path / "deltatape.yaml").write_text("torture:\n  except: [early-hints, crlf]\n")
+    done = called("torture", "--list", "--only", "harmless", folder=tmp_path)
+    assert b"  early-hints " not in done.stdout
+    assert b"  crlf " not in done.stdout
+    assert b"  every-byte " in done.stdout
+    done = called("torture", "--list", "--only", "crlf", folder=tmp_path)
+    assert done.returncode == 2
+    assert b"--except early-hints, crlf: no variation is left to try" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -96,6 +112,10 @@ def test_it_lists_the_variations(tmp_path: Path) -> None:
         (("x.tape",), "needs a tape and a command: torture TAPE... -- CMD"),
         (("--", "true"), "needs a tape and a command: torture TAPE... -- CMD"),
         (("x.tape", "--only", "crfl", "--", "true"), "--only 'crfl': no variation; harmless, "),
+        (("x.tape", "--except", "crfl", "--", "true"), "--except 'crfl': no variation; "),
+        (("x.tape#1", "--junit", "none/j.xml", "--", "true"), "--junit: none is no folder"),
+        (("x.tape#1", "--junit", "x.tape", "--", "true"), "is there already, and no report"),
+        (("x.tape#1", "--keep", "x.tape/in", "--", "true"), "--keep: x.tape is no folder"),
         (("x.tape", "--ignore", "(", "--", "true"), "--ignore '(': no regular expression: "),
         (("x.tape", "--exchange", "7", "--", "true"), "--exchange '7': no exchange of the tapes: "),
         (("x.tape", "x.tape", "--exchange", "1", "--", "true"), "'1': more than one exchange"),

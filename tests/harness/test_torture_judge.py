@@ -17,6 +17,7 @@ from deltatape.harness.trial import Outcome
 from deltatape.match.difference import Difference
 from deltatape.model.torture import Verdict
 from deltatape.player.playing import Report
+from helpers.taped import taped
 from helpers.tortured import outcome
 
 MANNERS = Manners()
@@ -76,6 +77,68 @@ def test_what_was_printed_of_a_whole_stream_is_no_word_about_a_broken_one() -> N
     other = Standard([outcome("the error is in line 3\n"), outcome(stderr="error 1\n")], MANNERS)
     late = outcome("the\n", "error 1\n")
     assert judged(late, other, harmless=False).verdict is Verdict.SWALLOWED
+
+
+def test_a_summary_with_another_time_is_no_word_about_an_error() -> None:
+    summary = "1 request, 0 errors, 0.{} s\n"
+    standard = Standard([outcome(stderr=summary.format(at)) for at in (3121, 3004)], MANNERS)
+    swallowed = outcome("he\n", summary.format(2870))
+    assert judged(swallowed, standard, harmless=False).verdict is Verdict.SWALLOWED
+
+
+@pytest.mark.parametrize(
+    "cut", ["Sorry, the museum is closed", "Sorry", "Sorry, the museum is clos"]
+)
+@pytest.mark.parametrize("form", ['{{"answer": "{}", "n": {}}}\n', "{}\n{}\n"])
+def test_what_the_model_says_is_no_word_about_an_error(form: str, cut: str) -> None:
+    whole = "Sorry, the museum is closed on Mondays."
+    standard = Standard([outcome(form.format(whole, 39))], MANNERS)
+    found = outcome(form.format(cut, len(cut)))
+    assert judged(found, standard, harmless=False).verdict is Verdict.SWALLOWED
+
+
+def test_what_the_model_says_is_known_although_it_is_never_printed_whole() -> None:
+    body = b'data: {"choices":[{"index":0,"delta":{"content":"Sorry, we cannot come."}}]}\n\n'
+    first = outcome()
+    (played,) = first.report.played
+    spoken = replace(played, exchange=taped([(10, body)], target=b"/v1/chat/completions"))
+    standard = Standard([replace(first, report=Report(played=(spoken,)))], MANNERS)
+    found = outcome("partly heard: Sorry, we cannot\n")
+    assert judged(found, standard, harmless=False).verdict is Verdict.SWALLOWED
+    told = outcome("an error: Sorry, we cannot\n")
+    assert judged(told, standard, harmless=False).verdict is Verdict.TOLD
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Connection lost. The answer is not whole.",
+        "Rate limit reached. Please wait a moment.",
+        "The service is busy right now",
+        "Too many requests",
+        "connection dropped, retrying 1",
+        "what you see is not complete",
+        '{"answer": "he", "error": true}',
+    ],
+)
+def test_plain_english_is_a_word_about_an_error(line: str) -> None:
+    assert said(outcome(f"he\n{line}\n"), harmless=False)[0] == "told"
+
+
+def again(found: Outcome) -> Outcome:
+    """The same, asked once more."""
+    return replace(found, report=replace(found.report, played=found.report.played * 2))
+
+
+def test_who_asks_again_may_print_more_than_the_whole_answer() -> None:
+    found = judged(again(outcome("he...\nhello\n")), STANDARD, harmless=False)
+    assert found == (Verdict.SAME, "it asked again, and printed all in the end")
+    lines = Standard([outcome("one\ntwo\n")], MANNERS)
+    wrong = [again(outcome("two\none\n")), outcome("one\n-\ntwo\n"), again(outcome("one\n"))]
+    for one in wrong:
+        assert judged(one, lines, harmless=False).verdict is Verdict.SWALLOWED
+    silent = Standard([outcome("")], MANNERS)
+    assert judged(again(outcome("...")), silent, harmless=False).verdict is Verdict.SWALLOWED
 
 
 def test_the_user_says_what_a_word_about_an_error_is() -> None:
@@ -156,7 +219,7 @@ FROM_OUTSIDE = "its base URL must come from the environment, see `deltatape doct
         (
             [replace(NOTHING, exit_code=2)],
             False,
-            f"exit code 2, and it asked for nothing: {FROM_OUTSIDE}",
+            "exit code 2 before it asked for anything",
         ),
     ],
 )

@@ -6,12 +6,13 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from deltatape.errors import UsageError
 from deltatape.http1.listener import Address
 from deltatape.match.schedule import Tempo
 from deltatape.model.exchange import Exchange
 from deltatape.player.player import Player
 from deltatape.player.playing import Playing
-from deltatape.player.staging import Staging
+from deltatape.player.staging import Staging, refuse_absent
 from deltatape.vary.fault import parse_fault
 from deltatape.vary.reads import parse_reads
 from helpers.taped import MS, taped
@@ -47,6 +48,19 @@ def test_a_fault_strikes_only_the_exchange_it_names_and_where_it_has_a_place() -
     assert len(second.exchange.reads) == 1
     assert first.note == "no place for drop,at=event:7"
     assert second.note == "fault drop,exchange=2,at=event:1, no place for drop,at=event:7"
+
+
+def test_a_fault_that_struck_nothing_is_known_at_the_end() -> None:
+    stage = staging("drop,exchange=2", "drop,at=event:7", "drop,at=event:1")
+    stage(0, taped(TWO))
+    assert [fault.text for fault in stage.unstruck] == ["drop,exchange=2", "drop,at=event:7"]
+
+
+def test_an_exchange_that_is_not_there_cannot_be_struck() -> None:
+    faults = [*map(parse_fault, ("drop", "drop,exchange=1"))]
+    refuse_absent(faults, [taped(TWO)])
+    with pytest.raises(UsageError, match="no exchange 5 is played; exchanges: 1"):
+        refuse_absent([*faults, parse_fault("cut,exchange=5")], [taped(TWO)])
 
 
 def test_faults_add_up_until_one_ends_the_answer() -> None:

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from deltatape.diagnose.decode import decode
@@ -117,10 +119,33 @@ def test_usage_comes_behind_the_finish_reason_without_choices() -> None:
     assert after[-3:] == [FINISH, {"choices": [], "usage": {"total_tokens": 7}}, "[DONE]"] or (
         after[-2] == {"choices": [], "finish_reason": None, "usage": {"total_tokens": 7}}
     )
-    invented = said(made("late-usage", ONE))
+
+
+def test_usage_that_is_not_on_the_tape_comes_only_to_who_asked_for_it() -> None:
+    assert varied("late-usage", ONE) is None
+    body = b'{"stream":true,"stream_options":{"include_usage":true}}'
+    asking = replace(ONE, request=replace(ONE.request, body=body))
+    invented = said(made("late-usage", asking))
     assert isinstance(invented[-2], dict)
     assert invented[-2]["choices"] == []
     assert invented[-2]["usage"]["total_tokens"] == 2
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"logprobs": {"content": [{"token": "Hello"}]}},
+        {"delta": {"content": "Hello", "annotations": [{"type": "url_citation"}]}},
+        {"finish_reason": "stop"},
+    ],
+)
+def test_text_beside_which_more_stands_stays_one_piece(more: dict[str, object]) -> None:
+    loaded = choice({"content": "Hello"})
+    loaded["choices"] = [{"index": 0, "delta": {"content": "Hello"}, **more}]
+    whole = chat(loaded, choice({}, "stop"))
+    assert varied("finer-text", whole) is None
+    both = chat(loaded, loaded, choice({}, "stop"))
+    assert varied("coarser-text", both) is None
 
 
 def test_usage_that_comes_so_stays() -> None:

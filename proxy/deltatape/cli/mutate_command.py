@@ -74,7 +74,12 @@ def changes() -> Iterator[Change]:
     help="What to put in: a name of --list, a fault as of replay --fault, or all. Several: all on"
     " one tape, one after the other.",
 )
-@option("--seed", default=1, help="Chooses where there is a choice; the same makes the same.")
+@option(
+    "--seed",
+    default=1,
+    type=click.IntRange(0, 2**31),
+    help="Chooses where there is a choice; the same makes the same.",
+)
 @option(
     "-o",
     "--output",
@@ -173,8 +178,25 @@ def _named(name: str) -> _Make:
         if change.name == name:
             return change.make
     if name.partition(",")[0].partition("=")[0] in FAULTS:
-        return parse_fault(name).applied
+        return _faulty(name)
     raise UsageError(f"--as {name!r}: neither a name of --list, nor a fault such as cut,at=in-text")
+
+
+def _faulty(text: str) -> _Make:
+    """What a fault makes of the exchange it names, of any without."""
+    try:
+        fault = parse_fault(text)
+    except UsageError as error:
+        raise UsageError(f"--as {str(error).removeprefix('--fault ')}") from None
+    if fault.times is not None:
+        raise UsageError(f"--as {text!r}: times= is for replay; a tape is changed once")
+
+    def make(exchange: Exchange, chance: Chance) -> Exchange | None:
+        if fault.exchange not in (None, exchange.number):
+            return None
+        return fault.applied(exchange, chance)
+
+    return make
 
 
 def _together(taken: _Taken, names: Sequence[str], seed: int, path: Path) -> int:

@@ -4,7 +4,7 @@ import asyncio
 import os
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,16 +19,19 @@ from deltatape.clock import SystemClock
 from deltatape.errors import UsageError
 from deltatape.gateway.outbound import outbound_from
 from deltatape.harness.child import FAILED
+from deltatape.harness.dotenv import read_dotenv
+from deltatape.harness.known_secrets import known_secrets
 from deltatape.harness.replay_auto import AutoPlayer, Ways
 from deltatape.harness.replay_environment import replay_environment
 from deltatape.harness.replay_guard import Guard
 from deltatape.harness.replay_session import Cast, ReplayOptions, replay, teller
 from deltatape.http1.listener import Address, parse_address
+from deltatape.match.schedule import RECORDED as AS_RECORDED
 from deltatape.match.schedule import Tempo, parse_speed
 from deltatape.model.exchange import Exchange, Tap
 from deltatape.player.player import Player
 from deltatape.player.playing import Playing
-from deltatape.player.staging import Staging
+from deltatape.player.staging import Staging, refuse_absent
 from deltatape.rules.words import count
 from deltatape.store.listing import locate
 from deltatape.store.mask_key import mask_key
@@ -174,7 +177,10 @@ def _replay(given: Given, argv: tuple[str, ...], environment: Mapping[str, str])
     make = _auto if given.mode == AUTO else _plain
     cast = make(given, playing, environment, alone=not argv)
     with aside():
-        return asyncio.run(replay(cast, options, say))
+        code = asyncio.run(replay(cast, options, say))
+    for fault in playing.stage.unstruck if isinstance(playing.stage, Staging) else ():
+        say(f"fault {fault.text}: has struck nothing")
+    return code
 
 
 def _guard(given: Given, environment: Mapping[str, str]) -> Guard | None:
@@ -202,19 +208,24 @@ def _playing(given: Given) -> Playing:
         idle_cap_ns=None if given.idle_cap is None else round(given.idle_cap * 1e9),
     )
     faults, cutting = tuple(map(parse_fault, given.fault)), parse_reads(given.reads)
-    if not faults and cutting == RECORDED:
-        return Playing(tempo=tempo, hold_s=given.hold, repeat=given.repeat, volatile=given.volatile)
-    return Playing(
+    playing = Playing(
+        tempo=tempo,
         hold_s=given.hold,
         repeat=given.repeat,
         volatile=given.volatile,
-        stage=Staging(faults, cutting, given.seed, tempo),
     )
+    if not faults and cutting == RECORDED:
+        return playing
+    staging = Staging(faults, cutting, given.seed, tempo)
+    return replace(playing, tempo=AS_RECORDED, stage=staging)
 
 
 def _plain(given: Given, playing: Playing, environment: Mapping[str, str], *, alone: bool) -> Cast:
     every = [exchange for tape in given.tapes for exchange in exchanges_of(tape)]
     exchanges = _of_provider(every)
+    refuse_absent(tuple(map(parse_fault, given.fault)), exchanges)
+    secrets = known_secrets(environment, read_dotenv(Path.cwd(), environment))
+    playing = replace(playing, secrets=secrets)
     return Cast(
         machine=Player(exchanges, teller(say, alone=alone), playing),
         number=len(exchanges),

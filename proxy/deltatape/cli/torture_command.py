@@ -4,7 +4,7 @@ import contextlib
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,8 @@ from deltatape.cli.progress import Bar
 from deltatape.cli.tapes import exchanges_of
 from deltatape.cli.terminal import say, show, width, write
 from deltatape.errors import UsageError
+from deltatape.gateway.outbound import outbound_from
+from deltatape.harness.seclusion import Seclusion
 from deltatape.harness.torture import torture
 from deltatape.harness.torture_filing import Filing
 from deltatape.harness.torture_judge import Manners
@@ -26,10 +28,10 @@ from deltatape.render.torture import cell_line, torture_lines, variation_lines
 from deltatape.render.torture_json import torture_json
 from deltatape.render.torture_junit import torture_junit
 from deltatape.rules.words import count
-from deltatape.store.private_file import write_private
+from deltatape.store.report_file import check_folder, check_report, write_report
 from deltatape.vary.variation import VARIATIONS, Variation
 
-_GROUPS = {"harmless": True, "hostile": False}
+_GROUPS = ("harmless", "hostile")
 _SHARED = ("deadline", "oracle", "ignore", "visible", "volatile")
 
 
@@ -38,7 +40,8 @@ class Given:
     """The options, as click has read them."""
 
     tapes: tuple[str, ...]
-    only: tuple[Variation, ...]
+    only: tuple[str, ...]
+    spared: tuple[str, ...]
     listing: bool
     exchange: tuple[str, ...]
     seed: int
@@ -54,23 +57,40 @@ class Given:
     format: str
 
 
-def chosen(
+def known(
     ctx: click.Context,  # noqa: ARG001 - a click callback
-    param: click.Parameter,  # noqa: ARG001
+    param: click.Parameter,
     value: tuple[str, ...],
-) -> tuple[Variation, ...]:
-    """The variations that `--only` names, in their order; all without any; a click callback."""
-    known = {*_GROUPS, *(one.name for one in VARIATIONS)}
+) -> tuple[str, ...]:
+    """Names of variations or of their groups; a click callback."""
+    names = {*_GROUPS, *(one.name for one in VARIATIONS)}
     for name in value:
-        if name not in known:
+        if name not in names:
             raise UsageError(
-                f"--only {name!r}: no variation; harmless, hostile or a name of"
+                f"{param.opts[0]} {name!r}: no variation; harmless, hostile or a name of"
                 " `deltatape torture --list` is"
             )
-    groups = {_GROUPS[name] for name in value if name in _GROUPS}
-    return tuple(
-        one for one in VARIATIONS if not value or one.name in value or one.harmless in groups
+    return value
+
+
+def chosen(only: Sequence[str], spared: Sequence[str]) -> tuple[Variation, ...]:
+    """The variations that `--only` names, all without any, but for those of `--except`.
+
+    Raises:
+        UsageError: none is left.
+    """
+    found = tuple(
+        one for one in VARIATIONS if (not only or _names(one, only)) and not _names(one, spared)
     )
+    if not found:
+        raise UsageError(f"--except {', '.join(spared)}: no variation is left to try")
+    return found
+
+
+def _names(variation: Variation, names: Sequence[str]) -> bool:
+    """Whether a variation or its group is among the names."""
+    group = "harmless" if variation.harmless else "hostile"
+    return variation.name in names or group in names
 
 
 def patterns(
@@ -93,11 +113,26 @@ def patterns(
 @option(
     "--only",
     multiple=True,
-    callback=chosen,
+    callback=known,
     metavar="NAME",
     help="harmless, hostile, or a variation such as every-byte; --list tells all.",
 )
-@option("--list", "listing", is_flag=True, help="List the variations, and do nothing else.")
+@option(
+    "--except",
+    "spared",
+    multiple=True,
+    callback=known,
+    envvar="DELTATAPE_TORTURE_EXCEPT",
+    metavar="NAME",
+    help="All but this: what your client cannot take, such as early-hints.",
+)
+@option(
+    "--list",
+    "listing",
+    is_flag=True,
+    envvar="DELTATAPE_TORTURE_LIST",
+    help="List the variations, and do nothing else.",
+)
 @option("--exchange", multiple=True, metavar="N", help="Vary this exchange alone: 2, or x.tape#2.")
 @option("--seed", default=1, type=click.IntRange(0, 2**31), help="The first seed.")
 @option(
@@ -156,19 +191,39 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     """
     given = Given(**options)
     if given.listing:
-        show(variation_lines(given.only, width()))
+        show(variation_lines(chosen(given.only, given.spared), width()))
         return 0
     argv = Wrapper.command_of(ctx)
     if not given.tapes or not argv:
         raise click.UsageError("needs a tape and a command: torture TAPE... -- CMD", ctx)
-    result = _tortured(rig_of(given, argv, tuple(_again(ctx))))
-    if given.junit is not None:
-        write_private(given.junit, torture_junit(result))
+    rig = rig_of(given, argv, tuple(_again(ctx)))
+    _check_files(given)
+    result = _secluded(rig)
     if given.format == "json":
         write(torture_json(result))
     else:
         show(torture_lines(result, width()))
+    if given.junit is not None:
+        write_report("--junit", given.junit, torture_junit(result))
     return 0 if result.passes else 1
+
+
+def _check_files(given: Given) -> None:
+    """Find out before all runs whether what they give can be written."""
+    if given.junit is not None:
+        check_report("--junit", given.junit)
+    if given.keep is not None:
+        check_folder("--keep", given.keep, made=True)
+
+
+def _secluded(rig: Rig) -> Tortured:
+    """Run it where no provider is to be reached."""
+    with Seclusion(outbound_from(os.environ), rig.folder) as seclusion:
+        result = _tortured(replace(rig, seclusion=seclusion))
+        passed = seclusion.problem()
+    if passed and not result.problem:
+        say(f"note: under some variations {passed}")
+    return result
 
 
 def _tortured(rig: Rig) -> Tortured:
@@ -220,7 +275,7 @@ def rig_of(given: Given, argv: tuple[str, ...], again: tuple[str, ...]) -> Rig:
     return Rig(
         command=argv,
         exchanges=exchanges,
-        variations=given.only,
+        variations=chosen(given.only, given.spared),
         environ=environ,
         folder=folder,
         filing=Filing(tapes=given.tapes, options=again, command=argv, folder=given.keep),

@@ -78,6 +78,8 @@ async def _tortured(
 
 async def _problem(rig: Rig, outcomes: Sequence[Outcome]) -> str:
     """Why the tapes as they are can be no standard; "": they can."""
+    if rig.seclusion is not None and rig.seclusion.refused:
+        return rig.seclusion.problem()
     problem = standing_problem(outcomes, rig.manners, oracle=rig.oracle is not None)
     if problem or rig.oracle is None:
         return problem

@@ -14,19 +14,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from deltatape.diagnose.rebuild import rebuild
+from deltatape.harness.torture_speech import SPEAKS, Known, own_words
 from deltatape.harness.trial import Outcome
 from deltatape.model.torture import Verdict
 from deltatape.player.playing import Missed
 from deltatape.rules.evidence import excerpt
 from deltatape.rules.words import count
 
-SPEAKS = (
-    r"\b(err|error|errors|exception|traceback|fail\w*|abort\w*|crash\w*|panic\w*|fatal|broken?|broke"
-    r"|cut( off| short)?|incomplete|truncated|reset|closed|interrupted|disconnect\w*|terminated"
-    r"|unexpected\w*|invalid|malformed|timeout|timed out|time-out|unavailable|overloaded|sorry"
-    r"|try again|could not|cannot|couldn't|can't|unable)\b|\w(error|exception|failure)\b"
-)
-"""By default: a line that matches is a word about an error; case does not count."""
 _ADDRESS = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:|%3A)[0-9]{2,5}")
 _SHOWN = 60
 
@@ -45,11 +40,7 @@ class Manners:
     ignore: tuple[re.Pattern[str], ...] = ()
     """What may differ in them."""
     visible: tuple[re.Pattern[str], ...] = (re.compile(SPEAKS, re.IGNORECASE),)
-    """What makes a line a word about an error: any of them."""
-
-    def speaks(self, line: str) -> bool:
-        """Whether a line is a word about an error."""
-        return any(pattern.search(line) for pattern in self.visible)
+    """What is a word about an error: any of them."""
 
     def text(self, output: bytes) -> str:
         """`output` without what may differ; the player's port always may."""
@@ -71,22 +62,34 @@ class Standard:
         self.first = outcomes[0]
         self.seconds = max(outcome.seconds for outcome in outcomes)
         self._manners = manners
-        texts = [manners.text(one.stdout) + "\n" + manners.text(one.stderr) for one in outcomes]
-        self._printed = "\n".join(texts)
+        printed = (manners.text(text) for one in outcomes for text in (one.stdout, one.stderr))
+        self._known = Known((*printed, *_said(self.first)))
 
     def difference(self, outcome: Outcome) -> str:
         """In what `outcome` differs; "" if it does not."""
         return next(self._differences(outcome), "")
 
     def spoken(self, outcome: Outcome) -> str:
-        """A line about an error that was never printed with the tapes as they are; "": none."""
-        for output in (outcome.stderr, outcome.stdout):
-            for line in self._manners.text(output).splitlines():
-                words = line.strip()
-                # What a cut answer shows of a whole one is not new.
-                if words and words not in self._printed and self._manners.speaks(words):
-                    return words
-        return ""
+        """A line about an error that the command never prints otherwise; "": none."""
+        found = (
+            own_words(self._manners.text(output), self._known, self._manners.visible)
+            for output in (outcome.stderr, outcome.stdout)
+        )
+        return next(filter(None, found), "")
+
+    def made_good(self, outcome: Outcome) -> bool:
+        """Whether the command asked again, and then printed all that it should, and more."""
+        was, now = self._manners.text(self.first.stdout), self._manners.text(outcome.stdout)
+        report, standard = outcome.report, self.first.report
+        asked_again = len(report.played) > len(standard.played)
+        if not was.strip() or not asked_again or len(report.unplayed) != len(standard.unplayed):
+            return False
+        at = 0
+        for line in filter(None, map(str.strip, was.splitlines())):
+            at = now.find(line, at) + len(line)
+            if at < len(line):
+                return False
+        return True
 
     def _differences(self, outcome: Outcome) -> Iterator[str]:
         yield from (asked_otherwise(one) for one in outcome.report.missed)
@@ -115,6 +118,8 @@ def judged(outcome: Outcome, standard: Standard, *, harmless: bool) -> Judged:
         return Judged(Verdict.SWALLOWED, f"it went on as if all were there: {difference}")
     if outcome.exit_code:
         return Judged(Verdict.TOLD, f"exit code {outcome.exit_code}")
+    if standard.made_good(outcome):
+        return Judged(Verdict.SAME, "it asked again, and printed all in the end")
     said = standard.spoken(outcome)
     if said:
         return Judged(Verdict.TOLD, f"says {excerpt(said, _SHOWN)}")
@@ -143,11 +148,7 @@ def standing_problem(outcomes: Sequence[Outcome], manners: Manners, *, oracle: b
     if ended is not None:
         return ended.why
     if not first.report.played and not first.report.missed:
-        also = f"exit code {first.exit_code}, and " if first.exit_code else ""
-        return (
-            f"{also}it asked for nothing: its base URL must come from the environment, see"
-            " `deltatape doctor`"
-        )
+        return _idle(first)
     if oracle:
         return ""
     if first.report.missed:
@@ -166,6 +167,23 @@ def standing_problem(outcomes: Sequence[Outcome], manners: Manners, *, oracle: b
             f"it is not the same each time: {differs}; --ignore PATTERN leaves out what may differ"
         )
     return ""
+
+
+def _idle(outcome: Outcome) -> str:
+    """Why a command that asked for nothing did not."""
+    if outcome.exit_code:
+        return f"exit code {outcome.exit_code} before it asked for anything"
+    return (
+        "it asked for nothing: its base URL must come from the environment, see `deltatape doctor`"
+    )
+
+
+def _said(outcome: Outcome) -> Iterator[str]:
+    """What the model says in all that was played."""
+    for one in outcome.report.played:
+        for choice in rebuild(one.exchange).choices:
+            yield from (choice.text, choice.reasoning, choice.refusal)
+            yield from (call.arguments for call in choice.every_call)
 
 
 def asked_otherwise(missed: Missed) -> str:

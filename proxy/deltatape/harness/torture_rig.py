@@ -6,9 +6,10 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
+from deltatape.harness.seclusion import Seclusion
 from deltatape.harness.torture_judge import Manners
 from deltatape.harness.torture_oracle import Oracle
-from deltatape.harness.trial import Outcome, attempt
+from deltatape.harness.trial import ALONE, Company, Outcome, attempt
 from deltatape.match.schedule import Tempo
 from deltatape.model.exchange import Exchange
 from deltatape.player.playing import Playing, Stage, Staged
@@ -57,6 +58,13 @@ class Rig:
     volatile: tuple[str, ...] = ()
     manners: Manners = field(default_factory=Manners)
     oracle: Oracle | None = None
+    seclusion: Seclusion | None = None
+    """Keeps the command from asking a provider past the player; entered."""
+
+    @property
+    def company(self) -> Company:
+        """What the runs have in common."""
+        return ALONE if self.seclusion is None else Company(variables=self.seclusion.variables)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -113,7 +121,15 @@ class Runner:
         self.runs += 1
         rig = self._rig
         playing = Playing(hold_s=_PATIENCE * limit_s + 1, volatile=rig.volatile, stage=stage)
-        return await attempt(rig.command, rig.exchanges, playing, rig.environ, rig.folder, limit_s)
+        return await attempt(
+            rig.command,
+            rig.exchanges,
+            playing,
+            rig.environ,
+            rig.folder,
+            limit_s,
+            company=rig.company,
+        )
 
 
 def _takes_s(exchange: Exchange) -> float:

@@ -49,7 +49,7 @@ class Cell:
     """Its column: `#2`, or `x.tape#2` where there are several tapes; `all` for all at once."""
     verdict: Verdict
     why: str = ""
-    """In a few words what gave the verdict; "" for `same` and `no-place`."""
+    """In a few words what gave the verdict; "" for `no-place`, for `same` unless it asked again."""
     seed: int | None = None
     """The first with which it failed; None if it did not, or if nothing is left to chance."""
     seconds: float = 0.0

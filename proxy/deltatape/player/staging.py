@@ -8,6 +8,7 @@ requests in another order, as parallel clients send them, meet the same.
 from collections import Counter
 from collections.abc import Sequence
 
+from deltatape.errors import UsageError
 from deltatape.match.schedule import RECORDED, Tempo
 from deltatape.model.exchange import Exchange
 from deltatape.mutate import Seeded
@@ -64,8 +65,29 @@ class Staging:
             notes.append(f"fault {fault.text}")
         return Staged(exchange=self._cutting.cut(played), spent=spent, note=", ".join(notes))
 
+    @property
+    def unstruck(self) -> tuple[Fault, ...]:
+        """The faults that have struck nothing so far: to be told at the end."""
+        return tuple(fault for at, fault in enumerate(self._faults) if not self._struck[at])
+
     def _is_due(self, place: int, exchange: Exchange) -> bool:
         fault = self._faults[place]
         if fault.exchange not in (None, exchange.number):
             return False
         return fault.times is None or self._struck[place] < fault.times
+
+
+def refuse_absent(faults: Sequence[Fault], exchanges: Sequence[Exchange]) -> None:
+    """Refuse a fault that names an exchange that is not there.
+
+    Raises:
+        UsageError: there is one.
+    """
+    numbers = sorted({exchange.number for exchange in exchanges})
+    for fault in faults:
+        if fault.exchange is not None and fault.exchange not in numbers:
+            known = ", ".join(map(str, numbers))
+            raise UsageError(
+                f"--fault {fault.text!r}: no exchange {fault.exchange} is played;"
+                f" exchanges: {known or 'none'}"
+            )

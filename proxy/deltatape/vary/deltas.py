@@ -11,10 +11,12 @@ from typing import TypeAlias
 
 from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.dialects import UNKNOWN
+from deltatape.model.exchange import Exchange
 from deltatape.model.stream import Format, Stream
 from deltatape.mutate import MUTATORS, Chance, Draft, Unit, at, renumbered
 from deltatape.rules.brought import Brought, What, brought
 from deltatape.vary._base import Variation, legal
+from deltatape.wire.json_value import parse
 
 _TEXTS = frozenset({What.TEXT, What.REASONING, What.REFUSAL})
 _ARGUMENTS = frozenset({What.ARGUMENTS})
@@ -36,6 +38,13 @@ _KEYS = frozenset(
 """Under which dialects send deltas."""
 _WHOLE = ("done", "stop", "end", "completed", "available", "output")
 """How the types of events end that repeat what deltas said."""
+_OWN = (
+    *("finish_reason", "finishReason", "stop_reason", "done", "done_reason"),
+    *("signature", "thoughtSignature"),
+)
+"""What stands beside a delta and tells of all that came."""
+_RUNNING = ("usageMetadata",)
+"""What many events repeat: the count so far."""
 _MOST = 5_000
 """Events that a body may come to have."""
 _PINGED = ("anthropic-messages", "bedrock-invoke")
@@ -79,7 +88,7 @@ def _deltas(draft: Draft, stream: Stream, wanted: frozenset[What]) -> Iterator[_
         if len(found) == 1 and found[0].what in wanted and not _is_whole(unit):
             thing = found[0]
             paths = [path for path, text in _strings(unit.value) if text == thing.text]
-            if len(paths) == 1 and paths[0][-1] in _KEYS:
+            if len(paths) == 1 and paths[0][-1] in _KEYS and not _has_more(unit.value, paths[0]):
                 call = None if thing.call is None else thing.call.index
                 owner = (thing.what, call, paths[0], _index(unit.value))
                 yield _Delta(unit=unit, path=paths[0], owner=owner, text=thing.text)
@@ -94,6 +103,25 @@ def _things(analysis: Analysis) -> Mapping[int, tuple[Brought, ...]]:
 def _is_whole(unit: Unit) -> bool:
     kind = at(unit.value, "type") or at(unit.value, "event_type")
     return isinstance(kind, str) and kind.endswith(_WHOLE)
+
+
+def _has_more(value: object, path: _Path) -> bool:
+    """Whether something stands beside a delta that belongs to all of its text.
+
+    As annotations, log probabilities or a signature do: which piece would they come with?
+    """
+    if not path:
+        return False
+    key, *rest = path
+    if isinstance(value, dict):
+        beside = ((name, each) for name, each in value.items() if name != key)
+        if any(each and (name in _OWN or _is_own(name, each)) for name, each in beside):
+            return True
+    return _has_more(at(value, key), tuple(rest))
+
+
+def _is_own(name: str, value: object) -> bool:
+    return isinstance(value, dict | list) and name not in _RUNNING
 
 
 def _index(value: object) -> object:
@@ -199,6 +227,9 @@ def late_usage(draft: Draft, _stream: Stream, _: Chance) -> None:
     told = [unit for unit in draft.units if unit.source(("usage",)) not in ("", "null")]
     if any(not _choices(unit) for unit in told):
         return
+    if not told and not _wants_usage(draft.exchange):
+        # Who did not ask for it gets none, and may well fail at an event without choices.
+        return
     usage = '{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}'
     if told:
         usage = told[-1].source(("usage",))
@@ -207,6 +238,12 @@ def late_usage(draft: Draft, _stream: Stream, _: Chance) -> None:
     new.put(("choices",), "[]")
     new.put(("usage",), usage)
     draft.add_after(last, new)
+
+
+def _wants_usage(exchange: Exchange) -> bool:
+    """Whether the request asks for it."""
+    body = exchange.request.body.decode("utf-8", "replace")
+    return at(parse(body).value, "stream_options", "include_usage") is True
 
 
 def _choices(unit: Unit) -> bool:

@@ -30,7 +30,8 @@ from deltatape.vary.places import Places
 from deltatape.vary.where import MIDDLE, Kind, Where, parse_duration, parse_where
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_STATUS = re.compile(r"[2-5][0-9]{2}")
+_STATUS = re.compile(r"[45][0-9]{2}")
+_SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,3})?")
 _COUNT = re.compile(r"[1-9][0-9]{0,8}")
 _DRIP_BYTES = 16
 _DRIP_NS = 100_000_000
@@ -124,6 +125,7 @@ _KINDS: Mapping[str, _Strike] = {
 FAULTS = ("status", *_KINDS)
 """The kinds of faults."""
 _ENDING = frozenset({"status", "cut", "reset", "end", "error-event"})
+_REPEATABLE = frozenset({"header"})
 _PLACELESS = frozenset({"status"})
 _VALUED = frozenset({"status", "stall", "drip", "error-event"})
 
@@ -143,11 +145,14 @@ def parse_fault(text: str) -> Fault:
         raise _bad(text, f"{kind} takes no value")
     if given or kind == "status":
         fault = _valued(fault, value)
+    names = [option.partition("=")[0] for option in options]
     for option in options:
         name, _, value = option.partition("=")
         take = OPTIONS.get(name)
         if take is None:
             raise _bad(text, f"{name!r} is no option; {', '.join(OPTIONS)} are")
+        if name not in _REPEATABLE and names.count(name) > 1:
+            raise _bad(text, f"{name} is given more than once; another --fault may have the other")
         fault = take(fault, value)
     return fault
 
@@ -161,7 +166,9 @@ def _valued(fault: Fault, value: str) -> Fault:
     if fault.kind in ("status", "error-event"):
         if not _STATUS.fullmatch(value):
             example = f"{fault.kind}=429"
-            raise _bad(fault.text, f"{value!r} is no status from 200 to 599, as in {example}")
+            raise _bad(
+                fault.text, f"{value!r} is no status of an error, 400 to 599, as in {example}"
+            )
         return replace(fault, failure=replace(fault.failure, status=int(value)))
     return replace(fault, wait_ns=_duration(fault, value))
 
@@ -203,6 +210,11 @@ def _bytes(fault: Fault, value: str) -> Fault:
 
 
 def _retry_after(fault: Fault, value: str) -> Fault:
+    if not _SECONDS.fullmatch(value):
+        raise _bad(
+            fault.text,
+            f"retry-after={value!r}: no number of seconds; header=retry-after:... takes anything",
+        )
     return _header(fault, f"retry-after:{value}")
 
 

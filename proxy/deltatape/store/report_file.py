@@ -1,0 +1,72 @@
+"""Reports that other programs read: files like any other of the user's, with the usual mode.
+
+Whether one can be written is asked before the work that it reports, which may take long. A file
+that is there gives way to a new report only where it is one, too: it may be a tape, misnamed.
+"""
+
+import os
+from pathlib import Path
+
+from deltatape.errors import UsageError
+
+_XML = b"<?xml"
+
+
+def check_report(option: str, path: Path) -> None:
+    """Find out whether an XML report can be written to `path`.
+
+    Raises:
+        UsageError: it cannot; the message begins with the option.
+    """
+    if path.is_file():
+        _refuse_foreign(option, path)
+    elif not path.exists():
+        check_folder(option, path.parent, made=False)
+    if path.exists() and not _may(path, os.W_OK):
+        raise UsageError(f"{option} {path}: must not be written; name another file")
+
+
+def check_folder(option: str, folder: Path, *, made: bool) -> None:
+    """Find out whether files can be made in a folder.
+
+    Args:
+        option: that named it.
+        folder: the folder.
+        made: whether it will be made, and what it is in.
+
+    Raises:
+        UsageError: they cannot; the message begins with the option.
+    """
+    found = folder
+    while made and not found.exists() and found != found.parent:
+        found = found.parent
+    if not found.is_dir():
+        raise UsageError(f"{option}: {found} is no folder; name one that is there")
+    if not _may(found, os.W_OK | os.X_OK):
+        raise UsageError(f"{option}: {found} must not be written to; name another folder")
+
+
+def write_report(option: str, path: Path, text: str) -> None:
+    """Write a report.
+
+    Raises:
+        UsageError: it cannot be written; the message begins with the option.
+    """
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{option} {path}: {error.strerror or error}") from error
+
+
+def _may(path: Path, mode: int) -> bool:
+    return os.access(path, mode, effective_ids=os.access in os.supports_effective_ids)
+
+
+def _refuse_foreign(option: str, path: Path) -> None:
+    try:
+        with path.open("rb") as file:
+            beginning = file.read(len(_XML))
+    except OSError as error:
+        raise UsageError(f"{option} {path}: {error.strerror or error}") from error
+    if beginning not in (b"", _XML):
+        raise UsageError(f"{option} {path}: is there already, and no report; name another file")

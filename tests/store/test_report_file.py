@@ -1,0 +1,74 @@
+"""Whether a report can be written is known before it is."""
+
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from deltatape.errors import UsageError
+from deltatape.store.report_file import check_folder, check_report, write_report
+
+
+def test_a_report_has_the_usual_mode_and_gives_way_to_the_next(tmp_path: Path) -> None:
+    path = tmp_path / "report.xml"
+    before = os.umask(0o027)
+    try:
+        for number in (1, 2):
+            check_report("--junit", path)
+            write_report("--junit", path, f"<?xml?><suite n='{number}'/>")
+    finally:
+        os.umask(before)
+    assert path.read_text() == "<?xml?><suite n='2'/>"
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_what_is_no_report_stays(tmp_path: Path) -> None:
+    tape, empty = tmp_path / "x.tape", tmp_path / "empty.xml"
+    tape.write_text('{"deltatape":1}')
+    empty.write_text("")
+    with pytest.raises(UsageError, match="is there already, and no report"):
+        check_report("--junit", tape)
+    check_report("--junit", empty)
+    check_report("--junit", Path(os.devnull))
+
+
+def test_a_folder_is_there_or_is_made(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"^--junit: .*none is no folder"):
+        check_report("--junit", tmp_path / "none" / "x.xml")
+    check_folder("--keep", tmp_path / "none" / "deep", made=True)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match=r"^--keep: .*file is no folder"):
+        check_folder("--keep", tmp_path / "file" / "deep", made=True)
+
+
+def complaint(function: Callable[[], None]) -> str:
+    """What `function` complains of when called by a user who is not root, whom nothing stops."""
+    mine = os.geteuid()
+    os.seteuid(mine or 65534)
+    try:
+        with pytest.raises(UsageError) as told:
+            function()
+    finally:
+        os.seteuid(mine)
+    return str(told.value)
+
+
+def test_what_must_not_be_read_or_written_is_told() -> None:
+    with tempfile.TemporaryDirectory() as name:  # pytest's own is closed to others
+        folder = Path(name)
+        folder.chmod(0o755)
+        closed, sealed, fixed = (folder / each for each in ("closed", "sealed.xml", "fixed.xml"))
+        closed.mkdir(mode=0o500)
+        for path, mode in ((sealed, 0o000), (fixed, 0o444)):
+            path.write_text("<?xml?>")
+            path.chmod(mode)
+        assert "must not be written" in complaint(lambda: check_folder("--keep", closed, made=True))
+        assert "Permission denied" in complaint(lambda: check_report("--junit", sealed))
+        assert "must not be written" in complaint(lambda: check_report("--junit", fixed))
+
+
+def test_a_report_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"--junit .*: Is a directory"):
+        write_report("--junit", tmp_path, "")
