@@ -111,15 +111,7 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     with Seclusion(outbound_from(os.environ), Path.cwd()) as seclusion:
         found = _shrunk(exchanges, _setting(given, argv, key, seclusion), given)
         passed = seclusion.problem()
-    kit = ShrinkKit(
-        tape=files.tape.name,
-        folder=os.path.relpath(Path.cwd(), files.tape.parent.resolve()),
-        command=argv,
-        options=_replay_options(found.speed, given),
-        deadline_s=given.deadline,
-        failure=found.failure,
-        oracle=given.oracle,
-    )
+    kit = _kit(files.tape, argv, found, given)
     report = ShrinkReport(
         before=exchanges,
         after=found.exchanges,
@@ -134,6 +126,19 @@ def command(ctx: click.Context, /, **options: Any) -> int:
         say(f"note: on some tapes {passed}; what it did then was not taken")
     _report(report, found, given)
     return 0 if found.whole and found.missed is None else 1
+
+
+def _kit(tape: Path, argv: tuple[str, ...], found: Shrunk, given: Given) -> ShrinkKit:
+    """What the tests are made of."""
+    return ShrinkKit(
+        tape=tape.name,
+        folder=os.path.relpath(Path.cwd(), tape.parent.resolve()),
+        command=argv,
+        options=_replay_options(found.speed, given),
+        deadline_s=given.deadline,
+        failure=found.failure,
+        oracle=given.oracle,
+    )
 
 
 def _exchanges(tapes: tuple[str, ...]) -> Sequence[Exchange]:

@@ -96,6 +96,24 @@ class Shrunk:
     """What a last run, with requests as recorded, told, if it did not fail in the same way."""
 
 
+def _hidden(exchanges: Sequence[Exchange], setting: Setting) -> tuple[Exchange, ...]:
+    """The exchanges, numbered anew, without credentials; there may be none in the tests either."""
+    secrets = Secrets(setting.mask_key, setting.environ, setting.folder)
+    _check_words(setting, secrets)
+    return tuple(
+        replace(one, number=at, request=secrets.asked(one.request))
+        for at, one in enumerate(exchanges, 1)
+    )
+
+
+def _memory(path: Path, wanted: Wanted) -> Memory:
+    """What an interrupted search has found out, if that is wanted."""
+    memory = Memory(path)
+    if wanted.fresh:
+        memory.forget()
+    return memory
+
+
 def shrink_tape(
     exchanges: Sequence[Exchange],
     setting: Setting,
@@ -117,15 +135,8 @@ def shrink_tape(
             it asks a provider past the player; a credential would come into the tests.
         DeltatapeError: the oracle does not answer.
     """
-    secrets = Secrets(setting.mask_key, setting.environ, setting.folder)
-    _check_words(setting, secrets)
-    start = tuple(
-        replace(one, number=at, request=secrets.asked(one.request))
-        for at, one in enumerate(exchanges, 1)
-    )
-    memory = Memory(folder / f"{_name(start, setting, wanted)}.jsonl")
-    if wanted.fresh:
-        memory.forget()
+    start = _hidden(exchanges, setting)
+    memory = _memory(folder / f"{_name(start, setting, wanted)}.jsonl", wanted)
     remembered = memory.found
     trials, speed, failure, begun = _baseline(start, setting, wanted, memory)
     tell(Step(what="", exchanges=begun, runs=trials.count, note=_sought(failure, speed)))

@@ -14,11 +14,13 @@ import os
 import shutil
 import signal
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from deltatape.errors import UsageError
 from deltatape.harness.child import CANNOT_RUN, NOT_FOUND
+from deltatape.harness.dotenv import read_dotenv
+from deltatape.harness.known_secrets import known_secrets
 from deltatape.harness.playback import ANY_PORT, end, settle
 from deltatape.harness.replay_environment import replay_environment
 from deltatape.http1.head import RequestHead
@@ -89,7 +91,8 @@ async def attempt(  # noqa: PLR0913 - a run is made of this many parts
     Raises:
         UsageError: the command cannot be started; `exit_code` is 126 or 127, as of env(1).
     """
-    player = _Player(exchanges, _ignore, playing)
+    secrets = known_secrets(environ, read_dotenv(folder, environ))
+    player = _Player(exchanges, _ignore, replace(playing, secrets=secrets))
     player.heard = company.heard
     await player.start(ANY_PORT)
     try:
