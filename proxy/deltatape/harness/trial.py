@@ -75,9 +75,7 @@ async def attempt(  # noqa: PLR0913 - a run is made of this many parts
     *,
     company: Company = ALONE,
 ) -> Outcome:
-    """What became of one run of `command` against a player of `exchanges`.
-
-    Several may run in one loop.
+    """What became of one run of `command` against a player of `exchanges`; several may run at once.
 
     Args:
         command: >= 1 item; the program is looked for in the PATH of `environ`.
