@@ -83,3 +83,8 @@ def plugged(
     (pytester.path / TESTS).write_text(f"import pytest\nfrom app import *\n{tests}")
     pytester.syspathinsert()
     return pytester.runpytest_inprocess(*QUIET, *arguments)
+
+
+def reports(result: pytest.RunResult) -> str:
+    """What is told of the tests; not the summary behind it, which is longer where CI is set."""
+    return result.stdout.str().partition(" short test summary info ")[0]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from helpers.plugged import OWN, hello, plugged, write_tape
+from helpers.plugged import OWN, hello, plugged, reports, write_tape
 
 FIXTURES = """
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_fails_already(asks_later):
 """,
     )
     result.assert_outcomes(passed=2, failed=2, errors=2)
-    told = result.stdout.str()
+    told = reports(result)
     assert told.count('recorded "Hi", received "Good evening"') == 2
     assert told.count("record what is missing: pytest --tape-mode auto test_app.py::test_miss") == 1
     assert told.count("the tape anew: pytest --tape-mode record test_app.py::test_leaves_one") == 1
@@ -109,7 +109,7 @@ def test_other(fails):
 """,
     )
     result.assert_outcomes(errors=2)
-    told = result.stdout.str()
+    told = reports(result)
     assert "app.StreamError: status 400" in told
     assert told.count("Captured tape setup") == 1
     assert f"nearest: {OWN}#1" in told

@@ -2,7 +2,7 @@
 
 import pytest
 
-from helpers.plugged import OWN, hello, plugged, write_tape
+from helpers.plugged import OWN, hello, plugged, reports, write_tape
 
 
 def test_a_miss_fails_the_test_though_it_passed(pytester: pytest.Pytester) -> None:
@@ -18,7 +18,7 @@ def test_it():
 """,
     )
     result.assert_outcomes(failed=1)
-    told = result.stdout.str()
+    told = reports(result)
     assert "1 request is not on the tape:" in told
     assert f"nearest: {OWN}#1" in told
     assert '$.messages[0].content: recorded "Hi", received "Bye"' in told
@@ -39,7 +39,7 @@ def test_it():
 """,
     )
     result.assert_outcomes(failed=1)
-    told = result.stdout.str()
+    told = reports(result)
     assert "app.StreamError: status 400" in told
     assert "Captured tape call" in told
     assert "1 request is not on the tape" in told
@@ -70,7 +70,7 @@ def test_other():
 """,
     )
     result.assert_outcomes(passed=1, failed=3)
-    told = result.stdout.str()
+    told = reports(result)
     assert "--tape-mode" not in told
     assert f"{OWN}#2 POST /v1/chat/completions" in told
     assert "no request came at all: the base URL is read from the environment" in told
@@ -97,7 +97,7 @@ def test_strikes():
 """,
     )
     result.assert_outcomes(passed=1, failed=2)
-    told = result.stdout.str()
+    told = reports(result)
     assert "fault='cut,exchange=7' struck nothing: what was played is not the exchange" in told
     assert "fault='cut,at=in-arguments' struck nothing: nothing that was played has" in told
 
@@ -114,7 +114,7 @@ def test_it():
 """,
     )
     result.assert_outcomes(failed=1)
-    told = result.stdout.str()
+    told = reports(result)
     assert "(repeat=True in the marker plays it again)" in told
     assert "--repeat" not in told
 
@@ -138,7 +138,7 @@ class TestOld(unittest.TestCase):
 """,
     )
     result.assert_outcomes(failed=2)
-    told = result.stdout.str()
+    told = reports(result)
     assert "app.StreamError: status 400" in told
     assert told.count("Captured tape call") == 1
     assert told.count('recorded "Hi", received "Bye"') == 1
@@ -196,7 +196,7 @@ def test_swallows_and_asserts():
 """,
         "-rP",
     )
-    told = result.stdout.str()
+    told = reports(result)
     # As recorded all pass; what tells of a cut and swallows a status passes one of two.
     result.assert_outcomes(passed=6, failed=3)
     assert "nothing raised an error: half an answer was taken for a whole one" in told
