@@ -97,6 +97,14 @@ def test_web_platform_cases_are_dispatched_as_the_standard_says(name: str) -> No
         assert run(pieces) == whole
 
 
+def test_a_first_line_may_begin_as_a_byte_order_mark_does() -> None:
+    body = "\uf8ff: x\ndata: a\n\n".encode()
+    whole = run([body])
+    assert [event.data for event in whole[0]] == ["a"]
+    assert [one.kind for one in whole[2]] == [AnomalyKind.UNKNOWN_FIELD]
+    assert run([body[:1], body[1:]]) == whole
+
+
 @pytest.mark.parametrize(
     ("value", "expected"),
     [

@@ -120,6 +120,7 @@ def test_unknown_events_count_and_errors_do_not() -> None:
     assert codes(*events) == []
     lost = {"type": "error", "sequence_number": 0, "message": "boom"}
     assert "S007" not in codes(*numbered(*HEALTHY[:3]), lost)
+    assert codes(*numbered(*HEALTHY, {"type": "response.brand_new"})) == []
 
 
 def test_numbers_of_another_type_are_ignored() -> None:
