@@ -14,6 +14,7 @@ from deltatape.match.schedule import Tempo
 from deltatape.model.exchange import EndReason, Exchange
 from deltatape.player.playing import Playing
 from helpers.taped import taped
+from helpers.upstream import eventually, run
 
 PLAYING = Playing(tempo=Tempo(factor=0.0))
 EXCHANGE = taped(body={"a": 1})
@@ -66,8 +67,14 @@ def test_what_it_leaves_running_ends_with_it(tmp_path: Path) -> None:
     assert outcome.exit_code == 0
     assert outcome.seconds < 5
     pid = int((tmp_path / "pid").read_text())
-    state = Path(f"/proc/{pid}/stat")
-    assert not state.exists() or " Z " in state.read_text()
+    run(eventually(lambda: _is_over(pid), "the end of a killed process"))
+
+
+def _is_over(pid: int) -> bool:
+    try:
+        return " Z " in Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return True
 
 
 def test_what_has_left_its_group_holds_it_up_for_a_moment_only(tmp_path: Path) -> None:
