@@ -72,6 +72,12 @@ GRACE = option(
 )
 STRICT = option("--strict", is_flag=True, help="Exit with 125 if anything could not be taped.")
 FILE = click.Path(dir_okay=False, path_type=Path)
+VOLATILE = option(
+    "--volatile",
+    multiple=True,
+    metavar="PATH",
+    help="A field of request bodies that may differ, such as metadata.session or messages.*.id.",
+)
 CA = option("--ca", type=FILE, help="Certificates to trust beside the system's, as PEM.")
 CLIENT_CERT = option("--client-cert", type=FILE, help="A certificate to show upstreams, as PEM.")
 CLIENT_KEY = option("--client-key", type=FILE, help="Its key, where it is not in the same file.")

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from deltatape.cli.options import FILE, Wrapper, option, refuse_useless, seconds
+from deltatape.cli.options import FILE, VOLATILE, Wrapper, option, refuse_useless, seconds
 from deltatape.cli.tapes import exchanges_of
 from deltatape.cli.terminal import aside, say
 from deltatape.cli.upstreams import upstreams_of
@@ -92,12 +92,7 @@ class Given:
     help="How long to stay silent where the tape does not say how the provider went on.",
 )
 @option("--repeat", is_flag=True, help="Play an exchange again when all equal ones were played.")
-@option(
-    "--volatile",
-    multiple=True,
-    metavar="PATH",
-    help="A field of request bodies that may differ, such as metadata.session or messages.*.id.",
-)
+@VOLATILE
 @option(
     "--reads",
     default="recorded",
@@ -111,7 +106,13 @@ class Given:
     help="What goes wrong on purpose: cut,at=in-arguments or status=429,retry-after=1,times=2;"
     f" {', '.join(FAULTS)}.",
 )
-@option("--seed", default=0, metavar="N", help="Of all that a fault leaves to chance.")
+@option(
+    "--seed",
+    default=0,
+    type=click.IntRange(0),
+    metavar="N",
+    help="Of all that a fault leaves to chance.",
+)
 @option(
     "--mode",
     type=click.Choice(["replay", AUTO]),

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from deltatape.cli.options import FORMAT, Wrapper, option, seconds
+from deltatape.cli.options import FORMAT, VOLATILE, Wrapper, option, seconds
 from deltatape.cli.shrink_progress import Progress
 from deltatape.cli.tapes import exchanges_of
 from deltatape.cli.terminal import say, show, width, write
@@ -74,12 +74,7 @@ class Given:
     metavar="SPEED",
     help="recorded, instant or 4x; default: the fastest at which the command fails.",
 )
-@option(
-    "--volatile",
-    multiple=True,
-    metavar="PATH",
-    help="A field of request bodies that may differ, such as metadata.session or messages.*.id.",
-)
+@VOLATILE
 @option(
     "--allow-findings",
     is_flag=True,

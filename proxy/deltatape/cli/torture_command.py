@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from deltatape.cli.options import FILE, FORMAT, Wrapper, option, seconds
+from deltatape.cli.options import FILE, FORMAT, VOLATILE, Wrapper, option, seconds
 from deltatape.cli.progress import Bar
 from deltatape.cli.tapes import exchanges_of
 from deltatape.cli.terminal import say, show, width, write
@@ -164,12 +164,7 @@ def patterns(
     metavar="PATTERN",
     help="A line of output that speaks of an error; default: one with error, failed, timeout, ...",
 )
-@option(
-    "--volatile",
-    multiple=True,
-    metavar="PATH",
-    help="A field of request bodies that may differ, such as metadata.session or messages.*.id.",
-)
+@VOLATILE
 @option(
     "--keep",
     type=click.Path(file_okay=False, path_type=Path),
