@@ -99,7 +99,7 @@ class _Case:
     def pieces(self, read: str) -> Iterator[bytes]:
         """Its body in reads."""
         body, at = self.stream.body, 0
-        ends = [event.place.span.end for event in self.stream.events] if read == BY_EVENT else []
+        ends = [event.end for event in self.stream.events] if read == BY_EVENT else []
         for end in (*ends, len(body)):
             if end > at:
                 yield body[at:end]

@@ -6,14 +6,15 @@ import json
 from deltatape.compare.units import things_of, units_of, value_of
 from deltatape.compare.volatile import Ignoring
 from deltatape.diagnose.rebuild import analyse
-from deltatape.model.stream import Event, Place, Span
+from deltatape.model.stream import Event
 from helpers.chat import FINISH, choice
 from helpers.compared import analysed, call, chat, said, units, words
+from helpers.events import event_of
 from helpers.mutated import recorded
 
 
 def event(data: str) -> Event:
-    return Event(0, "chunk", data, "", None, Place(Span(0, len(data)), 0, None))
+    return event_of(data, "chunk")
 
 
 def test_the_same_said_in_another_spelling_has_the_same_key() -> None:

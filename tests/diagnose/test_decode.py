@@ -164,7 +164,7 @@ def test_an_imported_binary_body_that_lost_its_coding_is_read() -> None:
 def test_a_json_document_is_one_event_completed_by_the_last_read() -> None:
     stream = decode(exchange(b'{"a":', b"1}", media="application/json"))
     (event,) = stream.events
-    assert (event.data, event.place.span, event.place.line) == ('{"a":1}', Span(0, 7), 20)
+    assert (event.data, event.place.span, event.line) == ('{"a":1}', Span(0, 7), 20)
     assert (stream.anomalies, stream.pending) == ((), None)
 
 

@@ -7,12 +7,12 @@ from deltatape.dialects import DIALECTS
 from deltatape.dialects._alike import Alike
 from deltatape.model.asked import NOTHING_ASKED
 from deltatape.model.reply import Reply
-from deltatape.model.stream import Event, Place, Span
+from deltatape.model.stream import Event
+from helpers.events import event_of
 
 
 def event(data: str, kind: str = "message", *, exception: bool = False) -> Event:
-    place = Place(span=Span(0, 1), t_ns=1, line=1)
-    return Event(0, kind, data, "", None, place, exception)
+    return event_of(data, kind, exception=exception)
 
 
 class Said:

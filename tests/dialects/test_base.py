@@ -4,13 +4,13 @@ import pytest
 
 from deltatape.dialects import DIALECTS, Dialect, Reducer, UnknownReducer
 from deltatape.model.asked import NOTHING_ASKED
-from deltatape.model.stream import Event, Place, Span
+from deltatape.model.stream import Event
+from helpers.events import event_of
 from helpers.hints import hints
 
 
 def event(number: int, data: str, kind: str = "message") -> Event:
-    place = Place(span=Span(0, 1), t_ns=0, line=None)
-    return Event(number=number, type=kind, data=data, id="", retry=None, place=place)
+    return event_of(data, kind, number)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)

@@ -2,12 +2,12 @@ from deltatape.dialects._calls import CallDraft
 from deltatape.dialects._judge import Ending
 from deltatape.model.asked import NOTHING_ASKED
 from deltatape.model.reply import CallKind, CallStatus, ToolCall
-from deltatape.model.stream import Event, Place, Span
+from deltatape.model.stream import Event
+from helpers.events import event_of
 
 
 def event(number: int) -> Event:
-    place = Place(span=Span(number, number + 1), t_ns=number, line=number)
-    return Event(number=number, type="message", data="", id="", retry=None, place=place)
+    return event_of(number=number)
 
 
 def draft(*pieces: str, kind: CallKind = CallKind.FUNCTION) -> CallDraft:

@@ -2,14 +2,14 @@ from deltatape.dialects._choice import ChoiceDraft, Policy
 from deltatape.dialects._judge import Ending
 from deltatape.model.asked import NOTHING_ASKED
 from deltatape.model.reply import CallKind, CallStatus, Channel, Choice
-from deltatape.model.stream import Event, Place, Span
+from deltatape.model.stream import Event
+from helpers.events import event_of
 
 CUT = Policy(abnormal=frozenset({"length"}), explicit_end=True)
 
 
 def event(number: int) -> Event:
-    place = Place(span=Span(number, number + 1), t_ns=number, line=number)
-    return Event(number=number, type="message", data="", id="", retry=None, place=place)
+    return event_of(number=number)
 
 
 def draft(policy: Policy = CUT) -> ChoiceDraft:

@@ -1,7 +1,7 @@
 import pytest
 
 from deltatape.dialects._errors import error_message, failure_message, may_fail
-from deltatape.model.stream import Event, Place, Span
+from helpers.events import event_of
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def test_the_known_shapes_of_errors_are_read(frame: dict[str, object], message: 
     "frame", [{}, {"a": 1}, {"error": None}, {"error": "a"}, {"object": "error"}, {"object": []}]
 )
 def test_what_is_an_error_may_be_one(frame: dict[str, object], kind: str) -> None:
-    event = Event(0, kind, "", "", None, Place(Span(0, 0), 0, None))
+    event = event_of("", kind)
     assert may_fail(frame, event) or error_message(frame, kind) is None
     assert may_fail(frame, event._replace(exception=True))
     assert may_fail({"a": 1}, event) == (kind == "error")

@@ -1,10 +1,10 @@
 from deltatape.dialects._notes import Notes
-from deltatape.model.stream import Event, Place, Span
+from deltatape.model.stream import Event
+from helpers.events import event_of
 
 
 def event(number: int) -> Event:
-    place = Place(span=Span(number, number + 1), t_ns=number, line=number)
-    return Event(number=number, type="message", data="", id="", retry=None, place=place)
+    return event_of(number=number)
 
 
 def test_a_kind_is_noted_once_per_code_and_anything_else_each_time() -> None:

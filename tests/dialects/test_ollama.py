@@ -5,13 +5,13 @@ import pytest
 from deltatape.dialects.ollama import Ollama, OllamaReducer
 from deltatape.model.asked import NOTHING_ASKED
 from deltatape.model.reply import CallStatus, Reply
-from deltatape.model.stream import Event, Format, Place, Span
+from deltatape.model.stream import Event, Format
+from helpers.events import event_of
 from helpers.hints import hints
 
 
 def event(number: int, data: str) -> Event:
-    place = Place(span=Span(number, number + 1), t_ns=0, line=None)
-    return Event(number=number, type="message", data=data, id="", retry=None, place=place)
+    return event_of(data, number=number)
 
 
 def reply_to(*lines: object) -> Reply:

@@ -3,14 +3,12 @@ from deltatape.dialects._judge import Ending
 from deltatape.dialects._reply import ReplyDraft
 from deltatape.model.asked import NOTHING_ASKED
 from deltatape.model.reply import Channel
-from deltatape.model.stream import Event, Place, Span
+from deltatape.model.stream import Event
+from helpers.events import event_of
 
 
 def event(data: str, kind: str = "message", *, exception: bool = False) -> Event:
-    place = Place(span=Span(0, 1), t_ns=0, line=None)
-    return Event(
-        number=4, type=kind, data=data, id="", retry=None, place=place, exception=exception
-    )
+    return event_of(data, kind, 4, exception=exception)
 
 
 def draft() -> ReplyDraft:

@@ -1,12 +1,12 @@
 import pytest
 
 from deltatape.dialects import UNKNOWN, UnknownReducer
-from deltatape.model.stream import Event, Place, Span
+from deltatape.model.stream import Event
+from helpers.events import event_of
 
 
 def event(data: str, kind: str = "message") -> Event:
-    place = Place(span=Span(0, 1), t_ns=0, line=None)
-    return Event(number=0, type=kind, data=data, id="", retry=None, place=place)
+    return event_of(data, kind)
 
 
 @pytest.mark.parametrize("cut", [False, True])

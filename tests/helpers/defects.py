@@ -184,7 +184,7 @@ def _recorded() -> Iterator[tuple[str, str, Exchange]]:
 def as_recorded(exchange: Exchange) -> Exchange:
     """An imported exchange as if a gateway had recorded it: a read per event, every 20 ms."""
     body = exchange.body
-    ends = [event.place.span.end for event in decode(exchange).events]
+    ends = [event.end for event in decode(exchange).events]
     starts = [0, *ends]
     pieces = [body[start:end] for start, end in zip(starts, [*ends, len(body)], strict=True)]
     reads = [

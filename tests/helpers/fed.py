@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from deltatape.dialects import Dialect
 from deltatape.model.asked import NOTHING_ASKED, Asked, ToolSpec
 from deltatape.model.reply import Observation, Reply
-from deltatape.model.stream import Event, Place, Span
+from deltatape.model.stream import Event
+from helpers.events import event_of
 
 WRONG: tuple[object, ...] = (
     None,
@@ -37,13 +38,10 @@ def events(
         exceptions: the numbers of those that the framing calls errors.
     """
     return [
-        Event(
-            number=number,
-            type=types[number] if types else "message",
-            data=frame if isinstance(frame, str) else json.dumps(frame, ensure_ascii=True),
-            id="",
-            retry=None,
-            place=Place(span=Span(number, number + 1), t_ns=number, line=number + 1),
+        event_of(
+            frame if isinstance(frame, str) else json.dumps(frame, ensure_ascii=True),
+            types[number] if types else "message",
+            number,
             exception=number in exceptions,
         )
         for number, frame in enumerate(frames)

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from deltatape.diagnose.rebuild import rebuild
 from deltatape.model.exchange import Exchange
 from deltatape.model.reply import Reply
-from deltatape.model.stream import Event, Place, Span
+from deltatape.model.stream import Event
+from helpers.events import event_of
 
 MODEL = "https://127.0.0.1/v1beta/models/gemini-x"
 STREAM = f"{MODEL}:streamGenerateContent?alt=sse"
@@ -15,12 +16,8 @@ INTERACTIONS = "https://127.0.0.1/v1beta/interactions"
 
 def events(*chunks: object) -> list[Event]:
     """The events that carry `chunks`: objects, or texts that are sent as they are."""
-    place = Place(span=Span(0, 0), t_ns=0, line=None)
     texts = [chunk if isinstance(chunk, str) else json.dumps(chunk) for chunk in chunks]
-    return [
-        Event(number=number, type="message", data=text, id="", retry=None, place=place)
-        for number, text in enumerate(texts)
-    ]
+    return [event_of(text, number=number) for number, text in enumerate(texts)]
 
 
 def candidate(

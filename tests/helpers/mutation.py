@@ -81,9 +81,7 @@ def _spoil(events: list[Event], at: int, chance: random.Random) -> None:
     value = parsed.value if parsed.error is None else event.data
     hostile = json.dumps(_with(value, chance))
     kind = chance.choice([event.type] * 5 + ["", "error", "message"])
-    events[at] = Event(
-        number=event.number, type=kind, data=hostile, id="", retry=None, place=event.place
-    )
+    events[at] = event._replace(type=kind, data=hostile, id="", retry=None, exception=False)
 
 
 def _with(value: object, chance: random.Random) -> object:

@@ -19,7 +19,7 @@ def paced(exchange: Exchange, after: int, wait_s: float, noise: bytes = b"") -> 
         noise: what comes in the middle of the wait.
     """
     body, events = exchange.body, decode(exchange).events
-    edges = [0, *(event.place.span.end for event in events[:-1]), len(body)]
+    edges = [0, *(event.end for event in events[:-1]), len(body)]
     reads, t_ms = [], 0.0
     for number in range(len(events)):
         t_ms += STEP_MS

@@ -66,7 +66,7 @@ def test_the_read_that_completes_a_message_gives_its_time_and_line() -> None:
     decoder = EventStreamDecoder()
     assert decoder.feed(START[:-1], 1, 10) == []
     (event,) = decoder.feed(START[-1:] + DELTA[:20], 2, 20)
-    assert (event.place.t_ns, event.place.line) == (2, 20)
+    assert (event.t_ns, event.line) == (2, 20)
     assert decoder.feed(b"", 3, 30) == []
 
 

@@ -46,10 +46,10 @@ def test_an_object_is_an_event_as_soon_as_its_last_byte_is_there() -> None:
     decoder = JsonArrayDecoder()
     assert decoder.feed(b'[{"a":1', 1, 10) == []
     (event,) = decoder.feed(b"}", 2, 20)
-    assert (event.data, event.place.t_ns, event.place.line) == ('{"a":1}', 2, 20)
+    assert (event.data, event.t_ns, event.line) == ('{"a":1}', 2, 20)
     assert decoder.feed(b',"x', 3, 30) == []
     (event,) = decoder.feed(b'"', 4, 40)
-    assert (event.number, event.data, event.place.line) == (1, '"x"', 40)
+    assert (event.number, event.data, event.line) == (1, '"x"', 40)
 
 
 def test_a_bare_word_is_an_event_at_the_delimiter_behind_it() -> None:
@@ -57,7 +57,7 @@ def test_a_bare_word_is_an_event_at_the_delimiter_behind_it() -> None:
     assert decoder.feed(b"[12", 1, 10) == []
     assert decoder.feed(b"3 ", 2, 20) == []
     (event,) = decoder.feed(b",", 3, 30)
-    assert (event.data, event.place.span, event.place.line) == ("123", (1, 4), 30)
+    assert (event.data, event.place.span, event.line) == ("123", (1, 4), 30)
 
 
 def test_the_span_of_an_event_is_its_source_without_what_separates() -> None:

@@ -128,7 +128,7 @@ def test_an_event_is_dispatched_at_the_cr_without_waiting_for_its_lf() -> None:
     assert decoder.feed(b"data: a\r\n\r", 5, 7) != []
     assert decoder.feed(b"\ndata: b\n", 6, 8) == []
     (event,) = decoder.feed(b"\n", 9, 10)
-    assert (event.data, event.place.t_ns, event.place.line) == ("b", 9, 10)
+    assert (event.data, event.t_ns, event.line) == ("b", 9, 10)
 
 
 def test_an_empty_read_changes_nothing() -> None:
@@ -140,7 +140,7 @@ def test_the_first_read_that_completes_an_event_gives_its_time_and_line() -> Non
     decoder = SseDecoder()
     decoder.feed(b"data: a\n", 1, 10)
     (event,) = decoder.feed(b"\ndata: b", 2, 20)
-    assert (event.place.t_ns, event.place.line) == (2, 20)
+    assert (event.t_ns, event.line) == (2, 20)
 
 
 def test_spans_hold_the_bytes_of_events_and_comments() -> None:
@@ -312,4 +312,4 @@ def test_no_cutting_changes_what_any_bytes_decode_to(data: st.DataObject) -> Non
     assert run(each_alone(body), limit) == whole
     assert run(cut(body, data.draw(random_cuts(len(body)))), limit) == whole
     for event in whole[0]:
-        assert 0 <= event.place.span.start < event.place.span.end <= len(body)
+        assert 0 <= event.start < event.end <= len(body)

@@ -53,7 +53,7 @@ def test_no_cut_inside_a_captured_stream_changes_its_events(case: Case) -> None:
     start = 0
     tested: set[bytes] = set()
     for event in whole:
-        end = event.place.span.end
+        end = event.end
         after = clone(state)
         assert after.feed(body[start:end], 0, None) == [event]
         # Equal bytes in an equal state but for offsets: keep-alives repeat by the hundred.

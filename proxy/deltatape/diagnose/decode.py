@@ -122,8 +122,7 @@ def _decode_json(body: bytes, last: Read, anomalies: tuple[Anomaly, ...]) -> Str
         text = text[1:]
         where = _place(last, 0, 3)
         found.append(_anomaly(AnomalyKind.BYTE_ORDER_MARK, "a byte order mark", where))
-    where = _place(last, 0, len(body))
-    event = Event(number=0, type="message", data=text, id="", retry=None, place=where)
+    event = Event(0, "message", text, "", None, 0, len(body), last.t_ns, last.line)
     return _stream(Format.JSON, body, events=(event,), anomalies=tuple(found))
 
 

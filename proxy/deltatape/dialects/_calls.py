@@ -56,7 +56,7 @@ class CallDraft:
         if not text:
             return
         self.latest = event
-        self.fragments.append(_new(Fragment, (text, event.number, event.place)))
+        self.fragments.append(_new(Fragment, (text, event)))
 
     def identify(self, identifier: str | None, name: str | None) -> None:
         """Takes an id and a name, where the dialect has them whole and in one place."""

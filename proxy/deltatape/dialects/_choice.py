@@ -73,7 +73,7 @@ class ChoiceDraft:
                 self._mixed |= order < self._order
                 self._turns.append((len(self._pieces), order))
                 self._order = order
-            self._pieces.append(_new(Piece, (channel, text, event.number, event.place)))
+            self._pieces.append(_new(Piece, (channel, text, event)))
 
     def say_all(self, pieces: Iterable[Piece]) -> None:
         """Appends pieces, none of them empty, of the order of those before."""

@@ -70,7 +70,7 @@ class _Spread:
             if offset >= end:
                 break
             text = piece.text[max(start - offset, 0) : end - offset]
-            found.append(Fragment(text, piece.event, piece.place))
+            found.append(Fragment(text, piece.carrier))
         return tuple(found)
 
 

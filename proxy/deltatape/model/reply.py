@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from deltatape.model.stream import Place
+from deltatape.model.stream import Event, Place
 
 
 class CallStatus(enum.StrEnum):
@@ -62,8 +62,17 @@ class Fragment(NamedTuple):
     """A piece of a call's arguments and the event that carried it."""
 
     text: str
-    event: int
-    place: Place
+    carrier: Event
+
+    @property
+    def event(self) -> int:
+        """The number of that event."""
+        return self.carrier.number
+
+    @property
+    def place(self) -> Place:
+        """Where and when."""
+        return self.carrier.place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,8 +107,12 @@ class Piece(NamedTuple):
 
     channel: Channel
     text: str
-    event: int
-    place: Place
+    carrier: Event
+
+    @property
+    def event(self) -> int:
+        """The number of that event."""
+        return self.carrier.number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

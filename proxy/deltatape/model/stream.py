@@ -41,7 +41,8 @@ class Event(NamedTuple):
 
     `number` counts from 0. `type` is the SSE event type ("message" by default) or the
     `:event-type` of an eventstream message, `id` the last event ID, `data` the text after joining
-    data lines, the line, the array's element, or the message's payload.
+    data lines, the line, the array's element, or the message's payload. `start`, `end`, `t_ns` and
+    `line` are those of `place`, which few ask for and which is made when they do.
     """
 
     number: int
@@ -49,9 +50,17 @@ class Event(NamedTuple):
     data: str
     id: str
     retry: int | None
-    place: Place
+    start: int
+    end: int
+    t_ns: int
+    line: int | None
     exception: bool = False
     """Whether the framing itself says that this is an error; `type` is then the error's."""
+
+    @property
+    def place(self) -> Place:
+        """Where and when."""
+        return Place(Span(self.start, self.end), self.t_ns, self.line)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -188,8 +188,8 @@ def _event(event: Event, exchange: Exchange, new: str) -> dict[str, object]:
         "data": event.data,
         "new": new,
         "span": list(event.place.span),
-        "line": event.place.line,
-        "t_ns": event.place.t_ns if exchange.timed else None,
+        "line": event.line,
+        "t_ns": event.t_ns if exchange.timed else None,
     }
 
 

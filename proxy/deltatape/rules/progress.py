@@ -61,11 +61,11 @@ def silences(context: RuleContext, least_ns: int) -> Iterator[Silence]:
     brought = context.brought
     for event in context.stream.events:
         if event.number not in brought:
-            idle.append(event.place.t_ns)
+            idle.append(event.t_ns)
             continue
-        if event.place.t_ns - start_ns >= least_ns:
-            yield _silence(context, start_ns, event.place.t_ns, after, idle)
-        after, start_ns, idle = event, event.place.t_ns, []
+        if event.t_ns - start_ns >= least_ns:
+            yield _silence(context, start_ns, event.t_ns, after, idle)
+        after, start_ns, idle = event, event.t_ns, []
     if last_ns - start_ns >= least_ns:
         yield _silence(context, start_ns, last_ns, after, idle, last=True)
 

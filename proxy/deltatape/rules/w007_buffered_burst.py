@@ -48,8 +48,8 @@ class BufferedBurst:
         if not exchange.timed or len(events) < settings.burst_events:
             return
         asked_ns = exchange.sent.t_ns if exchange.sent else exchange.request.t_ns
-        wait_ns = events[0].place.t_ns - asked_ns
-        burst_ns = events[-1].place.t_ns - events[0].place.t_ns
+        wait_ns = events[0].t_ns - asked_ns
+        burst_ns = events[-1].t_ns - events[0].t_ns
         if wait_ns < settings.burst_wait_s * NS or burst_ns > settings.burst_share * wait_ns:
             return
         yield finding(

@@ -7,12 +7,11 @@ half characters, wherever the network cut.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from deltatape.model.stream import Event, Format, Place, Span
+from deltatape.model.stream import Event, Format
 from deltatape.wire.json_value import parse
 from deltatape.wire.ndjson import NdjsonDecoder
 from deltatape.wire.sse import SseDecoder
 
-_NOWHERE = Place(Span(0, 0), 0, None)
 _FIELD = "data: "
 _SENTINEL = "[DONE]"
 
@@ -145,5 +144,5 @@ def _events(found: Sequence[str], thrown: tuple[str, ...], *, dies: bool) -> Fra
         if text != _SENTINEL and parse(text).error is not None:
             refused.append(data)
             continue
-        events.append(Event(len(events), "message", data, "", None, _NOWHERE))
+        events.append(Event(len(events), "message", data, "", None, 0, 0, 0, None))
     return Framed(tuple(events), tuple(dict.fromkeys(refused)), thrown, dies and bool(refused))

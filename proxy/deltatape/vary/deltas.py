@@ -81,7 +81,7 @@ class _Delta:
 def _deltas(draft: Draft, stream: Stream, wanted: frozenset[What]) -> Iterator[_Delta]:
     """The events that bring nothing but a piece of what is wanted, in order."""
     analysis = analyse(draft.exchange)
-    starts = {event.place.span.start: event.number for event in stream.events}
+    starts = {event.start: event.number for event in stream.events}
     things = _things(analysis)
     for unit in draft.units:
         found = things.get(starts.get(unit.start or 0, -1), ())

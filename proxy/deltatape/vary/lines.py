@@ -135,8 +135,8 @@ def blanks(draft: Draft, stream: Stream, _: Chance) -> None:
     """More blanks than needed stand between the events."""
     more = _BLANKS.get(stream.format)
     for event in stream.events:
-        if more is not None and event.place.span.start:
-            _inserted(draft, event.place.span.start, more)
+        if more is not None and event.start:
+            _inserted(draft, event.start, more)
 
 
 @rewriting("no-final-line-end")

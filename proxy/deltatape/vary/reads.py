@@ -83,7 +83,7 @@ def event_reads(exchange: Exchange) -> Exchange:
     bare = plain(exchange)
     if bare is None:
         return exchange
-    ends = [_with_line_feed(bare.body, event.place.span.end) for event in decode(bare).events]
+    ends = [_with_line_feed(bare.body, event.end) for event in decode(bare).events]
     return recoded(recut(bare, ends), exchange) or exchange
 
 

@@ -174,10 +174,10 @@ def _events(analysis: Analysis, last_ns: int) -> Iterator[Entry]:
     every = kinds.of_all(analysis.stream.events)
     for kind, group in groupby(every, key=lambda pair: pair[0]):
         for run in _runs([event for _, event in group]):
-            first_ns = run[0].place.t_ns
+            first_ns = run[0].t_ns
             if first_ns - last_ns >= SILENCE_NS:
                 yield _silence(analysis, last_ns, first_ns)
-            last_ns = run[-1].place.t_ns
+            last_ns = run[-1].t_ns
             yield _entry(
                 number, first_ns, Teller.WIRE, f"{kinds.tell(kind, run)}{_took(run)}", run[0].number
             )
@@ -190,7 +190,7 @@ def _runs(events: Sequence[Event]) -> Iterator[list[Event]]:
     """`events` in pieces without a silence in them."""
     run = [events[0]]
     for event in events[1:]:
-        if event.place.t_ns - run[-1].place.t_ns >= SILENCE_NS:
+        if event.t_ns - run[-1].t_ns >= SILENCE_NS:
             yield run
             run = []
         run.append(event)
@@ -208,5 +208,5 @@ def _silence(analysis: Analysis, start_ns: int, end_ns: int) -> Entry:
 
 
 def _took(run: Sequence[Event]) -> str:
-    spread = (run[-1].place.t_ns - run[0].place.t_ns) / _NS
+    spread = (run[-1].t_ns - run[0].t_ns) / _NS
     return f" over {spread:.2f} s" if spread >= 0.01 else ""  # noqa: PLR2004 - two decimals

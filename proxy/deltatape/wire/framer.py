@@ -123,10 +123,9 @@ class Framer:
         self, data: str, start: int, end: int, kind: str = "message", *, exception: bool = False
     ) -> Event:
         """The next event, of a format without IDs."""
-        place = Place(Span(start, end), self._t_ns, self._line)
-        event = Event(self._number, kind, data, "", None, place, exception)
+        number = self._number
         self._number += 1
-        return event
+        return Event(number, kind, data, "", None, start, end, self._t_ns, self._line, exception)
 
 
 def replaced(raw: bytes, problem: UnicodeDecodeError) -> tuple[str, str]:

@@ -22,7 +22,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from deltatape.model.stream import AnomalyKind, Comment, Event, Place, Span
+from deltatape.model.stream import AnomalyKind, Comment, Event, Place
 from deltatape.wire.framer import BYTE_ORDER_MARK, UNIT_LIMIT, Framer, Held, replaced
 
 _LINE_END = re.compile(rb"\r\n?|\n")
@@ -197,9 +197,8 @@ class SseDecoder(Framer):
             stop = end - len(carriage)
             while until < stop:
                 until, t_ns, line = next_read()
-            span = _new(Span, (offset + start, offset + stop))
-            place = _new(Place, (span, t_ns, line))
-            event = (number, kind or "message", value, last_id, None, place, False)
+            begin, stop, kind = offset + start, offset + stop, kind or "message"
+            event = (number, kind, value, last_id, None, begin, stop, t_ns, line, False)
             add(_new(Event, event))
             number += 1
             start = end
@@ -323,7 +322,10 @@ class SseDecoder(Framer):
             data="\n".join(block.data),
             id=self._last_id,
             retry=block.retry,
-            place=place,
+            start=place.span.start,
+            end=place.span.end,
+            t_ns=place.t_ns,
+            line=place.line,
         )
 
     def _fault(

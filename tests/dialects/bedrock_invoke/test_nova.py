@@ -3,8 +3,8 @@ import pytest
 from deltatape.dialects.bedrock_invoke.nova import NovaReducer, is_nova
 from deltatape.model.asked import NOTHING_ASKED
 from deltatape.model.reply import CallStatus, Reply
-from deltatape.model.stream import Event, Place, Span
 from helpers.chat import codes, told
+from helpers.events import event_of
 from helpers.invoked import Frame, reply_to
 
 
@@ -116,8 +116,7 @@ def test_members_of_a_wrong_type_are_never_more_than_odd(junk: object) -> None:
 
 def reduced(data: str) -> Reply:
     reducer = NovaReducer("some", NOTHING_ASKED)
-    place = Place(span=Span(0, 1), t_ns=0, line=None)
-    reducer.feed(Event(number=0, type="chunk", data=data, id="", retry=None, place=place))
+    reducer.feed(event_of(data, "chunk"))
     return reducer.finish(cut=False)
 
 

@@ -5,13 +5,12 @@ import pytest
 from deltatape.dialects._chat.entry import Entry, read_entry, read_legacy
 from deltatape.dialects._source import Whole
 from deltatape.model.reply import CallKind
-from deltatape.model.stream import Event, Place, Span
-
-PLACE = Place(span=Span(0, 1), t_ns=0, line=None)
+from deltatape.model.stream import Event
+from helpers.events import event_of
 
 
 def event(data: str) -> Event:
-    return Event(number=0, type="message", data=data, id="", retry=None, place=PLACE)
+    return event_of(data)
 
 
 def read(data: str) -> Entry:

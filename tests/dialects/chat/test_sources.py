@@ -1,15 +1,15 @@
 from deltatape.dialects._chat.sources import DELTA, MESSAGE, Sources
-from deltatape.model.stream import Event, Place, Span
+from deltatape.model.stream import Event
+from helpers.events import event_of
 
 DATA = """{"choices": [
   {"delta": {"tool_calls": [ {"a": 1.0}, {"b" : 2} ]}, "message": {"tool_calls": [ "m" ]}},
   {"delta": {"tool_calls": [ "other" ]}}
 ]}"""
-PLACE = Place(span=Span(0, 1), t_ns=0, line=None)
 
 
 def event(data: str) -> Event:
-    return Event(number=0, type="message", data=data, id="", retry=None, place=PLACE)
+    return event_of(data)
 
 
 def test_calls_have_the_exact_source_that_the_event_has() -> None:

@@ -109,4 +109,4 @@ def _carried(event: Event) -> Event:
         text = b64decode(encoded, validate=True).decode(errors="replace")
     except (binascii.Error, ValueError):
         text = encoded  # no JSON, and noted as such
-    return Event(number=event.number, type=CHUNK, data=text, id="", retry=None, place=event.place)
+    return event._replace(type=CHUNK, data=text, id="", retry=None, exception=False)

@@ -48,7 +48,7 @@ _new = tuple.__new__
 
 def piece_of(channel: Channel, text: str, event: Event) -> Piece:
     """A piece of text that `event` carried."""
-    return _new(Piece, (channel, text, event.number, event.place))
+    return _new(Piece, (channel, text, event))
 
 
 class ItemTexts:
