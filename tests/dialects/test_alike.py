@@ -3,16 +3,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from deltatape.dialects import DIALECTS
+from deltatape.dialects import DIALECTS, Reducer, feed_all
 from deltatape.dialects._alike import Alike
 from deltatape.model.asked import NOTHING_ASKED
 from deltatape.model.reply import Reply
 from deltatape.model.stream import Event
 from helpers.events import event_of
-
-
-def event(data: str, kind: str = "message", *, exception: bool = False) -> Event:
-    return event_of(data, kind, exception=exception)
 
 
 class Said:
@@ -21,18 +17,35 @@ class Said:
     def __init__(self, data: str, name: str = "text", number: object = None) -> None:
         self.texts: list[str] = []
         self.alike = Alike()
-        self.alike.learn(event(data), lambda text, _: self.texts.append(text), name, number)
+        self.before = event_of(data)
+        self.alike.learn(self.before, self.say, name, number)
 
-    def take(self, data: str) -> bool:
-        return self.alike.take(event(data))
+    def say(self, said: Sequence[tuple[str, Event]]) -> None:
+        self.texts += [text for text, _ in said]
+
+    def takes(self, *datas: str) -> int:
+        """How many of these it takes, until one is not alike."""
+        return self.takes_events(*map(event_of, datas))
+
+    def takes_events(self, *events: Event) -> int:
+        first = self.alike.run(self.before, iter(events))
+        return len(events) if first is None else events.index(first)
 
 
 def test_an_event_that_differs_in_the_text_only_is_taken() -> None:
     said = Said('{"id": 1, "text": "a", "last": [2]}')
-    assert said.take('{"id": 1, "text": "b", "last": [2]}')
-    assert said.take(r'{"id": 1, "text": "\"\u00e9\n", "last": [2]}')
-    assert said.take('{"id": 1, "text": "", "last": [2]}')
+    texts = ['"b"', r'"\"\u00e9\n"', '""']
+    assert said.takes(*(f'{{"id": 1, "text": {text}, "last": [2]}}' for text in texts)) == 3
     assert said.texts == ["b", '"é\n', ""]
+
+
+def test_nothing_is_taken_without_the_event_that_was_learned_from() -> None:
+    said = Said('{"text":"a"}')
+    other, like = event_of('{"text":"a"}'), event_of('{"text":"b"}')
+    assert said.alike.run(other, iter([like])) is like
+    assert said.alike.run(said.before, iter([like])) is like
+    assert said.texts == []
+    assert Said('{"text":"a"}').takes() == 0
 
 
 @pytest.mark.parametrize(
@@ -49,15 +62,15 @@ def test_an_event_that_differs_in_the_text_only_is_taken() -> None:
 )
 def test_what_differs_elsewhere_is_not_taken_and_ends_what_was_learned(data: str) -> None:
     said = Said('{"id":1,"text":"a"}')
-    assert not said.take(data)
-    assert not said.take('{"id":1,"text":"c"}')
-    assert said.texts == []
+    assert said.takes('{"id":1,"text":"b"}', data, '{"id":1,"text":"c"}') == 1
+    assert said.texts == ["b"]
+    assert said.alike.learned is None
 
 
 def test_an_event_of_another_type_or_an_exception_is_not_taken() -> None:
     data = '{"text":"a"}'
-    assert not Said(data).alike.take(event(data, "error"))
-    assert not Said(data).alike.take(event(data, exception=True))
+    assert Said(data).takes_events(event_of(data, "error")) == 0
+    assert Said(data).takes_events(event_of(data, exception=True)) == 0
 
 
 @pytest.mark.parametrize(
@@ -74,21 +87,19 @@ def test_an_event_of_another_type_or_an_exception_is_not_taken() -> None:
     ],
 )
 def test_nothing_is_learned_where_it_is_not_clear_which_string_is_the_text(data: str) -> None:
-    said = Said(data)
-    assert not said.take(data)
+    assert Said(data).takes(data) == 0
 
 
 def test_spaces_between_brackets_say_nothing() -> None:
     said = Said('{"delta":{"text":"a"}   }')
-    assert said.take('{"delta":{"text":"b"}}')
-    assert said.take('{"delta":{"text":"c" }  } ')
-    assert not said.take('{"delta":{"text":"d"}')
+    assert said.takes('{"delta":{"text":"b"}}', '{"delta":{"text":"c" }  } ') == 2
+    assert Said('{"delta":{"text":"a"}}').takes('{"delta":{"text":"d"}') == 0
 
 
 def test_padding_may_be_anything() -> None:
     said = Said('{"text":"a","obfuscation":"xyz","id":1}')
-    assert said.take('{"text":"b","obfuscation":"","id":1}')
-    assert said.take(r'{"text":"c","obfuscation":"\"","id":1}')
+    padded = ['{"text":"b","obfuscation":"","id":1}', r'{"text":"c","obfuscation":"\"","id":1}']
+    assert said.takes(*padded) == 2
     assert said.texts == ["b", "c"]
 
 
@@ -102,7 +113,7 @@ def test_padding_may_be_anything() -> None:
     ],
 )
 def test_padding_ends_where_it_did(data: str) -> None:
-    assert not Said('{"text":"a","obfuscation":"xyz","id":1}').take(data)
+    assert Said('{"text":"a","obfuscation":"xyz","id":1}').takes(data) == 0
 
 
 @pytest.mark.parametrize(
@@ -116,10 +127,9 @@ def test_padding_ends_where_it_did(data: str) -> None:
 )
 def test_numbers_count_up(form: str) -> None:
     said = Said(form % 8, number=8)
-    assert said.take(form % 9)
-    assert said.take(form % 10)
-    assert said.alike.number == 10
-    assert not said.take(form % 12)
+    assert said.takes(form % 9, form % 10, form % 12) == 2
+    assert said.alike.counted() == 10
+    assert said.alike.counted() is None
 
 
 @pytest.mark.parametrize(
@@ -132,30 +142,31 @@ def test_numbers_count_up(form: str) -> None:
     ],
 )
 def test_nothing_is_learned_where_it_is_not_clear_which_number_counts(data: str) -> None:
-    assert not Said(data, number=8).take(data)
+    assert Said(data, number=8).takes(data) == 0
 
 
 def test_what_is_no_number_counts_nothing() -> None:
     data = '{"text":"a","sequence_number":"8"}'
-    assert Said(data, number="8").take(data)
+    assert Said(data, number="8").takes(data) == 1
 
 
 def test_after_some_events_in_vain_no_more_are_looked_at() -> None:
     said = Said("{}")
     for _ in range(3):
         assert said.alike.learns
-        said.alike.learn(event("{}"), lambda *_: None, "text")
+        said.alike.learn(said.before, said.say, "text")
     assert not said.alike.learns
-    said.alike.learn(event('{"text":"a"}'), lambda *_: None, "text")
-    assert not said.take('{"text":"a"}')
+    assert said.takes("{}") == 0
+    said.alike.learn(said.before, said.say, "text")
+    assert said.alike.learned is None
 
 
 def test_one_that_is_alike_makes_up_for_those_in_vain() -> None:
-    said = Said("{}")
+    said = Said('{"text":"a"}')
     for _ in range(3):
-        said.alike.learn(event('{"text":"a"}'), lambda *_: None, "text")
+        said.alike.learn(said.before, said.say, "text")
     assert not said.alike.learns
-    assert said.take('{"text":"a"}')
+    assert said.takes('{"text":"a"}') == 1
     assert said.alike.learns
 
 
@@ -244,19 +255,37 @@ STREAMS: dict[str, Sequence[dict[str, object]]] = {
 }
 
 
-def reply_of(name: str) -> Reply:
-    dialect = next(one for one in DIALECTS if one.name == name)
-    reducer = dialect.reducer(NOTHING_ASKED)
-    for number, frame in enumerate(STREAMS[name]):
-        kind = str(frame.get("type", "message"))
-        reducer.feed(event(json.dumps(frame, separators=(",", ":")), kind)._replace(number=number))
-    return reducer.finish(cut=False)
+class Parsing:
+    """A reducer that counts the events it parses."""
+
+    def __init__(self, reducer: Reducer) -> None:
+        self.reducer = reducer
+        self.count = 0
+
+    @property
+    def alike(self) -> Alike:
+        return self.reducer.alike
+
+    def feed(self, event: Event) -> None:
+        self.count += 1
+        self.reducer.feed(event)
+
+    def finish(self, *, cut: bool) -> Reply:
+        return self.reducer.finish(cut=cut)
 
 
 @pytest.mark.parametrize("name", STREAMS)
-def test_a_reply_is_the_same_as_if_every_event_were_parsed(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    quickly = reply_of(name)
-    monkeypatch.setattr(Alike, "take", lambda *_: False)
-    assert reply_of(name) == quickly
+def test_a_reply_is_the_same_as_if_every_event_were_parsed(name: str) -> None:
+    dialect = next(one for one in DIALECTS if one.name == name)
+    quick, slow = (Parsing(dialect.reducer(NOTHING_ASKED)) for _ in range(2))
+    events = [
+        event_of(
+            json.dumps(frame, separators=(",", ":")), str(frame.get("type", "message")), number
+        )
+        for number, frame in enumerate(STREAMS[name])
+    ]
+    feed_all(quick, events)
+    for event in events:
+        slow.feed(event)
+    assert quick.finish(cut=False) == slow.finish(cut=False)
+    assert quick.count < slow.count == len(events)

@@ -6,7 +6,13 @@ from dataclasses import dataclass, replace
 from deltatape.diagnose.decode import decode, media_type
 from deltatape.diagnose.dialect import dialect_of
 from deltatape.diagnose.stray import with_stray_error
-from deltatape.dialects import Reducer, UnknownReducer, dialects_for, failure_message
+from deltatape.dialects import (
+    Reducer,
+    UnknownReducer,
+    dialects_for,
+    failure_message,
+    feed_all,
+)
 from deltatape.model.app_names import CONTRACT, AppNames
 from deltatape.model.asked import NOTHING_ASKED, Asked
 from deltatape.model.exchange import Exchange, ResponseHead
@@ -78,9 +84,7 @@ def analyse_all(exchanges: Sequence[Exchange], app: AppNames = CONTRACT) -> list
 
 
 def _fed(reducer: Reducer, stream: Stream) -> Reducer:
-    feed = reducer.feed
-    for event in stream.events:
-        feed(event)
+    feed_all(reducer, stream.events)
     return reducer
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from deltatape.dialects._base import Dialect, Hints, Reducer
+from deltatape.dialects._base import Dialect, Hints, Reducer, feed_all
 from deltatape.dialects._errors import error_message, failure_message
 from deltatape.dialects._unknown import UNKNOWN, UnknownReducer
 from deltatape.dialects.ai_sdk_ui import AISDKUI
@@ -67,4 +67,5 @@ __all__ = [
     "error_message",
     "expect",
     "failure_message",
+    "feed_all",
 ]

@@ -6,21 +6,25 @@ is most of the work of rebuilding a reply; comparing what stands around the text
 there before is a fraction of it.
 
 Strategy: a reducer that has taken an event, and knows that all it did was to append the text of one
-member, says so (`learn`). The data is cut where that text begins and ends. There is no doubt where
-that is: the data is an object, the member's name stands in it only once, and there is no backslash
-that another spelling of the name would need. Whatever string stands there, the object is the same
-but for it. The next event is compared; one that is not alike is taken as any other and ends what
-was learned, since it may have changed what a text means.
+member, says so (`learn`). The data is cut where that text begins and ends (`_Form`). There is no
+doubt where that is: the data is an object, the member's name stands in it only once, and there is
+no backslash that another spelling of the name would need. Whatever string stands there, the object
+is the same but for it. The events that follow are compared, and those that are alike are taken all
+at once; the first that is not is taken as any other and ends what was learned, since it may have
+changed what a text means.
 """
 
-from collections.abc import Callable
-from typing import TypeAlias
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+from typing import NamedTuple, TypeAlias
 
 from deltatape.model.stream import Event
 from deltatape.wire.json_value import scan_string
 
-Say: TypeAlias = Callable[[str, Event], object]
-"""Appends a text, which an event brought."""
+Said: TypeAlias = tuple[str, Event]
+"""A text, and the event that brought it."""
+Say: TypeAlias = Callable[[Sequence[Said]], object]
+"""Appends texts."""
 
 _PADDING = '"obfuscation":"'
 """What a member begins with that nobody reads: it hides how long the text is."""
@@ -32,25 +36,25 @@ _TRIES = 4
 _BRACKETS = "}]"
 
 
+class _Learned(NamedTuple):
+    """What `learn` was told."""
+
+    event: Event
+    say: Say
+    name: str
+    number: object
+
+
 class Alike:
     """Recognises events that are like the one before, and takes them.
 
     Attributes:
-        number: of the event that was taken last; None if they are not counted.
+        learned: of the event before, if anything; without it there is no use in calling `run`.
     """
 
     def __init__(self) -> None:
-        self.number: int | None = None
-        self._say: Say | None = None
-        """None: nothing has been learned."""
-        self._type = ""
-        self._pieces = ["", "", ""]
-        """What stands before the text, behind it, and behind the padding if there is some."""
-        self._padded = False
-        self._spaced = False
-        """Whether spaces behind the text say nothing: nothing but brackets stands there."""
-        self._counter = (0, "", "")
-        """Which piece holds the number, and what stands around it there."""
+        self.learned: _Learned | None = None
+        self._number: int | None = None
         self._tries = _TRIES
 
     @property
@@ -58,61 +62,68 @@ class Alike:
         """Whether `learn` is of any use: not if the events of an answer are never alike."""
         return self._tries > 0
 
-    def take(self, event: Event) -> bool:
-        """Take `event` if it is like the one before: whether it is."""
-        say = self._say
-        if say is None:
-            return False
-        self._say = None
-        data, (head, tail, _) = event.data, self._pieces
-        if not data.startswith(head) or event.type != self._type or event.exception:
-            return False
-        try:
-            text, end = scan_string(data, len(head))
-            rest = data[end:]
-            if (rest != tail or self._padded) and not self._is_rest(rest, tail):
-                return False
-        except ValueError:  # a string without an end
-            return False
-        if self.number is not None:
-            self._count(self.number + 1)
-        self._say, self._tries = say, _TRIES
-        say(text, event)
-        return True
-
-    def _is_rest(self, rest: str, tail: str) -> bool:
-        """Whether `rest` is `tail`, but for padding or spaces."""
-        if not self._padded:
-            return self._spaced and rest.replace(" ", "") == tail
-        return rest.startswith(tail) and rest[scan_string(rest, len(tail))[1] :] == self._pieces[2]
-
     def learn(self, event: Event, say: Say, name: str, number: object = None) -> None:
         """Remember an event that did nothing but append a text, and would do nothing else again.
 
         Args:
             event: the event, no exception, whose data is an object.
-            say: appends the text of such an event.
+            say: appends the texts of such events.
             name: of the member that is the text, a string.
             number: the `sequence_number` of the event, if the next one has to follow on it.
         """
-        if not self._tries or len(event.data) > _LONGEST:
-            return
-        self._tries -= 1
-        cut = _cut(event.data, name)
-        if cut is None:
-            return
-        head, tail = cut
-        tail, padding, rest = tail.partition(_PADDING)
-        self._padded = padding != ""
-        bare = tail.replace(" ", "")
-        self._spaced = not self._padded and not bare.strip(_BRACKETS)
-        self._pieces = [head, bare if self._spaced else tail + padding, rest.partition('"')[2]]
-        self.number = None
-        if type(number) is not int or self._finds(number):
-            self._type, self._say = event.type, say
+        if self._tries and len(event.data) <= _LONGEST:
+            self._tries -= 1
+            self.learned = _Learned(event, say, name, number)
 
-    def _finds(self, number: int) -> bool:
-        """Whether it is clear where `number` stands; then the next one is expected there."""
+    def run(self, before: Event, events: Iterator[Event]) -> Event | None:
+        """Take those of `events` that are like `before`; the first that is not, None at the end."""
+        learned, self.learned = self.learned, None
+        event = next(events, None)
+        if event is None or learned is None or learned.event is not before:
+            return event
+        form = _form_of(learned)
+        if form is None:
+            return event
+        said: list[Said] = []
+        event = form.take(chain((event,), events), said)
+        if said:
+            learned.say(said)
+            self._tries, self._number = _TRIES, form.number
+        return event
+
+    def counted(self) -> int | None:
+        """The number of the event that was taken last; None if none was since this was asked."""
+        number, self._number = self._number, None
+        return number
+
+
+NEVER_ALIKE = Alike()
+"""Of reducers that never learn."""
+
+
+class _Form:
+    """What events that are alike have in common.
+
+    Attributes:
+        number: of the event that was taken last; None if they are not counted.
+    """
+
+    def __init__(self, event: Event, head: str, tail: str) -> None:
+        self.number: int | None = None
+        self._type = event.type
+        bare = tail.replace(" ", "")
+        self._spaced = not bare.strip(_BRACKETS)
+        """Whether spaces behind the text say nothing: nothing but brackets stands there."""
+        self._pieces = [head, "", bare if self._spaced else tail]
+        """What stands before the text, between it and the padding if there is some, at the end."""
+        middle, padding, rest = tail.partition(_PADDING)
+        if padding:
+            self._pieces = [head, middle + padding, rest.partition('"')[2]]
+        self._counter = (0, "", "")
+        """Which piece holds the number, and what stands around it there."""
+
+    def counts(self, number: int) -> bool:
+        """Expect numbers that follow on `number`: whether it is clear where they stand."""
         found = None
         for place, piece in enumerate(self._pieces):
             before, mark, rest = piece.partition(_COUNTER)
@@ -123,15 +134,47 @@ class Alike:
                     return False
                 found = (place, before + mark + space, bare.removeprefix(digits))
         if found is not None:
-            self._counter = found
-            self._count(number)
+            self._counter, self.number = found, number
         return found is not None
 
-    def _count(self, number: int) -> None:
-        """The last event had `number`; the next one has the next."""
+    def take(self, events: Iterator[Event], said: list[Said]) -> Event | None:
+        """Put into `said` what events say as long as they are of this form; the first that is not.
+
+        Nearly every event passes here, which is why it is one loop.
+        """
+        kind, spaced, pieces, number = self._type, self._spaced, self._pieces, self.number
         place, before, behind = self._counter
-        self.number = number
-        self._pieces[place] = f"{before}{number + 1}{behind}"
+        head, middle, last = pieces
+        for event in events:
+            if number is not None:
+                number += 1
+                pieces[place] = f"{before}{number}{behind}"
+                head, middle, last = pieces
+            data = event.data
+            if not data.startswith(head) or event.type != kind or event.exception:
+                return event
+            try:
+                text, end = scan_string(data, len(head))
+                if middle:
+                    if not data.startswith(middle, end):
+                        return event
+                    _, end = scan_string(data, end + len(middle))
+            except ValueError:  # a string without an end
+                return event
+            if data[end:] != last and not (spaced and data[end:].replace(" ", "") == last):
+                return event
+            said.append((text, event))
+            self.number = number
+        return None
+
+
+def _form_of(learned: _Learned) -> _Form | None:
+    """What was learned, if there is no doubt about it."""
+    cut = _cut(learned.event.data, learned.name)
+    form = cut and _Form(learned.event, *cut)
+    if form and type(learned.number) is int and not form.counts(learned.number):
+        return None
+    return form
 
 
 def _cut(data: str, name: str) -> tuple[str, str] | None:

@@ -5,10 +5,11 @@ and raise on no input: whatever the wire got wrong becomes an `Observation`, a c
 repair. A new dialect is one module or package and one line in `DIALECTS`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 
+from deltatape.dialects._alike import Alike
 from deltatape.model.asked import Asked
 from deltatape.model.reply import Reply
 from deltatape.model.stream import Event, Format
@@ -40,6 +41,10 @@ class Hints:
 class Reducer(Protocol):
     """Rebuilds one reply from its events."""
 
+    @property
+    def alike(self) -> Alike:
+        """What it learns from events about those that follow. See `feed_all`."""
+
     def feed(self, event: Event) -> None:
         """Takes the next event; an answer that is not streamed is one event, the JSON document."""
 
@@ -49,6 +54,15 @@ class Reducer(Protocol):
         Args:
             cut: whether the transport is known to have ended early.
         """
+
+
+def feed_all(reducer: Reducer, events: Iterable[Event]) -> None:
+    """What feeding each of `events` to `reducer` does, in less time."""
+    feed, alike, waiting = reducer.feed, reducer.alike, iter(events)
+    event = next(waiting, None)
+    while event is not None:
+        feed(event)
+        event = alike.run(event, waiting) if alike.learned else next(waiting, None)
 
 
 class Dialect(Protocol):

@@ -5,8 +5,10 @@ the end judged. The argument text is scanned at most once, and only as far as so
 dialect may ask at any time whether the call holds a whole object already, at linear cost in all.
 """
 
+from collections.abc import Sequence
 from typing import Self
 
+from deltatape.dialects._alike import Said
 from deltatape.dialects._judge import Ending, judge_call
 from deltatape.dialects._mend import Mended, mend
 from deltatape.dialects._notes import Notes
@@ -57,6 +59,13 @@ class CallDraft:
             return
         self.latest = event
         self.fragments.append(_new(Fragment, (text, event)))
+
+    def add_all(self, said: Sequence[Said]) -> None:
+        """Appends pieces of the arguments."""
+        fragments = [_new(Fragment, each) for each in said if each[0]]
+        if fragments:
+            self.latest = fragments[-1].carrier
+            self.fragments += fragments
 
     def identify(self, identifier: str | None, name: str | None) -> None:
         """Takes an id and a name, where the dialect has them whole and in one place."""

@@ -6,6 +6,7 @@ Dialects say what events mean (`say`, `open`, `finish`); here it is kept and, at
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from deltatape.dialects._alike import Said
 from deltatape.dialects._calls import CallDraft
 from deltatape.dialects._judge import Ending
 from deltatape.dialects._notes import Notes
@@ -70,10 +71,22 @@ class ChoiceDraft:
         """
         if text:
             if order != self._order:
-                self._mixed |= order < self._order
-                self._turns.append((len(self._pieces), order))
-                self._order = order
+                self._turn(order)
             self._pieces.append(_new(Piece, (channel, text, event)))
+
+    def say_more(self, channel: Channel, said: Sequence[Said], order: int = 0) -> None:
+        """Appends texts. See `say`."""
+        pieces = [_new(Piece, (channel, text, event)) for text, event in said if text]
+        if pieces:
+            if order != self._order:
+                self._turn(order)
+            self._pieces += pieces
+
+    def _turn(self, order: int) -> None:
+        """What follows is of another order."""
+        self._mixed |= order < self._order
+        self._turns.append((len(self._pieces), order))
+        self._order = order
 
     def say_all(self, pieces: Iterable[Piece]) -> None:
         """Appends pieces, none of them empty, of the order of those before."""

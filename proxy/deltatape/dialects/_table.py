@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeAlias
 
+from deltatape.dialects._alike import NEVER_ALIKE
 from deltatape.dialects._calls import CallDraft
 from deltatape.dialects._choice import ChoiceDraft, Policy
 from deltatape.dialects._json import EVIDENCE_LIMIT, get_index
@@ -207,6 +208,8 @@ class TableDraft:
 
 class TableReducer:
     """Rebuilds a reply of a dialect that is a table. See `Reducer`."""
+
+    alike = NEVER_ALIKE
 
     def __init__(self, table: Table, asked: Asked) -> None:
         self._table = table

@@ -1,5 +1,6 @@
 """The reply of an exchange that no dialect claims: no text, no calls, at most an error."""
 
+from deltatape.dialects._alike import NEVER_ALIKE
 from deltatape.dialects._errors import error_message, may_fail
 from deltatape.dialects._json import as_object
 from deltatape.model.reply import Choice, Reply
@@ -12,6 +13,8 @@ UNKNOWN = "unknown"
 
 class UnknownReducer:
     """Looks for an error and nothing else. See `Reducer`."""
+
+    alike = NEVER_ALIKE
 
     def __init__(self) -> None:
         self._error: str | None = None

@@ -8,6 +8,7 @@ lose the earlier ones. A stream ends with `"done": true`; an error is a line of 
 from collections.abc import Mapping
 from typing import ClassVar
 
+from deltatape.dialects._alike import NEVER_ALIKE
 from deltatape.dialects._base import Hints
 from deltatape.dialects._chat.request import read_request
 from deltatape.dialects._choice import ChoiceDraft, Policy
@@ -56,6 +57,8 @@ class Ollama:
 
 class OllamaReducer:
     """Rebuilds an answer of Ollama. See `Reducer`."""
+
+    alike = NEVER_ALIKE
 
     def __init__(self, name: str, asked: Asked) -> None:
         self._reply = ReplyDraft(name, TERMINATOR, asked, _POLICY)

@@ -64,12 +64,10 @@ class CompletionReducer:
 
     def __init__(self, name: str, asked: Asked) -> None:
         self._reply = ReplyDraft(name, TERMINATOR, asked, Policy())
-        self._alike = Alike()
+        self.alike = Alike()
 
     def feed(self, event: Event) -> None:
         """See `Reducer.feed`."""
-        if self._alike.take(event):
-            return
         reply = self._reply
         if event.data.strip() == _SENTINEL:
             reply.terminal = reply.terminal or event
@@ -88,7 +86,7 @@ class CompletionReducer:
             else:
                 said = self._take(place, choice, event)
                 if said is not None and len(choices) == 1 and not failed:
-                    self._alike.learn(event, said, "text")
+                    self.alike.learn(event, said, "text")
 
     def finish(self, *, cut: bool) -> Reply:
         """See `Reducer.finish`."""
@@ -109,7 +107,7 @@ class CompletionReducer:
         reason = get_str(choice, "finish_reason")
         if reason:
             draft.finish(reason, event)
-        return None if reason or reasoning or not text else partial(draft.say, Channel.TEXT)
+        return None if reason or reasoning or not text else partial(draft.say_more, Channel.TEXT)
 
 
 def _message(prompt: object) -> Message:

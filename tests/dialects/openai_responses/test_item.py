@@ -232,7 +232,7 @@ def test_an_item_that_is_no_call_takes_no_arguments() -> None:
     event = analyse(exchange(sse(created()))).stream.events[0]
     policy = Policy()
     item = ItemDraft("message", 0, ChoiceDraft(0, NOTHING_ASKED, policy), NOTHING_ASKED)
-    item.add_arguments("{}", event)
+    item.add_arguments([("{}", event)])
     item.end_arguments("{}", "get", event)
     assert item.settle(resumed=False) == []
     assert item.call_ids == {}

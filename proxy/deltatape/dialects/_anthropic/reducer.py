@@ -47,8 +47,8 @@ class MessageReducer:
     def __init__(self, name: str, asked: Asked) -> None:
         self._reply = ReplyDraft(name, TERMINATOR, asked, _POLICY)
         self._choice = self._reply.choice()
-        self._alike = Alike()
-        self._blocks = Blocks(self._choice, self._alike)
+        self.alike = Alike()
+        self._blocks = Blocks(self._choice, self.alike)
         self._ended: list[Blocks] = []
         """The blocks of messages that came to their end before another one began."""
         self._id: str | None = None
@@ -68,8 +68,6 @@ class MessageReducer:
 
     def feed(self, event: Event) -> None:
         """See `Reducer.feed`."""
-        if self._alike.take(event):
-            return
         frame = read_object(event.data) or self._read_oddly(event)
         if frame is None:
             return
@@ -128,7 +126,7 @@ class MessageReducer:
         """Begins another message behind one that is whole."""
         self._reply.odd("another message follows message_stop", frame, event)
         self._ended.append(self._blocks)
-        self._blocks = Blocks(self._choice, self._alike)
+        self._blocks = Blocks(self._choice, self.alike)
         self._reply.terminal = None
 
     def _restart(self, identifier: str, frame: Mapping[str, object], event: Event) -> None:
@@ -139,7 +137,7 @@ class MessageReducer:
         )
         self._reply.odd(detail, frame, event)
         self._choice = self._reply.restart()
-        self._blocks = Blocks(self._choice, self._alike)
+        self._blocks = Blocks(self._choice, self.alike)
         self._ended = []
         self._reply.model = self._reply.usage = None
         self._usage = {}

@@ -75,9 +75,10 @@ class ChatChoice:
             return None
         said, channel = delta[keys[0]], _TEXTS.get(keys[0])
         if channel is not None:
-            return (keys[0], partial(self._draft.say, channel)) if isinstance(said, str) else None
+            say = partial(self._draft.say_more, channel)
+            return (keys[0], say) if isinstance(said, str) else None
         call = self._calls.continued(said) if keys[0] == "tool_calls" else None
-        return None if call is None else ("arguments", call.add)
+        return None if call is None else ("arguments", call.add_all)
 
     def finish(self) -> None:
         """Settles what only the end tells. To be called once, after the last object."""

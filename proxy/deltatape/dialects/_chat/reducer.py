@@ -32,14 +32,12 @@ class ChatReducer:
         self._reply = ReplyDraft(name, TERMINATOR, asked, policy)
         self._choices: dict[int, ChatChoice] = {}
         self._sources = Sources()
-        self._alike = Alike()
+        self.alike = Alike()
         self._done = False
         self._id = ""
 
     def feed(self, event: Event) -> None:
         """See `Reducer.feed`."""
-        if self._alike.take(event):
-            return
         reply = self._reply
         chunk = read_object(event.data) or self._read_oddly(event)
         if chunk is None:
@@ -103,7 +101,7 @@ class ChatReducer:
             found.take(choice, event, place)
             if "error" in choice or choice.get("finish_reason") == "error":
                 self._take_failure(choice, event)
-            elif len(choices) == 1 and self._alike.learns and not may_fail(chunk, event):
+            elif len(choices) == 1 and self.alike.learns and not may_fail(chunk, event):
                 self._learn(choice, event, found)
 
     def _learn(self, choice: Mapping[str, object], event: Event, found: ChatChoice) -> None:
@@ -111,7 +109,7 @@ class ChatReducer:
         said = found.said_only(choice)
         if said is not None:
             key, say = said
-            self._alike.learn(event, say, key)
+            self.alike.learn(event, say, key)
 
     def _take_none(self, chunk: Mapping[str, object], event: Event) -> None:
         if chunk.get("choices") is not None:

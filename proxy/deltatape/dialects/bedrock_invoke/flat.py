@@ -8,6 +8,7 @@ model has any, come whole.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from deltatape.dialects._alike import NEVER_ALIKE
 from deltatape.dialects._choice import ChoiceDraft, Policy
 from deltatape.dialects._json import as_array, as_object, get_array, get_index, get_object, get_str
 from deltatape.dialects._judge import Ending
@@ -122,6 +123,8 @@ class FlatReducer:
         asked: what the reply answers.
         shape: where the model keeps what it says; None if nobody knows.
     """
+
+    alike = NEVER_ALIKE
 
     def __init__(self, name: str, asked: Asked, shape: Shape | None) -> None:
         self._reply = ReplyDraft(name, _TERMINATOR, asked, _POLICY)

@@ -13,6 +13,7 @@ from base64 import b64decode
 from collections.abc import Mapping
 from dataclasses import replace
 
+from deltatape.dialects._alike import NEVER_ALIKE
 from deltatape.dialects._anthropic.reducer import MessageReducer
 from deltatape.dialects._anthropic.shape import is_document, is_event
 from deltatape.dialects._base import Reducer
@@ -38,6 +39,8 @@ _INTERVENED = "INTERVENED"
 
 class InvokeReducer:
     """Rebuilds what a model on Bedrock said. See `Reducer`."""
+
+    alike = NEVER_ALIKE
 
     def __init__(self, name: str, asked: Asked) -> None:
         self._name = name

@@ -9,6 +9,7 @@ comes after their pieces has more authority.
 from collections.abc import Mapping
 from typing import ClassVar
 
+from deltatape.dialects._alike import NEVER_ALIKE
 from deltatape.dialects._base import Hints
 from deltatape.dialects._cohere_v1 import is_v1
 from deltatape.dialects._json import as_object, get_object, get_str
@@ -62,6 +63,8 @@ class Cohere:
 
 class CohereReducer:
     """Rebuilds a reply of the version that its first event is of. See `Reducer`."""
+
+    alike = NEVER_ALIKE
 
     def __init__(self, asked: Asked) -> None:
         self._asked = asked

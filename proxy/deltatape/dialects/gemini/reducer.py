@@ -7,6 +7,7 @@ not usable are errors, too: the call is lost, the client has nothing to run.
 
 from collections.abc import Mapping
 
+from deltatape.dialects._alike import NEVER_ALIKE
 from deltatape.dialects._choice import Policy
 from deltatape.dialects._json import as_array, as_object, get_index, get_object, get_str
 from deltatape.dialects._judge import Ending
@@ -33,6 +34,8 @@ _FAILURES = frozenset(
 
 class GeminiReducer:
     """Rebuilds an answer of Gemini. See `Reducer`."""
+
+    alike = NEVER_ALIKE
 
     def __init__(self, name: str, asked: Asked) -> None:
         self._reply = ReplyDraft(name, TERMINATOR, asked, _POLICY)

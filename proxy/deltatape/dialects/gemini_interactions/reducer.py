@@ -6,6 +6,7 @@ that is not streamed is the interaction itself; so is what a completion carries 
 
 from collections.abc import Mapping
 
+from deltatape.dialects._alike import NEVER_ALIKE
 from deltatape.dialects._choice import Policy
 from deltatape.dialects._json import as_object, get_array, get_index, get_object, get_str
 from deltatape.dialects._judge import Ending
@@ -34,6 +35,8 @@ _STOPS = frozenset({"step.stop", "content.stop"})
 
 class InteractionsReducer:
     """Rebuilds an interaction. See `Reducer`."""
+
+    alike = NEVER_ALIKE
 
     def __init__(self, name: str, asked: Asked) -> None:
         self._reply = ReplyDraft(name, TERMINATOR, asked, _POLICY)

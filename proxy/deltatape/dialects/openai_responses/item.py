@@ -8,8 +8,9 @@ The arguments are what the source of the highest authority says (see `Rank`), ex
 text never wins over one that is not. Pieces that streamed are judged only where nothing else came.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from deltatape.dialects._alike import Said
 from deltatape.dialects._calls import CallDraft
 from deltatape.dialects._choice import ChoiceDraft
 from deltatape.dialects._json import get_str, shown
@@ -95,10 +96,10 @@ class ItemDraft:
         self.call.free_text = shape.form is Form.FREE
         return self.call
 
-    def add_arguments(self, text: str, event: Event) -> None:
-        """Takes a piece of the arguments; what is no call has none."""
+    def add_arguments(self, said: Sequence[Said]) -> None:
+        """Takes pieces of the arguments; what is no call has none."""
         if self.call is not None:
-            self.call.add(text, event)
+            self.call.add_all(said)
 
     def end_arguments(self, text: str, name: str | None, event: Event) -> None:
         """Takes the arguments that an event says all pieces to be, and the name it may give."""

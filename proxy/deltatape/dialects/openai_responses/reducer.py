@@ -8,10 +8,10 @@ A stream may begin in the middle (`starting_after`): its first sequence number i
 and it does not begin with `response.created`. What was opened before then lacks no announcement.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from deltatape.dialects._alike import Alike
+from deltatape.dialects._alike import Alike, Said
 from deltatape.dialects._choice import Policy
 from deltatape.dialects._errors import error_message
 from deltatape.dialects._json import get_index, get_object, get_str
@@ -64,20 +64,16 @@ class ResponsesReducer:
         self._choice = self._reply.choice()
         self._items = Items(self._choice, asked)
         self._handlers = self._handlers_by_type()
-        self._alike = Alike()
+        self.alike = Alike()
         self._number: int | None = None
         self._begun = False
         self._id: str | None = None
 
     def feed(self, event: Event) -> None:
         """See `Reducer.feed`."""
-        if not self._alike.take(event):
-            self._take(event)
-        elif self._alike.number is not None:
-            self._number = self._alike.number
-
-    def _take(self, event: Event) -> None:
-        """Takes an event that is not like the one before."""
+        counted = self.alike.counted()
+        if counted is not None:
+            self._number = counted
         frame = read_object(event.data) or self._read_oddly(event)
         if frame is None:
             return
@@ -246,8 +242,8 @@ class ResponsesReducer:
         if not isinstance(delta, str):
             self._reply.odd("a delta is no string", frame, event)
         else:
-            item.add_arguments(delta, event)
-            self._alike.learn(event, item.add_arguments, "delta", frame.get("sequence_number"))
+            item.add_arguments([(delta, event)])
+            self.alike.learn(event, item.add_arguments, "delta", frame.get("sequence_number"))
 
     def _end_arguments(self, kind: str, field: str, frame: Frame, event: Event) -> None:
         item = self._items.with_part(frame, kind, event, call=True)
@@ -269,8 +265,8 @@ class ResponsesReducer:
             if type(index) is not int or index < 0:
                 index = get_index(frame, _INDEX[group]) or 0
             say = partial(_say, item.texts.part(group, channel, index), channel)
-            say(delta, event)
-            self._alike.learn(event, say, "delta", frame.get("sequence_number"))
+            say([(delta, event)])
+            self.alike.learn(event, say, "delta", frame.get("sequence_number"))
 
     def _end_text(
         self, kind: str, channel: Channel, group: Group, frame: Frame, event: Event
@@ -291,6 +287,5 @@ class ResponsesReducer:
         self._end_text(kind, channel, group, {**frame, field: part.get(field)}, event)
 
 
-def _say(pieces: list[Piece], channel: Channel, text: str, event: Event) -> None:
-    if text:
-        pieces.append(piece_of(channel, text, event))
+def _say(pieces: list[Piece], channel: Channel, said: Sequence[Said]) -> None:
+    pieces += [piece_of(channel, text, event) for text, event in said if text]
