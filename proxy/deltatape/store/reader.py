@@ -95,13 +95,20 @@ class Tape:
         Raises:
             TapeFormatError: the tape is damaged, at the place where that shows.
         """
-        return assemble(
+        own: set[type] = set()
+        yield from assemble(
             self._parts(None),
             tape=self.path,
             header=self.header,
             stopped_ns=self.stopped_ns,
             watch=self.watch,
+            own=own,
         )
+        # Who asks for these next need not read the tape again to find that there are none.
+        if LogLine not in own and not self.recording:
+            self.logs = ()
+        if Client not in own and not self.recording:
+            self.clients = ()
 
     @functools.cached_property
     def clients(self) -> tuple[ClientChange, ...]:

@@ -230,6 +230,7 @@ def assemble(
     header: Header,
     stopped_ns: int | None = None,
     watch: Watch | None = None,
+    own: set[type] | None = None,
 ) -> Iterator[Exchange]:
     """Each exchange of `records` as it ends, then those without an end in order of appearance.
 
@@ -241,13 +242,16 @@ def assemble(
             exchanges that come out after it.
         watch: how long the tape was watched, if known; while a recorder is still at it, what has
             no end goes on.
+        own: takes the types of the payloads that are about no exchange but about the tape itself.
     """
+    own = own if own is not None else set()
     building: dict[int, _Parts] = {}
     ended: set[int] = set()
     for line, record in records:
         t_ns, number, content = record
         if number == 0:
             stopped_ns = t_ns if isinstance(content, Stop) else stopped_ns
+            own.add(type(content))
             continue
         parts = building.get(number)
         if parts is None:
