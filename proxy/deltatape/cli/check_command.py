@@ -125,7 +125,7 @@ class _Check:
     def run(self, names: list[str | TapeReport], jobs: int | None) -> int:
         """Check and report; the exit code."""
         with Bar("tapes", len(names)) as bar:
-            for checked in check_all(names, current_rules(), jobs):
+            for checked in check_all(names, current_rules(), jobs, excerpts=self._report.excerpts):
                 self._take(checked, bar)
                 bar.step()
         _write(self._report.end())

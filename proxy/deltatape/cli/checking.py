@@ -13,10 +13,12 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
 from deltatape.cli.tapes import is_tape, named
 from deltatape.diagnose.check_tape import TapeReport, check_exchanges
@@ -34,31 +36,36 @@ _SELDOM = (400_000, 20, 100)
 _AHEAD = 4
 """Tapes under way for each worker."""
 
+_Check: TypeAlias = Callable[[str], TapeReport]
 
-def check_one(name: str, settings: Settings) -> TapeReport:
+
+def check_one(name: str, settings: Settings, *, excerpts: bool = True) -> TapeReport:
     """What there is to say about what `name` means; one that cannot be read is a report, too.
 
     Args:
         name: as on the command line, but for folders of tapes.
         settings: of the rules.
+        excerpts: whether the report shows the wire.
     """
     try:
-        return _checked(name, settings)
+        return _checked(name, settings, excerpts=excerpts)
     except DeltatapeError as error:
         return TapeReport(name=name, problem=str(error))
     except OSError as error:  # gone or changed while it was read
         return TapeReport(name=name, problem=f"{name}: {error.strerror or error}")
 
 
-def _checked(name: str, settings: Settings) -> TapeReport:
+def _checked(name: str, settings: Settings, *, excerpts: bool) -> TapeReport:
     if name == STDIN:
-        return _imported(name, settings)
+        return _imported(name, settings, excerpts=excerpts)
     place = locate(name)
     if not is_tape(place.path):
-        return _imported(name, settings)
+        return _imported(name, settings, excerpts=excerpts)
     tape = open_tape(place.path)
     logs = _logs(tape)
-    report = check_exchanges(str(place.path), tape.exchanges(), settings, place.exchange, logs)
+    report = check_exchanges(
+        str(place.path), tape.exchanges(), settings, place.exchange, logs, excerpts=excerpts
+    )
     if place.exchange is not None and not report.exchanges:
         tape[place.exchange]  # says which there are
     return report.noted(_torn(tape.path, tape.torn)) if tape.torn and not tape.recording else report
@@ -69,9 +76,9 @@ def _logs(tape: Tape) -> Iterator[LogEntry]:
     yield from tape.logs
 
 
-def _imported(name: str, settings: Settings) -> TapeReport:
+def _imported(name: str, settings: Settings, *, excerpts: bool) -> TapeReport:
     source = named(name)
-    return check_exchanges(source.name, source.exchanges, settings)
+    return check_exchanges(source.name, source.exchanges, settings, excerpts=excerpts)
 
 
 def _torn(path: str, size: int) -> str:
@@ -79,7 +86,11 @@ def _torn(path: str, size: int) -> str:
 
 
 def check_all(
-    names: Sequence[str | TapeReport], settings: Settings, jobs: int | None
+    names: Sequence[str | TapeReport],
+    settings: Settings,
+    jobs: int | None,
+    *,
+    excerpts: bool = True,
 ) -> Iterator[TapeReport]:
     """Check everything, in order.
 
@@ -87,15 +98,17 @@ def check_all(
         names: what to check, and reports that there are already.
         settings: of the rules.
         jobs: how many processes; None: as many as pay.
+        excerpts: whether the report shows the wire.
     """
+    check = partial(check_one, settings=settings, excerpts=excerpts)
     wanted = [name for name in names if isinstance(name, str) and name != STDIN]
     processes = min(jobs or _paying(wanted), len(wanted))
     if processes > 1:
-        yield from _by_workers(names, settings, processes)
+        yield from _by_workers(names, check, processes)
         return
     with _collecting_seldom():
         for name in names:
-            yield name if isinstance(name, TapeReport) else check_one(name, settings)
+            yield name if isinstance(name, TapeReport) else check(name)
 
 
 @contextlib.contextmanager
@@ -131,7 +144,7 @@ def _size(name: str) -> int:
 
 
 def _by_workers(
-    names: Sequence[str | TapeReport], settings: Settings, processes: int
+    names: Sequence[str | TapeReport], check: _Check, processes: int
 ) -> Iterator[TapeReport]:
     executor = ProcessPoolExecutor(
         processes, multiprocessing.get_context("spawn"), initializer=_follow
@@ -142,11 +155,11 @@ def _by_workers(
             if isinstance(name, TapeReport) or name == STDIN:
                 waiting.append((name, None))
             else:
-                waiting.append((name, executor.submit(check_one, name, settings)))
+                waiting.append((name, executor.submit(check, name)))
             if len(waiting) > processes * _AHEAD:
-                yield _result(*waiting.popleft(), settings)
+                yield _result(*waiting.popleft(), check)
         while waiting:
-            yield _result(*waiting.popleft(), settings)
+            yield _result(*waiting.popleft(), check)
     except BrokenProcessPool:
         raise DeltatapeError("a process that checks tapes was ended; try --jobs 1") from None
     except BaseException:
@@ -157,12 +170,10 @@ def _by_workers(
         executor.shutdown(cancel_futures=True)
 
 
-def _result(
-    name: str | TapeReport, future: Future[TapeReport] | None, settings: Settings
-) -> TapeReport:
+def _result(name: str | TapeReport, future: Future[TapeReport] | None, check: _Check) -> TapeReport:
     if future is not None:
         return future.result()
-    return name if isinstance(name, TapeReport) else check_one(name, settings)
+    return name if isinstance(name, TapeReport) else check(name)
 
 
 def _follow() -> None:

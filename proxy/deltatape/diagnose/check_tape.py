@@ -35,7 +35,7 @@ class Reported(NamedTuple):
     path: str
     """Where the request went, without its query."""
     excerpt: WireExcerpt | None
-    """None: it has no place on the wire."""
+    """None: it has no place on the wire, or the report does not show the wire."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +68,8 @@ def check_exchanges(
     settings: Settings,
     only: int | None = None,
     logs: Iterable[LogEntry] = (),
+    *,
+    excerpts: bool = True,
 ) -> TapeReport:
     """Check what is on a tape.
 
@@ -77,6 +79,7 @@ def check_exchanges(
         settings: of the rules.
         only: the number of the one exchange that is reported on; None: all.
         logs: what the application printed, in order; looked at after the exchanges, if at all.
+        excerpts: whether the report shows the wire.
     """
     digests: dict[int, Digest] = {}
     found: dict[int, tuple[Reported, ...]] = {}
@@ -84,7 +87,9 @@ def check_exchanges(
         analyses = analyse_all(batch, settings.app)
         digests |= {one.exchange.number: digest_analysis(one, settings) for one in analyses}
         found |= {
-            one.exchange.number: tuple(_of_exchange(one, digests[one.exchange.number], settings))
+            one.exchange.number: _of_exchange(
+                one, digests[one.exchange.number], settings, excerpts=excerpts
+            )
             for one in analyses
             if only in (None, one.exchange.number)
         }
@@ -117,11 +122,20 @@ def _batches(exchanges: Iterable[Exchange]) -> Iterator[list[Exchange]]:
         yield batch
 
 
-def _of_exchange(analysis: Analysis, digest: Digest, settings: Settings) -> Iterator[Reported]:
+def _of_exchange(
+    analysis: Analysis, digest: Digest, settings: Settings, *, excerpts: bool
+) -> tuple[Reported, ...]:
     defects = check_analysis(analysis, settings)
     asked = request_identity(digest) if defects else ""
-    for each in defects:
-        yield Reported(each, fingerprint(each, asked), digest.path, excerpt_of(each, analysis))
+    return tuple(
+        Reported(
+            finding=each,
+            fingerprint=fingerprint(each, asked),
+            path=digest.path,
+            excerpt=excerpt_of(each, analysis) if excerpts else None,
+        )
+        for each in defects
+    )
 
 
 def _of_conversation(finding: Finding, digest: Digest) -> Reported:

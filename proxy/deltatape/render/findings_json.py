@@ -19,6 +19,8 @@ class FindingsDocument:
     It is empty if no tape could be read.
     """
 
+    excerpts = False
+
     def __init__(self) -> None:
         self._begun = False
         self._findings = 0

@@ -21,6 +21,8 @@ _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO
 class Annotations:
     """The report; see `Report`."""
 
+    excerpts = False
+
     def __init__(self) -> None:
         self._found: Counter[Severity] = Counter()
         self._readable = False

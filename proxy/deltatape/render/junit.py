@@ -33,6 +33,8 @@ class TestReport:
 
     __test__ = False  # pytest looks at classes of this name
 
+    excerpts = False
+
     def __init__(self, failing: frozenset[Severity]) -> None:
         self._failing = failing
         self._begun = False

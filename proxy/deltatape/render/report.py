@@ -27,6 +27,10 @@ Part: TypeAlias = str | Sequence[Line]
 class Report(Protocol):
     """A format."""
 
+    @property
+    def excerpts(self) -> bool:
+        """Whether it shows the wire."""
+
     def tape(self, report: TapeReport) -> Part:
         """What comes next: about one tape, readable or not."""
 
@@ -36,6 +40,8 @@ class Report(Protocol):
 
 class TextReport:
     """Findings as a compiler tells them, and a summary; nothing if no tape could be read."""
+
+    excerpts = True
 
     def __init__(self, width: int = WIDTH) -> None:
         self._width = width

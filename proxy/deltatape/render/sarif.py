@@ -28,6 +28,8 @@ _RESULTS = "-results-"
 class SarifLog:
     """The report; see `Report`."""
 
+    excerpts = False
+
     def __init__(self) -> None:
         self._begun = False
         self._results = 0
