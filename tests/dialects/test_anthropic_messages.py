@@ -17,7 +17,7 @@ def test_it_claims_streams_documents_and_errors() -> None:
 
 
 def test_documents_of_amazon_are_left_to_its_dialect() -> None:
-    headers = {"x-amzn-bedrock-input-token-count": "3"}
+    headers = ["x-amzn-bedrock-input-token-count"]
     assert not AnthropicMessages().claims(hints(DOCUMENT, form=Format.JSON, headers=headers))
 
 

@@ -12,10 +12,10 @@ def hints(
     *first: dict[str, object],
     form: Format = Format.SSE,
     types: tuple[str, ...] = (),
-    headers: dict[str, str] | None = None,
+    headers: Sequence[str] = (),
 ) -> Hints:
     """The hints of a response whose first events carry `first` and have `types`."""
-    return Hints(format=form, headers=headers or {}, first=first, types=types)
+    return Hints(format=form, headers="\n".join(["", *headers, ""]), first=first, types=types)
 
 
 def claimants(exchange: Exchange, form: Format, events: Sequence[Event]) -> list[str]:
@@ -24,11 +24,7 @@ def claimants(exchange: Exchange, form: Format, events: Sequence[Event]) -> list
     fields = exchange.response.headers if exchange.response else ()
     seen = Hints(
         format=form,
-        headers={
-            name.decode().lower(): value.decode()
-            for name, value in fields
-            if isinstance(value, bytes)
-        },
+        headers="\n".join(["", *(name.decode().lower() for name, _ in fields), ""]),
         first=tuple(value for value in values if isinstance(value, dict)),
         types=tuple(event.type for event in events),
     )

@@ -88,10 +88,6 @@ def _tells(event: Event, frame: Mapping[str, object]) -> bool:
     return "error" not in frame and error_message(frame, event.type) is None
 
 
-def _headers(exchange: Exchange) -> Mapping[str, str]:
+def _headers(exchange: Exchange) -> str:
     fields = exchange.response.headers if exchange.response else ()
-    return {
-        name.lower().decode("latin-1"): value.decode("latin-1")
-        for name, value in fields
-        if isinstance(value, bytes)
-    }
+    return b"\n".join([b"", *[name for name, _ in fields], b""]).lower().decode("latin-1")

@@ -20,8 +20,8 @@ class Hints:
     """What a response shows of its dialect."""
 
     format: Format
-    headers: Mapping[str, str]
-    """The response's header fields, names in lower case; of equal names the last."""
+    headers: str
+    """The names of the response's header fields, in lower case, between line feeds."""
     first: tuple[Mapping[str, object], ...]
     """The JSON objects among the first events."""
     types: tuple[str, ...]

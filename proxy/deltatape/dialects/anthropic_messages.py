@@ -22,7 +22,7 @@ class AnthropicMessages:
 
     def claims(self, hints: Hints) -> bool:
         """See `Dialect.claims`."""
-        if any(name.startswith("x-amzn-bedrock-") for name in hints.headers):
+        if "\nx-amzn-bedrock-" in hints.headers:
             return False  # the same document, but in answer to another kind of request
         if not STREAMED.isdisjoint(hints.kinds):
             return True

@@ -59,7 +59,7 @@ def reply_to(*frames: object, cut: bool = False) -> Reply:
 
 def test_it_claims_its_header_and_its_events() -> None:
     dialect = AISDKUI()
-    assert dialect.claims(hints(headers={"x-vercel-ai-ui-message-stream": "v1"}))
+    assert dialect.claims(hints(headers=["x-vercel-ai-ui-message-stream"]))
     for frame in (STREAM[0], STREAM[1], STREAM[2], STREAM[5], start("c", "f")):
         assert dialect.claims(hints({"type": "data-x"}, frame))
     assert not dialect.claims(hints({"type": "start"}, {"type": "text-delta", "id": "0"}))

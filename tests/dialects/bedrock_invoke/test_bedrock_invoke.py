@@ -16,7 +16,7 @@ def test_it_claims_streams_of_chunks() -> None:
 
 def test_it_claims_documents_by_their_head_or_their_shape() -> None:
     dialect = BedrockInvoke()
-    headers = {"x-amzn-bedrock-output-token-count": "3"}
+    headers = ["x-amzn-bedrock-output-token-count"]
     assert dialect.claims(hints({"a": 1}, form=Format.JSON, headers=headers))
     assert not dialect.claims(hints(form=Format.OTHER, headers=headers))
     assert dialect.claims(hints(LLAMA, form=Format.JSON))

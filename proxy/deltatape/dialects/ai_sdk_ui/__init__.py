@@ -20,7 +20,7 @@ from deltatape.dialects.ai_sdk_ui.request import read_request
 from deltatape.model.asked import Asked
 from deltatape.model.reply import Channel
 
-HEADER = "x-vercel-ai-ui-message-stream"
+_HEADER = "\nx-vercel-ai-ui-message-stream\n"
 _ABNORMAL = frozenset({"length", "content-filter", "error"})
 _ID = path("toolCallId")
 _ERRORS = (path("errorText"), path("error.message"), path("error"), path("message"))
@@ -79,7 +79,7 @@ class AISDKUI:
 
     def claims(self, hints: Hints) -> bool:
         """See `Dialect.claims`."""
-        return HEADER in hints.headers or (bool(hints.kinds) and any(map(_is_ours, hints.first)))
+        return _HEADER in hints.headers or (bool(hints.kinds) and any(map(_is_ours, hints.first)))
 
     def serves(self, path: str) -> bool:
         """See `Dialect.serves`: an application's paths are its own."""

@@ -25,7 +25,7 @@ class BedrockInvoke:
         """See `Dialect.claims`: documents are known by their head, some by their shape."""
         if hints.format is Format.EVENTSTREAM:
             return CHUNK in hints.types
-        if any(name.startswith("x-amzn-bedrock-") for name in hints.headers):
+        if "\nx-amzn-bedrock-" in hints.headers:
             return bool(hints.first)
         return hints.format is Format.JSON and any(map(is_own, hints.first))
 
