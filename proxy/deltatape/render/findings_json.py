@@ -1,16 +1,16 @@
 """Findings as JSON. Schema: docs/findings.schema.json."""
 
 from collections.abc import Iterable
-from textwrap import indent
 
 from deltatape.diagnose.check_tape import TapeReport
 from deltatape.model.finding import Against, Finding
-from deltatape.render.json_document import VERSION, document, inert_json
+from deltatape.render.json_document import VERSION, inert_members
 
 
 def findings_json(findings: Iterable[Finding]) -> str:
     """Findings as `check --format json` has them."""
-    return document(findings=[finding_object(finding) for finding in findings])
+    document = FindingsDocument()
+    return document.add(findings) + document.end()
 
 
 class FindingsDocument:
@@ -27,11 +27,13 @@ class FindingsDocument:
 
     def tape(self, report: TapeReport) -> str:
         """See `Report.tape`."""
-        if report.problem:
-            return ""
+        return "" if report.problem else self.add(each.finding for each in report.reported)
+
+    def add(self, findings: Iterable[Finding]) -> str:
+        """What comes next: about `findings`, which may be none."""
         begin = "" if self._begun else f'{{\n "version": {VERSION},\n "findings": ['
         self._begun = True
-        return begin + "".join(self._next(each.finding) for each in report.reported)
+        return begin + "".join(map(self._next, findings))
 
     def end(self) -> str:
         """See `Report.end`."""
@@ -42,7 +44,7 @@ class FindingsDocument:
     def _next(self, finding: Finding) -> str:
         comma = "," if self._findings else ""
         self._findings += 1
-        return f"{comma}\n" + indent(inert_json(finding_object(finding)), "  ")
+        return f"{comma}\n" + inert_members(finding_object(finding), "  ")
 
 
 def finding_object(finding: Finding) -> dict[str, object]:

@@ -1,11 +1,13 @@
 """JSON for programs, in ASCII, so that nothing in it can act on a terminal or in a CI system."""
 
 import json
+from collections.abc import Mapping
 
 from deltatape.render.ci_log import inert_text
 
 VERSION = 1
 """Of every document: keys are added to, never renamed."""
+_ENCODER = json.JSONEncoder(ensure_ascii=True)
 
 
 def document(**content: object) -> str:
@@ -15,5 +17,19 @@ def document(**content: object) -> str:
 
 def inert_json(value: object) -> str:
     """`value` as ASCII that acts neither on a terminal nor on a CI system that reads the log."""
-    text = json.dumps(value, ensure_ascii=True, indent=1)
+    return _inert(json.dumps(value, ensure_ascii=True, indent=1))
+
+
+def inert_members(value: Mapping[str, object], margin: str) -> str:
+    """As `inert_json`, a member of the object in a line, behind `margin`.
+
+    The encoder is written in C, and used, for what is not indented: it takes a fifth of the time.
+    """
+    members = f",\n{margin} ".join(
+        f"{_ENCODER.encode(key)}: {_ENCODER.encode(member)}" for key, member in value.items()
+    )
+    return _inert(f"{margin}{{\n{margin} {members}\n{margin}}}")
+
+
+def _inert(text: str) -> str:
     return inert_text(text.replace("\x7f", "\\u007f"), r"#\u0023")
