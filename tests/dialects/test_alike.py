@@ -96,6 +96,14 @@ def test_spaces_between_brackets_say_nothing() -> None:
     assert Said('{"delta":{"text":"a"}}').takes('{"delta":{"text":"d"}') == 0
 
 
+def test_a_time_before_the_text_may_be_anything() -> None:
+    form = '{"created_at":"%s","text":"%s"}'
+    said = Said(form % (1, "a"))
+    assert said.takes(form % ("", "b"), form % (r"\"", "c"), '{"created_at":1,"text":"d"}') == 2
+    assert said.texts == ["b", "c"]
+    assert Said(form % (1, "a")).takes('{"created_at":"","next":"b"}') == 0
+
+
 def test_padding_may_be_anything() -> None:
     said = Said('{"text":"a","obfuscation":"xyz","id":1}')
     padded = ['{"text":"b","obfuscation":"","id":1}', r'{"text":"c","obfuscation":"\"","id":1}']
@@ -123,6 +131,7 @@ def test_padding_ends_where_it_did(data: str) -> None:
         '{"sequence_number": %d, "text": "a"}',
         '{"text":"a","sequence_number":%d}',
         '{"text":"a","obfuscation":"x","sequence_number":%d}',
+        '{"created_at":"x","sequence_number":%d,"text":"a"}',
     ],
 )
 def test_numbers_count_up(form: str) -> None:
@@ -187,6 +196,12 @@ def twice(text: str) -> dict[str, object]:
     return {"choices": [{"index": 0, "text": text}, {"index": 0, "text": text}]}
 
 
+def line(**members: object) -> dict[str, object]:
+    count = len(json.dumps(members))
+    message = {"role": "assistant", **members}
+    return {"model": "m", "created_at": f"10:{count}", "message": message, "done": False}
+
+
 def block(index: int, kind: str, field: str, text: str) -> dict[str, object]:
     return {"type": "content_block_delta", "index": index, "delta": {"type": kind, field: text}}
 
@@ -219,6 +234,20 @@ STREAMS: dict[str, Sequence[dict[str, object]]] = {
         *[delta(function_call={"arguments": text}) for text in TEXTS],
         {"id": "y", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]},
         *[delta(content=text) for text in TEXTS],
+    ],
+    "mistral": [
+        *[{**delta(content=text), "p": 3 * text} for text in TEXTS],
+        *[{**delta(content=text), "p": 3} for text in TEXTS],
+    ],
+    "ollama": [
+        *[line(content=text) for text in TEXTS],
+        *[line(content="", thinking=text, tool_calls=[]) for text in TEXTS],
+        *[line(content=text, thinking=text) for text in TEXTS],
+        *[line(content=text, images=["aa"]) for text in TEXTS],
+        *[line(content=text) | {"error": "no"} for text in TEXTS],
+        *[line(content=text) | {"created_at": text} for text in TEXTS],
+        line(content="a") | {"done": True, "done_reason": "stop"},
+        *[{"model": "m", "created_at": "now", "response": text, "done": False} for text in TEXTS],
     ],
     "anthropic-messages": [
         {"type": "message_start", "message": {"id": "m", "content": []}},

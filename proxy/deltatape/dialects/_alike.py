@@ -14,6 +14,7 @@ at once; the first that is not is taken as any other and ends what was learned, 
 changed what a text means.
 """
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple, TypeAlias
@@ -26,8 +27,9 @@ Said: TypeAlias = tuple[str, Event]
 Say: TypeAlias = Callable[[Sequence[Said]], object]
 """Appends texts."""
 
-_PADDING = '"obfuscation":"'
-"""What a member begins with that nobody reads: it hides how long the text is."""
+_ASIDE = re.compile('"(?:obfuscation|p|created_at)":"')
+"""What a member begins with that nobody reads: padding, which hides how long the text is, and the
+time."""
 _COUNTER = '"sequence_number":'
 _LONGEST = 4096
 """Characters of an event that is looked at so: a longer one is no delta."""
@@ -115,10 +117,17 @@ class _Form:
         self._spaced = not bare.strip(_BRACKETS)
         """Whether spaces behind the text say nothing: nothing but brackets stands there."""
         self._pieces = [head, "", bare if self._spaced else tail]
-        """What stands before the text, between it and the padding if there is some, at the end."""
-        middle, padding, rest = tail.partition(_PADDING)
-        if padding:
-            self._pieces = [head, middle + padding, rest.partition('"')[2]]
+        """What stands before the text, then at the end; what stands before the first of two strings
+        of which one is the text, between them, at the end."""
+        self._second = False
+        """Whether the text is the second of them."""
+        aside = _ASIDE.search(tail)
+        if aside:
+            self._pieces = [head, tail[: aside.end()], tail[tail.index('"', aside.end()) + 1 :]]
+        elif aside := _ASIDE.search(head):
+            first = aside.end()
+            self._pieces = [head[:first], head[head.index('"', first) + 1 :], self._pieces[2]]
+            self._second = True
         self._counter = (0, "", "")
         """Which piece holds the number, and what stands around it there."""
 
@@ -143,6 +152,7 @@ class _Form:
         Nearly every event passes here, which is why it is one loop.
         """
         kind, spaced, pieces, number = self._type, self._spaced, self._pieces, self.number
+        second = self._second
         place, before, behind = self._counter
         head, middle, last = pieces
         for event in events:
@@ -158,7 +168,8 @@ class _Form:
                 if middle:
                     if not data.startswith(middle, end):
                         return event
-                    _, end = scan_string(data, end + len(middle))
+                    other, end = scan_string(data, end + len(middle))
+                    text = other if second else text
             except ValueError:  # a string without an end
                 return event
             if data[end:] != last and not (spaced and data[end:].replace(" ", "") == last):

@@ -6,9 +6,10 @@ lose the earlier ones. A stream ends with `"done": true`; an error is a line of 
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import ClassVar
 
-from deltatape.dialects._alike import NEVER_ALIKE
+from deltatape.dialects._alike import Alike
 from deltatape.dialects._base import Hints
 from deltatape.dialects._chat.request import read_request
 from deltatape.dialects._choice import ChoiceDraft, Policy
@@ -27,6 +28,10 @@ _POLICY = Policy(abnormal=frozenset({"length", "load", "unload"}), ids=False)
 _METRICS = ("prompt_eval_count", "eval_count", "total_duration", "load_duration")
 _BODIES = ("message", "response")
 _TEXT, _REASONING = Channel.TEXT, Channel.REASONING
+_TEXTS = {"response": _TEXT, "content": _TEXT, "thinking": _REASONING}
+"""By member of a line or of its message that is a text, where that goes."""
+_SAYING = (*_TEXTS, "images", "tool_calls")
+"""All members that may say something."""
 _HEAD = ("model", "created_at")
 
 
@@ -58,9 +63,8 @@ class Ollama:
 class OllamaReducer:
     """Rebuilds an answer of Ollama. See `Reducer`."""
 
-    alike = NEVER_ALIKE
-
     def __init__(self, name: str, asked: Asked) -> None:
+        self.alike = Alike()
         self._reply = ReplyDraft(name, TERMINATOR, asked, _POLICY)
 
     def feed(self, event: Event) -> None:
@@ -85,6 +89,20 @@ class OllamaReducer:
             reason = get_str(line, "done_reason")
             if reason:
                 draft.finish(reason, event)
+        elif self.alike.learns and not may_fail(line, event):
+            self._learn({**line, **(message or {})}, event)
+
+    def _learn(self, members: Mapping[str, object], event: Event) -> None:
+        """Learns from a line if all it did was to add a text.
+
+        Args:
+            members: of the line and of its message.
+            event: the line.
+        """
+        said = [key for key in _SAYING if members.get(key)]
+        channel = _TEXTS.get(said[0]) if len(said) == 1 else None
+        if channel is not None and isinstance(members[said[0]], str):
+            self.alike.learn(event, partial(self._reply.choice().say_more, channel), said[0])
 
     def finish(self, *, cut: bool) -> Reply:
         """See `Reducer.finish`."""
