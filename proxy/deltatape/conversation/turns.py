@@ -210,6 +210,8 @@ def _missing(ledger: _Ledger, thread: Thread) -> Iterator[Missing]:
 
 
 def _again(digest: Digest, thread: Thread) -> Iterator[Again]:
+    if not thread.tallies:
+        return
     for key, call in {call_key(call): call for call in reversed(digest.calls)}.items():
         tally = thread.tallies.get(key)
         if tally is not None:

@@ -114,7 +114,7 @@ def _batches(exchanges: Iterable[Exchange]) -> Iterator[list[Exchange]]:
     size = 0
     for exchange in exchanges:
         batch.append(exchange)
-        size += sum(len(read.data) for read in exchange.reads)
+        size += sum([len(read.data) for read in exchange.reads])
         if len(batch) == _TOGETHER or size > _TOGETHER_BYTES:
             yield batch
             batch, size = [], 0

@@ -18,6 +18,7 @@ from deltatape.wire.json_value import join_pairs
 
 _new = tuple.__new__
 """What the constructor of a named tuple calls, in a third of the time: every delta makes one."""
+_CHANNELS = (Channel.TEXT, Channel.REASONING, Channel.REFUSAL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +136,8 @@ class ChoiceDraft:
         for place, draft in enumerate(theirs):
             server_calls.append(self._judge(draft, place, ending))
             observations += draft.notes.observations(self.index, None)
-        text, reasoning, refusal = map(self.text, Channel) if self._pieces else ("", "", "")
+        said = self._pieces
+        text, reasoning, refusal = map(self.text, _CHANNELS) if said else ("", "", "")
         choice = Choice(
             index=self.index,
             text=text,

@@ -16,7 +16,10 @@ class Severity(enum.StrEnum):
     @property
     def rank(self) -> int:
         """0 for the worst."""
-        return list(Severity).index(self)
+        return _WORST_FIRST.index(self)
+
+
+_WORST_FIRST = tuple(Severity)
 
 
 class Blame(enum.StrEnum):

@@ -10,9 +10,9 @@ import base64
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeVar
+from functools import cache
+from typing import NamedTuple, TypeVar
 
 from deltatape.model.exchange import Headers, HeaderValue, Masked, MaskedSpan
 
@@ -137,8 +137,7 @@ def target_from_json(value: object) -> tuple[HeaderValue, ...]:
     return (bytes_from_json(value),)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fields:
+class Fields(NamedTuple):
     """The object that a payload is, read field by field."""
 
     of: Mapping[str, object]
@@ -148,7 +147,7 @@ class Fields:
         """`value` as an object with fields."""
         if not isinstance(value, dict):
             raise MalformedError(f"{seen(value)} where an object is expected")
-        return cls(of=value)
+        return cls(value)
 
     def number(self, name: str) -> int:
         """An integer >= 0."""
@@ -171,7 +170,7 @@ class Fields:
         value = self.of.get(name, default)
         if not isinstance(value, str):
             raise MalformedError(f'"{name}" is {seen(value)}: a string is expected')
-        return _printable(value)
+        return value if value.isascii() else _printable(value)
 
     def flag(self, name: str) -> bool:
         """True or false."""
@@ -183,16 +182,20 @@ class Fields:
     def choice(self, name: str, kind: type[E]) -> E:
         """A member of the enumeration `kind`."""
         value = self.of.get(name)
-        for member in kind:
-            if value == member:  # as strings, which they are: `value` of a member takes longer
-                return member
+        found: E | None = _members(kind).get(value) if isinstance(value, str) else None
+        if found is not None:
+            return found
         raise MalformedError(f'"{name}" is {seen(value)}: one of {", ".join(kind)} is expected')
+
+
+@cache
+def _members(kind: type[E]) -> Mapping[str, E]:
+    """The members by their values."""
+    return {member.value: member for member in kind}
 
 
 def _printable(text: str) -> str:
     """`text` with U+FFFD for lone surrogates, so that whoever prints it can encode it."""
-    if text.isascii():
-        return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 

@@ -190,7 +190,8 @@ class SseDecoder(Framer):
                 break
             if not is_ascii:
                 try:
-                    kind, value = kind and _as_utf8(kind), _as_utf8(value)
+                    value = value if value.isascii() else _as_utf8(value)
+                    kind = kind if not kind or kind.isascii() else _as_utf8(kind)
                 except UnicodeDecodeError:
                     break
             # The LF of its last CRLF neither completes an event nor is in its span.
@@ -342,4 +343,4 @@ class SseDecoder(Framer):
 
 
 def _as_utf8(text: str) -> str:
-    return text if text.isascii() else text.encode("latin-1").decode()
+    return text.encode("latin-1").decode()
