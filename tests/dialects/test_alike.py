@@ -1,5 +1,5 @@
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 
@@ -295,9 +295,9 @@ class Parsing:
     def alike(self) -> Alike:
         return self.reducer.alike
 
-    def feed(self, event: Event) -> None:
+    def feed(self, event: Event, frame: Mapping[str, object] | None = None) -> None:
         self.count += 1
-        self.reducer.feed(event)
+        self.reducer.feed(event, frame)
 
     def finish(self, *, cut: bool) -> Reply:
         return self.reducer.finish(cut=cut)

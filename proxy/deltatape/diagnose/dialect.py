@@ -8,6 +8,7 @@ and where a stream was asked for and a strange document came. Applications call 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from deltatape.diagnose.decode import media_type
 from deltatape.dialects import DIALECTS, Dialect, Hints, detect, error_message, expect
@@ -26,34 +27,46 @@ _SHARED = ("/api/chat", "/api/generate")
 """Paths of a provider that applications use as well."""
 
 
+class Spoken(NamedTuple):
+    """What finding out the dialect of an exchange tells."""
+
+    dialect: Dialect | None
+    """None: it is unknown."""
+    frames: Sequence[Mapping[str, object] | None]
+    """What was read for that, of the first events: the objects that they carry."""
+
+
 def dialect_of(
     exchange: Exchange, stream: Stream, among: Sequence[Dialect] = DIALECTS
 ) -> Dialect | None:
     """The dialect of `exchange`, whose response is framed as `stream`; None if it is unknown."""
+    return spoken_in(exchange, stream, among).dialect
+
+
+def spoken_in(exchange: Exchange, stream: Stream, among: Sequence[Dialect] = DIALECTS) -> Spoken:
+    """As `dialect_of`, with what has been read on the way."""
     headers = _headers(exchange)
     failed = exchange.response is not None and exchange.response.status >= _HTTP_ERROR
     telling = False
+    read: list[Mapping[str, object] | None] = []
     for window in _windows(stream.events):
-        values = [read_object(event.data) or parse(event.data).value for event in window]
-        frames = [
-            (event, value)
-            for event, value in zip(window, values, strict=True)
-            if isinstance(value, dict)
-        ]
+        frames = [_object_in(event) for event in window]
+        read += frames
         hints = Hints(
             format=stream.format,
             headers=headers,
-            first=tuple(value for _, value in frames),
-            types=tuple(event.type for event in window),
+            first=tuple([frame for frame in frames if frame is not None]),
+            types=tuple([event.type for event in window]),
         )
         found = detect(hints, among)
         if found is not None:
-            return found
-        telling = telling or any(_tells(event, value) for event, value in frames)
+            return Spoken(found, read)
+        telling = telling or any(map(_tells, window, frames))
     found = expect(exchange.request.path, among)
-    if found is None or failed or not (telling or stream.format is Format.OTHER):
-        return found
-    return found if _answers_otherwise(exchange, stream, found) else None
+    strange = not failed and (telling or stream.format is Format.OTHER)
+    if found is not None and strange and not _answers_otherwise(exchange, stream, found):
+        found = None
+    return Spoken(found, read)
 
 
 def _answers_otherwise(exchange: Exchange, stream: Stream, dialect: Dialect) -> bool:
@@ -79,9 +92,14 @@ def _windows(events: Sequence[Event]) -> Iterator[Sequence[Event]]:
         start, size = start + size, size * _GROWTH
 
 
-def _tells(event: Event, frame: Mapping[str, object]) -> bool:
+def _object_in(event: Event) -> Mapping[str, object] | None:
+    value = read_object(event.data) or parse(event.data).value
+    return value if isinstance(value, dict) else None
+
+
+def _tells(event: Event, frame: Mapping[str, object] | None) -> bool:
     """Whether `frame` would show its dialect, if it were a known one."""
-    if event.exception or (frame and frame.keys() <= _BARE_ERROR):
+    if frame is None or event.exception or (frame and frame.keys() <= _BARE_ERROR):
         return False
     if frame.get("type") in ("error", "ping"):
         return False

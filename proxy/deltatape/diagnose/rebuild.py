@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from deltatape.diagnose.decode import decode, media_type
-from deltatape.diagnose.dialect import dialect_of
+from deltatape.diagnose.dialect import Spoken, spoken_in
 from deltatape.diagnose.stray import with_stray_error
 from deltatape.dialects import (
     Reducer,
@@ -65,17 +65,14 @@ def analyse_all(exchanges: Sequence[Exchange], app: AppNames = CONTRACT) -> list
     streams = [decode(exchange) for exchange in exchanges]
     dialects = dialects_for(app)
     pairs = [*zip(exchanges, streams, strict=True)]
-    spoken = [dialect_of(exchange, stream, dialects) for exchange, stream in pairs]
+    spoken = [spoken_in(exchange, stream, dialects) for exchange, stream in pairs]
     asked = [
         dialect.read_request(exchange.request.body, exchange.request.path)
         if dialect is not None
         else NOTHING_ASKED
-        for exchange, dialect in zip(exchanges, spoken, strict=True)
+        for exchange, (dialect, _) in zip(exchanges, spoken, strict=True)
     ]
-    reducers = [
-        _fed(UnknownReducer() if dialect is None else dialect.reducer(each), stream)
-        for dialect, each, stream in zip(spoken, asked, streams, strict=True)
-    ]
+    reducers = list(map(_fed, spoken, asked, streams))
     replies = [_reply(reducer, *pair) for reducer, pair in zip(reducers, pairs, strict=True)]
     return [
         Analysis(exchange=exchange, stream=stream, asked=each, reply=reply)
@@ -83,8 +80,11 @@ def analyse_all(exchanges: Sequence[Exchange], app: AppNames = CONTRACT) -> list
     ]
 
 
-def _fed(reducer: Reducer, stream: Stream) -> Reducer:
-    feed_all(reducer, stream.events)
+def _fed(spoken: Spoken, asked: Asked, stream: Stream) -> Reducer:
+    """A reducer of the dialect that has taken all events."""
+    dialect, frames = spoken
+    reducer = UnknownReducer() if dialect is None else dialect.reducer(asked)
+    feed_all(reducer, stream.events, frames)
     return reducer
 
 

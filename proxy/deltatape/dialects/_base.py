@@ -5,11 +5,12 @@ and raise on no input: whatever the wire got wrong becomes an `Observation`, a c
 repair. A new dialect is one module or package and one line in `DIALECTS`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 
 from deltatape.dialects._alike import Alike
+from deltatape.dialects._json import Frame
 from deltatape.model.asked import Asked
 from deltatape.model.reply import Reply
 from deltatape.model.stream import Event, Format
@@ -45,8 +46,13 @@ class Reducer(Protocol):
     def alike(self) -> Alike:
         """What it learns from events about those that follow. See `feed_all`."""
 
-    def feed(self, event: Event) -> None:
-        """Takes the next event; an answer that is not streamed is one event, the JSON document."""
+    def feed(self, event: Event, frame: Frame | None = None) -> None:
+        """Takes the next event; an answer that is not streamed is one event, the JSON document.
+
+        Args:
+            event: the event.
+            frame: the object with members that it carries, if somebody has read it already.
+        """
 
     def finish(self, *, cut: bool) -> Reply:
         """The reply, judged. To be called once, after the last event.
@@ -56,12 +62,21 @@ class Reducer(Protocol):
         """
 
 
-def feed_all(reducer: Reducer, events: Iterable[Event]) -> None:
-    """What feeding each of `events` to `reducer` does, in less time."""
-    feed, alike, waiting = reducer.feed, reducer.alike, iter(events)
+def feed_all(
+    reducer: Reducer, events: Iterable[Event], frames: Sequence[Frame | None] = ()
+) -> None:
+    """What feeding each of `events` to `reducer` does, in less time.
+
+    Args:
+        reducer: takes them.
+        events: all of a body.
+        frames: what the first of them carry, as far as somebody has read it already.
+    """
+    feed, alike, waiting, known = reducer.feed, reducer.alike, iter(events), len(frames)
     event = next(waiting, None)
     while event is not None:
-        feed(event)
+        number = event.number
+        feed(event, frames[number] if number < known else None)
         event = alike.run(event, waiting) if alike.learned else next(waiting, None)
 
 

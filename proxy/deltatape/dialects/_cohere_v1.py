@@ -8,8 +8,8 @@ the end of the stream, repeats what was said.
 from collections.abc import Mapping, Sequence
 
 from deltatape.dialects._choice import Policy
-from deltatape.dialects._json import get_str
-from deltatape.dialects._table import Frame, Index, Step, Table, path
+from deltatape.dialects._json import Frame, get_str
+from deltatape.dialects._table import Index, Step, Table, path
 from deltatape.dialects._table_calls import CallDelta, CallWhole
 from deltatape.dialects._table_steps import Fail, Finish, Say, SayWhole, Tell, Terminal
 from deltatape.model.reply import Channel

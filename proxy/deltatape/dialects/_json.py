@@ -2,6 +2,10 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+Frame: TypeAlias = Mapping[str, object]
+"""The JSON object that an event carries."""
 
 EVIDENCE_LIMIT = 200
 """Characters of the wire shown with an observation."""

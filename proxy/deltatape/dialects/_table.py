@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 from deltatape.dialects._alike import NEVER_ALIKE
 from deltatape.dialects._calls import CallDraft
 from deltatape.dialects._choice import ChoiceDraft, Policy
-from deltatape.dialects._json import EVIDENCE_LIMIT, get_index
+from deltatape.dialects._json import EVIDENCE_LIMIT, Frame, get_index
 from deltatape.dialects._judge import Ending
 from deltatape.dialects._reply import ReplyDraft
 from deltatape.dialects._source import Element, Elements, Member, Source, Whole
@@ -27,8 +27,6 @@ from deltatape.model.stream import Event
 
 _SENTINEL = "[DONE]"
 
-Frame: TypeAlias = Mapping[str, object]
-"""The JSON object that an event carries."""
 Path: TypeAlias = tuple[str, ...]
 """The keys that lead to a value inside an object."""
 
@@ -217,13 +215,13 @@ class TableReducer:
         self._typed = bool(table.type_keys)
         self._draft = TableDraft(table, asked)
 
-    def feed(self, event: Event) -> None:
+    def feed(self, event: Event, frame: Frame | None = None) -> None:
         """See `Reducer.feed`."""
         if event.data.strip() == _SENTINEL:
             if self._table.sentinel and self._draft.reply.terminal is None:
                 self._draft.end(event, normal=self._draft.reply.error is None)
             return
-        frame = self._draft.reply.read(event)
+        frame = frame or self._draft.reply.read(event)
         if frame is None:
             return
         kind = self._table.type_of(frame) if self._typed else event.type

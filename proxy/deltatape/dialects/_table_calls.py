@@ -9,10 +9,9 @@ import enum
 from dataclasses import dataclass
 
 from deltatape.dialects._calls import CallDraft
-from deltatape.dialects._json import as_object
+from deltatape.dialects._json import Frame, as_object
 from deltatape.dialects._source import Source, Whole
 from deltatape.dialects._table import (
-    Frame,
     Index,
     Key,
     Path,

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from deltatape.dialects._json import as_array, as_object, shown
-from deltatape.dialects._table import Frame, Path, TableDraft, at, first_text, listed, text_at
+from deltatape.dialects._json import Frame, as_array, as_object, shown
+from deltatape.dialects._table import Path, TableDraft, at, first_text, listed, text_at
 from deltatape.model.reply import Channel, ToolResult
 from deltatape.model.stream import Event
 

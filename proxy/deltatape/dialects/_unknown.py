@@ -2,7 +2,7 @@
 
 from deltatape.dialects._alike import NEVER_ALIKE
 from deltatape.dialects._errors import error_message, may_fail
-from deltatape.dialects._json import as_object
+from deltatape.dialects._json import Frame, as_object
 from deltatape.model.reply import Choice, Reply
 from deltatape.model.stream import Event
 from deltatape.wire.json_value import parse, read_object
@@ -19,11 +19,11 @@ class UnknownReducer:
     def __init__(self) -> None:
         self._error: str | None = None
 
-    def feed(self, event: Event) -> None:
+    def feed(self, event: Event, frame: Frame | None = None) -> None:
         """See `Reducer.feed`."""
         if self._error is not None:
             return
-        frame = read_object(event.data) or as_object(parse(event.data).value)
+        frame = frame or read_object(event.data) or as_object(parse(event.data).value)
         if frame is not None and may_fail(frame, event):
             self._error = error_message(frame, event.type)
 

@@ -14,7 +14,7 @@ from deltatape.dialects._base import Hints
 from deltatape.dialects._chat.request import read_request
 from deltatape.dialects._choice import ChoiceDraft, Policy
 from deltatape.dialects._errors import may_fail
-from deltatape.dialects._json import as_array, as_object, get_index, get_object, get_str
+from deltatape.dialects._json import Frame, as_array, as_object, get_index, get_object, get_str
 from deltatape.dialects._judge import Ending
 from deltatape.dialects._reply import ReplyDraft
 from deltatape.dialects._request import exact
@@ -67,10 +67,10 @@ class OllamaReducer:
         self.alike = Alike()
         self._reply = ReplyDraft(name, TERMINATOR, asked, _POLICY)
 
-    def feed(self, event: Event) -> None:
+    def feed(self, event: Event, frame: Frame | None = None) -> None:
         """See `Reducer.feed`."""
         reply = self._reply
-        line = reply.read(event)
+        line = frame or reply.read(event)
         if line is None:
             return
         if may_fail(line, event):

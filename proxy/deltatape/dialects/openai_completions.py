@@ -11,7 +11,7 @@ from deltatape.dialects._alike import Alike, Say
 from deltatape.dialects._base import Hints
 from deltatape.dialects._chat.shape import MARKS, is_completion
 from deltatape.dialects._choice import Policy
-from deltatape.dialects._json import as_object, get_array, get_index, get_object, get_str
+from deltatape.dialects._json import Frame, as_object, get_array, get_index, get_object, get_str
 from deltatape.dialects._judge import Ending
 from deltatape.dialects._reply import ReplyDraft
 from deltatape.dialects._request import read_body, said
@@ -66,13 +66,13 @@ class CompletionReducer:
         self._reply = ReplyDraft(name, TERMINATOR, asked, Policy())
         self.alike = Alike()
 
-    def feed(self, event: Event) -> None:
+    def feed(self, event: Event, frame: Frame | None = None) -> None:
         """See `Reducer.feed`."""
         reply = self._reply
         if event.data.strip() == _SENTINEL:
             reply.terminal = reply.terminal or event
             return
-        chunk = reply.read(event)
+        chunk = frame or reply.read(event)
         if chunk is None:
             return
         failed = reply.take_error(chunk, event)

@@ -19,7 +19,7 @@ from deltatape.dialects._anthropic.shape import (
     STREAMED,
 )
 from deltatape.dialects._choice import Policy
-from deltatape.dialects._json import get_array, get_object, get_str
+from deltatape.dialects._json import Frame, get_array, get_object, get_str
 from deltatape.dialects._judge import Ending
 from deltatape.dialects._reply import ReplyDraft
 from deltatape.dialects._source import Member, Source, Whole
@@ -66,9 +66,9 @@ class MessageReducer:
             "error": self._take_error,
         }
 
-    def feed(self, event: Event) -> None:
+    def feed(self, event: Event, frame: Frame | None = None) -> None:
         """See `Reducer.feed`."""
-        frame = read_object(event.data) or self._read_oddly(event)
+        frame = frame or read_object(event.data) or self._read_oddly(event)
         if frame is None:
             return
         kind = "error" if event.exception else frame.get("type")

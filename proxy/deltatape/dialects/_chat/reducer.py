@@ -11,7 +11,7 @@ from deltatape.dialects._chat.choice import ChatChoice
 from deltatape.dialects._chat.sources import Sources
 from deltatape.dialects._choice import Policy
 from deltatape.dialects._errors import may_fail
-from deltatape.dialects._json import get_index, get_str
+from deltatape.dialects._json import Frame, get_index, get_str
 from deltatape.dialects._judge import Ending
 from deltatape.dialects._reply import ReplyDraft
 from deltatape.model.asked import Asked
@@ -36,10 +36,10 @@ class ChatReducer:
         self._done = False
         self._id = ""
 
-    def feed(self, event: Event) -> None:
+    def feed(self, event: Event, frame: Frame | None = None) -> None:
         """See `Reducer.feed`."""
         reply = self._reply
-        chunk = read_object(event.data) or self._read_oddly(event)
+        chunk = frame or read_object(event.data) or self._read_oddly(event)
         if chunk is None:
             return
         if may_fail(chunk, event):

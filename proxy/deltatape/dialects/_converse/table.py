@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from deltatape.dialects._choice import Policy
+from deltatape.dialects._json import Frame
 from deltatape.dialects._table import (
-    Frame,
     Index,
     Path,
     Step,

@@ -11,8 +11,8 @@ from typing import ClassVar
 
 from deltatape.dialects._base import Hints
 from deltatape.dialects._choice import Policy
-from deltatape.dialects._json import get_str
-from deltatape.dialects._table import Frame, Id, Table, TableReducer, path
+from deltatape.dialects._json import Frame, get_str
+from deltatape.dialects._table import Id, Table, TableReducer, path
 from deltatape.dialects._table_calls import CallDelta, CallStart, CallWhole, Strings, When
 from deltatape.dialects._table_steps import Fail, Finish, Result, Terminal
 from deltatape.dialects.ai_sdk_ui.parts import PartDelta, PartEnd, PartStart, StepEnd

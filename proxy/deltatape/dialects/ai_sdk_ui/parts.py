@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from deltatape.dialects._table import Frame, TableDraft, text_at
+from deltatape.dialects._json import Frame
+from deltatape.dialects._table import TableDraft, text_at
 from deltatape.model.reply import Channel
 from deltatape.model.stream import Event
 

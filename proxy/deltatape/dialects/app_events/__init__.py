@@ -14,7 +14,8 @@ from typing import ClassVar
 
 from deltatape.dialects._base import Hints
 from deltatape.dialects._chat.request import read_request
-from deltatape.dialects._table import Frame, Path, TableReducer, at, path
+from deltatape.dialects._json import Frame
+from deltatape.dialects._table import Path, TableReducer, at, path
 from deltatape.dialects.app_events.table import NAME, table
 from deltatape.model.app_names import CONTRACT, AppNames
 from deltatape.model.asked import Asked

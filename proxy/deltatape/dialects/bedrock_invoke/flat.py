@@ -10,7 +10,15 @@ from dataclasses import dataclass
 
 from deltatape.dialects._alike import NEVER_ALIKE
 from deltatape.dialects._choice import ChoiceDraft, Policy
-from deltatape.dialects._json import as_array, as_object, get_array, get_index, get_object, get_str
+from deltatape.dialects._json import (
+    Frame,
+    as_array,
+    as_object,
+    get_array,
+    get_index,
+    get_object,
+    get_str,
+)
 from deltatape.dialects._judge import Ending
 from deltatape.dialects._reply import ReplyDraft
 from deltatape.dialects._request import exact
@@ -130,9 +138,9 @@ class FlatReducer:
         self._reply = ReplyDraft(name, _TERMINATOR, asked, _POLICY)
         self._shape = shape
 
-    def feed(self, event: Event) -> None:
+    def feed(self, event: Event, frame: Frame | None = None) -> None:
         """See `Reducer.feed`."""
-        frame = self._reply.read(event)
+        frame = frame or self._reply.read(event)
         if frame is None or self._reply.take_error(frame, event):
             return
         shape = self._shape

@@ -4,7 +4,8 @@ Shapes: https://docs.aws.amazon.com/nova/latest/userguide/using-invoke-api.html;
 """
 
 from deltatape.dialects._converse.table import STREAMED, converse_table, is_document
-from deltatape.dialects._table import Frame, TableReducer
+from deltatape.dialects._json import Frame
+from deltatape.dialects._table import TableReducer
 from deltatape.model.asked import Asked
 from deltatape.model.stream import Event
 
@@ -23,10 +24,10 @@ class NovaReducer(TableReducer):
     def __init__(self, name: str, asked: Asked) -> None:
         super().__init__(converse_table(name, members=True), asked)
 
-    def feed(self, event: Event) -> None:
+    def feed(self, event: Event, frame: Frame | None = None) -> None:
         """See `Reducer.feed`."""
         draft = self._draft
-        frame = draft.reply.read(event)
+        frame = frame or draft.reply.read(event)
         if frame is None or draft.reply.take_error(frame, event):
             return
         for kind, inner in frame.items():

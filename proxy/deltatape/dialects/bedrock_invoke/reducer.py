@@ -20,7 +20,7 @@ from deltatape.dialects._base import Reducer
 from deltatape.dialects._chat.reducer import ChatReducer
 from deltatape.dialects._chat.shape import is_chat
 from deltatape.dialects._cohere_v1 import is_v1, v1_table
-from deltatape.dialects._json import as_object, get_object, get_str
+from deltatape.dialects._json import Frame, as_object, get_object, get_str
 from deltatape.dialects._table import TableReducer
 from deltatape.dialects.bedrock_invoke.flat import FlatReducer, shape_of
 from deltatape.dialects.bedrock_invoke.nova import NovaReducer, is_nova
@@ -50,8 +50,9 @@ class InvokeReducer:
         self._metrics: Mapping[str, object] | None = None
         self._intervened = False
 
-    def feed(self, event: Event) -> None:
+    def feed(self, event: Event, frame: Frame | None = None) -> None:
         """See `Reducer.feed`."""
+        del frame  # Mostly another one is inside.
         if not event.exception:
             event = _carried(event)
             if _AMAZON in event.data:

@@ -12,7 +12,7 @@ from typing import ClassVar
 from deltatape.dialects._alike import NEVER_ALIKE
 from deltatape.dialects._base import Hints
 from deltatape.dialects._cohere_v1 import is_v1
-from deltatape.dialects._json import as_object, get_object, get_str
+from deltatape.dialects._json import Frame, as_object, get_object, get_str
 from deltatape.dialects._table import TableReducer
 from deltatape.dialects.cohere.request import read_request
 from deltatape.dialects.cohere.tables import V1, V2
@@ -70,13 +70,13 @@ class CohereReducer:
         self._asked = asked
         self._inner: TableReducer | None = None
 
-    def feed(self, event: Event) -> None:
+    def feed(self, event: Event, frame: Frame | None = None) -> None:
         """See `Reducer.feed`."""
         if self._inner is None:
-            first = as_object(parse(event.data).value)
+            first = frame or as_object(parse(event.data).value)
             old = first is not None and is_v1(first)
             self._inner = TableReducer(V1 if old else V2, self._asked)
-        self._inner.feed(event)
+        self._inner.feed(event, frame)
 
     def finish(self, *, cut: bool) -> Reply:
         """See `Reducer.finish`."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from deltatape.dialects._alike import NEVER_ALIKE
 from deltatape.dialects._choice import Policy
-from deltatape.dialects._json import as_array, as_object, get_index, get_object, get_str
+from deltatape.dialects._json import Frame, as_array, as_object, get_index, get_object, get_str
 from deltatape.dialects._judge import Ending
 from deltatape.dialects._reply import ReplyDraft
 from deltatape.dialects._source import Element, Elements, Member, Source, Whole
@@ -42,10 +42,10 @@ class GeminiReducer:
         self._candidates: dict[int, Candidate] = {}
         self._blocked = False
 
-    def feed(self, event: Event) -> None:
+    def feed(self, event: Event, frame: Frame | None = None) -> None:
         """See `Reducer.feed`."""
         reply = self._reply
-        frame = reply.read(event)
+        frame = frame or reply.read(event)
         if frame is None:
             return
         reply.take_error(frame, event)

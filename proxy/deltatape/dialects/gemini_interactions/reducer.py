@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from deltatape.dialects._alike import NEVER_ALIKE
 from deltatape.dialects._choice import Policy
-from deltatape.dialects._json import as_object, get_array, get_index, get_object, get_str
+from deltatape.dialects._json import Frame, as_object, get_array, get_index, get_object, get_str
 from deltatape.dialects._judge import Ending
 from deltatape.dialects._reply import ReplyDraft
 from deltatape.dialects._source import Element, Elements, Member, Source, Whole
@@ -43,11 +43,11 @@ class InteractionsReducer:
         self._steps = Steps(self._reply.choice())
         self._has_steps = False
 
-    def feed(self, event: Event) -> None:
+    def feed(self, event: Event, frame: Frame | None = None) -> None:
         """See `Reducer.feed`."""
         if event.data.strip() == _SENTINEL:
             return
-        frame = self._reply.read(event)
+        frame = frame or self._reply.read(event)
         if frame is None:
             return
         kind = get_str(frame, "event_type")

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from deltatape.dialects._calls import CallDraft
 from deltatape.dialects._choice import ChoiceDraft
-from deltatape.dialects._json import as_array, as_object, get_index, get_str
+from deltatape.dialects._json import Frame, as_array, as_object, get_index, get_str
 from deltatape.dialects._source import Element, Elements, Member, Source, Whole
 from deltatape.dialects.openai_responses.item import ItemDraft
 from deltatape.dialects.openai_responses.kinds import shape_of
@@ -27,8 +27,6 @@ from deltatape.model.stream import Event
 
 _LATEST = 16
 _INTERNAL = frozenset({CallKind.SERVER, CallKind.MCP})
-
-Frame = Mapping[str, object]
 
 
 class Items:

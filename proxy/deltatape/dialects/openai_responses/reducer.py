@@ -8,13 +8,13 @@ A stream may begin in the middle (`starting_after`): its first sequence number i
 and it does not begin with `response.created`. What was opened before then lacks no announcement.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from deltatape.dialects._alike import Alike, Said
 from deltatape.dialects._choice import Policy
 from deltatape.dialects._errors import error_message
-from deltatape.dialects._json import get_index, get_object, get_str
+from deltatape.dialects._json import Frame, get_index, get_object, get_str
 from deltatape.dialects._judge import Ending
 from deltatape.dialects._reply import ReplyDraft
 from deltatape.dialects._source import Member, Source, Whole
@@ -52,7 +52,6 @@ _TEXT_PARTS = {
 }
 _INDEX = {Group.CONTENT: "content_index", Group.SUMMARY: "summary_index"}
 
-Frame = Mapping[str, object]
 _Handler = Callable[[Frame, Event], None]
 
 
@@ -69,12 +68,12 @@ class ResponsesReducer:
         self._begun = False
         self._id: str | None = None
 
-    def feed(self, event: Event) -> None:
+    def feed(self, event: Event, frame: Frame | None = None) -> None:
         """See `Reducer.feed`."""
         counted = self.alike.counted()
         if counted is not None:
             self._number = counted
-        frame = read_object(event.data) or self._read_oddly(event)
+        frame = frame or read_object(event.data) or self._read_oddly(event)
         if frame is None:
             return
         kind = frame.get("type")
