@@ -1,3 +1,4 @@
+import gc
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -7,6 +8,7 @@ from deltatape.model.log import LogEntry, LogStream
 from deltatape.rules.settings import DEFAULTS
 from deltatape.store.reader import open_tape
 from helpers.incidents import BROKEN, EMPTY, FIXED
+from helpers.mutated import RECORDINGS
 
 APP = ["C002", "C002", "C009", "C009"]
 
@@ -81,3 +83,22 @@ def test_exchanges_that_are_checked_together_are_not_mixed_up() -> None:
         assert alone == tuple(
             each for each in together.reported if each.finding.exchange == exchange.number
         )
+
+
+def test_nothing_is_left_that_only_the_garbage_collector_frees() -> None:
+    # It runs seldom while tapes are checked: until then, memory would grow with every exchange.
+    tapes = sorted(RECORDINGS.parent.rglob("*.tape"))
+    gc.collect()
+    gc.disable()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        for path in tapes:
+            check_exchanges("x", open_tape(path).exchanges(), DEFAULTS)
+        gc.collect()
+        left = {type(each) for each in gc.garbage if type(each).__module__.startswith("deltatape")}
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
+    assert len(tapes) > 100
+    assert left == set()

@@ -46,7 +46,7 @@ class CallDraft:
         self.fragments: list[Fragment] = []
         self.notes = Notes()
         self._settled: str | None = None
-        self._lazy_scanner = JsonScanner()
+        self._lazy_scanner: JsonScanner | None = None
         self._scanned = 0
         self._since = 0
         self._value: str | None = None
@@ -80,16 +80,18 @@ class CallDraft:
     @property
     def _scanner(self) -> JsonScanner:
         """A scanner that has seen all pieces."""
+        scanner = self._lazy_scanner or JsonScanner()
         while self._scanned < len(self.fragments):
             text = self.fragments[self._scanned].text
-            if _is_empty_object(self._lazy_scanner) and text.lstrip().startswith("{"):
+            if _is_empty_object(scanner) and text.lstrip().startswith("{"):
                 # A leaked `{}` and then the real arguments: only those tell when the call is whole.
-                self._lazy_scanner = JsonScanner()
+                scanner = JsonScanner()
                 self._since = self._scanned
             self._scanned += 1
             if self.kind is not CallKind.CUSTOM:
-                self._lazy_scanner.feed(text)
-        return self._lazy_scanner
+                scanner.feed(text)
+        self._lazy_scanner = scanner
+        return scanner
 
     @property
     def first_id(self) -> str | None:

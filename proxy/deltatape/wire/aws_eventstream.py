@@ -67,6 +67,10 @@ class _Head:
     """What an error says in its headers; "" if nothing."""
 
 
+_State: TypeAlias = Callable[["EventStreamDecoder", int], int]
+"""A function of the class: a bound method would hold the decoder that holds it."""
+
+
 class EventStreamDecoder(Framer):
     """Decodes one body of binary messages. See `Decoder`."""
 
@@ -76,7 +80,7 @@ class EventStreamDecoder(Framer):
         self._events: list[Event] = []
         self._buffer = bytearray()
         """What begins at `_offset` of the body."""
-        self._state: Callable[[int], int] = self._at_prelude
+        self._state: _State = EventStreamDecoder._at_prelude
         self._needed = _PRELUDE.size
         """Bytes without which `_state` can do nothing."""
         self._prelude = _Prelude(0, 0, 0)
@@ -95,7 +99,7 @@ class EventStreamDecoder(Framer):
         self._events = []
         at = 0
         while len(self._buffer) - at >= self._needed:
-            at = self._state(at)
+            at = self._state(self, at)
         del self._buffer[:at]
         self._offset += at
         return self._events
@@ -103,24 +107,24 @@ class EventStreamDecoder(Framer):
     def end(self) -> Event | None:
         """See `Decoder.end`. A message without its end has no event."""
         end = self._offset + len(self._buffer)
-        if self._state == self._at_prelude:
+        if self._state is EventStreamDecoder._at_prelude:
             if not self._buffer:
                 return None
             self._start = self._offset
             if self._buffer[0] > _LARGEST_FIRST:
-                self._state = self._in_junk
-        if self._state == self._in_junk:
+                self._state = EventStreamDecoder._in_junk
+        if self._state is EventStreamDecoder._in_junk:
             self._bad("bytes that are no message", self._start, end)
             return None
-        if self._state == self._in_large:
+        if self._state is EventStreamDecoder._in_large:
             self._too_large(end)
         detail = "the body ends inside a message"
-        if self._state != self._at_prelude:
+        if self._state is not EventStreamDecoder._at_prelude:
             detail += f" of {self._prelude.size} bytes"
         self._note(AnomalyKind.UNTERMINATED_EVENT, detail, self._start, end)
         return None
 
-    def _expect(self, state: Callable[[int], int], needed: int) -> None:
+    def _expect(self, state: _State, needed: int) -> None:
         self._state = state
         self._needed = needed
 
@@ -129,15 +133,15 @@ class EventStreamDecoder(Framer):
         self._start = self._offset + at
         prelude = _prelude(self._buffer, at)
         if prelude is None:
-            self._expect(self._in_junk, _PRELUDE.size)
+            self._expect(EventStreamDecoder._in_junk, _PRELUDE.size)
             return at + 1
         self._prelude = prelude
         payload = prelude.size - _FRAME - prelude.headers
         if prelude.headers > HEADERS_LIMIT or payload > self._limit:
             self._left = prelude.size
-            self._expect(self._in_large, 1)
+            self._expect(EventStreamDecoder._in_large, 1)
         else:
-            self._expect(self._in_message, prelude.size)
+            self._expect(EventStreamDecoder._in_message, prelude.size)
         return at
 
     def _in_junk(self, at: int) -> int:
@@ -148,7 +152,7 @@ class EventStreamDecoder(Framer):
             start = found.start()
             if _prelude(self._buffer, start) is not None:
                 self._bad("bytes that are no message", self._start, self._offset + start)
-                self._expect(self._at_prelude, _PRELUDE.size)
+                self._expect(EventStreamDecoder._at_prelude, _PRELUDE.size)
                 return start
             found = _POSSIBLE.search(self._buffer, start + 1)
         return last + 1
@@ -159,14 +163,14 @@ class EventStreamDecoder(Framer):
         self._left -= step
         if self._left == 0:
             self._too_large(self._offset + at + step)
-            self._expect(self._at_prelude, _PRELUDE.size)
+            self._expect(EventStreamDecoder._at_prelude, _PRELUDE.size)
         return at + step
 
     def _in_message(self, at: int) -> int:
         """At a message that is all there."""
         size, headers_size, checksum = self._prelude
         raw = bytes(self._buffer[at : at + size])
-        self._expect(self._at_prelude, _PRELUDE.size)
+        self._expect(EventStreamDecoder._at_prelude, _PRELUDE.size)
         head = self._head(raw[_PRELUDE.size : _PRELUDE.size + headers_size])
         start, end = self._start, self._start + size
         # The prelude's checksum is that of the first bytes: no need to go over them again.

@@ -6,7 +6,7 @@ is for its reader to say: here only brackets outside of strings are counted, whi
 that nesting costs no stack. What stands where an element, a comma or the end of the array should
 be is noted, all of it up to the next element at once, and skipped. Nothing behind the array counts.
 
-Strategy. `_state` is the method that takes what comes next. Runs of bytes are skipped by regular
+Strategy. `_state` is the function that takes what comes next. Runs of bytes are skipped by regular
 expressions, and an element that has arrived in one read is mostly one match of `_ELEMENT`; their
 repeats are possessive, so that no byte is looked at more than three times.
 """
@@ -14,6 +14,7 @@ repeats are possessive, so that no byte is looked at more than three times.
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from deltatape.model.stream import AnomalyKind, Event
 from deltatape.wire.framer import BYTE_ORDER_MARK, UNIT_LIMIT, Framer, Held
@@ -52,12 +53,16 @@ class _Stray:
     end: int
 
 
+_State: TypeAlias = Callable[["JsonArrayDecoder", bytes, int], int]
+"""A function of the class: a bound method would hold the decoder that holds it."""
+
+
 class JsonArrayDecoder(Framer):
     """Decodes one body that is a JSON array. See `Decoder`."""
 
     def __init__(self, limit: int = UNIT_LIMIT) -> None:
         super().__init__(limit)
-        self._state: Callable[[bytes, int], int] = self._at_mark
+        self._state: _State = JsonArrayDecoder._at_mark
         self._events: list[Event] = []
         self._held = Held()
         self._start = 0
@@ -77,16 +82,16 @@ class JsonArrayDecoder(Framer):
         self._events = []
         at = 0
         while at < len(data):
-            at = self._state(data, at)
+            at = self._state(self, data, at)
         self._offset += len(data)
         return self._events
 
     def end(self) -> Event | None:
         """See `Decoder.end`."""
-        if self._stray is not None and self._state == self._in_rest:
+        if self._stray is not None and self._state is JsonArrayDecoder._in_rest:
             self._stray.end = self._offset
         self._settle()
-        if self._state in (self._after, self._in_rest):
+        if self._state in (JsonArrayDecoder._after, JsonArrayDecoder._in_rest):
             return None
         event = None
         place = self._place(self._start, self._offset)
@@ -105,9 +110,9 @@ class JsonArrayDecoder(Framer):
         if data[at] == BYTE_ORDER_MARK[seen]:
             if seen + 1 == len(BYTE_ORDER_MARK):
                 self._note(AnomalyKind.BYTE_ORDER_MARK, "a byte order mark", 0, seen + 1)
-                self._state = self._before
+                self._state = JsonArrayDecoder._before
             return at + 1
-        self._state = self._before
+        self._state = JsonArrayDecoder._before
         if seen:
             self._ignore_rest(0)
         return at
@@ -116,7 +121,7 @@ class JsonArrayDecoder(Framer):
         """Before the array."""
         at = _end(_BLANKS, data, at)
         if data[at : at + 1] == b"[":
-            self._state = self._between
+            self._state = JsonArrayDecoder._between
             self._start = self._offset + at + 1
             return at + 1
         if at < len(data):
@@ -125,7 +130,7 @@ class JsonArrayDecoder(Framer):
 
     def _ignore_rest(self, start: int) -> None:
         self._stray = _Stray("data that is no array", start, start)
-        self._state = self._in_rest
+        self._state = JsonArrayDecoder._in_rest
 
     def _in_rest(self, data: bytes, _: int) -> int:
         """In what is neither the array nor anything in it."""
@@ -136,7 +141,7 @@ class JsonArrayDecoder(Framer):
         at = _end(_BLANKS, data, at)
         if at < len(data):
             self._stray = _Stray("data behind the array", self._offset + at, self._offset + at)
-            self._state = self._in_rest
+            self._state = JsonArrayDecoder._in_rest
         return at
 
     def _between(self, data: bytes, at: int) -> int:
@@ -155,7 +160,7 @@ class JsonArrayDecoder(Framer):
                 return at
             case _:
                 self._begin_at(self._offset + at)
-                self._state = self._in_word
+                self._state = JsonArrayDecoder._in_word
                 return at
 
     def _separate(self, at: int) -> None:
@@ -169,7 +174,7 @@ class JsonArrayDecoder(Framer):
         if self._comma is not None:
             self._ignore("a comma before no element", self._comma, self._comma + 1)
         self._settle()
-        self._state = self._after
+        self._state = JsonArrayDecoder._after
 
     def _begin_at(self, start: int) -> None:
         """Takes the first byte of an element, which is at `start` of the body."""
@@ -185,7 +190,7 @@ class JsonArrayDecoder(Framer):
         self._settle()
         whole = _ELEMENT.match(data, at)
         if whole is None:
-            self._state = self._in_element
+            self._state = JsonArrayDecoder._in_element
             return at
         raw = whole[0]
         self._dispatch(raw if len(raw) <= self._limit else None, self._offset + whole.end())
@@ -198,7 +203,7 @@ class JsonArrayDecoder(Framer):
             self._held.add(data[at:], self._limit)
             return len(data)
         self._dispatch(self._held.take(data[at:stop], self._limit), self._offset + stop)
-        self._state = self._between
+        self._state = JsonArrayDecoder._between
         return stop
 
     def _element_end(self, data: bytes, at: int) -> int | None:
@@ -247,7 +252,7 @@ class JsonArrayDecoder(Framer):
             self._held.add(data[at:], self._limit)
             return stop
         raw = self._held.take(data[at:stop], self._limit)
-        self._state = self._between
+        self._state = JsonArrayDecoder._between
         self._end_word(raw, self._offset + stop)
         return stop
 

@@ -15,6 +15,7 @@ import enum
 import json
 import re
 from collections.abc import Callable
+from typing import TypeAlias
 
 from deltatape.wire.json_number import WHOLE_NUMBERS, NumberState, run_number
 
@@ -30,8 +31,9 @@ _HIGH = range(0xD800, 0xDC00)
 _LOW = range(0xDC00, 0xE000)
 
 
-_Lexer = Callable[[str, int], int]
-"""Takes the text and an offset in it, returns the offset from which on to go on."""
+_Lexer: TypeAlias = Callable[["JsonScanner", str, int], int]
+"""A function of the class, not a bound method: that would hold the scanner that holds it. Takes the
+text and an offset in it, returns the offset from which on to go on."""
 
 
 class Verdict(enum.Enum):
@@ -110,7 +112,7 @@ class JsonScanner:
         """Whether a string holds half a surrogate pair: no Unicode text."""
         self._offset = 0
         self._expect = _Expect.VALUE
-        self._lex: _Lexer = self._between
+        self._lex: _Lexer = JsonScanner._between
         self._open: list[Kind] = []
         self._keys: list[set[str]] = []
         self._key: list[str] | None = None
@@ -146,9 +148,9 @@ class JsonScanner:
         """Scans the next piece of the text."""
         at = 0
         while at < len(text) and self.error is None and self.extra is None:
-            at = self._lex(text, at)
+            at = self._lex(self, text, at)
         self._offset += len(text)
-        if self._lex == self._in_number and not self._open:
+        if self._lex is JsonScanner._in_number and not self._open:
             self.end = self._offset if self._number in WHOLE_NUMBERS else None
 
     def _fail(self, at: int, reason: str) -> int:
@@ -178,7 +180,7 @@ class JsonScanner:
             case _Expect.KEY | _Expect.KEY_OR_END if char == '"':
                 self.members = True
                 self._key = []
-                self._lex = self._in_string
+                self._lex = JsonScanner._in_string
                 return at + 1
             case _:
                 return self._punctuation(text, at)
@@ -204,19 +206,19 @@ class JsonScanner:
                 return self._enter(at, Kind.ARRAY, _Expect.VALUE_OR_END)
             case '"':
                 self._begin(at, Kind.STRING)
-                self._lex = self._in_string
+                self._lex = JsonScanner._in_string
                 return at + 1
             case "t" | "f" | "n":
                 self._literal, kind = _LITERALS[char]
                 self._begin(at, kind)
-                self._lex = self._in_literal
+                self._lex = JsonScanner._in_literal
                 return at
             case _:
                 if char != "-" and char not in "0123456789":
                     return self._unexpected(text, at, self._expect.value)
                 self._begin(at, Kind.NUMBER)
                 self._number = NumberState.MINUS
-                self._lex = self._in_number
+                self._lex = JsonScanner._in_number
                 return at + 1 if char == "-" else at
 
     def _begin(self, at: int, kind: Kind) -> None:
@@ -240,7 +242,7 @@ class JsonScanner:
 
     def _finish(self, at: int) -> None:
         """A value has ended at `at`."""
-        self._lex = self._between
+        self._lex = JsonScanner._between
         if not self._open:
             self.end = self._offset + at
             self._expect = _Expect.NOTHING
@@ -276,7 +278,7 @@ class JsonScanner:
         char = text[stop]
         if char == "\\":
             self._escape = "\\"
-            self._lex = self._in_escape
+            self._lex = JsonScanner._in_escape
         elif char == '"':
             self._end_string(stop)
         else:
@@ -302,7 +304,7 @@ class JsonScanner:
         if key in self._keys[-1]:
             self.duplicate_keys.append(key)
         self._keys[-1].add(key)
-        self._lex = self._between
+        self._lex = JsonScanner._between
         self._expect = _Expect.COLON
 
     def _in_escape(self, text: str, at: int) -> int:
@@ -324,7 +326,7 @@ class JsonScanner:
         self._pair(code)
         if self._key is not None:
             self._key.append(self._escape)
-        self._lex = self._in_string
+        self._lex = JsonScanner._in_string
 
     def _pair(self, code: int) -> None:
         """Notes a surrogate that `code`, the next code unit, does not make a pair."""
