@@ -6,6 +6,7 @@ was given up, and nothing of it is part of the answer; after `message_stop` anot
 """
 
 from collections.abc import Callable, Mapping
+from typing import ClassVar
 
 from deltatape.dialects._alike import Alike
 from deltatape.dialects._anthropic.blocks import Blocks
@@ -55,16 +56,6 @@ class MessageReducer:
         """Of the message that has begun; None before the first."""
         self._usage: dict[str, object] = {}
         self._named = True
-        self._takers: dict[str, Callable[[Mapping[str, object], Event], None]] = {
-            MESSAGE_START: self._take_start,
-            BLOCK_START: self._take_block_start,
-            BLOCK_DELTA: self._take_block_delta,
-            BLOCK_STOP: self._take_block_stop,
-            MESSAGE_DELTA: self._take_delta,
-            MESSAGE_STOP: self._take_stop,
-            "message": self._take_document,
-            "error": self._take_error,
-        }
 
     def feed(self, event: Event, frame: Frame | None = None) -> None:
         """See `Reducer.feed`."""
@@ -74,19 +65,18 @@ class MessageReducer:
         kind = "error" if event.exception else frame.get("type")
         if not isinstance(kind, str):
             kind = self._kind(frame, event)
-        taker = self._takers.get(kind)
+        taker = self._TAKERS.get(kind)
         if taker is None:
             return  # a ping, or an event that is newer than this
         if event.type == _UNNAMED and self._named and kind in STREAMED:
             self._named = False
             detail = "events have no event line; the first is a " + repr(kind)
             self._reply.notes.once("", "W008", detail, event.data[:200], event)
-        taker(frame, event)
+        taker(self, frame, event)
 
     def finish(self, *, cut: bool) -> Reply:
         """See `Reducer.finish`."""
         del cut  # A stop reason or message_stop tells more about the calls than the transport does.
-        self._takers = {}  # They hold us, and we all events: else only a collector frees those.
         terminated = self._reply.terminal is not None and self._reply.error is None
         for blocks in (*self._ended, self._blocks):
             blocks.finish(terminated=terminated)
@@ -216,6 +206,17 @@ class MessageReducer:
             if value is not None or key not in self._usage:
                 self._usage[key] = value
         self._reply.usage = self._usage
+
+    _TAKERS: ClassVar[Mapping[str, Callable[["MessageReducer", Frame, Event], None]]] = {
+        MESSAGE_START: _take_start,
+        BLOCK_START: _take_block_start,
+        BLOCK_DELTA: _take_block_delta,
+        BLOCK_STOP: _take_block_stop,
+        MESSAGE_DELTA: _take_delta,
+        MESSAGE_STOP: _take_stop,
+        "message": _take_document,
+        "error": _take_error,
+    }
 
 
 def _says_nothing(event: Event) -> bool:

@@ -8,8 +8,9 @@ A stream may begin in the middle (`starting_after`): its first sequence number i
 and it does not begin with `response.created`. What was opened before then lacks no announcement.
 """
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
+from typing import TypeAlias
 
 from deltatape.dialects._alike import Alike, Said
 from deltatape.dialects._choice import Policy
@@ -44,7 +45,9 @@ _CALL_PARTS = {
     "response.code_interpreter_call_code": ("code_interpreter_call", "code"),
 }
 """By stem of an event's type: whose arguments it brings, and where its last event has them."""
-_TEXT_PARTS = {
+_Place: TypeAlias = tuple[str, Channel, Group]
+"""The type of the items that have a text, where it goes, and what lists its parts."""
+_TEXT_PARTS: Mapping[str, _Place] = {
     "response.output_text": ("message", Channel.TEXT, Group.CONTENT),
     "response.refusal": ("message", Channel.REFUSAL, Group.CONTENT),
     "response.reasoning_text": ("reasoning", Channel.REASONING, Group.CONTENT),
@@ -52,7 +55,7 @@ _TEXT_PARTS = {
 }
 _INDEX = {Group.CONTENT: "content_index", Group.SUMMARY: "summary_index"}
 
-_Handler = Callable[[Frame, Event], None]
+_Handler: TypeAlias = Callable[["ResponsesReducer", Frame, Event], None]
 
 
 class ResponsesReducer:
@@ -90,35 +93,36 @@ class ResponsesReducer:
         if self._reply.terminal is not None:
             self._note_late(kind, handler, event)
         elif handler is not None:
-            handler(frame, event)
+            handler(self, frame, event)
 
     def finish(self, *, cut: bool) -> Reply:
         """See `Reducer.finish`."""
         del cut  # The status, and what is missing without one, tells more about the calls.
-        self._handlers = {}  # They hold us, and we all events: else only a collector frees those.
         self._items.settle()
         return self._reply.build(Ending.CUT, terminated=self._reply.terminal is not None)
 
-    def _handlers_by_type(self) -> dict[str, _Handler]:
+    @classmethod
+    @cache
+    def _handlers_by_type(cls) -> Mapping[str, _Handler]:
         found: dict[str, _Handler] = {
-            "response.created": self._take_state,
-            "response.queued": self._take_state,
-            "response.in_progress": self._take_state,
-            _ERROR: self._take_error,
-            "response.audio.delta": self._take_audio,
-            "response.output_item.added": self._items.announce,
-            "response.output_item.done": self._items.end,
-            "response.content_part.done": partial(self._end_part, Group.CONTENT),
-            "response.reasoning_summary_part.done": partial(self._end_part, Group.SUMMARY),
+            "response.created": cls._take_state,
+            "response.queued": cls._take_state,
+            "response.in_progress": cls._take_state,
+            _ERROR: cls._take_error,
+            "response.audio.delta": cls._take_audio,
+            "response.output_item.added": cls._announce,
+            "response.output_item.done": cls._end_item,
+            "response.content_part.done": partial(cls._end_part, group=Group.CONTENT),
+            "response.reasoning_summary_part.done": partial(cls._end_part, group=Group.SUMMARY),
         }
         for stem, (kind, field) in _CALL_PARTS.items():
-            found[f"{stem}.delta"] = partial(self._add_arguments, kind)
-            found[f"{stem}.done"] = partial(self._end_arguments, kind, field)
-        for stem, (kind, channel, group) in _TEXT_PARTS.items():
-            found[f"{stem}.delta"] = partial(self._add_text, kind, channel, group)
-            found[f"{stem}.done"] = partial(self._end_text, kind, channel, group)
+            found[f"{stem}.delta"] = partial(cls._add_arguments, kind=kind)
+            found[f"{stem}.done"] = partial(cls._end_arguments, kind=kind, field=field)
+        for stem, place in _TEXT_PARTS.items():
+            found[f"{stem}.delta"] = partial(cls._add_text, place=place)
+            found[f"{stem}.done"] = partial(cls._end_text, place=place)
         for status in FINISHES:
-            found[_PREFIX + status] = partial(self._take_end, status)
+            found[_PREFIX + status] = partial(cls._take_end, named=status)
         return found
 
     def _read_oddly(self, event: Event) -> Frame | None:
@@ -173,6 +177,12 @@ class ResponsesReducer:
     def _take_error(self, frame: Frame, event: Event) -> None:
         self._reply.fail(error_message(frame, "error") or event.type, frame, event)
 
+    def _announce(self, frame: Frame, event: Event) -> None:
+        self._items.announce(frame, event)
+
+    def _end_item(self, frame: Frame, event: Event) -> None:
+        self._items.end(frame, event)
+
     def _take_audio(self, frame: Frame, event: Event) -> None:
         del frame, event
         self._choice.media = True
@@ -202,7 +212,7 @@ class ResponsesReducer:
         if status in FINISHES:
             self._finish(response, status, event)
 
-    def _take_end(self, named: str, frame: Frame, event: Event) -> None:
+    def _take_end(self, frame: Frame, event: Event, named: str) -> None:
         """Takes the terminal event; its response may say more exactly how it ended."""
         response = get_object(frame, "response")
         if response is None:
@@ -235,7 +245,7 @@ class ResponsesReducer:
             message = error_message({"error": error or "the response failed"}, event.type)
             self._reply.fail(message or "", error or response, event)
 
-    def _add_arguments(self, kind: str, frame: Frame, event: Event) -> None:
+    def _add_arguments(self, frame: Frame, event: Event, kind: str) -> None:
         item = self._items.with_part(frame, kind, event, call=True)
         delta = frame.get("delta")
         if not isinstance(delta, str):
@@ -244,7 +254,7 @@ class ResponsesReducer:
             item.add_arguments([(delta, event)])
             self.alike.learn(event, item.add_arguments, "delta", frame.get("sequence_number"))
 
-    def _end_arguments(self, kind: str, field: str, frame: Frame, event: Event) -> None:
+    def _end_arguments(self, frame: Frame, event: Event, kind: str, field: str) -> None:
         item = self._items.with_part(frame, kind, event, call=True)
         text = get_str(frame, field)
         if text is None:
@@ -252,9 +262,8 @@ class ResponsesReducer:
         else:
             item.end_arguments(text, get_str(frame, "name"), event)
 
-    def _add_text(
-        self, kind: str, channel: Channel, group: Group, frame: Frame, event: Event
-    ) -> None:
+    def _add_text(self, frame: Frame, event: Event, place: _Place) -> None:
+        kind, channel, group = place
         item = self._items.with_part(frame, kind, event, call=False)
         delta = frame.get("delta")
         if not isinstance(delta, str):
@@ -267,23 +276,22 @@ class ResponsesReducer:
             say([(delta, event)])
             self.alike.learn(event, say, "delta", frame.get("sequence_number"))
 
-    def _end_text(
-        self, kind: str, channel: Channel, group: Group, frame: Frame, event: Event
-    ) -> None:
+    def _end_text(self, frame: Frame, event: Event, place: _Place) -> None:
+        kind, channel, group = place
         text = get_str(frame, "refusal" if channel is Channel.REFUSAL else "text")
         if text:
             item = self._items.with_part(frame, kind, event, call=False)
             index = get_index(frame, _INDEX[group]) or 0
             item.texts.end_part(group, index, piece_of(channel, text, event))
 
-    def _end_part(self, group: Group, frame: Frame, event: Event) -> None:
+    def _end_part(self, frame: Frame, event: Event, group: Group) -> None:
         part = get_object(frame, "part") or {}
         place = PARTS.get(get_str(part, "type") or "")
         if place is None:
             return
         channel, field = place
         kind = "reasoning" if channel is Channel.REASONING else "message"
-        self._end_text(kind, channel, group, {**frame, field: part.get(field)}, event)
+        self._end_text({**frame, field: part.get(field)}, event, (kind, channel, group))
 
 
 def _say(pieces: list[Piece], channel: Channel, said: Sequence[Said]) -> None:
