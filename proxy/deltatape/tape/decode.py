@@ -51,6 +51,7 @@ CODES: Mapping[str, Callable[[object], Payload]] = {
     Stop.code: Stop.from_json,
 }
 """Every code that this version reads; others become `Unknown`."""
+_READ = BodyRead.code
 
 
 def _refuse(constant: str) -> object:
@@ -95,10 +96,9 @@ def decode_lines(
                 text[end:] == "\n"
                 and type(t_ns) is type(exchange) is int
                 and type(code) is str
-                and 0 <= t_ns <= _MAX_INT
-                and 0 <= exchange <= _MAX_INT
+                and _MAX_INT >= t_ns >= 0 <= exchange <= _MAX_INT
             ):
-                if code == BodyRead.code and type(payload) is str:
+                if code == _READ and type(payload) is str:
                     record = (t_ns, exchange, payload.encode(encoding))
                 elif encoding == "utf-8":
                     record = Record(t_ns, exchange, _payload(code, payload))
