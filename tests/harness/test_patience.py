@@ -88,6 +88,7 @@ def test_a_console_that_answers_each_is_left_alone(tmp_path: Path) -> None:
     with terminal(tmp_path, PYTHON, "-i", "-c", "") as user:
         for count in range(1, 16):
             user.wait_for(b">>> ", count)
+            user.wait_for_a_reader()
             user.type(b"\x03")
             user.wait_for(b"\r\nKeyboardInterrupt\r\n", count)
         time.sleep(1.3)

@@ -125,11 +125,14 @@ def wait_for_the_childs_end(running: Supervised) -> None:
     """Wait until a command that printed zeros has ended."""
     running.wait_for("stdout", b"\0")
     limit = time.monotonic() + LIMIT_S
-    children = Path(f"/proc/{running.process.pid}/task/{running.process.pid}/children")
-    while children.read_text():
+    while _children(running.process):
         assert time.monotonic() < limit
         time.sleep(0.01)
     time.sleep(0.1)  # until the loop has heard of it
+
+
+def _children(process: subprocess.Popen[bytes]) -> list[str]:
+    return Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
 
 
 class Terminal:
@@ -160,6 +163,14 @@ class Terminal:
         """Close it."""
         os.close(self.keyboard)
         self.keyboard = -1
+
+    def wait_for_a_reader(self) -> None:
+        """Wait until the command sleeps: what has prompted may not listen to signals yet."""
+        end = time.monotonic() + LIMIT_S
+        (child,) = _children(self.process)
+        while Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0] != "S":
+            assert time.monotonic() < end
+            time.sleep(0.001)
 
     def wait_for(self, text: bytes, count: int = 1) -> None:
         """Wait until the screen has shown `text`."""
