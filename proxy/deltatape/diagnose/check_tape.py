@@ -86,13 +86,10 @@ def check_exchanges(
     for batch in _batches(exchanges):
         analyses = analyse_all(batch, settings.app)
         digests |= {one.exchange.number: digest_analysis(one, settings) for one in analyses}
-        found |= {
-            one.exchange.number: _of_exchange(
-                one, digests[one.exchange.number], settings, excerpts=excerpts
-            )
-            for one in analyses
-            if only in (None, one.exchange.number)
-        }
+        for one in analyses:
+            number = one.exchange.number
+            if only in (None, number):
+                found[number] = _of_exchange(one, digests[number], settings, excerpts=excerpts)
     in_order = [digests[number] for number in sorted(digests)]
     numbers = tuple(sorted(found))
     between = (
@@ -100,12 +97,8 @@ def check_exchanges(
         for finding in check_conversation(in_order, settings, logs)
         if only in (None, finding.exchange)
     )
-    return TapeReport(
-        name=name,
-        exchanges=numbers,
-        reported=(*(each for number in numbers for each in found[number]), *between),
-        notes=_notes(name, in_order),
-    )
+    every = (*(each for number in numbers for each in found[number]), *between)
+    return TapeReport(name=name, exchanges=numbers, reported=every, notes=_notes(name, in_order))
 
 
 def _batches(exchanges: Iterable[Exchange]) -> Iterator[list[Exchange]]:

@@ -74,8 +74,8 @@ class _Parts:
     notes: list[Note] = field(default_factory=list)
     end: End | None = None
 
-    def take(self, payload: Payload, t_ns: int, line: int) -> None:
-        """Add what a record says."""
+    def take(self, payload: Payload, t_ns: int, line: int) -> bool:
+        """Add what a record says; whether the exchange has ended now."""
         match payload:
             case BodyRead(data=data):
                 self.take_read(data, t_ns, line)
@@ -85,6 +85,7 @@ class _Parts:
                 self._take_remark(payload, t_ns, line)
             case _:
                 self._take_response(payload, t_ns, line)
+        return self.end is not None
 
     def take_read(self, data: bytes, t_ns: int, line: int) -> None:
         """Add the bytes of a read."""
@@ -240,15 +241,13 @@ def assemble(
         header: of the tape.
         stopped_ns: when the recorder stopped, if known before; else what a `stop` says, for the
             exchanges that come out after it.
-        watch: how long the tape was watched, if known; while a recorder is still at it, what has
-            no end goes on.
+        watch: how long the tape was watched, if known; while it is, what has no end goes on.
         own: takes the types of the payloads that are about no exchange but about the tape itself.
     """
     own = own if own is not None else set()
     building: dict[int, _Parts] = {}
     ended: set[int] = set()
-    for line, record in records:
-        t_ns, number, content = record
+    for line, (t_ns, number, content) in records:
         if number == 0:
             stopped_ns = t_ns if isinstance(content, Stop) else stopped_ns
             own.add(type(content))
@@ -260,9 +259,7 @@ def assemble(
             parts = building[number] = _Parts(number=number, head_ns=t_ns)
         if isinstance(content, bytes):
             parts.take_read(content, t_ns, line)
-            continue
-        parts.take(content, t_ns, line)
-        if parts.end is not None:
+        elif parts.take(content, t_ns, line):
             ended.add(number)
             yield building.pop(number).exchange(tape, header, stopped_ns, watch)
     for parts in building.values():
