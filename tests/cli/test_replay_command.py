@@ -233,7 +233,7 @@ def test_a_fault_that_strikes_nothing_is_told(tmp_path: Path) -> None:
     assert done.returncode != 0
     assert b"no exchange 5 is played; exchanges: 1" in done.stderr
     done = called("replay", str(CUT), "--fault", "cut", "--", "true", folder=tmp_path)
-    assert b"fault cut: has struck nothing\n" in done.stderr
+    assert b"fault cut: has struck nothing: nothing was played\n" in done.stderr
 
 
 def test_a_fault_strikes_and_the_answer_comes_to_who_asks_again(tmp_path: Path) -> None:

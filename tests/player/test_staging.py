@@ -53,7 +53,11 @@ def test_a_fault_strikes_only_the_exchange_it_names_and_where_it_has_a_place() -
 def test_a_fault_that_struck_nothing_is_known_at_the_end() -> None:
     stage = staging("drop,exchange=2", "drop,at=event:7", "drop,at=event:1")
     stage(0, taped(TWO))
-    assert [fault.text for fault in stage.unstruck] == ["drop,exchange=2", "drop,at=event:7"]
+    assert stage.unstruck() == (
+        ("drop,exchange=2", "what was played is not the exchange that it is for"),
+        ("drop,at=event:7", "nothing that was played has such a place"),
+    )
+    assert staging("drop").unstruck() == (("drop", "nothing was played"),)
 
 
 def test_an_exchange_that_is_not_there_cannot_be_struck() -> None:

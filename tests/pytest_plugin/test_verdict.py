@@ -1,13 +1,11 @@
 """Whether a test holds, going by what its tapes report."""
 
-from dataclasses import replace
-
 import pytest
 
 from deltatape.match.difference import Difference
 from deltatape.match.request import Asking, Miss, Rung
 from deltatape.model.exchange import Exchange
-from deltatape.player.playing import Missed, Played, Report
+from deltatape.player.playing import Missed, Played, Report, Unstruck
 from deltatape.pytest_plugin.verdict import Raised, Run, complaint
 from helpers.plugged import hello
 
@@ -79,25 +77,12 @@ def test_that_requests_went_to_the_provider_is_told_instead() -> None:
     assert told.splitlines()[2:] == ["2 requests went to the provider, not being on the tape"]
 
 
-@pytest.mark.parametrize(
-    ("note", "says"),
-    [
-        ("", "fault='cut' struck nothing: what was played is not the exchange that it is for"),
-        ("fault cut,exchange=2", "fault='cut' struck nothing: what was played is not"),
-        ("no place for cut", "fault='cut' struck nothing: nothing that was played has such"),
-    ],
-)
-def test_a_fault_that_strikes_nothing_is_a_complaint(note: str, says: str) -> None:
-    report = Report(played=(replace(played(ONE), note=note),))
-    assert complaint(Run(report=report, faults=("cut",))).startswith(says)
-
-
-def test_a_fault_that_struck_once_is_none() -> None:
-    notes = "no place for cut", "fault drip, fault cut"
-    report = Report(played=tuple(replace(played(ONE), note=note) for note in notes))
-    assert complaint(Run(report=report, faults=("cut", "drip"))) == ""
-    told = complaint(Run(report=Report(), faults=("cut",)))
-    assert told == "fault='cut' struck nothing: nothing was played"
+def test_a_fault_that_strikes_nothing_is_a_complaint() -> None:
+    idle = (Unstruck("cut", "nothing was played"), Unstruck("drop", "it has no place"))
+    assert complaint(Run(report=Report(played=(played(ONE),)), unstruck=idle)).splitlines() == [
+        "fault='cut' struck nothing: nothing was played",
+        "fault='drop' struck nothing: it has no place",
+    ]
 
 
 BROKEN = Report(played=(played(ONE),), unplayed=(TWO,))

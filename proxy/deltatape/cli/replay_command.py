@@ -179,8 +179,8 @@ def _replay(given: Given, argv: tuple[str, ...], environment: Mapping[str, str])
     cast = make(given, playing, environment, alone=not argv)
     with aside():
         code = asyncio.run(replay(cast, options, say))
-    for fault in playing.stage.unstruck if isinstance(playing.stage, Staging) else ():
-        say(f"fault {fault.text}: has struck nothing")
+    for fault, why in playing.unstruck():
+        say(f"fault {fault}: has struck nothing: {why}")
     return code
 
 
@@ -218,7 +218,7 @@ def _playing(given: Given) -> Playing:
     if not faults and cutting == RECORDED:
         return playing
     staging = Staging(faults, cutting, given.seed, tempo)
-    return replace(playing, tempo=AS_RECORDED, stage=staging)
+    return replace(playing, tempo=AS_RECORDED, stage=staging, unstruck=staging.unstruck)
 
 
 def _plain(given: Given, playing: Playing, environment: Mapping[str, str], *, alone: bool) -> Cast:

@@ -1,8 +1,8 @@
 """How tapes are to be played, and what became of it: the player's terms."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from deltatape.match.request import Asking, Miss, Rung
 from deltatape.match.schedule import RECORDED, Tempo
@@ -25,6 +25,18 @@ class Staged:
     note: str = ""
 
 
+class Unstruck(NamedTuple):
+    """A fault that was asked for and struck nothing: it proves nothing.
+
+    Attributes:
+        fault: as it was written.
+        why: a clause.
+    """
+
+    fault: str
+    why: str
+
+
 Stage: TypeAlias = Callable[[int, Exchange], Staged]
 """Makes of a recorded exchange, by its position, what is played; called once per request."""
 
@@ -41,6 +53,8 @@ class Playing:
     volatile: tuple[str, ...] = ()
     """JSON paths in request bodies that may differ."""
     stage: Stage | None = None
+    unstruck: Callable[[], Sequence[Unstruck]] = tuple
+    """What the stage was to do and has not done so far."""
     secrets: tuple[bytes, ...] = ()
     """Credentials of the application that must not be told of its requests."""
     bodies: bool = False

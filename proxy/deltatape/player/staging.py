@@ -12,7 +12,7 @@ from deltatape.errors import UsageError
 from deltatape.match.schedule import RECORDED, Tempo
 from deltatape.model.exchange import Exchange
 from deltatape.mutate import Seeded
-from deltatape.player.playing import Staged
+from deltatape.player.playing import Staged, Unstruck
 from deltatape.vary.fault import Fault
 from deltatape.vary.reads import RECORDED as AS_READ
 from deltatape.vary.reads import Cutting
@@ -44,6 +44,7 @@ class Staging:
         self._seed = seed
         self._tempo = tempo
         self._struck: Counter[int] = Counter()
+        self._placeless: set[int] = set()
         self._asked: Counter[int] = Counter()
 
     def __call__(self, position: int, exchange: Exchange) -> Staged:
@@ -58,6 +59,7 @@ class Staging:
                 continue
             struck = fault.told_by_bytes(exchange).applied(played, chance)
             if struck is None:
+                self._placeless.add(place)
                 notes.append(f"no place for {fault.text}")
                 continue
             self._struck[place] += 1
@@ -65,10 +67,17 @@ class Staging:
             notes.append(f"fault {fault.text}")
         return Staged(exchange=self._cutting.cut(played), spent=spent, note=", ".join(notes))
 
-    @property
-    def unstruck(self) -> tuple[Fault, ...]:
+    def unstruck(self) -> tuple[Unstruck, ...]:
         """The faults that have struck nothing so far: to be told at the end."""
-        return tuple(fault for at, fault in enumerate(self._faults) if not self._struck[at])
+        left = [place for place in range(len(self._faults)) if not self._struck[place]]
+        return tuple(Unstruck(self._faults[place].text, self._why(place)) for place in left)
+
+    def _why(self, place: int) -> str:
+        if not self._asked:
+            return "nothing was played"
+        if place in self._placeless:
+            return "nothing that was played has such a place"
+        return "what was played is not the exchange that it is for"
 
     def _is_due(self, place: int, exchange: Exchange) -> bool:
         fault = self._faults[place]

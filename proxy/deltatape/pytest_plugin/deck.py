@@ -1,13 +1,13 @@
 """What the fixture `tape` gives to a test: the tape deck that is its provider."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from deltatape.harness.base_urls import ON_DEMAND, SERVED
 from deltatape.model.exchange import Exchange
-from deltatape.player.playing import Report
+from deltatape.player.playing import Report, Unstruck
 
 
 class Machine(Protocol):
@@ -47,8 +47,8 @@ class Deck:
     told: str = field(default="", repr=False)
     """What torture did, as a sentence; "" without."""
     deadline_s: float = field(default=0.0, repr=False)
-    faults: tuple[str, ...] = field(default=(), repr=False)
-    """What is to go wrong on purpose, each as it was written."""
+    unstruck: Callable[[], Sequence[Unstruck]] = field(default=tuple, repr=False)
+    """What was to go wrong on purpose and has not."""
     forwarded: Callable[[], int] = field(default=int, repr=False)
     """How many requests went to the provider so far."""
     asks_later: bool = field(default=False, repr=False)

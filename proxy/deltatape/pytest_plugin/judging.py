@@ -61,7 +61,7 @@ class Judging:
             return False
         deck, item = self._deck, self._item
         report = deck.report
-        whole = report.whole and not deck.told and not deck.faults
+        whole = report.whole and not deck.told and not deck.unstruck()
         if whole or (error is None and _may_be_whole_later(deck, report)):
             deck.holds = error is None
             return False
@@ -99,7 +99,7 @@ def tell_of_setup(item: pytest.Item, deck: Deck) -> None:
 def at_the_end(item: pytest.Item, deck: Deck) -> str:
     """What is wrong with a test that held so far, now that its fixtures are torn down; or ""."""
     report = deck.report
-    if not deck.holds or (report.whole and not deck.faults):
+    if not deck.holds or (report.whole and not deck.unstruck()):
         return ""
     text = _complaint(item, deck, report, error=None, late_s=None)
     deck.holds = not text
@@ -131,7 +131,7 @@ def _complaint(
         Run(
             report=report,
             forwarded=deck.forwarded(),
-            faults=deck.faults,
+            unstruck=deck.unstruck(),
             raised=raised,
             broken=deck.broken,
             late_s=late_s,

@@ -8,6 +8,7 @@ import contextlib
 import os
 import shlex
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from deltatape.harness.playback import Playback
 from deltatape.harness.replay_environment import replay_environment
 from deltatape.match.schedule import RECORDED
 from deltatape.model.exchange import Exchange
-from deltatape.player.playing import Playing, Stage
+from deltatape.player.playing import Playing
 from deltatape.pytest_plugin.deck import Deck
 from deltatape.pytest_plugin.marked import AS_READ, Marked
 from deltatape.pytest_plugin.places import exchanges_at, shown
@@ -70,7 +71,7 @@ def replaying(item: pytest.Item, wish: Wish, cell: "Cell | None") -> Iterator[De
                 variables=variables,
                 broken=None if now is None else now.broken,
                 told="" if now is None else now.told,
-                faults=marked.faults if now is None else (),
+                unstruck=playing.unstruck,
                 deadline_s=marked.deadline_s,
             )
 
@@ -81,19 +82,18 @@ def as_recorded(marked: Marked) -> Playing:
     Raises:
         UsageError: a fault or a way to cut reads is not known.
     """
-    stage: Stage | None = None
-    tempo = marked.tempo
-    if marked.faults or marked.reads != AS_READ:
-        from deltatape.pytest_plugin.staged import staged  # noqa: PLC0415 - see the module
-
-        stage, tempo = staged(marked), RECORDED
-    return Playing(
-        tempo=tempo,
+    playing = Playing(
+        tempo=marked.tempo,
         hold_s=marked.hold_s,
         repeat=marked.repeat,
         volatile=marked.volatile,
-        stage=stage,
     )
+    if not marked.faults and marked.reads == AS_READ:
+        return playing
+    from deltatape.pytest_plugin.staged import staged  # noqa: PLC0415 - see the module
+
+    stage = staged(marked)
+    return replace(playing, tempo=RECORDED, stage=stage, unstruck=stage.unstruck)
 
 
 def _varied(cell: "Cell | None", wish: Wish, exchanges: Sequence[Exchange]) -> "Varied | None":

@@ -1,13 +1,12 @@
 """What the marker's `fault=` and `reads=` do to exchanges as they are played."""
 
-from deltatape.player.playing import Stage
 from deltatape.player.staging import Staging
 from deltatape.pytest_plugin.marked import Marked
 from deltatape.vary.fault import parse_fault
 from deltatape.vary.reads import parse_reads
 
 
-def staged(marked: Marked) -> Stage:
+def staged(marked: Marked) -> Staging:
     """A stage that gives exchanges the times at which they play, too.
 
     Raises:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from deltatape.harness.replay_report import name_of
 from deltatape.match.place import shown
 from deltatape.model.exchange import Exchange
-from deltatape.player.playing import Missed, Report
+from deltatape.player.playing import Missed, Report, Unstruck
 from deltatape.rules.evidence import excerpt
 from deltatape.rules.words import count
 
@@ -37,7 +37,7 @@ class Run:
     Attributes:
         report: what became of the requests.
         forwarded: how many of them went to the provider.
-        faults: what was to go wrong on purpose, each as it was written.
+        unstruck: what was to go wrong on purpose and did not.
         raised: what came out of the test.
         broken: the exchange whose stream was broken, so that the test must raise; None: none.
         late_s: after how many seconds everything was cut, since nothing was raised; None: in time.
@@ -45,7 +45,7 @@ class Run:
 
     report: Report
     forwarded: int = 0
-    faults: tuple[str, ...] = ()
+    unstruck: Sequence[Unstruck] = ()
     raised: Raised = Raised.NOTHING
     broken: Exchange | None = None
     late_s: float | None = None
@@ -57,7 +57,7 @@ def complaint(run: Run) -> str:
     For a broken stream, "" means that what the test raised is what it had to raise.
     """
     if run.broken is None:
-        return "\n".join((*_untrue_to_tape(run), *_unstruck(run)))
+        return "\n".join((*_untrue_to_tape(run), *map(_idle, run.unstruck)))
     if all(one.exchange is not run.broken for one in run.report.played):
         return f"{name_of(run.broken)} was not asked for"
     if run.report.missed:
@@ -107,18 +107,9 @@ def _in_tests(problem: str) -> str:
     return problem.replace("--repeat ", "repeat=True in the marker ")
 
 
-def _unstruck(run: Run) -> Iterator[str]:
+def _idle(unstruck: Unstruck) -> str:
     """A fault that strikes nothing proves nothing, however green the test."""
-    notes = [f", {one.note}, " for one in run.report.played]
-    for fault in run.faults:
-        if any(f", fault {fault}, " in note for note in notes):
-            continue
-        why = "what was played is not the exchange that it is for"
-        if any(f", no place for {fault}, " in note for note in notes):
-            why = "nothing that was played has such a place"
-        elif not notes:
-            why = "nothing was played"
-        yield f"fault={fault!r} struck nothing: {why}"
+    return f"fault={unstruck.fault!r} struck nothing: {unstruck.why}"
 
 
 def _unplayed(unplayed: Sequence[Exchange]) -> Iterator[str]:
