@@ -261,6 +261,8 @@ STREAMS: dict[str, Sequence[dict[str, object]]] = {
         *[block(3, "input_json_delta", "partial_json", text) for text in TEXTS],
         {"type": "content_block_stop", "index": 3},
         *[block(3, "input_json_delta", "partial_json", text) for text in TEXTS],
+        start(4, type="text", text=""),
+        *[block(4, "text_delta", "text", text) for text in ("", "x", "y")],
     ],
     "openai-completions": [
         *[{**completion(text), "object": "text_completion"} for text in TEXTS],
