@@ -1,24 +1,15 @@
 """Many tapes, checked by all cores; their reports in the order in which they were named.
 
 Strategy: a tape is the unit of work, and no process is started that does not pay: a few small tapes
-are checked here. Each worker is a process of its own (`spawn`: nothing of ours is inherited) and
-follows us, however we end: a pipe that nobody writes to any more would keep it waiting for ever.
-Only a few tapes per worker are under way, so that reports do not pile up behind a large one.
+are checked here.
 """
 
 import contextlib
 import gc
-import multiprocessing
 import os
-import signal
-import threading
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
 
 from deltatape.cli.tapes import is_tape, named
 from deltatape.diagnose.check_tape import TapeReport, check_exchanges
@@ -33,10 +24,6 @@ _WORTH_BYTES = 8_000_000
 """Tapes of fewer bytes are checked before another process would have begun."""
 _SELDOM = (400_000, 20, 100)
 """Thresholds of Python's garbage collector."""
-_AHEAD = 4
-"""Tapes under way for each worker."""
-
-_Check: TypeAlias = Callable[[str], TapeReport]
 
 
 def check_one(name: str, settings: Settings, *, excerpts: bool = True) -> TapeReport:
@@ -104,19 +91,25 @@ def check_all(
     wanted = [name for name in names if isinstance(name, str) and name != STDIN]
     processes = min(jobs or _paying(wanted), len(wanted))
     if processes > 1:
-        yield from _by_workers(names, check, processes)
+        from deltatape.cli.workers import by_workers  # noqa: PLC0415 - few checks need it
+
+        yield from by_workers(names, check, processes)
         return
     with _collecting_seldom():
         for name in names:
             yield name if isinstance(name, TapeReport) else check(name)
 
 
-@contextlib.contextmanager
-def _collecting_seldom() -> Iterator[None]:
+def collect_seldom() -> None:
     """What an exchange leaves behind holds no cycles, and looking for them takes a tenth."""
-    before = gc.get_threshold()
     gc.freeze()
     gc.set_threshold(*_SELDOM)
+
+
+@contextlib.contextmanager
+def _collecting_seldom() -> Iterator[None]:
+    before = gc.get_threshold()
+    collect_seldom()
     try:
         yield
     finally:
@@ -141,52 +134,3 @@ def _size(name: str) -> int:
         return Path(name).stat().st_size
     except (OSError, ValueError):
         return 0
-
-
-def _by_workers(
-    names: Sequence[str | TapeReport], check: _Check, processes: int
-) -> Iterator[TapeReport]:
-    executor = ProcessPoolExecutor(
-        processes, multiprocessing.get_context("spawn"), initializer=_follow
-    )
-    waiting: deque[tuple[str | TapeReport, Future[TapeReport] | None]] = deque()
-    try:
-        for name in names:
-            if isinstance(name, TapeReport) or name == STDIN:
-                waiting.append((name, None))
-            else:
-                waiting.append((name, executor.submit(check, name)))
-            if len(waiting) > processes * _AHEAD:
-                yield _result(*waiting.popleft(), check)
-        while waiting:
-            yield _result(*waiting.popleft(), check)
-    except BrokenProcessPool:
-        raise DeltatapeError("a process that checks tapes was ended; try --jobs 1") from None
-    except BaseException:
-        for process in multiprocessing.active_children():
-            process.terminate()
-        raise
-    finally:
-        executor.shutdown(cancel_futures=True)
-
-
-def _result(name: str | TapeReport, future: Future[TapeReport] | None, check: _Check) -> TapeReport:
-    if future is not None:
-        return future.result()
-    return name if isinstance(name, TapeReport) else check(name)
-
-
-def _follow() -> None:
-    """In a worker: end with the process that started us, and silently on Ctrl-C."""
-    gc.freeze()
-    gc.set_threshold(*_SELDOM)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        with contextlib.suppress(OSError):
-            parent.join()
-        os._exit(1)
