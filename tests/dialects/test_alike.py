@@ -18,7 +18,12 @@ class Said:
         self.texts: list[str] = []
         self.alike = Alike()
         self.before = event_of(data)
-        self.alike.learn(self.before, self.say, name, number)
+        self.name = name
+        self.learn(number)
+
+    def learn(self, number: object = None) -> None:
+        frame = json.loads(self.before.data)
+        self.alike.learn(self.before, frame, self.say, self.name, number)
 
     def say(self, said: Sequence[tuple[str, Event]]) -> None:
         self.texts += [text for text, _ in said]
@@ -104,6 +109,19 @@ def test_a_time_before_the_text_may_be_anything() -> None:
     assert Said(form % (1, "a")).takes('{"created_at":"","next":"b"}') == 0
 
 
+@pytest.mark.parametrize(
+    "form",
+    [
+        '{"text":"a","usage":{"n":1,"p":"%s"}}',
+        '{"usage":{"created_at":"%s"},"text":"a"}',
+        '{"text":"a","p":"%s","usage":{"p":"x"}}',
+        '{"p":1,"text":"a","usage":{"p":"%s"}}',
+    ],
+)
+def test_only_members_of_the_event_itself_may_be_anything(form: str) -> None:
+    assert Said(form % "x").takes(form % "x", form % "y") == 1
+
+
 def test_padding_may_be_anything() -> None:
     said = Said('{"text":"a","obfuscation":"xyz","id":1}')
     padded = ['{"text":"b","obfuscation":"","id":1}', r'{"text":"c","obfuscation":"\"","id":1}']
@@ -137,8 +155,8 @@ def test_padding_ends_where_it_did(data: str) -> None:
 def test_numbers_count_up(form: str) -> None:
     said = Said(form % 8, number=8)
     assert said.takes(form % 9, form % 10, form % 12) == 2
-    assert said.alike.counted() == 10
-    assert said.alike.counted() is None
+    assert said.alike.take_number() == 10
+    assert said.alike.take_number() is None
 
 
 @pytest.mark.parametrize(
@@ -163,17 +181,17 @@ def test_after_some_events_in_vain_no_more_are_looked_at() -> None:
     said = Said("{}")
     for _ in range(3):
         assert said.alike.learns
-        said.alike.learn(said.before, said.say, "text")
+        said.learn()
     assert not said.alike.learns
     assert said.takes("{}") == 0
-    said.alike.learn(said.before, said.say, "text")
+    said.learn()
     assert said.alike.learned is None
 
 
 def test_one_that_is_alike_makes_up_for_those_in_vain() -> None:
     said = Said('{"text":"a"}')
     for _ in range(3):
-        said.alike.learn(said.before, said.say, "text")
+        said.learn()
     assert not said.alike.learns
     assert said.takes('{"text":"a"}') == 1
     assert said.alike.learns
@@ -242,6 +260,9 @@ STREAMS: dict[str, Sequence[dict[str, object]]] = {
     "ollama": [
         *[line(content=text) for text in TEXTS],
         *[line(content="", thinking=text, tool_calls=[]) for text in TEXTS],
+        *[line() | {"content": text} for text in TEXTS],
+        *[line(response=text) for text in TEXTS],
+        *[line(content=text, response=None) | {"response": "A"} for text in TEXTS],
         *[line(content=text, thinking=text) for text in TEXTS],
         *[line(content=text, images=["aa"]) for text in TEXTS],
         *[line(content=text) | {"error": "no"} for text in TEXTS],

@@ -57,6 +57,9 @@ def test_a_fault_that_struck_nothing_is_known_at_the_end() -> None:
         ("drop,exchange=2", "what was played is not the exchange that it is for"),
         ("drop,at=event:7", "nothing that was played has such a place"),
     )
+    behind = staging("cut,at=event:1", "drop")
+    behind(0, taped(TWO))
+    assert behind.unstruck() == (("drop", "a fault before it ended the answer"),)
     assert staging("drop").unstruck() == (("drop", "nothing was played"),)
 
 

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from deltatape.render.lines import Line, plain
@@ -50,3 +52,11 @@ def test_every_format_has_a_report(form: str) -> None:
         assert "T006" in text(*told)
     else:
         assert "T006" in "".join(part for part in told if isinstance(part, str))
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_what_is_made_for_those_that_show_the_wire_is_made_for_all_that_do(form: str) -> None:
+    bare = replace(BAD, reported=tuple(each._replace(excerpt=None) for each in BAD.reported))
+    whole = report_in(form, width=100, failing=FAILING)
+    without = report_in(form, width=100, failing=FAILING)
+    assert (whole.tape(BAD) != without.tape(bare)) is whole.excerpts

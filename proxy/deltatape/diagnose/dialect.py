@@ -66,7 +66,7 @@ def spoken_in(exchange: Exchange, stream: Stream, among: Sequence[Dialect] = DIA
     strange = not failed and (telling or stream.format is Format.OTHER)
     if found is not None and strange and not _answers_otherwise(exchange, stream, found):
         found = None
-    return Spoken(found, read)
+    return Spoken(found, () if found is None else read)
 
 
 def _answers_otherwise(exchange: Exchange, stream: Stream, dialect: Dialect) -> bool:
@@ -108,4 +108,5 @@ def _tells(event: Event, frame: Mapping[str, object] | None) -> bool:
 
 def _headers(exchange: Exchange) -> str:
     fields = exchange.response.headers if exchange.response else ()
-    return b"\n".join([b"", *[name for name, _ in fields], b""]).lower().decode("latin-1")
+    names = [name for name, value in fields if isinstance(value, bytes)]
+    return b"\n".join([b"", *names, b""]).lower().decode("latin-1")

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple, TypeAlias
 
+from deltatape.dialects._json import Frame
 from deltatape.model.stream import Event
 from deltatape.wire.json_value import scan_string
 
@@ -27,9 +28,9 @@ Said: TypeAlias = tuple[str, Event]
 Say: TypeAlias = Callable[[Sequence[Said]], object]
 """Appends texts."""
 
-_ASIDE = re.compile('"(?:obfuscation|p|created_at)":"')
-"""What a member begins with that nobody reads: padding, which hides how long the text is, and the
-time."""
+_ASIDE = re.compile('"(obfuscation|p|created_at)":"')
+"""What a member begins with that nobody reads where it is one of the event itself: padding, which
+hides how long the text is, and the time."""
 _COUNTER = '"sequence_number":'
 _LONGEST = 4096
 """Characters of an event that is looked at so: a longer one is no delta."""
@@ -42,6 +43,7 @@ class _Learned(NamedTuple):
     """What `learn` was told."""
 
     event: Event
+    frame: Frame
     say: Say
     name: str
     number: object
@@ -64,18 +66,19 @@ class Alike:
         """Whether `learn` is of any use: not if the events of an answer are never alike."""
         return self._tries > 0
 
-    def learn(self, event: Event, say: Say, name: str, number: object = None) -> None:
+    def learn(self, event: Event, frame: Frame, say: Say, name: str, number: object = None) -> None:
         """Remember an event that did nothing but append a text, and would do nothing else again.
 
         Args:
-            event: the event, no exception, whose data is an object.
+            event: the event, no exception.
+            frame: the object that its data is.
             say: appends the texts of such events.
             name: of the member that is the text, a string.
             number: the `sequence_number` of the event, if the next one has to follow on it.
         """
         if self._tries and len(event.data) <= _LONGEST:
             self._tries -= 1
-            self.learned = _Learned(event, say, name, number)
+            self.learned = _Learned(event, frame, say, name, number)
 
     def run(self, before: Event, events: Iterator[Event]) -> Event | None:
         """Take those of `events` that are like `before`; the first that is not, None at the end."""
@@ -93,14 +96,20 @@ class Alike:
             self._tries, self._number = _TRIES, form.number
         return event
 
-    def counted(self) -> int | None:
+    def take_number(self) -> int | None:
         """The number of the event that was taken last; None if none was since this was asked."""
         number, self._number = self._number, None
         return number
 
 
-NEVER_ALIKE = Alike()
-"""Of reducers that never learn."""
+class _Never(Alike):
+    """Of reducers that never learn: they share it."""
+
+    def learn(self, *_: object, **__: object) -> None:
+        """Nothing."""
+
+
+NEVER_ALIKE = _Never()
 
 
 class _Form:
@@ -110,9 +119,11 @@ class _Form:
         number: of the event that was taken last; None if they are not counted.
     """
 
-    def __init__(self, event: Event, head: str, tail: str) -> None:
+    def __init__(self, event: Event, frame: Frame, head: str, tail: str) -> None:
         self.number: int | None = None
         self._type = event.type
+        self._counter = (0, "", "")
+        """Which piece holds the number, and what stands around it there."""
         bare = tail.replace(" ", "")
         self._spaced = not bare.strip(_BRACKETS)
         """Whether spaces behind the text say nothing: nothing but brackets stands there."""
@@ -121,15 +132,13 @@ class _Form:
         of which one is the text, between them, at the end."""
         self._second = False
         """Whether the text is the second of them."""
-        aside = _ASIDE.search(tail)
-        if aside:
-            self._pieces = [head, tail[: aside.end()], tail[tail.index('"', aside.end()) + 1 :]]
-        elif aside := _ASIDE.search(head):
-            first = aside.end()
-            self._pieces = [head[:first], head[head.index('"', first) + 1 :], self._pieces[2]]
-            self._second = True
-        self._counter = (0, "", "")
-        """Which piece holds the number, and what stands around it there."""
+        aside = _ASIDE.search(tail) or _ASIDE.search(head)
+        if aside is None or not _is_of(frame, aside[1], head + tail):
+            return
+        around, end = aside.string, aside.end()
+        pieces = [around[:end], around[around.index('"', end) + 1 :]]
+        self._second = around is head
+        self._pieces = [*pieces, self._pieces[2]] if self._second else [head, *pieces]
 
     def counts(self, number: int) -> bool:
         """Expect numbers that follow on `number`: whether it is clear where they stand."""
@@ -182,10 +191,15 @@ class _Form:
 def _form_of(learned: _Learned) -> _Form | None:
     """What was learned, if there is no doubt about it."""
     cut = _cut(learned.event.data, learned.name)
-    form = cut and _Form(learned.event, *cut)
+    form = cut and _Form(learned.event, learned.frame, *cut)
     if form and type(learned.number) is int and not form.counts(learned.number):
         return None
     return form
+
+
+def _is_of(frame: Frame, name: str, around: str) -> bool:
+    """Whether the only string `name` in `around` is a member of `frame`, and of nothing in it."""
+    return isinstance(frame.get(name), str) and around.count(f'"{name}"') == 1
 
 
 def _cut(data: str, name: str) -> tuple[str, str] | None:

@@ -22,7 +22,8 @@ class Hints:
 
     format: Format
     headers: str
-    """The names of the response's header fields, in lower case, between line feeds."""
+    """The names of the response's header fields, in lower case, between line feeds; not of those
+    whose value is masked."""
     first: tuple[Mapping[str, object], ...]
     """The JSON objects among the first events."""
     types: tuple[str, ...]
@@ -69,7 +70,7 @@ def feed_all(
 
     Args:
         reducer: takes them.
-        events: all of a body.
+        events: all of a body, each at the place that its number says.
         frames: what the first of them carry, as far as somebody has read it already.
     """
     feed, alike, waiting, known = reducer.feed, reducer.alike, iter(events), len(frames)

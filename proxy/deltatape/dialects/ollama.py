@@ -30,7 +30,8 @@ _BODIES = ("message", "response")
 _TEXT, _REASONING = Channel.TEXT, Channel.REASONING
 _TEXTS = {"response": _TEXT, "content": _TEXT, "thinking": _REASONING}
 """By member of a line or of its message that is a text, where that goes."""
-_SAYING = (*_TEXTS, "images", "tool_calls")
+_SAID_BY_LINE = ("response", "thinking")
+_SAID_BY_MESSAGE = ("content", "thinking", "images", "tool_calls")
 """All members that may say something."""
 _HEAD = ("model", "created_at")
 
@@ -90,19 +91,18 @@ class OllamaReducer:
             if reason:
                 draft.finish(reason, event)
         elif self.alike.learns and not may_fail(line, event):
-            self._learn({**line, **(message or {})}, event)
+            self._learn(line, message or {}, event)
 
-    def _learn(self, members: Mapping[str, object], event: Event) -> None:
-        """Learns from a line if all it did was to add a text.
-
-        Args:
-            members: of the line and of its message.
-            event: the line.
-        """
-        said = [key for key in _SAYING if members.get(key)]
-        channel = _TEXTS.get(said[0]) if len(said) == 1 else None
-        if channel is not None and isinstance(members[said[0]], str):
-            self.alike.learn(event, partial(self._reply.choice().say_more, channel), said[0])
+    def _learn(self, line: Frame, message: Frame, event: Event) -> None:
+        """Learns from a line if all it did was to add a text."""
+        said = [(key, line[key]) for key in _SAID_BY_LINE if line.get(key)]
+        said += [(key, message[key]) for key in _SAID_BY_MESSAGE if message.get(key)]
+        if len(said) == 1:
+            key, text = said[0]
+            channel = _TEXTS.get(key)
+            if channel is not None and isinstance(text, str):
+                say = partial(self._reply.choice().say_more, channel)
+                self.alike.learn(event, line, say, key)
 
     def finish(self, *, cut: bool) -> Reply:
         """See `Reducer.finish`."""

@@ -86,7 +86,7 @@ class CompletionReducer:
             else:
                 said = self._take(place, choice, event)
                 if said is not None and len(choices) == 1 and not failed:
-                    self.alike.learn(event, said, "text")
+                    self.alike.learn(event, chunk, said, "text")
 
     def finish(self, *, cut: bool) -> Reply:
         """See `Reducer.finish`."""

@@ -45,6 +45,7 @@ class Staging:
         self._tempo = tempo
         self._struck: Counter[int] = Counter()
         self._placeless: set[int] = set()
+        self._behind: set[int] = set()
         self._asked: Counter[int] = Counter()
 
     def __call__(self, position: int, exchange: Exchange) -> Staged:
@@ -55,7 +56,10 @@ class Staging:
         notes: list[str] = []
         spent = True
         for place, fault in enumerate(self._faults):
-            if not spent or not self._is_due(place, exchange):
+            if not self._is_due(place, exchange):
+                continue
+            if not spent:
+                self._behind.add(place)
                 continue
             struck = fault.told_by_bytes(exchange).applied(played, chance)
             if struck is None:
@@ -77,6 +81,8 @@ class Staging:
             return "nothing was played"
         if place in self._placeless:
             return "nothing that was played has such a place"
+        if place in self._behind:
+            return "a fault before it ended the answer"
         return "what was played is not the exchange that it is for"
 
     def _is_due(self, place: int, exchange: Exchange) -> bool:

@@ -33,7 +33,7 @@ class TestReport:
 
     __test__ = False  # pytest looks at classes of this name
 
-    excerpts = False
+    excerpts = True
 
     def __init__(self, failing: frozenset[Severity]) -> None:
         self._failing = failing

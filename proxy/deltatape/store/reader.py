@@ -92,6 +92,9 @@ class Tape:
     def exchanges(self) -> Iterator[Exchange]:
         """Each exchange as it ends, then the unfinished ones; holds only those that are open.
 
+        Whoever takes all of them need not read the tape again for `logs` and `clients` if it has
+        none.
+
         Raises:
             TapeFormatError: the tape is damaged, at the place where that shows.
         """

@@ -105,7 +105,7 @@ class Blocks:
                 order = self._expect(frame, field, event)
                 self._choice.say(channel, text, event, order)
                 say = partial(self._choice.say_more, channel, order=order)
-                self._alike.learn(event, say, field)
+                self._alike.learn(event, frame, say, field)
             elif text is not None:
                 self._choice.odd(f"{field} is no string", frame, event)
 
@@ -223,7 +223,7 @@ class Blocks:
         if call is None:
             call = self._find(frame, event)
         elif isinstance(text, str):
-            self._alike.learn(event, call.add_all, "partial_json")
+            self._alike.learn(event, frame, call.add_all, "partial_json")
         if isinstance(text, str):
             call.add(text, event)
         elif text is not None:

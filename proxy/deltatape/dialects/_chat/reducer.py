@@ -102,14 +102,14 @@ class ChatReducer:
             if "error" in choice or choice.get("finish_reason") == "error":
                 self._take_failure(choice, event)
             elif len(choices) == 1 and self.alike.learns and not may_fail(chunk, event):
-                self._learn(choice, event, found)
+                self._learn(chunk, choice, event, found)
 
-    def _learn(self, choice: Mapping[str, object], event: Event, found: ChatChoice) -> None:
+    def _learn(self, chunk: Frame, choice: Frame, event: Event, found: ChatChoice) -> None:
         """Learns from a chunk if all it did was to add a text: what else it says is known now."""
         said = found.said_only(choice)
         if said is not None:
             key, say = said
-            self.alike.learn(event, say, key)
+            self.alike.learn(event, chunk, say, key)
 
     def _take_none(self, chunk: Mapping[str, object], event: Event) -> None:
         if chunk.get("choices") is not None:

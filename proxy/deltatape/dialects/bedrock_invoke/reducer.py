@@ -38,7 +38,10 @@ _INTERVENED = "INTERVENED"
 
 
 class InvokeReducer:
-    """Rebuilds what a model on Bedrock said. See `Reducer`."""
+    """Rebuilds what a model on Bedrock said. See `Reducer`.
+
+    Events are taken out of what carries them one by one: what the inner reducer learns is not used.
+    """
 
     alike = NEVER_ALIKE
 

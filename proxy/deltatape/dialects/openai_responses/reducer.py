@@ -73,7 +73,7 @@ class ResponsesReducer:
 
     def feed(self, event: Event, frame: Frame | None = None) -> None:
         """See `Reducer.feed`."""
-        counted = self.alike.counted()
+        counted = self.alike.take_number()
         if counted is not None:
             self._number = counted
         frame = frame or read_object(event.data) or self._read_oddly(event)
@@ -252,7 +252,8 @@ class ResponsesReducer:
             self._reply.odd("a delta is no string", frame, event)
         else:
             item.add_arguments([(delta, event)])
-            self.alike.learn(event, item.add_arguments, "delta", frame.get("sequence_number"))
+            number = frame.get("sequence_number")
+            self.alike.learn(event, frame, item.add_arguments, "delta", number)
 
     def _end_arguments(self, frame: Frame, event: Event, kind: str, field: str) -> None:
         item = self._items.with_part(frame, kind, event, call=True)
@@ -274,7 +275,7 @@ class ResponsesReducer:
                 index = get_index(frame, _INDEX[group]) or 0
             say = partial(_say, item.texts.part(group, channel, index), channel)
             say([(delta, event)])
-            self.alike.learn(event, say, "delta", frame.get("sequence_number"))
+            self.alike.learn(event, frame, say, "delta", frame.get("sequence_number"))
 
     def _end_text(self, frame: Frame, event: Event, place: _Place) -> None:
         kind, channel, group = place
