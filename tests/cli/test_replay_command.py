@@ -218,10 +218,12 @@ def test_a_command_is_run_against_the_tape_and_judged_by_both_its_code_and_the_t
 
 
 def test_what_is_no_verdict_of_the_command_has_a_code_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "bad.tape").write_text("garbage\n")
     for command, code in ((("sh", "-c", "exit 3"), 3), (("true",), 1), (("no-such-program",), 127)):
         assert called("replay", str(CUT), "--", *command, folder=tmp_path).returncode == code
     for options in (
         ("no.tape",),
+        ("bad.tape",),
         (str(CUT), "--fault", "x"),
         (str(CUT), "--listen", "unix:/tmp/x"),
     ):
@@ -234,6 +236,24 @@ def test_a_fault_that_strikes_nothing_is_told(tmp_path: Path) -> None:
     assert b"no exchange 5 is played; exchanges: 1" in done.stderr
     done = called("replay", str(CUT), "--fault", "cut", "--", "true", folder=tmp_path)
     assert b"fault cut: has struck nothing: nothing was played\n" in done.stderr
+
+
+def test_a_run_whose_fault_missed_its_place_fails(tmp_path: Path) -> None:
+    (tmp_path / "body").write_bytes(exchange(CUT, 1).request.body)
+    asks = "curl -sS -o got --data-binary @body $OPENAI_BASE_URL/chat/completions"
+    for place, then, code in (
+        ("at=event:999", "true", 1),
+        ("at=event:999", "exit 7", 7),
+        ("at=event:1", "true", 0),
+    ):
+        command = ("sh", "-c", f"{asks}; {then}")
+        options = ("--speed", "instant", "--fault", f"drop,{place}")
+        done = called("replay", str(CUT), *options, "--", *command, folder=tmp_path)
+        assert b"1 played, 0 missed, 0 unplayed" in done.stderr, done.stderr
+        assert (b"has struck nothing: nothing that was played has such" in done.stderr) == bool(
+            code
+        )
+        assert done.returncode == code
 
 
 def test_a_fault_strikes_and_the_answer_comes_to_who_asks_again(tmp_path: Path) -> None:

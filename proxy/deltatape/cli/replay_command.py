@@ -16,7 +16,7 @@ from deltatape.cli.tapes import exchanges_of
 from deltatape.cli.terminal import aside, say
 from deltatape.cli.upstreams import upstreams_of
 from deltatape.clock import SystemClock
-from deltatape.errors import UsageError
+from deltatape.errors import DeltatapeError, UsageError
 from deltatape.gateway.outbound import outbound_from
 from deltatape.harness.child import FAILED
 from deltatape.harness.dotenv import read_dotenv
@@ -24,7 +24,7 @@ from deltatape.harness.known_secrets import known_secrets
 from deltatape.harness.replay_auto import AutoPlayer, Ways
 from deltatape.harness.replay_environment import replay_environment
 from deltatape.harness.replay_guard import Guard
-from deltatape.harness.replay_session import Cast, ReplayOptions, replay, teller
+from deltatape.harness.replay_session import NOT_WHOLE, Cast, ReplayOptions, replay, teller
 from deltatape.http1.listener import Address, parse_address
 from deltatape.match.schedule import RECORDED as AS_RECORDED
 from deltatape.match.schedule import Tempo, parse_speed
@@ -140,7 +140,8 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     JSON. Others get 400 with the nearest recorded request. Nothing goes to the network, unless
     --mode auto is to ask for it.
 
-    Exit code: that of CMD; 1 if a request was missed or an exchange was not played.
+    Exit code: that of CMD; 1 if a request was missed, an exchange was not played, or a fault has
+    struck nothing.
     """
     given, argv = Given(**options), Wrapper.command_of(ctx)
     if not argv:
@@ -150,7 +151,7 @@ def command(ctx: click.Context, /, **options: Any) -> int:
         refuse_useless(ctx, options.keys() - {"upstream"}, "without --mode auto")
     try:
         return _replay(given, argv, os.environ)
-    except UsageError as error:
+    except DeltatapeError as error:
         if argv:  # not to be taken for an exit code of the command, as env(1) has it
             error.exit_code = FAILED
         raise
@@ -179,9 +180,11 @@ def _replay(given: Given, argv: tuple[str, ...], environment: Mapping[str, str])
     cast = make(given, playing, environment, alone=not argv)
     with aside():
         code = asyncio.run(replay(cast, options, say))
-    for fault, why in playing.unstruck():
+    unstruck = playing.unstruck()
+    for fault, why in unstruck:
         say(f"fault {fault}: has struck nothing: {why}")
-    return code
+    # What passes without its fault was not tested for it.
+    return code or (NOT_WHOLE if unstruck else 0)
 
 
 def _guard(given: Given, environment: Mapping[str, str]) -> Guard | None:

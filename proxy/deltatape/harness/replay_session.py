@@ -25,7 +25,7 @@ from deltatape.player.playing import Missed, Played, Report
 from deltatape.rules.words import count
 
 NOT_WHOLE = 1
-"""The exit code for a miss, or for an exchange that was not played."""
+"""The exit code for a miss, an exchange that was not played, or a fault that struck nothing."""
 
 _BY_SIGNAL = 128
 """Exit codes above it say that a signal ended a command."""
