@@ -35,7 +35,7 @@ def test_no_fault():
 """,
     )
     result.assert_outcomes(passed=3, errors=1)
-    assert "--fault 'fire'" in result.stdout.str()
+    assert "tape(fault='fire')" in result.stdout.str()
 
 
 def test_a_key_is_there_where_the_user_has_none(

@@ -20,7 +20,16 @@ def test_reads_are_cut_and_faults_strike_at_the_marker_s_speed() -> None:
     assert [read.t_ns for read in plain.reads] == [5_000_000, 10_000_000, 15_000_000]
 
 
-@pytest.mark.parametrize("marked", [Marked(faults=("fire",)), Marked(reads="some")])
-def test_what_is_not_known_is_told(marked: Marked) -> None:
-    with pytest.raises(UsageError):
+@pytest.mark.parametrize(
+    ("marked", "says"),
+    [
+        (Marked(faults=("fire",)), "@pytest.mark.tape(fault='fire'): 'fire' is no fault; "),
+        (Marked(reads="some"), "@pytest.mark.tape(reads='some'): not a way to cut; "),
+        (Marked(faults=("cut,times=1,times=2",)), "another fault= may have the other"),
+    ],
+)
+def test_what_is_not_known_is_told_by_its_argument(marked: Marked, says: str) -> None:
+    with pytest.raises(UsageError) as told:
         staged(marked)
+    assert says in str(told.value)
+    assert "--" not in str(told.value)

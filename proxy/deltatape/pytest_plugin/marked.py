@@ -5,11 +5,14 @@ would be accepted. The names are those of `deltatape replay`'s options.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from deltatape.errors import UsageError
 from deltatape.match.schedule import Tempo, parse_speed
+
+T = TypeVar("T")
 
 INSTANT = Tempo(factor=0.0)
 AS_READ = "recorded"
@@ -61,7 +64,7 @@ def marked(args: Sequence[object], kwargs: Mapping[str, object]) -> Marked:
     left = _Arguments(kwargs)
     found = Marked(
         tapes=_paths(args),
-        tempo=Tempo(factor=parse_speed(left.text("speed", "instant"))),
+        tempo=Tempo(factor=parsed("speed", left.text("speed", "instant"), parse_speed)),
         hold_s=left.seconds("hold", HOLD_S),
         reads=left.text("reads", AS_READ),
         faults=left.texts("fault"),
@@ -79,6 +82,24 @@ def marked(args: Sequence[object], kwargs: Mapping[str, object]) -> Marked:
             " are accepted without it"
         )
     return found
+
+
+def parsed(name: str, text: str, parse: Callable[[str], T]) -> T:
+    """What `parse` makes of a text.
+
+    Args:
+        name: of the argument; that of an option of `deltatape replay` as well.
+        text: its value.
+        parse: of that option: its refusals name the option.
+
+    Raises:
+        UsageError: `parse` refuses it; names the argument.
+    """
+    try:
+        return parse(text)
+    except UsageError as error:
+        problem = str(error).removeprefix(f"--{name} {text!r}: ").replace(f"--{name}", f"{name}=")
+        raise UsageError(f"@pytest.mark.tape({name}={text!r}): {problem}") from None
 
 
 def _paths(args: Sequence[object]) -> tuple[str, ...]:
@@ -135,11 +156,11 @@ class _Arguments:
         raise self._refusal(name, value, "a number of seconds above 0")
 
     def number(self, name: str) -> int:
-        """A whole number, 0 by default."""
+        """A whole number from 0, which is the default."""
         value = self.take(name, 0)
-        if isinstance(value, int) and not isinstance(value, bool):
+        if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
             return value
-        raise self._refusal(name, value, "a whole number")
+        raise self._refusal(name, value, "a whole number from 0")
 
     def flag(self, name: str) -> bool:
         """True or False, the latter by default."""

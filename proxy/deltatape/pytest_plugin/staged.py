@@ -1,7 +1,7 @@
 """What the marker's `fault=` and `reads=` do to exchanges as they are played."""
 
 from deltatape.player.staging import Staging
-from deltatape.pytest_plugin.marked import Marked
+from deltatape.pytest_plugin.marked import Marked, parsed
 from deltatape.vary.fault import parse_fault
 from deltatape.vary.reads import parse_reads
 
@@ -13,8 +13,8 @@ def staged(marked: Marked) -> Staging:
         UsageError: a fault or a way to cut reads is not known.
     """
     return Staging(
-        faults=tuple(parse_fault(text) for text in marked.faults),
-        cutting=parse_reads(marked.reads),
+        faults=tuple(parsed("fault", text, parse_fault) for text in marked.faults),
+        cutting=parsed("reads", marked.reads, parse_reads),
         seed=marked.seed,
         tempo=marked.tempo,
     )
