@@ -58,12 +58,53 @@ def test_a_crash_is_told_and_no_failure(tmp_path: Path) -> None:
 
 def test_what_cannot_be_read_is_told_beside_the_others(tmp_path: Path) -> None:
     write_tape(tmp_path, b"garbage\n", "bad.tape")
+    for command in ("fsck", "check"):
+        result = called(command, "x" * 300, folder=tmp_path)
+        assert result.returncode == 2
+        assert b"File name too long" in result.stdout + result.stderr
     result = called("fsck", "bad.tape", FIXED, "missing.tape", folder=tmp_path)
     assert result.returncode == 2
     bad, fixed, missing = result.stdout.decode().splitlines()
     assert bad.startswith("bad.tape:1: no tape")
     assert fixed.endswith("clean")
     assert missing.startswith("missing.tape: No such file")
+
+
+def test_an_exchange_that_is_not_there_is_told(tmp_path: Path) -> None:
+    write_tape(tmp_path, tape(*exchange(), *exchange(2)))
+    assert called("fsck", "x.tape#2", folder=tmp_path).returncode == 0
+    result = called("fsck", "x.tape#9", FIXED, "x.tape#0", folder=tmp_path)
+    assert result.returncode == 2
+    missing, fixed, zero = result.stdout.decode().splitlines()
+    assert missing == "x.tape#9: no such exchange on the tape; it has 1 to 2"
+    assert fixed.endswith("clean")
+    assert zero == "x.tape#0: exchanges are counted from 1"
+
+
+def test_damage_is_told_before_an_exchange_that_may_have_been_there(tmp_path: Path) -> None:
+    write_tape(tmp_path, tape(*exchange(), b"garbage\n"))
+    result = called("fsck", "x.tape#9", folder=tmp_path)
+    assert result.returncode == 1
+    assert b"line 8: " in result.stdout
+
+
+def test_of_a_folder_every_tape_below_is_checked(tmp_path: Path) -> None:
+    (tmp_path / "recordings" / "deep").mkdir(parents=True)
+    (tmp_path / "none").mkdir()
+    write_tape(tmp_path / "recordings" / "deep", tape(*exchange()), "a.tape")
+    write_tape(tmp_path / "recordings", tape(*exchange()), "b.tape")
+    result = called("fsck", "recordings", folder=tmp_path)
+    assert result.returncode == 0
+    assert result.stdout.decode().splitlines() == [
+        "recordings/b.tape: clean",
+        "recordings/deep/a.tape: clean",
+    ]
+    result = called("fsck", "none", "recordings", folder=tmp_path)
+    assert result.returncode == 2
+    assert b"there is no tape below" in result.stdout
+    assert b"recordings/b.tape: clean" in result.stdout
+    result = called("fsck", "recordings", "--against", "http://x", "-o", "y.tape", folder=tmp_path)
+    assert b"one tape is accepted with it, not 2" in result.stderr
 
 
 def test_the_json_form_holds_places_and_kinds(tmp_path: Path) -> None:
@@ -152,6 +193,10 @@ def test_a_tape_of_which_nothing_can_be_asked_is_no_success(tmp_path: Path) -> N
     write_tape(tmp_path, b"garbage\n", "bad.tape")
     asked = ("--against", "http://127.0.0.1:9")
     assert called("fsck", "x.tape", *asked, folder=tmp_path).returncode == 2
+    (tmp_path / "none").mkdir()
+    result = called("fsck", "none", *asked, folder=tmp_path)
+    assert result.returncode == 2
+    assert b"there is no tape below" in result.stdout
     result = called("fsck", "bad.tape", *asked, folder=tmp_path)
     assert result.returncode == 2
     assert b"bad.tape:1: no tape" in result.stdout

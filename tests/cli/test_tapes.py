@@ -1,5 +1,6 @@
 """What a command line may name: a tape, an exchange of it, a file, a folder, standard input."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from deltatape.cli import tapes
 from deltatape.cli.tapes import exchanges_of, is_tape, material, named
 from deltatape.errors import TapeFormatError, UsageError
+from deltatape.importers import import_exchange
 from helpers.chat import FINISH, calls, choice, entry, sse
 from helpers.console import called, on_terminal
 from helpers.incidents import BROKEN, CUT, FIXED, recorded
@@ -36,7 +38,7 @@ def test_nothing_names_the_latest_tape(tmp_path: Path, monkeypatch: pytest.Monke
     assert [exchange.number for exchange in exchanges_of("#2")] == [2]
 
 
-@pytest.mark.parametrize("text", ["#0", "#3", "missing.tape", "missing", "x/y.tape#1"])
+@pytest.mark.parametrize("text", ["#0", "#3", "missing.tape", "missing", "x/y.tape#1", "x" * 300])
 def test_what_is_not_there_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
@@ -127,6 +129,41 @@ def test_standard_input_is_a_body(tmp_path: Path) -> None:
     result = called("why", "-", folder=tmp_path, stdin=sse(choice({"content": "hi"}, "stop")))
     assert result.returncode == 0
     assert b"2 characters of text" in result.stdout
+
+
+@pytest.mark.parametrize("command", ["why", "check", "show"])
+def test_nothing_is_no_input(tmp_path: Path, command: str) -> None:
+    (tmp_path / "empty.txt").touch()
+    for name, problem in (
+        ("-", b"(stdin): nothing was read; "),
+        ("empty.txt", b"empty.txt: empty; "),
+    ):
+        result = called(command, name, folder=tmp_path)
+        assert result.returncode == 2
+        said = b" ".join((result.stdout + result.stderr).split())
+        assert problem + b"a response body, an HTTP archive (HAR) or text" in said
+
+
+def test_nothing_is_told_beside_what_is_checked(tmp_path: Path) -> None:
+    (tmp_path / "empty.txt").touch()
+    result = called("check", "empty.txt", BROKEN, folder=tmp_path)
+    assert result.returncode == 2
+    assert b"empty.txt: empty; " in result.stdout + result.stderr
+    assert str(BROKEN).encode() in result.stdout
+
+
+def test_an_empty_body_within_an_import_is_an_answer(tmp_path: Path) -> None:
+    (tmp_path / "body.raw").touch()
+    archive = {"log": {"entries": [{"response": {"status": 204, "content": {"text": ""}}}]}}
+    (tmp_path / "x.har").write_text(json.dumps(archive))
+    for path in (tmp_path, tmp_path / "x.har"):
+        (found,) = named(str(path)).exchanges
+        assert found.body == b""
+    body, response = tmp_path / "body.raw", tmp_path / "response.json"
+    response.write_text('{"status": 204}')
+    assert import_exchange(material(body, None, response)).body == b""
+    with pytest.raises(UsageError, match=r"body\.raw: empty"):
+        material(body)
 
 
 def test_a_terminal_is_told_that_it_is_read(tmp_path: Path) -> None:

@@ -82,6 +82,23 @@ def test_a_file_with_a_number_sign_in_its_name_is_a_file(tmp_path: Path) -> None
     assert locate(f"{path}#2") == Location(path=path, exchange=2)
 
 
+@pytest.mark.parametrize("number", ["", "x", "-1", "1a", "9" * 30])
+def test_what_is_no_number_behind_a_tape_is_told(tmp_path: Path, number: str) -> None:
+    path = tape(tmp_path, "x.tape", 1)
+    with pytest.raises(UsageError) as told:
+        locate(f"{path}#{number}")
+    assert str(told.value) == (
+        f"{path}#{number}: {number!r} is no number of an exchange; one from 1 is accepted, such as"
+        f" {path}#1"
+    )
+
+
+def test_a_file_may_be_named_like_the_beginning_of_a_folder(tmp_path: Path) -> None:
+    tape(tmp_path, "issue", 1)
+    path = tmp_path / "issue#x" / "new.tape"
+    assert locate(str(path)) == Location(path=path, exchange=None)
+
+
 def test_without_a_name_the_latest_tape_is_meant(tmp_path: Path) -> None:
     tape(tmp_path, "old.tape", 1)
     new = tape(tmp_path, "new.tape", 2)

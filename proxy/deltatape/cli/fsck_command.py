@@ -1,5 +1,6 @@
 """`deltatape fsck`: whether tapes are whole, consistent, free of secrets, and still true."""
 
+import contextlib
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -7,10 +8,10 @@ from pathlib import Path
 import click
 
 from deltatape.cli.options import FORMAT, option, refuse_useless, seconds
-from deltatape.cli.tapes import exchanges_of
+from deltatape.cli.tapes import all_of, exchanges_of
 from deltatape.cli.terminal import say, show, width, write
 from deltatape.clock import SystemClock
-from deltatape.errors import DeltatapeError, UsageError
+from deltatape.errors import DeltatapeError, TapeFormatError, UsageError
 from deltatape.gateway.outbound import outbound_from
 from deltatape.gateway.routes import Upstream, parse_upstream
 from deltatape.harness.asking_again import Asking, ask_again
@@ -23,12 +24,12 @@ from deltatape.settings.defaults import current_rules
 from deltatape.store.listing import locate
 from deltatape.store.mask_key import mask_key
 from deltatape.store.parsed import misreadings
-from deltatape.store.reader import open_tape
+from deltatape.store.reader import Tape, open_tape
 from deltatape.store.rewrite import audit
 
 
 @click.command("fsck")
-@click.argument("tapes", nargs=-1, required=True, metavar="TAPE...")
+@click.argument("tapes", nargs=-1, required=True, metavar="[TAPE[#N] | FOLDER]...")
 @option(
     "--against",
     metavar="URL",
@@ -61,6 +62,8 @@ def command(
 ) -> int:
     """Check tapes as files: damage, contradictions, and secrets that are left.
 
+    Of a folder, every tape below is checked.
+
     Also whether each exchange is still read as it was when it was taped, where the tape tells how
     that was. A tape that a crash cut short, that lost records or that is still being recorded is no
     problem; it is told. Secrets are told by their place, never shown.
@@ -76,13 +79,14 @@ def command(
     """
     if against is None:
         refuse_useless(ctx, ("tapes", "format"), "without --against")
-    if output is not None and len(tapes) > 1:
-        raise UsageError(f"-o {output}: one tape is accepted with it, not {len(tapes)}")
+    named = _named(tapes)
+    if output is not None and len(named) > 1:
+        raise UsageError(f"-o {output}: one tape is accepted with it, not {len(named)}")
     upstream = None if against is None else _upstream(against)
-    audits = [_audit(tape) for tape in tapes]
+    audits = [each if isinstance(each, Audit) else _audit(each) for each in named]
     if upstream is not None:
         asking = _asking(upstream, output, deadline)
-        audits = [_asked(*pair, asking) for pair in zip(tapes, audits, strict=True)]
+        audits = [_asked(*pair, asking) for pair in zip(named, audits, strict=True)]
     if format == "json":
         write(audits_json(audits))
     else:
@@ -100,15 +104,37 @@ def _upstream(url: str) -> Upstream:
     return upstream
 
 
+def _named(texts: tuple[str, ...]) -> list[str | Audit]:
+    """What to check; an audit that says so of what is nothing that can be."""
+    found: list[str | Audit] = []
+    for text in texts:
+        try:
+            found += all_of(text)
+        except UsageError as error:
+            found.append(_unreadable(text, error))
+    return found
+
+
 def _audit(text: str) -> Audit:
-    path = locate(text).path
+    name = text
     try:
-        report = audit(path)
-        return Audit(
-            path=str(path), report=report.besides(misreadings(open_tape(path), current_rules().app))
-        )
+        place = locate(text)
+        name = str(place.path)
+        report, tape = audit(place.path), open_tape(place.path)
+        if place.exchange is not None:
+            _refuse_absent(tape, place.exchange)
+        return Audit(path=name, report=report.besides(misreadings(tape, current_rules().app)))
     except DeltatapeError as error:
-        return Audit(path=str(path), report=None, error=str(error))
+        return _unreadable(name, error)
+
+
+def _unreadable(name: str, error: DeltatapeError) -> Audit:
+    return Audit(path=name, report=None, error=str(error))
+
+
+def _refuse_absent(tape: Tape, number: int) -> None:
+    with contextlib.suppress(TapeFormatError):  # the audit tells of damage
+        tape[number]  # says which there are
 
 
 def _asking(upstream: Upstream, output: Path | None, deadline_s: float) -> Asking:
@@ -127,9 +153,9 @@ def _asking(upstream: Upstream, output: Path | None, deadline_s: float) -> Askin
     )
 
 
-def _asked(text: str, audited: Audit, asking: Asking) -> Audit:
+def _asked(text: str | Audit, audited: Audit, asking: Asking) -> Audit:
     """The audit with what the exchanges that `text` names gave; nobody asks for a broken tape."""
-    if audited.report is None:
+    if isinstance(text, Audit) or audited.report is None:
         return audited
     try:
         asked = ask_again(tuple(exchanges_of(text)), asking, say)

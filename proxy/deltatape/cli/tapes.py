@@ -17,6 +17,10 @@ from deltatape.store.reader import Tape, open_tape
 
 MAX_FILE_BYTES = 256 * 1024 * 1024
 NO_REQUEST = "no request came while it was recorded; deltatape ls lists the others"
+ACCEPTED = (
+    "a response body, an HTTP archive (HAR) or text from a terminal or a log is accepted; of an"
+    " answer without a body, what `curl -i` prints"
+)
 _TAPE_START = b'{"deltatape"'
 
 
@@ -105,12 +109,19 @@ def all_of(text: str) -> tuple[str, ...]:
         UsageError: a folder with nothing to check below it.
     """
     path = Path(text)
-    if text == "-" or not path.is_dir() or (path / corpus.BODY).exists():
+    if text == "-" or not _is_folder(path) or (path / corpus.BODY).exists():
         return (text,)
     tapes = sorted(str(tape.path) for tape in list_tapes((path,)))
     if not tapes:
         raise UsageError(f"{text}: holds no {corpus.BODY}, and there is no tape below")
     return tuple(tapes)
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # such as a name that is too long: whoever opens it says so
+        return False
 
 
 def _opened(path: Path) -> Tape:
@@ -126,27 +137,35 @@ def _in_order(tape: Tape) -> tuple[Exchange, ...]:
 
 def is_tape(path: Path) -> bool:
     """Whether a file is meant as a tape: by its name, or by how it begins."""
-    if path.suffix == SUFFIX or not path.is_file():
-        return not path.is_dir()
-    with path.open("rb") as file:
-        return file.read(len(_TAPE_START)) == _TAPE_START
+    try:
+        if path.suffix == SUFFIX or not path.is_file():
+            return not path.is_dir()
+        with path.open("rb") as file:
+            return file.read(len(_TAPE_START)) == _TAPE_START
+    except OSError:  # such as a name that is too long
+        return True  # so that the reader says what is wrong
 
 
 def material(path: Path, request: Path | None = None, response: Path | None = None) -> Material:
     """A file, or the files of a captured case's folder, to be imported.
 
     Raises:
-        UsageError: one of them cannot be read or is too large.
+        UsageError: one of them cannot be read or is too large, or a file of which nothing else is
+            known is empty.
     """
     paths = [path]
     if path.is_dir():
         paths = [path / name for name in corpus.FILES if (path / name).is_file()]
-    return Material(
+    made = Material(
         name=str(path),
         files={each.name: _read(each) for each in paths},
         request=_read(request) if request else None,
         response=_read(response) if response else None,
     )
+    # A captured case, or what a user describes, may well have no body.
+    if request is None and response is None and not path.is_dir():
+        _refuse_nothing(made, "empty")
+    return made
 
 
 def _read(path: Path) -> bytes:
@@ -165,4 +184,12 @@ def _stdin() -> Material:
     data = sys.stdin.buffer.read(MAX_FILE_BYTES + 1)
     if len(data) > MAX_FILE_BYTES:
         raise UsageError(f"standard input: more than {MAX_FILE_BYTES} bytes")
-    return Material(name="(stdin)", files={"(stdin)": data})
+    made = Material(name="(stdin)", files={"(stdin)": data})
+    _refuse_nothing(made, "nothing was read")
+    return made
+
+
+def _refuse_nothing(made: Material, problem: str) -> None:
+    """Refuse what would read as a whole answer of 0 bytes; what was to write it has failed."""
+    if made.only == b"":
+        raise UsageError(f"{made.name}: {problem}; {ACCEPTED}")

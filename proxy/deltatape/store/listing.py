@@ -79,7 +79,8 @@ def locate(text: str, folders: Sequence[Path] = FOLDERS) -> Location:
     """What `TAPE`, `TAPE#N`, `#N` (of the latest tape) or "" (the latest tape) means.
 
     Raises:
-        UsageError: the number is 0, or no tape is named and there is none in `folders`.
+        UsageError: the number is 0, or what stands behind a tape's `#` is none, or no tape is named
+            and there is none in `folders`.
     """
     match = _PLACE.fullmatch(text)
     # A file may have a number sign in its name.
@@ -87,12 +88,23 @@ def locate(text: str, folders: Sequence[Path] = FOLDERS) -> Location:
     if number == 0:
         raise UsageError(f"{text}: exchanges are counted from 1")
     if name:
+        _refuse_wrong_number(name)
         return Location(path=Path(name), exchange=number)
     tapes = list_tapes(folders)
     if not tapes:
         places = " or ".join(str(folder) for folder in folders)
         raise UsageError(f"no tape in {places}; make one with `deltatape record` or name a file")
     return Location(path=tapes[0].path, exchange=number)
+
+
+def _refuse_wrong_number(name: str) -> None:
+    """Refuse `TAPE#x`: that there is no such file would hide the slip."""
+    tape, sign, rest = name.rpartition("#")
+    if sign and tape and os.sep not in rest and not _is_file(name) and _is_file(tape):
+        raise UsageError(
+            f"{name}: {rest!r} is no number of an exchange; one from 1 is accepted, such as"
+            f" {tape}#1"
+        )
 
 
 def _is_file(text: str) -> bool:
