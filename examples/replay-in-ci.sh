@@ -3,6 +3,10 @@
 # Every tape is a case of its own. Fails when for any of them the command fails, asks for something
 # that is not on the tape, or leaves an exchange of it unplayed; says which.
 set -u
+if [ "$#" -lt 2 ]; then
+    echo "usage: $0 FOLDER COMMAND..." >&2
+    exit 2
+fi
 folder=$1
 shift
 failed=0

@@ -54,6 +54,15 @@ def test_captures_are_a_ci_job_that_names_the_one_that_fails(tmp_path: Path) -> 
     assert "1 played, 1 missed, 1 unplayed" in broken.stderr
 
 
+def test_the_script_tells_how_it_is_used(tmp_path: Path) -> None:
+    for arguments in ([], [str(tmp_path)]):
+        done = subprocess.run(
+            [str(SCRIPT), *arguments], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 2
+        assert done.stderr == f"usage: {SCRIPT} FOLDER COMMAND...\n"
+
+
 DOCKER = ROOT / "examples" / "docker"
 
 
