@@ -189,3 +189,26 @@ def test_a_command_that_goes_past_the_player_is_told_so(tmp_path: Path) -> None:
     told = done.stderr.decode()
     assert "the command asked api.groq.com past the player: REFUSED" in told
     assert "past.py:2" in told
+
+
+def test_the_script_tells_what_did_not_run_from_an_exit_code(tmp_path: Path) -> None:
+    done = shrunk(tmp_path, tape(tmp_path, words(0, of=1)), how="code")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count(b"so the exit code alone decides; --error TEXT is stricter\n") == 1
+    assert script(tmp_path) == 1
+    gone = runpy.run_path(str(tmp_path / "test_bug_small.py"))["test_the_failure_is_gone"]
+    with pytest.raises(AssertionError, match="no luck"):
+        gone(tmp_path)
+    check_that_it_is_red_where_nothing_is_tested(tmp_path, gone)
+    app_file = tmp_path / "app.py"
+    app_file.write_text(app_file.read_text().replace("sys.exit(127)", "sys.exit(0)"))
+    assert script(tmp_path) == 0
+    gone(tmp_path)
+
+
+def test_an_oracle_that_is_not_there_shrinks_nothing(tmp_path: Path) -> None:
+    done = shrunk(tmp_path, tape(tmp_path, words(0, of=2)), "--oracle", "absent")
+    assert done.returncode == 2
+    assert b"--oracle 'absent': cannot be run: " in done.stderr
+    assert b"looking for" not in done.stderr
+    assert not (tmp_path / "bug-small.tape").exists()

@@ -162,3 +162,17 @@ def test_on_a_terminal_a_bar_shows_how_far_it_is(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "tries" in shown
     assert "\x1b[1;31mFAIL" in shown
+
+
+def test_what_tried_nothing_does_not_pass(tmp_path: Path) -> None:
+    junit = tmp_path / "torture.xml"
+    code, out, _ = tortured(tmp_path, "--only", "cut-in-arguments", "--junit", str(junit))
+    assert code == 1
+    assert out.startswith("nothing was tried: none of the chosen variations has a place in #1\n")
+    assert "nothing was tried" in junit.read_text()
+
+
+def test_an_oracle_that_is_not_there_is_no_failure_of_the_commands(tmp_path: Path) -> None:
+    code, out, err = tortured(tmp_path, "--only", "crlf", "--oracle", "absent")
+    assert (code, out) == (2, "")
+    assert "--oracle 'absent': cannot be run: " in err

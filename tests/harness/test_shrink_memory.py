@@ -57,3 +57,12 @@ def test_all_that_is_played_or_asked_counts_for_the_content() -> None:
     }
     assert len(contents) == 5
     assert content_of([one]) == content_of([replace(one, tape="other.tape")])
+
+
+def test_it_is_for_the_owners_eyes_as_the_folder_of_tapes_is(tmp_path: Path) -> None:
+    folder = tmp_path / ".deltatape"
+    Memory(folder / "shrink" / "x.jsonl").put("one", ANSWER)
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (folder, folder / "shrink")] == [
+        0o700
+    ] * 2
+    assert (folder / ".gitignore").read_text() == "*\n"

@@ -95,6 +95,7 @@ def test_the_fastest_speed_at_which_it_fails_is_taken(tmp_path: Path) -> None:
         ("once", {}, "the command does not fail on this tape: exit code 0"),
         ("once", {"error": "boo"}, "the command does not print 'boo' on this tape"),
         ("once", {"oracle": "true"}, "the oracle finds nothing wrong"),
+        ("once", {"oracle": "absent"}, "--oracle 'absent': cannot be run: .*not found"),
         ("silent", {}, "asked for nothing.*It ends with: exit code 1"),
         ("other", {}, "nothing of the tape was asked for: not on the tape"),
     ],
@@ -147,3 +148,20 @@ def test_where_requests_taken_loosely_hide_the_failure_they_have_to_be_as_record
     found, _ = shrunk(tmp_path, setting(tmp_path, "missing"), unasked, asked)
     assert [one.request.body for one in found.exchanges] == [b'{"number": 1}']
     assert found.missed is None
+
+
+def test_where_the_exit_code_alone_decides_that_is_told(tmp_path: Path) -> None:
+    def notes(**more: str) -> list[str]:
+        how = setting(tmp_path, "code", **more)  # type: ignore[arg-type]
+        wanted = Wanted(speeds=FASTEST_FIRST[:1], runs=LEAST)
+        _, told = shrunk(tmp_path, how, words(0, of=1), wanted=wanted)
+        return [step.note for step in told if step.note]
+
+    looked_for, note = notes()
+    assert looked_for.startswith("looking for: exit code 127 (")
+    assert note == (
+        "note: no line of the output names an error, so the exit code alone decides;"
+        " --error TEXT is stricter"
+    )
+    assert len(notes(error="no luck")) == 1
+    assert len(notes(oracle="false")) == 1

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -176,3 +177,23 @@ def test_an_error_in_the_middle_ends_the_whole(tmp_path: Path) -> None:
     with pytest.raises(Exception, match="no answer after") as error:
         torture(replace(careful, oracle=oracle))
     assert not isinstance(error.value, BaseExceptionGroup)
+
+
+def test_of_a_long_output_whole_lines_are_kept(tmp_path: Path) -> None:
+    def printed(code: str) -> str:
+        careful = rig(tmp_path, "once", only=("crlf",))
+        command = (sys.executable, "-c", f"{code}; raise SystemExit(3)")
+        return torture(replace(careful, command=command)).printed
+
+    lines = printed("print(*(f'line {at:04}' for at in range(1000)), sep='\\n')").splitlines()
+    assert lines == ["...", *(f"line {at:04}" for at in range(1000 - len(lines) + 1, 1000))]
+    assert len(lines) == 151
+    assert printed("print('a' * 9000)") == "..." + "a" * 1500
+    assert printed("print('a' * 1500)") == "a" * 1500
+
+
+def test_an_oracle_that_cannot_be_run_is_an_error(tmp_path: Path) -> None:
+    careful = rig(tmp_path, "once", only=("crlf",))
+    oracle = Oracle(command="absent", environ=careful.environ, folder=tmp_path, limit_s=10)
+    with pytest.raises(UsageError, match="--oracle 'absent': cannot be run: "):
+        torture(replace(careful, oracle=oracle))

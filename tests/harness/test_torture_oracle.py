@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deltatape.errors import DeltatapeError
+from deltatape.errors import DeltatapeError, UsageError
 from deltatape.harness.torture_judge import Judged
 from deltatape.harness.torture_oracle import Oracle
 from deltatape.model.torture import Verdict
@@ -68,3 +68,16 @@ def test_one_that_does_not_end_is_ended_with_all_that_it_started(tmp_path: Path)
 def test_one_that_leaves_something_running_elsewhere_is_not_waited_for(tmp_path: Path) -> None:
     leaves = "setsid sleep 4 & echo checked; exit 0"
     assert asked(tmp_path, leaves, limit_s=0.2).verdict is Verdict.SAME
+
+
+def test_one_that_cannot_be_run_judges_nothing(tmp_path: Path) -> None:
+    (tmp_path / "plain").write_text("no program\n")
+    absent = r"^--oracle 'absent -q': cannot be run: /bin/sh: .*absent: .*not found$"
+    for command, problem in (
+        ("absent -q", absent),
+        ("./plain", "denied"),
+        ("exit 127", "code 127"),
+    ):
+        with pytest.raises(UsageError, match=problem) as error:
+            asked(tmp_path, command)
+        assert error.value.exit_code == 2

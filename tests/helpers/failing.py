@@ -61,6 +61,9 @@ if how == "fickle":
         file.write("x")
     if len(open("count").read()) > 1:
         raise TypeError("now this")
+if how == "code":
+    print("no luck")
+    sys.exit(127)
 if b"~~" in reply:
     if how == "hang":
         open("hanging", "w").close()
@@ -79,8 +82,8 @@ def app(folder: Path, how: str) -> list[str]:
     `once` fails with a KeyError if the answer has a mark, `twice` asks again with what depends on
     the first answer, `dated` with what is never the same
     unless the first answer has three events, `missing` with what must not be on the
-    tape for it to fail, `key` with its key in the body and in its error; `says`, `hang`,
-    `flaky`, `seldom`, `fickle`,
+    tape for it to fail, `key` with its key in the body and in its error;
+    `code` ends with 127 each time; `says`, `hang`, `flaky`, `seldom`, `fickle`,
     `silent` and `other` are as they are called.
     """
     path = folder / "app.py"

@@ -7,8 +7,8 @@ from deltatape.render.shrink_kit import ShrinkKit, pytest_text, shell_text
 from deltatape.shrink.failure import Ending, Failure, failure_of
 
 
-def failed(output: str = "KeyError: 'tool'", **how: object) -> Failure:
-    found = failure_of(Ending(exit_code=1, output=output, **how))  # type: ignore[arg-type]
+def failed(output: str = "KeyError: 'tool'", code: int = 1, **how: object) -> Failure:
+    found = failure_of(Ending(exit_code=code, output=output, **how))  # type: ignore[arg-type]
     assert found is not None
     return found
 
@@ -24,6 +24,9 @@ def kit(**changed: object) -> ShrinkKit:
     }
     return ShrinkKit(**{**given, **changed})  # type: ignore[arg-type]
 
+
+NAMED, CODE = "KeyError: 'tool'", "no luck"
+"""What a command prints that names an error, and what does not."""
 
 KITS = {
     "error": kit(),
@@ -65,3 +68,37 @@ def test_the_script_is_one_that_a_shell_reads(name: str, tmp_path: Path) -> None
 
 def test_no_script_comes_where_an_oracle_has_to_judge() -> None:
     assert shell_text(KITS["oracle"]) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "failure", "code", "played", "judged"),
+    [
+        *((NAMED, 1, 127, played, 2) for played in (True, False)),
+        (NAMED, 127, 127, True, 0),
+        (NAMED, 127, 127, False, 2),
+        (CODE, 1, 0, True, 0),
+        (CODE, 1, 0, False, 2),
+        (CODE, 1, 1, True, 1),
+        (CODE, 1, 3, True, 1),
+        (CODE, 1, 1, False, 2),
+        (CODE, 1, 125, False, 2),
+        (CODE, 1, 127, True, 2),
+        (CODE, 127, 127, True, 1),
+        (CODE, 127, 127, False, 2),
+        (CODE, 127, 0, True, 0),
+    ],
+)
+def test_the_script_tells_a_failure_from_what_did_not_run(
+    said: str, failure: int, code: int, judged: int, tmp_path: Path, *, played: bool
+) -> None:
+    text = shell_text(kit(folder=".", failure=failed(said, code=failure)))
+    assert text is not None
+    assert ("(125, 126, 127)" in pytest_text(kit(failure=failed(code=failure)))) == (failure == 1)
+    report = '{"matched": "exact"}' if played else "{}"
+    # The options are `--speed instant --report FILE`.
+    fake = f"#!/bin/sh\nprintf '%s' '{report}' > \"$5\"\nexit {code}\n"
+    for name, content in (("x.sh", text), ("deltatape", fake)):
+        (tmp_path / name).write_text(content)
+        (tmp_path / name).chmod(0o755)
+    path = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    assert subprocess.run(["sh", "x.sh"], cwd=tmp_path, env=path, check=False).returncode == judged

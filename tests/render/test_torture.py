@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from deltatape.model.torture import Tortured, Verdict
 from deltatape.render.lines import plain
-from deltatape.render.torture import cell_line, torture_lines, variation_lines
+from deltatape.render.torture import cell_line, torture_lines, untried, variation_lines
 from deltatape.vary.variation import VARIATIONS
 from helpers.tortured import cell, failed, named, result
 
@@ -141,3 +141,19 @@ def test_the_list_has_every_variation_under_its_kind() -> None:
     narrow = plain(variation_lines(named("crlf", "cut-in-text"), 60))
     assert max(map(len, narrow.splitlines())) <= 60
     assert variation_lines((), 100) == []
+
+
+def test_where_nothing_was_tried_there_is_no_matrix() -> None:
+    none = cell("cr", verdict=Verdict.NO_PLACE), cell("crlf", verdict=Verdict.NO_PLACE)
+    assert text(result(*none, idle=("#2",))) == (
+        "nothing was tried: none of the chosen variations has a place in #1\n"
+        "without a place in these answers: crlf, cr\n"
+        "not asked for, so not varied: #2\n"
+    )
+    second = cell("cr", exchange="#2", verdict=Verdict.NO_PLACE)
+    assert untried(result(*none, second)).endswith(" has a place in these 2 answers")
+    assert text(result()) == (
+        "nothing was tried: the command asked for none of the exchanges that were to be varied\n"
+    )
+    assert not untried(result(*none, cell()))
+    assert not untried(result(problem="exit code 3"))

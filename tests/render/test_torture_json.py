@@ -41,3 +41,9 @@ def test_the_document_has_all_that_is_known() -> None:
         "tape": "kept/x.tape",
         "printed": "Traceback\nboom",
     }
+
+
+def test_what_tried_nothing_passes_nothing() -> None:
+    told = json.loads(torture_json(result(cell("crlf", verdict=Verdict.NO_PLACE))))
+    assert told["passes"] is False
+    assert told["problem"].startswith("nothing was tried: none of the chosen variations has ")

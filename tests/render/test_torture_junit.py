@@ -22,9 +22,18 @@ def test_a_failure_tells_why_and_how_to_see_it_again() -> None:
 
 
 def test_a_variation_without_a_place_is_skipped() -> None:
-    (suite,) = valid_junit(torture_junit(result(cell(verdict=Verdict.NO_PLACE))))
+    none = cell(verdict=Verdict.NO_PLACE)
+    (suite,) = valid_junit(torture_junit(result(none, cell("crlf"))))
     assert suite.get("skipped") == "1"
     assert suite[0].find("skipped") is not None
+
+
+def test_where_nothing_was_tried_a_case_fails() -> None:
+    tried, suite = valid_junit(torture_junit(result(cell(verdict=Verdict.NO_PLACE))))
+    failure = tried[0].find("failure")
+    assert failure is not None
+    assert str(failure.get("message")).startswith("nothing was tried: none of the chosen ")
+    assert suite.get("skipped") == "1"
 
 
 def test_tapes_that_fail_as_they_are_are_the_only_case() -> None:

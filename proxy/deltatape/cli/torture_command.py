@@ -24,7 +24,7 @@ from deltatape.harness.torture_oracle import Oracle
 from deltatape.harness.torture_rig import Rig
 from deltatape.model.exchange import Exchange, Tap
 from deltatape.model.torture import Cell, Tortured
-from deltatape.render.torture import cell_line, torture_lines, variation_lines
+from deltatape.render.torture import cell_line, torture_lines, untried, variation_lines
 from deltatape.render.torture_json import torture_json
 from deltatape.render.torture_junit import torture_junit
 from deltatape.rules.words import count
@@ -182,7 +182,8 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     breaks an answer: the command must say so, by its exit code or a line about an error, before
     the deadline.
 
-    Exit code 1 when it does not, or when it fails with the tapes as they are.
+    Exit code 1 when it does not, when it fails with the tapes as they are, or when nothing was
+    tried since no variation has a place in the answers.
     """
     given = Given(**options)
     if given.listing:
@@ -200,7 +201,7 @@ def command(ctx: click.Context, /, **options: Any) -> int:
         show(torture_lines(result, width()))
     if given.junit is not None:
         write_report("--junit", given.junit, torture_junit(result))
-    return 0 if result.passes else 1
+    return 0 if result.passes and not untried(result) else 1
 
 
 def _check_files(given: Given) -> None:

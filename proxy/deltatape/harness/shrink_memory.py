@@ -64,6 +64,8 @@ class Memory:
         line = json.dumps({"tape": content, **_to_json(answer)}) + "\n"
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
+            # One by one: for a folder that is only on the way, the mode would not count.
+            prepare_folder(self._path.parent.parent)
             prepare_folder(self._path.parent)
             with os.fdopen(os.open(self._path, flags, 0o600), "a") as file:
                 file.write(line)

@@ -7,7 +7,7 @@ fails.
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -139,7 +139,8 @@ def shrink_tape(
     memory = _memory(folder / f"{_name(start, setting, wanted)}.jsonl", wanted)
     remembered = memory.found
     trials, speed, failure, begun = _baseline(start, setting, wanted, memory)
-    tell(Step(what="", exchanges=begun, runs=trials.count, note=_sought(failure, speed)))
+    for note in _notes(failure, speed):
+        tell(Step(what="", exchanges=begun, runs=trials.count, note=note))
     search, whole = _searched(begun, trials, tell, sound=wanted.sound)
     last = _in_the_end(trials, search.exchanges)
     if whole:
@@ -166,9 +167,16 @@ def _in_the_end(trials: Trials, exchanges: Exchanges) -> Ran:
     return last
 
 
-def _sought(failure: Failure, speed: Speed) -> str:
+def _notes(failure: Failure, speed: Speed) -> Iterator[str]:
+    """What is looked for, and whether that is little."""
     how = " ".join(speed.options) or "all silences"
-    return f"looking for: {failure.told} (played with {how})"
+    yield f"looking for: {failure.told} (played with {how})"
+    ending = failure.ending
+    if not failure.shown and ending.exit_code is not None and not ending.timed_out:
+        yield (
+            "note: no line of the output names an error, so the exit code alone decides;"
+            " --error TEXT is stricter"
+        )
 
 
 def _searched(

@@ -225,4 +225,13 @@ class _Rack:
 def _printed(rig: Rig, outcome: Outcome) -> str:
     """The end of what the command printed, both outputs."""
     texts = (rig.manners.text(each).strip() for each in (outcome.stdout, outcome.stderr))
-    return "\n".join(text[-_PRINTED:] for text in texts if text)
+    return "\n".join(_ending(text) for text in texts if text)
+
+
+def _ending(text: str) -> str:
+    """The last lines of a text, of a long last one its end; `...` stands for what is left out."""
+    if len(text) <= _PRINTED:
+        return text
+    cut = text[-_PRINTED - 1 :]  # with what may be the line end before the first character
+    at = cut.find("\n", 0, _PRINTED // 2)
+    return f"...{cut[1:]}" if at < 0 else f"...{cut[at:]}"

@@ -2,7 +2,8 @@
 
 CMD goes through the shell. On its standard input is a JSON document with the outcome of the run and
 that of the tapes as they are; exit code 0 says that the run is as it should be, any other that it
-is not, and the last line that it prints says why. It has as long as a run may take.
+is not, and the last line that it prints says why. It has as long as a run may take. By 126 and 127
+the shell says that there is no such command, or none that can be run: that judges nothing.
 """
 
 import asyncio
@@ -14,7 +15,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from deltatape.errors import DeltatapeError
+from deltatape.errors import DeltatapeError, UsageError
+from deltatape.harness.child import CANNOT_RUN, NOT_FOUND
 from deltatape.harness.torture_judge import Judged
 from deltatape.harness.trial import Outcome
 from deltatape.model.torture import Verdict
@@ -48,7 +50,8 @@ class Oracle:
             harmless: whether it should make no difference.
 
         Raises:
-            DeltatapeError: the command does not come to an end.
+            UsageError: the command cannot be run.
+            DeltatapeError: it does not come to an end.
         """
         told = document(
             variation=variation,
@@ -59,8 +62,11 @@ class Oracle:
         code, said = await self._ask(told)
         if code == 0:
             return Judged(Verdict.SAME if harmless else Verdict.TOLD, "the oracle agrees")
-        why = said.strip().splitlines()[-1:] or [f"exit code {code}"]
-        return Judged(Verdict.REFUSED, f"the oracle: {excerpt(why[0], _SHOWN)}")
+        last = said.strip().splitlines()[-1:] or [f"exit code {code}"]
+        why = excerpt(last[0], _SHOWN)
+        if code in (CANNOT_RUN, NOT_FOUND):
+            raise UsageError(f"--oracle {self.command!r}: cannot be run: {why}")
+        return Judged(Verdict.REFUSED, f"the oracle: {why}")
 
     async def _ask(self, told: str) -> tuple[int, str]:
         """The exit code of the command and what it prints; by files, which nobody can hold open."""

@@ -30,10 +30,24 @@ def torture_lines(result: Tortured, width: int) -> list[Line]:
     """The whole report."""
     if result.problem:
         return _unfit(result, width)
+    if why := untried(result):
+        head = wrapped(f"nothing was tried: {why}", 0, _BAD, width)
+        return [*head, *_left_out(result, width)]
     lines = _matrix(result, width)
     for failures in _alike(result.failed):
         lines += [(), *_failure(failures, width)]
     return [*lines, (), *_end(result, width)]
+
+
+def untried(result: Tortured) -> str:
+    """Why the command has stood nothing, though it failed at nothing; "": that is not so."""
+    if result.problem or _placed(result):
+        return ""
+    if not result.cells:
+        return "the command asked for none of the exchanges that were to be varied"
+    several = len(result.columns) > 1
+    where = f"these {len(result.columns)} answers" if several else result.columns[0]
+    return f"none of the chosen variations has a place in {where}"
 
 
 def variation_lines(variations: Sequence[Variation], width: int) -> list[Line]:
@@ -170,15 +184,18 @@ def _output(printed: str, width: int) -> list[Line]:
 def _end(result: Tortured, width: int) -> list[Line]:
     """What it comes to."""
     failed = len({cell.variation for cell in result.failed})
-    tried = _placed(result)
     style = _BAD if failed else GOOD
-    of = count(len(tried), "variation")
+    of = count(len(_placed(result)), "variation")
     verdict = f"{failed} of {of} failed" if failed else f"stood {of}"
-    lines = [
-        line(Segment(verdict, style), f"; {count(result.runs, 'run')} in {result.seconds:.1f} s")
-    ]
-    without = [row.name for row in result.rows if row.name not in tried]
-    if without:
+    runs = f"; {count(result.runs, 'run')} in {result.seconds:.1f} s"
+    return [line(Segment(verdict, style), runs), *_left_out(result, width)]
+
+
+def _left_out(result: Tortured, width: int) -> list[Line]:
+    """What was not varied, and which variations were not played."""
+    lines: list[Line] = []
+    without = [row.name for row in result.rows if row.name not in _placed(result)]
+    if without and result.cells:
         lines += wrapped(f"without a place in these answers: {', '.join(without)}", 0, DIM, width)
     if result.idle:
         named = ", ".join(result.idle)

@@ -2,13 +2,15 @@
 
 from deltatape.model.torture import Cell, Tortured
 from deltatape.render.json_document import document
+from deltatape.render.torture import untried
 
 
 def torture_json(result: Tortured) -> str:
     """`torture --format json`."""
+    nothing = untried(result)
     return document(
-        passes=result.passes,
-        problem=result.problem,
+        passes=result.passes and not nothing,
+        problem=f"nothing was tried: {nothing}" if nothing else result.problem,
         printed=result.printed,
         command=list(result.command),
         tapes=list(result.tapes),

@@ -1,7 +1,7 @@
 """What torture found as a JUnit report: a suite of harmless variations and one of hostile ones.
 
-A case is a variation of one exchange. One that has no place there is skipped. Where the tapes as
-they are fail already, that is the only case.
+A case is a variation of one exchange. One that has no place there is skipped; where that goes for
+all, a case more fails. Where the tapes as they are fail already, that is the only case.
 """
 
 from collections.abc import Sequence
@@ -9,6 +9,7 @@ from xml.etree import ElementTree as ET
 
 from deltatape.model.torture import Cell, Tortured, Verdict
 from deltatape.render.ci_log import inert_text
+from deltatape.render.torture import untried
 from deltatape.rules.evidence import escape
 
 _HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n'
@@ -18,7 +19,11 @@ def torture_junit(result: Tortured) -> str:
     """`torture --junit FILE`."""
     root = ET.Element("testsuites", name="deltatape torture")
     if result.problem:
-        root.append(_suite("recorded", [_unfit(result)]))
+        case = _failing("recorded", "the tapes as they are", result.problem, result.printed)
+        root.append(_suite("recorded", [case]))
+    if why := untried(result):
+        case = _failing("tried", "a variation", f"nothing was tried: {why}")
+        root.append(_suite("tried", [case]))
     for name, harmless in (("harmless", True), ("hostile", False)):
         cells = [_case(name, cell) for cell in result.cells if cell.harmless is harmless]
         if cells:
@@ -40,10 +45,10 @@ def _suite(name: str, cases: Sequence[ET.Element]) -> ET.Element:
     return suite
 
 
-def _unfit(result: Tortured) -> ET.Element:
-    case = ET.Element("testcase", classname="recorded", name="the tapes as they are", time="0")
-    failure = ET.SubElement(case, "failure", message=escape(result.problem), type="recorded")
-    failure.text = _text(result.printed)
+def _failing(suite: str, name: str, problem: str, printed: str = "") -> ET.Element:
+    case = ET.Element("testcase", classname=suite, name=name, time="0")
+    failure = ET.SubElement(case, "failure", message=escape(problem), type=suite)
+    failure.text = _text(printed)
     return case
 
 
