@@ -62,11 +62,10 @@ def command(
 ) -> int:
     """Check tapes as files: damage, contradictions, and secrets that are left.
 
-    Of a folder, every tape below is checked.
-
-    Also whether each exchange is still read as it was when it was taped, where the tape tells how
-    that was. A tape that a crash cut short, that lost records or that is still being recorded is no
-    problem; it is told. Secrets are told by their place, never shown.
+    Of a folder, every tape below. Also whether each exchange is still read as it was when it was
+    taped, where the tape tells how that was. A tape that a crash cut short, that lost records or
+    that is still being recorded is no problem; it is told. Secrets are told by their place, never
+    shown.
 
     With --against the recorded requests are sent once more, one after the other, to a live
     provider: that costs what the requests cost. Keys come from the environment and .env files,

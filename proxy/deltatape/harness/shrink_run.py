@@ -7,7 +7,7 @@ fails.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -139,8 +139,7 @@ def shrink_tape(
     memory = _memory(folder / f"{_name(start, setting, wanted)}.jsonl", wanted)
     remembered = memory.found
     trials, speed, failure, begun = _baseline(start, setting, wanted, memory)
-    for note in _notes(failure, speed):
-        tell(Step(what="", exchanges=begun, runs=trials.count, note=note))
+    _tell_goal(tell, Step(what="", exchanges=begun, runs=trials.count), _notes(failure, speed))
     search, whole = _searched(begun, trials, tell, sound=wanted.sound)
     last = _in_the_end(trials, search.exchanges)
     if whole:
@@ -155,6 +154,11 @@ def shrink_tape(
         whole=whole,
         missed=None if trials.is_wanted(last) else last.outcome.report,
     )
+
+
+def _tell_goal(tell: Callable[[Step], None], step: Step, notes: Iterable[str]) -> None:
+    for note in notes:
+        tell(replace(step, note=note))
 
 
 def _in_the_end(trials: Trials, exchanges: Exchanges) -> Ran:
