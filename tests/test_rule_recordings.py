@@ -1,6 +1,6 @@
-"""Every rule has a recording that fires it and one that does not.
+"""Every rule has a recording that fires it, one that does not, and innocent ones.
 
-`recordings/rules/CODE/fires.tape` and `silent.tape`.
+`recordings/rules/CODE/fires.tape`, `silent.tape` and `silent-*.tape`.
 """
 
 import subprocess
@@ -15,7 +15,7 @@ from deltatape.diagnose.check import check_analysis
 from deltatape.diagnose.digest import digest_analysis
 from deltatape.diagnose.rebuild import analyse
 from deltatape.dialects import DIALECTS
-from deltatape.model.finding import Finding
+from deltatape.model.finding import Blame, Confidence, Finding
 from deltatape.rules import DOCUMENTED, INTERNAL_ERROR
 from deltatape.store.reader import open_tape
 from helpers.scenes_all import PAIRS
@@ -47,6 +47,20 @@ def test_a_recording_that_fires_yields_its_rule_and_what_is_told_of_it(code: str
 @pytest.mark.parametrize("code", CODES)
 def test_a_recording_that_is_silent_yields_nothing(code: str) -> None:
     assert [finding.message for finding in found(code, "silent")] == []
+
+
+@pytest.mark.parametrize(
+    ("code", "what"), [(code, what) for code in CODES for what in PAIRS[code].innocent]
+)
+def test_an_innocent_recording_accuses_nobody_of_its_rule_and_no_app_of_any(
+    code: str, what: str
+) -> None:
+    sure = [
+        each
+        for each in found(code, f"silent-{what}")
+        if each.blame is not None and each.confidence is not Confidence.POSSIBLE
+    ]
+    assert [each.message for each in sure if each.code == code or each.blame is Blame.APP] == []
 
 
 @pytest.mark.parametrize("code", CODES)

@@ -16,7 +16,7 @@ from helpers.reports import valid_findings, valid_junit, valid_sarif
 
 KEYS = (
     *("code", "name", "severity", "blame", "confidence", "message", "tape", "line"),
-    *("exchange", "event", "span", "t_ns", "evidence", "hint", "against"),
+    *("exchange", "event", "span", "t_ns", "evidence", "hint", "against", "excluded"),
 )
 
 
@@ -286,7 +286,7 @@ def test_a_recording_of_another_day_is_covered_by_the_same_baseline(tmp_path: Pa
     called("check", CUT, "--write-baseline", "b.json", folder=tmp_path)
     text = CUT.read_text()
     again = re.sub(r"^\[([0-9]+),", lambda line: f"[{int(line[1]) + 77},", text, flags=re.MULTILINE)
-    again = again.replace("call_get_itinerary", "call_4f00ba5")
+    again = again.replace("call_get_itinerary", "call_4f00ba5_9c21d")
     (tmp_path / "later.tape").write_text(again)
     assert codes("later.tape", folder=tmp_path) == ["W006", "S001", "T003"]
     assert codes("later.tape", "--baseline", "b.json", folder=tmp_path) == []

@@ -94,7 +94,8 @@ def test_the_tape_is_whole_small_and_readable_for_all(kit: Path) -> None:
 def test_the_test_fails_for_the_broken_app(kit: Path) -> None:
     done = verdict(kit)
     assert done.returncode == 1
-    assert "C002: call 0 (get_weather, c1) of #1 was delivered with" in done.stdout
+    assert "MISTAKE C002 in request 2" in done.stdout
+    assert "call 0 (get_weather, c1) of #1 was delivered with" in done.stdout
 
 
 def test_the_test_passes_for_the_mended_app(kit: Path) -> None:
@@ -108,7 +109,7 @@ def test_the_test_fails_for_an_app_that_gives_up(kit: Path) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test.name]
     done = subprocess.run(command, cwd=kit, env=env, capture_output=True, timeout=120, check=False)
     assert done.returncode == 1
-    assert b"the app stopped after 0 of 2 requests" in done.stdout
+    assert b"0 played, 0 missed, 2 unplayed" in done.stdout
 
 
 def test_the_javascript_test_fails_for_the_broken_app_alone(kit: Path, tmp_path: Path) -> None:
@@ -132,7 +133,7 @@ def test_the_javascript_test_fails_for_the_broken_app_alone(kit: Path, tmp_path:
         node_program = shutil.which("node") or "node"
         run = [node_program, str(vitest / "vitest.mjs"), "run", "--root", str(folder)]
         done = subprocess.run(run, env=env, capture_output=True, timeout=120, check=False)
-        codes.append((done.returncode, b"C002: call 0" in done.stdout + done.stderr))
+        codes.append((done.returncode, b"MISTAKE C002" in done.stdout + done.stderr))
     assert codes == [(1, True), (0, False)]
 
 

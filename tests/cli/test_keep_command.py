@@ -49,7 +49,10 @@ def test_it_says_what_is_still_in_it_and_what_to_do_next(tmp_path: Path) -> None
     recorded(tmp_path, EMPTY)
     said = called("keep", folder=tmp_path).stderr.decode()
     assert "note: prompts and answers are still in it; deltatape keep --content masks them" in said
-    assert said.endswith(f"next: deltatape replay {KEPT}\n")
+    assert said.endswith(
+        f"next: deltatape replay {KEPT} -- CMD plays it to your app, and fails while that repeats a"
+        " mistake of the tape\n"
+    )
     masked = called("keep", "--content", folder=tmp_path).stderr
     assert b"are still in it" not in masked
 

@@ -44,10 +44,24 @@ def test_a_tape_plays_byte_for_byte_under_every_prefix(tmp_path: Path) -> None:
             recorded = exchange(BROKEN, number)
             assert ask(player, recorded.request.body, path) == (200, recorded.body)
         code, told = player.stop()
-    assert code == 0
     assert "plays 2 exchanges at http://127.0.0.1:" in told
     assert f"playing {BROKEN}#2 POST {PATH} (same bytes)" in told
+    assert "2 played, 0 missed, 0 unplayed\n" in told
+    assert f"MISTAKE C002 in request 2 ({BROKEN}#2): call 0 (get_itinerary, " in told
+    assert code == 1
+
+
+def test_a_mistake_that_is_ignored_is_none(tmp_path: Path) -> None:
+    options = (*FAST, "--ignore", "C002,C009")
+    with program("replay", *options, str(BROKEN), folder=tmp_path) as player:
+        for number in (1, 2):
+            assert ask(player, exchange(BROKEN, number).request.body)[0] == 200
+        code, told = player.stop()
+    assert code == 0
     assert told.endswith("2 played, 0 missed, 0 unplayed\n")
+    refused = deltatape("replay", "--mode", "auto", "--ignore", "C", str(BROKEN), folder=tmp_path)
+    assert refused.returncode == 2
+    assert b"--ignore: does nothing with --mode auto" in refused.stderr
 
 
 def test_exchanges_of_several_tapes_play(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ WHOLE_CALL = sse(
 )
 FINDING = {
     *("code", "name", "severity", "blame", "confidence", "message", "tape", "line"),
-    *("exchange", "event", "span", "t_ns", "evidence", "hint", "against"),
+    *("exchange", "event", "span", "t_ns", "evidence", "hint", "against", "excluded"),
 }
 
 
@@ -104,14 +104,19 @@ def test_a_captured_case_is_told_of(tmp_path: Path) -> None:
 
 def test_the_json_form_has_the_keys_of_the_contract(tmp_path: Path) -> None:
     told = story(BROKEN, folder=tmp_path)
-    assert set(told) == {"version", "verdict", "suspects", "clients", "timeline", "findings"}
+    assert set(told) == {
+        *("version", "verdict", "suspects", "clients", "timeline", "findings", "attempts"),
+    }
     assert told["version"] == 1
     assert names(told, "suspects")[0] == "single-current-call"
     verdict, timeline, findings = told["verdict"], told["timeline"], told["findings"]
     assert isinstance(verdict, dict)
     assert isinstance(timeline, list)
     assert isinstance(findings, list)
-    assert set(verdict) == {"blame", "confidence", "summary", "fix"}
+    assert set(verdict) == {
+        *("blame", "confidence", "summary", "fix", "kind", "shown", "code", "possible"),
+    }
+    assert (verdict["kind"], verdict["shown"]) == ("blamed", "app, proven")
     assert (verdict["blame"], verdict["confidence"]) == ("app", "proven")
     assert {key for entry in timeline for key in entry} == {
         *("t_ns", "exchange", "event", "what", "source")
@@ -266,3 +271,27 @@ def test_a_page_never_replaces_a_tape(tmp_path: Path) -> None:
     result = called("why", tape, "--html", "x.tape", folder=tmp_path)
     assert result.returncode == 2
     assert tape.read_bytes() == BROKEN.read_bytes()
+
+
+def test_in_short_it_is_five_lines_for_people(tmp_path: Path) -> None:
+    result = called("why", BROKEN, "--short", folder=tmp_path)
+    lines = result.stdout.decode().splitlines()
+    assert (result.returncode, len(lines)) == (0, 5)
+    assert [line.split()[0] for line in lines] == ["VERDICT", "WHAT", "WHERE", "FIX", "NEXT"]
+    refused = called("why", BROKEN, "--short", "--format", "json", folder=tmp_path)
+    assert refused.returncode == 2
+    assert b"--short is for people" in refused.stderr
+
+
+def test_a_suspect_without_a_name_of_its_own_is_explained(tmp_path: Path) -> None:
+    told = called("why", "key=one,emit=when-parses", folder=tmp_path).stdout.decode()
+    assert "puts the pieces of all calls into one and uses a call as soon as" in told
+    result = called("why", "key=nobody", folder=tmp_path)
+    assert result.returncode == 2
+    assert b"key=nobody: no such mistake; key=single" in result.stderr
+
+
+def test_the_verdict_is_the_last_that_a_terminal_shows(tmp_path: Path) -> None:
+    lines = called("why", BROKEN, folder=tmp_path).stdout.decode().splitlines()
+    assert any(line.startswith("VERDICT   app, proven  (C002)") for line in lines[-12:])
+    assert lines[-1].split()[:2] == ["deltatape", "why"]

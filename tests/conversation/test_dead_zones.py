@@ -76,7 +76,6 @@ def test_a_provider_that_is_silent_after_a_tool_result(tmp_path: Path) -> None:
             client.close()
 
     run(scenario())
-    finding, cut = found(tmp_path, QUICK)
-    assert (finding.code, cut.code) == ("D004", "W006")
+    (finding,) = (each for each in found(tmp_path, QUICK) if each.code == "D004")
     assert re.search(r"the client gave up after ([6-9][0-9]{2} ms|1\.[0-9] s)$", finding.message)
     assert "D004" not in [each.code for each in found(tmp_path, Settings())]

@@ -34,7 +34,7 @@ def test_results_tell_that_the_calls_were_known() -> None:
 
 
 def test_a_call_without_a_result_beside_one_with_a_result_is_lost() -> None:
-    assert codes(after(result(TWO))) == [("C001", Confidence.PROVEN)]
+    assert codes(after(result(TWO))) == [("C001", Confidence.LIKELY)]
 
 
 def test_a_result_under_an_id_that_was_made_of_the_delivered_one_shows_the_change() -> None:

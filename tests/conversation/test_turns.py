@@ -9,6 +9,7 @@ from deltatape.conversation import check_conversation, findings_of_turn, read_ba
 from deltatape.diagnose.digest import digest
 from deltatape.model.digest import Digest
 from deltatape.model.exchange import Tap
+from deltatape.model.finding import Confidence
 from deltatape.model.turn import Turn
 from deltatape.rules.settings import DEFAULTS
 from helpers.chat import FINISH
@@ -135,7 +136,8 @@ def test_no_request_of_a_real_application_is_found_wrong() -> None:
     made = [digest(case.exchange) for case in every_case()]
     assert [each.message for one in made for each in check_conversation([one])] == []
     tape = [replace(each, exchange=place) for place, each in enumerate(made, 1)]
-    assert not check_conversation(tape)
+    # Some of them asked the same: a fact, and nobody's fault.
+    assert {(each.code, each.blame) for each in check_conversation(tape)} <= {("C018", None)}
 
 
 @settings(max_examples=60, deadline=None)
@@ -145,10 +147,12 @@ def test_no_request_of_a_real_application_is_found_wrong() -> None:
     rng=st.randoms(use_true_random=False),
     language=st.sampled_from(LANGUAGES),
 )
-def test_a_client_that_keeps_calls_and_results_together_is_told_of_loops_at_most(
+def test_a_client_that_keeps_calls_and_results_together_is_told_of_what_came_twice_at_most(
     script: list[Script], steps: list[Transformation], rng: random.Random, language: Language
 ) -> None:
     for step in steps:
         script = step(script, rng)
     tape = scripted(language, script)
-    assert {each.code for turn in of(tape) for each in findings_of_turn(turn, DEFAULTS)} <= {"C006"}
+    found = [each for turn in of(tape) for each in findings_of_turn(turn, DEFAULTS)]
+    assert {each.code for each in found} <= {"C006", "C018"}
+    assert not {each.confidence for each in found if each.blame} - {Confidence.POSSIBLE}

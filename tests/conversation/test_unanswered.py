@@ -183,3 +183,18 @@ def test_a_tape_of_real_calls_that_was_stopped_at_once_says_nothing_about_silenc
     for case in cases("openai-chat"):
         made = replace(digest(case.exchange), t_ns=0, end_ns=NS // 2, watch=watch)
         assert not check_conversation([made])
+
+
+def test_a_reply_of_which_the_recorder_lost_some_is_never_unanswered() -> None:
+    (reply,) = watched_digests(CALLS, until_s=42)
+    assert numbers([reply]) == [1]
+    assert numbers([replace(reply, lossy=True)]) == []
+
+
+def test_a_request_that_the_tape_lacks_may_have_been_the_answer() -> None:
+    tape = watched_digests(CALLS, (asks(OTHER), HEALTHY), until_s=42)
+    assert numbers(tape) == [1]
+    lost = replace(tape[1], exchange=3)
+    assert numbers([tape[0], lost]) == []
+    headless = replace(tape[1], path="")
+    assert numbers([tape[0], headless]) == []

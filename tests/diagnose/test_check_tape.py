@@ -3,10 +3,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from deltatape.diagnose.check_tape import check_exchanges
-from deltatape.model.exchange import Exchange
+from deltatape.model.exchange import EndReason, Exchange
+from deltatape.model.finding import Severity
 from deltatape.model.log import LogEntry, LogStream
 from deltatape.rules.settings import DEFAULTS
 from deltatape.store.reader import open_tape
+from helpers.exchanges import FINISH_TEXT, TEXT, USER, asks, conversation, timed
 from helpers.incidents import BROKEN, EMPTY, FIXED
 from helpers.mutated import RECORDINGS
 
@@ -102,3 +104,28 @@ def test_nothing_is_left_that_only_the_garbage_collector_frees() -> None:
         gc.enable()
     assert len(tapes) > 100
     assert left == set()
+
+
+def test_an_error_that_was_answered_when_asked_again_is_a_fact() -> None:
+    limit = [{"error": {"message": "Rate limit reached"}}]
+    first, second = conversation((asks(USER), limit), (asks(USER), [TEXT, FINISH_TEXT]))
+    assert first.response
+    refused = replace(first, response=replace(first.response, status=429))
+    (found,) = check_exchanges("x.tape", [refused, second], DEFAULTS).reported
+    assert (found.finding.code, found.finding.severity) == ("S005", Severity.INFO)
+    assert found.finding.message.endswith("; asked again, answered by #2")
+    assert not check_exchanges("x.tape", [refused, second], DEFAULTS, only=2).reported
+    (alone,) = check_exchanges("x.tape", [refused], DEFAULTS).reported
+    assert alone.finding.severity is Severity.ERROR
+    again = replace(refused, number=2, request=second.request, end=second.end)
+    found_twice = check_exchanges("x.tape", [refused, again], DEFAULTS).reported
+    told = [each.finding for each in found_twice if each.finding.code == "S005"]
+    assert [each.severity for each in told] == [Severity.ERROR] * 2
+
+
+def test_a_client_that_left_is_told_with_what_the_tape_knows_of_it() -> None:
+    exchange = timed((0.1, TEXT), end_s=0.4)
+    assert exchange.end
+    left = replace(exchange, end=replace(exchange.end, reason=EndReason.CLIENT_CLOSED))
+    (found,) = check_exchanges("x.tape", [left], DEFAULTS).reported
+    assert (found.finding.code, found.finding.blame) == ("W006", None)

@@ -11,7 +11,7 @@ from deltatape.harness.playback import Machine, Playback
 from deltatape.http1.listener import Address, Listener
 from deltatape.match.schedule import Tempo
 from deltatape.model.exchange import EndReason
-from deltatape.player.playing import Missed, Played, Playing, Report
+from deltatape.player.playing import Missed, Played, Playing, Report, Told
 from helpers.asking import ask
 from helpers.taped import taped
 from helpers.upstream import post
@@ -21,7 +21,7 @@ ONE, TWO = taped(body={"a": 1}), taped(body={"a": 2}, number=2)
 
 
 def test_it_plays_and_tells_and_reports_also_when_it_is_over() -> None:
-    told: list[Played | Missed] = []
+    told: list[Told] = []
     with Playback((ONE, TWO), AT_ONCE, told.append) as playback:
         assert ask(playback.url, ONE.request.body) == (200, ONE.body)
         assert ask(playback.url, b'{"a": 3}')[0] == 400

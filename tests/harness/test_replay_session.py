@@ -16,8 +16,9 @@ from deltatape.harness.replay_session import Cast, ReplayOptions, replay, teller
 from deltatape.http1.listener import Address
 from deltatape.match.schedule import Tempo
 from deltatape.player.player import Player
-from deltatape.player.playing import Playing
+from deltatape.player.playing import Playing, ReadBack
 from helpers.asking import ask
+from helpers.mistaken import ASKED, RIGHT, WRONG, Json, mistaken
 from helpers.taped import taped
 from helpers.upstream import eventually
 
@@ -128,3 +129,48 @@ def test_a_command_that_goes_past_the_player_is_stopped_and_told_of(tmp_path: Pa
     assert told[-1] == "refused: api.openai.com, past the player"
     refused = json.loads(report.read_text())["refused"]
     assert refused == [{"host": "api.openai.com", "provider": "openai"}]
+
+
+def read_back(
+    folder: Path, *requests: Json, refused: bool = False, then: str = "true"
+) -> tuple[int, list[str]]:
+    """The exit code and the lines of a run that is read back."""
+    told: list[str] = []
+    exchanges = mistaken(refused=refused)
+    asks = []
+    for at, each in enumerate(requests):
+        (folder / f"{at}.json").write_text(json.dumps(each))
+        asks.append(f"{CURL} -d @{folder}/{at}.json")
+    given = options("; ".join((*asks, then)))
+    playing = Playing(tempo=Tempo(factor=0.0), read_back=ReadBack())
+    cast = Cast(
+        machine=Player(exchanges, teller(told.append, alone=False), playing),
+        number=2,
+        environment=lambda url: replay_environment(url, os.environ, folder, exchanges),
+    )
+    return asyncio.run(replay(cast, given, told.append)), told
+
+
+def test_a_mistake_that_is_made_again_fails_a_command_that_ended_well(tmp_path: Path) -> None:
+    code, told = read_back(tmp_path, ASKED, WRONG)
+    assert code == 1
+    assert told[1] == "2 played, 0 missed, 0 unplayed"
+    assert told[2].startswith("MISTAKE C002 in request 2 (x.tape#2): call 0 (get, c1) of #1 was")
+
+
+def test_a_request_that_is_right_where_the_tape_is_wrong_is_told_and_passes(tmp_path: Path) -> None:
+    code, told = read_back(tmp_path, ASKED, RIGHT)
+    assert code == 0
+    assert told[1].endswith("(differs from the recorded request only where that was wrong (C002))")
+    assert read_back(tmp_path, ASKED, RIGHT, then="exit 3")[0] == 3
+
+
+def test_behind_the_end_of_the_tape_an_exit_code_says_nothing(tmp_path: Path) -> None:
+    code, told = read_back(tmp_path, ASKED, RIGHT, refused=True, then="exit 3")
+    assert code == 0
+    assert told[1].startswith("end of the tape at POST ")
+    assert told[-1] == (
+        "exit code 3 does not count: the command had asked for more than the tape has"
+    )
+    assert read_back(tmp_path, ASKED, RIGHT, refused=True, then="kill -9 $$")[0] == 137
+    assert read_back(tmp_path, ASKED, RIGHT, refused=True)[0] == 0

@@ -17,6 +17,8 @@ from deltatape.harness.trial import Outcome
 from deltatape.match.difference import Difference
 from deltatape.model.torture import Verdict
 from deltatape.player.playing import Report
+from deltatape.run_check import Mistake
+from helpers.accused import lost_arguments
 from helpers.taped import taped
 from helpers.tortured import outcome
 
@@ -225,3 +227,26 @@ FROM_OUTSIDE = "its base URL must come from the environment, see `deltatape doct
 )
 def test_a_standard_has_to_be_one(outcomes: list[Outcome], *, oracle: bool, problem: str) -> None:
     assert standing_problem(outcomes, MANNERS, oracle=oracle) == problem
+
+
+def mistaken(found: Outcome) -> Outcome:
+    """The same, and the command made a mistake with what it was sent."""
+    (finding, *_) = lost_arguments().findings
+    mistake = Mistake(finding=finding, request=2, recorded=found.report.played[0].exchange)
+    return replace(found, report=replace(found.report, mistakes=(mistake,)))
+
+
+def test_a_mistake_is_told_before_the_request_that_it_is_in() -> None:
+    found = mistaken(outcome("other\n", missed=1))
+    verdict, why = judged(found, Standard([outcome()], MANNERS), harmless=True)
+    assert verdict is Verdict.DIFFERS
+    assert why.startswith("C002 in request 2 (x.tape#1): call 0")
+    standard = Standard([mistaken(outcome())], MANNERS)
+    assert judged(mistaken(outcome()), standard, harmless=True).verdict is Verdict.SAME
+
+
+def test_an_app_that_is_wrong_with_the_tapes_as_they_are_is_no_standard() -> None:
+    outcomes = [mistaken(outcome())] * 2
+    problem = standing_problem(outcomes, MANNERS, oracle=False)
+    assert problem.startswith("C002 in request 2 (x.tape#1): ")
+    assert standing_problem(outcomes, MANNERS, oracle=True) == ""

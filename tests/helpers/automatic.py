@@ -14,7 +14,7 @@ from deltatape.harness.replay_auto import AutoPlayer, Ways
 from deltatape.http1.listener import Address
 from deltatape.match.schedule import Tempo
 from deltatape.model.exchange import Exchange
-from deltatape.player.playing import Missed, Played, Playing
+from deltatape.player.playing import Ended, Missed, Played, Playing
 from deltatape.store.reader import open_tape
 from helpers.upstream import SSE_HEAD, Peer, chunk, connect, post, provider
 
@@ -27,7 +27,7 @@ CLOSE = "Connection: close\r\n"
 class Told:
     """What a machine told, and what the provider was asked."""
 
-    what: list[Played | Missed] = field(default_factory=list)
+    what: list[Played | Missed | Ended] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
     asked: list[tuple[bytes, bytes]] = field(default_factory=list)
 

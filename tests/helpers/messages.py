@@ -47,6 +47,18 @@ def piece(partial: object, index: object = 0) -> Frame:
     return delta(index, partial_json=partial)
 
 
+def thinking(text: str, signature: str, index: int = 0) -> list[Frame]:
+    """The events of a block of signed thinking."""
+    block = {"type": "thinking", "thinking": "", "signature": ""}
+    signed = {"type": "signature_delta", "signature": signature}
+    return [
+        {"type": "content_block_start", "index": index, "content_block": block},
+        delta(index, thinking=text),
+        {"type": "content_block_delta", "index": index, "delta": signed},
+        stop(index),
+    ]
+
+
 def stop(index: object = 0) -> Frame:
     """The end of a block."""
     return {"type": "content_block_stop", "index": index}

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from deltatape.diagnose.decode import decode
 from deltatape.model.exchange import Exchange, Read
-from helpers.taped import MS
+from helpers.taped import MS, idle_times
 
 STEP_MS = 10
 
@@ -30,12 +30,14 @@ def paced(exchange: Exchange, after: int, wait_s: float, noise: bytes = b"") -> 
         reads.append(_read(t_ms, body[edges[number] : edges[number + 1]]))
     assert exchange.end
     last_ns = round(t_ms * MS) + (round(wait_s * 1000) * MS if after == len(events) - 1 else 0)
+    marks = (round(t_ns / MS) for t_ns in (*(read.t_ns for read in reads), last_ns))
     return replace(
         exchange,
         request=replace(exchange.request, t_ns=0, t_end_ns=0),
         sent=None,
         reads=tuple(reads),
-        end=replace(exchange.end, t_ns=last_ns),
+        idle_ns=idle_times(*marks),
+        end=replace(exchange.end, t_ns=last_ns, bytes=sum(len(read.data) for read in reads)),
     )
 
 

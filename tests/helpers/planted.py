@@ -44,7 +44,7 @@ def body(data: bytes) -> object:
     return bytes_to_json(data)
 
 
-def exchange(  # noqa: PLR0913 - everything has a default
+def exchange(
     number: int = 1,
     *,
     request: Sequence[bytes] = (b'{"a":1}',),

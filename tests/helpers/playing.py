@@ -7,14 +7,14 @@ from deltatape.http1.listener import Address
 from deltatape.match.schedule import Tempo
 from deltatape.model.exchange import Exchange
 from deltatape.player.player import Player
-from deltatape.player.playing import Missed, Played, Playing
+from deltatape.player.playing import Playing, Told
 from helpers.upstream import Peer, connect, post, run
 
 
 class Stage:
     """A running player and what it told."""
 
-    def __init__(self, player: Player, told: list[Played | Missed]) -> None:
+    def __init__(self, player: Player, told: list[Told]) -> None:
         self.player = player
         self.told = told
 
@@ -32,7 +32,7 @@ async def playing(
     volatile: Sequence[str] = (),
 ) -> AsyncIterator[Stage]:
     """A player of `exchanges` on a free port; `factor` 0.0 does not wait."""
-    told: list[Played | Missed] = []
+    told: list[Told] = []
     player = Player(
         exchanges,
         told.append,

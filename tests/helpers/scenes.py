@@ -1,12 +1,14 @@
 """Scenes for the rules: for each one that fires it and, as near to it as can be, one that does not.
 
+A rule may have more scenes that must not accuse anybody, one for each innocent explanation.
+
 The tapes of recordings/rules are made of them. Nothing here has happened; the shapes are those that
 the rules' references tell of.
 """
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from helpers.chat import FINISH, calls, choice, entry, sse
 from helpers.spoken import Spoken
@@ -39,6 +41,8 @@ class Pair:
     fires: Scene
     silent: Scene
     also: frozenset[str] = frozenset()
+    innocent: Mapping[str, Scene] = field(default_factory=dict)
+    """By what happens in them, further scenes that look like the first and accuse nobody."""
 
 
 Pairs = Mapping[str, Pair]
@@ -49,6 +53,15 @@ def pair(fires: Staged, silent: Staged, *also: str) -> Pair:
     return Pair(
         fires=Scene(exchanges=[fires]), silent=Scene(exchanges=[silent]), also=frozenset(also)
     )
+
+
+def spared(base: Pair, **innocent: Staged | Scene) -> Pair:
+    """`base` with innocent scenes; `html_page` becomes the recording `silent-html-page.tape`."""
+    scenes = {
+        what.replace("_", "-"): scene if isinstance(scene, Scene) else Scene(exchanges=[scene])
+        for what, scene in innocent.items()
+    }
+    return replace(base, innocent={**base.innocent, **scenes})
 
 
 def asked(**more: object) -> Json:
@@ -69,9 +82,12 @@ def chat(*events: object, done: bool = True, request: Json | None = None) -> Sta
     return Staged(reads=[*reads, *([DONE] if done else [])], request=request or asked())
 
 
-def weather(*pieces: str, name: str = "get_weather", index: int = 0) -> list[object]:
-    """A call of `name`, the arguments in `pieces`."""
-    opened = calls(entry(index, f"call_fake{index}", name=name, arguments=""))
+def weather(
+    *pieces: str, name: str = "get_weather", index: int = 0, number: int | None = None
+) -> list[object]:
+    """A call of `name`, the arguments in `pieces`; its id has the number, or the index."""
+    identifier = f"call_fake{index if number is None else number}"
+    opened = calls(entry(index, identifier, name=name, arguments=""))
     return [opened, *(calls(entry(index, arguments=piece)) for piece in pieces)]
 
 

@@ -1,11 +1,22 @@
 """All scenes, by the code of the rule that they are for."""
 
-from helpers import scenes_apps, scenes_calls, scenes_turns, scenes_wire
-from helpers.scenes import Pairs
+from collections.abc import Mapping
+from dataclasses import replace
 
-PAIRS: Pairs = {
+from helpers import (
+    scenes_apps,
+    scenes_calls,
+    scenes_histories,
+    scenes_requests,
+    scenes_turns,
+    scenes_wire,
+)
+from helpers.scenes import Pair, Pairs
+
+_BY_RULE: Pairs = {
     **scenes_wire.wire(),
     **scenes_wire.stream(),
+    **scenes_wire.recorder(),
     **scenes_calls.shape(),
     **scenes_calls.joined(),
     **scenes_calls.content(),
@@ -16,4 +27,16 @@ PAIRS: Pairs = {
     **scenes_apps.conversations(),
     **scenes_turns.histories(),
     **scenes_turns.rounds(),
+    **scenes_turns.reasoning(),
+    **scenes_requests.texts(),
+    **scenes_requests.broken_calls(),
+    **scenes_requests.repetitions(),
+    **scenes_requests.agents(),
+    **scenes_histories.misplaced(),
+}
+_INNOCENT = scenes_histories.innocent()
+
+PAIRS: Mapping[str, Pair] = {
+    code: replace(pair, innocent={**pair.innocent, **_INNOCENT.get(code, {})})
+    for code, pair in _BY_RULE.items()
 }

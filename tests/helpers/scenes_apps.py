@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from deltatape.model.exchange import EndReason, Tap
-from helpers import exchanges
+from helpers import exchanges, responses
 from helpers.app import available, call, done, output, result, text
 from helpers.chat import FINISH, choice, sse
 from helpers.scenes import (
@@ -17,6 +17,7 @@ from helpers.scenes import (
     asked,
     chat,
     pair,
+    spared,
     spoken,
     weather,
 )
@@ -54,15 +55,36 @@ def events() -> Pairs:
     fine = app(text("I look it up."), call(), result(), text(" It is 13 °C."), done())
     whole = done("I look it up. It is 13 °C.")
     shown = (available(), output())
+    named: Json = {"type": "tool_call", "callId": "c1", "toolName": "get", "args": {"a": 1}}
     return {
-        "A001": pair(app(call(None), result(), done()), fine),
-        "A002": pair(app(call("get", 10), result(), done()), fine),
-        "A003": pair(ui(*shown, available("c2", value={"a": 2})), ui(*shown)),
-        "A004": pair(app(text("I look it up."), call(), result()), fine),
-        "A005": pair(app(text("Hello"), done(), done()), app(text("Hello"), done())),
-        "A006": pair(
-            app(text("I look it up."), call(), result(), text(" It is 13 °C."), done("")),
-            app(text("I look it up."), call(), result(), text(" It is 13 °C."), whole),
+        "A001": spared(
+            pair(app(call(None), result(), done()), fine),
+            named_elsewhere=app(named, {"type": "tool_result", "callId": "c1"}, done()),
+        ),
+        "A002": spared(
+            pair(app(call("get", 10), result(), done()), fine),
+            string_of_json=app(call("get", '{"a": 1}'), result(), done()),
+            command=app(call("bash", "ls -l"), result("bash"), done()),
+        ),
+        "A003": spared(
+            pair(ui(*shown, available("c2", value={"a": 2})), ui(*shown)),
+            run_by_the_page=app(call("search"), result("search"), call("confirm"), done()),
+        ),
+        "A004": spared(
+            pair(app(call(), result(), call("get", {"a": 2})), fine, "A003"),
+            no_last_event=app(text("I look it up."), text(" It is 13 °C.")),
+            done_per_step=app(text("I look it up."), done(), text("It is 13 °C."), done()),
+        ),
+        "A005": spared(
+            pair(app(text("Hello"), done(), done()), app(text("Hello"), done())),
+            done_per_step=app(text("Hello"), done(), text("Bye"), done()),
+        ),
+        "A006": spared(
+            pair(
+                app(text("I look it up."), call(), result(), text(" It is 13 °C."), done("")),
+                app(text("I look it up."), call(), result(), text(" It is 13 °C."), whole),
+            ),
+            another_content=app(text("It is 13 °C."), done("weather in Gent")),
         ),
     }
 
@@ -75,16 +97,40 @@ def dead_zones() -> Pairs:
     slow = chat(TEXT, STOP)
     size = sum(len(read) for read in slow.reads if isinstance(read, bytes))
     return {
-        "D001": pair(
-            spoken(gemini_interactions(), wait=(9, 12.0)),
-            spoken(gemini_interactions(), wait=(9, 8.0)),
+        "D001": spared(
+            pair(
+                spoken(gemini_interactions(), wait=(9, 12.0)),
+                spoken(gemini_interactions(), wait=(9, 8.0)),
+            ),
+            recorder_held_up=replace(spoken(gemini_interactions(), wait=(9, 15.0)), held_up=True),
         ),
-        "D002": pair(chat(role, STOP), chat(role, TEXT, STOP)),
-        "D003": Pair(
-            fires=Scene(exchanges=[chat(*HEALTHY)], stop_s=45.0),
-            silent=Scene(exchanges=[chat(*HEALTHY), answered], stop_s=45.0),
+        "D002": spared(
+            pair(chat(role, STOP), chat(role, TEXT, STOP)),
+            structured=chat(
+                role, STOP, request=asked(tools=[], guided_choice=["", "It is raining."])
+            ),
+            cancelled=Staged(
+                reads=[
+                    responses.sse(event)
+                    for event in (responses.created(), responses.ended(status="cancelled"))
+                ],
+                target="/v1/responses",
+            ),
+            stop_sequence=chat(role, choice({}, "stop_sequence")),
         ),
-        "D004": pair(left, replace(answered, at_s=0.0), "W006"),
+        "D003": spared(
+            Pair(
+                fires=Scene(exchanges=[chat(*HEALTHY)], stop_s=45.0),
+                silent=Scene(exchanges=[chat(*HEALTHY), answered], stop_s=45.0),
+            ),
+            recorder_lost_some=Scene(
+                exchanges=[replace(chat(*HEALTHY), lost=frozenset({1}))], stop_s=45.0
+            ),
+        ),
+        "D004": spared(
+            pair(left, replace(answered, at_s=0.0), "W006"),
+            recorder_held_up=replace(left, held_up=True),
+        ),
         "D005": pair(
             replace(slow, delivered=((3.0, size),)), replace(slow, delivered=((0.3, size),))
         ),

@@ -6,7 +6,19 @@ from dataclasses import replace
 from helpers import messages, responses
 from helpers.chat import FINISH, calls, choice, entry
 from helpers.invoked import chunk
-from helpers.scenes import CALL, HEALTHY, STOP, Pairs, asked, chat, pair, spoken, weather
+from helpers.scenes import (
+    CALL,
+    HEALTHY,
+    STOP,
+    TEXT,
+    Pairs,
+    asked,
+    chat,
+    pair,
+    spared,
+    spoken,
+    weather,
+)
 from helpers.scenes_wire import response
 from helpers.spoken_apps import cohere
 from helpers.spoken_clouds import bedrock_invoke, gemini
@@ -30,6 +42,23 @@ def invoked(*frames: messages.Frame) -> Staged:
 def written(*pieces: str) -> Staged:
     """A text in `pieces`."""
     return chat(*(choice({"content": piece}) for piece in pieces), STOP)
+
+
+def padded(*pieces: str) -> list[object]:
+    """A call in `pieces`, each event with padding of its own; an equal one is sent again."""
+    opened, *deltas = weather(*pieces)
+    padding = {json.dumps(one): f"padding{at}" for at, one in enumerate(deltas)}
+    return [opened, *({**one, "obfuscation": padding[json.dumps(one)]} for one in deltas)]  # type: ignore[dict-item]
+
+
+def offering(city: Json) -> Json:
+    """A request that offers `get_weather` with this schema of its parameter."""
+    parameters: Json = {"type": "object", "properties": {"city": city}, "required": ["city"]}
+    function: Json = {"name": "get_weather", "parameters": parameters}
+    return asked(tools=[{"type": "function", "function": function}])
+
+
+STRING: Json = {"type": "string"}
 
 
 def shape() -> Pairs:
@@ -62,9 +91,26 @@ def shape() -> Pairs:
             spoken(gemini(), ask=lambda text: text.replace("get_weather", "weather_now")),
             spoken(gemini()),
         ),
-        "T008": pair(
-            spoken(cohere(), ask=lambda text: text.replace('"integer"', '"string"')),
-            spoken(cohere()),
+        "T008": spared(
+            pair(
+                spoken(cohere(), ask=lambda text: text.replace('"integer"', '"string"')),
+                spoken(cohere()),
+            ),
+            default_null=chat(
+                *weather('{"city":null}'), FINISH, request=offering({**STRING, "default": None})
+            ),
+        ),
+        "T027": spared(
+            pair(
+                chat(*padded('{"city":"', "Gent", "Gent", '"}'), FINISH),
+                chat(*padded('{"city":"', "Gent", '"}'), FINISH),
+            ),
+            repeated_words=chat(*weather('{"city":"', "Baden-", "Baden-", '"}'), FINISH),
+            numbers=chat(*weather('{"city":"1', "000", "000", '"}'), FINISH),
+        ),
+        "T025": pair(
+            chat(TEXT, STOP, request=asked(tool_choice="required")),
+            chat(*HEALTHY, request=asked(tool_choice="required", parallel_tool_calls=False)),
         ),
         "T024": pair(chat(*HEALTHY, request=asked(tool_choice="none")), chat(*HEALTHY)),
     }
@@ -105,6 +151,26 @@ def content() -> Pairs:
     }
 
 
+def free(*inputs: str) -> list[responses.Object]:
+    """Calls of a custom tool with these inputs, the last event included."""
+    items: list[responses.Object] = [
+        {
+            "id": f"ctc_{at}",
+            "type": "custom_tool_call",
+            "call_id": f"call_{at}",
+            "name": "run",
+            "input": text,
+        }
+        for at, text in enumerate(inputs)
+    ]
+    told = [
+        event
+        for at, item in enumerate(items)
+        for event in (responses.added({**item, "input": ""}, at), responses.done(item, at))
+    ]
+    return [responses.created(), *told, responses.ended(*items)]
+
+
 def several() -> Pairs:
     """Rules about several calls, and several sources of one."""
     first, rome = weather(ARGUMENTS), '{"city":"Rome"}'
@@ -122,7 +188,10 @@ def several() -> Pairs:
     return {
         "T012": pair(chat(*first, second, FINISH), two),
         "T015": pair(response(*disagree), response(responses.created(), *responses.call(), ended)),
-        "T020": pair(chat(*first, *weather(ARGUMENTS, index=1), FINISH), two),
+        "T020": spared(
+            pair(chat(*first, *weather(ARGUMENTS, index=1), FINISH), two),
+            free_text=response(*free("print(1)", "print(2)")),
+        ),
     }
 
 
@@ -132,6 +201,14 @@ def in_text() -> Pairs:
     tagged = ("I look it up. <tool_call>\n", call, "\n</tool_call>")
     prose = ("The tag is called `tool_call`, and ", "its arguments are JSON.")
     return {
-        "T018": pair(written(*tagged), written(*prose)),
+        "T018": spared(
+            pair(written(*tagged), written(*prose)),
+            quoted=written("Models write <tool_call>", call, "</tool_call> to call a tool."),
+            code_block=written("Models write so:\n```\n<tool_call>", call, "</tool_call>\n```\n"),
+            asked_about=replace(
+                written(*tagged),
+                request=asked(messages=[{"role": "user", "content": "What is <tool_call> for?"}]),
+            ),
+        ),
         "T019": pair(written(*tagged[:1], call[:30]), written(*prose)),
     }

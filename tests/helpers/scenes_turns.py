@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from helpers import exchanges
+from helpers import exchanges, messages
 from helpers.chat import FINISH, choice
 from helpers.scenes import HEALTHY, STOP, TEXT, Pair, Pairs, Scene, asked, chat, pair, weather
 from helpers.scenes_apps import BOTH, CITIES, USER
+from helpers.scenes_wire import GREETED, claude
 from helpers.staged import Json, Staged
 
 CALLS = [(f"call_fake{at}", "get_weather", city) for at, city in enumerate(CITIES)]
@@ -50,12 +51,51 @@ def histories() -> Pairs:
     }
 
 
+def _thinks(at_s: float, *history: Json, frames: Sequence[messages.Frame]) -> Staged:
+    """An exchange of Anthropic's with thinking turned on."""
+    request = {
+        **messages.request(get={"type": "object"}),
+        "thinking": {"type": "enabled", "budget_tokens": 1024},
+        "messages": [{"role": "user", "content": "What is the weather in Gent?"}, *history],
+    }
+    return replace(claude(*frames), request=request, at_s=at_s)
+
+
+def reasoning() -> Pairs:
+    """Rules about the reasoning that comes back with calls."""
+    thought = messages.thinking("The user wants the weather.", "fake-signature")
+    called = (messages.tool_block(1), messages.piece("{}", 1), messages.stop(1))
+    first = _thinks(0.0, frames=(messages.start(), *thought, *called, *messages.END))
+    use = {"type": "tool_use", "id": "c1", "name": "get", "input": {}}
+    signed = {
+        "type": "thinking",
+        "thinking": "The user wants the weather.",
+        "signature": "fake-signature",
+    }
+    result = {"type": "tool_result", "tool_use_id": "c1", "content": "13 °C"}
+    answer: Json = {"role": "user", "content": [result]}
+    return {
+        "C013": Pair(
+            fires=told(
+                first, _thinks(2.0, {"role": "assistant", "content": [use]}, answer, frames=GREETED)
+            ),
+            silent=told(
+                first,
+                _thinks(
+                    2.0, {"role": "assistant", "content": [signed, use]}, answer, frames=GREETED
+                ),
+            ),
+        )
+    }
+
+
 def rounds() -> Pairs:
     """Rules about conversations that go round."""
     role = {"type": "function", "function": {"name": "get_weather"}}
     answered = [exchanges.assistant(CALLS[0]), exchanges.result("call_fake0", "13 °C")]
     forced = chat(*HEALTHY, request=asked(messages=[USER], tool_choice=role))
-    again = [*weather(CITIES[1], index=0), FINISH]
+    again = [*weather(CITIES[0], number=1), FINISH]
+    reused = [*weather(CITIES[1]), FINISH]
     limited = replace(
         chat(done=False, request=asked(messages=[USER])),
         reads=[b'{"error":{"message":"Rate limit reached","type":"requests"}}'],
@@ -68,8 +108,12 @@ def rounds() -> Pairs:
         "C007": pair(_says("Thanks, bye!"), _says("Thanks! And tomorrow?")),
         "C008": Pair(
             fires=Scene(exchanges=[replace(limited, at_s=at / 2) for at in range(5)]),
-            silent=Scene(exchanges=[replace(answers, at_s=at / 2) for at in range(5)]),
+            silent=Scene(exchanges=[_other(answers, at) for at in range(5)]),
             also=frozenset({"S005"}),
+        ),
+        "T026": Pair(
+            fires=told(chat(*HEALTHY), turn(2.0, *answered, said=reused)),
+            silent=told(chat(*HEALTHY), turn(2.0, *answered, said=again)),
         ),
         "C010": Pair(
             fires=told(forced, turn(2.0, *answered, said=again, tool_choice=role)),
@@ -78,17 +122,23 @@ def rounds() -> Pairs:
     }
 
 
+def _other(answers: Staged, at: int) -> Staged:
+    """Another question, with the answer of `answers`."""
+    question = asked(messages=[{"role": "user", "content": f"And in town {at}?"}])
+    return replace(answers, request=question, at_s=at / 2)
+
+
 def _loop(last: str) -> Scene:
     """Three times a call, the third with the arguments `last`."""
     history: list[Json] = []
     made: list[Staged] = []
     for at in range(3):
         arguments = last if at == 2 else CITIES[0]
-        said = [*weather(arguments), FINISH]
+        said = [*weather(arguments, number=at), FINISH]
         made.append(turn(2.0 * at, *history, said=said))
         history += [
-            exchanges.assistant(("call_fake0", "get_weather", arguments)),
-            exchanges.result("call_fake0", "13 °C"),
+            exchanges.assistant((f"call_fake{at}", "get_weather", arguments)),
+            exchanges.result(f"call_fake{at}", "13 °C"),
         ]
     return Scene(exchanges=made)
 

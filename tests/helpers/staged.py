@@ -37,6 +37,8 @@ class Staged:
         end_s: when the exchange ended, in seconds since its request; None: with the last read.
         delivered: when the client had taken so many bytes, in seconds since the request.
         content_type: of the response; "" for none.
+        lost: the reads, counted from 0, that the recorder could not write.
+        held_up: whether the recorder wrote no idle records either.
     """
 
     reads: Sequence[bytes | Timed]
@@ -52,6 +54,8 @@ class Staged:
     at_s: float = 0.0
     end_s: float | None = None
     delivered: tuple[tuple[float, int], ...] = ()
+    lost: frozenset[int] = frozenset()
+    held_up: bool = False
 
 
 def tape_of(
@@ -66,19 +70,40 @@ def tape_of(
         exit_code: of the application that had been started by the recorder, if one was.
     """
     lines = [encode.header_line(_header(number))]
-
-    def put(_: int, line: bytes) -> None:
-        lines.append(line)
-
+    taking = _Taking(lines)
     masker = Masker(b"k" * 32)
-    tape = TapeTap(put, masker)
+    tape = TapeTap(taking.put, masker)
     tape.note(0, "an invented exchange, made by scripts/tape-rules")
     last_ns = 0
     for place, staged in enumerate(exchanges, 1):
-        last_ns = _play(ExchangeTap(place, put, masker), staged, number * 10 + place)
+        tap = ExchangeTap(place, taking.put, masker)
+        last_ns = _play(tap, taking, staged, number * 10 + place)
     why = "interrupted" if exit_code is None else "child-exit"
     tape.stop(max(last_ns + 9 * MS, _ns(stop_s)), why, exit_code)
     return b"".join(lines)
+
+
+class _Taking:
+    """Takes lines, but those that are lost."""
+
+    def __init__(self, lines: list[bytes]) -> None:
+        self.lose = False
+        self._lines = lines
+        self._lost = [0, 0]
+
+    def put(self, _: int, line: bytes) -> None:
+        """See `TapeWriter.put`."""
+        if self.lose:
+            self._lost = [self._lost[0] + 1, self._lost[1] + len(line)]
+        else:
+            self._lines.append(line)
+
+    def losses(self) -> dict[str, object]:
+        """See `Ledger.of`; then it counts anew."""
+        (records, size), self._lost = self._lost, [0, 0]
+        if not records:
+            return {}
+        return {"lost_records": records, "lost_bytes": size, "error": "No space left on device"}
 
 
 def _header(number: int) -> Header:
@@ -94,7 +119,7 @@ def _ns(seconds: float) -> int:
     return round(seconds * 1000) * MS
 
 
-def _play(tap: ExchangeTap, staged: Staged, number: int) -> int:
+def _play(tap: ExchangeTap, taking: _Taking, staged: Staged, number: int) -> int:
     """Writes the exchange; when it ended."""
     start_ns = _ns(staged.at_s) + MS
     body = text_of(staged.request).encode()
@@ -116,7 +141,7 @@ def _play(tap: ExchangeTap, staged: Staged, number: int) -> int:
     tap.request_end(start_ns)
     tap.sent(start_ns + MS, connect_ns=0, tls_ns=0, reused=True)
     _respond(tap, staged, start_ns + 5 * MS)
-    return _carry(tap, staged, start_ns)
+    return _carry(tap, taking, staged, start_ns)
 
 
 def _respond(tap: ExchangeTap, staged: Staged, t_ns: int) -> None:
@@ -132,22 +157,34 @@ def _respond(tap: ExchangeTap, staged: Staged, t_ns: int) -> None:
     )
 
 
-def _carry(tap: ExchangeTap, staged: Staged, start_ns: int) -> int:
+def _watch(tap: ExchangeTap, staged: Staged, last_ns: int, until_ns: int) -> None:
+    """Says every 5 s of a silence that the recorder still watches."""
+    for at_ns in range(last_ns + 5 * S, until_ns, 5 * S):
+        if not staged.held_up:
+            tap.idle(at_ns)
+
+
+def _carry(tap: ExchangeTap, taking: _Taking, staged: Staged, start_ns: int) -> int:
     """Writes the response's body and its end; when that was."""
     last_ns = start_ns + 5 * MS
     deliveries = [(start_ns + _ns(at_s), size) for at_s, size in staged.delivered]
     for place, read in enumerate(staged.reads, 1):
         at_s, data = read if isinstance(read, tuple) else (0.02 * place, read)
-        last_ns = max(last_ns, start_ns + _ns(at_s))
+        at_ns = max(last_ns, start_ns + _ns(at_s))
+        _watch(tap, staged, last_ns, at_ns)
+        last_ns = at_ns
         while deliveries and deliveries[0][0] < last_ns:
             tap.delivered(*deliveries.pop(0))
         ends = (len(data),) if staged.framing is Framing.CHUNKED else None
+        taking.lose = place - 1 in staged.lost
         tap.read(last_ns, data, ends)
+        taking.lose = False
     for at_ns, size in deliveries:
         last_ns = max(last_ns, at_ns)
         tap.delivered(last_ns, size)
     end_ns = max(last_ns + MS, start_ns + _ns(staged.end_s or 0.0))
-    tap.end(end_ns, staged.reason)
+    _watch(tap, staged, last_ns, end_ns)
+    tap.end(end_ns, staged.reason, recorder=taking.losses())
     return end_ns
 
 

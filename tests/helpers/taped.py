@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Sequence
+from itertools import pairwise
 
 from deltatape.model.exchange import (
     End,
@@ -17,9 +18,11 @@ from deltatape.model.exchange import (
 )
 
 MS = 1_000_000
+IDLE_MS = 5_000
+"""How often a recorder says that it still watches."""
 
 
-def taped(  # noqa: PLR0913 - everything has a default
+def taped(
     reads: Sequence[tuple[int, bytes]] = ((10, b"data: 1\n\n"),),
     *,
     body: object = None,
@@ -55,7 +58,18 @@ def taped(  # noqa: PLR0913 - everything has a default
         response=_response(framing, headers) if framing else None,
         reads=_reads(reads, boundaries or [(len(piece),) for _, piece in reads], chunked=chunked),
         trailers=trailers,
+        idle_ns=idle_times(*(ms for ms, _ in reads), last_ms),
         end=_end(reads, reason, last_ms, detail) if reason else None,
+    )
+
+
+def idle_times(*marks_ms: int) -> tuple[int, ...]:
+    """When a recorder that lives says so in the silences between `marks_ms`, in ns."""
+    known = sorted({0, *marks_ms})
+    return tuple(
+        ms * MS
+        for sooner, later in pairwise(known)
+        for ms in range(sooner + IDLE_MS, later, IDLE_MS)
     )
 
 

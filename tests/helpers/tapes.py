@@ -61,10 +61,15 @@ def taped(feed: Callable[[ExchangeTap], None]) -> Lines:
     return lines
 
 
-def start(tap: ExchangeTap, framing: Framing = Framing.CHUNKED, body: bytes = b'{"a":1}') -> None:
-    """A request and the head of its response."""
+def start(
+    tap: ExchangeTap,
+    framing: Framing = Framing.CHUNKED,
+    body: bytes = b'{"a":1}',
+    t_ns: int = 0,
+) -> None:
+    """A request that comes at `t_ns`, and the head of its response."""
     tap.request(
-        0,
+        t_ns,
         id="01JD3ZQ8T0000000000000001A",
         method="POST",
         target=b"/v1/chat/completions?key=fake-key",
@@ -72,14 +77,14 @@ def start(tap: ExchangeTap, framing: Framing = Framing.CHUNKED, body: bytes = b'
         http="1.1",
         headers=((b"Host", b"api.example.com"), (b"Authorization", b"Bearer fake")),
     )
-    tap.request_body(10, body)
-    tap.request_end(20)
-    tap.sent(30, connect_ns=5, tls_ns=6, reused=False)
+    tap.request_body(t_ns + 10, body)
+    tap.request_end(t_ns + 20)
+    tap.sent(t_ns + 30, connect_ns=5, tls_ns=6, reused=False)
     tap.informational(
-        40, status=103, reason=b"Early Hints", http="1.1", headers=((b"Link", b"<a>"),)
+        t_ns + 40, status=103, reason=b"Early Hints", http="1.1", headers=((b"Link", b"<a>"),)
     )
     tap.response(
-        50,
+        t_ns + 50,
         status=200,
         reason=b"OK",
         http="1.1",

@@ -142,7 +142,7 @@ def marks(result: Tortured) -> Mapping[str, str]:
     return {f"{one.variation} {one.exchange}": one.verdict.value for one in result.cells}
 
 
-def outcome(  # noqa: PLR0913 - everything has a default
+def outcome(
     stdout: str = "hello\n",
     stderr: str = "",
     *,

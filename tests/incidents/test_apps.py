@@ -32,6 +32,8 @@ class Run:
     tape: str
     says: str
     prints: tuple[str, ...]
+    wrong: tuple[str, ...] = ()
+    """Codes of the mistakes that the player sees."""
 
 
 RUNS = (
@@ -44,6 +46,7 @@ RUNS = (
             "Second stream ended, received 40 chunks, finalContent length: 0",
             "designer: (nothing)",
         ),
+        wrong=("C001", "C002", "C009"),
     ),
     Run(
         "1-index-keyed-accumulation/fixed.mjs",
@@ -56,6 +59,7 @@ RUNS = (
         "1-index-keyed-accumulation/published-fix",
         TRIP + PLAN,
         ("designer: It will be sunny", 'Tool "get_itinerary" called with empty arguments'),
+        wrong=("C009",),
     ),
     Run(
         "1-index-keyed-accumulation/fixed.mjs",
@@ -74,6 +78,7 @@ RUNS = (
         "2-responses-dead-zone/published-fix",
         NEWS,
         ("web_search failed: web_search needs a query", "the search does not work"),
+        wrong=("C002",),
     ),
     Run(
         "2-responses-dead-zone/fixed.mjs",
@@ -92,6 +97,7 @@ RUNS = (
         "4-text-tool-calls/broken",
         PORT,
         ("invalid character '>' after top-level value", "agent: The server listens on port 8081"),
+        wrong=("C009",),
     ),
     Run(
         "4-text-tool-calls/fixed.go",
@@ -110,6 +116,7 @@ RUNS = (
         "5-agent-loop/broken",
         "What is in src?\nList my files.\nThanks, bye!\n",
         ("assistant: (nothing)", "iteration 5: has_tool_calls: true", "assistant: (gave up)"),
+        wrong=("C001", "C004"),
     ),
     Run(
         "5-agent-loop/fixed.py",
@@ -166,7 +173,8 @@ def test_an_application_behaves_as_on_its_tape(run: Run, tmp_path: Path) -> None
     assert result.returncode == 0, printed
     for wanted in run.prints:
         assert wanted in printed
-    assert code == 0, told
+    wrong = {line.split()[1] for line in told.splitlines() if line.startswith("MISTAKE ")}
+    assert (code, wrong) == (1 if run.wrong else 0, set(run.wrong)), told
 
 
 @pytest.mark.parametrize(

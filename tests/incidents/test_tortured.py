@@ -69,6 +69,8 @@ class Hidden:
     why: str
     own: bool = False
     """Whether the mended application asks otherwise, and so has a tape of its own."""
+    known: str = ""
+    """The mistake that the tape as it is shows already: then no variation is tried."""
 
 
 HIDDEN = {
@@ -104,7 +106,7 @@ HIDDEN = {
         ),
         variation="finer-text",
         verdict="differs",
-        why='asks otherwise, $.messages[3].content: "Tool result:\\nError: failed to parse tool',
+        why="C009 in request 2 (healthy.tape#",
     ),
     "5: a call comes in one chunk": Hidden(
         story=Story(
@@ -119,6 +121,7 @@ HIDDEN = {
         verdict="differs",
         why="1 request too few",
         own=True,
+        known="C004 in request 2 (healthy.tape#2): ",
     ),
 }
 
@@ -133,9 +136,12 @@ def test_a_variation_shows_a_mistake_that_a_healthy_tape_hides(name: str, tmp_pa
     go = {story.app: built(story, tmp_path) for story in (broken, fixed)}
     tape = healthy(broken, tmp_path, go=go[broken.app])
     found = tortured(broken, tape, hidden.variation, tmp_path, go[broken.app])
-    assert found.problem == ""
-    assert [cell.verdict.value for cell in found.failed[:1]] == [hidden.verdict]
-    assert found.failed[0].why.startswith(hidden.why)
+    if hidden.known:
+        assert found.problem.startswith(hidden.known)
+    else:
+        assert found.problem == ""
+        assert [cell.verdict.value for cell in found.failed[:1]] == [hidden.verdict]
+        assert found.failed[0].why.startswith(hidden.why)
     if hidden.own:
         tape = healthy(fixed, tmp_path, go=go[fixed.app])
     mended = tortured(fixed, tape, hidden.variation, tmp_path, go[fixed.app])
@@ -148,7 +154,7 @@ def test_a_variation_shows_a_mistake_that_a_healthy_tape_hides(name: str, tmp_pa
         (
             "1-index-keyed-accumulation/broken.mjs",
             TRIP,
-            "asks otherwise, $.messages[2].tool_calls",
+            "C001 in request 2 (",
         ),
         ("2-responses-dead-zone/broken.mjs", NEWS, "it does not ask for "),
         ("5-agent-loop/broken.py", FILES, "asks otherwise, $.tool_choice: "),

@@ -7,7 +7,7 @@ from deltatape.model.turn import Turn
 from helpers.chat import FINISH
 from helpers.exchanges import USER, asks, assistant, call, digests, result
 
-TOOLS = [{"type": "function", "function": {"name": name}} for name in ("get", "put")]
+TOOLS = [{"type": "function", "function": {"name": "get"}}]
 CALLED = assistant(("c1", "get", '{"a":1}'))
 
 
@@ -36,7 +36,8 @@ def test_a_request_with_results_may_force_a_loop(
     assert last(choice, arguments).forced_to_loop is forced
 
 
-def test_a_request_that_names_the_tool_always_does() -> None:
-    named = last("required", '{"a":2}')
-    digest = replace(named.digest, tool_choice="get", forced=True)
-    assert replace(named, digest=digest).forced_to_loop
+def test_a_tool_that_was_not_called_yet_may_end_the_run() -> None:
+    again = last("required")
+    assert not replace(again, digest=replace(again.digest, tools=("get", "put"))).forced_to_loop
+    named = replace(again.digest, tools=("get", "put"), tool_choice="get", forced=True)
+    assert replace(again, digest=named).forced_to_loop

@@ -23,7 +23,16 @@ from helpers.round_trip import as_taped, recorded_again, told
 from helpers.taped import MS, taped
 
 ROOT = Path(__file__).parent.parent.parent
-TAPES = sorted((ROOT / "recordings").rglob("*.tape"))
+TAPES = sorted(
+    path
+    for path in (ROOT / "recordings").rglob("*.tape")
+    # Of the many tapes of frameworks, those with streams at once.
+    if "frameworks" not in path.parts or path.stem.endswith("-several")
+    # What a recorder lost of an exchange cannot be played.
+    if path.parent.name != "X002" and "recorder-lost" not in path.stem
+    # Nor is a client that leaves before any head seen to leave once more.
+    if path.stem != "timeout-then-again"
+)
 CASES = 200
 AT_ONCE = 50
 GZIP = bytes.fromhex("1f8b080000000000000373cb2f4a0100a1e7a4ce04000000")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from helpers.mistaken import ASKED, RIGHT, WRONG, mistaken
 from helpers.plugged import OWN, hello, plugged, write_tape
 
 
@@ -84,6 +85,114 @@ def test_it():
         told = [sys.executable, "-c", "import app; print(app.ask('Bye'))"]
         assert subprocess.check_output(told, text=True).strip() == "See you"
         assert said.result() == "Hello there"
+""",
+    )
+    result.assert_outcomes(passed=1)
+
+
+MISTAKEN = """
+def talk(tape, message):
+    body = json.dumps(message)
+    head = {"Content-Type": "application/json"}
+    url = urlsplit(tape.url("openai"))
+    connection = http.client.HTTPConnection(url.hostname, url.port, timeout=5)
+    with contextlib.closing(connection):
+        connection.request("POST", url.path + "/chat/completions", body, head)
+        with connection.getresponse() as answer:
+            answer.read()
+            return answer.status
+"""
+
+
+def mistakes(pytester: pytest.Pytester, tests: str, *, refused: bool = False) -> pytest.RunResult:
+    """Run tests against the tape of an app that went wrong."""
+    write_tape(pytester.path / "bug.tape", *mistaken(refused=refused))
+    known = f"ASKED, WRONG, RIGHT = {ASKED!r}, {WRONG!r}, {RIGHT!r}\n"
+    return plugged(pytester, f"pytestmark = pytest.mark.tape('bug.tape')\n{known}{MISTAKEN}{tests}")
+
+
+def test_a_mistake_of_the_tape_fails_while_it_is_made(pytester: pytest.Pytester) -> None:
+    result = mistakes(
+        pytester,
+        """
+def test_wrong(tape):
+    talk(tape, ASKED), talk(tape, WRONG)
+    assert [each.finding.code for each in tape.report.mistakes] == ["C002"]
+
+@pytest.fixture
+def asks_later(tape):
+    yield
+
+def test_wrong_beside_a_fixture(tape, asks_later):
+    talk(tape, ASKED), talk(tape, WRONG)
+
+@pytest.fixture
+def fails(tape):
+    talk(tape, ASKED), talk(tape, WRONG)
+    raise ValueError
+
+def test_wrong_in_a_fixture(fails):
+    pass
+
+def test_right(tape):
+    assert talk(tape, ASKED) == 200
+    assert talk(tape, RIGHT) == 200
+    assert tape.report.whole
+
+@pytest.mark.tape("bug.tape", ignore="C002")
+def test_it_may_be_wrong(tape):
+    talk(tape, ASKED), talk(tape, WRONG)
+
+@pytest.mark.tape("bug.tape", ignore="c2")
+def test_no_such_code(tape):
+    pass
+""",
+    )
+    result.assert_outcomes(passed=2, failed=2, errors=2)
+    printed = result.stdout.str()
+    assert printed.count("the app made 1 mistake with what it was sent:") == 3
+    assert "  C002 in request 2 (bug.tape#2): call 0 (get, c1) of #1 was delivered" in printed
+    assert "ignore='c2'): not a code; C001 is" in printed
+    assert "pytest --tape-mode" not in printed
+
+
+def test_what_is_raised_behind_the_end_of_the_tape_does_not_count(
+    pytester: pytest.Pytester,
+) -> None:
+    result = mistakes(
+        pytester,
+        """
+def test_refused(tape):
+    talk(tape, ASKED)
+    assert talk(tape, RIGHT) == 200
+
+def test_content(tape):
+    talk(tape, ASKED)
+    assert talk(tape, RIGHT) == 400
+
+def test_another_miss(tape):
+    talk(tape, ASKED), talk(tape, RIGHT)
+    talk(tape, {"messages": []})
+
+def test_skipped(tape):
+    talk(tape, ASKED), talk(tape, RIGHT)
+    pytest.skip("no")
+""",
+        refused=True,
+    )
+    result.assert_outcomes(passed=2, failed=1, skipped=1)
+    printed = result.stdout.str()
+    assert "passed as far as their tapes go" in printed
+    assert "\nbug.tape\n" in printed
+
+
+def test_the_settings_file_names_mistakes_that_may_be_made(pytester: pytest.Pytester) -> None:
+    (pytester.path / "deltatape.yaml").write_text("replay:\n  ignore: c002, D\n")
+    result = mistakes(
+        pytester,
+        """
+def test_it_may_be_wrong(tape):
+    talk(tape, ASKED), talk(tape, WRONG)
 """,
     )
     result.assert_outcomes(passed=1)

@@ -7,6 +7,8 @@ from deltatape.match.request import Asking, Miss, Rung
 from deltatape.model.exchange import Exchange
 from deltatape.player.playing import Missed, Played, Report, Unstruck
 from deltatape.pytest_plugin.verdict import Raised, Run, complaint
+from deltatape.run_check import Mistake
+from helpers.accused import lost_arguments
 from helpers.plugged import hello
 
 ONE = hello()
@@ -120,3 +122,13 @@ def test_a_broken_stream_wants_an_error_and_nothing_else() -> None:
 )
 def test_a_broken_stream_that_nobody_tells_of_is_a_complaint(run: Run, says: str) -> None:
     assert says in complaint(run)
+
+
+def test_a_mistake_is_named_before_all_else() -> None:
+    (finding, *_) = lost_arguments().findings
+    mistake = Mistake(finding=finding, request=2, recorded=TWO)
+    report = Report(played=(played(ONE),), missed=(missed(),), mistakes=(mistake,) * 7)
+    lines = complaint(Run(report=report)).splitlines()
+    assert lines[0] == "the app made 7 mistakes with what it was sent:"
+    assert lines[1].startswith(f"  {finding.code} in request 2 (x.tape#2): ")
+    assert lines[6:8] == ["  ... and 2 more", "1 request is not on the tape:"]

@@ -30,9 +30,13 @@ BAD = calls(entry(0, "c1", name="get", arguments="[1]"))
 def test_a_story_has_exactly_the_keys_of_the_contract() -> None:
     document = json.loads(story_json(tell([timed((0.1, BAD), (0.2, FINISH))])))
     assert list(document) == [
-        *("version", "verdict", "suspects", "clients", "timeline", "findings"),
+        *("version", "verdict", "suspects", "clients", "timeline", "findings", "attempts"),
     ]
-    assert list(document["verdict"]) == ["blame", "confidence", "summary", "fix"]
+    assert list(document["verdict"]) == [
+        *("blame", "confidence", "summary", "fix", "kind", "shown", "code", "possible"),
+    ]
+    assert document["verdict"]["kind"] == "blamed"
+    assert document["attempts"] is None
     assert document["suspects"] == []
     assert document["timeline"][0] == {
         "t_ns": 0,
@@ -135,6 +139,7 @@ def test_suspects_and_clients_have_exactly_the_keys_of_the_contract() -> None:
                 }
             ],
             "exact": True,
+            "drop": False,
             "says": "keeps one call where the stream has two",
             "fix": "keep a call per index",
             "source": "",

@@ -32,6 +32,7 @@ def test_findings_have_exactly_the_keys_of_the_contract() -> None:
         "evidence",
         "hint",
         "against",
+        "excluded",
     ]
     assert (finding["code"], finding["severity"], finding["blame"]) == ("T006", "error", "upstream")
     assert finding["against"] is None
@@ -54,7 +55,8 @@ def test_a_comparison_tells_both_places() -> None:
             "asked": [223, 227],
             "evidence": '{"a":1}',
         }
-    (orphan,) = valid_findings(findings_json(check_conversation([tape[0], *digests(ORPHAN)])))
+    later = replace(digests(ORPHAN)[0], t_ns=tape[1].t_ns)
+    (orphan,) = valid_findings(findings_json(check_conversation([tape[0], later])))
     against = orphan["against"]
     assert isinstance(against, dict)
     assert against["asked"] is None

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from deltatape.model.finding import Blame
 from deltatape.render.fix_kit import fix_kit
 from deltatape.why import tell
 from helpers.accused import accused, lost_arguments, suspect
@@ -18,7 +19,7 @@ def test_a_kit_for_python_is_a_test_that_names_the_tape_and_a_brief() -> None:
     assert (kit.tape, kit.test, kit.brief) == ("x-1.tape", "test_x_1.py", "BRIEF.md")
     ast.parse(kit.test_text)
     assert 'with_name("x-1.tape")' in kit.test_text
-    assert "REQUESTS = 2\n" in kit.test_text
+    assert "fails for C002" in kit.test_text
     assert "$" not in kit.test_text
     assert "The app behaves like `single-current-call`: it keeps one call where" in kit.brief_text
     assert "pytest test_x_1.py" in kit.brief_text
@@ -38,9 +39,26 @@ def test_a_kit_for_javascript_is_a_module_that_node_can_read(tmp_path: Path) -> 
     subprocess.run([node, "--check", path], check=True, timeout=30)
 
 
-def test_where_the_app_fell_silent_one_more_request_is_due() -> None:
+def test_where_the_app_fell_silent_the_player_sees_it() -> None:
     tape = watched(conversation(CALLS), 42.5, stop="child-exit", exit_code=0)
-    assert "REQUESTS = 2\n" in fix_kit(tell(tape), 1, name="x", node=False).test_text
+    assert "fails for D003" in fix_kit(tell(tape), 1, name="x", node=False).test_text
+
+
+@pytest.mark.parametrize("node", [True, False])
+def test_what_no_player_sees_is_looked_for_in_a_recording(tmp_path: Path, *, node: bool) -> None:
+    story = lost_arguments()
+    (first, *_) = story.findings
+    seen = replace(story, findings=(replace(first, code="W006", blame=Blame.APP),))
+    text = fix_kit(seen, 2, name="x-1", node=node).test_text
+    assert "REQUESTS = 2" in text
+    assert '"record"' in text
+    assert "W006" in text
+    if not node:
+        ast.parse(text)
+    elif shutil.which("node"):
+        path = tmp_path / "x.test.mjs"
+        path.write_text(text)
+        subprocess.run(["node", "--check", path], check=True, timeout=30)
 
 
 def test_nothing_of_a_tape_stands_in_a_test() -> None:

@@ -3,7 +3,9 @@ from dataclasses import replace
 
 import pytest
 
+from deltatape.model.finding import Confidence
 from deltatape.model.story import Story
+from deltatape.render.html import story_html
 from deltatape.render.markdown import code, inert, story_markdown
 from deltatape.why import tell
 from helpers.accused import accused, lost_arguments, suspect, tried
@@ -96,7 +98,7 @@ def test_no_fence_is_closed_by_what_a_tape_says() -> None:
 
 def test_a_finding_without_evidence_has_none() -> None:
     story = lost_arguments()
-    bare = replace(story.findings[0], evidence="", against=None)
+    bare = replace(story.findings[0], evidence="", against=None, excluded=())
     told = story_markdown(replace(story, findings=(bare,)))
     assert f"{inert(bare.message)}\n\n<details>" in told
 
@@ -115,3 +117,14 @@ def test_a_call_in_text_is_shown_as_written_and_not_compared() -> None:
     told = story_markdown(tell(tape, 1))
     assert "| 0 | `get` |  | `{}` |  |" in told
     assert told.count("as delivered |") == 1
+
+
+def test_what_is_only_possible_is_a_list_below_the_verdict() -> None:
+    told = lost_arguments()
+    maybe = replace(told.findings[0], confidence=Confidence.POSSIBLE)
+    story = replace(told, verdict=replace(told.verdict, possible=(maybe,)))
+    lines = story_markdown(story).splitlines()
+    place = next(at for at, line in enumerate(lines) if line.startswith("- possible, not provable"))
+    assert lines[place + 1] == ""
+    assert lines[place + 2].startswith("**Fix:**")
+    assert "possible, not provable: C002" in story_html(story)

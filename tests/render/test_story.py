@@ -6,7 +6,7 @@ from deltatape.model.exchange import EndReason, Exchange
 from deltatape.model.log import LogEntry, LogStream
 from deltatape.model.story import Story, Surroundings
 from deltatape.render.lines import WIDTH, plain
-from deltatape.render.story import story_lines
+from deltatape.render.story import short_lines, story_lines
 from deltatape.why import tell
 from helpers.accused import accused, tried
 from helpers.chat import FINISH, calls, choice, entry
@@ -32,19 +32,6 @@ x.tape#1  POST /v1/chat/completions  openai-chat  m
 status 200, 6 events in 6 reads, 608 B, 600 ms
 from https://api.openai.com, tape begun 2026-11-21T20:36:01Z
 
-VERDICT   app, proven  (C002)
-          The wire was in order; the app was not: call 0 (get, c1) of #1 was delivered with
-          '{"a":1}', the app repeats '' (first difference at $.a): the app repeats no arguments at
-          all (also C009). The app behaves like arguments-of-first-piece-only (or one of 3 that do
-          the same): it keeps the arguments of the first piece only; it throws "Unexpected end of
-          JSON input".
-
-FIX       Append the arguments of every piece.
-
-SUSPECT   arguments-of-first-piece-only  does just what the app did, by arguments=first-only
-          or executes-on-name, fragment-parsed-alone, each-event-is-a-call, which would do the same:
-          deltatape why NAME
-
 TIMELINE  seconds since the request, which came 0.000 s into the tape
      0.000  app   o asks m for a stream: 1 message, 1 tool, tool choice auto
      0.005  wire  | status 200 OK
@@ -54,8 +41,8 @@ TIMELINE  seconds since the request, which came 0.000 s into the tape
      0.500  wire  | ends: tool_calls
      0.600  wire  | [DONE]
      0.600        : the response ended as announced
-    10.000  app   o #2 repeats call 0 differently: get (no arguments)  <- C002 C009
-    10.000  app   o #2 brings the result of c1: Unexpected end of JSON input
+    10.000  app   o #2 repeats call 0 differently: get (no arguments)  <- C002
+    10.000  app   o #2 brings the result of c1: Unexpected end of JSON input  <- C009
 
 PROMISED  a stream to 1 message; tools: get; tool choice: auto
 ARRIVED   5 characters of text; finish reason: tool_calls; the response ended as announced
@@ -68,20 +55,37 @@ FINDINGS  2 errors
           elsewhere on this tape: C011 tools-removed-from-history on #2
 
 error C002 arguments-changed-by-app  app, proven  #2, line 200, at 10.000 s
-    call 0 (get, c1) of #1 was delivered with '{"a":1}', the app repeats '' (first difference at
-    $.a): the app repeats no arguments at all
+    what it says: see the verdict
     evidence: (no arguments)
-    the wire, #1, line 105, bytes 89 to 515: {"a":1}
+    the wire, #1, line 105, bytes 89 to 515
     the app, #2, line 200, bytes 223 to 225
+    excluded: old or long arguments were left out to save room: it is the latest call, and has 7
+    characters
+    excluded: somebody edited the arguments, or the framework validated them: no edit makes an empty
+    text of an object: that is no JSON
 
 error C009 app-error-in-history  app, proven  #2, line 200, at 10.000 s
     the app reports an error of V8's JSON.parse, 'Unexpected end of JSON input', but call 0 (get,
     c1) of #1 was delivered whole: '{"a":1}'; the app made '' of it
-    evidence: Unexpected end of JSON input
-    the wire, #1, line 105, bytes 89 to 515: {"a":1}
-    the app, #2, line 200, bytes 223 to 225
+    excluded: the tool read something else: the request repeats the call with other arguments than
+    were delivered
 
 more: deltatape why CODE   (C002, C009)
+
+SUSPECT   arguments-of-first-piece-only  does just what the app did, by arguments=first-only
+          or executes-on-name, fragment-parsed-alone, each-event-is-a-call, which would do the same:
+          deltatape why NAME
+
+VERDICT   app, proven  (C002)
+          The wire was in order; the app was not: call 0 (get, c1) of #1 was delivered with
+          '{"a":1}', the app repeats '' (first difference at $.a): the app repeats no arguments at
+          all (also C009). The app behaves like arguments-of-first-piece-only (or one of 3 that do
+          the same): it keeps the arguments of the first piece only; it throws "Unexpected end of
+          JSON input".
+
+FIX       Append the arguments of every piece.
+NEXT      write a failing test:
+          deltatape why x.tape#1 --fix DIR
 """
 
 
@@ -103,7 +107,7 @@ def test_a_healthy_exchange_says_what_is_not_provable() -> None:
     shown = text(tell(broken_app()[:1]))
     assert "VERDICT   not provable\n" in shown
     assert "REPEATED  no later request on the tape repeats this reply\n" in shown
-    assert shown.endswith("FINDINGS  none\n")
+    assert "\nFINDINGS  none\n" in shown
 
 
 def test_what_is_unknown_is_said_to_be() -> None:
@@ -160,7 +164,7 @@ def test_what_is_found_elsewhere_is_one_line() -> None:
     healthy = (asks(USER), [TEXT, FINISH_TEXT])
     shown = text(tell(conversation(healthy, bad), 1))
     told = "elsewhere on this tape: T006 arguments-not-an-object on #2\n"
-    assert shown.endswith(f"FINDINGS  none\n          {told}")
+    assert f"FINDINGS  none\n          {told}" in shown
     shown = text(tell(conversation(*[bad] * 9), 1))
     assert "arguments-not-an-object on #2, #3, #4, #5 and 4 more" in shown
 
@@ -230,3 +234,92 @@ def test_of_many_findings_of_a_kind_two_are_told() -> None:
     told = text(tell([pasted(*nameless, FINISH)]))
     assert told.count("T004 missing-name") == 2
     assert "and 2 more T004: deltatape check" in told
+
+
+def short(story: Story) -> list[str]:
+    return plain(short_lines(story)).splitlines()
+
+
+def test_in_short_it_is_five_lines() -> None:
+    what = (
+        "WHAT      call 0 (get, c1) of #1 was delivered with '{\"a\":1}', the app repeats ''"
+        " (first difference at $.a): the app repeats no arguments at all;"
+        " suspect: arguments-of-first-piece-only"
+    )
+    assert short(tell(broken_app())) == [
+        "VERDICT   app, proven  (C002)",
+        what,
+        "WHERE     x.tape#2, tape line 200, delivered in #1, tape line 105",
+        "FIX       Append the arguments of every piece.",
+        "NEXT      deltatape why x.tape#1",
+    ]
+
+
+def test_in_short_what_is_possible_is_named_and_attempts_are_told() -> None:
+    silent = watched(conversation((asks(USER), [*call(), FINISH])), 42.5)
+    verdict, what, where, fix, _ = short(tell(silent))
+    assert verdict == "VERDICT   not provable"
+    assert what.endswith("; possible, not provable: D003 unanswered-tool-call")
+    assert where == "WHERE     x.tape#1"
+    assert fix.startswith("FIX       tape the app's next request")
+    first, second = conversation((asks(USER), [TEXT]), (asks(USER), [TEXT, FINISH_TEXT]))
+    assert first.response
+    limited = replace(first, response=replace(first.response, status=429))
+    told = short(tell([limited, second], 1))
+    assert told[0] == "VERDICT   upstream, likely  (S005)"
+    assert "; 2 attempts: #1 status 429, asked again" in told[1]
+    assert told[2] == "WHERE     x.tape#1, tape line 101"
+
+
+def test_in_short_what_the_recorder_lost_comes_first() -> None:
+    story = tell(broken_app())
+    lost = replace(story.findings[0], code="X002", message="the tape lacks a record")
+    told = replace(story, findings=(*story.findings, lost))
+    assert short(told)[1].startswith("WHAT      the tape lacks a record; call 0 (get, c1)")
+    alone = replace(told, verdict=replace(story.verdict, code="X002"), suspects=())
+    assert short(alone)[1] == "WHAT      the tape lacks a record"
+
+
+def test_the_next_command_fits_the_verdict() -> None:
+    half = calls(entry(0, "c1", name="get", arguments='{"a":'))
+    commands = {
+        text(story).splitlines()[-1].strip()
+        for story in (
+            tell(broken_app()),
+            tell([timed((0.1, half), (0.2, FINISH), (0.3, b"data: [DONE]\n\n"))]),
+            tell(conversation((asks(USER), [TEXT, FINISH_TEXT]))),
+            tell(broken_app()[:1]),
+            tell([pasted(half, FINISH)]),
+            tell([pasted(*call(), FINISH)]),
+        )
+    }
+    assert commands == {
+        "deltatape why x.tape#1 --fix DIR",
+        "deltatape show x.tape#1 --events",
+        "deltatape show x.tape#1 --calls",
+        "deltatape record -- CMD",
+        "deltatape why T003",
+    }
+    assert short(tell([pasted(half, FINISH)]))[4] == "NEXT      deltatape why T003"
+    spaced = [replace(each, tape="my tapes/x.tape") for each in broken_app()]
+    assert short(tell(spaced))[4] == "NEXT      deltatape why 'my tapes/x.tape'#1"
+
+
+def test_what_is_possible_stands_below_the_verdict_and_is_said_once() -> None:
+    silent = watched(conversation((asks(USER), [*call(), FINISH])), 42.5)
+    shown = " ".join(text(tell(silent)).split())
+    message = "no request followed for 42.0 s of watched silence"
+    assert shown.count(message) == 1
+    assert "possible, not provable: D003 unanswered-tool-call (app): 1 call (get) was" in shown
+    assert shown.index("VERDICT not provable") < shown.index(message)
+
+
+def test_the_conclusion_is_at_the_end_and_no_message_is_said_twice() -> None:
+    story = tell(broken_app())
+    shown = " ".join(text(story).split())
+    for finding in story.findings:
+        assert shown.count(finding.message) <= 1
+    places = [
+        shown.index(f" {word} ") for word in ("FINDINGS", "SUSPECT", "VERDICT", "FIX", "NEXT")
+    ]
+    assert places == sorted(places)

@@ -60,3 +60,13 @@ def test_clients_are_rows() -> None:
 
 def test_where_all_clients_are_wrong_none_is_right() -> None:
     assert "right" not in plain(tried_lines([tried("a")], 0))
+
+
+def test_one_that_explains_missing_calls_alone_says_no_more() -> None:
+    drop = replace(suspect(), drop=True)
+    assert how(drop) == "loses the same calls, by key=single"
+
+
+def test_a_line_that_is_too_long_is_two() -> None:
+    lines = plain(suspect_lines([suspect("a-name-that-is-long")], 0, 60)).splitlines()
+    assert lines[:2] == ["a-name-that-is-long", "does just what the app did, by key=single"]

@@ -1,6 +1,6 @@
 import pytest
 
-from deltatape.model.finding import Blame, Severity
+from deltatape.model.finding import Blame, Confidence, Severity
 from helpers.app import available, call, done, output, result, told, ui
 from helpers.chat import FINISH, calls, entry
 from helpers.exchanges import found, one, pasted
@@ -12,9 +12,9 @@ from helpers.exchanges import found, one, pasted
         (10, "the number 10", Severity.ERROR),
         (1.5, "the number 1.5", Severity.ERROR),
         (True, "a truth value true", Severity.ERROR),
-        ([1], "a list [1]", Severity.ERROR),
-        ("Rome", "the string 'Rome'", Severity.ERROR),
-        ("", "the string ''", Severity.ERROR),
+        ([1], "a list [1]", Severity.WARNING),
+        ("Rome", "the string 'Rome'", Severity.WARNING),
+        ("", "the string ''", Severity.WARNING),
         ('{"ci', """the string '{"ci', a piece of JSON""", Severity.ERROR),
         ('{"city":"Rome"}', "a string with an object in it", Severity.WARNING),
     ],
@@ -25,6 +25,8 @@ def test_arguments_that_are_no_object_are_told_as_what_they_are(
     finding = one(told(call("get", arguments), result(), done()), "A002")
     assert finding.message == f"the arguments of call 0 (get) are {what}, not an object"
     assert (finding.severity, finding.blame) == (severity, Blame.APP)
+    sure = Confidence.LIKELY if severity is Severity.ERROR else Confidence.POSSIBLE
+    assert finding.confidence is sure, "a contract may have text there, but no number"
 
 
 def test_missing_arguments_are_a_warning_whether_or_not_there_is_a_name() -> None:

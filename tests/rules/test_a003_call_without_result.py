@@ -1,21 +1,36 @@
 from dataclasses import replace
 
 from deltatape.model.exchange import EndReason
-from deltatape.model.finding import Blame, Severity
+from deltatape.model.finding import Blame, Confidence, Severity
 from helpers.app import available, call, done, output, result, text, told, ui
 from helpers.exchanges import found, one, timed
 
 
 def test_a_stream_that_dies_with_its_call_is_an_error() -> None:
+    finding = one(told(call("put"), result("put"), text("a"), call()), "A003")
+    assert finding.message == "the result of call 1 (get) never came"
+    assert (finding.severity, finding.blame, finding.event) == (Severity.ERROR, Blame.APP, 3)
+    assert finding.confidence is Confidence.LIKELY
+
+
+def test_a_body_that_ends_with_its_only_call_may_leave_it_to_the_page() -> None:
     finding = one(told(text("a"), call()), "A003")
-    assert finding.message == "the result of call 0 (get) never came"
-    assert (finding.severity, finding.blame, finding.event) == (Severity.ERROR, Blame.APP, 1)
+    assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.POSSIBLE)
 
 
-def test_a_call_that_is_left_beside_others_with_results_is_an_error() -> None:
+def test_a_call_that_is_left_beside_others_of_its_tool_with_results_is_an_error() -> None:
+    finding = one(told(call(), result(), call(), done()), "A003")
+    assert finding.message == "the result of call 1 (get) never came"
+    assert (finding.severity, finding.confidence) == (Severity.ERROR, Confidence.LIKELY)
+    assert (
+        finding.excluded[0].because == "another call of the same tool has its result in this stream"
+    )
+
+
+def test_a_tool_without_any_result_may_be_one_that_the_page_runs() -> None:
     finding = one(told(call(), call("put"), result(), done()), "A003")
     assert finding.message == "the result of call 1 (put) never came"
-    assert finding.severity is Severity.ERROR
+    assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.POSSIBLE)
 
 
 def test_a_stream_in_good_order_without_any_result_is_a_warning() -> None:

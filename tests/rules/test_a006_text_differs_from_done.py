@@ -1,6 +1,6 @@
 import pytest
 
-from deltatape.model.finding import Blame, Severity
+from deltatape.model.finding import Blame, Confidence, Severity
 from helpers.app import call, done, result, text, told, ui
 from helpers.exchanges import found, one
 
@@ -20,11 +20,13 @@ def test_another_text_is_a_warning_that_says_how_it_differs(content: str, relati
         f"12 characters of text came in pieces, the last event tells {len(content)}: {relation}"
     )
     assert (finding.severity, finding.blame, finding.event) == (Severity.WARNING, Blame.APP, 2)
+    part = relation.startswith(("it is the beginning", "it is the end"))
+    assert finding.confidence is (Confidence.LIKELY if part else Confidence.POSSIBLE)
 
 
-def test_a_text_that_is_gone_is_an_error() -> None:
+def test_a_text_that_is_gone_is_a_warning_since_done_may_have_none_by_contract() -> None:
     finding = one(told(text("a"), done("")), "A006")
-    assert finding.severity is Severity.ERROR
+    assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.POSSIBLE)
     assert finding.message.endswith("nothing is left")
     assert finding.evidence == '{"type": "done", "content": ""}'
 

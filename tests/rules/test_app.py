@@ -15,7 +15,7 @@ def test_flaws_become_findings_with_the_event_and_the_last_counts_the_others() -
     assert findings[0].message == "flaw 0"
     assert findings[-1].message == "flaw 19 (and 2 more)"
     assert findings[0].evidence == '{"type": "text", "content": "a"}'
-    assert (findings[0].blame, findings[0].confidence) == (Blame.UPSTREAM, Confidence.LIKELY)
+    assert (findings[0].blame, findings[0].confidence) == (Blame.UPSTREAM, Confidence.POSSIBLE)
 
 
 def test_a_flaw_of_an_event_that_is_not_there_has_no_evidence() -> None:

@@ -1,9 +1,11 @@
+from dataclasses import replace
+
 import pytest
 
 from deltatape.conversation import check_conversation
 from deltatape.model.digest import Digest
 from deltatape.model.finding import Confidence, Finding, Severity
-from helpers.chat import FINISH, calls, entry
+from helpers.chat import FINISH, calls, choice, entry
 from helpers.exchanges import TEXT, USER, asks, assistant, call, digests, result
 
 TWO = [*call("get"), *call("put", '{"b":2}', 1), FINISH]
@@ -14,38 +16,140 @@ def lost(*pairs: Digest) -> list[Finding]:
     return [finding for finding in check_conversation(pairs) if finding.code == "C001"]
 
 
+LAST = ("c2", "put", '{"b":2}')
+FIRST = ("c1", "get", '{"a":1}')
+
+
 @pytest.mark.parametrize(
     ("kept", "hint", "words"),
     [
-        (
-            ("c2", "put", '{"b":2}'),
-            "only the last call survived",
-            "of 2 calls it repeats only call 1",
-        ),
-        (
-            ("c1", "get", '{"a":1}'),
-            "only the first call survived",
-            "of 2 calls it repeats only call 0",
-        ),
+        (LAST, "only the last call survived", "of 2 calls it repeats only call 1"),
+        (FIRST, "read every entry of tool_calls", "of 2 calls it repeats only call 0"),
     ],
 )
-def test_one_of_two_calls_is_lost(kept: tuple[str, str, str], hint: str, words: str) -> None:
+def test_one_of_two_calls_of_different_tools_may_have_been_denied(
+    kept: tuple[str, str, str], hint: str, words: str
+) -> None:
     after = asks(USER, assistant(kept), result(kept[0]))
     (finding,) = lost(*digests((asks(USER), TWO), (after, [])))
     assert hint in finding.hint
+    assert "if the app drops it on purpose, nothing is wrong" in finding.hint
     assert words in finding.message
+    assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.POSSIBLE)
+
+
+def test_only_the_last_of_two_calls_of_a_tool_speaks_against_a_choice() -> None:
+    same = [*call("get"), *call("get", '{"a":2}', 1), FINISH]
+    after = asks(USER, assistant(("c2", "get", '{"a":2}')), result("c2"))
+    (finding,) = lost(*digests((asks(USER), same), (after, [])))
+    assert (finding.severity, finding.confidence) == (Severity.ERROR, Confidence.LIKELY)
+    assert [each.because for each in finding.excluded] == [
+        "it keeps other calls of get",
+        "it keeps the last call: such apps take the first",
+    ]
+    first = asks(USER, assistant(("c1", "get", '{"a":1}')), result("c1"))
+    (finding,) = lost(*digests((asks(USER), same), (first, [])))
+    assert finding.confidence is Confidence.POSSIBLE
+
+
+def test_only_the_last_of_three_calls_speaks_against_a_choice() -> None:
+    three = [*call("get"), *call("put", '{"b":2}', 1), *call("cut", '{"d":3}', 2), FINISH]
+    after = asks(USER, assistant(("c3", "cut", '{"d":3}')), result("c3"))
+    found = lost(*digests((asks(USER), three), (after, [])))
+    assert [finding.confidence for finding in found] == [Confidence.LIKELY] * 2
+
+
+def test_who_keeps_several_calls_elsewhere_has_no_limit_of_one() -> None:
+    same = [*call("get"), *call("get", '{"a":2}', 1), FINISH]
+    both = assistant(FIRST, ("c2", "get", '{"a":2}'))
+    more = [*call("get", '{"a":3}', 6), *call("get", '{"a":4}', 7), FINISH]
+    good = [USER, both, result("c1"), result("c2")]
+    kept = assistant(("c7", "get", '{"a":3}'))
+    (finding,) = lost(
+        *digests((asks(USER), same), (asks(*good), more), (asks(*good, kept, result("c7")), []))
+    )
+    assert finding.confidence is Confidence.LIKELY
+    assert finding.excluded[1].because.startswith("elsewhere on the tape it repeats several")
+
+
+def test_a_call_whose_result_is_there_was_not_dropped_on_purpose() -> None:
+    after = asks(USER, assistant(LAST), result("c2"), result("c1"))
+    (finding,) = lost(*digests((asks(USER), TWO), (after, [])))
     assert (finding.severity, finding.confidence) == (Severity.ERROR, Confidence.PROVEN)
+    assert finding.excluded[0].because == "the request has the result of the call"
 
 
-def test_all_calls_are_lost() -> None:
+def test_a_call_whose_fragments_stand_in_another_one_is_proven() -> None:
+    glued = ("c2", "put", '{"a":1}{"b":2}')
+    (finding,) = lost(*digests((asks(USER), TWO), (asks(USER, assistant(glued), result("c2")), [])))
+    assert finding.confidence is Confidence.PROVEN
+    assert "glued together, in what the app repeats as call 1" in finding.excluded[0].because
+
+
+def test_where_all_calls_are_gone_they_may_have_been_dropped_on_purpose() -> None:
     findings = lost(*digests((asks(USER), TWO), (asks(USER, assistant(), MORE), [])))
     assert [finding.evidence for finding in findings] == ['{"a":1}', '{"b":2}']
-    assert "its message has no call at all" in findings[0].message
-    assert "keep one entry per index" in findings[0].hint
+    assert "its message has no call at all; a message of the user follows" in findings[0].message
+    assert [finding.confidence for finding in findings] == [Confidence.POSSIBLE] * 2
+    assert findings[0].hint.startswith("look at what the app does with a reply that has calls")
+
+
+def test_an_application_that_loses_calls_elsewhere_is_likely_to_have_lost_these() -> None:
+    one = [*call(index=4), FINISH]
+    orphan = [USER, assistant(), MORE, result("c5")]
+    tape = digests((asks(USER), TWO), (asks(*orphan[:3]), one), (asks(*orphan), []))
+    assert [finding.confidence for finding in lost(*tape)] == [Confidence.LIKELY] * 2
+    assert lost(*tape)[0].excluded[0].because == (
+        "the app loses calls: #3 brings the result of a call that its history lacks"
+    )
+    torn = asks(USER, assistant(), MORE, assistant(("c5", "get", '":1}')), result("c5"))
+    tape = digests((asks(USER), TWO), (asks(*orphan[:3]), one), (torn, []))
+    assert (
+        "#3 repeats a call of #2: it is fragment 2 of 2 alone" in lost(*tape)[0].excluded[0].because
+    )
+
+
+def test_a_call_that_is_kept_in_another_form_is_not_lost() -> None:
+    long_id = [calls(entry(0, "call_9fA3kQz1b", name="get", arguments='{"a":1}')), FINISH]
+    told = assistant(text="Calling tools: call_9fA3kQz1b")
+    assert not lost(*digests((asks(USER), long_id), (asks(USER, told, MORE), [])))
+    twice = [*call("get"), *call("get", index=1), FINISH]
+    once = asks(USER, assistant(FIRST), result("c1"))
+    assert not lost(*digests((asks(USER), twice), (once, [])))
+
+
+def test_a_text_that_tells_of_the_call_and_an_equal_call_speak_for_a_choice() -> None:
+    city = [
+        calls(entry(0, "c1", name="forecast", arguments='{"city":"Gent","d":[3,12345]}')),
+        FINISH,
+    ]
+    told: dict[str, object] = {"role": "user", "content": "forecast for Gent was denied"}
+    (finding,) = lost(*digests((asks(USER), city), (asks(USER, assistant(), told), [])))
+    assert (finding.severity, finding.confidence) == (Severity.INFO, Confidence.POSSIBLE)
+    assert "a text in the request tells of it" in finding.message
+    old = [assistant(("c0", "get", '{"a": 1}')), result("c0")]
+    again = asks(USER, *old, MORE, assistant(), MORE)
+    (finding,) = lost(*digests((asks(USER, *old, MORE), [*call(), FINISH]), (again, [])))
+    assert "the history has an equal call" in finding.message
+
+
+def test_a_call_after_the_finish_reason_is_the_providers() -> None:
+    late = [TEXT, choice({}, "stop"), *call()]
+    (finding,) = lost(*digests((asks(USER), late), (asks(USER, assistant(text="Hello"), MORE), [])))
+    assert (finding.blame, finding.severity) == (None, Severity.INFO)
+    assert "it came after the finish reason" in finding.message
+
+
+def test_nothing_is_held_against_a_request_that_had_left_or_what_the_recorder_lost() -> None:
+    first, second = digests((asks(USER), TWO), (asks(USER, assistant(LAST), result("c2")), []))
+    assert lost(first, second)
+    assert not lost(first, replace(second, t_ns=200_000_000))
+    assert not lost(replace(first, lossy=True), second)
+    assert lost(first, replace(second, tape="y.tape", t_ns=1))
 
 
 def test_calls_made_of_single_fragments_are_no_repetition() -> None:
-    after = asks(USER, assistant((None, None, '{"a"'), (None, None, ":1}")), MORE)
+    after = asks(USER, assistant((None, None, '{"a'), (None, None, '":1}')), MORE)
     findings = lost(*digests((asks(USER), [*call(), FINISH]), (after, [])))
     assert "it repeats 2 calls that the wire did not deliver" in findings[0].message
 

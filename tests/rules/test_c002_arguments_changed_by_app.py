@@ -1,11 +1,146 @@
 from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
 
 from deltatape.conversation import check_conversation
-from deltatape.model.finding import Finding
-from helpers.chat import FINISH, calls, entry
+from deltatape.model.finding import Blame, Confidence, Finding, Severity
+from helpers.chat import FINISH, calls, choice, entry
 from helpers.exchanges import USER, asks, assistant, call, digests, result
 
 ONE = [*call(), FINISH]
+Json = dict[str, object]
+
+
+def tool(**properties: object) -> Json:
+    """`get` with these parameters, of which `city` is required."""
+    schema = {"type": "object", "properties": properties, "required": ["city"]}
+    return {"type": "function", "function": {"name": "get", "parameters": schema}}
+
+
+def graded(
+    delivered: str, repeated: str, *after: Json, pieces: int = 2, tools: Sequence[Json] = ()
+) -> Finding:
+    """What is found of a call whose arguments come in so many pieces."""
+    size = -(-len(delivered) // pieces)
+    cut = [delivered[at : at + size] for at in range(0, len(delivered), size)]
+    chunks = [
+        calls(entry(0, "c1", name="get", arguments="")),
+        *(calls(entry(0, arguments=piece)) for piece in cut),
+        FINISH,
+    ]
+    said = assistant(("c1", "get", repeated))
+    tape = digests(
+        (asks(USER, tools=list(tools)), chunks), (asks(USER, said, result("c1"), *after), [])
+    )
+    (finding,) = (each for each in check_conversation(tape) if each.code == "C002")
+    return finding
+
+
+def grade(finding: Finding) -> tuple[Severity, Blame | None, Confidence]:
+    return finding.severity, finding.blame, finding.confidence
+
+
+PROVEN = (Severity.ERROR, Blame.APP, Confidence.PROVEN)
+LIKELY = (Severity.ERROR, Blame.APP, Confidence.LIKELY)
+POSSIBLE = (Severity.WARNING, Blame.APP, Confidence.POSSIBLE)
+FACT = (Severity.INFO, None, Confidence.PROVEN)
+SHORT, LONG, HUGE = (f'{{"city":"{"Gent " * times}"}}' for times in (2, 60, 600))
+MORE: Json = {"role": "user", "content": "And tomorrow?"}
+
+
+@pytest.mark.parametrize(
+    ("delivered", "repeated", "expected", "says"),
+    [
+        (SHORT, SHORT[:11], PROVEN, "it is fragment 1 of 2 alone"),
+        (SHORT, SHORT + SHORT, PROVEN, "it is the arguments twice"),
+        (SHORT, SHORT[:-3], PROVEN, "it is the first 18 of 21 characters"),
+        (LONG, LONG[:100], LIKELY, "it is the first 100 of 311 characters"),
+        (HUGE, HUGE[:100], POSSIBLE, "it is the first 100 of 3011 characters"),
+        (SHORT, "", PROVEN, "the app repeats no arguments at all"),
+        (SHORT, "{}", LIKELY, "the app repeats an empty object"),
+        (LONG, "", POSSIBLE, "the app repeats no arguments at all"),
+        (LONG, "{}", POSSIBLE, "the app repeats an empty object"),
+        ('{"city":null}', "{}", FACT, "an empty value was left out ($.city)"),
+        (SHORT, '{"city":"gent gent"}', FACT, "a text was normalised ($.city)"),
+        (SHORT, '{"city":"Rome"}', POSSIBLE, "no fragment of the reply explains it"),
+    ],
+)
+def test_a_change_is_as_sure_as_what_it_is_made_of(
+    delivered: str,
+    repeated: str,
+    expected: tuple[Severity, Blame | None, Confidence],
+    says: str,
+) -> None:
+    finding = graded(delivered, repeated)
+    assert grade(finding) == expected
+    assert says in finding.message
+    assert bool(finding.excluded) is (expected in (PROVEN, LIKELY))
+
+
+def test_old_calls_may_be_left_out_of_a_history() -> None:
+    assert grade(graded(SHORT, "", assistant(text="Hello"), MORE)) == POSSIBLE
+
+
+def test_an_empty_object_lacks_what_the_schema_requires() -> None:
+    free: Json = {
+        "type": "function",
+        "function": {"name": "get", "parameters": {"required": ["x"]}},
+    }
+    assert grade(graded('{"x":1}', "{}", tools=[free])) == LIKELY
+    finding = graded(SHORT, "{}", tools=[tool(city={"type": "string"})])
+    assert grade(finding) == LIKELY
+    assert "requires members that an empty object lacks" in finding.excluded[1].because
+
+
+def test_a_reply_that_broke_off_accuses_nobody() -> None:
+    limited = [*call(), choice({}, "length")]
+    tape = digests((asks(USER), limited), (asks(USER, assistant(("c1", "get", "")), MORE), []))
+    assert not [each for each in check_conversation(tape) if each.code in ("C001", "C002", "C003")]
+
+
+def test_a_fragment_that_is_json_by_itself_is_likely_only() -> None:
+    chunks = [
+        calls(entry(0, "c1", name="get", arguments='{"a":1')),
+        calls(entry(0, arguments=',"b":2')),
+        calls(entry(0, arguments="}")),
+        FINISH,
+    ]
+    (finding,) = changed(("c1", "get", '{"a":1}'), chunks=chunks)
+    assert grade(finding) == LIKELY
+    assert finding.excluded[0].because == "fragment 2 of 3 is missing, character by character"
+    null = [chunks[0], calls(entry(0, arguments=',"b":null')), *chunks[2:]]
+    (finding,) = changed(("c1", "get", '{"a":1}'), chunks=null)
+    assert grade(finding) == FACT
+
+
+def test_what_a_parser_of_partial_json_makes_of_the_first_fragments_is_likely() -> None:
+    finding = graded('{"city":"Antwerp","day":"Monday"}', '{"city":"Antw"}', pieces=3)
+    assert grade(finding) == POSSIBLE
+    finding = graded('{"city":"Antwerp","day":"Monday"}', '{"city":"An"}', pieces=3)
+    assert grade(finding) == LIKELY
+    assert "it is the first 1 of 3 fragments, closed by a partial parser" in finding.message
+
+
+TWICE = [*call("get"), *call("get", '{"a":2}', 1), FINISH]
+
+
+def test_the_arguments_of_another_call_are_likely_unless_the_ids_went_round() -> None:
+    found = changed(("c1", "get", '{"a":2}'), ("c2", "get", '{"a":2}'), chunks=TWICE)
+    assert [grade(finding) for finding in found] == [LIKELY]
+    assert "these are the arguments of call 1" in found[0].message
+    found = changed(("c1", "get", '{"a":2}'), ("c2", "get", '{"a":1}'), chunks=TWICE)
+    assert [grade(finding) for finding in found] == [POSSIBLE] * 2
+
+
+def test_a_call_that_came_after_the_request_is_not_held_against_it() -> None:
+    first, second = digests(
+        (asks(USER), ONE), (asks(USER, assistant(("c1", "get", "")), result("c1")), [])
+    )
+    assert [each.code for each in check_conversation([first, second])] == ["C002"]
+    early = replace(second, t_ns=(first.calls[0].t_ns or 0) - 1)
+    said = replace(first, said_ns=1)
+    assert not check_conversation([said, early])
 
 
 def changed(
@@ -31,12 +166,26 @@ def test_calls_that_were_never_delivered_are_mentioned() -> None:
     assert "it also repeats 2 calls that the wire did not deliver" in finding.message
 
 
-def test_a_text_that_nothing_explains_is_still_a_change() -> None:
+def test_a_value_that_nothing_explains_is_possible_only() -> None:
     (finding,) = changed(("c1", "get", '{"z":9}'), chunks=ONE)
-    assert finding.message.endswith("(first difference at $.a)")
+    assert "(first difference at $.a): no fragment of the reply explains it" in finding.message
+    assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.POSSIBLE)
+    assert "append" not in finding.hint
 
 
 def test_another_spelling_and_mended_arguments_of_a_broken_call_are_fine() -> None:
     half = [calls(entry(0, "c1", name="get", arguments='{"a":')), FINISH]
     assert not changed(("c1", "get", '{ "a": 1 }'), chunks=ONE)
     assert not changed(("c1", "get", "{}"), chunks=half)
+
+
+def test_fragments_that_were_stripped_are_no_normalisation() -> None:
+    chunks = [
+        calls(entry(0, "c1", name="get", arguments='{"city":"New')),
+        calls(entry(0, arguments=" York")),
+        calls(entry(0, arguments=' City on"}')),
+        FINISH,
+    ]
+    (finding,) = changed(("c1", "get", '{"city":"NewYorkCity on"}'), chunks=chunks)
+    assert grade(finding) == PROVEN
+    assert finding.hint.startswith("append fragments as they come")

@@ -3,7 +3,7 @@ from dataclasses import replace
 from deltatape.conversation import check_conversation
 from deltatape.model.digest import Digest
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
-from helpers.chat import FINISH
+from helpers.chat import FINISH, calls, entry
 from helpers.exchanges import USER, asks, assistant, call, digests, result
 
 ONE = (asks(USER), [*call(), FINISH])
@@ -101,9 +101,9 @@ def test_a_second_result_to_a_call_that_was_delivered_once() -> None:
         " once"
     )
     assert finding.hint.startswith("run a call once")
-    assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.PROVEN)
+    assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.POSSIBLE)
     (finding,) = orphans(refused(digests(ONE, twice)))
-    assert finding.severity is Severity.ERROR
+    assert (finding.severity, finding.confidence) == (Severity.ERROR, Confidence.LIKELY)
     assert len(orphans(digests(ONE, twice, twice))) == 1
 
 
@@ -116,3 +116,27 @@ def test_results_of_calls_that_share_an_id_or_use_it_again_are_no_second_ones() 
     again = [RIGHT, result("c1"), RIGHT, result("c1")]
     assert not orphans(digests(ONE, (asks(USER, *again), [])))
     assert not orphans(digests((asks(USER, RIGHT, result("c1"), result("c1")), [])))
+
+
+def test_a_call_of_another_conversation_proves_nothing() -> None:
+    random = [calls(entry(0, "call_9fA3kQz1b", name="get", arguments="{}")), FINISH]
+    other = (asks(MORE), random)
+    (finding,) = orphans(digests(other, (asks(USER, result("call_9fA3kQz1b")), [])))
+    assert (finding.confidence, finding.excluded) == (Confidence.POSSIBLE, ())
+    assert "of call 0 (get, call_9fA3kQz1b) of #1" in finding.message
+    (finding,) = orphans(digests((asks(MORE), ONE[1]), (asks(USER, result("c1")), [])))
+    assert "the call 'c1', which no assistant message in it has" in finding.message
+
+
+def test_a_call_that_came_after_the_request_had_left_is_not_its() -> None:
+    first, second = digests(ONE, (asks(USER, result("c1")), []))
+    (finding,) = orphans([first, replace(second, t_ns=1)])
+    assert finding.confidence is Confidence.POSSIBLE
+
+
+def test_after_a_handoff_another_agent_may_see_the_result_only() -> None:
+    other: dict[str, object] = {"role": "system", "content": "You forecast."}
+    tool = {"type": "function", "function": {"name": "other", "parameters": {}}}
+    tape = digests(ONE, (asks(other, USER, result("c1"), tools=[tool]), []))
+    (finding,) = orphans(tape)
+    assert finding.confidence is Confidence.POSSIBLE

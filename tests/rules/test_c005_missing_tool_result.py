@@ -24,7 +24,7 @@ def test_one_of_two_results_is_missing() -> None:
         "the history goes on after call 1 (put, c2) of #1 without its result; this provider took it"
     )
     assert (finding.severity, finding.blame) == (Severity.WARNING, Blame.APP)
-    assert (finding.confidence, finding.evidence) == (Confidence.PROVEN, '{"b":2}')
+    assert (finding.confidence, finding.evidence) == (Confidence.POSSIBLE, '{"b":2}')
     assert finding.against is not None
     assert finding.against.exchange == 1
     assert finding.against.asked is not None
@@ -34,6 +34,11 @@ def test_it_is_an_error_if_the_provider_refused_the_request() -> None:
     tape = digests((asks(USER), TWO), (asks(USER, BOTH, MORE), []))
     found = missing([tape[0], replace(tape[1], status=400)])
     assert [finding.severity for finding in found] == [Severity.ERROR] * 2
+    assert [finding.confidence for finding in found] == [Confidence.LIKELY] * 2
+    about = replace(tape[1], status=400, error="tool_call_ids without response messages: c1, c2")
+    found = missing([tape[0], about])
+    assert [finding.confidence for finding in found] == [Confidence.PROVEN] * 2
+    assert found[0].excluded[0].because == "it refused the request with 400"
     assert all("; the provider refused the request (400)" in each.message for each in found)
 
 

@@ -93,12 +93,21 @@ def test_what_is_no_error_of_the_app(tape: list[Digest]) -> None:
     assert not errors(tape)
 
 
-def test_a_validator_is_right_unless_the_arguments_were_changed() -> None:
-    (finding,) = errors(answered(assistant(("c1", "get", "{}")), "1 validation error for Weather"))
-    assert (finding.confidence, finding.hint) == (
-        Confidence.PROVEN,
-        "give the tool the arguments as they came",
-    )
+def test_a_validator_is_right_whatever_the_arguments_are() -> None:
+    assert not errors(answered(assistant(("c1", "get", "{}")), "1 validation error for Weather"))
+
+
+def test_an_edit_of_the_arguments_proves_nothing() -> None:
+    edited = assistant(("c1", "get", '{"a":7}'))
+    (finding,) = errors(answered(edited, OF_ARGUMENTS))
+    assert finding.confidence is Confidence.LIKELY
+
+
+def test_an_argument_that_is_broken_json_itself_may_be_what_the_tool_complains_of() -> None:
+    nested = [*call(arguments='{"json": "{\\"a\\":"}'), FINISH]
+    said = assistant(("c1", "get", '{"json": "{\\"a\\":"}'))
+    (finding,) = errors(answered(said, OF_ARGUMENTS, nested))
+    assert (finding.severity, finding.confidence) == (Severity.INFO, Confidence.POSSIBLE)
 
 
 def test_an_error_is_reported_once() -> None:

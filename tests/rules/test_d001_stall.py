@@ -7,7 +7,7 @@ from deltatape.model.finding import Blame, Confidence, Severity
 from deltatape.model.watch import Watch
 from helpers.chat import FINISH, calls, choice, entry
 from helpers.exchanges import FINISH_TEXT, TEXT, call, found, one, pasted, timed
-from helpers.taped import MS
+from helpers.taped import MS, idle_times
 
 ROLE = choice({"role": "assistant", "content": ""})
 OPEN = calls(entry(0, "c1", name="get", arguments='{"a":'))
@@ -89,10 +89,23 @@ def test_silence_is_proven_only_while_the_recorder_watched() -> None:
 
 def test_what_goes_on_is_told_while_it_goes_on() -> None:
     watch = Watch(until_ns=31_000 * MS, recording=True)
-    going_on = replace(timed((0.1, TEXT)), end=None, open=True, watch=watch)
+    idle = idle_times(100, 31_000)
+    going_on = replace(timed((0.1, TEXT)), end=None, open=True, watch=watch, idle_ns=idle)
     finding = one(going_on, "D001")
     assert "no progress for 30.9 s (in-text); and it still goes on" in finding.message
     assert (finding.blame, finding.confidence) == (Blame.UPSTREAM, Confidence.LIKELY)
+
+
+def test_a_silence_without_any_record_of_the_recorder_blames_nobody() -> None:
+    hung = replace(timed((0.1, TEXT), (16.0, TEXT), (16.1, FINISH_TEXT)), idle_ns=(5_100 * MS,))
+    finding = one(hung, "D001")
+    assert (finding.severity, finding.blame) == (Severity.INFO, None)
+    assert finding.confidence is Confidence.POSSIBLE
+    assert "15.9 s (in-text), of which 10.9 s without any record" in finding.message
+    never = one(replace(hung, idle_ns=()), "D001")
+    assert "15.9 s (in-text), of which 15.9 s without any record of the recorder" in never.message
+    assert (never.severity, never.blame) == (Severity.INFO, None)
+    assert "the recorder wrote nothing meanwhile" in never.hint
 
 
 def test_a_client_that_takes_nothing_stops_the_reading_itself() -> None:

@@ -21,7 +21,7 @@ from helpers.exchanges import (
     result,
     timed,
 )
-from helpers.taped import MS
+from helpers.taped import MS, idle_times
 
 AFTER = asks(USER, assistant(("c1", "get", '{"a":1}')), result("c1"))
 ROLE = choice({"role": "assistant", "content": ""})
@@ -40,15 +40,16 @@ def silent(reason: EndReason | None, end_s: float = 21.5) -> Exchange:
 
 
 def test_both_clocks_are_told() -> None:
-    exchange = replace(silent(EndReason.UPSTREAM_CLOSED), idle_ns=(6_500 * MS, 11_500 * MS))
+    idle = (6_500 * MS, 11_500 * MS, 16_500 * MS)
+    exchange = replace(silent(EndReason.UPSTREAM_CLOSED), idle_ns=idle)
     finding = one(exchange, "D004")
     assert finding.message == (
         "the request with tool results left 1.5 s after it came; nothing came from the upstream for"
-        " 20.0 s (2 idle records); the client was still there 21.5 s after its request, when the"
+        " 20.0 s (3 idle records); the client was still there 21.5 s after its request, when the"
         " upstream closed the connection"
     )
     assert (finding.severity, finding.blame) == (Severity.ERROR, Blame.UPSTREAM)
-    assert finding.confidence is Confidence.POSSIBLE
+    assert finding.confidence is Confidence.LIKELY
     assert finding.t_ns == 1_500 * MS
 
 
@@ -70,14 +71,34 @@ def test_a_client_that_leaves_early_may_be_hasty_and_one_that_waited_long_is_not
     assert hasty.message.endswith("the client gave up after 21.5 s")
     assert (hasty.blame, hasty.confidence) == (Blame.APP, Confidence.POSSIBLE)
     patient = one(silent(EndReason.CLIENT_CLOSED, 90), "D004")
-    assert (patient.blame, patient.confidence) == (Blame.UPSTREAM, Confidence.POSSIBLE)
+    assert (patient.blame, patient.confidence) == (Blame.UPSTREAM, Confidence.LIKELY)
+
+
+def test_a_silence_without_any_record_of_the_recorder_blames_nobody() -> None:
+    for reason in (EndReason.CLIENT_CLOSED, EndReason.UPSTREAM_CLOSED, None):
+        watch = Watch(until_ns=60_000 * MS)
+        held_up = replace(silent(reason, 60), idle_ns=(6_500 * MS,), watch=watch)
+        finding = one(held_up, "D004")
+        assert (finding.severity, finding.blame) == (Severity.INFO, None)
+        assert finding.confidence is Confidence.POSSIBLE
+        assert "(1 idle record), of which 53.5 s without any record" in finding.message
+        assert "the recorder wrote nothing meanwhile" in finding.hint
+
+
+def test_a_silence_that_was_watched_for_long_enough_stands_beside_what_was_not() -> None:
+    watched = (6_500 * MS, 11_500 * MS, 16_500 * MS)
+    finding = one(replace(silent(EndReason.UPSTREAM_CLOSED, 60), idle_ns=watched), "D004")
+    assert (finding.severity, finding.blame) == (Severity.ERROR, Blame.UPSTREAM)
+    assert "(3 idle records), of which 43.5 s without any record" in finding.message
 
 
 def test_signs_of_life_prove_whose_silence_it_was() -> None:
     answer = timed((0.2, b": wait\n\n"), (0.3, ROLE), end_s=40, request=AFTER)
     finding = one(ended(answer, EndReason.CLIENT_CLOSED), "D004")
     assert "status 200 and then nothing came" in finding.message
-    assert "(1 empty event)" in finding.message  # the comment came before the request had left
+    assert (
+        "(1 empty event, 7 idle records)" in finding.message
+    )  # the comment came before the request had left
     assert (finding.blame, finding.confidence) == (Blame.UPSTREAM, Confidence.PROVEN)
     head = ended(timed((0.2, b":"), end_s=90, request=AFTER), EndReason.UPSTREAM_CLOSED)
     assert one(head, "D004").confidence is Confidence.LIKELY
@@ -93,20 +114,25 @@ def test_a_request_that_never_left_is_the_transports() -> None:
 
 
 def test_silence_is_proven_only_while_the_recorder_watched() -> None:
-    crashed = silent(None)
+    crashed = replace(silent(None), idle_ns=())
     assert not found(crashed, "D004")
-    seen = replace(crashed, watch=Watch(until_ns=31_500 * MS))
+    watched = idle_times(31_500)
+    seen = replace(crashed, idle_ns=watched, watch=Watch(until_ns=31_500 * MS))
     finding = one(seen, "D004")
-    assert "for 30.0 s; the client had waited 31.5 s, then the tape breaks off" in finding.message
-    assert finding.blame is None
+    assert (
+        "for 30.0 s (6 idle records); the client had waited 31.5 s, then the tape breaks off"
+        in finding.message
+    )
+    assert (finding.severity, finding.blame) == (Severity.ERROR, None)
     assert one(replace(crashed, idle_ns=(31_500 * MS,)), "D004").t_ns == 1_500 * MS
 
 
 def test_what_goes_on_is_told_while_it_goes_on() -> None:
     watch = Watch(until_ns=31_500 * MS, recording=True)
-    finding = one(replace(silent(None), open=True, watch=watch), "D004")
+    going_on = replace(silent(None), open=True, watch=watch, idle_ns=idle_times(31_500))
+    finding = one(going_on, "D004")
     assert finding.message.endswith("the client had waited 31.5 s, it still goes on")
-    assert (finding.blame, finding.confidence) == (Blame.UPSTREAM, Confidence.POSSIBLE)
+    assert (finding.blame, finding.confidence) == (Blame.UPSTREAM, Confidence.LIKELY)
 
 
 def test_it_is_told_once() -> None:

@@ -3,7 +3,15 @@ import pytest
 from deltatape.model.asked import RepeatedCall
 from deltatape.model.digest import SaidCall
 from deltatape.model.reply import CallKind, CallStatus
-from deltatape.rules.repeated import first_difference, is_derived, relation, same_id, same_name
+from deltatape.rules.repeated import (
+    first_difference,
+    is_derived,
+    is_distinctive,
+    leaves,
+    relation,
+    same_id,
+    same_name,
+)
 
 
 def said(
@@ -65,6 +73,7 @@ def test_the_first_path_that_differs_is_named(one: str, other: str, path: str) -
 def test_free_text_is_compared_as_it_is() -> None:
     custom = said('{"a":1}', kind=CallKind.CUSTOM)
     assert first_difference(custom, heard('{"a": 1}')) == "$"
+    assert first_difference(custom, heard('{"a":***}')) is None
 
 
 def test_values_as_deep_as_the_parser_allows_are_compared() -> None:
@@ -92,8 +101,9 @@ def test_values_as_deep_as_the_parser_allows_are_compared() -> None:
 def test_the_clause_says_what_the_text_is_made_of(text: str, clause: str) -> None:
     one = said('{"city":"Rome"}', '{"city":', '"Rome"', "}")
     other = said('{"b":2}', index=1)
-    assert relation(one, heard(text), (one, other)).startswith(clause)
-    assert bool(relation(one, heard(text), (one, other))) is bool(clause)
+    found = relation(one, heard(text), (one, other))
+    assert (found.says if found else "").startswith(clause)
+    assert bool(found) is bool(clause)
 
 
 def test_names_and_ids_that_never_came_cannot_be_repeated() -> None:
@@ -109,3 +119,135 @@ def test_an_id_made_of_the_delivered_one_is_derived() -> None:
     assert is_derived(said(""), heard("", call_id="c"))
     assert not is_derived(said(""), heard("", call_id="x9"))
     assert not is_derived(said(""), heard("", call_id=None))
+
+
+@pytest.mark.parametrize(
+    ("text", "clause", "hint"),
+    [
+        ('{"city":{"city":"Rome"}', "fragment 1 of 3 comes twice", "append each fragment once"),
+        ('{"city":"Rome""Rome"}', "fragment 2 of 3 comes twice", "append each fragment once"),
+        ('{"city":{"city":"Rome""Rome"}}', "every fragment comes twice", "append each fragment"),
+        ('"{\\"city\\":\\"Rome\\"}"', "it is the arguments' text, encoded as JSON", "pass the"),
+        ("[object Object]", "it is what JavaScript makes of an object", "pass the arguments on"),
+        ("{'city': 'Rome'}", "it is Python's notation of the value", "pass the arguments on"),
+        ('"Rome"}', "fragment 1 of 3 is missing", "take the arguments of the event that opens"),
+        ('{"city":}', "fragment 2 of 3 is missing", "append every fragment"),
+    ],
+)
+def test_the_relation_says_what_to_change(text: str, clause: str, hint: str) -> None:
+    one = said('{"city":"Rome"}', '{"city":', '"Rome"', "}")
+    found = relation(one, heard(text), (one,))
+    assert found is not None
+    assert found.says.startswith(clause)
+    assert found.hint.startswith(hint)
+
+
+@pytest.mark.parametrize("text", ['{"city":"Rome"}"Rome', '{"city":"Rome"}xxxxxxxx', "{'a': (}"])
+def test_other_texts_are_made_of_nothing(text: str) -> None:
+    one = said('{"city":"Rome"}', '{"city":', '"Rome"', "}")
+    assert relation(one, heard(text), (one,)) is None
+    assert relation(said('{"a":', '{"a":'), heard("'{'"), ()) is None
+
+
+UTF8 = '{"q":"café, café and naïve"}'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"q":"cafÃ©, cafÃ© and naÃ¯ve"}',
+        '{"q":"caf��, café and naïve"}',
+        '{"q":"caf, café and naïve"}',
+    ],
+    ids=["latin-1", "replacement", "dropped"],
+)
+def test_text_that_was_decoded_wrongly(text: str) -> None:
+    one = said(UTF8)
+    found = relation(one, heard(text), (one,))
+    assert found is not None
+    assert found.says == "its characters outside ASCII were decoded wrongly"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"q":"caf, caf and nave"}',
+        '{"q":"cafe, café and naïve"}',
+        '{"q":"café, café and naïve!"}',
+        '{"q":"� café and naïve"}',
+        '{"q":7}',
+    ],
+)
+def test_text_that_was_changed_on_purpose(text: str) -> None:
+    one = said(UTF8)
+    assert relation(one, heard(text), (one,)) is None
+    ascii_only = said('{"q":"x"}')
+    assert relation(ascii_only, heard('{"q":"y"}'), (ascii_only,)) is None
+
+
+@pytest.mark.parametrize(
+    ("call_id", "is_random"),
+    [
+        ("call_9pw3jHXkQYzDhq", True),
+        ("toolu_01A09q90qw90lq917835lq9", True),
+        ("9fA3kQz1b", True),
+        ("call_0", False),
+        ("functions.get_weather:0", False),
+        ("call_xxxxxxxx", False),
+        ("call_00000000", False),
+        ("get_weather_call_1", False),
+        ("REDACTED", False),
+        ("", False),
+    ],
+)
+def test_an_id_is_distinctive_if_nobody_makes_it_up(call_id: str, is_random: bool) -> None:  # noqa: FBT001 - a table
+    assert is_distinctive(call_id) is is_random
+
+
+def test_the_leaves_of_arguments_are_their_texts_and_numbers() -> None:
+    assert sorted(leaves('{"a":["x",{"b":7}],"c":true,"d":null,"e":1.5}')) == ["1.5", "7", "x"]
+    assert list(leaves("no JSON")) == []
+
+
+@pytest.mark.parametrize(
+    ("pieces", "text", "is_closed"),
+    [
+        (('{"a":{"b":["x","y', 'z"]}}'), '{"a":{"b":["x","y"]}}', True),
+        (('{"a":"x\\"', 'y"}'), '{"a":"x\\""}', True),
+        (('{"a":"x\\', '"y"}'), '{"a":"x"}', False),
+        (('{"a":1,"b', '":2}'), '{"a":1}', False),
+        (('{"a":[[1],"q', 'r"],"b":2}'), '{"a":[[1],"q"]}', True),
+        (('{"a":"xy"', "}"), '{"a":"x"}', False),
+        (('{"a":"x', 'y"}'), '"x"', False),
+        (('{"a":"x', 'y"}'), '{"a":"z"}', False),
+    ],
+)
+def test_an_early_end_of_partial_json_counts_inside_a_text(
+    pieces: tuple[str, ...],
+    text: str,
+    is_closed: bool,  # noqa: FBT001 - a table
+) -> None:
+    one = said("".join(pieces), *pieces)
+    found = relation(one, heard(text), (one,))
+    assert (found is not None and "closed by a partial parser" in found.says) is is_closed
+
+
+@pytest.mark.parametrize(
+    ("pieces", "text", "is_trimmed"),
+    [
+        (('{"a":"New', " York", ' City on"}'), '{"a":"NewYorkCity on"}', True),
+        (('{"a":"New ', 'York and"}'), '{"a": "NewYork and"}', True),
+        (('{"a":"New', " York", ' City"}'), '{"a":"NewYorkCity"}', False),
+        (('{"a":"New', " York", ' City on"}'), '{"a":"New YorkCity"}', False),
+        (('{"a":"New', ' York"}'), '{"a":"New York', False),
+        (('{"a":', ' "x y"}'), '{"a":"x z"}', False),
+    ],
+)
+def test_spaces_that_are_missing_where_fragments_end_were_stripped(
+    pieces: tuple[str, ...],
+    text: str,
+    is_trimmed: bool,  # noqa: FBT001 - a table
+) -> None:
+    one = said("".join(pieces), *pieces)
+    found = relation(one, heard(text), (one,))
+    assert (found is not None and "white space" in found.says) is is_trimmed

@@ -1,11 +1,180 @@
+import json
+from dataclasses import replace
+
 import pytest
 
-from deltatape.model.exchange import Exchange
-from deltatape.model.finding import Blame, Confidence
+from deltatape.model.exchange import Exchange, Tap
+from deltatape.model.finding import Blame, Confidence, Finding, Severity
+from helpers.app import text, told
 from helpers.exchanges import FINISH_TEXT, TEXT, USER, asks, found, from_bytes, one, pasted, timed
 
 ERROR = {"error": {"message": "overloaded", "code": 502}}
 ANSWER = b'{"error":{"message":"no such model"}}'
+HOST = "https://api.example.com"
+CHAT = f"{HOST}/v1/chat/completions"
+MESSAGES = f"{HOST}/v1/messages"
+GEMINI = f"{HOST}/v1beta/models/g:generateContent"
+ASKED = {**asks(USER), "temperature": 1, "max_tokens": 9, "contents": []}
+Json = dict[str, object]
+
+
+def answered(body: object, status: int = 400, url: str = CHAT, tap: Tap = Tap.PROVIDER) -> Finding:
+    """The finding on an answer with this body: JSON, or text as it is."""
+    text = body if isinstance(body, str) else json.dumps(body)
+    exchange = Exchange.from_body(
+        text.encode(), content_type="application/json", url=url, request=ASKED, status=status
+    )
+    return one(replace(exchange, tap=tap), "S005")
+
+
+def openai(message: str, param: str | None = None, code: str | None = None) -> Json:
+    """An error as OpenAI writes it."""
+    inner = {"message": message, "type": "invalid_request_error", "param": param, "code": code}
+    return {"error": inner}
+
+
+def anthropic(message: str) -> Json:
+    """An error as Anthropic writes it."""
+    return {"type": "error", "error": {"type": "invalid_request_error", "message": message}}
+
+
+def google(message: str) -> Json:
+    """An error as Google writes it."""
+    return {"error": {"code": 400, "message": message, "status": "INVALID_ARGUMENT"}}
+
+
+@pytest.mark.parametrize(
+    ("body", "url", "member"),
+    [
+        (openai("must be followed by tool messages", "messages.[3].role"), CHAT, "messages"),
+        (openai("Missing required parameter: 'messages[0].type'."), CHAT, "messages"),
+        (anthropic("messages.1: `tool_use` ids were found without"), MESSAGES, "messages"),
+        (anthropic("messages: text content blocks must be non-empty"), MESSAGES, "messages"),
+        (anthropic("`temperature` and `top_p` cannot both be given"), MESSAGES, "temperature"),
+        (google("Invalid value at 'contents[0].parts[0]' (oneof)"), GEMINI, "contents"),
+        ([google("Invalid value at 'contents[0].parts[0]'")], GEMINI, "contents"),
+        ({"detail": [{"loc": ["body", "messages"], "msg": "too few"}]}, CHAT, "messages"),
+        (
+            {
+                "object": "error",
+                "message": {"detail": [{"type": "missing", "loc": ["body", "messages", 0]}]},
+                "type": "invalid_request_error",
+            },
+            CHAT,
+            "messages",
+        ),
+        (
+            {"object": "error", "message": "messages[0]: x", "type": "BadRequestError"},
+            CHAT,
+            "messages",
+        ),
+    ],
+)
+def test_an_invalid_request_that_names_its_member_is_likely_the_apps(
+    body: object, url: str, member: str
+) -> None:
+    finding = answered(body, url=url)
+    assert (finding.severity, finding.blame) == (Severity.ERROR, Blame.APP)
+    assert finding.confidence is Confidence.LIKELY
+    assert finding.hint == f"repair {member!r} in the request, as the message says"
+    assert len(finding.excluded) == 3
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "hint"),
+    [
+        (400, "<html><title>400 Request Header Or Cookie Too Large</title>", "a web server"),
+        (403, "<!DOCTYPE html><title>Attention Required! | Cloudflare</title>", "a web server"),
+        (404, "<html><h1>404 Not Found</h1><hr>nginx</html>", "a web server"),
+        (404, {"message": "no Route matched with those values"}, "the server or gateway says"),
+        (
+            404,
+            {"error": {"message": "No endpoints found that support tool use.", "code": 404}},
+            "the server or gateway says",
+        ),
+        (
+            400,
+            {
+                "object": "error",
+                "type": "BadRequestError",
+                "param": None,
+                "code": 400,
+                "message": '"auto" tool choice requires --enable-auto-tool-choice and'
+                " --tool-call-parser to be set",
+            },
+            "the server or gateway says",
+        ),
+        (
+            400,
+            openai("litellm.BadRequestError: OpenAIException - messages.1: no", "messages"),
+            "the server or gateway says",
+        ),
+        (400, {"message": "no healthy upstream"}, "the server or gateway says"),
+        (400, google("API key not valid. Please pass a valid API key."), "check the key"),
+        (402, {"error": "pay"}, "check the key"),
+        (404, openai("The model `m` does not exist", None, "model_not_found"), "check the model's"),
+        (404, {"error": "gone"}, "check the model's"),
+        (400, openai("This model's maximum context length is 9", "messages"), "a limit"),
+        (400, anthropic("prompt is too long: 210000 tokens > 200000 maximum"), "a limit"),
+        (400, anthropic("Your credit balance is too low"), "a limit"),
+        (400, openai("The prompt was refused", "messages", "content_filter"), "a filter"),
+        (400, openai("'max_tokens' is not supported with this model", "max_tokens"), "this model"),
+        (400, {"error": "m does not support tools"}, "this model"),
+        (400, openai("We could not parse the JSON body of your request."), "read the message"),
+        (400, openai("Invalid value", "logprobs"), "read the message"),
+        (400, {"error": {"message": "messages.1: bad", "type": "odd"}}, "read the message"),
+        (400, [1, 2], "read the message"),
+        (413, "", "read the message"),
+    ],
+)
+def test_what_a_server_or_gateway_says_of_itself_or_of_an_account_accuses_nobody(
+    status: int, body: object, hint: str
+) -> None:
+    finding = answered(body, status)
+    assert (finding.severity, finding.blame) == (Severity.ERROR, None)
+    assert finding.hint.startswith(hint)
+
+
+def test_a_request_that_cannot_be_read_names_no_member() -> None:
+    body = json.dumps(openai("messages: bad", "messages")).encode()
+    assert one(from_bytes(body, None, 400, "application/json"), "S005").blame is None
+
+
+def test_amazons_validation_names_itself_in_the_head() -> None:
+    url = f"{HOST}/model/x/converse"
+    text = b'{"message":"The format is invalid: messages.0: bad"}'
+    base = Exchange.from_body(
+        text, content_type="application/json", url=url, request=ASKED, status=400
+    )
+    assert base.response
+    assert one(base, "S005").blame is None
+    named = (*base.response.headers, (b"x-amzn-errortype", b"ValidationException:http://x"))
+    head = replace(base.response, headers=named)
+    assert one(replace(base, response=head), "S005").blame is Blame.APP
+
+
+@pytest.mark.parametrize("status", [404, 405, 501])
+def test_a_path_that_is_no_endpoint_of_a_model_is_a_remark(status: int) -> None:
+    finding = answered({"error": "no such path"}, status, f"{HOST}/api/show")
+    severity = Severity.ERROR if status == 501 else Severity.INFO
+    assert (finding.severity, finding.blame is None) == (severity, status != 501)
+
+
+def test_an_invalid_request_to_another_endpoint_accuses_nobody() -> None:
+    assert answered(openai("bad", "messages"), url=f"{HOST}/v1/embeddings").blame is None
+
+
+@pytest.mark.parametrize(("status", "blame"), [(400, None), (500, Blame.APP), (502, None)])
+def test_an_endpoint_of_the_app_may_pass_on_what_it_was_given(
+    status: int, blame: Blame | None
+) -> None:
+    assert answered(openai("bad", "messages"), status, tap=Tap.APP).blame is blame
+
+
+def test_an_error_that_the_app_tells_its_page_accuses_nobody() -> None:
+    finding = one(told(text("a"), {"type": "error", "content": "overloaded"}), "S005")
+    assert (finding.blame, finding.severity) == (None, Severity.ERROR)
+    assert finding.message.startswith("the app tells its page of an error")
 
 
 def test_an_error_in_the_middle_of_a_stream_is_reported_with_its_message() -> None:
@@ -18,14 +187,14 @@ def test_an_error_in_the_middle_of_a_stream_is_reported_with_its_message() -> No
 @pytest.mark.parametrize(
     ("status", "blame", "hint"),
     [
-        (400, Blame.APP, "read the message"),
-        (401, Blame.APP, "check the key"),
+        (400, None, "check the model's name"),
+        (401, None, "check the key"),
         (429, Blame.UPSTREAM, "a later attempt"),
         (503, Blame.UPSTREAM, "a later attempt"),
     ],
 )
 def test_an_answer_with_an_error_status_is_blamed_by_its_class(
-    status: int, blame: Blame, hint: str
+    status: int, blame: Blame | None, hint: str
 ) -> None:
     finding = one(from_bytes(ANSWER, asks(USER), status, "application/json"), "S005")
     assert finding.message == f"the answer is status {status}: no such model"

@@ -1,20 +1,101 @@
 import pytest
 
-from deltatape.model.finding import Blame, Confidence, Severity
+from deltatape.model.finding import Blame, Confidence, Finding, Severity
+from helpers import responses
 from helpers.chat import FINISH, calls, choice, entry, request
 from helpers.exchanges import call, found, one, pasted
 
 BAD = calls(entry(0, "c1", name="get", arguments='{"keywords": Dave}'))
 
 
-def test_arguments_that_break_the_grammar_are_the_models_if_the_schema_is_known() -> None:
-    finding = one(pasted(BAD, FINISH, request=request(get={"type": "object"})), "T002")
+CITY = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}, "unit": {"enum": ["C", "F"]}},
+    "required": ["city"],
+    "additionalProperties": False,
+}
+WHOLE = ['{"', "city", '":"', "Ge", "nt", '","', "unit", '":"', "C", '"}']
+
+
+def streamed(*pieces: str) -> Finding:
+    """The finding on a call whose arguments come in `pieces`."""
+    chunks = [calls(entry(0, arguments=piece)) for piece in pieces]
+    opened = calls(entry(0, "c1", name="get"))
+    return one(pasted(opened, *chunks, FINISH, request=request(get=CITY)), "T002")
+
+
+@pytest.mark.parametrize("asked", [request(get={"type": "object"}), None])
+def test_another_notation_is_the_models_whether_or_not_the_schema_is_known(
+    asked: dict[str, object] | None,
+) -> None:
+    finding = one(pasted(BAD, FINISH, request=asked), "T002")
     assert (finding.blame, finding.confidence) == (Blame.MODEL, Confidence.LIKELY)
-    assert "at character 13" in finding.message
+    assert finding.message == (
+        "the arguments of call 0 (get) are not JSON (unexpected 'D', expected a value at character"
+        " 13): they are JSON with an unquoted value, which models write"
+    )
 
 
-def test_without_a_schema_the_provider_may_have_done_it() -> None:
-    assert one(pasted(BAD, FINISH), "T002").blame is Blame.UPSTREAM
+@pytest.mark.parametrize("text", ["{'city': True}", "{:city=>1}", '{"city"=>nil}', '{"a":1,}'])
+def test_a_python_dict_and_a_ruby_hash_are_the_models_however_they_are_cut(text: str) -> None:
+    for size in (1, 3, len(text)):
+        finding = streamed(*(text[at : at + size] for at in range(0, len(text), size)))
+        assert (finding.blame, finding.confidence) == (Blame.MODEL, Confidence.LIKELY)
+
+
+@pytest.mark.parametrize("place", [0, 2, 5, 7])
+def test_a_doubled_fragment_is_upstreams_wherever_it_stands(place: int) -> None:
+    finding = streamed(*WHOLE[: place + 1], *WHOLE[place:])
+    assert (finding.blame, finding.confidence) == (Blame.UPSTREAM, Confidence.LIKELY)
+    assert (
+        f"fragment {place + 2} of 11 (event {place + 2}) repeats the one before it, and without it"
+        " they are JSON that the tool's schema allows" in finding.message
+    )
+    assert [each.explanation for each in finding.excluded] == [
+        "the model wrote it so",
+        "the app or its SDK did it",
+    ]
+
+
+@pytest.mark.parametrize("place", [0, 2, 5, 7])
+def test_a_lost_fragment_is_upstreams_wherever_it_stood(place: int) -> None:
+    finding = streamed(*WHOLE[:place], *WHOLE[place + 1 :])
+    assert (finding.blame, finding.confidence) == (Blame.UPSTREAM, Confidence.LIKELY)
+    assert "is missing" in finding.message
+
+
+def test_two_fragments_in_the_wrong_order_are_upstreams() -> None:
+    finding = streamed(WHOLE[1], WHOLE[0], *WHOLE[2:])
+    assert (finding.blame, finding.confidence) == (Blame.UPSTREAM, Confidence.LIKELY)
+    assert (
+        "fragments 1 and 2 of 10 (events 1 and 2) are in the wrong order: exchanged, they are JSON"
+        " that the tool's schema allows" in finding.message
+    )
+
+
+def test_a_stray_quote_that_a_lost_fragment_would_explain_too_accuses_no_model() -> None:
+    finding = streamed('{"city":', '"5', '" tall', '"}')
+    assert (finding.blame, finding.confidence) == (Blame.UPSTREAM, Confidence.LIKELY)
+
+
+def test_quotes_inside_a_string_that_nothing_else_explains_are_the_models() -> None:
+    finding = streamed('{"city": "the "big" one"}')
+    assert finding.blame is Blame.MODEL
+    assert "a quote inside a string that is not escaped" in finding.message
+
+
+def test_whole_deltas_before_a_broken_end_are_the_ones_to_take() -> None:
+    broken = responses.function('{"a":1')
+    broken["arguments"] = '{"a":1]'
+    events = (responses.created(), *responses.call()[:-2], responses.done(broken))
+    found_on = responses.findings(*events, responses.ended(broken))
+    (finding,) = (each for each in found_on if each.code == "T002")
+    assert finding.message.endswith(
+        "the deltas are whole JSON, the event that ends the call is not"
+    )
+    assert finding.hint == "in the client, take the arguments of this call from the deltas"
+    (sources,) = (each for each in found_on if each.code == "T015")
+    assert sources.hint.startswith("in the client, take the arguments from the deltas")
 
 
 @pytest.mark.parametrize(

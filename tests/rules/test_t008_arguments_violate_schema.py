@@ -1,9 +1,12 @@
 from dataclasses import replace
 
+import pytest
+
 from deltatape.diagnose.check import check
-from deltatape.model.finding import Blame, Severity
+from deltatape.model.finding import Blame, Confidence, Severity
 from deltatape.rules.settings import DEFAULTS
-from helpers.chat import FINISH, request
+from helpers import responses
+from helpers.chat import FINISH, calls, entry, request
 from helpers.exchanges import call, found, one, pasted
 
 CITY = {
@@ -54,3 +57,96 @@ def test_arguments_that_fit_and_tools_without_schema_are_fine() -> None:
     assert not found(pasted(*call(), FINISH, request=fits), "T008")
     assert not found(pasted(*call(), FINISH, request=request(get=None)), "T008")
     assert not found(pasted(*call(), FINISH), "T008")
+
+
+DEFAULTED = {
+    "type": "object",
+    "required": ["city", "unit", "days"],
+    "properties": {
+        "city": {"type": "string"},
+        "unit": {"type": "string", "enum": ["C", "F"], "default": None},
+        "days": {"$ref": "#/$defs/days", "default": 3},
+        "tags": {"type": "array", "items": {"type": "string", "default": None}},
+        "mode": {"$ref": "#/$defs/mode"},
+        "span": {"type": "object", "properties": {"to": {"type": "integer", "default": ""}}},
+    },
+    "$defs": {"days": {"type": "integer"}, "mode": {"type": "string", "default": 0}},
+}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        '{"city":"a","unit":null,"days":3}',
+        '{"city":"a"}',
+        '{"city":"a","tags":[null]}',
+        '{"city":"a","mode":0}',
+        '{"city":"a","span":{"to":""}}',
+    ],
+)
+def test_what_the_schema_names_as_a_default_is_allowed(arguments: str) -> None:
+    exchange = pasted(*call(arguments=arguments), FINISH, request=request(get=DEFAULTED))
+    assert not found(exchange, "T008")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "path"),
+    [
+        ('{"unit":null}', "$: 'city' is a required property"),
+        ('{"city":null}', "$.city: "),
+        ('{"city":"a","days":"3"}', "$.days: "),
+        ('{"city":"a","mode":false}', "$.mode: "),
+        ('{"city":"a","tags":[1]}', "$.tags[0]: "),
+    ],
+)
+def test_another_value_than_the_default_is_not(arguments: str, path: str) -> None:
+    exchange = pasted(*call(arguments=arguments), FINISH, request=request(get=DEFAULTED))
+    assert path in one(exchange, "T008").message
+
+
+def test_a_default_behind_what_does_not_lead_there_allows_nothing() -> None:
+    patterns = {"patternProperties": {"c": {"enum": [1], "default": 2}}}
+    exchange = pasted(*call(arguments='{"c":2}'), FINISH, request=request(get=patterns))
+    assert one(exchange, "T008").message.endswith("$.c: 2 is not one of [1]")
+    deep = {"properties": {"e": {"additionalProperties": {"items": {"type": "string"}}}}}
+    exchange = pasted(*call(arguments='{"e":{"f":[1]}}'), FINISH, request=request(get=deep))
+    assert "$.e.f[0]: " in one(exchange, "T008").message
+    tuples = {"properties": {"d": {"prefixItems": [{"type": "string"}]}}}
+    exchange = pasted(*call(arguments='{"d":[1]}'), FINISH, request=request(get=tuples))
+    assert "$.d[0]: " in one(exchange, "T008").message
+
+
+def test_a_doubled_or_exchanged_fragment_is_upstreams_and_not_the_models() -> None:
+    enum = {"type": "object", "properties": {"city": {"enum": ["Gent"]}}}
+    pieces = ['{"city":"', "Ge", "Ge", 'nt"}'], ['{"city":"', "nt", "Ge", '"}']
+    says = "fragment 3 of 4 (event 3) repeats", "fragments 2 and 3 of 4 (events 2 and 3) are in the"
+    for texts, clause in zip(pieces, says, strict=True):
+        chunks = [calls(entry(0, arguments=text)) for text in texts]
+        opened = calls(entry(0, "c1", name="get"))
+        finding = one(pasted(opened, *chunks, FINISH, request=request(get=enum)), "T008")
+        assert (finding.blame, finding.confidence) == (Blame.UPSTREAM, Confidence.LIKELY)
+        assert clause in finding.message
+
+
+def test_the_evidence_is_what_violates_and_not_deltas_that_fit() -> None:
+    asked: dict[str, object] = {"tools": [{"type": "function", "name": "get", "parameters": CITY}]}
+    bad = responses.function('{"town":"a"}')
+    events = (responses.created(), *responses.call('{"city":"a"}')[:-2], responses.done(bad))
+    found_on = responses.findings(*events, responses.ended(bad), request=asked)
+    (finding,) = (each for each in found_on if each.code == "T008")
+    assert finding.evidence == '{"town":"a"}'
+    assert finding.blame is Blame.UPSTREAM
+    assert finding.message.endswith("; the deltas, joined, fit it")
+    (sources,) = (each for each in found_on if each.code == "T015")
+    assert sources.hint.startswith("in the client, take the arguments from the deltas")
+
+
+def test_deltas_that_fit_no_better_leave_it_with_the_model() -> None:
+    asked: dict[str, object] = {"tools": [{"type": "function", "name": "get", "parameters": CITY}]}
+    bad = responses.function('{"town":"a"}')
+    events = (responses.created(), *responses.call('{"village":"a"}')[:-2], responses.done(bad))
+    found_on = responses.findings(*events, responses.ended(bad), request=asked)
+    (finding,) = (each for each in found_on if each.code == "T008")
+    assert finding.blame is Blame.MODEL
+    (sources,) = (each for each in found_on if each.code == "T015")
+    assert sources.hint.startswith("no source has arguments that the tool can take")

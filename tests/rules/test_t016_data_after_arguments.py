@@ -1,4 +1,4 @@
-from deltatape.model.finding import Blame
+from deltatape.model.finding import Blame, Confidence
 from helpers.chat import FINISH, calls, choice, entry
 from helpers.exchanges import call, found, one, pasted
 
@@ -8,6 +8,17 @@ def test_a_brace_too_many_is_reported() -> None:
     assert finding.blame is Blame.UPSTREAM
     assert "are whole after 7 characters" in finding.message
     assert finding.evidence
+
+
+def test_a_last_fragment_that_comes_twice_is_named() -> None:
+    pieces = ['{"a"', ':"x', '"}', '"}']
+    doubled = [calls(entry(0, arguments=piece)) for piece in pieces]
+    finding = one(pasted(calls(entry(0, "c1", name="get")), *doubled, FINISH), "T016")
+    assert finding.message == (
+        "the arguments of call 0 (get) are whole after 9 characters, and then '\"}' follows:"
+        " fragment 4 of 4 (event 4) repeats the one before it, and without it they are JSON"
+    )
+    assert (finding.blame, finding.confidence) == (Blame.UPSTREAM, Confidence.LIKELY)
 
 
 def test_a_healthy_call_is_fine() -> None:

@@ -16,6 +16,36 @@ def test_a_call_of_an_offered_tool_that_is_only_text_is_an_error() -> None:
     assert finding.evidence == CALL
 
 
+def is_fact(text: str, question: str = "What is the weather?") -> bool:
+    """Whether the rule only makes a remark that accuses nobody."""
+    asked = {**TOOLS, "messages": [{"role": "user", "content": question}]}
+    finding = one(pasted(choice({"content": text}, "stop"), request=asked), "T018")
+    return (finding.severity, finding.blame) == (Severity.INFO, None)
+
+
+def test_prose_that_goes_on_behind_a_call_is_about_calls() -> None:
+    assert is_fact(f"Hermes models write {CALL} when they want a tool to run.")
+
+
+def test_words_between_two_calls_are_prose_for_the_first() -> None:
+    asked = {**TOOLS, "messages": []}
+    text = f"{CALL} is followed by {CALL}"
+    found_on = found(pasted(choice({"content": text}, "stop"), request=asked), "T018")
+    assert {each.severity for each in found_on} == {Severity.INFO, Severity.ERROR}
+    neighbours = pasted(choice({"content": CALL + CALL}, "stop"), request=asked)
+    assert {each.severity for each in found(neighbours, "T018")} == {Severity.ERROR}
+
+
+def test_a_question_about_the_notation_may_be_answered_in_it() -> None:
+    assert is_fact(CALL, "How do models use <tool_call> tags?")
+    assert not is_fact(CALL)
+
+
+def test_special_tokens_and_further_calls_are_no_prose() -> None:
+    assert not is_fact(f"I look it up. {CALL}<|im_end|>\n")
+    assert not is_fact(f"{CALL} [/TOOL_CALLS]")
+
+
 def test_the_second_of_two_calls_that_leaks_is_an_error() -> None:
     chunks = [*call(arguments='{"a":2}'), choice({"content": CALL}), FINISH]
     assert one(pasted(*chunks, request=TOOLS), "T018").severity is Severity.ERROR

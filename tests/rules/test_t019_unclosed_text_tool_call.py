@@ -57,3 +57,12 @@ def test_an_applications_own_protocol_is_reported_too() -> None:
 def test_closed_calls_and_talk_are_fine() -> None:
     assert not found(said(CALL, "stop"), "T019")
     assert not found(said("Use <tool_call> for that.", "stop"), "T019")
+
+
+def test_a_notation_that_the_request_speaks_of_may_only_be_talked_about() -> None:
+    question = {"role": "user", "content": "How do models use <tool_call> tags?"}
+    asked = {**request(get={"type": "object"}), "messages": [question]}
+    text = 'They begin with <tool_call>{"name": "get", "arguments": {'
+    finding = one(pasted(choice({"content": text}, "stop"), request=asked), "T019")
+    assert (finding.severity, finding.blame) == (Severity.INFO, None)
+    assert finding.message.endswith("so the text may only be about it")

@@ -2,10 +2,12 @@ from dataclasses import replace
 
 import pytest
 
-from deltatape.model.exchange import EndReason, Exchange
+from deltatape.model.exchange import EndReason, Exchange, Sent
 from deltatape.model.finding import Blame, Confidence, Severity
+from deltatape.model.watch import Watch
 from helpers.chat import FINISH, calls, entry
 from helpers.exchanges import FINISH_TEXT, TEXT, call, found, one, pasted, timed
+from helpers.taped import MS
 
 OPEN = calls(entry(0, "c1", name="get", arguments='{"a":'))
 DONE = b"data: [DONE]\n\n"
@@ -23,7 +25,7 @@ def ended(exchange: Exchange, reason: EndReason | None, detail: str = "") -> Exc
         (EndReason.UPSTREAM_CLOSED, Severity.ERROR, Blame.TRANSPORT, "closed the connection"),
         (EndReason.UPSTREAM_RESET, Severity.ERROR, Blame.TRANSPORT, "was reset"),
         (EndReason.TIMEOUT, Severity.ERROR, Blame.TRANSPORT, "gave up waiting"),
-        (EndReason.CLIENT_CLOSED, Severity.ERROR, Blame.APP, "the client closed"),
+        (EndReason.CLIENT_CLOSED, Severity.INFO, None, "the client closed"),
         (EndReason.STOPPED, Severity.WARNING, None, "recorder was stopped"),
         (None, Severity.WARNING, None, "recorder died"),
     ],
@@ -68,11 +70,100 @@ def test_a_tape_that_ends_before_any_byte_has_no_place() -> None:
     assert one(ended(timed(), None), "W006").span is None
 
 
-def test_a_client_that_leaves_in_a_text_is_a_warning_and_after_the_end_nothing() -> None:
-    in_text = ended(timed((0.1, TEXT)), EndReason.CLIENT_CLOSED)
-    after = ended(timed((0.1, TEXT), (0.2, FINISH_TEXT), (0.3, DONE)), EndReason.CLIENT_CLOSED)
-    assert one(in_text, "W006").severity is Severity.WARNING
-    assert not found(after, "W006")
+def test_a_client_that_leaves_may_have_a_user_who_pressed_stop() -> None:
+    finding = one(ended(timed((0.1, TEXT)), EndReason.CLIENT_CLOSED), "W006")
+    assert (finding.severity, finding.blame) == (Severity.INFO, None)
+    assert finding.confidence is Confidence.POSSIBLE
+
+
+def test_a_client_that_leaves_with_all_it_wanted_is_no_finding() -> None:
+    error = {"error": {"message": "overloaded"}}
+    refused = from_head(timed((0.1, b'{"error":{"message":"no"')), 429)
+    for exchange in (
+        timed((0.1, TEXT), (0.2, FINISH_TEXT), (0.3, DONE)),
+        timed((0.1, TEXT), (0.2, FINISH_TEXT)),
+        timed((0.1, TEXT), (0.2, error)),
+        refused,
+    ):
+        assert not found(ended(exchange, EndReason.CLIENT_CLOSED), "W006")
+
+
+def from_head(exchange: Exchange, status: int) -> Exchange:
+    assert exchange.response
+    return replace(exchange, response=replace(exchange.response, status=status))
+
+
+def patient(seconds: float, *headers: tuple[bytes, bytes]) -> Exchange:
+    """A client that leaves after so long a silence, and the head of its request."""
+    exchange = ended(timed((0.1, OPEN), end_s=0.1 + seconds), EndReason.CLIENT_CLOSED)
+    request = replace(exchange.request, headers=headers)
+    sent = Sent(t_ns=MS, connect_ns=0, tls_ns=0, reused=True)
+    return replace(exchange, request=request, sent=sent)
+
+
+def test_a_client_that_gives_up_is_told_with_the_silence() -> None:
+    finding = one(patient(4.0), "W006")
+    assert finding.message.startswith("the client gave up after 4.0 s of silence, in the arguments")
+    assert finding.blame is None
+    assert one(patient(0.4), "W006").message.startswith("the client closed the connection, in")
+    assert "silence, a stall of the upstream, in" in one(patient(12.0), "W006").message
+    unwatched = replace(patient(12.0), idle_ns=())
+    assert "a stall" not in one(unwatched, "W006").message
+
+
+@pytest.mark.parametrize(
+    ("headers", "told"),
+    [
+        ([(b"X-Stainless-Read-Timeout", b"4.0")], ", as long as its read timeout (4 s)"),
+        ([(b"x-stainless-timeout", b"4")], ", as long as its read timeout (4 s)"),
+        ([(b"x-stainless-read-timeout", b"600")], ""),
+        ([(b"x-stainless-read-timeout", b"4 s")], ""),
+    ],
+)
+def test_the_timeout_that_an_sdk_tells_is_compared_with_the_silence(
+    headers: list[tuple[bytes, bytes]], told: str
+) -> None:
+    message = one(patient(4.2, *headers), "W006").message
+    assert message.startswith(f"the client gave up after 4.2 s of silence{told}, in the arguments")
+
+
+def test_a_client_that_waits_for_the_recorder_to_connect_blames_nobody() -> None:
+    finding = one(ended(timed(framing=None, end_s=30), EndReason.CLIENT_CLOSED), "W006")
+    assert finding.message.endswith(
+        "s of silence, and the request had not left yet, before any response"
+    )
+    assert finding.blame is None
+
+
+@pytest.mark.parametrize(
+    ("reason", "detail", "words"),
+    [
+        (EndReason.REFUSED, "http://x: no connection: Too many open files", "no descriptor"),
+        (EndReason.UPSTREAM_CLOSED, "the response is not HTTP/1: no end of", "refused the head"),
+        (EndReason.UPSTREAM_CLOSED, "Cannot parse HTTP response: bad", "refused the head"),
+        (EndReason.TIMEOUT, "mitmproxy gave up after 600 s without a byte", "own patience"),
+    ],
+)
+def test_what_the_recorder_did_itself_is_nobodys_fault(
+    reason: EndReason, detail: str, words: str
+) -> None:
+    finding = one(ended(timed((0.1, OPEN)), reason, detail), "W006")
+    assert (finding.severity, finding.blame) == (Severity.WARNING, None)
+    assert words in finding.message
+
+
+def test_a_tape_that_went_on_without_the_end_of_an_exchange_says_so() -> None:
+    watch = Watch(until_ns=9_000 * MS, stop="interrupted")
+    finding = one(replace(ended(timed((0.1, TEXT)), None), watch=watch), "W006")
+    assert "although the recorder went on" in finding.message
+    assert finding.blame is None
+
+
+def test_a_connection_that_did_not_come_in_time_is_likely_and_a_reset_says_what_was_tried() -> None:
+    late = ended(timed(framing=None, end_s=60), EndReason.TIMEOUT)
+    assert one(late, "W006").confidence is Confidence.LIKELY
+    reset = one(ended(timed((0.1, TEXT)), EndReason.UPSTREAM_RESET), "W006")
+    assert next(each.explanation for each in reset.excluded) == "the client left first"
 
 
 def test_a_cut_after_the_terminal_event_is_an_information() -> None:

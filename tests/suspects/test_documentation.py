@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from deltatape.suspects.client import mistakes_of
+from deltatape.errors import UsageError
+from deltatape.suspects.choice import Choice
+from deltatape.suspects.client import MISTAKES, mistakes_of
 from deltatape.suspects.documentation import explain, find, page, preset_fix
 from deltatape.suspects.presets import GROUPS, PRESETS, Preset
 
@@ -57,3 +59,30 @@ def test_no_two_presets_are_the_same_client_in_one_dialect() -> None:
 def test_what_is_no_preset_is_not_explained() -> None:
     assert find("x") is None
     assert explain("x") is None
+
+
+@pytest.mark.parametrize("choice", MISTAKES.values(), ids=lambda choice: choice.mistake.value)
+def test_every_mistake_is_explained_by_its_axis_and_value(choice: Choice) -> None:
+    one = choice.mistake
+    told = explain(f"{one.axis}={one.value}")
+    assert told
+    assert f"It {one.says}." in told
+    assert f"Fix: {one.fix}." in told
+
+
+def test_several_mistakes_are_explained_one_by_one_with_the_preset_that_makes_them() -> None:
+    told = explain("key=call-id,incomplete=dropped")
+    assert told
+    assert told.startswith("# key=call-id,incomplete=dropped\n\nA client that builds calls from")
+    assert "## key=call-id\n" in told
+    assert "## incomplete=dropped\n" in told
+    assert "The same as `deltas-keyed-by-call-id`" in told
+    assert "The same as" not in (explain("key=one,emit=when-parses") or "")
+
+
+def test_a_mistake_that_does_not_exist_is_answered_with_those_that_do() -> None:
+    with pytest.raises(UsageError, match="key=foo: no such mistake; key=single, key=current"):
+        explain("emit=at-name,key=foo")
+    with pytest.raises(UsageError, match="kay=foo: no such mistake; there is no axis 'kay'"):
+        explain("kay=foo")
+    assert explain("key=one.tape") is None

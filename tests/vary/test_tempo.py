@@ -44,3 +44,11 @@ def test_what_has_no_head_or_no_end_gets_none() -> None:
     bare = at_tempo(taped((), framing=None), Tempo(factor=0.0))
     assert bare.response is None
     assert at_tempo(pasted(b"x"), Tempo(factor=0.0)).end is None
+
+
+def test_a_long_silence_has_the_idle_records_of_a_recorder_that_lives() -> None:
+    slow = taped([(10, b"a"), (20, b"b")])
+    after = at_tempo(slow, Tempo(factor=0.001))
+    (first, second) = (read.t_ns for read in after.reads)
+    assert second - first == 10_000 * MS
+    assert first + 5_000 * MS in after.idle_ns

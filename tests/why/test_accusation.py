@@ -4,13 +4,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from deltatape.diagnose.rebuild import analyse
+from deltatape.model.asked import RepeatedCall
 from deltatape.model.exchange import Exchange, Tap
 from deltatape.model.finding import Blame
-from deltatape.model.story import Story
+from deltatape.model.story import Story, VerdictKind
 from deltatape.model.suspect import Symptom
+from deltatape.rules.settings import DEFAULTS
 from deltatape.why import tell
-from deltatape.why.accusation import with_suspects
+from deltatape.why.accusation import is_drop, is_open_to_suspicion, with_suspects, worth_naming
+from deltatape.why.ruling import case_of
+from deltatape.why.survey import survey
 from deltatape.why.symptoms import Matter
+from deltatape.why.verdict import LOSS
 from helpers import app
 from helpers.chat import FINISH
 from helpers.exchanges import (
@@ -26,6 +31,8 @@ from helpers.exchanges import (
 )
 
 TWO = [*call("get"), *call("put", '{"b":2}', 1), FINISH]
+ALIKE = [*call("get"), *call("get", '{"a":2}', 1), FINISH]
+LAST = assistant(("c2", "get", '{"a":2}'))
 THROWN = "Unexpected end of JSON input"
 ANSWER = [TEXT, FINISH_TEXT]
 
@@ -45,9 +52,22 @@ def test_a_verdict_on_the_app_names_its_mistake() -> None:
     assert story.verdict.fix == first.fix
 
 
-def test_a_verdict_that_is_only_possible_names_it_with_care() -> None:
+def test_nobody_is_suspected_where_calls_may_have_been_dropped_on_purpose() -> None:
     story = told(conversation((asks(USER), TWO), (asks(USER, USER), ANSWER)))
-    assert "The app may behave like" in story.verdict.summary
+    assert story.verdict.blame is None
+    assert story.suspects == ()
+
+
+def test_for_missing_calls_alone_a_suspect_is_one_way_to_lose_them() -> None:
+    kept = asks(USER, LAST, result("c2"))
+    story = told(conversation((asks(USER), ALIKE), (kept, ANSWER)))
+    assert (story.verdict.blame, story.verdict.code) == ("app", "C001")
+    assert story.suspects
+    assert all(each.drop for each in story.suspects)
+    assert "would lose it the same way" in story.verdict.summary
+    assert "behaves like" not in story.verdict.summary
+    assert story.verdict.fix.startswith("look whether the app keeps one call at a time")
+    assert ". If not: " in story.verdict.fix
 
 
 def test_an_error_that_the_wire_does_not_explain_makes_the_app_likely() -> None:
@@ -83,8 +103,8 @@ def test_every_known_client_is_tried_where_that_is_asked_for() -> None:
 
 
 def test_what_the_app_says_is_quoted_where_nothing_else_tells_it() -> None:
-    heard = asks(USER, assistant(("c2", "put", '{"b":2}')), result("c2"))
-    story = told(conversation((asks(USER), TWO), (heard, ANSWER)), "the first call is gone")
+    heard = asks(USER, LAST, result("c2"))
+    story = told(conversation((asks(USER), ALIKE), (heard, ANSWER)), "the first call is gone")
     assert story.suspects
     assert "It says 'the first call is gone'." in story.verdict.summary
 
@@ -105,3 +125,40 @@ def test_a_verdict_on_somebody_else_stays_as_it_is() -> None:
     matter = Matter(analysis=analyse(pasted(TEXT)), symptom=Symptom(errors=(THROWN,)), across=False)
     assert with_suspects(upstream, matter, story.suspects) == upstream
     assert with_suspects(upstream, matter, ()) == upstream
+
+
+def test_of_an_exchange_that_the_tape_lacks_part_of_nobody_is_suspected() -> None:
+    heard = asks(USER, assistant(("c2", "put", "")), result("c2", THROWN))
+    tape = conversation((asks(USER), TWO), (heard, ANSWER))
+    seen = survey(tape, DEFAULTS)
+    case = case_of(seen, analyse(tape[0]))
+    verdict = told(tape).verdict
+    assert is_open_to_suspicion(case, verdict)
+    lost = replace(seen.about_reply(1)[0], code=LOSS)
+    assert not is_open_to_suspicion(replace(case, findings=(lost,)), verdict)
+
+
+def test_what_is_left_of_a_reply_is_a_drop_only_if_it_is_as_delivered() -> None:
+    analysis = analyse(pasted(*TWO))
+
+    def dropped(*calls: RepeatedCall, errors: tuple[str, ...] = ()) -> bool:
+        symptom = Symptom(calls=calls, errors=errors)
+        return is_drop(Matter(analysis=analysis, symptom=symptom, across=False))
+
+    first = RepeatedCall(id="c1", name="get", arguments='{ "a": 1 }')
+    assert dropped()
+    assert dropped(first)
+    assert not dropped(first, errors=(THROWN,))
+    assert not dropped(replace(first, arguments="{}"))
+    assert not dropped(first, RepeatedCall(id="c2", name="put", arguments='{"b":2}'))
+
+
+def test_a_suspect_that_only_comes_near_is_named_where_the_app_changed_something() -> None:
+    heard = asks(USER, assistant(("c2", "put", "")), result("c2", THROWN))
+    story = told(conversation((asks(USER), TWO), (heard, ANSWER)))
+    near = replace(story.suspects[0], exact=False)
+    symptom = Symptom(calls=(RepeatedCall(id="c2", name="put", arguments=""),))
+    matter = Matter(analysis=analyse(pasted(*TWO)), symptom=symptom, across=False)
+    assert worth_naming(story.verdict, matter, (near,)) == (near,)
+    nobody = replace(story.verdict, kind=VerdictKind.UNPROVABLE, blame=None, confidence=None)
+    assert worth_naming(nobody, matter, story.suspects) == ()

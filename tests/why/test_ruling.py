@@ -37,7 +37,9 @@ def test_a_tape_without_findings_is_told_as_a_whole() -> None:
 
 
 def test_one_exchange_of_it_is_told_as_such() -> None:
-    assert not tell(conversation(*HEALTHY), 2).verdict.healthy
+    verdict = tell(conversation(*HEALTHY), 2).verdict
+    assert verdict.healthy
+    assert verdict.summary.startswith("Nothing is wrong on the wire: 5 characters of text arrived")
 
 
 def test_a_tape_that_leaves_something_open_is_not_told_as_healthy() -> None:
@@ -62,7 +64,24 @@ def test_an_error_of_the_app_alone_is_its_own() -> None:
     told = page(upstream, app.text("I look."), {"type": "error", "content": "no database"})
     assert tell([upstream, later, told], 9).verdict.blame == "app"
     assert "no database" in summary([upstream, later, told], 9)
-    assert tell([told]).verdict.blame == "app"
+    assert "Nothing on the provider's side explains it." in summary([upstream, later, told], 9)
+
+
+def test_an_error_of_the_app_without_the_providers_side_accuses_nobody() -> None:
+    (upstream,) = conversation((asks(USER), NAMELESS))
+    told = page(upstream, app.text("I look."), {"type": "error", "content": "no database"})
+    assert tell([told]).verdict.blame is None
+
+
+def test_an_error_that_the_provider_gave_explains_what_the_page_is_told() -> None:
+    key = {"error": {"message": "Incorrect API key provided"}}
+    (upstream,) = conversation((asks(USER), [key]))
+    assert upstream.response
+    refused = replace(upstream, response=replace(upstream.response, status=401))
+    told = page(upstream, app.text("I look."), {"type": "error", "content": "no key"})
+    verdict = tell([refused, told], 9).verdict
+    assert verdict.blame is None
+    assert verdict.summary.startswith("The app tells its page of an error; the cause is #1:")
 
 
 def test_without_times_nothing_went_on_meanwhile() -> None:

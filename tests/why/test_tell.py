@@ -3,10 +3,12 @@ from dataclasses import replace
 import pytest
 
 from deltatape.errors import UsageError
+from deltatape.harness.demo import INCIDENTS
 from deltatape.model.exchange import Tap
-from deltatape.model.finding import Blame, Confidence
+from deltatape.model.finding import Blame
 from deltatape.model.log import LogEntry, LogStream
-from deltatape.model.story import Surroundings, Teller
+from deltatape.model.story import Story, Surroundings, Teller, VerdictKind
+from deltatape.store.reader import open_tape
 from deltatape.why import tell
 from helpers.chat import FINISH, calls, entry
 from helpers.exchanges import (
@@ -51,7 +53,7 @@ def test_the_story_of_a_lost_call() -> None:
         "repeats a call that was never delivered: other",
         "brings the result of c2: Unexpected end of JSON input",
     ]
-    assert heard[0].codes == ("C001", "C002", "C009")
+    assert [each.codes for each in heard] == [("C001",), ("C002",), (), ("C009",)]
     assert {each.source for each in heard} == {Teller.APP}
 
 
@@ -134,7 +136,7 @@ def test_the_request_that_shows_the_mistake_tells_of_it_too() -> None:
     tape = conversation((asks(USER), TWO), (BROKEN, [TEXT, FINISH_TEXT]))
     story = tell(tape, 2)
     assert story.verdict.blame is Blame.APP
-    assert story.verdict.summary.startswith("The wire was in order; the app was not: call 0")
+    assert story.verdict.summary.startswith("The wire was in order; the app was not: call 1")
     assert story.timeline[0].codes == ("C001", "C002", "C005", "C009")
 
 
@@ -143,14 +145,14 @@ def test_a_refused_request_is_blamed_on_what_the_application_put_into_it() -> No
     assert second.response
     refused = replace(second, response=replace(second.response, status=400))
     summary = tell([first, refused], 2).verdict.summary
-    assert "call 0 (get, c1) of #1 was delivered whole" in summary
+    assert "call 1 (put, c2) of #1 was delivered with" in summary
     assert "This request was refused: the answer is HTTP 400" in summary
 
 
-def test_a_request_that_goes_on_without_the_reply_makes_the_application_possible() -> None:
+def test_a_request_that_goes_on_without_the_reply_accuses_nobody() -> None:
     tape = conversation((asks(USER), TWO), (asks(USER, USER), [TEXT, FINISH_TEXT]))
     verdict = tell(tape, 1).verdict
-    assert (verdict.blame, verdict.confidence) == (Blame.APP, Confidence.POSSIBLE)
+    assert (verdict.kind, verdict.blame) == (VerdictKind.UNPROVABLE, None)
     assert "request #2 goes on from the same history without this reply" in verdict.summary
 
 
@@ -196,3 +198,28 @@ def test_findings_of_other_exchanges_are_known() -> None:
 def test_no_response_at_all_is_a_story_too() -> None:
     story = tell([timed(framing=None)])
     assert story.arrival.status is None
+
+
+def marked(story: Story) -> list[tuple[int, str, tuple[str, ...]]]:
+    """The marked entries of later requests."""
+    later = (each for each in story.timeline if each.exchange != story.exchange)
+    return [(each.exchange, each.what, each.codes) for each in later if each.codes]
+
+
+def test_an_error_text_in_a_message_of_its_own_is_a_line() -> None:
+    tape = list(open_tape(INCIDENTS / "4-text-tool-calls" / "broken.tape"))
+    assert marked(tell(tape, 1)) == [
+        (2, "brings an error text: invalid character '>' after top-level value", ("C009",))
+    ]
+
+
+def test_a_later_request_that_shows_something_about_the_reply_is_a_line() -> None:
+    tape = list(open_tape(INCIDENTS / "5-agent-loop" / "broken.tape"))
+    assert marked(tell(tape, 3)) == [(4, "a later request of this conversation", ("C004",))]
+
+
+def test_a_result_that_comes_twice_marks_the_result() -> None:
+    twice = asks(USER, assistant(("c1", "get", '{"a":1}')), result("c1"), result("c1", "again"))
+    story = tell(conversation((asks(USER), [*call(), FINISH]), (twice, [TEXT, FINISH_TEXT])), 1)
+    assert [(number, codes) for number, _, codes in marked(story)] == [(2, ("C004",))]
+    assert marked(story)[0][1].startswith("brings the result of c1")

@@ -104,8 +104,10 @@ def test_a_silence_that_was_watched_says_so() -> None:
 
 def test_a_silence_after_tool_results_is_marked() -> None:
     request = asks(USER, assistant(("c1", "get", "{}")), result("c1"))
-    marked = [each.what for each in entries(timed(end_s=30, request=request)) if each.codes]
-    assert marked == ["silence for 30.0 s"]
+    marked = {each.what: each.codes for each in entries(timed(end_s=30, request=request))}
+    assert marked["silence for 30.0 s, watched (5 idle records)"] == ("D004",)
+    assert marked["status 200 OK"] == ("W005",)
+    assert marked["the response ended as announced"] == ("S001",)
 
 
 def test_the_applications_endpoint_is_named() -> None:
@@ -121,14 +123,14 @@ def test_findings_mark_the_entries_that_they_are_about() -> None:
     marks = {each.what: each.codes for each in entries(cut) if each.codes}
     assert marks == {
         "call 0 arguments: 1 event": ("S001", "T003"),
-        "silence for 29.7 s": ("D001",),
+        "silence for 29.7 s, watched (5 idle records)": ("D001",),
         "the connection was reset by the upstream": ("W006",),
     }
 
 
 def test_a_silence_before_anything_is_marked() -> None:
     marked = [each.what for each in entries(timed((20.0, TEXT), (20.1, FINISH_TEXT))) if each.codes]
-    assert marked == ["silence for 20.0 s"]
+    assert marked == ["silence for 20.0 s, watched (3 idle records)"]
 
 
 def test_a_stall_too_short_for_a_line_of_its_own_marks_what_was_before_it() -> None:

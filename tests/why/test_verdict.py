@@ -7,10 +7,20 @@ from deltatape.diagnose.check import check_analysis
 from deltatape.diagnose.digest import digest
 from deltatape.diagnose.rebuild import analyse
 from deltatape.model.exchange import EndReason, Exchange
-from deltatape.model.finding import Blame, Confidence
-from deltatape.model.story import Verdict
+from deltatape.model.finding import Blame, Confidence, Finding, Severity
+from deltatape.model.story import Verdict, VerdictKind
 from deltatape.rules import DOCUMENTED, INTERNAL_ERROR
-from deltatape.why.verdict import CAUSES, Case, Grounds, deciding, grounds_of, judge
+from deltatape.why import tell
+from deltatape.why.verdict import (
+    CAUSES,
+    LOSS,
+    NOBODY,
+    Case,
+    Grounds,
+    deciding,
+    grounds_of,
+    judge,
+)
 from helpers.chat import FINISH, calls, choice, entry
 from helpers.exchanges import (
     FINISH_TEXT,
@@ -53,6 +63,13 @@ def test_a_healthy_wire_and_a_changed_call_convict_the_application() -> None:
     assert (made.blame, made.confidence, made.code) == (Blame.APP, Confidence.PROVEN, "C002")
     assert made.summary.startswith("The wire was in order; the app was not: call 0 (get, c1)")
     assert "append every fragment" in made.fix
+
+
+def test_what_a_later_reply_did_wrong_does_not_convict_the_application() -> None:
+    after = asks(USER, assistant(("c1", "get", '{"a":1}')), result("c1"))
+    made = verdict(*conversation((asks(USER), ONE), (after, ONE)))
+    assert (made.blame, made.code) == (Blame.UPSTREAM, "T026")
+    assert made.summary.startswith("call 0 (get, c1) of #2 has the id of call 0 (get, c1) of #1")
 
 
 def test_the_gravest_of_several_differences_is_told_and_the_others_counted() -> None:
@@ -139,7 +156,7 @@ def test_what_is_odd_about_a_reply_is_nearer_to_the_cause_than_the_silence_after
     odd = (asks(USER), [*call(), FINISH, FINISH_TEXT])
     made = verdict(*watched(conversation(odd), 42.5))
     assert (made.code, made.blame) == ("S004", Blame.UPSTREAM)
-    assert " What followed: 1 call (get) was delivered whole, and no request" in made.summary
+    assert [each.code for each in made.possible] == ["D003"]
 
 
 def test_a_warning_decides_where_nothing_graver_does() -> None:
@@ -199,3 +216,204 @@ def test_causes_are_codes_of_rules() -> None:
     known = {rule.code for rule in DOCUMENTED}
     assert set(CAUSES) <= known
     assert len(set(CAUSES)) == len(CAUSES)
+
+
+def without_a_read(exchange: Exchange) -> Exchange:
+    """`exchange` as a full disk leaves it."""
+    assert exchange.end
+    recorder = {"lost_records": 1, "lost_bytes": 90, "error": "No space left on device"}
+    return replace(exchange, reads=exchange.reads[1:], end=replace(exchange.end, recorder=recorder))
+
+
+def test_what_the_tape_lacks_is_the_first_thing_that_is_said() -> None:
+    text = [choice({"content": "Hello"}), choice({"content": " there"}), FINISH_TEXT]
+    exchanges = conversation((asks(USER), text), (asks(USER, USER), text))
+    whole = tell(exchanges).verdict
+    assert whole.summary.startswith("Both replies arrived whole.")
+    lacking = tell([without_a_read(exchanges[0]), exchanges[1]]).verdict
+    assert (lacking.code, lacking.blame, lacking.healthy) == ("X002", None, False)
+    assert lacking.summary.startswith("the tape lacks 1 record of this exchange")
+    error = timed((0.1, TEXT), (0.2, TEXT), (0.3, {"error": {"message": "overloaded"}}))
+    failed = verdict(without_a_read(error))
+    assert failed.code == "S005"
+    assert failed.summary.startswith("The tape lacks 1 record of this exchange (No space left")
+
+
+def test_replies_are_not_said_to_be_whole_where_the_tape_breaks_off() -> None:
+    text = [choice({"content": "Hello"}), FINISH_TEXT]
+    exchanges = conversation((asks(USER), text), (asks(USER, USER), text))
+    crashed = [exchanges[0], replace(exchanges[1], end=None)]
+    assert "arrived whole" not in tell(crashed).verdict.summary
+
+
+def test_a_client_that_left_is_nobodys_fault_and_not_said_to_have_had_all() -> None:
+    exchange = timed((0.1, TEXT))
+    assert exchange.end
+    made = verdict(replace(exchange, end=replace(exchange.end, reason=EndReason.CLIENT_CLOSED)))
+    assert (made.code, made.blame) == ("W006", None)
+    assert "a user who presses stop looks the same" in made.summary
+
+
+def claimed(code: str, blame: Blame | None, confidence: Confidence, severity: Severity) -> Finding:
+    """A finding of `code` on exchange 1."""
+    return Finding(
+        code=code,
+        name="a-name",
+        severity=severity,
+        blame=blame,
+        confidence=confidence,
+        message=f"what {code} says",
+        hint=f"mend {code}",
+        tape="x.tape",
+        line=None,
+        exchange=1,
+        event=None,
+        span=None,
+        t_ns=None,
+        evidence="",
+    )
+
+
+def judged(*own: Finding, about: tuple[Finding, ...] = (), gone_on: int | None = None) -> Verdict:
+    """On a healthy reply with one call, if nothing else were found on it."""
+    reply = analyse(pasted(*ONE)).reply
+    return judge(
+        Case(findings=own, about_request=about, gone_on=gone_on, reply=reply, read_back=None)
+    )
+
+
+WARNING, PROVEN, POSSIBLE = Severity.WARNING, Confidence.PROVEN, Confidence.POSSIBLE
+LOST = claimed("X002", None, PROVEN, WARNING)
+LEFT = claimed("W006", None, POSSIBLE, Severity.INFO)
+
+
+@pytest.mark.parametrize("code", ["T020", "D001", "W007", "C001"])
+def test_what_is_only_possible_stands_below_the_verdict(code: str) -> None:
+    maybe = claimed(code, Blame.APP, POSSIBLE, WARNING)
+    made = judged(*(() if code == "C001" else (maybe,)), about=(maybe,) if code == "C001" else ())
+    assert (made.kind, made.blame, made.code) == (VerdictKind.UNPROVABLE, None, None)
+    assert made.possible == (maybe,)
+    assert maybe.message not in made.summary
+
+
+def test_what_the_tape_lacks_is_said_before_anything_else() -> None:
+    alone = judged(LOST)
+    assert (alone.kind, alone.code) == (VerdictKind.UNPROVABLE, "X002")
+    assert alone.summary == "what X002 says."
+    made = judged(LOST, claimed("S005", Blame.UPSTREAM, PROVEN, Severity.ERROR))
+    assert (made.code, made.summary) == ("S005", "What X002 says. what S005 says.")
+    assert judged(LEFT, LOST).code == "X002"
+
+
+def test_a_client_that_left_is_nobodys_fault() -> None:
+    made = judged(LEFT)
+    assert (made.kind, made.code, made.blame) == (VerdictKind.NOBODY, "W006", None)
+
+
+@pytest.mark.parametrize("blame", [None, Blame.PROVIDER])
+def test_a_limit_or_a_filter_is_nobodys_fault(blame: Blame | None) -> None:
+    limit = claimed("S009", blame, Confidence.LIKELY, WARNING)
+    assert judged(limit).kind is VerdictKind.NOBODY
+    missing = claimed("D002", Blame.UPSTREAM, PROVEN, Severity.ERROR)
+    made = judged(missing, limit)
+    assert (made.kind, made.code, made.blame) == (VerdictKind.NOBODY, "S009", None)
+    other = claimed("W004", Blame.UPSTREAM, PROVEN, Severity.ERROR)
+    assert judged(other, limit).code == "W004"
+
+
+def test_a_refusal_by_the_model_is_nobodys_fault() -> None:
+    made = verdict(pasted(choice({"refusal": "I cannot help with that."}), FINISH_TEXT))
+    assert made.kind is VerdictKind.NOBODY
+    assert made.summary == "The model refused to answer: 'I cannot help with that.'."
+
+
+def test_a_fact_accuses_nobody_and_is_noted() -> None:
+    fact = claimed("C002", None, PROVEN, Severity.INFO)
+    made = judged(about=(fact,))
+    assert (made.kind, made.code) == (VerdictKind.UNPROVABLE, None)
+    assert made.summary.endswith(" Noted: what C002 says.")
+    assert "the app was not" not in made.summary
+    of_app = claimed("C011", Blame.APP, PROVEN, Severity.INFO)
+    assert "C011" not in judged(about=(of_app,)).summary
+
+
+def test_a_conversation_that_accuses_nobody_does_not_speak_of_the_app() -> None:
+    loop = claimed("C006", None, PROVEN, WARNING)
+    made = judged(about=(loop,))
+    assert (made.kind, made.code, made.summary) == (
+        VerdictKind.UNPROVABLE,
+        "C006",
+        "what C006 says.",
+    )
+    blamed = claimed("C010", Blame.APP, Confidence.LIKELY, WARNING)
+    made = judged(about=(loop, blamed))
+    assert made.summary == "The wire was in order; the app was not: what C010 says (also C006)."
+
+
+def test_what_is_odd_about_a_reply_decides_before_a_request_that_goes_on_without_it() -> None:
+    odd = claimed("S004", Blame.UPSTREAM, PROVEN, WARNING)
+    made = judged(odd, gone_on=7)
+    assert (made.code, made.blame) == ("S004", Blame.UPSTREAM)
+    assert made.summary == "what S004 says. Request #7 goes on without this reply."
+    burst = claimed("W007", Blame.UPSTREAM, PROVEN, WARNING)
+    assert judged(burst, gone_on=7).kind is VerdictKind.UNPROVABLE
+
+
+def test_after_an_error_a_silence_is_told_only_if_it_is_more_than_possible() -> None:
+    error = claimed("S005", Blame.UPSTREAM, PROVEN, Severity.ERROR)
+    silent = claimed("D003", Blame.APP, Confidence.LIKELY, WARNING)
+    reply = analyse(pasted(*ONE)).reply
+    made = judge(Case(findings=(error,), about_reply=(silent,), reply=reply, read_back=None))
+    assert made.summary == "what S005 says. What followed: what D003 says."
+    odd = claimed("S004", Blame.UPSTREAM, PROVEN, WARNING)
+    made = judge(Case(findings=(odd,), about_reply=(silent,), reply=reply, read_back=None))
+    assert made.summary == "what S004 says. What followed: what D003 says."
+
+
+def test_what_a_limit_explains_are_codes_of_their_own() -> None:
+    assert {"X001", LOSS}.isdisjoint(CAUSES)
+    assert {rule.code for rule in DOCUMENTED} >= NOBODY
+
+
+def test_of_a_silence_in_which_the_stream_ended_that_end_decides() -> None:
+    silent = claimed("D001", Blame.UPSTREAM, Confidence.LIKELY, Severity.ERROR)
+    ended = claimed("S001", Blame.UPSTREAM, PROVEN, Severity.ERROR)
+    made = judged(silent, ended)
+    assert (made.code, made.confidence) == ("S001", PROVEN)
+    assert made.summary == "what S001 says. Before that: what D001 says."
+    assert judged(silent, replace(ended, blame=None)).code == "D001"
+
+
+def test_a_call_that_the_app_may_have_lost_is_not_healthy() -> None:
+    kept = asks(USER, assistant(("c1", "get", '{"a":1}')), result("c1"))
+    two = [*call("get"), *call("put", '{"b":2}', 1), FINISH]
+    tape = conversation((asks(USER), two), (kept, [TEXT, FINISH_TEXT]))
+    for made in (tell(tape).verdict, tell(tape, 1).verdict):
+        assert made.kind is VerdictKind.UNPROVABLE
+        assert made.summary.startswith(
+            "Nothing is proven, but call 1 (put, c2) of #1 was delivered"
+        )
+        assert made.fix.startswith("if all calls are to run, read every entry of tool_calls")
+
+
+def test_what_an_app_changed_by_right_is_told_with_a_healthy_verdict() -> None:
+    kept = asks(USER, assistant(("c1", "get", '{"a":"Gent"}')), result("c1"))
+    said = [*call("get", '{"a":"gent "}'), FINISH]
+    tape = conversation((asks(USER), said), (kept, [TEXT, FINISH_TEXT]))
+    for made in (tell(tape).verdict, tell(tape, 1).verdict):
+        assert made.kind is VerdictKind.HEALTHY
+        assert "as delivered, which accuses nobody: call 0 (get, c1) of #1" in made.summary
+        assert "just as delivered" not in made.summary
+    both = [*call("get", '{"a":"gent "}'), *call("get", '{"a":"rome "}', 1), FINISH]
+    fixed = assistant(("c1", "get", '{"a":"Gent"}'), ("c2", "get", '{"a":"Rome"}'))
+    after = asks(USER, fixed, result("c1"), result("c2"))
+    made = tell(conversation((asks(USER), both), (after, [TEXT, FINISH_TEXT]))).verdict
+    assert ", and 1 more change." in made.summary
+
+
+def test_of_a_timeout_and_a_silence_the_silence_is_nearer_to_the_cause() -> None:
+    left = claimed("W006", Blame.APP, Confidence.LIKELY, Severity.ERROR)
+    silence = claimed("D001", Blame.UPSTREAM, Confidence.LIKELY, Severity.ERROR)
+    decided = deciding(Grounds(findings=(left, silence)))
+    assert decided is not None
+    assert decided.code == "D001"

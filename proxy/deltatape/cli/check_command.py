@@ -6,7 +6,7 @@ import click
 
 from deltatape.cli.baseline import Baseline, NewBaseline
 from deltatape.cli.checking import check_all
-from deltatape.cli.options import FILE, option
+from deltatape.cli.options import FILE, codes, option
 from deltatape.cli.progress import Bar
 from deltatape.cli.tapes import all_of, latest
 from deltatape.cli.terminal import say, show, width, write
@@ -15,20 +15,9 @@ from deltatape.errors import DeltatapeError, UsageError
 from deltatape.model.finding import Severity
 from deltatape.render.ci_log import inert_remark
 from deltatape.render.report import FORMATS, Part, Report, report_in
-from deltatape.rules import DOCUMENTED
 from deltatape.settings.defaults import current_rules
 
 NEVER = "never"
-
-
-def codes(ctx: click.Context, param: click.Parameter, value: str) -> frozenset[str]:  # noqa: ARG001
-    """`T001,D` as known codes and their beginnings; a click callback."""
-    known = {rule.code for rule in DOCUMENTED}
-    given = frozenset(part.strip().upper() for part in value.split(",") if part.strip())
-    for part in given:
-        if not any(code.startswith(part) for code in known):
-            raise UsageError(f"{param.opts[0]} {part}: no code begins so; such as T001 or T")
-    return given
 
 
 @click.command("check")
@@ -54,7 +43,7 @@ def codes(ctx: click.Context, param: click.Parameter, value: str) -> frozenset[s
     type=click.IntRange(min=1),
     help="Processes that check tapes; default: one per core, where tapes are large.",
 )
-def command(  # noqa: PLR0913 - an option each
+def command(
     *,
     tapes: tuple[str, ...],
     format: str,  # noqa: A002 - the option's name

@@ -68,7 +68,10 @@ def command(*, tape: str, name: str, to: Path, content: bool, move: bool) -> int
     if move:
         _delete(source)
     write(f"{path}\n")
-    say(f"next: deltatape replay {shlex.quote(str(path))}")
+    say(
+        f"next: deltatape replay {shlex.quote(str(path))} -- CMD plays it to your app, and fails"
+        " while that repeats a mistake of the tape"
+    )
     return 0
 
 

@@ -46,7 +46,7 @@ _LOGIN = "proxyauth"
     help="Print the addon's path for a mitmproxy of your own: mitmdump -s PATH.",
 )
 @click.argument("mitmproxy_options", nargs=-1, metavar="[-- MITMPROXY OPTIONS]")
-def command(  # noqa: PLR0913 - one per option
+def command(
     *,
     listen: str,
     upstream: str | None,

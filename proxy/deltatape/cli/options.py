@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from deltatape.errors import UsageError
+from deltatape.rules import DOCUMENTED
 
 _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(ms|s|m)")
 _EXTRA = re.compile(r"unexpected extra arguments? \((\S+?)(?: .*)?\)")
@@ -115,3 +116,13 @@ class Wrapper(click.Command):
         """The command to run; empty when there is none."""
         argv: tuple[str, ...] = ctx.meta[cls._KEY]
         return argv
+
+
+def codes(ctx: click.Context, param: click.Parameter, value: str) -> frozenset[str]:  # noqa: ARG001
+    """`T001,D` as known codes and their beginnings; a click callback."""
+    known = {rule.code for rule in DOCUMENTED}
+    given = frozenset(part.strip().upper() for part in value.split(",") if part.strip())
+    for part in given:
+        if not any(code.startswith(part) for code in known):
+            raise UsageError(f"{param.opts[0]} {part}: no code begins so; such as T001 or T")
+    return given

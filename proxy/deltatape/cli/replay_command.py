@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from deltatape.cli.options import FILE, VOLATILE, Wrapper, option, refuse_useless, seconds
+from deltatape.cli.options import FILE, VOLATILE, Wrapper, codes, option, refuse_useless, seconds
 from deltatape.cli.tapes import exchanges_of
 from deltatape.cli.terminal import aside, say
 from deltatape.cli.upstreams import upstreams_of
@@ -30,9 +30,10 @@ from deltatape.match.schedule import RECORDED as AS_RECORDED
 from deltatape.match.schedule import Tempo, parse_speed
 from deltatape.model.exchange import Exchange, Tap
 from deltatape.player.player import Player
-from deltatape.player.playing import Playing
+from deltatape.player.playing import Playing, ReadBack
 from deltatape.player.staging import Staging, refuse_absent
 from deltatape.rules.words import count
+from deltatape.settings.defaults import current_rules
 from deltatape.store.listing import locate
 from deltatape.store.mask_key import mask_key
 from deltatape.vary.fault import FAULTS, parse_fault
@@ -62,6 +63,7 @@ class Given:
     report: Path | None
     ready_file: Path | None
     no_tunnel: bool
+    ignore: frozenset[str]
 
 
 @click.command("replay", cls=Wrapper)
@@ -127,6 +129,13 @@ class Given:
 )
 @option("--report", type=FILE, help="Written at the end: JSON of what was played, missed, left.")
 @option("--ready-file", type=FILE, help="Written once requests can come: JSON with the URL.")
+@option(
+    "--ignore",
+    default="",
+    callback=codes,
+    metavar="CODES",
+    help="Mistakes of the app for which the run does not fail, such as C001,C009.",
+)
 @option("--no-tunnel", is_flag=True, help="Do not keep CMD from asking providers past the player.")
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> int:
@@ -140,14 +149,20 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     JSON. Others get 400 with the nearest recorded request. Nothing goes to the network, unless
     --mode auto is to ask for it.
 
-    Exit code: that of CMD; 1 if a request was missed, an exchange was not played, or a fault has
-    struck nothing.
+    What the app makes of the answers is read back from its next requests, as by check. On the tape
+    of a broken app it fails while the app repeats the mistake; a request that differs from the
+    recorded one only where that was wrong is answered.
+
+    Exit code: that of CMD; 1 if a request was missed, an exchange was not played, the app made a
+    mistake, or a fault has struck nothing.
     """
     given, argv = Given(**options), Wrapper.command_of(ctx)
     if not argv:
         _refuse_command(given.tapes)
         refuse_useless(ctx, options.keys() - {"no_tunnel"}, "without a command after --")
-    if given.mode != AUTO:
+    if given.mode == AUTO:
+        refuse_useless(ctx, options.keys() - {"ignore"}, "with --mode auto")
+    else:
         refuse_useless(ctx, options.keys() - {"upstream"}, "without --mode auto")
     try:
         return _replay(given, argv, os.environ)
@@ -229,7 +244,14 @@ def _plain(given: Given, playing: Playing, environment: Mapping[str, str], *, al
     exchanges = _of_provider(every)
     refuse_absent(tuple(map(parse_fault, given.fault)), exchanges)
     secrets = known_secrets(environment, read_dotenv(Path.cwd(), environment))
-    playing = replace(playing, secrets=secrets)
+    elsewhere = tuple(exchange for exchange in every if exchange.tap is Tap.APP)
+    playing = replace(
+        playing,
+        secrets=secrets,
+        read_back=ReadBack(
+            elsewhere=elsewhere, settings=current_rules(), ignored=tuple(sorted(given.ignore))
+        ),
+    )
     return Cast(
         machine=Player(exchanges, teller(say, alone=alone), playing),
         number=len(exchanges),

@@ -20,7 +20,7 @@ from deltatape.render.as_json import story_json
 from deltatape.render.document import document_lines
 from deltatape.render.html import story_html
 from deltatape.render.markdown import story_markdown
-from deltatape.render.story import story_lines
+from deltatape.render.story import short_lines, story_lines
 from deltatape.rules.documentation import explain
 from deltatape.settings.defaults import current_rules
 from deltatape.store.private_file import write_private
@@ -46,6 +46,7 @@ class _Wanted:
     metavar="TEXT",
     help="What the app threw or logged: who would throw that with this stream?",
 )
+@option("--short", is_flag=True, help="Five lines: verdict, what, where, fix, next command.")
 @option("--suspects", is_flag=True, help="Tell what every known client makes of the response.")
 @option(
     "--with",
@@ -68,10 +69,11 @@ class _Wanted:
     default="text",
     help="For people, for programs, or to be pasted into an issue.",
 )
-def command(  # noqa: PLR0913 - an option each
+def command(
     *,
     what: str,
     error: tuple[str, ...],
+    short: bool,
     suspects: bool,
     sdks: tuple[str, ...],
     html: Path | None,
@@ -84,6 +86,8 @@ def command(  # noqa: PLR0913 - an option each
     body, an HTTP archive (HAR), text pasted from a terminal or a log, standard input
     (`curl -N ... | deltatape why -`), or the code of a finding or the name of a suspect to explain.
     """
+    if short and format != "text":
+        raise UsageError(f"--short is for people; --format {format} has all of it")
     text = _explanation(what)
     if text is not None:
         show(document_lines(text, width()))
@@ -97,7 +101,10 @@ def command(  # noqa: PLR0913 - an option each
         say(f"written: {html}")
     if fix is not None:
         write_fix(found, story, fix)
-    _show(story, format)
+    if short:
+        show(short_lines(story))
+    else:
+        _show(story, format)
     if format == "text":
         for note in found.exchanges[0].notes if what == "-" else ():
             say(f"note: {note.text}")

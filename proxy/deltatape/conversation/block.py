@@ -5,9 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from deltatape.model.asked import RepeatedCall
-from deltatape.model.digest import Digest, Heard
-
-ASSISTANT = frozenset({"assistant", "model"})
+from deltatape.model.digest import ASSISTANT, Digest, Heard
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,8 +3,10 @@
 Most interfaces are stateless: a request repeats the conversation so far, the last reply included,
 as the application understood it. A reply is linked to a later request whose history is that of the
 reply's own request, message by message, followed by one assistant message (or several in a row).
-Where histories are trimmed or edited, a call id that no other reply used links, too. Where the
-provider keeps the history, only results come back: see `stored`.
+Where histories are trimmed or edited, a call id links, too, if it is too random to be anybody
+else's, no other reply used it, the last user message of the reply's request is in the history, and
+name or arguments are the same. Where the provider keeps the history, only results come back: see
+`stored`.
 
 Accusing wrongly is worse than saying nothing. Hence:
 - a message is judged once, in the first request that carries it, and a reply once: applications
@@ -16,29 +18,48 @@ Accusing wrongly is worse than saying nothing. Hence:
   there may be another one that was not taped: tapes begin in the middle, and programs that run
   side by side begin alike;
 - an id that was in use before the reply came does not name that reply: some servers number calls
-  from 0 in each answer;
+  from 0 in each answer, and prompts hold examples; a reply that is not linked stays open for the
+  request that truly repeats it;
+- a reply that had not come when the request left is not what it repeats;
 - replies that broke off are never held against the application, nor is a request that ends with the
   message itself: that is a prefill, not a history.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
-from deltatape.conversation.block import ASSISTANT, Block, blocks
+from deltatape.conversation.block import Block, blocks
 from deltatape.conversation.pairing import Pairing, pair_calls
 from deltatape.conversation.stored import read_stored
 from deltatape.model.asked import RepeatedCall
-from deltatape.model.digest import Digest, ReadBack, SaidCall
+from deltatape.model.digest import ASSISTANT, Digest, Habits, Heard, ReadBack, SaidCall
 from deltatape.model.exchange import Tap
 from deltatape.model.finding import Confidence
-from deltatape.rules.repeated import is_derived, is_related, same_name
+from deltatape.rules.repeated import (
+    CLEAN,
+    Damage,
+    first_difference,
+    is_derived,
+    is_distinctive,
+    is_related,
+    relation,
+    same_name,
+)
 
 _MOST = 64
 """Replies to the same history that are looked at, beside those whose ids appear."""
+_TEARING = frozenset({Damage.LOST, Damage.ALONE, Damage.DOUBLED, Damage.MIXED, Damage.TRIMMED})
+"""What no edit does to arguments."""
 _LOOKED_AT = 16
 """Messages after a reply that may repeat it in a history that was changed."""
+
+
+def goes_on_from(later: Digest, reply: Digest) -> bool:
+    """Whether a request's history begins with all of the history that `reply` answers."""
+    place = len(reply.history)
+    return len(later.history) > place > 0 and later.prefixes[place] == reply.prefixes[-1]
 
 
 def goes_on_without(reply: Digest, later: Iterable[Digest]) -> Digest | None:
@@ -63,10 +84,47 @@ def read_backs(digests: Iterable[Digest]) -> tuple[ReadBack, ...]:
     judged: list[ReadBack | _Doubt] = []
     for place, digest in enumerate(each for each in digests if each.tap is Tap.PROVIDER):
         ledger.place = place
+        ledger.look_for_orphans(digest)
         judged += _in_request(ledger, digest)
         ledger.enter(digest)
-    found = (_settle(ledger, each) if isinstance(each, _Doubt) else each for each in judged)
-    return tuple(each for each in found if each)
+    settled = (_settle(ledger, each) if isinstance(each, _Doubt) else each for each in judged)
+    found = [each for each in settled if each]
+    habits = _habits(found, ledger.orphaned)
+    return tuple(replace(each, habits=habits[each.later.tape]) for each in found)
+
+
+def _habits(links: Sequence[ReadBack], orphaned: Mapping[str, str]) -> dict[str, Habits]:
+    """By tape: how the application treats the calls of its replies.
+
+    Args:
+        links: what it repeats.
+        orphaned: by tape, the first result that came back without its call.
+    """
+    found: dict[str, Habits] = {}
+    for link in links:
+        tape = link.later.tape
+        so_far = found.get(tape, Habits(broken=orphaned.get(tape, "")))
+        several = len(link.pairs) > 1 and not link.lost
+        names = frozenset(pair.said.name for pair in link.pairs if pair.said.name)
+        found[tape] = Habits(
+            keeps_several=so_far.keeps_several or several,
+            keeps=so_far.keeps if names <= so_far.keeps else so_far.keeps | names,
+            broken=so_far.broken or _broken(link),
+        )
+    return found
+
+
+def _broken(link: ReadBack) -> str:
+    """What shows that the application tears calls apart, as a clause; "" if nothing does."""
+    if not link.reply.whole or link.confidence is not Confidence.PROVEN:
+        return ""
+    for pair in link.pairs:
+        if pair.said.arguments == pair.heard.arguments or pair.said.status not in CLEAN:
+            continue
+        found = relation(pair.said, pair.heard, link.reply.calls)
+        if found is not None and found.damage in _TEARING:
+            return f"#{link.later.exchange} repeats a call of #{link.reply.exchange}: {found.says}"
+    return ""
 
 
 @dataclass(slots=True)
@@ -92,6 +150,23 @@ class _Ledger:
     the places of their requests."""
     settled: dict[int, int] = field(default_factory=dict)
     """By the identity of its digest, the place of the request that reads a reply back."""
+    orphaned: dict[str, str] = field(default_factory=dict)
+    """By tape, a clause about the first result that came back without its call."""
+
+    def look_for_orphans(self, digest: Digest) -> None:
+        """Remember a result of a call that the very history it answers does not have."""
+        if digest.tape in self.orphaned or digest.previous is not None:
+            return
+        for call_id in digest.results:
+            owners = self.by_id.get(call_id, ())
+            if not any(goes_on_from(digest, each) for each in owners):
+                continue
+            calls = (call for message in reversed(digest.history) for call in message.calls)
+            if not any(call.id == call_id for call in calls):
+                self.orphaned[digest.tape] = (
+                    f"#{digest.exchange} brings the result of a call that its history lacks"
+                )
+                return
 
     def enter(self, digest: Digest) -> None:
         self.places[id(digest)] = self.place
@@ -185,7 +260,7 @@ def _judge(ledger: _Ledger, block: Block) -> ReadBack | _Doubt | None:
             return _read_back(reply, block, pairing, Confidence.PROVEN)
     named = _named(ledger, block, candidates)
     if named:
-        return _read_back(named, block, _pair(named, block), _of_named(named, block, candidates))
+        return _read_back(named, block, _pair(named, block), _of_named(named, candidates))
     left = [each for each in candidates if ledger.is_open(each)]
     if len(left) != 1 or not _may_repeat(ledger, left[0], block, candidates):
         return None
@@ -244,9 +319,9 @@ def _could_be(reply: Digest, block: Block) -> bool:
     if not (reply.whole or reply.calls or reply.text):
         return False
     later = block.later
-    if reply.tape != later.tape or reply.end_ns is None or later.t_ns is None:
+    if reply.tape != later.tape or reply.said_ns is None or later.t_ns is None:
         return True
-    return reply.end_ns <= later.t_ns or bool(_ids(reply) & block.ids)
+    return reply.said_ns <= later.t_ns or any(map(is_distinctive, _own_ids(reply) & block.ids))
 
 
 def _pair(reply: Digest, block: Block) -> Pairing:
@@ -267,7 +342,38 @@ def _named(ledger: _Ledger, block: Block, candidates: Sequence[Digest]) -> Diges
     same = all(replies[0] is first for replies in owners)
     if not same or not ledger.is_open(first) or ledger.is_older(block, first):
         return None
-    return first
+    return first if _is_surely(first, block) else None
+
+
+def _is_surely(reply: Digest, block: Block) -> bool:
+    """Whether ids alone name the reply, in a history that is not that of its request.
+
+    The conversation has to be the same, as far as can be seen, and the call: ids are numbered from
+    0 in each conversation, repeated in examples, and made up.
+    """
+    if not _has_question(block, reply):
+        return False
+    for call in block.calls:
+        said = next((each for each in reply.calls if call.id in each.ids), None)
+        if said is None or call.id is None:
+            continue
+        alike = same_name(said, call), first_difference(said, call) is None
+        if all(alike) or (any(alike) and is_distinctive(call.id)):
+            return True
+    return False
+
+
+def _has_question(block: Block, reply: Digest) -> bool:
+    """Whether the history before the block has the last user message of the reply's request."""
+    asked = next((each for each in reversed(reply.history) if _is_question(each)), None)
+    before = block.later.history[: block.start]
+    return asked is not None and any(
+        _is_question(each) and each.text == asked.text for each in before
+    )
+
+
+def _is_question(message: Heard) -> bool:
+    return message.role == "user" and message.call_id is None and bool(message.text)
 
 
 def _ids(reply: Digest) -> frozenset[str]:
@@ -279,11 +385,10 @@ def _own_ids(reply: Digest) -> frozenset[str]:
     return frozenset(each for call in reply.calls for each in call.ids)
 
 
-def _of_named(reply: Digest, block: Block, candidates: Sequence[Digest]) -> Confidence:
-    """Ids name the reply; the same history, or an answered call, proves that it is repeated."""
+def _of_named(reply: Digest, candidates: Sequence[Digest]) -> Confidence:
+    """Ids name the reply; only the same history proves that it is repeated."""
     near = any(each is reply for each in candidates)
-    proven = near or bool(_ids(reply) & frozenset(block.answered))
-    return Confidence.PROVEN if proven else Confidence.LIKELY
+    return Confidence.PROVEN if near else Confidence.LIKELY
 
 
 def _of_only(reply: Digest, block: Block, pairing: Pairing) -> Confidence | None:
@@ -323,4 +428,6 @@ def _read_back(reply: Digest, block: Block, pairing: Pairing, confidence: Confid
         extra=pairing.extra,
         answered=block.answered,
         heard=block.calls,
+        start=block.start,
+        end=block.end,
     )

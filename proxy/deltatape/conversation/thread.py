@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from deltatape.model.asked import RepeatedCall
-from deltatape.model.digest import Digest, Heard, SaidCall
+from deltatape.model.digest import ASSISTANT, Digest, Heard, SaidCall
+from deltatape.model.turn import Delivered
 from deltatape.wire.json_value import canonical
 
-ASSISTANT = frozenset({"assistant", "model"})
 _RESULT = frozenset({"tool", "function"})
 _USER = "user"
 _REFERENCE = "item_reference"
@@ -55,6 +55,8 @@ class Thread:
     by_reference: bool = False
     """Whether the history names messages that it does not hold."""
     uses_tools: bool = False
+    delivered: dict[str, Delivered] = field(default_factory=dict)
+    """The calls of its replies on the wire, by their ids; of several with an id the latest."""
     twice: list[str] = field(default_factory=list)
     """Calls to which the messages taken last bring a result that has been there already."""
     _closed: set[str] = field(default_factory=set)
@@ -111,6 +113,8 @@ class Thread:
     def _deliver(self, reply: Digest) -> None:
         """What the wire said counts, whatever the application makes of it."""
         self._counted = set()
+        for call in reply.calls:
+            self.delivered.update((each, Delivered(call=call, reply=reply)) for each in call.ids)
         if reply.calls or reply.text:
             self._told = True
             self._speak(calls=bool(reply.calls), text=bool(reply.text))

@@ -10,18 +10,24 @@ Linear in the number of exchanges and in the messages that are new in them.
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from deltatape.conversation.complaints import in_history, printed, without_echoes
-from deltatape.conversation.thread import ASSISTANT, Thread, call_key, is_result
-from deltatape.model.digest import Digest, Heard, ReadBack
+from deltatape.conversation.continuing import Continuations
+from deltatape.conversation.foreign import misplaced
+from deltatape.conversation.read_back import goes_on_from
+from deltatape.conversation.thread import Thread, call_key, is_result
+from deltatape.model.digest import ASSISTANT, Digest, Heard, ReadBack
 from deltatape.model.exchange import Tap
 from deltatape.model.log import LogEntry
-from deltatape.model.turn import Again, Complaint, Delivered, Missing, Orphan, Turn
+from deltatape.model.turn import Again, Complaint, Delivered, Missing, Orphan, Reused, Turn
+from deltatape.rules.repeated import is_distinctive
 from deltatape.rules.settings import DEFAULTS, Settings
 
 _ATTEMPTS = 100
 """Failed attempts that are kept of one request."""
+_OWNERS = 64
+"""Calls with the same id that are kept: some servers number calls from 0 in each answer."""
 
 
 def turns(
@@ -44,7 +50,13 @@ def turns(
         by_later.setdefault(id(link.later), []).append(link)
     told = printed(every, logs, settings)
     ledger = _Ledger()
-    found = [_turn(ledger, digest, by_later.get(id(digest), []), told) for digest in every]
+    astray = misplaced(every)
+    found = []
+    for digest in every:
+        turn = _turn(ledger, digest, by_later.get(id(digest), []), told)
+        wrong = astray.get(id(digest))
+        found.append(replace(turn, foreign=wrong.foreign, swapped=wrong.swapped) if wrong else turn)
+    found = list(ledger.continuations.settled(found))
     return tuple(without_echoes(found) if told else found)
 
 
@@ -69,12 +81,13 @@ class _Ledger:
     """The latest request with just these messages."""
     marks: dict[int, _Mark] = field(default_factory=dict)
     """By the identity of a digest."""
-    delivered: dict[str, Delivered] = field(default_factory=dict)
-    """Calls by their ids; of several with the same id the latest."""
+    delivered: dict[str, deque[Delivered]] = field(default_factory=dict)
+    """Calls by their ids, the latest last."""
     owned: set[str] = field(default_factory=set)
     """Ids and names of calls in all histories so far."""
     told: set[tuple[str, ...]] = field(default_factory=set)
     attempts: dict[tuple[str, ...], deque[Digest]] = field(default_factory=dict)
+    continuations: Continuations = field(default_factory=Continuations)
 
     def first(self, *what: str) -> bool:
         """Whether this is told for the first time."""
@@ -101,7 +114,7 @@ def _turn(
         news=news,
         links=tuple(links),
         orphans=tuple(_orphans(ledger, digest, thread, news)),
-        missing=tuple(_missing(ledger, thread)),
+        missing=tuple(_missing(ledger, digest, thread)),
         again=tuple(_again(digest, thread)) if news < len(history) else (),
         silent_calls=_silent(digest, thread) if news < len(history) else 0,
         offered=mark.offered,
@@ -109,6 +122,10 @@ def _turn(
         forced_again=mark.forced,
         attempts=_attempts(ledger, digest),
         complaints=tuple(_complaints(ledger, digest, before, news, links, logged)),
+        continues=ledger.continuations.of(digest, news),
+        shortened=ledger.continuations.shortened(digest, news),
+        same=ledger.continuations.same(digest),
+        reused=tuple(_reused(ledger, digest, thread)),
     )
     ledger.known.update(prefixes[news + 1 :])
     _enter(ledger, turn, mark)
@@ -135,6 +152,7 @@ def _thread(ledger: _Ledger, digest: Digest, news: int) -> Thread:
 
 def _enter(ledger: _Ledger, turn: Turn, mark: _Mark) -> None:
     digest = turn.digest
+    ledger.continuations.enter(digest)
     if digest.history:
         ledger.ends[digest.prefixes[-1]] = digest
     offers = _offers(digest)
@@ -145,7 +163,8 @@ def _enter(ledger: _Ledger, turn: Turn, mark: _Mark) -> None:
     )
     for call in digest.calls:
         for each in call.ids:
-            ledger.delivered[each] = Delivered(call=call, reply=digest)
+            known = ledger.delivered.setdefault(each, deque(maxlen=_OWNERS))
+            known.append(Delivered(call=call, reply=digest))
 
 
 def _offers(digest: Digest) -> bool:
@@ -167,19 +186,27 @@ def _orphans(ledger: _Ledger, digest: Digest, thread: Thread, news: int) -> Iter
         if kept or not call_id or call_id in thread.owned:
             continue
         if ledger.first("orphan", call_id, message.text):
+            found = _delivered(ledger, call_id, digest, thread.before)
             yield Orphan(
                 call_id=call_id,
-                delivered=_delivered(ledger, call_id, thread.before),
+                delivered=found,
                 trimmed=call_id in ledger.owned or _is_front(digest.history, place),
+                same_conversation=found is not None and _is_same_agent(digest, found.reply),
             )
     for call_id in thread.twice:
-        found = _delivered(ledger, call_id, thread.before)
+        found = _delivered(ledger, call_id, digest, thread.before)
         if found and _is_alone(found) and ledger.first("twice", call_id):
             yield Orphan(call_id=call_id, delivered=found, trimmed=False, twice=True)
     for message in fresh:
         ledger.owned.update(message.owns)
         for call in message.calls:
             ledger.owned.update(each for each in (call.id, call.name) if each)
+
+
+def _is_same_agent(digest: Digest, reply: Digest) -> bool:
+    """Whether the agent that got `reply` goes on: after a handoff another one sees less of it."""
+    handed_on = digest.system != reply.system and digest.tools != reply.tools
+    return goes_on_from(digest, reply) and not handed_on
 
 
 def _is_alone(delivered: Delivered) -> bool:
@@ -193,20 +220,39 @@ def _is_front(history: Sequence[Heard], place: int) -> bool:
     return all(is_result(message) for message in history[:place])
 
 
-def _delivered(ledger: _Ledger, call_id: str, before: Digest | None) -> Delivered | None:
-    """The delivered call that a result names; where calls have no ids, one of the reply before."""
-    found = ledger.delivered.get(call_id)
-    if found is not None or before is None:
-        return found
-    named = (call for call in before.calls if call_id in call.answers_to)
+def _delivered(
+    ledger: _Ledger, call_id: str, digest: Digest, before: Digest | None
+) -> Delivered | None:
+    """The delivered call that a result in `digest` names.
+
+    One of this conversation goes first. Another one counts only if its id can be nobody else's and
+    no other reply has it. Where calls have no ids, it is one of the reply before.
+    """
+    owners = [each for each in ledger.delivered.get(call_id, ()) if _had_come(each, digest)]
+    for each in reversed(owners):
+        if goes_on_from(digest, each.reply):
+            return each
+    if len(owners) == 1 and is_distinctive(call_id):
+        return owners[0]
+    if owners or before is None:
+        return None
+    named = (call for call in before.calls if not call.ids and call_id in call.answers_to)
     return next((Delivered(call=call, reply=before) for call in named), None)
 
 
-def _missing(ledger: _Ledger, thread: Thread) -> Iterator[Missing]:
+def _had_come(delivered: Delivered, digest: Digest) -> bool:
+    """Whether the call had been delivered when the request left."""
+    came_ns, reply = delivered.call.t_ns, delivered.reply
+    if came_ns is None or digest.t_ns is None or reply.tape != digest.tape:
+        return True
+    return came_ns <= digest.t_ns
+
+
+def _missing(ledger: _Ledger, digest: Digest, thread: Thread) -> Iterator[Missing]:
     for call in thread.unanswered():
         key = call.id or call.name or ""
         if not thread.by_reference and ledger.first("missing", key, call_key(call)):
-            yield Missing(call=call, delivered=_delivered(ledger, key, thread.before))
+            yield Missing(call=call, delivered=_delivered(ledger, key, digest, thread.before))
 
 
 def _again(digest: Digest, thread: Thread) -> Iterator[Again]:
@@ -216,6 +262,25 @@ def _again(digest: Digest, thread: Thread) -> Iterator[Again]:
         tally = thread.tallies.get(key)
         if tally is not None:
             yield Again(call=call, times=tally.times + 1, first=tally.first)
+
+
+def _reused(ledger: _Ledger, digest: Digest, thread: Thread) -> Iterator[Reused]:
+    """The new calls with ids that calls in the history have."""
+    for call in digest.calls:
+        for each in call.ids:
+            if each in thread.owned and ledger.first("reused", digest.prefixes[1], each):
+                yield Reused(call=call, earlier=_earlier(ledger, digest, thread, each))
+
+
+def _earlier(ledger: _Ledger, digest: Digest, thread: Thread, call_id: str) -> Delivered | None:
+    """The delivered call of that id in the conversation; where it was read anew, an equal one."""
+    found = thread.delivered.get(call_id)
+    if found is not None:
+        return found
+    calls = (call for message in digest.history for call in message.calls)
+    repeated = {call_key(call) for call in calls if call.id == call_id}
+    known = reversed(ledger.delivered.get(call_id, ()))
+    return next((each for each in known if call_key(each.call) in repeated), None)
 
 
 def _silent(digest: Digest, thread: Thread) -> int:
@@ -249,7 +314,7 @@ def _complaints(
         if message.error is None:
             continue
         if is_result(message):
-            call = _delivered(ledger, message.call_id, before) if message.call_id else None
+            call = _delivered(ledger, message.call_id, digest, before) if message.call_id else None
             about: tuple[Delivered, ...] = (call,) if call else ()
         else:
             about = _written(before) if said else ()

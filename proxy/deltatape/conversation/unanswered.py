@@ -7,7 +7,9 @@ no later request on its tape could belong to its conversation:
 - none goes on from it, or from its conversation, where the provider keeps the history;
 - none carries the id of one of its calls, or its name where calls have no ids;
 - none carries a call or a result that is new and that no other reply explains;
-- none went to the same place and cannot be read.
+- none went to the same place and cannot be read;
+- none is missing on the tape, by its number or because the recorder lost its head.
+Nor does a reply count of which the recorder lost something: it may have been another one.
 
 Strategy: one pass from the last request to the first that remembers what the later ones carry.
 """
@@ -35,6 +37,7 @@ def unanswered(digests: Sequence[Digest], read_backs: Sequence[ReadBack]) -> tup
         digests: in the order of their requests; those without a `watch` are never unanswered.
         read_backs: what later requests repeat of them.
     """
+    lost = _last_lost(digests)
     digests = [each for each in digests if each.tap is Tap.PROVIDER]
     repeated = {id(each.reply) for each in read_backs}
     new = _new_keys(digests)
@@ -44,11 +47,21 @@ def unanswered(digests: Sequence[Digest], read_backs: Sequence[ReadBack]) -> tup
         digest = digests[place]
         after = later.setdefault(digest.tape, _Later())
         waits = id(digest) not in repeated and _expects_answer(digest)
+        waits &= digest.exchange > lost.get(digest.tape, 0)
         if digest.watch and waits and not after.could_answer(digest):
             found.append(_silence(digest, digest.watch, after.last_ns))
         after.enter(digest, new[place])
     answering = {each.reply.tape for each in read_backs if each.answered}
     return tuple(_without_habits(found[::-1], answering))
+
+
+def _last_lost(digests: Sequence[Digest]) -> dict[str, int]:
+    """By tape the last exchange that is missing on it, by its number; none if all are there."""
+    there: dict[str, set[int]] = {}
+    for digest in digests:
+        there.setdefault(digest.tape, set()).add(digest.exchange)
+    missing = {tape: {*range(min(each), max(each))} - each for tape, each in there.items()}
+    return {tape: max(each) for tape, each in missing.items() if each}
 
 
 def _expects_answer(digest: Digest) -> bool:
@@ -57,7 +70,7 @@ def _expects_answer(digest: Digest) -> bool:
     if watch is None or digest.end_ns is None:
         return False
     runnable = bool(digest.calls) and all(call.status in _RUNNABLE for call in digest.calls)
-    return runnable and digest.whole and not digest.forced
+    return runnable and digest.whole and not digest.forced and not digest.lossy
 
 
 def _silence(reply: Digest, watch: Watch, last_ns: int | None) -> Unanswered:
@@ -103,6 +116,7 @@ class _Later:
         self.unexplained |= bool(new)
         if not digest.known:
             self.unreadable.add(digest.path)
+        self.unexplained |= not digest.path  # the recorder lost its head
         self.prefixes.update(digest.prefixes)
         if digest.history:
             first = digest.prefixes[1]

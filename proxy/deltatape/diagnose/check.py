@@ -3,10 +3,18 @@
 from dataclasses import replace
 from functools import lru_cache
 
+from deltatape.diagnose.as_taped import as_taped, first_the_loss
 from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.model.exchange import Exchange, Tap
 from deltatape.model.finding import Blame, Finding
-from deltatape.rules import INTERNAL_ERROR, OF_THE_END, RULES, Rule, RuleContext
+from deltatape.rules import (
+    INTERNAL_ERROR,
+    OF_THE_END,
+    RECORDER_LOSS,
+    RULES,
+    Rule,
+    RuleContext,
+)
 from deltatape.rules.guard import guarded_each
 from deltatape.rules.settings import DEFAULTS, Settings
 from deltatape.rules.subject import is_about, subjects_of
@@ -16,7 +24,7 @@ _REMEMBERED = 1024
 
 
 def check(exchange: Exchange, settings: Settings = DEFAULTS) -> tuple[Finding, ...]:
-    """What is wrong with `exchange`, the worst first.
+    """What is wrong with `exchange`, the worst first, but before it what the tape lacks (X002).
 
     Sorted by severity, then in the order of `RULES`, then in wire order. Never raises: a rule that
     does is reported as X001.
@@ -34,15 +42,15 @@ def check_analysis(analysis: Analysis, settings: Settings = DEFAULTS) -> tuple[F
         settings=settings,
     )
     exchange = analysis.exchange
-    rules = _rules_about(subjects_of(context), ended=not exchange.open)
+    rules = (RECORDER_LOSS, *_rules_about(subjects_of(context), ended=not exchange.open))
 
     def failed(rule: Rule, error: Exception) -> Finding:
         return INTERNAL_ERROR.report(rule, exchange.tape, exchange.number, error)
 
-    found = guarded_each(rules, lambda rule: rule.check(context), failed)
+    found = as_taped(guarded_each(rules, lambda rule: rule.check(context), failed), exchange)
     if exchange.tap is Tap.APP or analysis.reply.from_app:
         found = [replace(finding, blame=_behind(finding.blame)) for finding in found]
-    return tuple(sorted(found, key=lambda finding: finding.severity.rank))
+    return first_the_loss(found)
 
 
 @lru_cache(maxsize=_REMEMBERED)

@@ -4,12 +4,14 @@ What is kept of an exchange is its digest, since later requests of its conversat
 became of it, and its findings.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from deltatape.conversation import check_conversation
+from deltatape.conversation.attempts import attempts_of
 from deltatape.diagnose.check import check_analysis
+from deltatape.diagnose.departures import explained, is_departure
 from deltatape.diagnose.digest import digest_analysis
 from deltatape.diagnose.fingerprint import fingerprint, request_identity
 from deltatape.diagnose.rebuild import Analysis, analyse_all
@@ -17,10 +19,11 @@ from deltatape.diagnose.wire_excerpt import WireExcerpt, excerpt_of
 from deltatape.dialects._unknown import UNKNOWN
 from deltatape.model.digest import Digest
 from deltatape.model.exchange import Exchange
-from deltatape.model.finding import Finding
+from deltatape.model.finding import Finding, Severity
 from deltatape.model.log import LogEntry
 from deltatape.rules.settings import Settings
 
+_REFUSAL = "S005"
 _TOGETHER = 16
 _TOGETHER_BYTES = 1_000_000
 """Of bodies: with so many there are events enough that exchanges gain nothing by company."""
@@ -91,6 +94,17 @@ def check_exchanges(
             if only in (None, number):
                 found[number] = _of_exchange(one, digests[number], settings, excerpts=excerpts)
     in_order = [digests[number] for number in sorted(digests)]
+    for row in attempts_of(in_order):
+        for each in row.tries[:-1] if row.answered else ():
+            if each.exchange in found:
+                answered = row.tries[-1].exchange
+                found[each.exchange] = _settled(found[each.exchange], answered)
+    if any(is_departure(each.finding) for reported in found.values() for each in reported):
+        logs = tuple(logs)
+        found = {
+            number: tuple([_explained(each, in_order, logs) for each in reported])
+            for number, reported in found.items()
+        }
     numbers = tuple(sorted(found))
     between = (
         _of_conversation(finding, digests[finding.exchange])
@@ -99,6 +113,22 @@ def check_exchanges(
     )
     every = (*(each for number in numbers for each in found[number]), *between)
     return TapeReport(name=name, exchanges=numbers, reported=every, notes=_notes(name, in_order))
+
+
+def _settled(reported: Sequence[Reported], answered: int) -> tuple[Reported, ...]:
+    """The findings on a failed attempt that was made again and `answered`: its error is a fact."""
+    return tuple(
+        each._replace(
+            finding=replace(
+                each.finding,
+                severity=Severity.INFO,
+                message=f"{each.finding.message}; asked again, answered by #{answered}",
+            )
+        )
+        if each.finding.code == _REFUSAL
+        else each
+        for each in reported
+    )
 
 
 def _batches(exchanges: Iterable[Exchange]) -> Iterator[list[Exchange]]:
@@ -129,6 +159,12 @@ def _of_exchange(
         )
         for each in defects
     )
+
+
+def _explained(reported: Reported, digests: Sequence[Digest], logs: Sequence[LogEntry]) -> Reported:
+    if not is_departure(reported.finding):
+        return reported
+    return reported._replace(finding=explained(reported.finding, digests, logs))
 
 
 def _of_conversation(finding: Finding, digest: Digest) -> Reported:

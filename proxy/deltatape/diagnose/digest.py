@@ -2,9 +2,12 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
+from itertools import accumulate, takewhile
 from typing import NamedTuple
 
 from deltatape.diagnose.asked_spans import argument_spans
@@ -12,12 +15,14 @@ from deltatape.diagnose.heard import HeardHistory, heard_history
 from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.model.app_names import CONTRACT, AppNames
 from deltatape.model.asked import Asked, Message, RepeatedCall
-from deltatape.model.digest import Digest, Heard, SaidCall
-from deltatape.model.exchange import Exchange, Tap
+from deltatape.model.digest import MAX_CONTENT, Digest, Heard, SaidCall
+from deltatape.model.exchange import EndReason, Exchange, Tap, header
 from deltatape.model.parser_error import ParserError
-from deltatape.model.reply import CallStatus, Choice, Reply, ToolCall
+from deltatape.model.reply import CallStatus, Channel, Choice, Piece, Reply, ToolCall
 from deltatape.model.stream import Span
+from deltatape.rules._lag import lags
 from deltatape.rules.finish import Finish, finish_of
+from deltatape.rules.loss import is_lossy
 from deltatape.rules.parser_errors import in_message
 from deltatape.rules.settings import DEFAULTS, Settings
 from deltatape.rules.small_talk import small_talk
@@ -31,6 +36,12 @@ _CUT = frozenset({Finish.LENGTH, Finish.FILTER})
 _USER = "user"
 _HTTP_ERROR = 400
 _DECODER = json.JSONDecoder(parse_int=str)
+_CONTINUES = 0x80
+"""The upper bits of a byte that goes on with a character of UTF-8."""
+_PART = re.compile(
+    r'"(?:output_index|content_index|item_id|index|contentBlockIndex)" ?: ?("[^"]{0,200}"|\d+)'
+)
+"""What of an event names the part of a message that its text belongs to."""
 _CLOSERS = frozenset("<[]`{,|)")
 """What may follow on the JSON of a call in text: a tag, a fence, the next call."""
 
@@ -64,7 +75,9 @@ def digest_analysis(analysis: Analysis, settings: Settings = DEFAULTS) -> Digest
         small_talk=_small_talk(said, settings),
         asked_at=argument_spans(exchange.request.body, _last_calls(said)),
     )
-    return _digest(exchange, asked, reply, request)
+    events = analysis.stream.events
+    said_ns = events[-1].t_ns if events and exchange.timed else None
+    return _digest(exchange, asked, reply, request, said_ns)
 
 
 class _Request(NamedTuple):
@@ -76,7 +89,9 @@ class _Request(NamedTuple):
     asked_at: tuple[tuple[RepeatedCall, Span], ...]
 
 
-def _digest(exchange: Exchange, asked: Asked, reply: Reply, request: _Request) -> Digest:
+def _digest(
+    exchange: Exchange, asked: Asked, reply: Reply, request: _Request, said_ns: int | None
+) -> Digest:
     choice = reply.choices[0]
     return Digest(
         tape=exchange.tape,
@@ -89,6 +104,8 @@ def _digest(exchange: Exchange, asked: Asked, reply: Reply, request: _Request) -
         watch=exchange.watch if exchange.timed else None,
         tap=Tap.APP if reply.from_app else exchange.tap,
         path=exchange.request.path,
+        stream=asked.stream,
+        left=exchange.end is not None and exchange.end.reason is EndReason.CLIENT_CLOSED,
         known=asked.known and bool(asked.history),
         dialect=reply.dialect,
         system=request.system,
@@ -97,7 +114,7 @@ def _digest(exchange: Exchange, asked: Asked, reply: Reply, request: _Request) -
         forced=_is_forced(asked),
         whole=_is_whole(reply),
         text=_text_hash(choice.text),
-        calls=tuple(_said(call) for call in choice.tool_calls),
+        calls=_calls(exchange, choice),
         results=_results(asked),
         summary=_summary(reply, choice),
         tools=tuple([tool.name for tool in asked.tools]),
@@ -111,7 +128,99 @@ def _digest(exchange: Exchange, asked: Asked, reply: Reply, request: _Request) -
         text_calls=tuple([_written(one.call) for one in choice.text_calls]),
         asked_at=request.asked_at,
         failed=_is_failed(exchange, reply),
+        content=choice.text[:MAX_CONTENT],
+        content_ends=_content_ends(choice),
+        torn=_torn(exchange, choice),
+        model=asked.model,
+        instructed=request.system != _OF_NOTHING,
+        instructions=asked.instructions,
+        schemas=_schemas(asked, choice),
+        said_ns=said_ns,
+        limited=finish_of(choice) in _CUT,
+        lossy=is_lossy(exchange),
+        thoughts=choice.thoughts if choice.tool_calls else (),
+        signed_text=choice.signed_text if choice.tool_calls else None,
+        thinking=asked.thinking,
+        store=asked.store,
     )
+
+
+def _calls(exchange: Exchange, choice: Choice) -> tuple[SaidCall, ...]:
+    if not choice.tool_calls:
+        return ()
+    finish = choice.finish_event
+    taken = [(lag.start_ns, lag.end_ns) for lag in lags(exchange)]
+    return tuple([_call(exchange, call, finish, taken) for call in choice.tool_calls])
+
+
+def _call(
+    exchange: Exchange, call: ToolCall, finish: int | None, taken: Sequence[tuple[int, int]]
+) -> SaidCall:
+    """A call with what the order of events tells.
+
+    Args:
+        exchange: that delivered it.
+        call: the call.
+        finish: the event with the finish reason, if there was one.
+        taken: of a lagging client, when reads came and when it had taken them.
+    """
+    came_ns = call.fragments[-1].place.t_ns if call.fragments else call.start.t_ns
+    late_ns = next((end_ns for start_ns, end_ns in taken if start_ns >= came_ns), came_ns)
+    return replace(
+        _said(call),
+        t_ns=max(came_ns, late_ns) if exchange.timed else None,
+        after_finish=finish is not None and call.start_event > finish,
+    )
+
+
+def _content_ends(choice: Choice) -> tuple[int, ...]:
+    pieces = [piece for piece in choice.pieces if piece.channel is Channel.TEXT]
+    if len(pieces) > 1 and _are_parts(pieces[0], pieces[-1]):
+        return ()
+    lengths = (len(piece.text) for piece in pieces)
+    return tuple(takewhile(lambda end: end <= MAX_CONTENT, accumulate(lengths)))
+
+
+def _are_parts(first: Piece, last: Piece) -> bool:
+    """Whether these pieces, the first and the last of a text, are of different parts of a message.
+
+    Parts come one after the other, each event naming its own.
+    """
+    if first.event == last.event:
+        return True
+    one, other = _PART.findall(first.carrier.data), _PART.findall(last.carrier.data)
+    return len(one) == len(other) and one != other
+
+
+def _torn(exchange: Exchange, choice: Choice) -> tuple[int, ...]:
+    """The fragments of text in which a read ended within a character's bytes.
+
+    Bytes that were coded for transport are not those of the text: nobody knows then.
+    """
+    if not any(read.data and read.data[0] & 0xC0 == _CONTINUES for read in exchange.reads):
+        return ()
+    if exchange.response is None or header(exchange.response.headers, "content-encoding"):
+        return ()
+    ends = accumulate(len(read.data) for read in exchange.reads)
+    after = [read.data[:1] for read in exchange.reads[1:]]
+    cuts = [
+        end for end, byte in zip(ends, after, strict=False) if byte and byte[0] & 0xC0 == _CONTINUES
+    ]
+    spans = (piece.carrier.place.span for piece in choice.pieces if piece.channel is Channel.TEXT)
+    return tuple(
+        place
+        for place, span in enumerate(spans)
+        if bisect_left(cuts, span.end) > bisect_right(cuts, span.start)
+    )
+
+
+def _schemas(asked: Asked, choice: Choice) -> Mapping[str, Mapping[str, object]]:
+    called = {call.name for call in choice.tool_calls}
+    return {
+        tool.name: tool.parameters
+        for tool in (asked.tools if called else ())
+        if tool.name in called and tool.parameters is not None
+    }
 
 
 def _hash(*parts: str) -> str:
@@ -138,6 +247,8 @@ def _heard(message: Message) -> Heard:
         call_id=message.call_id,
         error=_error(message),
         owns=message.owns,
+        content=message.text[:MAX_CONTENT],
+        thoughts=message.thoughts,
     )
 
 

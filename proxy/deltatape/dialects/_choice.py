@@ -14,6 +14,7 @@ from deltatape.dialects._written import written_calls
 from deltatape.model.asked import Asked
 from deltatape.model.reply import NOT_OURS, CallKind, Channel, Choice, Observation, Piece, ToolCall
 from deltatape.model.stream import Event
+from deltatape.model.thought import Thought
 from deltatape.wire.json_value import join_pairs
 
 _new = tuple.__new__
@@ -37,6 +38,10 @@ class Policy:
     """Whether every delta of a call has an index."""
     app: bool = False
     """Whether it is an application that speaks so, to its page."""
+    signs_text: bool = False
+    """Whether the signature of a thought vouches for its text, which must come back with it."""
+    finishes_often: bool = False
+    """Whether several events may carry a finish reason: then the last of them ends the answer."""
 
 
 class ChoiceDraft:
@@ -51,6 +56,9 @@ class ChoiceDraft:
         self.finish_detail: str | None = None
         self.media = False
         """Whether the answer shows something that is no text."""
+        self.thoughts: list[Thought] = []
+        self.finishes_often = policy.finishes_often
+        """See `Policy.finishes_often`; some servers put a finish reason on every event."""
         self._finishes: list[tuple[int, str]] = []
         self._asked = asked
         self.policy = policy
@@ -154,6 +162,9 @@ class ChoiceDraft:
             ),
             pieces=tuple(self._pieces),
             media=self.media,
+            thoughts=tuple(self.thoughts),
+            signed_text=reasoning if self.policy.signs_text else None,
+            finish_event=self._finish_event(),
         )
         return choice, observations
 
@@ -163,6 +174,11 @@ class ChoiceDraft:
             return of_stream
         said = {self.finish_reason, self.finish_detail}
         return Ending.NORMAL if self.policy.abnormal.isdisjoint(said) else Ending.CUT
+
+    def _finish_event(self) -> int | None:
+        if not self._finishes:
+            return None
+        return self._finishes[-1 if self.finishes_often else 0][0]
 
     def _sort_pieces(self) -> None:
         if self._mixed:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from deltatape.dialects._json import as_array, as_object, get_array, get_object, get_str
 from deltatape.dialects._source import Element, Elements, Member, Source, Whole
 from deltatape.model.asked import Message, RepeatedCall, ToolSpec
+from deltatape.model.thought import Thought
 from deltatape.wire.json_value import parse, read_object
 
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
@@ -64,10 +65,18 @@ def said(
     *,
     calls: Iterable[RepeatedCall] = (),
     call_id: str | None = None,
+    thoughts: Iterable[Thought] = (),
 ) -> Message:
     """A message of the history, with the digest of `digested`."""
     digest = message_digest(digested)
-    return Message(role=role, text=text, calls=tuple(calls), call_id=call_id, digest=digest)
+    return Message(
+        role=role,
+        text=text,
+        calls=tuple(calls),
+        call_id=call_id,
+        digest=digest,
+        thoughts=tuple(thoughts),
+    )
 
 
 def message_digest(message: object) -> str:

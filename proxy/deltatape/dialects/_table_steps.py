@@ -6,6 +6,7 @@ from deltatape.dialects._json import Frame, as_array, as_object, shown
 from deltatape.dialects._table import Path, TableDraft, at, first_text, listed, text_at
 from deltatape.model.reply import Channel, ToolResult
 from deltatape.model.stream import Event
+from deltatape.model.thought import Thought
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +85,23 @@ class Show:
         holders = [frame] if self.each is None else [one for _, one in listed(at(frame, self.each))]
         if any(at(one, keys) is not None for one in holders for keys in self.what):
             draft.choice.media = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sign:
+    """The signature of a thought."""
+
+    signature: tuple[Path, ...]
+    """The first that is a string counts."""
+    each: Path | None = None
+    """The array in whose elements it is; None where it is in the event itself."""
+
+    def take(self, draft: TableDraft, frame: Frame, event: Event) -> None:
+        """See `Step.take`."""
+        del event
+        holders = [frame] if self.each is None else [one for _, one in listed(at(frame, self.each))]
+        found = (first_text(one, self.signature) for one in holders)
+        draft.choice.thoughts += [Thought(signature=text) for text in found if text]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from deltatape.tape.tap import ExchangeTap
 class Taping(Guarded):
     """Writes one exchange. Each method is one record."""
 
-    def __init__(  # noqa: PLR0913 - what an exchange is on its tape has this many parts
+    def __init__(
         self,
         serial: int,
         ident: str,

@@ -15,7 +15,7 @@ from deltatape.errors import UsageError
 from deltatape.http1.listener import Address, Listener
 from deltatape.model.exchange import Exchange
 from deltatape.player.player import Player
-from deltatape.player.playing import Missed, Played, Playing, Report
+from deltatape.player.playing import Playing, Report, Told
 
 ANY_PORT = Address("127.0.0.1", 0)
 PATIENCE_S = 10.0
@@ -45,7 +45,7 @@ class Machine(Protocol):
         """What became of the requests so far."""
 
 
-def _ignore(what: Played | Missed) -> None:
+def _ignore(what: Told) -> None:
     """Tell nobody."""
 
 
@@ -61,7 +61,7 @@ class Playback:
         self,
         exchanges: Sequence[Exchange],
         playing: Playing,
-        tell: Callable[[Played | Missed], None] = _ignore,
+        tell: Callable[[Told], None] = _ignore,
         address: Address = ANY_PORT,
         *,
         machine: Machine | None = None,

@@ -38,7 +38,7 @@ from deltatape.match.request import Asking, Miss
 from deltatape.model.exchange import Exchange, Source
 from deltatape.player.play import Play
 from deltatape.player.player import Player
-from deltatape.player.playing import Missed, Played, Playing, Report
+from deltatape.player.playing import Missed, Playing, Report, Told
 from deltatape.store.writer import TapeWriter
 from deltatape.tape.mask import Masker
 
@@ -85,7 +85,7 @@ class AutoPlayer:
         tape: Path,
         exchanges: Sequence[Exchange],
         playing: Playing,
-        tell: Callable[[Played | Missed], None],
+        tell: Callable[[Told], None],
         ways: Ways,
     ) -> None:
         """A player that does not listen yet.
@@ -307,7 +307,7 @@ class _Found:
         self.continues = player.continues
         self._exchange = exchange
 
-    def find(self, asking: Asking) -> Exchange | Miss:  # noqa: ARG002 - it was asked before
+    def find(self, asking: Asking, play: Play) -> Exchange | Miss:  # noqa: ARG002 - asked before
         """See `Shelf.find`."""
         return self._exchange
 

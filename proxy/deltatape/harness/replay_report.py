@@ -5,28 +5,36 @@ hidden, header fields are not mentioned.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from deltatape.match.place import shown
 from deltatape.match.request import Miss
 from deltatape.model.exchange import Exchange
-from deltatape.player.playing import Missed, Played, Report
+from deltatape.player.playing import Ended, Missed, Played, Report, Told
 from deltatape.render.json_document import document
 from deltatape.rules.words import count
 
+if TYPE_CHECKING:
+    from deltatape.run_check import Mistake
+
+STILL_SILENT = "no request came back for the calls of its reply, as on the tape"
 MOST = 20
 """How many lines of a kind a summary has."""
 MOST_DIFFERENCES = 5
 """How many of a request are told; the report has more."""
 
 
-def told(what: Played | Missed) -> Iterator[str]:
+def told(what: Told) -> Iterator[str]:
     """One request in a line; for one that was missed what it was held against in further ones."""
     if isinstance(what, Played):
         one = what.exchange
-        how = f"{what.rung.words}; {what.note}" if what.note else what.rung.words
+        how = f"{what.matched}; {what.note}" if what.note else what.matched
         yield f"playing {name_of(one)} {one.request.method} {one.request.path} ({how})"
         return
     asked = f"{what.asking.method} {shown(what.asking.target)}"
+    if isinstance(what, Ended):
+        yield f"end of the tape at {asked}: {what.message}"
+        return
     if what.nearest is None:
         yield f"MISSED {asked}: {what.message}"
         return
@@ -54,6 +62,35 @@ def summary(report: Report, recorded: int = 0) -> Iterator[str]:
         yield f"  unplayed: {name_of(exchange)} {exchange.request.path}"
     if len(report.unplayed) > MOST:
         yield f"  and {count(len(report.unplayed) - MOST, 'other exchange')}"
+    if report.left_behind:
+        left = ", ".join(name_of(each) for each in report.left_behind[:MOST])
+        yield f"  not needed: {left}: recorded after the mistake that was not made again"
+    yield from mistakes_told(report)
+
+
+def mistakes_told(report: Report) -> Iterator[str]:
+    """What the application did wrong, or no longer does, a line each."""
+    for each in report.failures[:MOST]:
+        yield f"MISTAKE {mistake_told(each)}"
+    if len(report.failures) > MOST:
+        yield f"  and {count(len(report.failures) - MOST, 'other mistake')}"
+    for each in report.mistakes:
+        if not each.fails:
+            yield f"note: {mistake_told(each)}; not held against the app: see docs/replay.md"
+    if report.unseen:
+        codes = ", ".join(sorted({finding.code for finding in report.unseen}))
+        yield (
+            f"note: {codes} of the tape cannot be seen here: that is at the app's own endpoint, so"
+            " the command has to fail for it itself"
+        )
+
+
+def mistake_told(mistake: "Mistake") -> str:
+    """`C001 in request 2 (x.tape#2): ...`."""
+    finding, where = mistake.finding, name_of(mistake.recorded)
+    if mistake.silent:
+        return f"{finding.code} after request {mistake.request} ({where}): {STILL_SILENT}"
+    return f"{finding.code} in request {mistake.request} ({where}): {finding.message}"
 
 
 def json_report(
@@ -61,7 +98,7 @@ def json_report(
     recorded: Sequence[Exchange] = (),
     refused: Sequence[tuple[str, str]] = (),
 ) -> str:
-    """A document with `played`, `missed`, `unplayed`, `recorded` and `refused`, each in order.
+    """A document with what is in a report, `recorded` and `refused`, each in order.
 
     Args:
         report: of the player.
@@ -70,14 +107,45 @@ def json_report(
     """
     return document(
         played=[
-            {**_exchange(one.exchange), "matched": one.rung.name.lower(), "note": one.note}
+            {
+                **_exchange(one.exchange),
+                "matched": one.rung.name.lower(),
+                "note": one.note,
+                "codes": one.codes,
+            }
             for one in report.played
         ],
         missed=[_missed(one) for one in report.missed],
         unplayed=[_exchange(one) for one in report.unplayed],
         recorded=[_exchange(one) for one in recorded],
         refused=[{"host": host, "provider": provider} for host, provider in refused],
+        ended=[
+            {
+                "method": one.asking.method,
+                "target": shown(one.asking.target),
+                "codes": one.codes,
+                "message": one.message,
+            }
+            for one in report.ended
+        ],
+        left_behind=[_exchange(one) for one in report.left_behind],
+        mistakes=[_mistake(one) for one in report.mistakes],
     )
+
+
+def _mistake(one: "Mistake") -> dict[str, object]:
+    finding = one.finding
+    return {
+        "request": one.request,
+        "recorded": _exchange(one.recorded),
+        "code": finding.code,
+        "name": finding.name,
+        "severity": finding.severity.value,
+        "confidence": finding.confidence.value,
+        "message": STILL_SILENT if one.silent else finding.message,
+        "hint": finding.hint,
+        "fails": one.fails,
+    }
 
 
 def _exchange(exchange: Exchange) -> dict[str, object]:

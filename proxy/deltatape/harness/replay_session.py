@@ -1,14 +1,16 @@
 """One run of `deltatape replay`: a player, the command or the user around it, and what came of it.
 
-With a command its exit code counts first; then that everything it asked for was on the tapes and
-nothing was left over. Live lines are then only of what is out of order: the rest would stand
-between what the command prints.
+With a command its exit code counts first; then that everything it asked for was on the tapes,
+nothing was left over, and that it did nothing wrong with what it got. Where the tape has ended
+because a mistake was not made again, the command was handed an error that nobody else would have
+given it, so that its exit code says nothing. Live lines are then only of what is out of order: the
+rest would stand between what the command prints.
 """
 
 import contextlib
 import signal
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 from deltatape import __version__
@@ -21,11 +23,15 @@ from deltatape.harness.replay_report import json_report, summary, told
 from deltatape.harness.signals import SIGNALS, Signals
 from deltatape.http1.listener import Address
 from deltatape.model.exchange import Exchange
-from deltatape.player.playing import Missed, Played, Report
+from deltatape.player.playing import Played, Report, Told
 from deltatape.rules.words import count
 
 NOT_WHOLE = 1
-"""The exit code for a miss, an exchange that was not played, or a fault that struck nothing."""
+"""The exit code for a miss, an exchange that was not played, a mistake that was made again, or a
+fault that struck nothing."""
+
+_MOST_OWN = 125
+"""The last exit code that is a command's own; see env(1)."""
 
 _BY_SIGNAL = 128
 """Exit codes above it say that a signal ended a command."""
@@ -76,11 +82,11 @@ class Cast:
     ending: Callable[[], None] = lambda: None
 
 
-def teller(tell: Tell, *, alone: bool) -> Callable[[Played | Missed], None]:
+def teller(tell: Tell, *, alone: bool) -> Callable[[Told], None]:
     """Tells of requests as they come: of each `alone`, else of those that are out of order."""
 
-    def take(what: Played | Missed) -> None:
-        if alone or isinstance(what, Missed) or what.note:
+    def take(what: Told) -> None:
+        if alone or not isinstance(what, Played) or what.note or what.codes:
             for line in told(what):
                 tell(line)
 
@@ -111,7 +117,11 @@ async def replay(cast: Cast, options: ReplayOptions, tell: Tell) -> int:
             await signals.wait()
         await settle()
         await end(machine, options.grace_s)
-    verdict = _conclude(cast, options, tell)
+    report = cast.machine.report
+    verdict = _conclude(cast, report, options, tell)
+    if 0 < code <= _MOST_OWN and report.ended and not verdict:
+        tell(f"exit code {code} does not count: the command had asked for more than the tape has")
+        return 0
     return code or verdict
 
 
@@ -151,8 +161,11 @@ def _introduce(cast: Cast, options: ReplayOptions, tell: Tell) -> None:
         tell(f"  set  OPENAI_BASE_URL={base}/v1, or with a provider's prefix {base}/openai/v1")
 
 
-def _conclude(cast: Cast, options: ReplayOptions, tell: Tell) -> int:
-    report: Report = cast.machine.report
+def _conclude(cast: Cast, report: Report, options: ReplayOptions, tell: Tell) -> int:
+    if not options.command:
+        # Whether the application lives on, and will yet ask, is not known.
+        known = tuple(each for each in report.mistakes if not each.silent)
+        report = replace(report, mistakes=known)
     recorded = tuple(cast.recorded())
     refused = {} if options.guard is None else options.guard.refused
     for line in summary(report, len(recorded)):

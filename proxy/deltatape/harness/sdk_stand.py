@@ -85,7 +85,7 @@ class Stand:
         """See `Shelf.continues`."""
         return True
 
-    def find(self, asking: Asking) -> Exchange | Miss:
+    def find(self, asking: Asking, play: Play) -> Exchange | Miss:  # noqa: ARG002 - none is read back
         """See `Shelf.find`."""
         named = _NUMBER.match(asking.target)
         if named is None or int(named[1]) >= len(self._exchanges):

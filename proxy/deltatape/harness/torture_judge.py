@@ -12,15 +12,19 @@ import itertools
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from deltatape.diagnose.rebuild import rebuild
+from deltatape.harness.replay_report import mistake_told
 from deltatape.harness.torture_speech import SPEAKS, Known, own_words
 from deltatape.harness.trial import Outcome
 from deltatape.model.torture import Verdict
 from deltatape.player.playing import Missed
 from deltatape.rules.evidence import excerpt
 from deltatape.rules.words import count
+
+if TYPE_CHECKING:
+    from deltatape.run_check import Mistake
 
 _ADDRESS = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:|%3A)[0-9]{2,5}")
 _SHOWN = 60
@@ -92,6 +96,10 @@ class Standard:
         return True
 
     def _differences(self, outcome: Outcome) -> Iterator[str]:
+        made = {_mark(each) for each in self.first.report.failures}
+        yield from (
+            mistake_told(each) for each in outcome.report.failures if _mark(each) not in made
+        )
         yield from (asked_otherwise(one) for one in outcome.report.missed)
         fewer = len(outcome.report.unplayed) - len(self.first.report.unplayed)
         if fewer > 0:
@@ -151,6 +159,8 @@ def standing_problem(outcomes: Sequence[Outcome], manners: Manners, *, oracle: b
         return _idle(first)
     if oracle:
         return ""
+    if first.report.failures:
+        return mistake_told(first.report.failures[0])
     if first.report.missed:
         return asked_otherwise(first.report.missed[0])
     if first.exit_code:
@@ -167,6 +177,11 @@ def standing_problem(outcomes: Sequence[Outcome], manners: Manners, *, oracle: b
             f"it is not the same each time: {differs}; --ignore PATTERN leaves out what may differ"
         )
     return ""
+
+
+def _mark(mistake: "Mistake") -> tuple[str, str, int]:
+    recorded = mistake.recorded
+    return mistake.finding.code, recorded.tape, recorded.number
 
 
 def _idle(outcome: Outcome) -> str:

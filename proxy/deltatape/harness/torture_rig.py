@@ -12,7 +12,7 @@ from deltatape.harness.torture_oracle import Oracle
 from deltatape.harness.trial import ALONE, Company, Outcome, attempt
 from deltatape.match.schedule import Tempo
 from deltatape.model.exchange import Exchange
-from deltatape.player.playing import Playing, Stage, Staged
+from deltatape.player.playing import Playing, ReadBack, Stage, Staged
 from deltatape.vary.tempo import at_tempo
 from deltatape.vary.variation import Variation
 
@@ -120,7 +120,9 @@ class Runner:
     async def _once(self, stage: Stage, limit_s: float) -> Outcome:
         self.runs += 1
         rig = self._rig
-        playing = Playing(hold_s=_PATIENCE * limit_s + 1, volatile=rig.volatile, stage=stage)
+        playing = Playing(
+            hold_s=_PATIENCE * limit_s + 1, volatile=rig.volatile, stage=stage, read_back=ReadBack()
+        )
         return await attempt(
             rig.command,
             rig.exchanges,

@@ -26,7 +26,7 @@ from deltatape.harness.replay_environment import replay_environment
 from deltatape.http1.head import RequestHead
 from deltatape.model.exchange import Exchange
 from deltatape.player.player import Player
-from deltatape.player.playing import Missed, Played, Playing, Report
+from deltatape.player.playing import Playing, Report, Told
 
 DRAIN_S = 1.0
 """How long what left the process group may still hold the output open."""
@@ -65,7 +65,7 @@ class Company:
 ALONE = Company()
 
 
-async def attempt(  # noqa: PLR0913 - a run is made of this many parts
+async def attempt(
     command: Sequence[str],
     exchanges: Sequence[Exchange],
     playing: Playing,
@@ -117,7 +117,7 @@ class _Player(Player):
         return super().refused(head)
 
 
-def _ignore(what: Played | Missed) -> None:
+def _ignore(what: Told) -> None:
     """The report tells it all."""
 
 

@@ -43,6 +43,8 @@ class Rung(enum.IntEnum):
     CANONICAL = 1
     WITHOUT_VOLATILE = 2
     MASKED = 3
+    CORRECTED = 4
+    """Never given by a `Ladder`: see `run_check`."""
 
     @property
     def words(self) -> str:
@@ -55,6 +57,7 @@ _WORDS = {
     Rung.CANONICAL: "same JSON",
     Rung.WITHOUT_VOLATILE: "same JSON but for volatile fields",
     Rung.MASKED: "same but for what is masked on the tape",
+    Rung.CORRECTED: "differs from the recorded request only where that was wrong",
 }
 
 
@@ -164,6 +167,11 @@ class Ladder:
         self._plays[position] += 1
         if spent:
             self._spent.add(position)
+
+    @property
+    def spent(self) -> frozenset[int]:
+        """Positions of those that answer no more."""
+        return frozenset(self._spent)
 
     def here(self, method: str, target: bytes) -> tuple[int, ...]:
         """Positions of all requests to the same place, whatever their bodies."""

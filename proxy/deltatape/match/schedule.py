@@ -9,7 +9,7 @@ with the first one, and the terminator with the last one, where they came togeth
 import enum
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from deltatape.errors import UsageError
@@ -40,6 +40,8 @@ class Step:
 
     due_ns: int
     data: bytes
+    brings_read: bool = field(default=True, compare=False)
+    """Whether a read of the tape is in it; else it is a head or a terminator alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +119,10 @@ def timetable(
     response = exchange.response
     chunked = chunked and response is not None and response.framing is Framing.CHUNKED
     wire = _wire(exchange) if chunked else (read.data for read in exchange.reads)
-    parts = [_Part(read.t_ns, data) for read, data in zip(exchange.reads, wire, strict=True)]
+    parts = [
+        _Part(read.t_ns, data, brings_read=True)
+        for read, data in zip(exchange.reads, wire, strict=True)
+    ]
     if response is not None:
         _put_before(parts, _Part(response.t_ns, head))
     parts[:0] = [_Part(instant, data) for instant, data in informational]
@@ -127,7 +132,10 @@ def timetable(
         _put_behind(parts, _Part(end, _terminator(exchange)))
     parts = [part for part in parts if part.data]
     due = list(tempo.waits([*(part.t_ns - start for part in parts), end - start]))
-    steps = tuple(Step(due_ns=when, data=part.data) for when, part in zip(due, parts, strict=False))
+    steps = tuple(
+        Step(due_ns=when, data=part.data, brings_read=part.brings_read)
+        for when, part in zip(due, parts, strict=False)
+    )
     return Timetable(steps=steps, ending=ending, end_ns=due[-1])
 
 
@@ -136,12 +144,13 @@ class _Part(NamedTuple):
 
     t_ns: int
     data: bytes
+    brings_read: bool = False
 
 
 def _put_before(parts: list[_Part], head: _Part) -> None:
     """A head, together with the first read if they came so."""
     if parts and parts[0].t_ns - head.t_ns <= _TOGETHER_NS:
-        parts[0] = _Part(head.t_ns, head.data + parts[0].data)
+        parts[0] = parts[0]._replace(t_ns=head.t_ns, data=head.data + parts[0].data)
     else:
         parts.insert(0, head)
 
@@ -149,7 +158,7 @@ def _put_before(parts: list[_Part], head: _Part) -> None:
 def _put_behind(parts: list[_Part], last: _Part) -> None:
     """A terminator, together with the last read, or with the head, if they came so."""
     if last.t_ns - parts[-1].t_ns <= _TOGETHER_NS:
-        parts[-1] = _Part(parts[-1].t_ns, parts[-1].data + last.data)
+        parts[-1] = parts[-1]._replace(data=parts[-1].data + last.data)
     else:
         parts.append(last)
 

@@ -3,6 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from deltatape.model.thought import Thought
+
+_MAY_ANSWER = frozenset({"auto", "none", "validated"})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSpec:
@@ -36,6 +40,18 @@ class Message:
     owns: tuple[str, ...] = ()
     """Ids of calls in it that are none of `calls`, since the application did not define the tool;
     results may name them."""
+    thoughts: tuple[Thought, ...] = ()
+    """Those that the provider signed, or ones in their place."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerFormat:
+    """That the answer is to be JSON."""
+
+    schema: Mapping[str, object] | None
+    """The JSON Schema that it is to fit, if there is one."""
+    promised: bool
+    """Whether the interface promises it, as strict modes do; else it is up to the model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +71,24 @@ class Asked:
     previous: str | None = None
     """The id of the stored reply or conversation that the request goes on from, where the provider
     keeps the history: then `history` holds only what is new."""
+    instructions: bool = False
+    """Whether a system message of `history` stands beside the history: who goes on from a stored
+    reply does not get it from the provider."""
+
+    answer: AnswerFormat | None = None
+    """None where the answer may be any text, or stop sequences may cut it."""
+    thinking: bool | None = None
+    """Whether the request turns thinking on or off; None where it does not say, or leaves it to
+    the model."""
+    store: bool | None = None
+    """Whether it asks the provider to keep the reply; None where it does not say."""
+    one_call: bool = False
+    """Whether the request forbids several calls in one reply."""
+
+    @property
+    def must_call(self) -> bool:
+        """Whether the tool choice leaves the model nothing but to call a tool."""
+        return (self.tool_choice or "auto").lower() not in _MAY_ANSWER
 
     def tool(self, name: str | None) -> ToolSpec | None:
         """The offered tool called `name`, if any."""

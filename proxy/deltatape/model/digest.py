@@ -1,6 +1,7 @@
 """What is kept of an exchange to compare it with later requests of the same conversation."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from deltatape.model.asked import RepeatedCall
 from deltatape.model.exchange import Tap
@@ -8,9 +9,15 @@ from deltatape.model.finding import Confidence
 from deltatape.model.parser_error import ParserError
 from deltatape.model.reply import CallKind, CallStatus
 from deltatape.model.stream import Span
+from deltatape.model.thought import Thought
 from deltatape.model.watch import Watch
 
 _FREE = frozenset({"auto", "none", "validated"})
+_ANY = frozenset({"required", "any"})
+ASSISTANT = frozenset({"assistant", "model"})
+"""The roles of messages that repeat a reply."""
+MAX_CONTENT = 16_384
+"""Characters of a message's text that a digest keeps."""
 _WRONG = frozenset({400, 409, 413, 422})
 """Statuses with which providers refuse what is in a request."""
 
@@ -31,6 +38,10 @@ class SaidCall:
     """From its first to its last byte in the response body; other calls may stand in between."""
     line: int | None = None
     """The tape line of the record that completes it."""
+    t_ns: int | None = None
+    """When its last byte had been passed to the client; None without times."""
+    after_finish: bool = False
+    """Whether it was opened after the finish reason: clients that stop there never see it."""
 
     @property
     def answers_to(self) -> tuple[str, ...]:
@@ -51,6 +62,10 @@ class Heard:
     counts only where it is nothing else: so are calls in text answered."""
     owns: tuple[str, ...] = ()
     """See `Message.owns`."""
+    content: str = ""
+    """Its text, at most `MAX_CONTENT` characters of it."""
+    thoughts: tuple[Thought, ...] = ()
+    """See `Message.thoughts`."""
 
     @property
     def failure(self) -> str:
@@ -83,6 +98,10 @@ class Digest:
     """Which side of the application it was taken on."""
     path: str
     """Where the request went, without its query."""
+    stream: bool = False
+    """Whether the request asks for a stream."""
+    left: bool = False
+    """Whether the client closed the connection before the response had ended."""
     known: bool
     """Whether the request's history could be read: else nobody knows what it repeats."""
     dialect: str
@@ -122,11 +141,46 @@ class Digest:
     """Where the arguments of the last calls in the history stand in the request's body."""
     failed: bool = False
     """Whether there is no answer: an error, or it broke off. False while it still comes."""
+    content: str = ""
+    """The reply's text, at most `MAX_CONTENT` characters of it."""
+    content_ends: tuple[int, ...] = ()
+    """Where in `content` the fragments end that the wire delivered it in, ascending. None where
+    the text is in several parts, of which an application may keep one, or came all at once."""
+    torn: tuple[int, ...] = ()
+    """Fragments, by their place in `content_ends`, in which a network read ended in the middle of
+    a character."""
+    model: str | None = None
+    """The model that the request asks for."""
+    instructed: bool = False
+    """Whether the request has system messages."""
+    instructions: bool = False
+    """See `Asked.instructions`."""
+    schemas: Mapping[str, Mapping[str, object]] = field(default_factory=dict, hash=False)
+    """JSON Schemas of the tools that the reply calls, by name, as the request offers them."""
+    said_ns: int | None = None
+    """When the last event of the reply had come; None without times or events."""
+    limited: bool = False
+    """Whether the reply ended by a limit or a filter."""
+    lossy: bool = False
+    """Whether the recorder lost some of the exchange, or did not see its end."""
+    thoughts: tuple[Thought, ...] = ()
+    """See `Choice.thoughts`; of a reply with calls, as below."""
+    signed_text: str | None = None
+    """See `Choice.signed_text`."""
+    thinking: bool | None = None
+    """See `Asked.thinking`."""
+    store: bool | None = None
+    """See `Asked.store`."""
 
     @property
     def must_call(self) -> bool:
         """Whether the request leaves the model no choice but to call a tool."""
         return (self.tool_choice or "auto").lower() not in _FREE
+
+    @property
+    def forced_name(self) -> bool:
+        """Whether the tool choice is the name of a tool."""
+        return (self.tool_choice or "auto").lower() not in _FREE | _ANY
 
     @property
     def refused(self) -> bool:
@@ -140,6 +194,18 @@ class Pair:
 
     said: SaidCall
     heard: RepeatedCall
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Habits:
+    """How the application treats calls elsewhere on the same tape."""
+
+    keeps_several: bool = False
+    """Whether it repeats another reply with several calls, all of them."""
+    keeps: frozenset[str] = frozenset()
+    """The tools of which it repeats calls of other replies."""
+    broken: str = ""
+    """What shows that it loses calls or parts of them, as a clause; "" if nothing does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,6 +225,20 @@ class ReadBack:
     """The ids to which the request brings results, right after the message."""
     heard: tuple[RepeatedCall, ...] = ()
     """All calls of the repeated message, in its order."""
+    start: int = 0
+    """`later.history[start:end]` repeats the reply; empty where the provider keeps the history."""
+    end: int = 0
+    habits: Habits = Habits()
+
+    @property
+    def following(self) -> tuple[Heard, ...]:
+        """The messages after them."""
+        return self.later.history[self.end :]
+
+    @property
+    def latest(self) -> bool:
+        """Whether the request answers this very reply: no assistant message follows."""
+        return all(each.role not in ASSISTANT for each in self.following)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

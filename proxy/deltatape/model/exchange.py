@@ -3,7 +3,8 @@
 import enum
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import NamedTuple, Self, TypeAlias
 from urllib.parse import urlsplit
 
@@ -289,3 +290,20 @@ def header(headers: Headers, name: str) -> bytes | None:
         if key.lower() == wanted:
             return value if isinstance(value, bytes) else None
     return None
+
+
+_IDLE_NS = 5_000_000_000
+"""How often a recorder writes `idle` while an exchange is silent."""
+
+
+def watched(exchange: Exchange) -> Exchange:
+    """`exchange` with the `idle` records that a recorder writes in silences such as it has."""
+    response, end = exchange.response, exchange.end
+    marks = [exchange.request.t_ns, *(read.t_ns for read in exchange.reads)]
+    marks += [each.t_ns for each in (response, end) if each is not None]
+    idle = (
+        t_ns
+        for sooner, later in pairwise(sorted(marks))
+        for t_ns in range(sooner + _IDLE_NS, later, _IDLE_NS)
+    )
+    return replace(exchange, idle_ns=tuple(idle))

@@ -38,8 +38,42 @@ class Confidence(enum.StrEnum):
     """How far the tape carries the claim."""
 
     PROVEN = "proven"
+    """No correct program could have produced these bytes; the finding names the innocent
+    explanations that were tried, and why each fails."""
     LIKELY = "likely"
+    """An innocent explanation exists, and something on the tape speaks against it."""
     POSSIBLE = "possible"
+    """Nothing on the tape speaks against an innocent explanation: never an error, never the
+    headline of a verdict."""
+
+    @property
+    def rank(self) -> int:
+        """0 for the surest."""
+        return _SUREST_FIRST.index(self)
+
+
+_SUREST_FIRST = tuple(Confidence)
+
+
+def weaker(one: Confidence, other: Confidence) -> Confidence:
+    """The less sure of the two."""
+    return max(one, other, key=lambda each: each.rank)
+
+
+def at_most(severity: Severity, blame: Blame | None, confidence: Confidence) -> Severity:
+    """`severity`, but never an error that somebody is only possibly to blame for."""
+    doubtful = blame is not None and confidence is Confidence.POSSIBLE
+    return Severity.WARNING if doubtful and severity is Severity.ERROR else severity
+
+
+@dataclass(frozen=True, slots=True)
+class Excluded:
+    """An innocent explanation that was tried, and why it fails. Nothing is escaped yet."""
+
+    explanation: str
+    """What a correct program could have done: `the app dropped the call on purpose`."""
+    because: str
+    """What on the tape speaks against that: `the request carries a result for it`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,3 +118,5 @@ class Finding:
     """What the wire said, escaped, <= 200 characters."""
     against: Against | None = None
     """Where the wire says otherwise, if the finding is a comparison."""
+    excluded: tuple[Excluded, ...] = ()
+    """The innocent explanations that were tried; escaped."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from deltatape.model.stream import Event, Place
+from deltatape.model.thought import Thought
 
 
 class CallStatus(enum.StrEnum):
@@ -157,6 +158,13 @@ class Choice:
     """Of which text, reasoning and refusal consist, in their order."""
     media: bool = False
     """Whether the answer shows something that is no text: an image, audio."""
+    thoughts: tuple[Thought, ...] = ()
+    """Those that a later request has to bring back unchanged, where it repeats the calls."""
+    signed_text: str | None = None
+    """The text that their signatures vouch for; None in dialects where they vouch for none."""
+    finish_event: int | None = None
+    """The event after which nothing of the answer should come: the first with a finish reason, or
+    the last where the wire repeats them."""
 
     @property
     def every_call(self) -> tuple[ToolCall, ...]:

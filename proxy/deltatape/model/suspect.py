@@ -56,6 +56,8 @@ class Suspect:
     exact: bool
     """Whether it makes exactly what the application made; else only something like it."""
     made: Made
+    drop: bool = False
+    """Whether all that it explains is that calls are missing: so would many programs."""
     source: str = ""
     """Where this algorithm was seen."""
 

@@ -1,9 +1,13 @@
 """A request and its reply, with what the conversation before them tells, in bounded form."""
 
+import enum
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from deltatape.model.asked import RepeatedCall
-from deltatape.model.digest import Digest, ReadBack, SaidCall
+from deltatape.model.digest import ASSISTANT, Digest, Heard, ReadBack, SaidCall
+from deltatape.model.finding import Confidence, Excluded
 from deltatape.model.parser_error import ParserError
 
 
@@ -27,6 +31,8 @@ class Orphan:
     result, or an earlier request still had the call."""
     twice: bool = False
     """Whether the call is there, and has its result already."""
+    same_conversation: bool = False
+    """Whether the request goes on from the very history to which the call was delivered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +55,15 @@ class Again:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Reused:
+    """A call of the reply with an id that a call in the request's history has already."""
+
+    call: SaidCall
+    earlier: Delivered | None
+    """The call that had it before, if a reply of the conversation delivered it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Complaint:
     """A parser's error text, and the calls that it may be about."""
 
@@ -63,6 +78,108 @@ class Complaint:
     """What the request makes of that call, where that is known and not the same."""
     sure: bool
     """Whether no other reply could be meant."""
+
+
+class TextDamage(enum.StrEnum):
+    """How a repeated text differs from the delivered one."""
+
+    LOST = "lost"
+    """Fragments are missing."""
+    DOUBLED = "doubled"
+    """Fragments, or all of it, are there twice."""
+    ORDER = "order"
+    """Fragments are in another order."""
+    ENCODING = "encoding"
+    """Bytes of characters were decoded wrongly, or apart from each other."""
+    TRIMMED = "trimmed"
+    """White space at the ends of fragments is missing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextChange:
+    """What an application made of a reply's text, in terms of the fragments of the wire."""
+
+    damage: TextDamage
+    told: str
+    """The end of a sentence that begins with `the app repeats the text of #1`."""
+    where: str
+    """Which fragments are concerned: `first`, `last`, `all`. The same in two replies of one
+    conversation is no chance."""
+    confidence: Confidence
+    excluded: tuple[Excluded, ...]
+    lost: str = ""
+    """The fragments that are missing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Continuation:
+    """A request that goes on from a reply: its history begins with all that the reply's had."""
+
+    replies: tuple[Digest, ...]
+    """The replies to just these messages that had ended when the request came; where the system
+    messages are the same as well, these alone. Several after retries, and of samples."""
+    start: int
+    """Where in the request's history the assistant's messages after them begin."""
+    end: int
+    """Where these end; `start` if the history goes on without any."""
+    stored: bool = False
+    """Whether the provider keeps the history: then the request repeats nothing of it."""
+    change: TextChange | None = None
+    """What became of the text of the reply."""
+    changed: Digest | None = None
+    """The reply whose text that was."""
+    times: int = 0
+    """How many replies so far were changed in just this way, this one included; those that lost the
+    same words count once: a word may be removed on purpose."""
+    followed: int | None = None
+    """The first later exchange that repeats the answer to this one and goes on from it."""
+    restored: bool = False
+    """Whether that one has the system prompt that this one lacks, and the one before had."""
+    unkept: int = 0
+    """How many answers in a row the user's messages go on without, this one included."""
+
+    @property
+    def reply(self) -> Digest:
+        """The last of the replies: the others had been asked for before."""
+        return self.replies[-1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SameRequest:
+    """An earlier exchange that asked the same, and was answered in full."""
+
+    first: Digest
+    """The first of them."""
+    times: int
+    """How many there are, this one included."""
+    ended: bool
+    """Whether the answer before this one had ended when this one was asked for."""
+    rerun: bool
+    """Whether an earlier request of the same conversation came again, too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foreign:
+    """A message that is another conversation's: a reply, or the result of a call."""
+
+    donor: Digest
+    """The exchange whose reply it is, or whose call it answers."""
+    own: Digest | None
+    """The exchange whose reply should stand there, or whose call should be answered."""
+    place: int
+    """Of the message in the request's history."""
+    call: SaidCall | None = None
+    """The call of `donor` that it answers; None: it is the reply itself."""
+    exchanged: bool = False
+    """Whether the other conversation has this one's reply in its place."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Swapped:
+    """A result that stands at `call`, and speaks of the arguments of another call."""
+
+    call: Delivered
+    about: Delivered
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,19 +211,49 @@ class Turn:
     attempts: tuple[Digest, ...]
     """Exchanges with the same request right before this one, all of which failed; the last ones."""
     complaints: tuple[Complaint, ...]
+    foreign: tuple[Foreign, ...] = ()
+    """New messages that are another conversation's."""
+    swapped: tuple[Swapped, ...] = ()
+    """New results that stand at each other's calls."""
+    continues: Continuation | None = None
+    """The reply that the request goes on from, if it brings anything new."""
+    shortened: Digest | None = None
+    """The reply that the history repeats with its question, without what came before."""
+    same: SameRequest | None = None
+    reused: tuple[Reused, ...] = ()
+    """What the reply calls by an id that the conversation has had, each id once."""
 
     @property
     def forced_to_loop(self) -> bool:
-        """Whether the request brings results and forces the reply to call all the same.
+        """Whether the request brings results and forces the reply to make a call once more.
 
-        Only if that comes to a call that was made before, or a tool is named that was called
-        before: workflows force one tool after the other, and an answer in the form of a call.
+        Not if a tool that was never called may end the run, if a result complains of the call, or
+        if the user has asked something new.
         """
         digest = self.digest
-        if not (digest.must_call and digest.results and digest.calls):
+        if not (digest.must_call and digest.results and digest.calls and self.again):
             return False
-        if self.again:
-            return True
-        named = digest.tool_choice
-        before = (call.name for heard in digest.history for call in heard.calls)
-        return digest.forced and named in before
+        last = digest.history[-1]
+        if last.role == "user" and last.call_id is None:
+            return False
+        if any(_COMPLAINS.search(each.content) for each in _results(digest)):
+            return False
+        called = {call.name for heard in digest.history for call in heard.calls}
+        open_tools = (digest.tool_choice,) if digest.forced_name else digest.tools
+        return not digest.tools_elsewhere and all(name in called for name in open_tools)
+
+
+_COMPLAINS = re.compile(
+    r"\b(?:error|invalid|validation|fail(?:ed|ure)?|missing|required|retry|try again|fix|correct"
+    r"|wrong|not allowed|must be|expected|denied|rejected)\b",
+    re.IGNORECASE,
+)
+
+
+def _results(digest: Digest) -> Sequence[Heard]:
+    """The messages after the assistant's last one."""
+    history = digest.history
+    start = len(history)
+    while start and history[start - 1].role not in ASSISTANT:
+        start -= 1
+    return history[start:]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Self
 
-from deltatape.model.exchange import EndReason, Exchange, HeaderValue, Read, header
+from deltatape.model.exchange import EndReason, Exchange, HeaderValue, Read, header, watched
 from deltatape.mutate._edits import Edit, Moved, edited, narrowed, tidy
 from deltatape.mutate._units import Unit, is_array, is_sse, units_of
 
@@ -158,7 +158,8 @@ class Draft:
             size = b"%d" % len(body)
             headers = tuple((name, _sized(name, value, size)) for name, value in response.headers)
             response = replace(response, headers=headers)
-        return replace(exchange, end=end, response=response)
+        fitted = replace(exchange, end=end, response=response)
+        return fitted if self._times is None else watched(fitted)
 
 
 def _sized(name: bytes, value: HeaderValue, size: bytes) -> HeaderValue:

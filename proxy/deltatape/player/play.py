@@ -9,6 +9,7 @@ what follows, as back-pressure would have stopped the provider.
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from deltatape.http1.answer import error_answer
@@ -30,6 +31,16 @@ _LONGEST_LOOK_S = 0.005
 """Clients are quick, so look all the time at first, then ever more seldom."""
 
 
+@dataclass(slots=True)
+class Progress:
+    """How far the sending of an answer has come, on the clock of the loop."""
+
+    reads_s: list[float] = field(default_factory=list)
+    """When each of the reads of the tape was sent, of those that were."""
+    ended_s: float | None = None
+    """When nothing more was to be sent; None: more may come."""
+
+
 class Shelf(Protocol):
     """What one request needs of the player."""
 
@@ -45,8 +56,8 @@ class Shelf(Protocol):
     def continues(self, head: RequestHead) -> bool:
         """Whether a client that waits for it is told to go on with its body."""
 
-    def find(self, asking: Asking) -> Exchange | Miss:
-        """What is to be played as the answer."""
+    def find(self, asking: Asking, play: "Play") -> Exchange | Miss:
+        """What is to be played as the answer; `play` knows how far that has come."""
 
     def missed(self, asking: Asking, miss: Miss) -> bytes:
         """The answer to a request that no exchange answers."""
@@ -76,6 +87,7 @@ class Play:
         self._waiting_s: float | None = None
         self._writable = True
         self._timer: asyncio.TimerHandle | None = None
+        self.progress = Progress()
 
     # The request.
 
@@ -105,7 +117,7 @@ class Play:
         request = self._request
         assert request is not None
         asking = self._asking()
-        found = self._shelf.find(asking)
+        found = self._shelf.find(asking, self)
         if isinstance(found, Miss):
             self._miss(found)
             return
@@ -145,7 +157,7 @@ class Play:
         """See `Handler.on_client_lost`."""
         if self._timer is not None:
             self._timer.cancel()
-        self._shelf.ended(self)
+        self._over()
 
     def stop(self) -> None:
         """The player stops: cut what is playing."""
@@ -172,6 +184,8 @@ class Play:
                 return
             self._next += 1
             self._sent_s = now
+            if step.brings_read:
+                self.progress.reads_s.append(now)
             self._client.write(step.data)
         if self._next < len(table.steps):
             # A timer even for what is due: it comes after what can be read by now.
@@ -235,6 +249,10 @@ class Play:
     def _finish(self, end: Callable[..., None], **how: bool) -> None:
         self._rendition = None
         end(**how)
+        self._over()
+
+    def _over(self) -> None:
+        self.progress.ended_s = self._loop.time()
         self._shelf.ended(self)
 
 

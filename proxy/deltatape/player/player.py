@@ -3,8 +3,9 @@
 import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from http import HTTPStatus
+from typing import TYPE_CHECKING, Self
 
 from deltatape.http1.access import check_origin
 from deltatape.http1.answer import error_answer
@@ -13,13 +14,18 @@ from deltatape.http1.listener import Address, Listener
 from deltatape.http1.server import Handler, ServerConnection
 from deltatape.http1.unread import Unread
 from deltatape.match.place import shown
-from deltatape.match.request import Asking, Ladder, Match, Miss
+from deltatape.match.request import Asking, Ladder, Match, Miss, Rung
 from deltatape.model.exchange import Exchange, header
 from deltatape.player.hiding import hider
 from deltatape.player.play import Play
-from deltatape.player.playing import Missed, Played, Playing, Report, Staged
+from deltatape.player.playing import Ended, Missed, Played, Playing, Report, Staged, Told
 from deltatape.player.rendition import Renditions
 
+if TYPE_CHECKING:
+    from deltatape.run_check import Correction, Mistake, RunCheck
+
+END_OF_TAPE = "end_of_tape"
+"""The code of the error for a request that is right where the tape is wrong."""
 NO_RETRY = ((b"x-should-retry", b"false"),)
 """Read by SDKs: asking again would miss again."""
 
@@ -35,10 +41,10 @@ class Player:
     def __init__(
         self,
         exchanges: Sequence[Exchange],
-        tell: Callable[[Played | Missed], None],
+        tell: Callable[[Told], None],
         playing: Playing,
     ) -> None:
-        """Args: tell: called when a request was matched or missed."""
+        """Args: tell: called when a request was matched, missed, or came behind the tape's end."""
         self.hold_s = playing.hold_s
         self.renditions = Renditions(playing.tempo)
         self.unread = Unread()
@@ -52,10 +58,14 @@ class Player:
             self._exchanges, playing.volatile, repeat=playing.repeat, hide=self.hide
         )
         self._tell = tell
+        self._playing = playing
+        self._check: RunCheck | None = None
+        self._read: tuple[object, Report] | None = None
+        """The last report, and as of what."""
         self._stage = playing.stage
         self._bodies = playing.bodies
         self._asked_for: set[int] = set()
-        self._told: list[Played | Missed] = []
+        self._told: list[Told] = []
         self._plays: set[Play] = set()
         self._drained = asyncio.Event()
         self.listener = Listener()
@@ -82,15 +92,48 @@ class Player:
     @property
     def report(self) -> Report:
         """What became of the requests so far, and what nobody asked for."""
+        state = (len(self._told), len(self._plays))
+        if self._read is None or self._read[0] != state or self._plays:
+            self._read = (state, self._report())
+        return self._read[1]
+
+    def _report(self) -> Report:
+        check = self._run_check if self._told else None
+        behind = frozenset[int]() if check is None else check.left_behind
+        left = [
+            position
+            for position, exchange in enumerate(self._exchanges)
+            if position not in self._asked_for and _can_be_asked_for(exchange)
+        ]
         return Report(
             played=tuple(one for one in self._told if isinstance(one, Played)),
             missed=tuple(one for one in self._told if isinstance(one, Missed)),
-            unplayed=tuple(
-                exchange
-                for position, exchange in enumerate(self._exchanges)
-                if position not in self._asked_for and _can_be_asked_for(exchange)
-            ),
+            unplayed=tuple(self._exchanges[at] for at in left if at not in behind),
+            ended=tuple(one for one in self._told if isinstance(one, Ended)),
+            left_behind=tuple(self._exchanges[at] for at in left if at in behind),
+            mistakes=() if check is None else tuple(map(self._shown, check.mistakes())),
+            unseen=() if check is None else check.unseen(),
         )
+
+    def _shown(self, mistake: "Mistake") -> "Mistake":
+        finding = mistake.finding
+        return replace(mistake, finding=replace(finding, message=self.hide(finding.message)))
+
+    @property
+    def _run_check(self) -> "RunCheck | None":
+        """The requests of this run; None: they are not looked at."""
+        how = self._playing.read_back
+        if self._check is None and how is not None and not self._playing.repeat:
+            from deltatape.run_check import RunCheck  # noqa: PLC0415 - loads all dialects
+
+            self._check = RunCheck(
+                self._exchanges,
+                elsewhere=how.elsewhere,
+                volatile=self._playing.volatile,
+                settings=how.settings,
+                ignored=how.ignored,
+            )
+        return self._check
 
     # What connections ask (`http1.server.Owner`).
 
@@ -141,22 +184,62 @@ class Player:
             one.status == HTTPStatus.CONTINUE for each in waited for one in each.informational
         )
 
-    def find(self, asking: Asking) -> Exchange | Miss:
+    def find(self, asking: Asking, play: Play | None = None) -> Exchange | Miss:
         """See `Shelf.find`."""
         found = self._ladder.match(asking)
         if isinstance(found, Match):
-            return self._played(asking, found)
-        return found
+            return self._played(asking, found, play)
+        return self._corrected(asking, found, play)
 
-    def _played(self, asking: Asking, found: Match) -> Exchange:
+    def _corrected(self, asking: Asking, miss: Miss, play: Play | None) -> Exchange | Miss:
+        """What is not on the tape, and may be right where that is wrong."""
+        check, here = self._run_check, self._ladder.here(asking.method, asking.target)
+        if check is None or not here:
+            return miss
+        now_s = asyncio.get_running_loop().time()
+        found = check.corrected(asking.body, now_s, here, self._ladder.spent)
+        if found is not None and found.position is not None and not found.ended:
+            match = Match(position=found.position, rung=Rung.CORRECTED)
+            return self._played(asking, match, play, found)
+        if found is not None and found.position is not None:
+            self._asked_for.add(found.position)
+            self._ladder.play(found.position, spent=True)
+        near = miss.nearest if miss.nearest in here else here[0]
+        check.enter(asking.body, now_s, self._exchanges[near], correction=found)
+        return miss if found is None else _EndOfTape.of(found, self._exchanges)
+
+    def _played(
+        self,
+        asking: Asking,
+        found: Match,
+        play: Play | None,
+        correction: "Correction | None" = None,
+    ) -> Exchange:
         recorded = self._exchanges[found.position]
         staged = Staged(exchange=recorded)
         if self._stage is not None:
             staged = self._stage(found.position, recorded)
         self._asked_for.add(found.position)
         self._ladder.play(found.position, spent=staged.spent)
-        asking = self._kept(asking, recorded.request.body)
-        self._say(Played(asking=asking, exchange=recorded, rung=found.rung, note=staged.note))
+        if self._run_check is not None:
+            self._run_check.enter(
+                asking.body,
+                asyncio.get_running_loop().time(),
+                recorded,
+                played=staged.exchange,
+                sending=None if play is None else play.progress,
+                position=found.position,
+                correction=correction,
+            )
+        self._say(
+            Played(
+                asking=self._kept(asking, recorded.request.body),
+                exchange=recorded,
+                rung=found.rung,
+                note=staged.note,
+                codes=() if correction is None else correction.codes,
+            )
+        )
         return staged.exchange
 
     def _kept(self, asking: Asking, recorded: bytes | None = None) -> Asking:
@@ -171,12 +254,22 @@ class Player:
         target = shown(asking.target, _MOST_TARGET, self.hide).encode()
         return self._kept(replace(asking, target=target))
 
-    def _say(self, what: Played | Missed) -> None:
+    def _say(self, what: Told) -> None:
         self._told.append(what)
         self._tell(what)
 
     def missed(self, asking: Asking, miss: Miss) -> bytes:
         """See `Shelf.missed`."""
+        if isinstance(miss, _EndOfTape):
+            ended = Ended(asking=self._hidden(asking), codes=miss.codes, message=miss.problem)
+            self._say(ended)
+            return error_answer(
+                400,
+                END_OF_TAPE,
+                miss.problem,
+                fields=NO_RETRY,
+                head_only=asking.method == "HEAD",
+            )
         near = self._exchanges[miss.nearest] if miss.nearest is not None else None
         where = f" (nearest: {near.tape}#{near.number})" if near else ""
         message = f"not on the tape: {miss.problem}{where}"
@@ -210,6 +303,30 @@ class Player:
         self._plays.discard(play)
         if not self._plays:
             self._drained.set()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _EndOfTape(Miss):
+    """What the tape has no answer for, and need not have."""
+
+    codes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, correction: "Correction", exchanges: Sequence[Exchange]) -> Self:
+        """What to say of a request that is right where the tape is wrong."""
+        codes = correction.codes
+        problem = "the tape ends here: the recorded app went wrong"
+        if codes:
+            problem += f" ({', '.join(codes)})"
+        problem += ", this request does not"
+        if correction.position is not None:
+            refused = exchanges[correction.position]
+            problem += (
+                f", and {refused.tape}#{refused.number} is how the provider refused the wrong one"
+            )
+        else:
+            problem += ", and nothing is recorded that answers it"
+        return cls(nearest=correction.position, problem=problem, differences=(), codes=codes)
 
 
 def _can_be_asked_for(exchange: Exchange) -> bool:

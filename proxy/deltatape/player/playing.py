@@ -2,11 +2,16 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from deltatape.match.request import Asking, Miss, Rung
 from deltatape.match.schedule import RECORDED, Tempo
 from deltatape.model.exchange import Exchange
+from deltatape.model.finding import Finding
+from deltatape.rules.settings import DEFAULTS, Settings
+
+if TYPE_CHECKING:
+    from deltatape.run_check import Mistake
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +47,17 @@ Stage: TypeAlias = Callable[[int, Exchange], Staged]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReadBack:
+    """How a run is read back; see `run_check.RunCheck`."""
+
+    elsewhere: tuple[Exchange, ...] = ()
+    """What the tapes have of the application's own endpoint."""
+    settings: Settings = DEFAULTS
+    ignored: tuple[str, ...] = ()
+    """Codes, or what they begin with, that are not looked at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Playing:
     """How tapes are to be played."""
 
@@ -59,6 +75,9 @@ class Playing:
     """Credentials of the application that must not be told of its requests."""
     bodies: bool = False
     """Whether the report has the bodies of the requests that were made, which may be long."""
+    read_back: ReadBack | None = None
+    """None: the run is not read back, and no request is accepted that is not on the tape. Nor is it
+    with `repeat`: who gets an answer many times is no one conversation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +90,14 @@ class Played:
     """The recorded one."""
     rung: Rung
     note: str = ""
+    codes: tuple[str, ...] = ()
+    """What is wrong with the recorded request, where this one is not on the tape."""
+
+    @property
+    def matched(self) -> str:
+        """How it was matched, in words."""
+        codes = f" ({', '.join(self.codes)})" if self.codes else ""
+        return f"{self.rung.words}{codes}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,14 +112,42 @@ class Missed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """A request that is right where the tape is wrong, so that the tape has no answer for it."""
+
+    asking: Asking
+    """As of `Played`."""
+    codes: tuple[str, ...]
+    """What is wrong on the tape."""
+    message: str
+    """What it was answered with."""
+
+
+Told: TypeAlias = Played | Missed | Ended
+"""What became of one request."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """What became of the requests, in their order, and of the tapes."""
 
     played: tuple[Played, ...] = ()
     missed: tuple[Missed, ...] = ()
     unplayed: tuple[Exchange, ...] = ()
+    ended: tuple[Ended, ...] = ()
+    left_behind: tuple[Exchange, ...] = ()
+    """Not played, and not to be: they follow on a mistake that was not made again."""
+    mistakes: "tuple[Mistake, ...]" = ()
+    """What the application did wrong in the run."""
+    unseen: tuple[Finding, ...] = ()
+    """What the tape blames the application for at its own endpoint, where no player looks."""
+
+    @property
+    def failures(self) -> "tuple[Mistake, ...]":
+        """The mistakes that count."""
+        return tuple(each for each in self.mistakes if each.fails)
 
     @property
     def whole(self) -> bool:
-        """Whether nothing was missed and nothing is left over."""
-        return not self.missed and not self.unplayed
+        """Whether nothing was missed, nothing is left over, and no mistake was made."""
+        return not self.missed and not self.unplayed and not self.failures

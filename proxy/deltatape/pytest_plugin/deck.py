@@ -59,6 +59,8 @@ class Deck:
     """With what the test was failed that had passed by itself."""
     kept: Path | None = field(default=None, repr=False)
     """The tape that was made."""
+    ended: Path | None = field(default=None, repr=False)
+    """The tape that had no answer left for a test that did right where the tape is wrong."""
     attempt: Path | None = field(default=None, repr=False)
     """What was recorded of a test that failed."""
 

@@ -15,11 +15,12 @@ if TYPE_CHECKING:
 MARKER = "tape"
 _CELL = "_deltatape_cell"  # the name of the fixture below
 _DECK = pytest.StashKey["Deck"]()
-_RECORDED, _ATTEMPT = "deltatape recorded", "deltatape attempt"
+_RECORDED, _ATTEMPT, _ENDED = "deltatape recorded", "deltatape attempt", "deltatape ended"
 USAGE = (
-    "tape(*tapes, speed='instant', volatile=(), repeat=False, reads='recorded', fault=(), seed=0,"
-    " hold=30.0, upstream=(), torture=False, deadline=10.0): the provider is a tape for the length"
-    " of this test; its own one beside it where none is named (deltatape, docs/pytest.md)"
+    "tape(*tapes, speed='instant', volatile=(), ignore=(), repeat=False, reads='recorded',"
+    " fault=(), seed=0, hold=30.0, upstream=(), torture=False, deadline=10.0): the provider is a"
+    " tape for the length of this test; its own one beside it where none is named (deltatape,"
+    " docs/pytest.md)"
 )
 
 
@@ -81,8 +82,8 @@ def tape(request: pytest.FixtureRequest) -> Iterator["Deck"]:
     """The provider, played from a tape for the length of this test.
 
     The base-URL variables of all providers name it, `tape.url("openai")` is where it is, and
-    `tape.report` tells what became of the requests. A request that is not on the tape, and an
-    exchange that was not asked for, fail the test.
+    `tape.report` tells what became of the requests. A request that is not on the tape, an exchange
+    that was not asked for, and a mistake of the application with what it was sent fail the test.
     """
     from deltatape.pytest_plugin.loading import loaded  # noqa: PLC0415 - costs nobody else
 
@@ -131,7 +132,11 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object
         deck = item.stash.get(_DECK, None)
         if deck is not None:
             del item.stash[_DECK]
-            for name, path in ((_RECORDED, deck.kept), (_ATTEMPT, deck.attempt)):
+            for name, path in (
+                (_RECORDED, deck.kept),
+                (_ATTEMPT, deck.attempt),
+                (_ENDED, deck.ended),
+            ):
                 if path is not None:
                     item.user_properties.append((name, str(path)))
 
@@ -173,6 +178,7 @@ def pytest_terminal_summary(terminalreporter: "pytest.TerminalReporter") -> None
     told = (
         (_RECORDED, "tapes recorded, to be committed", ""),
         (_ATTEMPT, "recorded of tests that failed, and not kept", "deltatape why "),
+        (_ENDED, "passed as far as their tapes go, where the app was wrong; record them anew", ""),
     )
     here = str(terminalreporter.config.invocation_params.dir)
     for wanted, title, before in told:

@@ -61,12 +61,14 @@ class Judging:
             return False
         deck, item = self._deck, self._item
         report = deck.report
-        whole = report.whole and not deck.told and not deck.unstruck()
+        whole = report.whole and not (deck.told or deck.unstruck() or report.ended)
         if whole or (error is None and _may_be_whole_later(deck, report)):
             deck.holds = error is None
             return False
         late_s = deck.deadline_s if self._late else None
         text = _complaint(item, deck, report, error=error, late_s=late_s)
+        if report.ended and not text and not deck.hostile:
+            return self._ended(error, report)
         deck.holds = error is None and not text
         if text and error is None:
             deck.said = _framed(item, deck, text, report)
@@ -76,6 +78,18 @@ class Judging:
         if framed:
             item.add_report_section("call", "tape", framed)
         return deck.hostile and not text
+
+    def _ended(self, error: BaseException | None, report: Report) -> bool:
+        """What was raised after the end of the tape is no word about the application.
+
+        It was handed an error that nobody else would have given it.
+        """
+        deck = self._deck
+        deck.holds, deck.ended = True, deck.path
+        raised = () if error is None else (f"what was raised then does not count: {error!r}",)
+        text = "\n".join((*(one.message for one in report.ended), *raised))
+        self._item.add_report_section("call", "tape", text)
+        return True
 
 
 def asks_later(fixture: pytest.FixtureDef[object]) -> bool:
@@ -91,7 +105,7 @@ def asks_later(fixture: pytest.FixtureDef[object]) -> bool:
 def tell_of_setup(item: pytest.Item, deck: Deck) -> None:
     """Have the report of a set-up that failed tell which requests are not on the tape."""
     report = deck.report
-    if report.missed:
+    if report.missed or _lasting(report):
         text = _complaint(item, deck, report, error=None, late_s=None)
         item.add_report_section("setup", "tape", _framed(item, deck, text, report))
 
@@ -107,7 +121,12 @@ def at_the_end(item: pytest.Item, deck: Deck) -> str:
 
 
 def _may_be_whole_later(deck: Deck, report: Report) -> bool:
-    return deck.asks_later and not deck.hostile and not report.missed
+    return deck.asks_later and not (deck.hostile or report.missed or _lasting(report))
+
+
+def _lasting(report: Report) -> bool:
+    """Whether a mistake was made that no later request can make good."""
+    return any(not each.silent for each in report.failures)
 
 
 def _complaint(
@@ -165,7 +184,7 @@ def _framed(item: pytest.Item, deck: Deck, text: str, report: Report) -> str:
 def _hint(item: pytest.Item, deck: Deck, report: Report) -> str:
     """How the tape becomes one that the test is true to, if it is the test that is right."""
     asked_other = report.missed if deck.mode == "replay" else report.unplayed and deck.forwarded()
-    if deck.told or not deck.recordable or not asked_other:
+    if deck.told or not deck.recordable or not asked_other or report.failures:
         return ""
     # Without parameters, of which torture may have added one.
     test = shlex.quote(item.nodeid.partition("[")[0])

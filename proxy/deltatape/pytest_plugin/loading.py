@@ -80,5 +80,10 @@ def _in_project(wish: Wish) -> Wish:
     upstreams = marked.upstreams if alone else (*marked.upstreams, *common.upstreams)
     return replace(
         wish,
-        marked=replace(marked, volatile=(*common.volatile, *marked.volatile), upstreams=upstreams),
+        marked=replace(
+            marked,
+            volatile=(*common.volatile, *marked.volatile),
+            ignored=(*common.ignored, *marked.ignored),
+            upstreams=upstreams,
+        ),
     )

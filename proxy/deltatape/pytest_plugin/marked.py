@@ -5,6 +5,7 @@ would be accepted. The names are those of `deltatape replay`'s options.
 """
 
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -13,6 +14,7 @@ from deltatape.errors import UsageError
 from deltatape.match.schedule import Tempo, parse_speed
 
 T = TypeVar("T")
+_CODE = re.compile("[A-Z][0-9]{0,3}")
 
 INSTANT = Tempo(factor=0.0)
 AS_READ = "recorded"
@@ -31,6 +33,7 @@ class Marked:
         reads: how reads are cut, as `deltatape replay --reads` takes it.
         faults: as `deltatape replay --fault` takes them.
         volatile: paths in request bodies that may differ.
+        ignored: codes of mistakes for which the test does not fail, or what they begin with.
         repeat: whether an exchange plays again when all equal ones were played.
         upstreams: where a recording goes, as `deltatape record --upstream` takes it.
         torture: the names of the variations to go through, () for all of them; None: no torture.
@@ -44,6 +47,7 @@ class Marked:
     reads: str = AS_READ
     faults: tuple[str, ...] = ()
     volatile: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
     repeat: bool = False
     upstreams: tuple[str, ...] = ()
     torture: tuple[str, ...] | None = None
@@ -69,6 +73,7 @@ def marked(args: Sequence[object], kwargs: Mapping[str, object]) -> Marked:
         reads=left.text("reads", AS_READ),
         faults=left.texts("fault"),
         volatile=left.texts("volatile"),
+        ignored=_codes(left),
         repeat=left.flag("repeat"),
         upstreams=left.texts("upstream"),
         torture=_torture(left),
@@ -117,6 +122,16 @@ def _paths(args: Sequence[object]) -> tuple[str, ...]:
 def _torture(left: "_Arguments") -> tuple[str, ...] | None:
     value = left.take("torture", default=False)
     return () if value is True else None if value is False else left.texts("torture")
+
+
+def _codes(left: "_Arguments") -> tuple[str, ...]:
+    given = left.texts("ignore")
+    for code in given:
+        if not _CODE.fullmatch(code):
+            raise UsageError(
+                f"@pytest.mark.tape(ignore={code!r}): not a code; C001 is, or C for all"
+            )
+    return given
 
 
 class _Arguments:

@@ -62,6 +62,14 @@ def named_place(text: str, test_file: Path, root: Path) -> Place:
 def exchanges_at(places: Sequence[Place]) -> tuple[Exchange, ...]:
     """What a provider has to play of these tapes, in the order of the tapes and their numbers.
 
+    Raises: see `every_at`.
+    """
+    return tuple(exchange for exchange in every_at(places) if exchange.tap is Tap.PROVIDER)
+
+
+def every_at(places: Sequence[Place]) -> tuple[Exchange, ...]:
+    """What is on these tapes, in the order of the tapes and their numbers.
+
     Raises:
         UsageError: there is no such tape or exchange.
         TapeFormatError: a tape is damaged.
@@ -73,7 +81,7 @@ def exchanges_at(places: Sequence[Place]) -> tuple[Exchange, ...]:
             found.append(tape[place.exchange])
         else:
             found += sorted(tape, key=lambda exchange: exchange.number)
-    return tuple(exchange for exchange in found if exchange.tap is Tap.PROVIDER)
+    return tuple(found)
 
 
 def shown(path: Path) -> str:

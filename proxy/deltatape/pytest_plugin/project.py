@@ -1,4 +1,4 @@
-"""What `deltatape.yaml` says that concerns tests, too: volatile fields, and upstreams.
+"""What `deltatape.yaml` says that concerns tests, too: volatile fields, mistakes, upstreams.
 
 Only these are looked at. Everything else in the file is for the commands, which check it.
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 from deltatape.settings.find import find
 from deltatape.settings.values import Items, Scalar, Table, Value
 
-_REPLAY, _VOLATILE, _UPSTREAMS = "replay", "volatile", "upstreams"
+_REPLAY, _VOLATILE, _IGNORE, _UPSTREAMS = "replay", "volatile", "ignore", "upstreams"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,10 +19,12 @@ class Project:
 
     Attributes:
         volatile: paths in request bodies that may differ.
+        ignored: codes of mistakes for which a run does not fail.
         upstreams: as `deltatape record --upstream` takes them.
     """
 
     volatile: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
     upstreams: tuple[str, ...] = ()
 
 
@@ -39,8 +41,11 @@ def project(folder: Path, environ: Mapping[str, str]) -> Project:
 
     root = parse(path.read_bytes(), str(path))
     upstreams = _entries(_entries({"": root}, ""), _UPSTREAMS)
+    replay = _entries(_entries({"": root}, ""), _REPLAY)
+    codes = ",".join(_texts(replay.get(_IGNORE))).upper().split(",")
     return Project(
-        volatile=_texts(_entries(_entries({"": root}, ""), _REPLAY).get(_VOLATILE)),
+        volatile=_texts(replay.get(_VOLATILE)),
+        ignored=tuple(filter(None, map(str.strip, codes))),
         upstreams=tuple(
             f"{name}={text}" for name, value in upstreams.items() for text in _texts(value)
         ),

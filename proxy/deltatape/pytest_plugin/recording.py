@@ -22,7 +22,7 @@ from deltatape.gateway.routes import parse_upstream
 from deltatape.harness.playback import Playback
 from deltatape.harness.replay_auto import AutoPlayer, Ways
 from deltatape.model.exchange import Exchange
-from deltatape.player.playing import Missed, Played
+from deltatape.player.playing import Told
 from deltatape.pytest_plugin.deck import Deck
 from deltatape.pytest_plugin.places import exchanges_at, shown
 from deltatape.pytest_plugin.replaying import as_recorded
@@ -215,5 +215,5 @@ def _stamp(path: Path) -> tuple[int, int] | None:
     return status.st_ino, status.st_mtime_ns
 
 
-def _ignore(what: Played | Missed | str) -> None:
+def _ignore(what: Told | str) -> None:
     """The report tells it all."""

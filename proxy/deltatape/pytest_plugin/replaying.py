@@ -1,7 +1,7 @@
 """Plays a test's tapes: as they are, or as torture has them.
 
-What reads streams (faults, cuts, torture) is imported where it is asked for: most tests play tapes
-as they are, and pay for no more.
+What changes streams (faults, cuts, torture) is imported where it is asked for: most tests play
+tapes as they are, and pay for no more.
 """
 
 import contextlib
@@ -18,11 +18,11 @@ from deltatape.errors import UsageError
 from deltatape.harness.playback import Playback
 from deltatape.harness.replay_environment import replay_environment
 from deltatape.match.schedule import RECORDED
-from deltatape.model.exchange import Exchange
-from deltatape.player.playing import Playing
+from deltatape.model.exchange import Exchange, Tap
+from deltatape.player.playing import Playing, ReadBack
 from deltatape.pytest_plugin.deck import Deck
 from deltatape.pytest_plugin.marked import AS_READ, Marked
-from deltatape.pytest_plugin.places import exchanges_at, shown
+from deltatape.pytest_plugin.places import every_at, shown
 from deltatape.pytest_plugin.surroundings import environment
 from deltatape.pytest_plugin.wish import Wish
 
@@ -45,7 +45,8 @@ def replaying(item: pytest.Item, wish: Wish, cell: "Cell | None") -> Iterator[De
     Raises:
         DeltatapeError: they cannot be played so.
     """
-    marked, exchanges = wish.marked, _exchanges(item, wish)
+    marked, every = wish.marked, _exchanges(item, wish)
+    exchanges = tuple(exchange for exchange in every if exchange.tap is Tap.PROVIDER)
     if marked.torture is not None:
         _check_torture(item, wish, cell)
     now = _varied(cell, wish, exchanges)
@@ -59,7 +60,9 @@ def replaying(item: pytest.Item, wish: Wish, cell: "Cell | None") -> Iterator[De
             volatile=marked.volatile,
             stage=now.stage,
         )
-    with Playback(played, playing) as playback:
+    elsewhere = tuple(exchange for exchange in every if exchange.tap is Tap.APP)
+    read_back = ReadBack(elsewhere=elsewhere, ignored=marked.ignored)
+    with Playback(played, replace(playing, read_back=read_back)) as playback:
         variables = replay_environment(playback.url, os.environ, Path.cwd(), exchanges)
         with environment(variables):
             yield Deck(
@@ -111,7 +114,7 @@ def _exchanges(item: pytest.Item, wish: Wish) -> tuple[Exchange, ...]:
                 f"{shown(place.path)}: there is no such tape yet; it is made by"
                 f" pytest --tape-mode record {shlex.quote(item.nodeid)}"
             )
-    return exchanges_at(wish.places)
+    return every_at(wish.places)
 
 
 def _check_torture(item: pytest.Item, wish: Wish, cell: "Cell | None") -> None:

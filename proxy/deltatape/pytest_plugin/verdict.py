@@ -1,6 +1,7 @@
 """Whether a test holds, going by what its tapes report.
 
-Without torture: what the test says, and nothing missed, nothing left over. Under a variation that
+Without torture: what the test says, nothing missed, nothing left over, and no mistake with what the
+application was sent. Under a variation that
 is harmless it is the same. Under a hostile one the stream is broken, and the application has to
 raise an error, and soon: a test that passes then has seen half an answer taken for a whole one. An
 `AssertionError` is no error of the application's: there it gave a wrong result and said nothing.
@@ -9,13 +10,17 @@ raise an error, and soon: a test that passes then has seen half an answer taken 
 import enum
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from deltatape.harness.replay_report import name_of
+from deltatape.harness.replay_report import mistake_told, name_of
 from deltatape.match.place import shown
 from deltatape.model.exchange import Exchange
 from deltatape.player.playing import Missed, Report, Unstruck
 from deltatape.rules.evidence import excerpt
 from deltatape.rules.words import count
+
+if TYPE_CHECKING:
+    from deltatape.run_check import Mistake
 
 _SHOWN = 80
 _LISTED = 5
@@ -73,6 +78,8 @@ def complaint(run: Run) -> str:
 
 def _untrue_to_tape(run: Run) -> Iterator[str]:
     report = run.report
+    if report.failures:
+        yield from _mistakes(report.failures)
     if report.missed:
         yield from _misses(report.missed)
     if report.unplayed:
@@ -85,6 +92,13 @@ def _untrue_to_tape(run: Run) -> Iterator[str]:
                 " the fixture, tape.url(...); a client that is made when a module is imported has"
                 " read its own before"
             )
+
+
+def _mistakes(mistakes: "Sequence[Mistake]") -> Iterator[str]:
+    yield f"the app made {count(len(mistakes), 'mistake')} with what it was sent:"
+    for one in mistakes[:_LISTED]:
+        yield f"  {mistake_told(one)}"
+    yield from _rest(len(mistakes))
 
 
 def _misses(missed: Sequence[Missed]) -> Iterator[str]:

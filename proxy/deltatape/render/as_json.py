@@ -9,7 +9,7 @@ from deltatape.diagnose.rebuild import Analysis
 from deltatape.model.exchange import Exchange
 from deltatape.model.log import LogEntry
 from deltatape.model.reply import TextCall, ToolCall
-from deltatape.model.story import Entry, Story
+from deltatape.model.story import Attempts, Entry, Story
 from deltatape.model.stream import Event
 from deltatape.model.suspect import Made, Suspect, Tried
 from deltatape.render.audit import Audit
@@ -29,12 +29,37 @@ def story_json(story: Story) -> str:
             "confidence": verdict.confidence,
             "summary": verdict.summary,
             "fix": verdict.fix,
+            "kind": verdict.kind,
+            "shown": verdict.shown,
+            "code": verdict.code,
+            "possible": [finding_object(finding) for finding in verdict.possible],
         },
         suspects=[_suspect(each) for each in story.suspects],
         clients=[_tried(each) for each in story.tried],
         timeline=[_entry(entry) for entry in story.timeline],
         findings=[finding_object(finding) for finding in story.findings],
+        attempts=_attempts(story.attempts),
     )
+
+
+def _attempts(row: Attempts | None) -> dict[str, object] | None:
+    """The attempts that the exchange is one of; None where it was asked once."""
+    if row is None:
+        return None
+    return {
+        "answered": row.answered,
+        "exit_code": row.exit_code,
+        "tries": [
+            {
+                "exchange": each.exchange,
+                "t_ns": each.t_ns,
+                "outcome": each.outcome,
+                "pause_ns": each.pause_ns,
+                "changed": each.changed or None,
+            }
+            for each in row.tries
+        ],
+    }
 
 
 def _suspect(suspect: Suspect) -> dict[str, object]:
@@ -45,6 +70,7 @@ def _suspect(suspect: Suspect) -> dict[str, object]:
             for each in suspect.mistakes
         ],
         "exact": suspect.exact,
+        "drop": suspect.drop,
         "says": suspect.says,
         "fix": suspect.fix,
         "source": suspect.source,

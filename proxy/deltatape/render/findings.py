@@ -5,7 +5,7 @@ question, the fix. In a story, where place and wire are on the page already, a f
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from deltatape.diagnose.check_tape import Reported
@@ -27,6 +27,7 @@ from deltatape.render.lines import (
 from deltatape.render.units import seconds
 from deltatape.render.wire import wire_lines
 from deltatape.rules.words import count
+from deltatape.why.verdict import NOBODY
 
 
 def reported_lines(reported: Reported, width: int = WIDTH) -> list[Line]:
@@ -39,12 +40,21 @@ def reported_lines(reported: Reported, width: int = WIDTH) -> list[Line]:
     hidden = _is_shown(finding) or (excerpt is not None and excerpt.evident)
     if finding.evidence and not hidden:
         lines += wrapped(f"evidence: {finding.evidence}", 4, DIM, width)
-    lines += _sides(finding, width)
+    lines += [*_sides(finding, width), *_excluded(finding, width)]
     return [*lines, *wrapped(f"fix: {finding.hint}", 4, width=width), line()]
 
 
 def _sides(finding: Finding, width: int) -> list[Line]:
     return [each for side in sides(finding) for each in wrapped(side, 4, DIM, width)]
+
+
+def _excluded(finding: Finding, width: int) -> list[Line]:
+    return [each for one in excluded(finding) for each in wrapped(one, 4, DIM, width)]
+
+
+def excluded(finding: Finding) -> list[str]:
+    """The innocent explanations that were tried, and why each fails."""
+    return [f"excluded: {each.explanation}: {each.because}" for each in finding.excluded]
 
 
 def sides(finding: Finding) -> list[str]:
@@ -107,7 +117,12 @@ def seen_from(story: Story) -> Viewpoint:
 
 
 def one_finding(
-    finding: Finding, seen: Viewpoint = _NOWHERE, width: int = WIDTH, *, fixed: bool = False
+    finding: Finding,
+    seen: Viewpoint = _NOWHERE,
+    width: int = WIDTH,
+    *,
+    fixed: bool = False,
+    known: Sequence[str] = (),
 ) -> list[Line]:
     """One finding; its place leaves out what is said already.
 
@@ -116,18 +131,40 @@ def one_finding(
         seen: what is said already.
         width: of the page.
         fixed: whether it is said already what to do about it.
+        known: texts on the same page: what stands in one of them is not said again.
     """
     head = _head(finding)
     where = _where(finding, seen)
     place = [line(*head, Segment(f"  {where}", DIM))] if where else [line(*head)]
     if measured(place[0]) > width:
         place = [line(*head), *wrapped(where, 4, DIM, width)]
-    lines = [*place, *wrapped(finding.message, 4, width=width)]
-    if finding.evidence and not _is_shown(finding):
+    said = any(finding.message in text for text in known)
+    lines = [*place, *(_verdict_says(width) if said else wrapped(finding.message, 4, width=width))]
+    if finding.evidence and not (_is_shown(finding) or finding.evidence in finding.message):
         lines += wrapped(f"evidence: {finding.evidence}", 4, DIM, width)
-    lines += _sides(finding, width)
+    for side in sides(finding):
+        lines += wrapped(_place_of(side, finding), 4, DIM, width) if side not in known else []
+    lines += _excluded(finding, width)
     fix = [] if fixed else wrapped(f"fix: {finding.hint}", 4, width=width)
     return [*lines, *fix, line()]
+
+
+def _place_of(side: str, finding: Finding) -> str:
+    """A side without what it says, if the message of `finding` quotes that."""
+    where, _, what = side.partition(": ")
+    return where if what and what in finding.message else side
+
+
+def _verdict_says(width: int) -> list[Line]:
+    return wrapped("what it says: see the verdict", 4, DIM, width)
+
+
+def possible(verdict: Verdict) -> list[str]:
+    """What stands below a verdict: what somebody may have done, without any proof."""
+    return [
+        f"possible, not provable: {each.code} {each.name} ({each.blame}): {each.message}"
+        for each in verdict.possible
+    ]
 
 
 def _is_shown(finding: Finding) -> bool:
@@ -144,13 +181,13 @@ def _head(finding: Finding) -> Line:
     )
 
 
-_UNPROVEN = "not provable"
-
-
 def blamed(finding: Finding | Verdict) -> str:
-    """Whose fault, and how sure: `app, proven`; `not provable`."""
+    """Whose fault, and how sure: `app, proven`; `not provable`; of a mere fact `nobody blamed`."""
+    if isinstance(finding, Verdict):
+        return finding.shown
     if finding.blame is None:
-        return "nothing wrong" if isinstance(finding, Verdict) and finding.healthy else _UNPROVEN
+        fact = finding.severity is Severity.INFO or finding.code in NOBODY
+        return "nobody blamed" if fact else "not provable"
     return f"{finding.blame}, {finding.confidence}"
 
 

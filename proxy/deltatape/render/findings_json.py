@@ -65,6 +65,9 @@ def finding_object(finding: Finding) -> dict[str, object]:
         "evidence": finding.evidence,
         "hint": finding.hint,
         "against": _against(finding.against),
+        "excluded": [
+            {"explanation": each.explanation, "because": each.because} for each in finding.excluded
+        ],
     }
 
 

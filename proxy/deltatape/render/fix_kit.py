@@ -1,8 +1,9 @@
 """What whoever mends an app needs beside the tape: a failing test, and a short brief.
 
-The test runs the app against the tape, played as the provider, records what the app does, and
-checks that: the mistake is there or it is not, whatever else the app does. Nothing of the tape
-stands in the test, so that nothing in a tape can become code.
+The test runs the app against the tape, played as the provider. What the app makes of replies the
+player reads back from its next requests. Other mistakes show only in a recording of the app, so
+then the test makes one and checks that: the mistake is there or it is not, whatever else the app
+does. Nothing of the tape stands in the test, so that nothing in a tape can become code.
 """
 
 from dataclasses import dataclass
@@ -39,8 +40,12 @@ def fix_kit(story: Story, exchanges: int, *, name: str, node: bool) -> FixKit:
     """
     tape = f"{name}.tape"
     test = f"{name}.test.mjs" if node else f"test_{name.replace('-', '_')}.py"
-    text = _VITEST if node else _PYTEST
-    codes = ",".join(mistakes(story))
+    found = mistakes(story)
+    if all(map(is_read_back, found)):
+        text = _VITEST if node else _PYTEST
+    else:
+        text = _VITEST_RECORDED if node else _PYTEST_RECORDED
+    codes = ",".join(found)
     return FixKit(
         tape=tape,
         test=test,
@@ -54,6 +59,11 @@ def mistakes(story: Story) -> tuple[str, ...]:
     """The codes of the findings that blame the app for what the verdict is about."""
     found = (each for each in story.findings if each.blame is Blame.APP)
     return tuple(sorted({each.code for each in found if each.severity is not Severity.INFO}))
+
+
+def is_read_back(code: str) -> bool:
+    """Whether a player sees the mistake of that code in the app's next request, or its lack."""
+    return code == "D003" or (code.startswith("C") and code != "C008")
 
 
 def _requests(story: Story, exchanges: int) -> int:
@@ -92,9 +102,12 @@ Set `APP_COMMAND` to the command that makes the app ask the recorded question, t
 
     APP_COMMAND="..." $run
 
-The test plays `$tape` as the provider, so it needs neither a key nor a network, and records what
-the app makes of it. It fails while the mistake is there. The app must send the recorded requests
-byte for byte or as the same JSON; `deltatape replay --volatile PATH` names fields that may differ.
+The test plays `$tape` as the provider, so it needs neither a key nor a network. It fails while the
+mistake is there. The app must send the recorded requests byte for byte or as the same JSON, but for
+what was wrong with them; `deltatape replay --volatile PATH` names other fields that may differ.
+
+Without any test: `deltatape replay $tape -- COMMAND` fails for what the app makes of the replies,
+and passes once that is right.
 
 ## What happened
 
@@ -106,6 +119,32 @@ $story
 """)
 
 _PYTEST = Template('''\
+"""Does the app keep what the provider delivered? Made by `deltatape why --fix`.
+
+Plays $tape as the provider; the player reads back from the requests of the app what it makes of
+the replies, and fails for $codes. APP_COMMAND is the command that makes the app ask the recorded
+question, such as `python app.py "list my trips"`.
+"""
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+TAPE = Path(__file__).with_name("$tape")
+REPLAY = [sys.executable, "-m", "deltatape", "replay", str(TAPE), "--speed", "instant", "--"]
+LIMIT_S = 60
+
+
+def test_the_app_keeps_what_the_provider_delivered():
+    app = shlex.split(os.environ.get("APP_COMMAND", ""))
+    assert app, "set APP_COMMAND to the command that makes the app ask the recorded question"
+    ran = subprocess.run([*REPLAY, *app], capture_output=True, text=True, timeout=LIMIT_S)
+    assert ran.returncode == 0, ran.stderr
+''')
+
+_PYTEST_RECORDED = Template('''\
 """Does the app keep what the provider delivered? Made by `deltatape why --fix`.
 
 Plays $tape as the provider and records what the app makes of it. APP_COMMAND is the command that
@@ -182,6 +221,30 @@ def test_the_app_keeps_what_the_provider_delivered(tmp_path):
 ''')
 
 _VITEST = Template("""\
+// Does the app keep what the provider delivered? Made by `deltatape why --fix`.
+//
+// Plays $tape as the provider; the player reads back from the requests of the app what it makes of
+// the replies, and fails for $codes. APP_COMMAND is the command that makes the app ask the recorded
+// question, such as `node app.mjs`.
+
+import { spawnSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+
+const TAPE = fileURLToPath(new URL("$tape", import.meta.url));
+const DELTATAPE = process.env.DELTATAPE ?? "deltatape";
+const LIMIT_MS = 60_000;
+
+test("the app keeps what the provider delivered", { timeout: LIMIT_MS }, () => {
+  const app = process.env.APP_COMMAND;
+  expect(app, "set APP_COMMAND to the command that asks the recorded question").toBeTruthy();
+  const replay = ["replay", TAPE, "--speed", "instant", "--", "sh", "-c", app];
+  const ran = spawnSync(DELTATAPE, replay, { encoding: "utf8", timeout: LIMIT_MS });
+  expect(ran.status, ran.stderr).toBe(0);
+});
+""")
+
+_VITEST_RECORDED = Template("""\
 // Does the app keep what the provider delivered? Made by `deltatape why --fix`.
 //
 // Plays $tape as the provider and records what the app makes of it. APP_COMMAND is the command that

@@ -11,7 +11,7 @@ from deltatape.model.finding import Finding
 from deltatape.model.reply import ToolCall
 from deltatape.model.story import Entry, Repetition, Story
 from deltatape.model.suspect import Suspect, Tried
-from deltatape.render.findings import blamed, place, sides
+from deltatape.render.findings import blamed, excluded, place, possible, sides
 from deltatape.render.html_style import STYLE
 from deltatape.render.suspects import how, outcome
 from deltatape.render.units import duration, seconds, size
@@ -67,6 +67,7 @@ def _verdict(story: Story) -> Iterator[str]:
     code = f" <span>{_text(verdict.code)}</span>" if verdict.code else ""
     yield f'<section class="verdict {who}"><h2>{_text(blamed(verdict))}{code}</h2>'
     yield f"<p>{_text(verdict.summary)}</p>"
+    yield from (f"<p>{_text(each)}</p>" for each in possible(verdict))
     yield f"<p><strong>Fix:</strong> {_text(verdict.fix)}</p></section>"
 
 
@@ -171,7 +172,8 @@ def _findings(findings: Iterable[Finding]) -> Iterator[str]:
 
 def _finding(finding: Finding) -> str:
     told = [finding.evidence] if finding.evidence else []
-    evidence = "".join(f"<p>{_code(each)}</p>" for each in (*told, *sides(finding)))
+    told += [*sides(finding), *excluded(finding)]
+    evidence = "".join(f"<p>{_code(each)}</p>" for each in told)
     return (
         f'<article class="{finding.severity}"><h3>{_text(f"{finding.code} {finding.name}")}'
         f" <small>{_text(f'{finding.severity}, {blamed(finding)}')}</small></h3>"

@@ -11,7 +11,7 @@ from textwrap import dedent
 from deltatape.model.finding import Finding
 from deltatape.model.reply import ToolCall
 from deltatape.model.story import Repetition, Story
-from deltatape.render.findings import blamed, place, sides
+from deltatape.render.findings import blamed, excluded, place, possible, sides
 from deltatape.render.lines import plain
 from deltatape.render.story import timeline_lines
 from deltatape.render.suspects import how, outcome
@@ -47,6 +47,10 @@ def _lines(story: Story) -> Iterator[str]:
     yield ""
     yield inert(story.verdict.summary)
     yield ""
+    for each in possible(story.verdict):
+        yield f"- {inert(each)}"
+    if story.verdict.possible:
+        yield ""
     yield f"**Fix:** {inert(story.verdict.fix)}"
     yield ""
     yield from _suspects(story)
@@ -112,7 +116,7 @@ def _findings(findings: Sequence[Finding]) -> Iterator[str]:
         yield f"  {inert(finding.message)}"
         if finding.evidence:
             yield f"  {code(finding.evidence)}"
-        yield from (f"  {code(side)}" for side in sides(finding))
+        yield from (f"  {code(side)}" for side in (*sides(finding), *excluded(finding)))
     if findings:
         yield ""
 

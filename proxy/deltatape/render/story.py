@@ -1,16 +1,27 @@
 """The story as text, for somebody who has an incident and no time.
 
-The verdict first, then what to do, then the axis of time, then the three columns of evidence:
-promised, arrived, repeated. Never wider than asked for.
+A terminal shows the end of what is printed, so the conclusion stands there: suspect, verdict, fix
+and the next command, after the axis of time, the three columns of evidence (promised, arrived,
+repeated) and the findings. What the verdict says is not said again above it. Never wider than asked
+for. `short_lines` is the conclusion alone.
 """
 
+import shlex
 from collections import Counter
 
+from deltatape.conversation.attempts import sentence
 from deltatape.model.asked import RepeatedCall
-from deltatape.model.finding import Blame, Finding
+from deltatape.model.finding import Blame, Finding, Severity
 from deltatape.model.reply import CallKind
-from deltatape.model.story import Entry, Repeated, Story, Teller
-from deltatape.render.findings import blamed, one_finding, seen_from, summary
+from deltatape.model.story import Entry, Repeated, Story, Teller, VerdictKind
+from deltatape.render.findings import (
+    blamed,
+    one_finding,
+    possible,
+    seen_from,
+    sides,
+    summary,
+)
 from deltatape.render.lines import (
     BOLD,
     DIM,
@@ -31,15 +42,18 @@ from deltatape.render.suspects import suspect_lines, tried_lines
 from deltatape.render.units import NO_TIMES, duration, seconds, since_request, size
 from deltatape.rules.evidence import escape, excerpt
 from deltatape.rules.words import count
+from deltatape.why.verdict import LOSS
 
 _INDENT = 10
 _RED = "bold red"
+_STYLES = {VerdictKind.HEALTHY: GOOD}
 _AXIS = {
     Teller.WIRE: "wire  |",
     Teller.APP: "app   o",
     Teller.RECORDER: "      :",
     Teller.LOG: "log   >",
 }
+_RECORD = "deltatape record -- CMD"
 _SHOWN = 60
 _OTHERS = 4
 """Other exchanges that are named, each with its worst finding."""
@@ -53,15 +67,89 @@ def story_lines(story: Story, width: int = WIDTH) -> list[Line]:
     """The whole story in `width` columns; print it with `plain` or `styled`."""
     lines = [
         *_head(story, width),
-        *_verdict(story, width),
-        *_suspects(story, width),
         *_labelled("TIMELINE", timeline_lines(story, width)),
         *_promised(story, width),
         *_arrived(story, width),
         *_repeated(story, width),
         *_findings(story, width),
+        line(),
+        *_suspects(story, width),
+        *_verdict(story, width),
     ]
     return [cropped(each, width) for each in lines]
+
+
+def short_lines(story: Story) -> list[Line]:
+    """The conclusion in five lines: verdict, what went wrong, where, what to do, what to type."""
+    whole = f"deltatape why {_named(story)}"  # all of it: the short form has left most out
+    return [
+        _label("VERDICT", *_judged(story)),
+        _label("WHAT", _in_short(story)),
+        _label("WHERE", _place(story)),
+        _label("FIX", escape(story.verdict.fix)),
+        _label("NEXT", whole if story.timed else next_step(story)[1]),
+    ]
+
+
+def _in_short(story: Story) -> str:
+    verdict, decided = story.verdict, _decided(story)
+    if decided is None:
+        parts = [verdict.summary.rstrip(".")]
+    else:
+        lost = [each.message for each in story.findings if each.code == LOSS]
+        parts = [*lost, *([decided.message] if decided.message not in lost else [])]
+        parts += [sentence(story.attempts)] if story.attempts else []
+    if story.suspects and story.suspects[0].exact:
+        parts.append(f"suspect: {story.suspects[0].name}")
+    parts += [f"possible, not provable: {each.code} {each.name}" for each in verdict.possible[:1]]
+    return escape("; ".join(parts))
+
+
+def _decided(story: Story) -> Finding | None:
+    """The finding that the verdict rests on."""
+    code = story.verdict.code
+    return next((each for each in story.findings if each.code == code), None)
+
+
+def _place(story: Story) -> str:
+    """Where to look: the exchange, the event and the tape's line."""
+    decided = _decided(story)
+    if decided is None:
+        return escape(f"{story.tape}#{story.exchange}")
+    parts = [f"{decided.tape}#{decided.exchange}"]
+    parts += [f"event {decided.event}"] if decided.event is not None else []
+    parts += [f"tape line {decided.line}"] if decided.line is not None else []
+    other = decided.against
+    if other is not None and other.exchange != decided.exchange:
+        line_of = f", tape line {other.line}" if other.line is not None else ""
+        parts.append(f"delivered in #{other.exchange}{line_of}")
+    return escape(", ".join(parts))
+
+
+def next_step(story: Story) -> tuple[str, str]:
+    """What to do next, and the command for it."""
+    verdict, name = story.verdict, _named(story)
+    if not story.timed:
+        code = verdict.code
+        explain = ("read what the code means", f"deltatape why {code}")
+        return explain if code else ("tape the app itself", _RECORD)
+    if verdict.kind is VerdictKind.UNPROVABLE:
+        return "tape it again, with what the app prints", _RECORD
+    if verdict.blame is Blame.APP and _can_be_tested(story):
+        return "write a failing test", f"deltatape why {name} --fix DIR"
+    if verdict.kind is VerdictKind.HEALTHY:
+        return "see what arrived, call by call", f"deltatape show {name} --calls"
+    return "see the wire, event by event", f"deltatape show {name} --events"
+
+
+def _can_be_tested(story: Story) -> bool:
+    """Whether `why --fix` finds something on the app that a test can look for."""
+    found = (each for each in story.findings if each.severity is not Severity.INFO)
+    return any(each.blame is Blame.APP for each in found)
+
+
+def _named(story: Story) -> str:
+    return f"{shlex.quote(escape(story.tape))}#{story.exchange}"
 
 
 def _head(story: Story, width: int) -> list[Line]:
@@ -89,17 +177,28 @@ def _end_of(name: str) -> str:
     return shown if len(shown) <= _SHOWN else f"...{shown[3 - _SHOWN :]}"
 
 
-def _verdict(story: Story, width: int) -> list[Line]:
+def _judged(story: Story) -> tuple[Cell, ...]:
     verdict = story.verdict
     code = f"  ({verdict.code})" if verdict.code else ""
-    who = blamed(verdict)
-    style = _RED if verdict.blame is Blame.APP else BOLD
-    return [
-        _label("VERDICT", Segment(f"{who}{code}", style)),
+    style = _STYLES.get(verdict.kind, _RED if verdict.blame is Blame.APP else BOLD)
+    return (Segment(f"{blamed(verdict)}{code}", style),)
+
+
+def _verdict(story: Story, width: int) -> list[Line]:
+    verdict = story.verdict
+    lines = [
+        _label("VERDICT", *_judged(story)),
         *wrapped(verdict.summary, _INDENT, width=width),
+    ]
+    what, command = next_step(story)
+    for each in possible(verdict):
+        lines += wrapped(each, _INDENT, DIM, width)
+    return [
+        *lines,
         line(),
         *_labelled("FIX", wrapped(verdict.fix, _INDENT, width=width)),
-        line(),
+        *_labelled("NEXT", wrapped(f"{what}:", _INDENT, DIM, width)),
+        *wrapped(command, _INDENT, width=width),
     ]
 
 
@@ -221,12 +320,15 @@ def _findings(story: Story, width: int) -> list[Line]:
     if not story.findings:
         return [_label("FINDINGS", Segment("none", GOOD)), *_elsewhere(story, width)]
     lines = [_label("FINDINGS", summary(story.findings)), *_elsewhere(story, width), line()]
+    verdict = story.verdict
+    known = [verdict.summary, *possible(verdict)]
     told: Counter[str] = Counter()
     for finding in story.findings:
         told[finding.code] += 1
         if told[finding.code] <= _ALIKE:
-            known = finding.hint == story.verdict.fix or _is_of_suspect(finding, story)
-            lines += one_finding(finding, seen_from(story), width, fixed=known)
+            fixed = finding.hint in verdict.fix or _is_of_suspect(finding, story)
+            lines += one_finding(finding, seen_from(story), width, fixed=fixed, known=known)
+            known += sides(finding)
     more = [f"{number - _ALIKE} more {code}" for code, number in told.items() if number > _ALIKE]
     if more:
         lines += [*wrapped(f"and {', '.join(more)}: deltatape check", 0, DIM, width), line()]

@@ -14,6 +14,7 @@ from deltatape.render.lines import (
     Line,
     Segment,
     line,
+    measured,
     table,
     wrapped,
 )
@@ -42,9 +43,12 @@ def suspect_lines(
     if not suspects:
         return []
     first, *others = suspects
-    head = line(" " * indent, Segment(first.name, BOLD), Segment(f"  {how(first)}", DIM))
-    again = first.says in said
-    lines = [head, *([] if again else wrapped(f"it {first.says}", indent, width=width))]
+    lines = [line(" " * indent, Segment(first.name, BOLD), Segment(f"  {how(first)}", DIM))]
+    if measured(lines[0]) > width:
+        lines = [line(" " * indent, Segment(first.name, BOLD))]
+        lines += wrapped(how(first), indent, DIM, width)
+    if first.says not in said:
+        lines += wrapped(f"it {first.says}", indent, width=width)
     if others:
         lines += wrapped(f"or {_names(others)}", indent, DIM, width)
     return lines
@@ -54,6 +58,7 @@ def how(suspect: Suspect) -> str:
     """How well a suspect explains what the app did, and by which mistakes."""
     mistakes = ", ".join(f"{each.axis}={each.value}" for each in suspect.mistakes)
     fit = "does just what the app did" if suspect.exact else "does something like it"
+    fit = "loses the same calls" if suspect.drop else fit
     return f"{fit}, by {mistakes}"
 
 

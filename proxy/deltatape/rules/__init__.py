@@ -24,6 +24,17 @@ from deltatape.rules.c008_retry_storm import RetryStorm
 from deltatape.rules.c009_app_error_in_history import AppErrorInHistory
 from deltatape.rules.c010_forced_tool_choice_loop import ForcedToolChoiceLoop
 from deltatape.rules.c011_tools_removed_from_history import ToolsRemovedFromHistory
+from deltatape.rules.c012_text_changed_by_app import TextChangedByApp
+from deltatape.rules.c013_reasoning_lost_by_app import ReasoningLostByApp
+from deltatape.rules.c014_foreign_message import ForeignMessage
+from deltatape.rules.c015_results_swapped import ResultsSwapped
+from deltatape.rules.c016_broken_call_executed import BrokenCallExecuted
+from deltatape.rules.c017_result_not_serialised import ResultNotSerialised
+from deltatape.rules.c018_request_repeated import RequestRepeated
+from deltatape.rules.c019_user_message_repeated import UserMessageRepeated
+from deltatape.rules.c020_answers_not_kept import AnswersNotKept
+from deltatape.rules.c021_system_prompt_lost import SystemPromptLost
+from deltatape.rules.c022_called_tool_withdrawn import CalledToolWithdrawn
 from deltatape.rules.d001_stall import Stall
 from deltatape.rules.d002_silent_answer import SilentAnswer
 from deltatape.rules.d003_unanswered_tool_call import UnansweredToolCall
@@ -38,6 +49,11 @@ from deltatape.rules.s006_unexpected_event import UnexpectedEvent
 from deltatape.rules.s007_sequence_gap import SequenceGap
 from deltatape.rules.s008_empty_final_snapshot import EmptyFinalSnapshot
 from deltatape.rules.s009_cut_by_limit import CutByLimit
+from deltatape.rules.s010_call_after_finish import CallAfterFinish
+from deltatape.rules.s011_other_model import OtherModel
+from deltatape.rules.s012_impossible_usage import ImpossibleUsage
+from deltatape.rules.s013_broken_structured_output import BrokenStructuredOutput
+from deltatape.rules.s014_stray_tokens_in_content import StrayTokensInContent
 from deltatape.rules.t001_empty_arguments import EmptyArguments
 from deltatape.rules.t002_malformed_arguments import MalformedArguments
 from deltatape.rules.t003_truncated_arguments import TruncatedArguments
@@ -62,6 +78,9 @@ from deltatape.rules.t021_split_or_late_name import SplitOrLateName
 from deltatape.rules.t022_double_escaped_arguments import DoubleEscapedArguments
 from deltatape.rules.t023_arguments_in_text import ArgumentsInText
 from deltatape.rules.t024_call_against_choice import CallAgainstChoice
+from deltatape.rules.t025_choice_not_obeyed import ChoiceNotObeyed
+from deltatape.rules.t026_id_reused import IdReused
+from deltatape.rules.t027_repeated_delta import RepeatedDelta
 from deltatape.rules.w001_unterminated_event import UnterminatedEvent
 from deltatape.rules.w002_invalid_utf8 import InvalidUtf8
 from deltatape.rules.w003_byte_order_mark import ByteOrderMark
@@ -73,6 +92,7 @@ from deltatape.rules.w008_missing_event_line import MissingEventLine
 from deltatape.rules.w009_bad_content_coding import BadContentCoding
 from deltatape.rules.w010_corrupt_message import CorruptMessage
 from deltatape.rules.x001_internal_error import InternalError
+from deltatape.rules.x002_recorder_loss import RecorderLoss
 
 RULES: tuple[Rule, ...] = (
     UnterminatedEvent(),
@@ -94,6 +114,11 @@ RULES: tuple[Rule, ...] = (
     SequenceGap(),
     EmptyFinalSnapshot(),
     CutByLimit(),
+    CallAfterFinish(),
+    OtherModel(),
+    ImpossibleUsage(),
+    BrokenStructuredOutput(),
+    StrayTokensInContent(),
     EmptyArguments(),
     MalformedArguments(),
     TruncatedArguments(),
@@ -118,6 +143,8 @@ RULES: tuple[Rule, ...] = (
     DoubleEscapedArguments(),
     ArgumentsInText(),
     CallAgainstChoice(),
+    ChoiceNotObeyed(),
+    RepeatedDelta(),
     EventWithoutName(),
     EventArgumentsNotObject(),
     CallWithoutResult(),
@@ -137,11 +164,14 @@ OF_THE_END = frozenset(
         "W006",
         "S001",
         "S003",
+        "S012",
+        "S013",
         "T001",
         "T003",
         "T005",
         "T018",
         "T019",
+        "T025",
         "A003",
         "A004",
         "D002",
@@ -156,6 +186,7 @@ CONVERSATION_RULES: tuple[ConversationRule, ...] = (
     CallLostByApp(),
     ArgumentsChangedByApp(),
     IdentityChangedByApp(),
+    ReasoningLostByApp(),
 )
 """Rules about what the application made of a reply, in the order of reports."""
 
@@ -168,11 +199,25 @@ TURN_RULES: tuple[TurnRule, ...] = (
     AppErrorInHistory(),
     ForcedToolChoiceLoop(),
     ToolsRemovedFromHistory(),
+    TextChangedByApp(),
+    ForeignMessage(),
+    ResultsSwapped(),
+    BrokenCallExecuted(),
+    ResultNotSerialised(),
+    RequestRepeated(),
+    UserMessageRepeated(),
+    AnswersNotKept(),
+    SystemPromptLost(),
+    CalledToolWithdrawn(),
+    IdReused(),
 )
 """Rules about an exchange in its conversation, in the order of reports."""
 
 INTERNAL_ERROR = InternalError()
 """Reports a rule that raised."""
+
+RECORDER_LOSS = RecorderLoss()
+"""Reports what the tape lacks of an exchange: told before what the `RULES` report."""
 
 DOCUMENTED: tuple[Documented, ...] = (
     *RULES,
@@ -180,6 +225,7 @@ DOCUMENTED: tuple[Documented, ...] = (
     *CONVERSATION_RULES,
     *TURN_RULES,
     INTERNAL_ERROR,
+    RECORDER_LOSS,
 )
 """Everything that can be reported, in the order of reports."""
 
@@ -187,6 +233,7 @@ __all__ = [
     "CONVERSATION_RULES",
     "DOCUMENTED",
     "INTERNAL_ERROR",
+    "RECORDER_LOSS",
     "RULES",
     "SILENCE_RULES",
     "TURN_RULES",

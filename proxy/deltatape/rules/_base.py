@@ -10,7 +10,7 @@ from typing import ClassVar, Protocol
 
 from deltatape.model.asked import Asked
 from deltatape.model.exchange import Exchange
-from deltatape.model.finding import Blame, Confidence, Finding, Severity
+from deltatape.model.finding import Blame, Confidence, Excluded, Finding, Severity, at_most
 from deltatape.model.reply import Choice, Observation, Reply, ToolCall
 from deltatape.model.stream import Event, Place, Stream
 from deltatape.rules.brought import Brought, brought
@@ -106,6 +106,12 @@ class Claim:
     event: int | None = None
     place: Place | None = None
     evidence: str = ""
+    excluded: tuple[Excluded, ...] = ()
+
+
+def escaped(excluded: tuple[Excluded, ...]) -> tuple[Excluded, ...]:
+    """The same, fit to be shown."""
+    return tuple(Excluded(excerpt(each.explanation), excerpt(each.because)) for each in excluded)
 
 
 def finding(rule: Documented, context: RuleContext, claim: Claim) -> Finding:
@@ -114,7 +120,7 @@ def finding(rule: Documented, context: RuleContext, claim: Claim) -> Finding:
     return Finding(
         code=rule.code,
         name=rule.name,
-        severity=claim.severity or rule.severity,
+        severity=at_most(claim.severity or rule.severity, claim.blame, claim.confidence),
         blame=claim.blame,
         confidence=claim.confidence,
         message=excerpt(claim.message, MAX_MESSAGE),
@@ -126,16 +132,22 @@ def finding(rule: Documented, context: RuleContext, claim: Claim) -> Finding:
         span=place.span if place else None,
         t_ns=place.t_ns if place and context.exchange.timed else None,
         evidence=excerpt(claim.evidence),
+        excluded=escaped(claim.excluded),
     )
 
 
 def about_call(rule: Documented, context: RuleContext, call: ToolCall, claim: Claim) -> Finding:
-    """As `finding`, placed at the last event of `call`; its arguments are the evidence."""
+    """As `finding`, about `call`; its arguments are the evidence.
+
+    It is placed where the claim says, else at the last event of the call.
+    """
     last = call.fragments[-1] if call.fragments else None
     event = last.event if last else call.start_event
     carrier = context.event(event)
     evidence = claim.evidence or call.arguments_raw or (carrier.data if carrier else "")
     place = last.place if last else call.start
+    if claim.event is not None:
+        event, place = claim.event, claim.place or place
     return finding(rule, context, replace(claim, event=event, place=place, evidence=evidence))
 
 

@@ -5,17 +5,21 @@ repeats, and the silence after it; or at a turn, a request and its reply with wh
 before them tells.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from deltatape.model.asked import RepeatedCall
 from deltatape.model.digest import Digest, ReadBack, SaidCall, Unanswered
-from deltatape.model.finding import Against, Blame, Confidence, Finding, Severity
+from deltatape.model.finding import Against, Blame, Confidence, Excluded, Finding, Severity, at_most
 from deltatape.model.turn import Delivered, Turn
-from deltatape.rules._base import MAX_MESSAGE, Documented
+from deltatape.rules._base import MAX_MESSAGE, Documented, escaped
 from deltatape.rules.evidence import excerpt
 from deltatape.rules.settings import Settings
+
+_HANDOFF = re.compile(r"transfer|hand_?-?off|delegat|escalat|switch|route", re.IGNORECASE)
+"""Names of calls that give a conversation to another agent."""
 
 
 class ConversationRule(Documented, Protocol):
@@ -51,22 +55,54 @@ class AppClaim:
     """The delivered call that it is about."""
     heard: RepeatedCall | None = None
     """What the request has in its place."""
+    confidence: Confidence | None = None
+    """None: as sure as the read-back is."""
+    blame: Blame | None = Blame.APP
+    excluded: tuple[Excluded, ...] = ()
+
+
+class Grade(NamedTuple):
+    """What a difference between a delivered call and the repeated one amounts to.
+
+    `says` is a clause for the message, or empty. Without `blame` it is a fact.
+    """
+
+    says: str
+    hint: str
+    confidence: Confidence
+    excluded: tuple[Excluded, ...] = ()
+    severity: Severity = Severity.ERROR
+    blame: Blame | None = Blame.APP
 
 
 def app_finding(rule: Documented, read_back: ReadBack, claim: AppClaim) -> Finding:
-    """A finding that blames the application, placed at the request that repeats the reply."""
+    """A finding about what became of a reply, placed at the request that repeats it."""
     later = read_back.later
     delivered = Delivered(call=claim.said, reply=read_back.reply)
     whole = TurnClaim(
         message=claim.message,
         hint=claim.hint,
-        blame=Blame.APP,
-        confidence=read_back.confidence,
+        blame=claim.blame,
+        confidence=claim.confidence or read_back.confidence,
         severity=claim.severity,
         evidence=claim.evidence,
         against=against(delivered, later, claim.heard),
+        excluded=claim.excluded,
     )
     return _at_request(rule, later, whole)
+
+
+def was_delivered(read_back: ReadBack, call: SaidCall) -> bool:
+    """Whether the client had been sent all of `call` when the request that repeats it left.
+
+    Nothing may be held against a request of what came after it, or of what the recorder lost.
+    """
+    reply, later = read_back.reply, read_back.later
+    if reply.lossy:
+        return False
+    if reply.tape != later.tape or later.t_ns is None or call.t_ns is None:
+        return True
+    return call.t_ns <= later.t_ns
 
 
 def called(read_back: ReadBack, call: SaidCall) -> str:
@@ -79,6 +115,11 @@ def called_in(delivered: Delivered) -> str:
     call = delivered.call
     named = names(call.name, call.id)
     return f"call {call.index}{f' ({named})' if named else ''} of #{delivered.reply.exchange}"
+
+
+def hands_over(reply: Digest) -> bool:
+    """Whether a call of the reply looks as if it gave the conversation to another agent."""
+    return any(_HANDOFF.search(call.name or "") for call in reply.calls)
 
 
 def names(*each: str | None) -> str:
@@ -111,6 +152,7 @@ class TurnClaim:
     severity: Severity
     evidence: str = ""
     against: Against | None = None
+    excluded: tuple[Excluded, ...] = ()
 
 
 def turn_finding(rule: Documented, turn: Turn, claim: TurnClaim) -> Finding:
@@ -122,7 +164,7 @@ def _at_request(rule: Documented, digest: Digest, claim: TurnClaim) -> Finding:
     return Finding(
         code=rule.code,
         name=rule.name,
-        severity=claim.severity,
+        severity=at_most(claim.severity, claim.blame, claim.confidence),
         blame=claim.blame,
         confidence=claim.confidence,
         message=excerpt(claim.message, MAX_MESSAGE),
@@ -135,4 +177,5 @@ def _at_request(rule: Documented, digest: Digest, claim: TurnClaim) -> Finding:
         t_ns=digest.t_ns,
         evidence=excerpt(claim.evidence),
         against=claim.against,
+        excluded=escaped(claim.excluded),
     )

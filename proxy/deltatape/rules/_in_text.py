@@ -1,9 +1,9 @@
 """What the rules on calls inside text share: whether the application asks for them itself."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from deltatape.model.asked import Asked
+from deltatape.model.asked import Asked, Message
 from deltatape.model.reply import Channel, Choice, TextCall
 from deltatape.rules._base import RuleContext, label
 from deltatape.wire.json_value import canonical
@@ -11,6 +11,10 @@ from deltatape.wire.json_value import canonical
 _GENERIC = "tool"
 _TAG = re.compile(r"[^\s{>\]]{0,60}+[>\]]?")
 _SHORTEST_TAG = 5
+_SPECIAL = re.compile(r"<[^<>\s]{1,60}>|\[[A-Z_/]{1,40}\]")
+"""What models put between and behind their calls."""
+_OWN = frozenset({"assistant", "model", "tool"})
+"""Roles of what the model wrote itself, or tools gave it."""
 
 
 def is_asked_for(asked: Asked, written: TextCall) -> bool:
@@ -21,11 +25,38 @@ def is_asked_for(asked: Asked, written: TextCall) -> bool:
     """
     if asked.tools:
         return False
-    if written.family == _GENERIC:
-        return True
+    return written.family == _GENERIC or _stands_in(asked.history, written)
+
+
+def is_told_of(asked: Asked, written: TextCall) -> bool:
+    """Whether the opening tag of such a call stands in what the request tells the model."""
+    told = [message for message in asked.history if message.role not in _OWN]
+    return _stands_in(told, written)
+
+
+def _stands_in(messages: Sequence[Message], written: TextCall) -> bool:
+    """Whether the opening tag of such a call stands in one of `messages`."""
     tag = _TAG.match(written.call.arguments_raw)
     told = tag[0] if tag else ""
-    return len(told) >= _SHORTEST_TAG and any(told in message.text for message in asked.history)
+    return len(told) >= _SHORTEST_TAG and any(told in message.text for message in messages)
+
+
+def is_followed(choice: Choice, written: TextCall) -> bool:
+    """Whether the text goes on behind a call with something that is no call and no special token.
+
+    A model that calls ends its turn with its calls.
+    """
+    at = written.end
+    for other in choice.text_calls:
+        if other.channel is written.channel and other.start >= at:
+            if _has_words(choice.text[at : other.start]):
+                return True
+            at = other.end
+    return _has_words(choice.text[at:])
+
+
+def _has_words(text: str) -> bool:
+    return re.search(r"\w", _SPECIAL.sub("", text)) is not None
 
 
 def in_answer(context: RuleContext) -> Iterator[TextCall]:

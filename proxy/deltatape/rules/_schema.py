@@ -2,12 +2,13 @@
 
 No reference is ever fetched: what is not in the schema itself does not exist. Work is capped (see
 `_metered`), and so are sizes. A schema that is invalid is not used, whatever way the library trips
-over it. `nullable`, which OpenAPI adds, allows null. What was left out or given up is said, never
-silent.
+over it. `nullable`, which OpenAPI adds, allows null, and what a schema names as the default of a
+property is allowed there, its absence too: who wrote the schema fills it in. What was left out or
+given up is said, never silent.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -52,6 +53,8 @@ class _Prepared(NamedTuple):
     """A schema that validates."""
 
     checker: Validator
+    schema: object
+    """As it is checked."""
     weights: dict[int, int]
     """Of its containers."""
 
@@ -88,8 +91,9 @@ def _validated(schema: Mapping[str, object], value: object, settings: Settings) 
         return Outcome(violations=(), unchecked=(_INVALID,))
     account = Account(settings.schema_steps, value, prepared.weights)
     ACCOUNT.set(account)
-    errors = islice(prepared.checker.iter_errors(_json(value)), _MAX_ERRORS)
-    found = tuple(_violation(error) for error in errors)
+    errors = prepared.checker.iter_errors(_json(value))
+    real = (error for error in errors if not _is_by_default(error, prepared.schema))
+    found = tuple(_violation(error) for error in islice(real, _MAX_ERRORS))
     return Outcome(violations=found, unchecked=tuple(account.unchecked))
 
 
@@ -113,7 +117,51 @@ def _prepared(text: str) -> _Prepared | None:
     if draft is None:
         return None
     plain = _plain(schema)
-    return _Prepared(metered(draft)(_json(plain), registry=Registry()), weigh(plain))
+    return _Prepared(metered(draft)(_json(plain), registry=Registry()), plain, weigh(plain))
+
+
+def _is_by_default(error: jsonschema.ValidationError, schema: object) -> bool:
+    """Whether what `error` refuses is what the schema itself names as a default."""
+    if error.validator == "required":
+        properties = error.schema.get("properties") if isinstance(error.schema, dict) else None
+        missing = (properties or {}).items()
+        return any(
+            error.message.startswith(repr(name)) and _has_default(each) for name, each in missing
+        )
+    at = _along(schema, [*error.absolute_path])
+    return any("default" in each and _same(each["default"], error.instance) for each in at)
+
+
+def _has_default(schema: object) -> bool:
+    return isinstance(schema, dict) and "default" in schema
+
+
+def _same(one: object, other: object) -> bool:
+    return type(one) is type(other) and one == other
+
+
+def _along(schema: object, path: Sequence[str | int]) -> Iterator[dict[str, object]]:
+    """The schemas of the value at `path`, as far as properties and items lead there."""
+    at = schema
+    for step in path:
+        at = _within(schema, at)
+        if not isinstance(at, dict):
+            return
+        inner = at.get("items") if isinstance(step, int) else at.get("properties")
+        at = inner.get(step) if isinstance(inner, dict) and isinstance(step, str) else inner
+    for each in (at, _within(schema, at)):
+        if isinstance(each, dict):
+            yield each
+
+
+def _within(root: object, schema: object) -> object:
+    """What `schema` refers to inside `root`, if it only refers."""
+    where = schema.get("$ref") if isinstance(schema, dict) else None
+    if not isinstance(where, str) or not where.startswith("#/"):
+        return schema
+    for step in where[2:].split("/"):
+        root = root.get(step) if isinstance(root, dict) else None
+    return root
 
 
 def _plain(schema: object) -> object:

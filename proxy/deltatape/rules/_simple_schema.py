@@ -13,9 +13,13 @@ than `_CHARACTERS`: each keyword is applied once, but for `items`, which has no 
 import json
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
 from deltatape.rules.settings import Settings
+from deltatape.wire.json_value import parse
+
+if TYPE_CHECKING:
+    from deltatape.rules._schema import Outcome
 
 Fits: TypeAlias = Callable[[object], bool]
 """Whether a value is surely allowed."""
@@ -43,6 +47,21 @@ _SCALARS: Mapping[str, tuple[type, ...]] = {
 }
 _OF_OBJECTS = frozenset({"type", "properties", "required", "additionalProperties"})
 _NOTHING: dict[str, object] = {}
+
+
+def outcome_of(schema: Mapping[str, object], text: str, settings: Settings) -> "Outcome | None":
+    """What `schema` says against `text`, whole JSON; None if nothing."""
+    size = len(text)
+    value = parse(text).value if size <= settings.schema_characters else None
+    if value is not None and surely_allows(schema, value, size, settings):
+        return None
+    from deltatape.rules._schema import Outcome, validate  # noqa: PLC0415 - takes long, seldom used
+
+    if size > settings.schema_characters:
+        limit = f"arguments of more than {settings.schema_characters} characters"
+        return Outcome(violations=(), unchecked=(limit,))
+    found = validate(schema, value, settings)
+    return found if found.violations or found.unchecked else None
 
 
 def surely_allows(

@@ -3,11 +3,16 @@
 from collections.abc import Iterator
 from typing import ClassVar
 
-from deltatape.model.finding import Finding, Severity
-from deltatape.model.reply import CallStatus
+from deltatape.model.finding import Confidence, Excluded, Finding, Severity
+from deltatape.model.reply import CallStatus, ToolCall
 from deltatape.rules._app import Flaw, flawed
 from deltatape.rules._base import RuleContext, label
+from deltatape.wire.json_value import parse
 
+_FIELDS = ("name", "tool", "tool_name", "toolName", "function")
+"""Where names of tools stand."""
+_ASIDE = frozenset({"type", "event", "kind", "arguments", "args", "input", "parameters"})
+"""Fields whose texts are no names."""
 _NAMELESS = frozenset({CallStatus.NO_NAME, CallStatus.ORPHAN})
 
 
@@ -23,6 +28,11 @@ class EventWithoutName:
     The page cannot show or run a tool that has no name; many fail there, and the user sees nothing
     more. Almost always the provider's stream was in order: its first event of a call has the name,
     the others only pieces of the arguments, and the application passes each of them on as a call.
+
+    ## Innocent explanations
+    - The application's contract has the name in a field of its own: then the field that others use
+      is missing, and not null, and it is possible at most.
+    - Only what the page needs is sent: an id, whose name came before.
 
     ## Example
     ```
@@ -52,6 +62,8 @@ class EventWithoutName:
                 message=f"{label(call)} has no name: the page cannot know which tool it is of",
                 event=call.start_event,
                 place=call.start,
+                confidence=Confidence.PROVEN if (empty := _empty_field(context, call)) else None,
+                excluded=_excluded(empty) if empty else (),
             )
             for _, call in context.calls()
             if call.status in _NAMELESS
@@ -68,3 +80,28 @@ class EventWithoutName:
         ]
         yield from flawed(self, context, calls, hint)
         yield from flawed(self, context, results, "give each result the name or id of its call")
+
+
+def _empty_field(context: RuleContext, call: ToolCall) -> str:
+    """The field of the event that should have the name and has nothing; "" if there is none."""
+    event = context.event(call.start_event)
+    found = parse(event.data).value if event else None
+    body = found if isinstance(found, dict) else {}
+    said = [value for key, value in body.items() if key not in _ASIDE and isinstance(value, str)]
+    empty = (key for key in _FIELDS if key in body and not _has_text(body[key]))
+    return next(empty, "") if not any(said) else ""
+
+
+def _has_text(value: object) -> bool:
+    """Whether a name may be in it: text, or an object with some."""
+    inner = value.values() if isinstance(value, dict) else (value,)
+    return any(isinstance(each, str) and each for each in inner)
+
+
+def _excluded(field: str) -> tuple[Excluded, ...]:
+    return (
+        Excluded(
+            "the contract has the name elsewhere",
+            f"the event has a field {field!r} with nothing in it, and no other text",
+        ),
+    )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import ClassVar
 
-from deltatape.model.finding import Finding, Severity
+from deltatape.model.finding import Confidence, Excluded, Finding, Severity
 from deltatape.model.reply import CallKind, CallStatus, ToolCall
 from deltatape.rules._app import Flaw, flawed
 from deltatape.rules._base import RuleContext, label
@@ -26,6 +26,11 @@ class EventArgumentsNotObject:
     The page reads fields of the arguments and gets `undefined`, or raises. A number is mostly an
     index that got into the wrong field; a string with half an object in it is a piece of what the
     provider streamed, passed on before the rest was there.
+
+    ## Innocent explanations
+    - The contract has the arguments as a string of JSON, as providers send them.
+    - The tool takes free text, such as a command, and the event has it as it is.
+    - The event only announces a call; its arguments follow, or the page does not show them.
 
     ## Example
     ```
@@ -61,7 +66,7 @@ class EventArgumentsNotObject:
 
 def _flaw(call: ToolCall) -> Flaw | None:
     """What is wrong with the arguments; texts that are no JSON are the business of other rules."""
-    what, severity = _missing(call) if not call.arguments else _instead(call.arguments)
+    what, severity, odd = _instead(call.arguments) if call.arguments else _missing(call)
     if not what:
         return None
     last = call.fragments[-1] if call.fragments else None
@@ -70,24 +75,30 @@ def _flaw(call: ToolCall) -> Flaw | None:
         event=last.event if last else call.start_event,
         place=last.place if last else call.start,
         severity=severity,
+        confidence=Confidence.LIKELY if odd else None,
+        excluded=(Excluded("the contract has them as text", odd),) if odd else (),
     )
 
 
-def _missing(call: ToolCall) -> tuple[str, Severity]:
+def _missing(call: ToolCall) -> tuple[str, Severity, str]:
     ended = call.status in {CallStatus.EMPTY_SUSPECT, CallStatus.NO_NAME}
-    return "missing or null" if ended else "", Severity.WARNING
+    return "missing or null" if ended else "", Severity.WARNING, ""
 
 
-def _instead(arguments: str) -> tuple[str, Severity]:
-    """What stands in place of an object, "" if one is there."""
+def _instead(arguments: str) -> tuple[str, Severity, str]:
+    """What stands in place of an object, "" if one is there; what no contract explains."""
     parsed = parse(arguments)
     value = parsed.value
     if parsed.error is not None or isinstance(value, dict):
-        return "", Severity.ERROR
+        return "", Severity.ERROR, ""
     if not isinstance(value, str):
         what = f"{_WORDS.get(type(value), '')} {excerpt(arguments, 40)}"
-        return what.strip(), Severity.ERROR
+        odd = "they are no text" if isinstance(value, bool | int | float) else ""
+        return what.strip(), Severity.ERROR, odd
     if isinstance(parse(value).value, dict):
-        return "a string with an object in it", Severity.WARNING
-    piece = ", a piece of JSON" if value and scan(value).verdict is Verdict.PREFIX else ""
-    return f"the string {excerpt(repr(value), 60)}{piece}", Severity.ERROR
+        return "a string with an object in it", Severity.WARNING, ""
+    shown = f"the string {excerpt(repr(value), 60)}"
+    if not value or scan(value).verdict is not Verdict.PREFIX:
+        return shown, Severity.ERROR, ""
+    begun = "the text is the beginning of an object" if value.lstrip().startswith("{") else ""
+    return f"{shown}, a piece of JSON", Severity.ERROR, begun

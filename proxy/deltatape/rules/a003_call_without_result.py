@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
-from deltatape.model.finding import Finding, Severity
+from deltatape.model.finding import Confidence, Excluded, Finding, Severity
 from deltatape.model.reply import ToolCall, ToolResult
-from deltatape.rules._app import Flaw, flawed
+from deltatape.rules._app import DIES, Flaw, dies_in_call, flawed
 from deltatape.rules._base import RuleContext, label
 
 
@@ -22,6 +22,13 @@ class CallWithoutResult:
     ## Why is this bad
     The page shows "running ..." for ever. The tool raised, or never ran because the call was
     already broken, or the task that streams died with it.
+
+    ## Innocent explanations
+    - The page runs the tools itself: then no call of the stream has a result.
+    - The application tells of its calls and keeps the results to itself, or runs a tool in the
+      background and tells of its result in a later stream: only where other calls have theirs in
+      this one does that speak against it.
+    - A tool that ends the turn (a final answer, a question to the user, a handoff) has no result.
 
     ## Example
     ```
@@ -51,17 +58,29 @@ class CallWithoutResult:
         left, strays = _paired(calls, reply.results)
         silent = reply.terminated and not reply.results
         told = f"; a result came for {strays[0]!r}, which is none of the calls" if strays else ""
+        dies = dies_in_call(context)
+        names = {call.name for call in calls if call not in left}
         flaws = [
             Flaw(
                 message=f"the result of {label(call)} never came{told}",
                 event=call.start_event,
                 place=call.start,
                 severity=Severity.WARNING if silent else Severity.ERROR,
+                confidence=Confidence.LIKELY if dies or call.name in names else None,
+                excluded=DIES if dies else _EXCLUDED if call.name in names else (),
             )
             for call in left
         ]
         hint = "send a result for every call, also when the tool fails: then with the error"
         yield from flawed(self, context, flaws, hint)
+
+
+_EXCLUDED = (
+    Excluded(
+        "the page runs the tool, or its results are not told",
+        "another call of the same tool has its result in this stream",
+    ),
+)
 
 
 def _paired(

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from deltatape.model.finding import Finding, Severity
+from deltatape.rules._app import doubted
 from deltatape.rules._base import RuleContext, reported
 from deltatape.rules._ending import unended
 
@@ -20,6 +21,11 @@ class MissingOrEarlyDone:
     ## Why is this bad
     Without the event the page waits, or takes half an answer for a whole one. A page that stops
     reading at `done` loses what comes behind it.
+
+    ## Innocent explanations
+    - The application's contract ends with the end of the body, and has no such event.
+    - It sends `done` at the end of each step, and goes on.
+    - It tells of a title, of sources or of usage after `done`, which the page wants so.
 
     ## Example
     ```
@@ -43,6 +49,8 @@ class MissingOrEarlyDone:
     def check(self, context: RuleContext) -> Iterator[Finding]:
         """See `Rule.check`."""
         hint = "send done after everything else, and error in the handler of every exception"
+        found = [*reported(self, context, "send done once, after everything else")]
         if context.reply.from_app:
-            yield from unended(self, context, hint)
-        yield from reported(self, context, "send done once, after everything else")
+            found = [*unended(self, context, hint), *found]
+        for each in found:
+            yield doubted(each, context)

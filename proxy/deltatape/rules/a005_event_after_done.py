@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from deltatape.model.finding import Finding, Severity
+from deltatape.rules._app import doubted
 from deltatape.rules._base import RuleContext, reported
 
 
@@ -19,6 +20,10 @@ class EventAfterDone:
     ## Why is this bad
     Exactly one event ends a stream. A page that handles each of them shows the answer twice, or an
     error over an answer that was whole; a page that stops at the first never sees the others.
+
+    ## Innocent explanations
+    - The application ends each of its steps with `done`, and the stream with the last of them.
+    - Types that are not in the contract are its own business: metadata that the page reads last.
 
     ## Example
     ```
@@ -40,4 +45,5 @@ class EventAfterDone:
 
     def check(self, context: RuleContext) -> Iterator[Finding]:
         """See `Rule.check`."""
-        return reported(self, context, "return after done and error; send metadata before them")
+        hint = "return after done and error; send metadata before them"
+        return (doubted(each, context) for each in reported(self, context, hint))

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from typing import ClassVar
 
-from deltatape.model.finding import Blame, Finding, Severity
+from deltatape.model.finding import Blame, Confidence, Excluded, Finding, Severity
 from deltatape.model.reply import Channel, Reply
+from deltatape.rules._app import sure
 from deltatape.rules._base import Claim, RuleContext, finding
 from deltatape.wire.json_value import join_pairs
 
@@ -16,11 +17,16 @@ class TextDiffersFromDone:
     Looks at the stream of the application's own endpoint (`record --app`, or a pasted one). Reports
     a `done` whose content is neither all of the text that came in pieces nor the text after the
     last call or result; space around it does not matter. An error if the content is empty although
-    there was text.
+    there was text, and the events are specified.
 
     ## Why is this bad
     Pages replace what they have shown by the content of `done`, and store it: the answer changes or
     vanishes when it is finished.
+
+    ## Innocent explanations
+    - `done` has another content by contract: a summary, a title, a word such as "ok", or nothing,
+      since all events have the same fields.
+    - The application formats, filters or translates the whole text before it is kept.
 
     ## Example
     ```
@@ -47,6 +53,7 @@ class TextDiffersFromDone:
         if not reply.from_app or told is None or told.strip() in {text, _tail(reply).strip()}:
             return
         last = context.event(reply.terminal_event)
+        cut = bool(told.strip()) and (text.startswith(told.strip()) or text.endswith(told.strip()))
         yield finding(
             self,
             context,
@@ -55,13 +62,19 @@ class TextDiffersFromDone:
                 f" {len(told)}: {_relation(text, told.strip())}",
                 hint="collect the text where it is sent, across all requests to the provider",
                 blame=Blame.UPSTREAM,
-                confidence=context.seen,
+                confidence=sure(context, Confidence.LIKELY if cut else None),
+                excluded=_EXCLUDED if cut else (),
                 severity=None if told.strip() else Severity.ERROR,
                 event=reply.terminal_event,
                 place=last.place if last else None,
                 evidence=told or (last.data if last else ""),
             ),
         )
+
+
+_EXCLUDED = (
+    Excluded("done has another content by contract", "it is a part of the text that was streamed"),
+)
 
 
 def _tail(reply: Reply) -> str:

@@ -3,24 +3,46 @@
 from collections.abc import Iterator
 from typing import ClassVar
 
-from deltatape.model.digest import ReadBack, SaidCall
-from deltatape.model.finding import Confidence, Finding, Severity
-from deltatape.rules._conversation import AppClaim, app_finding, called
-from deltatape.rules.repeated import CLEAN
+from deltatape.model.asked import RepeatedCall
+from deltatape.model.digest import Heard, ReadBack, SaidCall
+from deltatape.model.finding import Confidence, Excluded, Finding, Severity, weaker
+from deltatape.model.reply import CallStatus
+from deltatape.rules._conversation import AppClaim, Grade, app_finding, called, was_delivered
+from deltatape.rules.edits import breaks_schema
+from deltatape.rules.repeated import CLEAN, Damage, leaves, relation
 from deltatape.rules.words import count
+from deltatape.wire.json_value import canonical, parse
+
+_KNOWN_AT_LEAST = 3
+"""Characters of a value that is looked for in a text: shorter ones stand everywhere."""
 
 
 class CallLostByApp:
-    """The application lost a call that was delivered whole.
+    """The application does not repeat a call that was delivered whole.
 
     ## What it does
     Compares the calls of a reply with those that the application's next request repeats: most
     interfaces are stateless, so the request carries the reply as the application understood it.
     Reports each call that was whole on the wire and is not repeated.
 
+    A call that is gone may have been lost or dropped on purpose. It is proven lost if the request
+    has its result, or if its fragments stand in what the application repeats as other calls. It is
+    likely lost if something on the tape speaks against every usual reason to drop it: the
+    application keeps all of several calls elsewhere, and other calls of this tool; it keeps only
+    the last of several calls; or it loses calls, or parts of them, elsewhere on the tape. Else it
+    is possible, which accuses nobody.
+
     ## Why is this bad
     The tool never runs, the model never gets its result. Wire and provider are in order: the
     mistake is in the code that collects the call.
+
+    ## Innocent explanations
+    - A person denied the call, or a filter did, and the application goes on without it.
+    - The user interrupted: a message of the user follows.
+    - The application runs one call at a time, or each of several equal calls once.
+    - Another agent goes on: a handoff, a summary, a history without tools.
+    - The call is repeated as text, or its arguments were refused.
+    - The call came after the finish reason, or after the request had left.
 
     ## Example
     ```
@@ -48,25 +70,165 @@ class CallLostByApp:
         if not read_back.reply.whole:
             return
         for call in read_back.lost:
-            if call.status not in CLEAN:
+            if call.status not in CLEAN or not was_delivered(read_back, call):
                 continue
+            if _is_repeated_otherwise(read_back, call):
+                continue
+            grade = _graded(read_back, call)
             yield app_finding(
                 self,
                 read_back,
                 AppClaim(
                     message=f"{called(read_back, call)} was delivered whole, but the app does not"
-                    f" repeat it: {_instead(read_back)}",
-                    hint=_hint(read_back),
+                    f" repeat it: {_instead(read_back)}{grade.says and f'; {grade.says}'}",
+                    hint=grade.hint,
                     evidence=call.arguments or "(no argument bytes)",
-                    severity=_severity(read_back),
+                    severity=grade.severity,
                     said=call,
+                    blame=grade.blame,
+                    confidence=weaker(grade.confidence, read_back.confidence),
+                    excluded=grade.excluded,
                 ),
             )
 
 
-def _severity(read_back: ReadBack) -> Severity:
-    doubtful = read_back.confidence is Confidence.POSSIBLE
-    return Severity.WARNING if doubtful else Severity.ERROR
+_LAST = "only the last call survived: keep one entry per index instead of a current call"
+_FIRST = "if all calls are to run, read every entry of tool_calls, and every index"
+_ALL = "keep one entry per index, and keep it whatever the finish reason is"
+_LOOK = (
+    "look at what the app does with a reply that has calls: a filter, a denial, an early return;"
+    " if it drops the call on purpose, nothing is wrong"
+)
+_DROPPED = "the app dropped the call on purpose"
+_DENIED = "a person or a filter denied the call"
+_ONE = "the app runs one call at a time"
+
+
+def _graded(read_back: ReadBack, call: SaidCall) -> Grade:
+    if call.after_finish:
+        return Grade(
+            "it came after the finish reason: a client that stops there never sees it (S010)",
+            "read the stream to its terminal event; the provider should not send calls that late",
+            Confidence.PROVEN,
+            severity=Severity.INFO,
+            blame=None,
+        )
+    if set(call.answers_to) & set(read_back.answered) and call.ids:
+        has = Excluded(_DROPPED, "the request has the result of the call")
+        return Grade("", _ALL, Confidence.PROVEN, (has,))
+    torn = _torn(read_back, call)
+    if torn:
+        return Grade("", _ALL, Confidence.PROVEN, (Excluded(_DROPPED, torn),))
+    otherwise = _otherwise(read_back, call)
+    if otherwise:
+        says = f"{otherwise}, so it may have been dropped on purpose"
+        return Grade(says, _LOOK, Confidence.POSSIBLE, severity=Severity.INFO)
+    if read_back.habits.broken:
+        torn_elsewhere = Excluded(_DROPPED, f"the app loses calls: {read_back.habits.broken}")
+        return Grade("", _hint_by_place(read_back), Confidence.LIKELY, (torn_elsewhere,))
+    if read_back.pairs:
+        return _of_several(read_back, call)
+    follows = "a message of the user follows" if _user_follows(read_back) else ""
+    return Grade(
+        f"{follows + ', ' if follows else ''}so it may have been dropped on purpose",
+        _LOOK,
+        Confidence.POSSIBLE,
+        severity=Severity.WARNING,
+    )
+
+
+def _of_several(read_back: ReadBack, call: SaidCall) -> Grade:
+    """Others of the calls are repeated: what speaks for a mistake, and what for a choice."""
+    calls = read_back.reply.calls
+    kept = {pair.said.index for pair in read_back.pairs}
+    tools = {pair.said.name for pair in read_back.pairs} | read_back.habits.keeps
+    only_last = kept == {calls[-1].index}
+    hint = _hint_by_place(read_back)
+    refused = call.status is CallStatus.EMPTY_SUSPECT or breaks_schema(
+        read_back.reply.schemas.get(call.name or ""), call.arguments
+    )
+    excluded = []
+    if call.name in tools and not refused:
+        excluded.append(Excluded(_DENIED, f"it keeps other calls of {call.name or 'this tool'}"))
+    if read_back.habits.keeps_several:
+        excluded.append(Excluded(_ONE, "elsewhere on the tape it repeats several calls of a reply"))
+    elif only_last:
+        excluded.append(Excluded(_ONE, "it keeps the last call: such apps take the first"))
+    likely = len(excluded) > 1 or (only_last and len(calls) > 2 and not refused)  # noqa: PLR2004
+    if likely:
+        return Grade("", hint, Confidence.LIKELY, tuple(excluded))
+    return Grade(
+        "it may have been dropped on purpose, by a filter or a limit of one call at a time",
+        f"{hint}; if the app drops it on purpose, nothing is wrong",
+        Confidence.POSSIBLE,
+        severity=Severity.WARNING,
+    )
+
+
+def _hint_by_place(read_back: ReadBack) -> str:
+    """What to change, by which of the calls survived."""
+    calls = read_back.reply.calls
+    kept = {pair.said.index for pair in read_back.pairs}
+    if kept == {calls[-1].index}:
+        return _LAST
+    return _FIRST if kept == {calls[0].index} else _ALL
+
+
+def _torn(read_back: ReadBack, call: SaidCall) -> str:
+    """Where the fragments of `call` are instead, as a clause; "" if they are nowhere."""
+    pieces = {piece for piece in call.fragments if piece}
+    broken = [each for each in read_back.extra if _is_piece(each, pieces)]
+    if broken:
+        return f"{count(len(broken), 'call')} that it repeats instead are made of its fragments"
+    for pair in read_back.pairs:
+        if call.arguments and pair.heard.arguments != pair.said.arguments:
+            found = relation(pair.said, pair.heard, read_back.reply.calls)
+            if found and found.damage is Damage.MIXED:
+                return f"{found.says}, in what the app repeats as call {pair.said.index}"
+    return ""
+
+
+def _is_piece(call: RepeatedCall, pieces: set[str]) -> bool:
+    """Whether a repeated call is one fragment of the delivered one, and no JSON of its own."""
+    return call.arguments in pieces and parse(call.arguments).error is not None
+
+
+def _user_follows(read_back: ReadBack) -> bool:
+    following = read_back.following
+    return bool(following) and following[0].role == "user" and not following[0].call_id
+
+
+def _is_repeated_otherwise(read_back: ReadBack, call: SaidCall) -> bool:
+    """Whether the message has the call in another form: an equal call, or a text with its id."""
+    wanted = _content(call)
+    if any(_content(each) == wanted for each in read_back.heard):
+        return True
+    known = [each for each in call.ids if len(each) > _KNOWN_AT_LEAST]
+    near = read_back.later.history[read_back.start :]
+    return any(each in message.content for message in near for each in known)
+
+
+def _otherwise(read_back: ReadBack, call: SaidCall) -> str:
+    """What may stand for the call somewhere in the request, as a clause; "" if nothing does."""
+    history, wanted = read_back.later.history, _content(call)
+    if any(_content(each) == wanted for message in history for each in message.calls):
+        return "the history has an equal call"
+    if any(_retells(message, call) for message in history[read_back.start :]):
+        return "a text in the request tells of it"
+    return ""
+
+
+def _content(call: SaidCall | RepeatedCall) -> tuple[str | None, str]:
+    return call.name, canonical(call.arguments.strip() or "{}") or call.arguments
+
+
+def _retells(message: Heard, call: SaidCall) -> bool:
+    """Whether a message tells of the call: its name, with a value of its arguments."""
+    text = message.content
+    if not call.name or call.name not in text:
+        return False
+    values = [each for each in leaves(call.arguments) if len(each) >= _KNOWN_AT_LEAST]
+    return not values or any(each in text for each in values)
 
 
 def _instead(read_back: ReadBack) -> str:
@@ -77,13 +239,3 @@ def _instead(read_back: ReadBack) -> str:
     if read_back.extra:
         return f"it repeats {count(len(read_back.extra), 'call')} that the wire did not deliver"
     return "its message has no call at all"
-
-
-def _hint(read_back: ReadBack) -> str:
-    calls: tuple[SaidCall, ...] = read_back.reply.calls
-    kept = {pair.said.index for pair in read_back.pairs}
-    if kept == {calls[-1].index}:
-        return "only the last call survived: keep one entry per index instead of a current call"
-    if kept == {calls[0].index}:
-        return "only the first call survived: read every entry of tool_calls, and every index"
-    return "keep one entry per index, and keep it whatever the finish reason is"

@@ -1,12 +1,13 @@
 """C003: a call that the application repeats under another name or id."""
 
+import re
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from deltatape.model.asked import RepeatedCall
-from deltatape.model.digest import Pair, ReadBack, SaidCall
-from deltatape.model.finding import Confidence, Finding, Severity
-from deltatape.rules._conversation import AppClaim, app_finding, called
+from deltatape.model.digest import Pair, ReadBack
+from deltatape.model.finding import Confidence, Excluded, Finding, Severity, weaker
+from deltatape.rules._conversation import AppClaim, app_finding, called, was_delivered
 from deltatape.rules.evidence import excerpt
 from deltatape.rules.repeated import first_difference, is_derived, same_id, same_name
 
@@ -16,12 +17,22 @@ class IdentityChangedByApp:
 
     ## What it does
     Compares name and id of each delivered call with those that the application's next request
-    repeats. An application may give calls ids of its own, as long as their results carry them, too:
-    that is no finding. A call that comes back twice, the second time under another id, is one.
+    repeats. It is proven where a name or an id is the delivered one several times over: later
+    fragments were appended to it. It is likely where an id was cut or extended and the result
+    carries another one, so that call and result no longer belong together. An application may give
+    calls ids of its own, as long as their results carry them, too: that is no finding. A call that
+    comes back twice, the second time under another id, is possible only.
 
     ## Why is this bad
     A tool of another name runs, or none. A result for an id that the provider never gave is refused
     or ignored.
+
+    ## Innocent explanations
+    - The framework repairs a name that the model got wrong: `Bash` for `bash`, or a tool that was
+      not offered for one that was.
+    - The application gives calls ids of its own, or cuts and extends ids to what the next provider
+      takes, and its results carry the same ones.
+    - The application ran an equal call itself.
 
     ## Example
     ```
@@ -47,21 +58,25 @@ class IdentityChangedByApp:
         if not read_back.reply.whole:
             return
         for pair in read_back.pairs:
-            changes = [*_name_changes(pair), *_id_changes(pair, read_back)]
-            if not changes:
+            changes = [*_name_changes(pair, read_back), *_id_changes(pair, read_back)]
+            if not changes or not was_delivered(read_back, pair.said):
                 continue
             works = same_name(pair.said, pair.heard) and pair.heard.id in read_back.answered
+            surest = min((each.confidence for each in changes), key=lambda each: each.rank)
             yield app_finding(
                 self,
                 read_back,
                 AppClaim(
                     message=f"{called(read_back, pair.said)} comes back with"
-                    f" {' and '.join(changes)}{', its result too' if works else ''}",
-                    hint="take id and name from the first fragment that has them, append nothing",
+                    f" {' and '.join(each.says for each in changes)}"
+                    f"{', its result too' if works else ''}",
+                    hint=_HINTS[surest],
                     evidence=f"id {pair.heard.id!r}, name {pair.heard.name!r}",
                     severity=Severity.WARNING if works else Severity.ERROR,
                     said=pair.said,
                     heard=pair.heard,
+                    confidence=weaker(surest, read_back.confidence),
+                    excluded=tuple(one for each in changes for one in each.excluded),
                 ),
             )
         yield from self._twins(read_back)
@@ -83,8 +98,26 @@ class IdentityChangedByApp:
                     severity=Severity.WARNING,
                     said=said,
                     heard=heard,
+                    confidence=Confidence.POSSIBLE,
                 ),
             )
+
+
+_HINTS = {
+    Confidence.PROVEN: "take id and name from the first fragment that has them, append nothing",
+    Confidence.LIKELY: "keep the id of a call as it came, in the call and in its result",
+    Confidence.POSSIBLE: "look at what renames the call between the reply and the next request",
+}
+_REPAIR = "the framework repairs names, or has ids of its own"
+_BREAKS = re.compile(r"[\W_]+")
+
+
+class _Change(NamedTuple):
+    """What became of a name or an id, and how sure it is that this is a mistake."""
+
+    says: str
+    confidence: Confidence
+    excluded: tuple[Excluded, ...] = ()
 
 
 def _is_copy(pair: Pair, heard: RepeatedCall) -> bool:
@@ -93,33 +126,58 @@ def _is_copy(pair: Pair, heard: RepeatedCall) -> bool:
     return same and first_difference(pair.said, pair.heard) is None
 
 
-def _name_changes(pair: Pair) -> list[str]:
+def _name_changes(pair: Pair, read_back: ReadBack) -> list[_Change]:
+    """A name that was not offered, or is spelled otherwise, is repaired by frameworks."""
     if same_name(pair.said, pair.heard):
         return []
-    return [_change("name", pair.said.name or "", pair.heard.name or "")]
+    said, heard = pair.said.name or "", pair.heard.name or ""
+    says = _change("name", said, heard)
+    if _times(said, heard) > 1:
+        never = Excluded(_REPAIR, "no tool has a name that is the delivered one several times over")
+        return [_Change(says, Confidence.PROVEN, (never,))]
+    offered = read_back.reply.tools
+    if not heard:
+        needs = Excluded(_REPAIR, "it repeats the call without any name")
+        return [_Change(says, Confidence.LIKELY, (needs,))]
+    if (offered and said not in offered) or _bare(said) == _bare(heard):
+        return []
+    return [_Change(says, Confidence.POSSIBLE)]
 
 
-def _id_changes(pair: Pair, read_back: ReadBack) -> list[str]:
+def _bare(name: str) -> str:
+    """A name without prefixes, case and punctuation: `functions.get_Weather` is `getweather`."""
+    last = re.split(r"[.:/]|__", name)[-1]
+    return _BREAKS.sub("", last).casefold()
+
+
+def _id_changes(pair: Pair, read_back: ReadBack) -> list[_Change]:
     """An id with nothing of the delivered one may be the application's, or another reply's.
 
-    So may one that the application made of the delivered one on purpose, to have it unique.
+    So may one that the application made of the delivered one on purpose: its result says so.
     """
-    heard, answered = pair.heard.id or "", pair.heard.id in read_back.answered
-    if same_id(pair.said, pair.heard) or (answered and _is_extended(pair.said, heard)):
+    said, heard = pair.said.id or "", pair.heard.id or ""
+    if same_id(pair.said, pair.heard):
         return []
-    own = heard and not is_derived(pair.said, pair.heard)
-    if own and (answered or read_back.confidence is not Confidence.PROVEN):
+    says = _change("id", said, heard)
+    if _times(said, heard) > 1:
+        never = Excluded(_REPAIR, "nobody makes an id of the delivered one several times over")
+        return [_Change(says, Confidence.PROVEN, (never,))]
+    if heard in read_back.answered or (heard and not is_derived(pair.said, pair.heard)):
         return []
-    return [_change("id", pair.said.id or "", heard)]
+    if set(pair.said.ids) & set(read_back.answered):
+        apart = Excluded(_REPAIR, f"its result carries {excerpt(said, 60)!r}")
+        return [_Change(says, Confidence.LIKELY, (apart,))]
+    return [_Change(says, Confidence.POSSIBLE)]
 
 
-def _is_extended(said: SaidCall, heard: str) -> bool:
-    """Whether `heard` is a delivered id with something other than itself around it."""
-    return any(each in heard and heard.replace(each, "") for each in said.ids)
+def _times(said: str, heard: str) -> int:
+    """How often `heard` is `said`, one after the other; 0 if it is anything else."""
+    times = len(heard) // len(said) if said else 0
+    return times if heard == said * times else 0
 
 
 def _change(what: str, said: str, heard: str) -> str:
-    times = len(heard) // len(said) if said else 0
-    repeated = f" (the original {times} times)" if times > 1 and heard == said * times else ""
+    times = _times(said, heard)
+    repeated = f" (the original {times} times)" if times > 1 else ""
     shown = repr(excerpt(heard, 80)) if heard else "empty"
     return f"the {what} {shown} instead of {excerpt(said, 80)!r}{repeated}"

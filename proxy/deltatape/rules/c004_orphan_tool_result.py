@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import ClassVar
 
-from deltatape.model.finding import Blame, Confidence, Finding, Severity
+from deltatape.model.finding import Blame, Confidence, Excluded, Finding, Severity
 from deltatape.model.turn import Orphan, Turn
 from deltatape.rules._conversation import TurnClaim, against, called_in, turn_finding
 from deltatape.rules.evidence import excerpt
@@ -15,18 +15,24 @@ class OrphanToolResult:
 
     ## What it does
     Looks for the call of every tool result in the same request, by its id, or by the tool's name
-    where calls have no ids. It is proven that the application left the call out if a reply on the
-    tape delivered it; else the history may have lost it before the tape began. Where the history
-    looks as if it had been cut off in front, that is reported only if the provider refused the
-    request. Nothing is reported where the provider keeps the history.
+    where calls have no ids. It is proven that the application left the call out if a reply of this
+    very conversation delivered it; else the history may have lost it before the tape began. Where
+    the history looks as if it had been cut off in front, that is reported only if the provider
+    refused the request. Nothing is reported where the provider keeps the history.
 
     A second result to a call that the wire delivered once has no call either: the tool was run
-    twice, or its result was kept twice. A result is reported once, in the first request that brings
-    it.
+    twice, or its result was kept twice. That is possible only, unless the provider refused it. A
+    result is reported once, in the first request that brings it.
 
     ## Why is this bad
     The model never sees that it called the tool. It ignores the result and calls again, for ever;
     or the provider refuses the request.
+
+    ## Innocent explanations
+    - The history was shortened in front, between the call and its result.
+    - The call belongs to another conversation, or to an example in the prompt, with the same id.
+    - A result came in two messages: `pending` first, then the answer.
+    - The provider keeps the history, and has the call.
 
     ## Example
     ```
@@ -68,6 +74,7 @@ class OrphanToolResult:
                     severity=Severity.WARNING if mild else self.severity,
                     evidence=f"result for {orphan.call_id!r}",
                     against=against(delivered, turn.digest) if delivered else None,
+                    excluded=_excluded(orphan) if confidence is Confidence.PROVEN else (),
                 ),
             )
 
@@ -87,9 +94,24 @@ def _hint(orphan: Orphan) -> str:
 
 
 def _confidence(turn: Turn, orphan: Orphan) -> Confidence:
-    if orphan.delivered and not orphan.trimmed:
-        return Confidence.PROVEN
-    return Confidence.LIKELY if turn.digest.refused else Confidence.POSSIBLE
+    refused = Confidence.LIKELY if turn.digest.refused else Confidence.POSSIBLE
+    if orphan.twice or orphan.trimmed or orphan.delivered is None:
+        return refused
+    return Confidence.PROVEN if orphan.same_conversation else refused
+
+
+def _excluded(orphan: Orphan) -> tuple[Excluded, ...]:
+    reply = orphan.delivered.reply.exchange if orphan.delivered else 0
+    return (
+        Excluded(
+            "the history was shortened in front",
+            f"all of the history of #{reply}, which delivered the call, is still there",
+        ),
+        Excluded(
+            "the id is another conversation's, or an example's",
+            f"#{reply} delivered the call to just this history",
+        ),
+    )
 
 
 def _message(turn: Turn, orphan: Orphan) -> str:

@@ -27,6 +27,10 @@ class ToolLoop:
     they are offered tools. If each result was brought without the call that it answers (C004), the
     model cannot know that it has called.
 
+    ## Innocent explanations
+    - A tool is polled until something is ready.
+    - An agent works for a long time without a word to the user.
+
     ## Example
     ```
     reply of #1:      list_directory {"path":"."}

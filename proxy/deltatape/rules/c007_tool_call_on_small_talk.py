@@ -22,6 +22,9 @@ class ToolCallOnSmallTalk:
     The user waits for a tool that nobody asked for, and some tools have effects. It is mostly the
     instructions: "you must call tools" is taken at its word.
 
+    ## Innocent explanations
+    - The instructions ask for a call at every message: a memory, a log, a look-up of the user.
+
     ## Example
     ```
     {"role":"user","content":"thanks, bye!"}

@@ -33,6 +33,10 @@ class RetryStorm:
     answers broke off, and make the user wait for nothing. Often two layers retry, each in good
     faith: three attempts of the SDK times three of the framework are nine.
 
+    ## Innocent explanations
+    - Several users, or processes, send the same request at the same time.
+    - The pauses grow, and the number of attempts is limited.
+
     ## Example
     ```
     #4 to #8, the same 12 messages: 429, 429, 429, 429, 429 within 3.1 s

@@ -1,16 +1,18 @@
 """C009: the application's parser complains about a call that the wire delivered whole."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import ClassVar
 
-from deltatape.model.finding import Blame, Confidence, Finding, Severity
+from deltatape.model.finding import Blame, Confidence, Excluded, Finding, Severity
 from deltatape.model.parser_error import Means, ParserError
 from deltatape.model.reply import CallStatus
 from deltatape.model.turn import Complaint, Delivered, Turn
 from deltatape.rules._conversation import TurnClaim, against, called_in, turn_finding
 from deltatape.rules.evidence import excerpt
+from deltatape.rules.repeated import relation
 from deltatape.rules.settings import Settings
+from deltatape.wire.json_value import parse
 
 
 class AppErrorInHistory:
@@ -22,14 +24,20 @@ class AppErrorInHistory:
     holds them against the call that they are about. What users say does not count, unless the reply
     before wrote its calls into text and the message is nothing but the error.
 
-    It is proven, and an error, if the request also repeats other arguments than were delivered;
-    likely, and a warning, if the text speaks of a call or its arguments; else possible, and a
-    remark, since the tool itself may have read something else. Where the wire's arguments were
-    broken themselves, that is reported instead (T00x).
+    It is proven, and an error, if the request also repeats the arguments with fragments lost,
+    doubled or mixed; likely, and a warning, if the text speaks of a call or its arguments; else
+    possible, and a remark, since the tool itself may have read something else. Where the wire's
+    arguments were broken themselves, that is reported instead (T00x).
 
     ## Why is this bad
     The provider is not to blame, whatever the error looks like: the application lost or changed
     bytes that it had received, or cannot read what is valid.
+
+    ## Innocent explanations
+    - The tool read something else: a file, a page, the answer of a server.
+    - An argument is itself meant to be JSON, and is none.
+    - The arguments are valid JSON, and not what the tool wants.
+    - The message is about another conversation's call with the same id.
 
     ## Example
     ```
@@ -74,6 +82,7 @@ class AppErrorInHistory:
                     severity=_SEVERITIES[confidence],
                     evidence=error.text,
                     against=against(first, turn.digest, complaint.repeated),
+                    excluded=_excluded(complaint, confidence),
                 ),
             )
             # A printed line is no line of the request.
@@ -106,12 +115,43 @@ def _contradicts(delivered: Delivered, error: ParserError) -> bool:
 
 def _confidence(complaint: Complaint) -> Confidence | None:
     """None: it may well be true of what was delivered."""
-    if complaint.repeated is not None:
-        return Confidence.PROVEN
     if complaint.error.means is Means.REFUSED:
         return None
+    if _is_torn(complaint):
+        return Confidence.PROVEN
     likely = complaint.error.about_call or _is_of_nothing(complaint)
-    return Confidence.LIKELY if likely and complaint.sure else Confidence.POSSIBLE
+    sure = complaint.sure and not any(map(_holds_broken_json, complaint.about))
+    return Confidence.LIKELY if likely and sure else Confidence.POSSIBLE
+
+
+def _is_torn(complaint: Complaint) -> bool:
+    """Whether the request repeats the call with its fragments lost, doubled or mixed."""
+    first, repeated = complaint.about[0], complaint.repeated
+    if repeated is None:
+        return False
+    return relation(first.call, repeated, first.reply.calls) is not None
+
+
+def _excluded(complaint: Complaint, confidence: Confidence) -> tuple[Excluded, ...]:
+    other = "the tool read something else"
+    if confidence is Confidence.PROVEN:
+        torn = "the request repeats the call with other arguments than were delivered"
+        return (Excluded(other, torn),)
+    if confidence is Confidence.LIKELY:
+        says = "the error speaks of the call's arguments"
+        empty = "the error is that of an empty text, and the arguments were empty"
+        return (Excluded(other, says if complaint.error.about_call else empty),)
+    return ()
+
+
+def _holds_broken_json(delivered: Delivered) -> bool:
+    """Whether an argument is a text that looks like JSON and is none: the tool may have read it."""
+    value = parse(delivered.call.arguments.strip() or "{}").value
+    texts = value.values() if isinstance(value, Mapping) else ()
+    return any(
+        isinstance(text, str) and text.lstrip()[:1] in ("{", "[") and parse(text).error is not None
+        for text in texts
+    )
 
 
 def _is_of_nothing(complaint: Complaint) -> bool:

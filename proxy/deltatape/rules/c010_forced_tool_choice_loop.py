@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import ClassVar
 
-from deltatape.model.finding import Blame, Confidence, Finding, Severity
+from deltatape.model.finding import Blame, Confidence, Excluded, Finding, Severity
 from deltatape.model.turn import Turn
 from deltatape.rules._conversation import TurnClaim, names, turn_finding
 from deltatape.rules.evidence import excerpt
@@ -15,13 +15,18 @@ class ForcedToolChoiceLoop:
 
     ## What it does
     Looks at requests that end with tool results and still have a `tool_choice` that leaves no way
-    but a call, where the reply calls again: a named tool that was called before; or `required`, or
-    `any`, and a call with arguments that the conversation has had. Agents that end with a call of
-    their own, a "final answer", choose their tools under `required`, and are not reported. Once in
-    a conversation.
+    but a call, where the reply makes a call that the conversation has had, with the same arguments:
+    of the tool that is named; or, under `required` or `any`, where every offered tool has been
+    called already. Once in a conversation.
 
     ## Why is this bad
     The model may not answer, whatever the results say: it calls until something else stops it.
+
+    ## Innocent explanations
+    - Another tool that is offered ends the run, a "final answer", and was not called yet.
+    - The tool refused the last call, and the model is to correct it.
+    - The user asked something new, and every answer is to come as this call.
+    - A tool is called again and again to collect things: each time with other arguments.
 
     ## Example
     ```
@@ -62,5 +67,15 @@ class ForcedToolChoiceLoop:
                 confidence=Confidence.LIKELY,
                 severity=self.severity,
                 evidence=digest.calls[0].arguments or "(no argument bytes)",
+                excluded=(
+                    Excluded(
+                        "the run ends with a call of a tool of its own",
+                        "every tool that the request leaves open has been called already",
+                    ),
+                    Excluded(
+                        "the model is to correct a call, or to make another one",
+                        "it makes the same call once more, and no result complains",
+                    ),
+                ),
             ),
         )

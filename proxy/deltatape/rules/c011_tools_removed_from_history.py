@@ -22,6 +22,10 @@ class ToolsRemovedFromHistory:
     Some providers refuse calls in a history without the definitions of their tools. Models that
     want to call all the same write the call into their text.
 
+    ## Innocent explanations
+    - The last request of a run offers no tools on purpose, to have the model answer at last.
+    - Another agent without tools goes on, or a request for a title or a summary stands beside.
+
     ## Example
     ```
     #1    "tools":[{"name":"get_weather", ...}]

@@ -4,13 +4,26 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from deltatape.model.exchange import EndReason
-from deltatape.model.finding import Blame, Confidence, Finding, Severity
+from deltatape.model.finding import Blame, Confidence, Excluded, Finding, Severity
 from deltatape.model.stream import Format
 from deltatape.rules._base import NS, Claim, RuleContext, finding, label
 from deltatape.rules._lag import lags
-from deltatape.rules.progress import Phase, Silence, place_of, silence_after_result, silences
+from deltatape.rules.progress import (
+    NOT_WATCHED,
+    Phase,
+    Silence,
+    not_watched,
+    place_of,
+    silence_after_result,
+    silences,
+)
 from deltatape.rules.words import count
 
+ALIVE = (
+    Excluded("the recorder was held up", "keep-alives passed through it meanwhile"),
+    Excluded("the connection was broken", "keep-alives came over it meanwhile"),
+)
+"""Why a silence with signs of life is that of whoever sent these."""
 _QUIET = 0.7
 """Signs of life prove something if they came within the silence, not at its edges."""
 _ENDS = {
@@ -35,9 +48,19 @@ class Stall:
     too. An answer that comes in one piece because no stream was asked for has a minute. A request
     with tool results that is never answered is D004.
 
+    Silence is known only while the recorder watched: it writes `idle` every 5 s while nothing
+    comes. A time of more than 10 s without any record was not watched, and a silence that is long
+    only by such a time is a remark that blames nobody.
+
     ## Why is this bad
     Users see a frozen application, idle timeouts of clients and proxies strike. A timer that every
     event resets never notices, because keep-alives go on.
+
+    ## Innocent explanations
+    - The recorder was held up, by a disk that hung or a Ctrl-Z: then it wrote no `idle` records.
+    - The client took nothing, so that nothing more could come: then it is the app's.
+    - The recorder was killed: then it ends the silence, and nobody is blamed.
+    - The model thinks, or a queue is long: no error of anybody's before a minute.
 
     ## Example
     ```
@@ -82,6 +105,7 @@ class Stall:
                     event=silence.after.number if silence.after else None,
                     place=place_of(silence),
                     evidence=silence.after.data if silence.after else "",
+                    excluded=ALIVE if confidence is Confidence.PROVEN else (),
                 ),
             )
 
@@ -96,6 +120,8 @@ _HINTS = {
 
 
 def _hint(context: RuleContext, silence: Silence) -> str:
+    if not _is_known(context, silence):
+        return NOT_WATCHED
     if context.reply.from_app and silence.phase is Phase.AFTER_CALL:
         return "the tool takes that long, or hangs: tell the page that it runs, and limit its time"
     return _HINTS[silence.phase]
@@ -122,7 +148,8 @@ def _message(context: RuleContext, silence: Silence) -> str:
     ]
     noise = f", with {' and '.join(between)} in between" if between else ""
     then = _then(context, silence)
-    return f"no progress for {seconds:.1f} s ({silence.phase}{where}){noise}; {then}"
+    unseen = not_watched(silence)
+    return f"no progress for {seconds:.1f} s ({silence.phase}{where}){noise}{unseen}; {then}"
 
 
 def _then(context: RuleContext, silence: Silence) -> str:
@@ -136,7 +163,9 @@ def _then(context: RuleContext, silence: Silence) -> str:
 
 def _severity(context: RuleContext, silence: Silence) -> Severity:
     """An answer that never went on, or came later than common timeouts, is an error."""
-    long = silence.end_ns - silence.start_ns >= context.settings.stall_error_s * NS
+    if not _is_known(context, silence):
+        return Severity.INFO
+    long = silence.watched_ns >= context.settings.stall_error_s * NS
     if silence.open and not context.reply.terminated:
         return Severity.ERROR
     return Severity.ERROR if long and silence.phase is not Phase.BEFORE_END else Severity.WARNING
@@ -144,13 +173,20 @@ def _severity(context: RuleContext, silence: Silence) -> Severity:
 
 def _blame(context: RuleContext, silence: Silence) -> tuple[Blame | None, Confidence]:
     """Keep-alives prove a living connection; a client that takes nothing stops the reading."""
+    if not _is_known(context, silence):
+        return None, Confidence.POSSIBLE
     half = (silence.end_ns - silence.start_ns) / 2
     for lag in lags(context.exchange):
         shared = min(lag.end_ns, silence.end_ns) - max(lag.start_ns, silence.start_ns)
         if shared >= half:
             return Blame.APP, Confidence.LIKELY
     if silence.quiet_ns <= _QUIET * (silence.end_ns - silence.start_ns):
-        return Blame.UPSTREAM, Confidence.PROVEN
+        return Blame.UPSTREAM, Confidence.LIKELY if silence.unwatched_ns else Confidence.PROVEN
     if context.exchange.end is None and silence.open and not context.exchange.open:
         return None, Confidence.POSSIBLE
     return Blame.UPSTREAM, Confidence.LIKELY
+
+
+def _is_known(context: RuleContext, silence: Silence) -> bool:
+    """Whether the recorder watched for long enough of it."""
+    return silence.watched_ns >= context.settings.stall_s * NS

@@ -24,7 +24,9 @@ class UnansweredToolCall:
     after the reply. It says how long was watched and what ended that. An application that exited
     with an error is reported however soon that was.
 
-    Silence is proven only while the recorder was watching: up to the last record of the tape. It is
+    Silence is proven only while the recorder was watching: up to the last record of the tape. A
+    reply of which the tape lacks something, and one after which it lacks an exchange, is none of
+    these: the answer may be what is missing. It is
     never proof of a loss. `likely` means that the application lived on; `possible`, that the tape
     does not tell, or that the application answers no calls at all: some take them as their output,
     so that is reported once for a tape. From five minutes on it is an error if the application
@@ -32,6 +34,11 @@ class UnansweredToolCall:
 
     ## Why is this bad
     This is the dead zone: no tool runs, nobody answers the user, and nothing is wrong on the wire.
+
+    ## Innocent explanations
+    - The application takes calls as its output, waits for a person, or has ended. Possible.
+    - The recorder lost the request that answers, or some of the reply (X002). Silent.
+    - The tool takes long, or the user went away. Likely at most.
 
     ## Example
     ```

@@ -7,7 +7,8 @@ from deltatape.model.exchange import EndReason
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
 from deltatape.model.stream import Place, Span
 from deltatape.rules._base import NS, Claim, RuleContext, finding
-from deltatape.rules.progress import Silence, silence_after_result
+from deltatape.rules.d001_stall import ALIVE
+from deltatape.rules.progress import NOT_WATCHED, Silence, not_watched, silence_after_result
 from deltatape.rules.words import count
 
 _MS = 1_000_000
@@ -22,11 +23,18 @@ class SilenceAfterToolResult:
     request left for the upstream, how long that was silent, and how long the client waited. An
     answer that came late is a stall (D001), one that came and says nothing is D002.
 
-    Silence is proven only while the recorder was watching: a crash of the recorder ends it.
+    Silence is known only while the recorder was watching: a crash of the recorder ends it, and a
+    time of more than 10 s without any record, not even `idle`, was not watched (see D001).
 
     ## Why is this bad
     The tools have run, perhaps with effects, and the user gets nothing. It looks like a loop or a
     crash of the application, which did its part.
+
+    ## Innocent explanations
+    - The recorder was held up, by a disk that hung or a Ctrl-Z: then it wrote no `idle` records.
+    - The client left early, by its own timeout or because its user did: then upstream may have
+      answered a moment later.
+    - The recorder was killed: then it ends the silence, and nobody is blamed.
 
     ## Example
     ```
@@ -61,15 +69,24 @@ class SilenceAfterToolResult:
             context,
             Claim(
                 message=_message(context, silence),
-                hint=_hint(context),
+                hint=_hint(context, silence),
                 blame=blame,
                 confidence=confidence,
+                severity=None if _is_known(context, silence) else Severity.INFO,
                 place=_place(context, silence),
+                excluded=ALIVE if confidence is Confidence.PROVEN else (),
             ),
         )
 
 
-def _hint(context: RuleContext) -> str:
+def _is_known(context: RuleContext, silence: Silence) -> bool:
+    """Whether the recorder watched for long enough of it."""
+    return silence.watched_ns >= context.settings.after_result_s * NS
+
+
+def _hint(context: RuleContext, silence: Silence) -> str:
+    if not _is_known(context, silence):
+        return NOT_WATCHED
     if context.exchange.sent is None:
         return "check the upstream's address, DNS, the proxy settings and the network"
     return (
@@ -81,16 +98,20 @@ def _hint(context: RuleContext) -> str:
 def _blame(context: RuleContext, silence: Silence) -> tuple[Blame | None, Confidence]:
     """Signs of life prove whose silence it was; a client that leaves early may just be hasty."""
     exchange = context.exchange
+    if not _is_known(context, silence):
+        return None, Confidence.POSSIBLE
     if exchange.sent is None and exchange.response is None:
         return Blame.TRANSPORT, Confidence.POSSIBLE
     if silence.comments or silence.idle_events:
-        return Blame.UPSTREAM, Confidence.PROVEN
+        return Blame.UPSTREAM, Confidence.LIKELY if silence.unwatched_ns else Confidence.PROVEN
     if exchange.end is None and not exchange.open:
         return None, Confidence.POSSIBLE
     left = exchange.end is not None and exchange.end.reason is EndReason.CLIENT_CLOSED
     if left and silence.end_ns - silence.start_ns < context.settings.stall_error_s * NS:
         return Blame.APP, Confidence.POSSIBLE
-    return Blame.UPSTREAM, Confidence.LIKELY if exchange.response else Confidence.POSSIBLE
+    watched = any(silence.start_ns < at <= silence.end_ns for at in exchange.idle_ns)
+    likely = exchange.response is not None or watched
+    return Blame.UPSTREAM, Confidence.LIKELY if likely else Confidence.POSSIBLE
 
 
 def _message(context: RuleContext, silence: Silence) -> str:
@@ -103,8 +124,8 @@ def _message(context: RuleContext, silence: Silence) -> str:
     status = f"status {exchange.response.status} and then " if exchange.response else ""
     return (
         f"the request with tool results {gone}; {status}nothing came from the upstream for"
-        f" {_seconds(silence.end_ns - silence.start_ns)}{_signs(context, silence)};"
-        f" {_client(context, silence)}"
+        f" {_seconds(silence.end_ns - silence.start_ns)}{_signs(context, silence)}"
+        f"{not_watched(silence)}; {_client(context, silence)}"
     )
 
 

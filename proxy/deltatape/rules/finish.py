@@ -5,7 +5,7 @@ Each dialect has its own words; they do not contradict each other, so one table 
 
 import enum
 
-from deltatape.model.reply import Choice
+from deltatape.model.reply import Choice, Piece, ToolCall
 
 
 class Finish(enum.StrEnum):
@@ -81,3 +81,31 @@ def finish_of(choice: Choice) -> Finish:
     """Why a reply ended: the provider's detail tells more than its finish reason."""
     by_detail = meaning(choice.finish_detail)
     return meaning(choice.finish_reason_raw) if by_detail is _OTHER else by_detail
+
+
+def is_late(choice: Choice) -> bool:
+    """Whether an event after the finish reason brings a call or text: as below, but quicker."""
+    end = choice.finish_event
+    if end is None:
+        return False
+    if choice.pieces and choice.pieces[-1].carrier.number > end:
+        return True
+    return any(_last_event(call) > end for call in choice.tool_calls)
+
+
+def late_calls(choice: Choice) -> tuple[ToolCall, ...]:
+    """The calls of which an event after the finish reason brings at least a part."""
+    end = choice.finish_event
+    if end is None:
+        return ()
+    return tuple([call for call in choice.tool_calls if _last_event(call) > end])
+
+
+def late_text(choice: Choice) -> Piece | None:
+    """The last piece of text, if it comes after the finish reason."""
+    end, last = choice.finish_event, choice.pieces[-1] if choice.pieces else None
+    return last if last is not None and end is not None and last.event > end else None
+
+
+def _last_event(call: ToolCall) -> int:
+    return max(call.start_event, call.fragments[-1].event if call.fragments else 0)

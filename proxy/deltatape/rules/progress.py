@@ -1,6 +1,7 @@
 """When an answer made progress: the events that brought something, and the times between them.
 
-What shows only that a connection lives is no progress; a timer that it resets never fires.
+What shows only that a connection lives is no progress; a timer that it resets never fires. A time
+in which the recorder itself wrote nothing is no silence of anybody: it was not watched.
 """
 
 import enum
@@ -13,6 +14,7 @@ from deltatape.model.reply import CallStatus, ToolCall
 from deltatape.model.stream import Event, Place
 from deltatape.rules._base import NS, RuleContext
 from deltatape.rules.brought import ENDS, What
+from deltatape.rules.loss import unwatched_ns
 
 _WHOLE = frozenset({CallStatus.COMPLETE, CallStatus.EMPTY_OK})
 
@@ -32,7 +34,8 @@ class Silence:
     """A time without progress. `after` is the last event that brought something, if any did.
 
     `idle_events` and `comments` came in between, and for `quiet_ns` at most nothing at all; `open`
-    says that nothing ended it but the end of the exchange or of the watching.
+    says that nothing ended it but the end of the exchange or of the watching. For `unwatched_ns` of
+    it no record shows that the recorder watched.
     """
 
     phase: Phase
@@ -43,7 +46,13 @@ class Silence:
     idle_events: int
     comments: int
     quiet_ns: int
+    unwatched_ns: int
     open: bool
+
+    @property
+    def watched_ns(self) -> int:
+        """How much of it is known to have been silent."""
+        return self.end_ns - self.start_ns - self.unwatched_ns
 
 
 def silences(context: RuleContext, least_ns: int) -> Iterator[Silence]:
@@ -81,6 +90,20 @@ def silence_after_result(context: RuleContext) -> Silence | None:
     return None
 
 
+def not_watched(silence: Silence) -> str:
+    """What a message says of a silence that was not watched all the time; "" if it was."""
+    if not silence.unwatched_ns:
+        return ""
+    return f", of which {silence.unwatched_ns / NS:.1f} s without any record of the recorder"
+
+
+NOT_WATCHED = (
+    "the recorder wrote nothing meanwhile, so it may have been stopped or waited for its disk:"
+    " look at what held it up, and tape it again"
+)
+"""The hint where most of a silence was not watched."""
+
+
 def watched_until(exchange: Exchange) -> int:
     """The last moment of which the tape says something about this exchange.
 
@@ -116,6 +139,7 @@ def _silence(
         idle_events=len(idle),
         comments=len(comments),
         quiet_ns=max(later - sooner for sooner, later in pairwise(signs)),
+        unwatched_ns=unwatched_ns(context.exchange, start_ns, end_ns),
         open=last,
     )
 

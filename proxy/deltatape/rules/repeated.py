@@ -1,8 +1,18 @@
-"""Comparing a call that the wire delivered with the call that the application repeats."""
+"""Comparing a call that the wire delivered with the call that the application repeats.
 
-from collections import deque
-from collections.abc import Mapping, Sequence
+Two questions, asked one after the other. Do the arguments mean the same? If not, is what the
+application repeats made of the delivered fragments: some lost, some doubled, those of two calls
+mixed, the text cut, or encoded or decoded wrongly? Only such a relation shows a mistake in the code
+that joins fragments. Everything else may have been done on purpose: see `edits`.
+"""
+
+import ast
+import enum
+import re
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 from deltatape.model.asked import RepeatedCall
 from deltatape.model.digest import SaidCall
@@ -14,45 +24,100 @@ from deltatape.wire.json_value import parse
 CLEAN = frozenset({CallStatus.COMPLETE, CallStatus.EMPTY_OK, CallStatus.EMPTY_SUSPECT})
 """Calls with which a correct client can do one thing only: repeat them as they are."""
 
-_ABSENT = object()
+MAX_DIFFERENCES = 32
+"""Differences that are looked at; more of them are no edit of a few values."""
+_MAX_LITERAL = 10_000
+"""Characters of a Python literal that is looked at."""
 
 
-def first_difference(said: SaidCall, heard: RepeatedCall) -> str | None:
-    """The JSON path of the first difference of the arguments, None if they mean the same.
+def leaves(arguments: str) -> Iterator[str]:
+    """The texts and numbers in arguments, as texts."""
+    pending = [parse(arguments).value]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, dict):
+            pending += one.values()
+        elif isinstance(one, list):
+            pending += one
+        elif isinstance(one, str):
+            yield one
+        elif isinstance(one, int | float) and not isinstance(one, bool):
+            yield str(one)
+
+
+class _Absent(enum.Enum):
+    ABSENT = "absent"
+
+
+ABSENT = _Absent.ABSENT
+"""Stands for a member that one side does not have."""
+
+
+class Difference(NamedTuple):
+    """A value that differs: JSON path, what was delivered, what is repeated; either may be ABSENT.
+
+    `keys` are the steps of the path: member names and array places.
+    """
+
+    keys: tuple[str | int, ...]
+    delivered: object
+    repeated: object
+
+    @property
+    def path(self) -> str:
+        """The JSON path: `$.city`, `$.days[1]`."""
+        steps = (
+            f"[{key}]" if isinstance(key, int) else f".{excerpt(key, 40)}" for key in self.keys
+        )
+        return "$" + "".join(steps)
+
+
+def differences(said: SaidCall, heard: RepeatedCall) -> tuple[Difference, ...]:
+    """Where the arguments differ, in the order of the delivered ones, at most `MAX_DIFFERENCES`.
 
     Compared as values: spacing, order of keys and spelling of numbers do not matter, and no
     argument bytes are the same as `{}`. Free text, and text that is not JSON, is compared as it is.
     What somebody masked on one side is taken for what the other side has. See `same_but_masked`.
     """
     if said.arguments == heard.arguments:
-        return None
+        return ()
     one, other = parse(said.arguments.strip() or "{}"), parse(heard.arguments.strip() or "{}")
     if said.kind is CallKind.CUSTOM or one.error or other.error:
-        return None if same_but_masked(said.arguments, heard.arguments) else "$"
-    return _difference(one.value, other.value)
+        if same_but_masked(said.arguments, heard.arguments):
+            return ()
+        return (Difference((), said.arguments, heard.arguments),)
+    return tuple(_differences(one.value, other.value))
 
 
-def _difference(one: object, other: object) -> str | None:
+def first_difference(said: SaidCall, heard: RepeatedCall) -> str | None:
+    """The JSON path of the first difference of the arguments, None if they mean the same."""
+    found = differences(said, heard)
+    return found[0].path if found else None
+
+
+def _differences(one: object, other: object) -> Iterator[Difference]:
     """Depth first without recursion: both values may be nested as deeply as the parser allows."""
-    pending: list[tuple[str, object, object]] = [("$", one, other)]
-    while pending:
-        path, left, right = pending.pop()
+    pending = [Difference((), one, other)]
+    left_over = MAX_DIFFERENCES
+    while pending and left_over:
+        found = pending.pop()
+        keys, left, right = found
         if isinstance(left, Mapping) and isinstance(right, Mapping):
-            keys = [*left, *(key for key in right if key not in left)]
-            inner = [(_member(path, k), left.get(k, _ABSENT), right.get(k, _ABSENT)) for k in keys]
+            names = [*left, *(key for key in right if key not in left)]
+            inner = [
+                Difference((*keys, key), left.get(key, ABSENT), right.get(key, ABSENT))
+                for key in names
+            ]
         elif isinstance(left, list) and isinstance(right, list) and len(left) == len(right):
             both = enumerate(zip(left, right, strict=True))
-            inner = [(f"{path}[{at}]", a, b) for at, (a, b) in both]
+            inner = [Difference((*keys, at), a, b) for at, (a, b) in both]
         elif _same_scalar(left, right):
             continue
         else:
-            return path
+            left_over -= 1
+            yield found
+            continue
         pending += reversed(inner)
-    return None
-
-
-def _member(path: str, key: str) -> str:
-    return f"{path}.{excerpt(key, 40)}"
 
 
 def _same_scalar(one: object, other: object) -> bool:
@@ -62,50 +127,135 @@ def _same_scalar(one: object, other: object) -> bool:
     return isinstance(one, bool) == isinstance(other, bool) and one == other
 
 
+class Damage(enum.Enum):
+    """What became of the delivered text on its way into the application's request."""
+
+    EMPTIED = "no arguments at all"
+    EMPTY_OBJECT = "an empty object"
+    OTHER_CALL = "the arguments of another call"
+    LOST = "fragments are missing"
+    ALONE = "one fragment alone"
+    DOUBLED = "fragments come twice"
+    MIXED = "fragments of several calls are joined"
+    CUT = "a part of the text"
+    TRIMMED = "white space is missing where fragments end"
+    ENCODED = "encoded once more"
+    DECODED = "decoded wrongly"
+
+
+_APPEND = "append every fragment to the entry of its index; parse once, at the end"
+_BY_INDEX = "keep one entry per index, not one for the current call; parse once, at the end"
+_FIRST = "take the arguments of the event that opens the call, too, and append all later ones"
+HINTS: Mapping[Damage, str] = {
+    Damage.EMPTIED: "append every fragment after the event that opens the call; parse at the end",
+    Damage.EMPTY_OBJECT: "do not fall back to {} where parsing fails: parse once, at the end",
+    Damage.OTHER_CALL: _BY_INDEX,
+    Damage.LOST: _APPEND,
+    Damage.ALONE: "append fragments instead of replacing what is there; parse once, at the end",
+    Damage.DOUBLED: "append each fragment once: from the deltas or from the final event, not both",
+    Damage.MIXED: _BY_INDEX,
+    Damage.CUT: "parse when the call has ended, not before; append every fragment",
+    Damage.TRIMMED: "append fragments as they come: a space at the end of one belongs to the text",
+    Damage.ENCODED: "pass the arguments on as they came: they are JSON text already",
+    Damage.DECODED: "decode the whole stream with one incremental UTF-8 decoder, not each read",
+}
+"""What to change in the client."""
+
+
+class Relation(NamedTuple):
+    """How the application's text is made of what was delivered; `says` is a clause."""
+
+    damage: Damage
+    says: str
+
+    @property
+    def hint(self) -> str:
+        """What to change in the client."""
+        is_first = self.damage is Damage.LOST and self.says.startswith("fragment 1 of")
+        return _FIRST if is_first else HINTS[self.damage]
+
+
 def is_related(said: SaidCall, heard: RepeatedCall, others: Sequence[SaidCall]) -> bool:
     """Whether the repeated arguments may have been made of the delivered ones.
 
     Arguments that have nothing in common with what came are another call's.
     """
-    return first_difference(said, heard) is None or relation(said, heard, others) != ""
+    return first_difference(said, heard) is None or relation(said, heard, others) is not None
 
 
-def relation(said: SaidCall, heard: RepeatedCall, others: Sequence[SaidCall]) -> str:
-    """What the application's text is made of, as a clause; "" if nothing fits.
+def relation(said: SaidCall, heard: RepeatedCall, others: Sequence[SaidCall]) -> Relation | None:
+    """What the application's text is made of; None if nothing fits.
 
     It names the mistake: which fragments of which calls are in it, and which are not.
+
+    Args:
+        said: the delivered call; its arguments are not those of `heard`.
+        heard: what the application repeats in its place.
+        others: all calls of the reply.
     """
     text, pieces = heard.arguments, [piece for piece in said.fragments if piece]
     if not text.strip():
-        return "the app repeats no arguments at all"
+        return Relation(Damage.EMPTIED, "the app repeats no arguments at all")
     if text.strip() == "{}":
-        return "the app repeats an empty object"
+        return Relation(Damage.EMPTY_OBJECT, "the app repeats an empty object")
     for other in others:
         if other is not said and other.arguments and text == other.arguments:
-            return f"these are the arguments of call {other.index}"
+            says = f"these are the arguments of call {other.index}"
+            return Relation(Damage.OTHER_CALL, says)
     for first, second in pairwise([*others]):
         if text in (first.arguments + second.arguments, second.arguments + first.arguments):
-            return f"the arguments of call {first.index} and call {second.index} are glued together"
-    return _of_fragments(text, said.arguments, pieces) or _of_several(text, others)
+            says = f"the arguments of call {first.index} and call {second.index} are glued together"
+            return Relation(Damage.MIXED, says)
+    return (
+        _of_fragments(text, said.arguments, pieces)
+        or _of_several(text, others)
+        or _closed(text, said.arguments, pieces)
+        or _trimmed(text, said.arguments, pieces)
+        or _encoded(text, said.arguments)
+        or _decoded(said, heard)
+    )
 
 
-def _of_fragments(text: str, whole: str, pieces: list[str]) -> str:
+def _of_fragments(text: str, whole: str, pieces: list[str]) -> Relation | None:
     if text in pieces:
-        return f"it is fragment {pieces.index(text) + 1} of {len(pieces)} alone"
+        says = f"it is fragment {pieces.index(text) + 1} of {len(pieces)} alone"
+        return Relation(Damage.ALONE, says)
     if whole and text == whole + whole:
-        return "it is the arguments twice"
+        return Relation(Damage.DOUBLED, "it is the arguments twice")
+    doubled = _doubled(text, pieces)
+    if doubled:
+        return Relation(Damage.DOUBLED, doubled)
     taken = _taken(text, pieces)
     if taken is not None:
         missing = [str(at + 1) for at in range(len(pieces)) if at not in taken]
-        return f"fragment {', '.join(missing[:8])} of {len(pieces)} is missing"
+        says = f"fragment {', '.join(missing[:8])} of {len(pieces)} is missing"
+        return Relation(Damage.LOST, says)
     if whole.startswith(text):
-        return f"it is the first {len(text)} of {len(whole)} characters"
+        return Relation(Damage.CUT, f"it is the first {len(text)} of {len(whole)} characters")
     if whole.endswith(text):
-        return f"it is the last {len(text)} of {len(whole)} characters"
+        return Relation(Damage.CUT, f"it is the last {len(text)} of {len(whole)} characters")
+    return None
+
+
+def _doubled(text: str, pieces: Sequence[str]) -> str:
+    """Which fragments stand twice in `text`, as a clause; "" if it is not made that way."""
+    whole = "".join(pieces)
+    extra = len(text) - len(whole)
+    if extra <= 0:
+        return ""
+    if text == "".join(piece + piece for piece in pieces):
+        return "every fragment comes twice"
+    start = 0
+    for number, piece in enumerate(pieces, 1):
+        if not text.startswith(piece, start):
+            return ""
+        start += len(piece)
+        if len(piece) == extra and text == whole[:start] + piece + whole[start:]:
+            return f"fragment {number} of {len(pieces)} comes twice"
     return ""
 
 
-def _of_several(text: str, calls: Sequence[SaidCall]) -> str:
+def _of_several(text: str, calls: Sequence[SaidCall]) -> Relation | None:
     """Whether `text` is made of fragments of several calls: they were joined as they came."""
     left = {call.index: deque(filter(None, call.fragments)) for call in calls}
     used: set[int] = set()
@@ -115,12 +265,13 @@ def _of_several(text: str, calls: Sequence[SaidCall]) -> str:
             index for index, pieces in left.items() if pieces and text.startswith(pieces[0], at)
         ]
         if not fits:
-            return ""
+            return None
         longest = max(fits, key=lambda index: len(left[index][0]))
         used.add(longest)
         at += len(left[longest].popleft())
     names = " and ".join(f"call {index}" for index in sorted(used))
-    return f"the fragments of {names} are mixed, in the order in which they came"
+    says = f"the fragments of {names} are mixed, in the order in which they came"
+    return Relation(Damage.MIXED, says)
 
 
 def _taken(text: str, pieces: list[str]) -> set[int] | None:
@@ -131,6 +282,136 @@ def _taken(text: str, pieces: list[str]) -> set[int] | None:
             at += len(piece)
             taken.add(number)
     return taken if at == len(text) and len(taken) < len(pieces) else None
+
+
+_MAX_CLOSED = 200
+"""Fragments after which an early end is looked for."""
+
+
+def _closed(text: str, whole: str, pieces: Sequence[str]) -> Relation | None:
+    """Whether `text` is what a parser of partial JSON makes of the first fragments.
+
+    Only an end in the middle of a text counts: an application may leave out the last members.
+    """
+    repeated = parse(text)
+    if repeated.error or not isinstance(repeated.value, Mapping) or len(text) >= len(whole):
+        return None
+    end = 0
+    for number, piece in enumerate(pieces[:_MAX_CLOSED], 1):
+        end += len(piece)
+        closed = _close_string(whole[:end])
+        if closed and end < len(whole) and parse(closed).value == repeated.value:
+            says = (
+                f"it is the first {number} of {len(pieces)} fragments, closed by a partial parser"
+            )
+            return Relation(Damage.CUT, says)
+    return None
+
+
+def _close_string(text: str) -> str:
+    """JSON that ends inside a text value, closed there; "" if it ends elsewhere."""
+    open_brackets: list[str] = []
+    inside = escaped = False
+    is_value = False
+    for character in text:
+        if inside:
+            inside = escaped or character != '"'
+            escaped = not escaped and character == "\\"
+        elif character == '"':
+            inside = True
+        elif character in "{[":
+            open_brackets.append("}" if character == "{" else "]")
+            is_value = character == "["
+        elif character in "}]" and open_brackets:
+            open_brackets.pop()
+        elif character in ":,":
+            is_value = character == ":" or open_brackets[-1:] == ["]"]
+    if not inside or escaped or not is_value:
+        return ""
+    return text + '"' + "".join(reversed(open_brackets))
+
+
+def _trimmed(text: str, whole: str, pieces: Sequence[str]) -> Relation | None:
+    """Whether `text` is the fragments without the white space at their ends.
+
+    White space that is left elsewhere tells it from a text that was cleared of all of it.
+    """
+    repeated = parse(text)
+    if repeated.error or not any(" " in each.strip() for each in leaves(text)):
+        return None
+    for strip in (str.strip, str.lstrip, str.rstrip):
+        joined = parse("".join(map(strip, pieces)))
+        if not joined.error and joined.value == repeated.value != parse(whole).value:
+            says = "the white space at the ends of its fragments is missing, and no other"
+            return Relation(Damage.TRIMMED, says)
+    return None
+
+
+def _encoded(text: str, whole: str) -> Relation | None:
+    """Whether `text` is the value in another notation that is not the JSON of an object."""
+    delivered, repeated = parse(whole), parse(text)
+    if delivered.error:
+        return None
+    inner = repeated.value
+    if isinstance(inner, str) and parse(inner).value == delivered.value:
+        return Relation(Damage.ENCODED, "it is the arguments' text, encoded as JSON once more")
+    if text.strip() == "[object Object]":
+        return Relation(Damage.ENCODED, "it is what JavaScript makes of an object as text")
+    if repeated.error and len(text) <= _MAX_LITERAL and _literal(text) == delivered.value:
+        return Relation(Damage.ENCODED, "it is Python's notation of the value, no JSON")
+    return None
+
+
+def _literal(text: str) -> object:
+    """The value of a Python literal; ABSENT if it is none."""
+    try:
+        found: object = ast.literal_eval(text.strip())
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return ABSENT
+    return found
+
+
+def _decoded(said: SaidCall, heard: RepeatedCall) -> Relation | None:
+    """Whether all that differs is text whose characters outside ASCII were decoded wrongly."""
+    found = differences(said, heard)
+    pairs = [(each.delivered, each.repeated) for each in found]
+    for one, other in pairs:
+        if not (isinstance(one, str) and isinstance(other, str) and misdecoded(one, other)):
+            return None
+    return Relation(Damage.DECODED, "its characters outside ASCII were decoded wrongly")
+
+
+def misdecoded(one: str, other: str) -> bool:
+    """Whether `other` is `one`, decoded in pieces or with another encoding than UTF-8.
+
+    An application that removes all that is not ASCII, or all emoji, means to: that is no mistake in
+    decoding. Of a decoder that is fed read by read, only the characters that a read cuts are lost.
+    """
+    if one.isascii():
+        return False
+    data = one.encode("utf-8", "surrogatepass")
+    if other == data.decode("latin-1") or other == data.decode("cp1252", "replace"):
+        return True
+    if "\ufffd" in other and "\ufffd" not in one:
+        parts = [re.escape(part) for part in re.split("\ufffd+", other)]
+        return re.fullmatch("[^\x00-\x7f]+".join(parts), one, re.DOTALL) is not None
+    return _some_are_lost(one, other)
+
+
+def _some_are_lost(one: str, other: str) -> bool:
+    """Whether `other` lacks characters outside ASCII of `one`, and has others of the same kind."""
+    at = 0
+    lost: Counter[str] = Counter()
+    for character in one:
+        if at < len(other) and other[at] == character:
+            at += 1
+        elif character.isascii():
+            return False
+        else:
+            lost[character] += 1
+    if at < len(other) or not lost:
+        return False
+    return any(character in other for character in lost)
 
 
 def same_name(said: SaidCall, heard: RepeatedCall) -> bool:
@@ -157,3 +438,21 @@ def _is_part(part: str, whole: str) -> bool:
     before, after = whole[at - 1 : at], whole[at + len(part) : at + len(part) + 1]
     goes_on = part[-1].isdigit() and after.isdigit()
     return not goes_on and not (part[0].isdigit() and before.isdigit())
+
+
+_RANDOM = re.compile(r"[A-Za-z0-9]{8,}")
+_ENOUGH_DIFFERENT = 5
+
+
+def is_distinctive(call_id: str) -> bool:
+    """Whether an id is random enough that nobody else has it.
+
+    Counters (`call_0`, `functions.search:3`), placeholders (`call_xxxxxxxx`, `REDACTED`) and other
+    words name a call only within its own reply.
+    """
+    for part in _RANDOM.findall(call_id):
+        digits = sum(character.isdigit() for character in part)
+        mixed = digits >= 2 or (part != part.lower() and part != part.upper())  # noqa: PLR2004
+        if mixed and len(set(part.lower())) >= _ENOUGH_DIFFERENT:
+            return True
+    return False

@@ -21,6 +21,13 @@ class NoTerminalEvent:
     Half an answer cannot be told from a whole one. Clients that treat the end of the body as
     success show a cut text or run a tool with cut arguments.
 
+    ## Innocent explanations
+    - The gateway never sends the last event: with a finish reason the answer is whole, and this is
+      a warning, likely at most.
+    - The client or the recorder stopped listening, or an error came in its place: silent.
+    - The recorder lost the event: then X002 says so, and this is left out.
+    - The body ends with the connection (HTTP/1.0): a broken one looks the same, nobody is blamed.
+
     ## Example
     ```
     data: {"choices":[{"index":0,"delta":{"content":"The answer is"}}]}\n\n

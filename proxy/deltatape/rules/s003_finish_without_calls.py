@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import ClassVar
 
+from deltatape.model.exchange import EndReason
 from deltatape.model.finding import Blame, Finding, Severity
 from deltatape.rules._base import Claim, RuleContext, finding
 from deltatape.rules.finish import Finish, finish_of
@@ -50,7 +51,7 @@ class FinishWithoutCalls:
                 context,
                 Claim(
                     message=f"the finish reason is {choice.finish_reason_raw!r},"
-                    " but the reply has no tool call",
+                    f" but the reply has no tool call{_left(context)}",
                     hint="ask again; look whether the call leaked into the text or the reasoning",
                     blame=Blame.UPSTREAM,
                     confidence=context.seen,
@@ -59,3 +60,11 @@ class FinishWithoutCalls:
                     evidence=choice.text or choice.reasoning or choice.finish_reason_raw or "",
                 ),
             )
+
+
+def _left(context: RuleContext) -> str:
+    """That the client left then, as a clause: a call that came later is not on the tape."""
+    end = context.exchange.end
+    if end is None or end.reason is not EndReason.CLIENT_CLOSED:
+        return ""
+    return " before it; the client left here, so that one that came later would be lost to it"

@@ -14,7 +14,9 @@ from collections.abc import Mapping
 from deltatape.model.reply import CallStatus
 from deltatape.model.stream import AnomalyKind
 from deltatape.rules._base import RuleContext
-from deltatape.rules.finish import Finish, finish_of
+from deltatape.rules._stray_text import has_signs
+from deltatape.rules._usage import is_usual
+from deltatape.rules.finish import Finish, finish_of, is_late
 
 
 class Subject(enum.StrEnum):
@@ -24,6 +26,12 @@ class Subject(enum.StrEnum):
     WRITTEN = "calls in text"
     APP = "an application's stream"
     RESULTS_DUE = "results are due"
+    CHOICE = "a choice of tools that leaves less than any or none"
+    FORMAT = "a format of the answer"
+    STRAY = "signs of what is no text"
+    MODELS = "two names of models"
+    USAGE = "unusual counts of tokens"
+    LATE = "content after the finish reason"
     CUT = "a transport that was cut"
     TIMES = "times"
     NO_TERMINAL = "no terminal event"
@@ -45,6 +53,11 @@ ABOUT: Mapping[str, frozenset[str]] = {
     "S002": frozenset({Finish.STOP}),
     "S003": frozenset({Finish.TOOLS}),
     "S009": frozenset({Finish.LENGTH, Finish.FILTER}),
+    "S010": frozenset({"S010", Subject.LATE}),
+    "S011": frozenset({Subject.MODELS}),
+    "S012": frozenset({Subject.USAGE}),
+    "S013": frozenset({Subject.FORMAT}),
+    "S014": frozenset({Subject.STRAY}),
     "T001": frozenset({CallStatus.EMPTY_SUSPECT}),
     "T002": frozenset({CallStatus.MALFORMED, _DONE, Subject.WRITTEN}),
     "T003": frozenset({CallStatus.TRUNCATED}),
@@ -59,6 +72,8 @@ ABOUT: Mapping[str, frozenset[str]] = {
     "T022": frozenset({_DONE}),
     "T023": frozenset({_DONE}),
     "T024": frozenset({Subject.CALLS}),
+    "T025": frozenset({Subject.CHOICE}),
+    "T027": frozenset({_DONE}),
     "A001": frozenset({Subject.APP}),
     "A002": frozenset({Subject.APP}),
     "A003": frozenset({Subject.RESULTS_DUE}),
@@ -98,6 +113,10 @@ def subjects_of(context: RuleContext) -> frozenset[str]:
             found.update(call.status for call in choice.tool_calls)
         if choice.text_calls:
             found.add(Subject.WRITTEN)
+        if choice.text and has_signs(choice.text):
+            found.add(Subject.STRAY)
+        if is_late(choice):
+            found.add(Subject.LATE)
     for there, subject in (
         (reply.from_app, Subject.APP),
         (reply.results_due, Subject.RESULTS_DUE),
@@ -105,6 +124,10 @@ def subjects_of(context: RuleContext) -> frozenset[str]:
         (exchange.timed, Subject.TIMES),
         (not reply.terminated, Subject.NO_TERMINAL),
         (context.asked.stream, Subject.STREAM_WANTED),
+        (context.asked.answer, Subject.FORMAT),
+        (reply.usage and not is_usual(reply.usage), Subject.USAGE),
+        (reply.model and context.asked.model not in (None, reply.model), Subject.MODELS),
+        (context.asked.one_call or context.asked.must_call, Subject.CHOICE),
     ):
         if there:
             found.add(subject)

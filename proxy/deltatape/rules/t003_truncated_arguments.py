@@ -7,6 +7,7 @@ from deltatape.model.exchange import EndReason
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
 from deltatape.model.reply import CallStatus, Choice, ToolCall
 from deltatape.rules._base import Claim, RuleContext, about_call, label
+from deltatape.rules._forensics import HINT, Trace, concerned, excluded_by, told, trace_of
 from deltatape.rules.finish import Finish, finish_of
 from deltatape.rules.words import count
 
@@ -16,7 +17,9 @@ class TruncatedArguments:
 
     ## What it does
     Reports calls whose joined arguments are the beginning of a JSON value and no more, and calls
-    whose stream ended before anything said that they were complete.
+    whose stream ended before anything said that they were complete. If they only look cut, because
+    a fragment is doubled, moved or missing in their middle, it says which. Where the client left,
+    or the recorder ended, that is a remark and nobody's fault.
 
     ## Why is this bad
     "Unexpected end of JSON input" at best. Libraries that complete partial JSON turn `{"path":"/a`
@@ -48,6 +51,10 @@ class TruncatedArguments:
         for choice, call in context.calls():
             if call.status is not CallStatus.TRUNCATED:
                 continue
+            trace = _trace(context, choice, call)
+            if trace is not None:
+                yield about_call(self, context, call, _damaged(context, call, trace))
+                continue
             why, blame, confidence = _cause(context, choice)
             yield about_call(
                 self,
@@ -55,13 +62,44 @@ class TruncatedArguments:
                 call,
                 Claim(
                     message=f"{_extent(call)}: {why}",
-                    hint="run no such call and complete no partial JSON; ask again, and show the"
-                    " provider this tape if it stays so",
+                    hint=_HINT if why in _NOBODY else f"{_HINT}; {_SHOW}",
                     blame=blame,
                     confidence=confidence,
-                    severity=Severity.WARNING if blame is Blame.APP else Severity.ERROR,
+                    severity=Severity.INFO if why in _NOBODY else Severity.ERROR,
                 ),
             )
+
+
+_HINT = "run no such call and complete no partial JSON"
+_SHOW = "ask again, and show the provider this tape if it stays so"
+
+
+def _trace(context: RuleContext, choice: Choice, call: ToolCall) -> Trace | None:
+    """What happened to the fragments, where nothing else says what ended the call."""
+    ended = choice.finish_reason_raw is not None and context.reply.error is None
+    if not ended or finish_of(choice) in {Finish.LENGTH, Finish.FILTER}:
+        return None
+    tool = context.asked.tool(call.name)
+    return trace_of(call.fragments, context.stream.events, tool, context.settings)
+
+
+def _damaged(context: RuleContext, call: ToolCall, trace: Trace) -> Claim:
+    """Arguments that only look cut: something in their middle is doubled, moved or missing."""
+    return Claim(
+        message=f"{_extent(call)} without being whole: {told(trace, call.fragments)}",
+        hint=HINT,
+        blame=Blame.UPSTREAM,
+        confidence=context.seen if trace.proof else Confidence.LIKELY,
+        excluded=excluded_by(trace),
+        event=concerned(trace, call.fragments).event,
+        place=concerned(trace, call.fragments).place,
+    )
+
+
+_UNSEEN = "the recorder stopped watching"
+_LEFT = "the client closed the connection"
+_NOBODY = frozenset({_UNSEEN, _LEFT})
+"""What ends a call by nobody's fault: who did not want the rest does not run it either."""
 
 
 def _extent(call: ToolCall) -> str:
@@ -86,7 +124,7 @@ def _cause(context: RuleContext, choice: Choice) -> tuple[str, Blame | None, Con
         return "the stream ended without a finish reason", blame, Confidence.LIKELY
     ended = context.exchange.end
     if ended is None or ended.reason is EndReason.STOPPED:
-        return "the recorder stopped watching", None, Confidence.POSSIBLE
+        return _UNSEEN, None, Confidence.POSSIBLE
     if ended.reason is EndReason.CLIENT_CLOSED:
-        return "the client closed the connection", Blame.APP, Confidence.PROVEN
+        return _LEFT, None, Confidence.PROVEN
     return "the transport was cut", Blame.TRANSPORT, Confidence.LIKELY

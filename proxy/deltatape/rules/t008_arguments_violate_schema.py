@@ -1,13 +1,15 @@
 """T008: arguments that the tool's own schema does not allow."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from deltatape.model.asked import ToolSpec
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
 from deltatape.model.reply import CallStatus, ToolCall
 from deltatape.rules._base import Claim, RuleContext, about_call, label
-from deltatape.rules._simple_schema import surely_allows
+from deltatape.rules._forensics import HINT, fits, told, trace_of
+from deltatape.rules._simple_schema import outcome_of
 from deltatape.wire.json_value import parse
 
 if TYPE_CHECKING:
@@ -22,6 +24,9 @@ class ArgumentsViolateSchema:
     ## What it does
     Validates the arguments of each whole call against the JSON Schema that the same request gives
     for the tool. A warning if only a limit, a pattern or an additional property is concerned.
+    What the schema's own `default` says is allowed: the default as a value, null if it is null, and
+    the absence of a required parameter that has one. If the arguments fit as the deltas have them,
+    or without a fragment that comes twice, they were spoilt on the way, and not by the model.
     References are looked up inside the schema only. What cannot be checked at a reasonable price (a
     pattern that may backtrack, an enormous schema, `unevaluatedProperties`) is skipped, and said as
     information, once for each tool.
@@ -54,30 +59,33 @@ class ArgumentsViolateSchema:
         told: set[str] = set()
         for _, call in context.calls():
             tool = context.asked.tool(call.name)
-            if call.status is not CallStatus.COMPLETE or tool is None:
+            if call.status is not CallStatus.COMPLETE or tool is None or tool.parameters is None:
                 continue
-            outcome = _outcome(call, tool, context)
+            outcome = outcome_of(tool.parameters, call.arguments, context.settings)
             if outcome is None or (not outcome.violations and tool.name in told):
                 continue
             told |= {tool.name} if outcome.unchecked else set()
-            yield about_call(self, context, call, _claim(call, outcome))
+            claim = _claim(call, outcome)
+            spoilt = _spoilt(context, call, tool) if outcome.violations else None
+            if spoilt is not None:
+                claim = replace(
+                    claim,
+                    message=f"{claim.message}; {spoilt}",
+                    hint=HINT,
+                    blame=Blame.UPSTREAM,
+                )
+            yield about_call(self, context, call, claim)
 
 
-def _outcome(call: ToolCall, tool: ToolSpec, context: RuleContext) -> "Outcome | None":
-    """What the tool's schema says against the arguments; None if nothing."""
-    settings, size, schema = context.settings, len(call.arguments), tool.parameters
-    if schema is None:
-        return None
-    value = parse(call.arguments).value if size <= settings.schema_characters else None
-    if value is not None and surely_allows(schema, value, size, settings):
-        return None
-    from deltatape.rules._schema import Outcome, validate  # noqa: PLC0415 - takes long, seldom used
-
-    if size > settings.schema_characters:
-        limit = f"arguments of more than {settings.schema_characters} characters"
-        return Outcome(violations=(), unchecked=(limit,))
-    found = validate(schema, value, settings)
-    return found if found.violations or found.unchecked else None
+def _spoilt(context: RuleContext, call: ToolCall, tool: ToolSpec) -> str | None:
+    """What says that the model wrote arguments that fit, and something changed them; None if so."""
+    joined = "".join(fragment.text for fragment in call.fragments)
+    if joined != call.arguments:
+        whole = isinstance(parse(joined).value, dict)
+        good = whole and fits(joined, tool, context.settings) is True
+        return "the deltas, joined, fit it" if good else None
+    trace = trace_of(call.fragments, context.stream.events, tool, context.settings)
+    return told(trace, call.fragments) if trace and trace.fits else None
 
 
 def _claim(call: ToolCall, outcome: "Outcome") -> Claim:
@@ -91,6 +99,7 @@ def _claim(call: ToolCall, outcome: "Outcome") -> Claim:
             blame=Blame.MODEL,
             confidence=Confidence.LIKELY,
             severity=Severity.ERROR if breaks else Severity.WARNING,
+            evidence=call.arguments,
         )
     return Claim(
         message=f"the arguments of {label(call)} were not checked completely{skipped}",

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
-from deltatape.model.reply import CallStatus, TextCall
+from deltatape.model.reply import CallStatus, TextCall, ToolCall
 from deltatape.rules._base import Claim, RuleContext, about_call, label
+from deltatape.rules._forensics import HINT, concerned, excluded_by, told, trace_of
 from deltatape.rules._in_text import in_answer, where
 from deltatape.rules.evidence import excerpt
 from deltatape.wire.json_scan import scan
@@ -15,7 +16,8 @@ class DataAfterArguments:
     """Something follows the arguments' JSON value.
 
     ## What it does
-    Reports calls whose arguments are a whole JSON value and then something else.
+    Reports calls whose arguments are a whole JSON value and then something else. Says which
+    fragment came twice, if leaving it out makes them one value.
 
     ## Why is this bad
     "Extra data", "unexpected non-whitespace character after JSON": strict parsers refuse the call,
@@ -43,23 +45,31 @@ class DataAfterArguments:
         for _, call in context.calls():
             if call.status is not CallStatus.EXTRA_DATA:
                 continue
-            scanner = scan(call.arguments)
-            yield about_call(
-                self,
-                context,
-                call,
-                Claim(
-                    message=f"the arguments of {label(call)} are whole after"
-                    f" {scanner.end} characters, and then more follows",
-                    hint="answer the call with the parse error; the server has to be repaired",
-                    blame=Blame.UPSTREAM,
-                    confidence=context.seen,
-                    evidence=call.arguments[max(0, (scanner.extra or 0) - 100) :],
-                ),
-            )
+            yield about_call(self, context, call, _claim(context, call))
         for written in in_answer(context):
             if written.junk:
                 yield about_call(self, context, written.call, _in_text(written))
+
+
+def _claim(context: RuleContext, call: ToolCall) -> Claim:
+    scanner = scan(call.arguments)
+    more = call.arguments[scanner.extra or 0 :]
+    tool = context.asked.tool(call.name)
+    trace = trace_of(call.fragments, context.stream.events, tool, context.settings)
+    cause = f": {told(trace, call.fragments)}" if trace else ""
+    return Claim(
+        message=f"the arguments of {label(call)} are whole after {scanner.end} characters, and then"
+        f" {excerpt(more, 40)!r} follows{cause}",
+        hint=HINT
+        if trace
+        else "answer the call with the parse error; the server has to be repaired",
+        blame=Blame.UPSTREAM,
+        confidence=context.seen if trace and trace.proof else Confidence.LIKELY,
+        evidence=call.arguments[max(0, (scanner.extra or 0) - 100) :],
+        excluded=excluded_by(trace) if trace else (),
+        event=concerned(trace, call.fragments).event if trace else None,
+        place=concerned(trace, call.fragments).place if trace else None,
+    )
 
 
 def _in_text(written: TextCall) -> Claim:

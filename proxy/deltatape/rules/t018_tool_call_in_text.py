@@ -6,7 +6,13 @@ from typing import ClassVar
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
 from deltatape.model.reply import Channel, Choice, TextCall
 from deltatape.rules._base import Claim, RuleContext, about_call
-from deltatape.rules._in_text import is_asked_for, is_structured, where
+from deltatape.rules._in_text import (
+    is_asked_for,
+    is_followed,
+    is_structured,
+    is_told_of,
+    where,
+)
 
 
 class ToolCallInText:
@@ -14,9 +20,11 @@ class ToolCallInText:
 
     ## What it does
     Reports whole calls in the text, in any of the known notations of models. It is an error if the
-    tool was offered and the reply has no such tool call: the call is lost. Otherwise (the call
-    came as a tool call too, the tool was not offered) it is a warning. In the reasoning it is
-    information: models think about calls that they do not make.
+    tool was offered, the reply has no such tool call, and nothing but calls follows: the call is
+    lost. Otherwise (the call came as a tool call too, the tool was not offered) it is a warning. In
+    the reasoning it is information: models think about calls that they do not make. So it is where
+    the text goes on after the call, or a message of the request has the notation: then the text may
+    be about calls, and nobody is accused. What stands in code is no call.
 
     Silent where calls in the text are the application's own protocol: the request declares no
     tools, and either the notation is the generic `<tool>{...}</tool>` or the opening tag stands in
@@ -25,6 +33,11 @@ class ToolCallInText:
     ## Why is this bad
     Servers turn what a model writes into tool calls. If the parser misses one, the user sees the
     markup, the finish reason says "stop", and the agent ends without having done anything.
+
+    ## Innocent explanations
+    - The text explains or quotes the notation: prose goes on behind the call, or the question or
+      the instructions have it.
+    - The application asks for calls in its text, and runs them itself.
 
     ## Example
     ```
@@ -82,6 +95,15 @@ def _claim(context: RuleContext, choice: Choice, written: TextCall) -> Claim:
             blame=Blame.MODEL if context.asked.tools else None,
             confidence=Confidence.POSSIBLE,
             severity=Severity.WARNING,
+        )
+    if is_followed(choice, written) or is_told_of(context.asked, written):
+        return Claim(
+            message=f"{where(written)} is of an offered tool; the text may only be about it:"
+            " it goes on behind the call, or the request speaks of the notation",
+            hint="nothing to do if the answer explains calls; else set the server's tool parser",
+            blame=None,
+            confidence=Confidence.POSSIBLE,
+            severity=Severity.INFO,
         )
     return Claim(
         message=f"{where(written)} is of an offered tool, and the reply has no such tool call:"

@@ -6,7 +6,7 @@ from typing import ClassVar
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
 from deltatape.model.reply import Channel, Choice, TextCall
 from deltatape.rules._base import Claim, RuleContext, about_call
-from deltatape.rules._in_text import where
+from deltatape.rules._in_text import is_told_of, where
 from deltatape.rules.finish import Finish, finish_of
 from deltatape.wire.json_value import parse
 
@@ -62,6 +62,9 @@ def _claim(context: RuleContext, choice: Choice, written: TextCall) -> Claim:
     severity = Severity.WARNING if whole else Severity.ERROR
     if written.channel is Channel.REASONING:
         severity = Severity.INFO
+    if context.asked.tools and is_told_of(context.asked, written):
+        severity, blame = Severity.INFO, None
+        why = f"{why}; the request speaks of the notation, so the text may only be about it"
     return Claim(
         message=f"{where(written)} is not closed: {missing}; {why}",
         hint="do not run it; give up an open call with an error when the stream ends",

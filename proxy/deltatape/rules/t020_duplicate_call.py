@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
-from deltatape.model.reply import CallStatus, ToolCall
+from deltatape.model.reply import CallKind, CallStatus, ToolCall
 from deltatape.rules._base import Claim, RuleContext, about_call, label, reported
 from deltatape.wire.json_value import canonical
 
@@ -13,7 +13,8 @@ class DuplicateCall:
     r"""One reply asks for the same call twice.
 
     ## What it does
-    Reports calls with the same name and the same arguments, compared as JSON, in one reply.
+    Reports calls with the same name and the same arguments in one reply. They are compared as JSON;
+    what is no JSON, such as the free text of a custom tool, is compared as it is.
 
     ## Why is this bad
     The tool runs twice: two mails, two orders. A model may mean it, but mostly either the model
@@ -43,11 +44,11 @@ class DuplicateCall:
         for choice in context.reply.choices:
             if len(choice.tool_calls) == 1:
                 continue  # The usual one, whose arguments need not be compared.
-            seen: dict[tuple[str | None, str | None], ToolCall] = {}
+            seen: dict[tuple[str | None, str], ToolCall] = {}
             for call in choice.tool_calls:
                 if call.status is not CallStatus.COMPLETE:
                     continue
-                first = seen.setdefault((call.name, canonical(call.arguments)), call)
+                first = seen.setdefault((call.name, _meaning(call)), call)
                 if first is call:
                     continue
                 yield about_call(
@@ -62,3 +63,10 @@ class DuplicateCall:
                         confidence=Confidence.POSSIBLE,
                     ),
                 )
+
+
+def _meaning(call: ToolCall) -> str:
+    """The arguments for comparison."""
+    if call.kind is CallKind.CUSTOM:
+        return call.arguments
+    return canonical(call.arguments) or call.arguments

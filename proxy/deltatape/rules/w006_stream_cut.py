@@ -4,12 +4,28 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from deltatape.model.exchange import EndReason
-from deltatape.model.finding import Blame, Confidence, Finding, Severity
+from deltatape.model.exchange import EndReason, Exchange, header
+from deltatape.model.finding import Blame, Confidence, Excluded, Finding, Severity
 from deltatape.model.reply import CallStatus
 from deltatape.model.stream import Place, Span
-from deltatape.rules._base import Claim, RuleContext, finding, label
+from deltatape.rules._base import NS, Claim, RuleContext, finding, label
 from deltatape.rules._framing import is_torn
+from deltatape.rules.loss import is_exhausted, is_own_patience, is_refusal, unwatched_ns
+
+GAVE_UP = "the client gave up after"
+"""How the message begins where a client left an answer that had been silent for a while."""
+TIMED_OUT = "as long as its read timeout"
+"""What the message says where the client's own head tells that its timeout has come."""
+STALLED = "a stall of the upstream"
+"""What it says where the silence was too long for a timeout to be too short."""
+NOT_SENT = "the request had not left yet"
+"""What it says where the upstream had not even been asked."""
+_NOTICED_NS = 1 * NS
+"""A silence that is shorter is no reason to leave."""
+_TIMEOUTS = ("x-stainless-read-timeout", "x-stainless-timeout")
+"""Fields by which the SDKs of OpenAI, Anthropic and others tell their timeout, in seconds."""
+_EARLY, _LATE = 0.1, 0.5
+"""How much sooner or later than its timeout a client may be seen to leave, in seconds."""
 
 
 class StreamCut:
@@ -17,12 +33,31 @@ class StreamCut:
 
     ## What it does
     Reports how and where the transport broke off: closed or reset by the upstream, left by the
-    client, timed out, refused, or no longer watched because the recorder stopped or died. An ending
-    that HTTP calls complete is never a cut, whatever is missing in the events (S001).
+    client, timed out, refused, or no longer watched because the recorder stopped, died, or refused
+    the response's head itself. An ending that HTTP calls complete is never a cut, whatever is
+    missing in the events (S001).
+
+    A client that leaves may do so because its user pressed stop: that is a remark and blames
+    nobody. If nothing had come for a second or longer, the message says for how long, and what the
+    application printed just then about a timeout or a cancelled request. It is likely the
+    application's fault, a timeout that is too short, if it printed that a timeout came, or left
+    when the timeout had come that its SDK tells in the request's head, and nothing else asks the
+    same or goes on from it. A silence of 10 s and longer is the upstream's (D001).
 
     ## Why is this bad
     What had arrived until then looks like an answer. Clients that take the end of the body for
     success show half a text, or run a tool with half of its arguments.
+
+    ## Innocent explanations
+    - The answer was an error, by its status or by an event: official SDKs hang up on it and ask
+      again. Silent.
+    - The client had all it wanted: the terminal event, or a finish reason for every choice. Silent.
+    - The user pressed stop or closed the window, or the application was ended: a remark.
+    - A client that asks two and cancels the slower one, or ends several streams at the same moment
+      because it is done with them: a remark.
+    - The client has a timeout on purpose, and asks again or somebody else: a remark.
+    - The recorder's machine had no descriptors left, the recorder refused a head that others
+      take, or its own patience ended. Nobody is blamed.
 
     ## Example
     ```
@@ -51,11 +86,13 @@ class StreamCut:
         if not context.exchange.cut:
             return
         end = context.exchange.end
-        ending = _ENDINGS[end.reason if end else None]
-        done = context.reply.terminated
-        if done and ending.blame is Blame.APP:
-            return  # clients leave when they have the terminal event: nobody lost anything
+        if end is not None and end.reason is EndReason.CLIENT_CLOSED:
+            if not _had_all(context):
+                yield finding(self, context, _left(context))
+            return
+        ending = _ending(context.exchange)
         detail = f" ({end.detail})" if end and end.detail else ""
+        confidence = _confidence(context, ending)
         yield finding(
             self,
             context,
@@ -63,10 +100,11 @@ class StreamCut:
                 message=f"{ending.what}{detail}{_where(context)}",
                 hint=ending.hint,
                 blame=ending.blame,
-                confidence=_confidence(context, ending),
+                confidence=confidence,
                 severity=_severity(context, ending),
                 place=_last_place(context),
-                evidence=context.stream.body[-200:].decode("utf-8", "backslashreplace"),
+                evidence=_tail(context),
+                excluded=_TRIED if ending.blame and confidence is Confidence.PROVEN else (),
             ),
         )
 
@@ -80,16 +118,24 @@ class _Ending:
     blame: Blame | None
 
 
+_TRIED = (
+    Excluded("the client left first", "it was still connected when the other side ended"),
+    Excluded(
+        "the recorder cut it, or lost the rest",
+        "it was not stopped, had what it needs to connect, and wrote all that it read",
+    ),
+)
+_CLOSED_HINT = (
+    "look for idle timeouts and restarts of servers and proxies between here and the provider"
+)
 _ENDINGS = {
     EndReason.UPSTREAM_CLOSED: _Ending(
         "the upstream closed the connection before the response was whole",
-        "look for idle timeouts and restarts of servers and proxies between here and the provider",
+        _CLOSED_HINT,
         Blame.TRANSPORT,
     ),
     EndReason.UPSTREAM_RESET: _Ending(
-        "the connection to the upstream was reset",
-        "look for idle timeouts and restarts of servers and proxies between here and the provider",
-        Blame.TRANSPORT,
+        "the connection to the upstream was reset", _CLOSED_HINT, Blame.TRANSPORT
     ),
     EndReason.TIMEOUT: _Ending(
         "the recorder gave up waiting for the upstream",
@@ -100,11 +146,6 @@ _ENDINGS = {
         "there was no connection to the upstream",
         "check the upstream's address, DNS, the proxy settings and the certificate",
         Blame.TRANSPORT,
-    ),
-    EndReason.CLIENT_CLOSED: _Ending(
-        "the client closed the connection",
-        "if nobody pressed stop, look for a timeout or an exception in the application",
-        Blame.APP,
     ),
     EndReason.STOPPED: _Ending(
         "the recorder was stopped while the response was still coming",
@@ -117,6 +158,43 @@ _ENDINGS = {
         None,
     ),
 }
+_UNSEEN = _Ending(
+    "the tape breaks off before the end of this response, although the recorder went on: it could"
+    " not write on",
+    "nothing is known of what came after; the recorder said why when it ran: tape it again",
+    None,
+)
+_EXHAUSTED = _Ending(
+    "the recorder could not connect: its own machine had no descriptor, memory or port left",
+    "raise the limit (ulimit -n) for the recorder, or end what holds so many connections",
+    None,
+)
+_NOT_TAKEN = _Ending(
+    "the recorder refused the head of the response, and ended the exchange itself",
+    "others may take such a head: tape it with the other recorder (--via mitm), and report it with"
+    " the tape",
+    None,
+)
+_IMPATIENT = _Ending(
+    "the recorder's own patience ended",
+    "give mitmproxy a longer tcp_timeout; why nothing came is told as a silence (D001)",
+    None,
+)
+
+
+def _ending(exchange: Exchange) -> _Ending:
+    """How the exchange ended, if it was not the client that left."""
+    end = exchange.end
+    if end is None:
+        stopped = exchange.watch is not None and exchange.watch.stop is not None
+        return _UNSEEN if stopped else _ENDINGS[None]
+    if end.reason is EndReason.REFUSED and is_exhausted(end.detail):
+        return _EXHAUSTED
+    if is_refusal(end.detail):
+        return _NOT_TAKEN
+    if is_own_patience(end.detail):
+        return _IMPATIENT
+    return _ENDINGS[end.reason]
 
 
 def _half_calls(context: RuleContext) -> list[str]:
@@ -144,12 +222,7 @@ def _severity(context: RuleContext, ending: _Ending) -> Severity:
     """Graver the more is missing, and never an error where only the watching ended."""
     if context.reply.terminated:
         return Severity.INFO
-    if ending.blame is None:
-        return Severity.WARNING
-    if ending.blame is Blame.TRANSPORT or _half_calls(context):
-        return Severity.ERROR
-    finished = any(choice.finish_reason_raw for choice in context.reply.choices)
-    return Severity.INFO if finished else Severity.WARNING
+    return Severity.WARNING if ending.blame is None else Severity.ERROR
 
 
 def _confidence(context: RuleContext, ending: _Ending) -> Confidence:
@@ -157,9 +230,82 @@ def _confidence(context: RuleContext, ending: _Ending) -> Confidence:
     end = context.exchange.end
     if ending.blame is not Blame.TRANSPORT:
         return Confidence.PROVEN
+    if end is not None and end.reason is EndReason.TIMEOUT:
+        return Confidence.LIKELY
     torn = is_torn(context.stream) or context.exchange.response is None
     reset = end is not None and end.reason in {EndReason.UPSTREAM_RESET, EndReason.REFUSED}
     return Confidence.PROVEN if reset or torn else Confidence.LIKELY
+
+
+def _had_all(context: RuleContext) -> bool:
+    """Whether the client lost nothing by leaving: nobody reads an error to its end either."""
+    reply = context.reply
+    if reply.terminated or reply.error is not None:  # which a status from 400 on is, too
+        return True
+    return bool(reply.choices) and all(choice.finish_reason_raw for choice in reply.choices)
+
+
+def _left(context: RuleContext) -> Claim:
+    """What there is to say of a client that left in the middle of an answer."""
+    end = context.exchange.end
+    detail = f" ({end.detail})" if end and end.detail else ""
+    hint = "if nobody pressed stop, look for a timeout or an exception in the application"
+    what = "the client closed the connection"
+    exchange = context.exchange
+    silence_ns = _silence_ns(exchange)
+    if silence_ns >= _NOTICED_NS:
+        what = f"{GAVE_UP} {silence_ns / NS:.1f} s of silence{_timeout(exchange)}"
+        hint = "if nobody pressed stop, give the app's client a longer timeout, and ask again"
+    if exchange.sent is None and exchange.response is None:
+        what = f"{what}, and {NOT_SENT}"
+    elif silence_ns >= context.settings.stall_s * NS and _was_watched(exchange, silence_ns):
+        what = f"{what}, {STALLED}"
+    return Claim(
+        message=f"{what}{detail}{_where(context)}",
+        hint=hint,
+        blame=None,
+        confidence=Confidence.POSSIBLE,
+        severity=Severity.INFO,
+        place=_last_place(context),
+        evidence=_tail(context),
+    )
+
+
+def _was_watched(exchange: Exchange, silence_ns: int) -> bool:
+    end_ns = exchange.end.t_ns if exchange.end else 0
+    return not unwatched_ns(exchange, end_ns - silence_ns, end_ns)
+
+
+def _silence_ns(exchange: Exchange) -> int:
+    """For how long nothing at all had come when the client left."""
+    heads = (each for each in (exchange.sent, exchange.response) if each is not None)
+    known = [exchange.request.t_ns, *(each.t_ns for each in heads)]
+    known += [read.t_ns for read in exchange.reads[-1:]]
+    return exchange.end.t_ns - max(known) if exchange.end else 0
+
+
+def _timeout(exchange: Exchange) -> str:
+    """What the client's head says of its patience, if that had just ended; else ""."""
+    headers = exchange.request.headers
+    told = (header(headers, name) for name in _TIMEOUTS)
+    limit_s = next((_seconds(value) for value in told if value), None)
+    if limit_s is None or exchange.end is None:
+        return ""
+    waited = (_silence_ns(exchange), exchange.end.t_ns - exchange.request.t_ns)
+    if not any(-_EARLY <= ns / NS - limit_s <= _LATE for ns in waited):
+        return ""
+    return f", {TIMED_OUT} ({limit_s:g} s)"
+
+
+def _seconds(value: bytes) -> float | None:
+    try:
+        return float(value)
+    except ValueError:
+        return None
+
+
+def _tail(context: RuleContext) -> str:
+    return context.stream.body[-200:].decode("utf-8", "backslashreplace")
 
 
 def _last_place(context: RuleContext) -> Place | None:

@@ -1,8 +1,12 @@
 """The presets' docstrings as documentation: for `deltatape why PRESET` and for docs/suspects.md."""
 
 import inspect
+import re
+from collections.abc import Sequence
 
-from deltatape.suspects.client import MISTAKES, mistakes_of
+from deltatape.errors import UsageError
+from deltatape.model.suspect import Mistake
+from deltatape.suspects.client import MISTAKES, Client, mistakes_of
 from deltatape.suspects.presets import GROUPS, PRESETS, Preset
 
 _HEAD = """\
@@ -18,6 +22,10 @@ the other points of that space are searched, up to three mistakes at once.
 """
 
 
+_COMPOSED = re.compile(r"[a-z]+=[\w+-]+(,[a-z]+=[\w+-]+)*", re.IGNORECASE)
+"""How a point is named that is no preset."""
+
+
 def find(name: str) -> Preset | None:
     """The preset of this name, in any case."""
     wanted = name.strip().lower()
@@ -25,9 +33,44 @@ def find(name: str) -> Preset | None:
 
 
 def explain(name: str) -> str | None:
-    """What the preset of this name does, as Markdown; None if there is none."""
+    """What a suspect does, as Markdown; None if `name` is none.
+
+    Args:
+        name: of a preset, or its mistakes as `why` names them: `key=one,emit=when-parses`.
+
+    Raises:
+        UsageError: it names mistakes, and one of them does not exist.
+    """
     preset = find(name)
-    return None if preset is None else f"# {preset.name}\n\n{_text(preset)}\n\n{_axes(preset)}"
+    if preset is not None:
+        return f"# {preset.name}\n\n{_text(preset)}\n\n{_axes(preset)}"
+    return _explain_mistakes(name.strip().lower()) if _COMPOSED.fullmatch(name.strip()) else None
+
+
+def _explain_mistakes(name: str) -> str:
+    named = [_mistake(one) for one in name.split(",")]
+    does = " and ".join(one.says for one in named)
+    parts = [f"# {name}\n\nA client that {does}.\n"]
+    parts += [f"## {one.axis}={one.value}\n\nIt {one.says}.\n\nFix: {one.fix}.\n" for one in named]
+    alike = [preset for preset in PRESETS if any(_is_same(each, named) for each in preset.clients)]
+    if alike:
+        names = ", ".join(f"`{preset.name}`" for preset in alike)
+        parts.append(f"The same as {names}.\n")
+    return "\n".join(parts)
+
+
+def _mistake(name: str) -> Mistake:
+    axis, _, value = name.partition("=")
+    known = [choice.mistake for choice in MISTAKES.values() if choice.mistake.axis == axis]
+    found = next((one for one in known if one.value.lower() == value), None)
+    if found is None:
+        values = ", ".join(f"{axis}={one.value}" for one in known)
+        raise UsageError(f"{name}: no such mistake; {values or f'there is no axis {axis!r}'}")
+    return found
+
+
+def _is_same(client: Client, named: Sequence[Mistake]) -> bool:
+    return frozenset(mistakes_of(client)) == frozenset(named)
 
 
 def preset_fix(preset: Preset) -> str:

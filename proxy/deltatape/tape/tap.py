@@ -80,7 +80,7 @@ class ExchangeTap:
         self._read = f',{number},"read",'
         self._body = f',{number},"request-body",'
 
-    def request(  # noqa: PLR0913 - a request line and where it goes have this many parts
+    def request(
         self,
         t_ns: int,
         *,

@@ -19,6 +19,7 @@ from deltatape.model.exchange import (
     HeaderValue,
     MaskedSpan,
     Read,
+    watched,
 )
 
 _LENGTH = b"content-length"
@@ -194,4 +195,4 @@ def delayed(exchange: Exchange, offset: int, wait_ns: int) -> Exchange:
         start = stop
     end = exchange.end
     t_ns = None if end is None else end.t_ns + wait_ns
-    return replace(refitted(exchange, reads, t_ns=t_ns), idle_ns=())
+    return watched(refitted(exchange, reads, t_ns=t_ns))

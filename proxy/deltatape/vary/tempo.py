@@ -7,7 +7,7 @@ it. So times are made first, faults and cutting come on top, and the player play
 from dataclasses import replace
 
 from deltatape.match.schedule import Tempo
-from deltatape.model.exchange import Exchange
+from deltatape.model.exchange import Exchange, watched
 
 
 def at_tempo(exchange: Exchange, tempo: Tempo) -> Exchange:
@@ -24,7 +24,7 @@ def at_tempo(exchange: Exchange, tempo: Tempo) -> Exchange:
     times = [start + wait for wait in waits]
     heads = len(exchange.informational)
     first = heads + (1 if response else 0)
-    return replace(
+    played = replace(
         exchange,
         informational=tuple(
             replace(head, t_ns=t_ns)
@@ -37,5 +37,5 @@ def at_tempo(exchange: Exchange, tempo: Tempo) -> Exchange:
         ),
         end=replace(end, t_ns=times[-1]) if end else None,
         delivered=(),
-        idle_ns=(),
     )
+    return watched(played)

@@ -7,7 +7,7 @@ from deltatape.model.exchange import Exchange
 from deltatape.model.story import Story
 from deltatape.why.surroundings import are_linked
 
-_ON_TAPE = frozenset({"D003", "D004", "C006", "C008", "C009"})
+_ON_TAPE = frozenset({"D003", "D004", "C006", "C008", "C009"} | {"C018", "C019", "C020", "C021"})
 """Codes that need more of a tape than two exchanges: its log, its end, a row of turns."""
 
 

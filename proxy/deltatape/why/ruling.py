@@ -7,14 +7,21 @@ is judged by the provider's answer behind it, where that explains it.
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from deltatape.conversation.attempts import sentence
 from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.model.exchange import Exchange, Tap
-from deltatape.model.finding import Blame, Finding
-from deltatape.model.story import Verdict
+from deltatape.model.finding import Blame, Confidence, Finding
+from deltatape.model.story import Verdict, VerdictKind
 from deltatape.rules.settings import Settings
+from deltatape.rules.words import count
 from deltatape.why.surroundings import are_linked
 from deltatape.why.survey import Survey
-from deltatape.why.verdict import Case, going_on, judge, nothing_wrong, of_endpoint
+from deltatape.why.verdict import Case, doubted, going_on, judge, nothing_wrong, of_endpoint
+
+_OF_ATTEMPTS = frozenset({"C008"})
+"""Codes whose findings tell the attempts themselves."""
+_NOTES = 3
+"""Requests with failed attempts that are told one by one."""
 
 
 def case_of(seen: Survey, analysis: Analysis) -> Case:
@@ -42,19 +49,32 @@ def ruling(
         others: all exchanges of the tape.
         settings: the thresholds.
     """
-    if not (case.about_reply or case.about_request or case.findings):
-        return _without_findings(exchange, case)
-    verdict = judge(case)
+    verdict = _judged(case, exchange)
     if exchange.tap is Tap.APP and verdict.code == "S005":
-        return _behind(exchange, others, seen, settings) or verdict
-    return verdict
+        verdict = _behind(exchange, others, seen, settings) or _own(exchange, others, verdict)
+    row = seen.row(exchange.number)
+    if row is None or verdict.code in _OF_ATTEMPTS:
+        return verdict
+    return replace(verdict, summary=f"{verdict.summary} {sentence(row)}.")
 
 
-def ruling_on_all(seen: Survey, exchanges: Sequence[Exchange]) -> Verdict | None:
-    """The verdict on a whole tape, if nothing is wrong on it and nothing is left open."""
-    if seen.count() or not seen.is_answered or any(exchange.open for exchange in exchanges):
+def ruling_on_all(seen: Survey, exchanges: Sequence[Exchange], own: Verdict) -> Verdict | None:
+    """The verdict on a whole tape, if nothing is wrong on it and nothing is left open.
+
+    Args:
+        seen: the tape.
+        exchanges: all of it.
+        own: the verdict on the exchange that is told of.
+    """
+    if not (seen.is_clean and seen.is_whole and seen.is_answered):
         return None
-    return nothing_wrong(seen.replies, len(seen.read_backs))
+    if any(exchange.open for exchange in exchanges):
+        return None
+    notes = [sentence(row) for row in seen.attempts]
+    if len(notes) > _NOTES:
+        notes = [*notes[:_NOTES], f"{count(len(notes) - _NOTES, 'more request')} likewise"]
+    verdict = nothing_wrong(seen.replies, len(seen.read_backs), notes, seen.between)
+    return replace(doubted(verdict, seen.between), possible=own.possible)
 
 
 def codes_of(findings: Iterable[Finding]) -> tuple[str, ...]:
@@ -62,7 +82,9 @@ def codes_of(findings: Iterable[Finding]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(finding.code for finding in findings))
 
 
-def _without_findings(exchange: Exchange, case: Case) -> Verdict:
+def _judged(case: Case, exchange: Exchange) -> Verdict:
+    if case.about_reply or case.about_request or case.findings:
+        return judge(case)
     if exchange.open:
         return going_on()
     return of_endpoint() if exchange.tap is Tap.APP else judge(case)
@@ -77,7 +99,26 @@ def _behind(
             continue
         verdict = judge(case_of(seen, analyse(each, settings.app)))
         own = codes_of(seen.own(each.number))
-        if verdict.blame not in (None, Blame.APP) and verdict.code in own:
+        refused = verdict.code == "S005"
+        if (refused or verdict.blame not in (None, Blame.APP)) and verdict.code in own:
             told = f"The app tells its page of an error; the cause is #{each.number}:"
             return replace(verdict, summary=f"{told} {verdict.summary}")
     return None
+
+
+def _own(page: Exchange, exchanges: Sequence[Exchange], verdict: Verdict) -> Verdict:
+    """`verdict` on an error that the application tells of, if nothing behind it explains that.
+
+    Where the provider's side is on the tape and in order, the error is the application's own.
+    """
+    sides = (each for each in exchanges if each.tap is Tap.PROVIDER)
+    if verdict.blame is not None or not any(are_linked(page, each) for each in sides):
+        return verdict
+    summary = f"{verdict.summary} Nothing on the provider's side explains it."
+    return replace(
+        verdict,
+        kind=VerdictKind.BLAMED,
+        blame=Blame.APP,
+        confidence=Confidence.LIKELY,
+        summary=summary,
+    )

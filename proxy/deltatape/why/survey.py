@@ -12,7 +12,9 @@ from deltatape.conversation import (
     turns,
     unanswered,
 )
+from deltatape.conversation.attempts import attempts_of, row_of, settled
 from deltatape.diagnose.check import check_analysis
+from deltatape.diagnose.departures import explained, is_departure
 from deltatape.diagnose.digest import digest_analysis
 from deltatape.diagnose.rebuild import analyse
 from deltatape.errors import UsageError
@@ -20,9 +22,11 @@ from deltatape.model.digest import Digest, ReadBack
 from deltatape.model.exchange import Exchange, Tap
 from deltatape.model.finding import Finding, Severity
 from deltatape.model.log import LogEntry
+from deltatape.model.story import Attempts
 from deltatape.rules.settings import Settings
+from deltatape.why.verdict import decides, is_leaving
 
-_OF_REQUESTS = frozenset({"C006", "C008", "C011"})
+_OF_REQUESTS = frozenset({"C006", "C008", "C011", "C018", "C020"})
 """Codes about a row of requests, of which the reply that it began with has done nothing wrong."""
 
 
@@ -38,6 +42,17 @@ class Survey:
     """About replies that no later request answers."""
     of_turns: tuple[Finding, ...]
     """About exchanges in their conversations, at the request that shows it."""
+    attempts: tuple[Attempts, ...] = ()
+    """Requests that were asked again after they had failed."""
+
+    def row(self, number: int) -> Attempts | None:
+        """The attempts of which this exchange is one."""
+        return row_of(self.attempts, number)
+
+    @property
+    def settled(self) -> frozenset[int]:
+        """The exchanges that failed and were asked again with success."""
+        return settled(self.attempts)
 
     def read_back(self, number: int) -> ReadBack | None:
         """What a later request repeats of this exchange's reply; the worst of several."""
@@ -77,9 +92,26 @@ class Survey:
         """How many findings there are."""
         return sum(map(len, self.findings)) + len(self._between())
 
+    @property
+    def between(self) -> tuple[Finding, ...]:
+        """What is found between exchanges: what requests and silences show of replies."""
+        return tuple(finding for finding, _ in self._between())
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether no finding decides a verdict, but on attempts that were answered later."""
+        done = self.settled
+        pairs = self._with_findings()
+        found = [each for digest, own in pairs if digest.exchange not in done for each in own]
+        found += (each for each, _ in self._between())
+        return not any(decides(each) or is_leaving(each) for each in found)
+
+    def _with_findings(self) -> Iterator[tuple[Digest, tuple[Finding, ...]]]:
+        return zip(self.digests, self.findings, strict=True)
+
     def elsewhere(self, number: int) -> tuple[Finding, ...]:
         """What is found on the other exchanges, and is not about this one's reply or request."""
-        pairs = zip(self.digests, self.findings, strict=True)
+        pairs = self._with_findings()
         found = [each for digest, own in pairs if digest.exchange != number for each in own]
         found += (
             about for about, reply in self._between() if number not in (about.exchange, reply)
@@ -87,8 +119,13 @@ class Survey:
         return tuple(sorted(found, key=lambda finding: finding.exchange))
 
     @property
+    def is_whole(self) -> bool:
+        """Whether the recorder lost nothing of any exchange, and saw the end of each."""
+        return not any(each.lossy for each in self.digests)
+
+    @property
     def replies(self) -> int:
-        """How many replies of providers there are."""
+        """How many replies of providers there are, those of failed attempts aside."""
         return sum(bool(each.calls or each.text) for each in self._from_providers())
 
     @property
@@ -99,19 +136,28 @@ class Survey:
         return self.replies > 0 and all(id(each) in repeated for each in calling)
 
     def _from_providers(self) -> Iterator[Digest]:
-        return (each for each in self.digests if each.tap is Tap.PROVIDER)
+        done = self.settled
+        found = (each for each in self.digests if each.tap is Tap.PROVIDER)
+        return (each for each in found if each.exchange not in done)
 
     def worst(self) -> int:
         """The first exchange with the gravest finding, those about its reply included.
 
-        Without findings the last one with a reply.
+        Without findings the last one with a reply. What is found on an attempt that was answered
+        later does not count, and what is only possible counts as a remark.
         """
         about: dict[int, list[Finding]] = {}
         for finding, reply in self._between():
             about.setdefault(finding.exchange if reply is None else reply, []).append(finding)
+        done = self.settled
         gravity = [
-            _gravity((*own, *about.get(digest.exchange, ())))
-            for digest, own in zip(self.digests, self.findings, strict=True)
+            _gravity(
+                (
+                    *(own if digest.exchange not in done else ()),
+                    *about.get(digest.exchange, ()),
+                )
+            )
+            for digest, own in self._with_findings()
         ]
         gravest = min(gravity)
         pairs = zip(self.digests, gravity, strict=True)
@@ -182,7 +228,12 @@ def survey(
         analysis = analyse(exchange, settings.app)
         digests.append(digest_analysis(analysis, settings))
         findings.append(check_analysis(analysis, settings))
-    return survey_of(digests, findings, settings, logs)
+    logs = tuple(logs)
+    told = [
+        tuple([explained(one, digests, logs) if is_departure(one) else one for one in own])
+        for own in findings
+    ]
+    return survey_of(digests, told, settings, logs)
 
 
 def survey_of(
@@ -207,8 +258,13 @@ def survey_of(
             for turn in turns(digests, links, logs, settings)
             for finding in findings_of_turn(turn, settings)
         ),
+        attempts=attempts_of(digests),
     )
 
 
 def _gravity(findings: Iterable[Finding]) -> int:
-    return min((finding.severity.rank for finding in findings), default=len(Severity))
+    return min(map(_rank, findings), default=len(Severity))
+
+
+def _rank(finding: Finding) -> int:
+    return finding.severity.rank if decides(finding) else Severity.INFO.rank

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from deltatape.conversation.attempts import again
 from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.model.app_names import AppNames
 from deltatape.model.digest import ReadBack
@@ -12,6 +13,7 @@ from deltatape.model.finding import Finding
 from deltatape.model.story import (
     ALONE,
     Arrival,
+    Attempts,
     Entry,
     Promise,
     Repeated,
@@ -25,14 +27,17 @@ from deltatape.model.suspect import Suspect, Tried
 from deltatape.rules.repeated import first_difference, same_id, same_name
 from deltatape.rules.settings import DEFAULTS, Settings
 from deltatape.suspects import Delivered, delivered, matrix, suspects_of
-from deltatape.why.accusation import is_open_to_suspicion, with_suspects
+from deltatape.why.accusation import is_open_to_suspicion, with_suspects, worth_naming
 from deltatape.why.addressed import came_from
 from deltatape.why.ruling import case_of, codes_of, ruling, ruling_on_all
-from deltatape.why.surroundings import around
+from deltatape.why.surroundings import around, stop_of
 from deltatape.why.survey import Survey, survey
 from deltatape.why.symptoms import Matter, matter_of
 from deltatape.why.timeline import ending_of, is_printed, timeline
 from deltatape.why.verdict import Case
+
+_KNOWN = 20
+"""Characters by which a result is known that quotes an error."""
 
 
 def tell(
@@ -66,12 +71,13 @@ def tell(
     case = case_of(seen, analysis)
     verdict = ruling(seen, case, analysis.exchange, exchanges, settings)
     if number is None and not errors:
-        verdict = ruling_on_all(seen, exchanges) or verdict
+        verdict = ruling_on_all(seen, exchanges, verdict) or verdict
     matter = matter_of(case, analysis, exchanges, errors, settings)
     suspects = _suspects(matter) if matter and is_open_to_suspicion(case, verdict) else ()
+    suspects = worth_naming(verdict, matter, suspects) if matter else ()
     told = with_suspects(verdict, matter, suspects) if matter else verdict
     tried = _tried(matter.analysis if matter else analysis) if clients else ()
-    outcome = _Outcome(told, suspects, tried, seen.elsewhere(chosen))
+    outcome = _Outcome(told, suspects, tried, seen.elsewhere(chosen), seen.row(chosen))
     return _story(case, analysis, by_number, beside, outcome, settings.app)
 
 
@@ -82,12 +88,13 @@ class _Outcome(NamedTuple):
     suspects: tuple[Suspect, ...]
     tried: tuple[Tried, ...]
     elsewhere: tuple[Finding, ...]
+    attempts: Attempts | None
 
 
 def _chosen(seen: Survey, errors: Sequence[str]) -> int:
     """The exchange with the gravest finding; for an error of the app without any, a call."""
     calling = [each.exchange for each in seen.digests if each.calls or each.text_calls]
-    return calling[-1] if errors and calling and seen.count() == 0 else seen.worst()
+    return calling[-1] if errors and calling and seen.is_clean else seen.worst()
 
 
 def _story(
@@ -100,6 +107,11 @@ def _story(
 ) -> Story:
     repetition, heard = _again(case, by_number, app)
     others = tuple(by_number.values())
+    number = analysis.exchange.number
+    later = (
+        *_elsewhere_shown(case.about_reply, number, case.read_back, others),
+        *_tried_again(outcome.attempts, analysis.exchange),
+    )
     near = around(analysis.exchange, others, beside, silent="D003" in codes_of(case.about_reply))
     findings = (*case.about_reply, *case.about_request, *case.findings)
     return Story(
@@ -111,10 +123,11 @@ def _story(
         promise=_promise(analysis),
         arrival=_arrival(analysis),
         repetition=repetition,
-        timeline=_in_order((*_told(analysis, case, near), *heard)),
+        timeline=_in_order((*_told(analysis, case, near), *heard, *later)),
         findings=tuple(sorted(findings, key=lambda finding: finding.severity.rank)),
         elsewhere=outcome.elsewhere,
         verdict=outcome.verdict,
+        attempts=outcome.attempts,
         suspects=outcome.suspects,
         tried=outcome.tried,
     )
@@ -142,7 +155,7 @@ def _again(
         return None, ()
     later = analyse(by_number[case.read_back.later.exchange], app)
     repetition = _repetition(case.read_back, later)
-    return repetition, tuple(_heard(repetition, later, case.about_reply))
+    return repetition, tuple(_heard(case.read_back, repetition, later, case.about_reply))
 
 
 def _in_order(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
@@ -228,22 +241,89 @@ def _repetition(read_back: ReadBack, later: Analysis) -> Repetition:
 
 
 def _heard(
-    repetition: Repetition, later: Analysis, about_app: Sequence[Finding]
+    link: ReadBack, repetition: Repetition, later: Analysis, about_app: Sequence[Finding]
 ) -> Iterable[Entry]:
-    """What the later request says, as entries of the application."""
+    """What the later request says, as entries of the application; each finding marks its own."""
     t_ns = later.exchange.request.t_ns if later.exchange.timed else None
+    shown = [each for each in about_app if each.exchange == repetition.exchange]
+    shown = [each for each in shown if not is_printed(each)]
     lines = [_repeats(each) for each in repetition.calls]
     lines += [f"repeats a call that was never delivered: {each.name}" for each in repetition.extra]
     lines += [f"brings the result of {call_id}: {text}" for call_id, text in repetition.results]
-    for place, line in enumerate(lines or ["repeats a reply without calls"]):
-        yield Entry(
-            t_ns=t_ns,
-            exchange=repetition.exchange,
-            event=None,
-            what=line,
-            source=Teller.APP,
-            codes=codes_of(about_app) if place == 0 else (),
-        )
+    lines = lines or ["repeats a reply without calls"]
+    marks: dict[int, list[Finding]] = {}
+    for finding in shown:
+        place = _line_of(finding, link, repetition)
+        if place is None:
+            place = len(lines)
+            lines.append(f"brings an error text: {finding.evidence}")
+        marks.setdefault(place, []).append(finding)
+    for place, line in enumerate(lines):
+        yield _by_app(repetition.exchange, t_ns, line, marks.get(place, ()))
+
+
+def _line_of(finding: Finding, link: ReadBack, repetition: Repetition) -> int | None:
+    """Which of the lines of `_heard` a finding is about: a result, else a call.
+
+    None for an error text that stands in none of the results.
+    """
+    before = len(repetition.calls) + len(repetition.extra)
+    for place, (call_id, text) in enumerate(repetition.results, before):
+        quotes = finding.code == "C009" and finding.evidence[:_KNOWN] in text
+        if quotes or (finding.code == "C004" and f" {call_id})" in finding.message):
+            return place
+    if finding.code == "C009":
+        return None
+    other = finding.against
+    delivered = link.reply.calls if other and other.exchange == link.reply.exchange else ()
+    about = (
+        place
+        for place, said in enumerate(delivered)
+        if other and (said.line, said.span) == (other.line, other.span)
+    )
+    return next(about, 0)
+
+
+def _elsewhere_shown(
+    findings: Iterable[Finding], exchange: int, link: ReadBack | None, exchanges: Iterable[Exchange]
+) -> Iterator[Entry]:
+    """Other requests that show something about the reply, each as an entry with its findings."""
+    told = {exchange, link.later.exchange if link else exchange}
+    by_request: dict[int, list[Finding]] = {}
+    for finding in findings:
+        if finding.exchange not in told and not is_printed(finding):
+            by_request.setdefault(finding.exchange, []).append(finding)
+    for each in exchanges:
+        if each.number in by_request:
+            t_ns = each.request.t_ns if each.timed else None
+            yield _by_app(
+                each.number, t_ns, "a later request of this conversation", by_request[each.number]
+            )
+
+
+def _tried_again(row: Attempts | None, exchange: Exchange) -> Iterator[Entry]:
+    """The other attempts, each at its request, and how the app ended if none was answered."""
+    if row is None:
+        return
+    for place, each in enumerate(row.tries):
+        if each.exchange != exchange.number:
+            first = f"asks this for the first time: {each.outcome}"
+            what = again(each) if place else first
+            yield _by_app(each.exchange, each.t_ns, what)
+    watch, last = exchange.watch, row.tries[-1].exchange
+    if watch and row.exit_code is not None and last != exchange.number:
+        yield replace(_by_app(last, watch.until_ns, stop_of(watch)), source=Teller.RECORDER)
+
+
+def _by_app(exchange: int, t_ns: int | None, what: str, findings: Iterable[Finding] = ()) -> Entry:
+    return Entry(
+        t_ns=t_ns,
+        exchange=exchange,
+        event=None,
+        what=what,
+        source=Teller.APP,
+        codes=codes_of(findings),
+    )
 
 
 def _repeats(each: Repeated) -> str:

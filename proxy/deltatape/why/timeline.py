@@ -26,6 +26,8 @@ _SLOW_NS = 200_000_000
 _NS = 1_000_000_000
 _OF_SILENCE = ("D001", "D004")
 _PRINTED = ("C009",)
+_WITHOUT_END = ("S001",)
+_OF_WIRE = frozenset({Teller.WIRE, Teller.RECORDER})
 _KNOWN = 20
 """Characters by which a printed line is known again."""
 _OF_ENDING = ("W006",)
@@ -99,13 +101,29 @@ def _home(finding: Finding, entries: Sequence[Entry]) -> int | None:
         said = finding.evidence[:_KNOWN]
         return next((at for at in logged if said in entries[at].what), next(iter(logged), None))
     if finding.event is None:
-        return None
+        return _by_time(finding, entries)
     places = [
         place
         for place, entry in enumerate(entries)
         if entry.event is not None and entry.event <= finding.event
     ]
     return places[-1] if places else None
+
+
+def _by_time(finding: Finding, entries: Sequence[Entry]) -> int | None:
+    """The last entry of the wire at just that time: the status line of an error answer.
+
+    Where an end is missing in a stream without events: how the transport ended.
+    """
+    then = (
+        place
+        for place, entry in enumerate(entries)
+        if entry.exchange == finding.exchange and entry.t_ns == finding.t_ns
+    )
+    told = [place for place in then if entries[place].source in _OF_WIRE]
+    if finding.code in _WITHOUT_END:
+        told = [place for place, entry in enumerate(entries) if entry.codes == _OF_ENDING]
+    return told[-1] if told else None
 
 
 def _entries(analysis: Analysis) -> Iterator[Entry]:

@@ -1,23 +1,32 @@
-"""Which finding decides, and what to say if none does.
+"""Which finding decides, and what to say if none does. The words are those of `VOCABULARY`.
+
+What the recorder lost of the exchange is told first, whatever follows.
 
 1. An error on the wire decides: nobody can be blamed for what it did with a broken reply. Of
    several errors the one nearest to the cause decides, in the order of `CAUSES`. But a refusal of
-   the request, or an answer without content, follows from what the request itself had wrong.
-2. Else a difference between what was delivered and what the application repeats decides: the
-   application changed it, the wire was in order.
+   the request, or an answer without content, follows from what the request itself had wrong; and
+   what is missing after a limit was reached follows from the limit.
+2. Else a difference between what was delivered and what the application repeats decides.
 3. Else a watched silence after calls decides, or, before it, what was odd about the reply.
-4. Else a later request that goes on without the reply points at the application, no more.
-5. Else a warning on the wire decides, the same way.
-6. Else nothing is wrong as far as the tape goes, and it says what to tape next.
+4. Else a warning on the wire decides, the same way.
+5. Else what the recorder lost, or a client that left, is all there is to say.
+6. Else a later request that goes on without the reply leaves open what the application did.
+7. Else nothing is wrong as far as the tape goes, or it says what to tape next.
+
+A finding that is only possible, or a remark, decides nothing: the former stands below the verdict,
+the first of the latter that accuses no application is noted at its end. A finding without blame
+names no party: the verdict is then that nobody is at fault, where the cause is certain (`NOBODY`),
+else that the fault is not provable.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from deltatape.model.digest import ReadBack
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
 from deltatape.model.reply import Reply
-from deltatape.model.story import Verdict
+from deltatape.model.story import Verdict, VerdictKind
+from deltatape.rules.evidence import excerpt
 from deltatape.rules.words import count
 
 CAUSES = (
@@ -30,6 +39,8 @@ CAUSES = (
     "D004",
     "S009",  # the provider cut it
     "S007",  # what did not come is missing everywhere
+    "T027",  # what came twice spoils the value
+    "S010",  # what came too late is missing for clients that had stopped
     "S001",
     "W004",
     "W001",
@@ -58,6 +69,14 @@ CAUSES = (
     "D002",
 )
 """Codes from cause to consequence; the others come after them, in the order of reports."""
+LOSS = "X002"
+"""The code that says what the tape lacks: told before anything else, but the cause of nothing."""
+NOBODY = frozenset({"S009"})
+"""Codes of certain causes that are nobody's fault: a limit or a filter ended the answer."""
+_SHOWN = 160
+_INTERNAL = frozenset({"X001", LOSS})
+_OF_LIMIT = frozenset({"D002", "S013", "T001", "T002", "T003", "T019"})
+"""Codes of what is missing or broken because a limit was reached before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,14 +102,53 @@ class Case(Grounds):
     """What a later request repeats of the reply, None if none does."""
 
 
+def decides(finding: Finding) -> bool:
+    """Whether a verdict may rest on it: it is no remark, and more than possible."""
+    return finding.severity is not Severity.INFO and not is_possible(finding)
+
+
+def is_possible(finding: Finding) -> bool:
+    """Whether it names somebody without anything that speaks against an innocent explanation."""
+    return finding.blame is not None and finding.confidence is Confidence.POSSIBLE
+
+
+def is_leaving(finding: Finding) -> bool:
+    """Whether it is the remark that the client left, as it does when its user presses stop."""
+    remark = finding.severity is Severity.INFO and finding.blame is None
+    return remark and finding.code == "W006"
+
+
 def judge(case: Case) -> Verdict:
-    """The verdict on an exchange."""
+    """The verdict on an exchange; what the tape lacks of it comes first."""
+    verdict = _judged(case)
+    every = (*case.about_reply, *case.about_request, *case.findings)
+    if verdict.kind is VerdictKind.HEALTHY:
+        verdict = doubted(verdict, case.about_reply)
+    verdict = replace(verdict, possible=tuple(each for each in every if is_possible(each)))
+    lost = next((each for each in case.findings if each.code == LOSS), None)
+    if lost is None or verdict.code == LOSS:
+        return verdict
+    lacks = f"{lost.message[:1].upper()}{lost.message[1:]}."
+    return replace(verdict, summary=f"{lacks} {verdict.summary}")
+
+
+def _judged(case: Case) -> Verdict:
     verdict = _by_findings(case)
     if verdict is not None:
         return verdict
     if case.gone_on is not None:
         return _by_absence(case.reply, case.gone_on)
-    return _by_nothing(case.reply, case.read_back)
+    verdict = _by_nothing(case.reply, case.read_back, case.about_reply)
+    every = (*case.about_request, *case.findings)
+    facts = [each for each in every if _is_fact(each)]
+    noted = f" Noted: {facts[0].message}." if facts else ""
+    return replace(verdict, summary=f"{verdict.summary}{noted}")
+
+
+def _is_fact(finding: Finding) -> bool:
+    """Whether it is a remark that accuses no application, nor anybody who is only possible."""
+    remark = finding.severity is Severity.INFO and not is_possible(finding)
+    return remark and finding.blame is not Blame.APP and finding.code not in _INTERNAL
 
 
 def deciding(case: Grounds) -> Finding | None:
@@ -116,45 +174,61 @@ def grounds_of(findings: Iterable[Finding]) -> Grounds:
 
 def _by_findings(case: Grounds) -> Verdict | None:
     """The verdict if a finding decides."""
-    own = [each for each in case.findings if each.code != "X001"]
+    own = [each for each in case.findings if each.code not in _INTERNAL]
     errors = [each for each in own if each.severity is Severity.ERROR]
-    silences = [each for each in case.about_reply if each.code == "D003"]
-    of_reply = [each for each in _grave(case.about_reply) if each.code != "D003"]
-    of_request = _grave(case.about_request)
-    about_app = of_reply or of_request
+    about_reply = [each for each in case.about_reply if decides(each)]
+    silences = [each for each in about_reply if each.code == "D003"]
+    of_reply = [each for each in about_reply if each.code != "D003"]
+    of_request = [each for each in case.about_request if decides(each)]
     if errors:
-        first = _ended(min(errors, key=_nearness), errors)
-        if of_request and _follows(first):
+        first = _cause(errors, own)
+        spoilt = [each for each in of_request if each.blame is Blame.APP]
+        if spoilt and _follows(first):
             how = "was refused" if first.code == "S005" else "got no answer"
-            return _by_app(of_request, f" This request {how}: {first.message}.")
-        return _by_wire(first, _before(first, own) + _after([*of_reply, *silences]))
-    if about_app:
-        return _by_app(about_app, "")
+            return _by_conversation(spoilt, f" This request {how}: {first.message}.")
+        return _by_wire(first, _before(first, own) + _after(of_reply, silences))
+    if about_app := of_reply or of_request:
+        return _by_conversation(about_app, "")
+    warnings = [each for each in own if decides(each)]
+    odd = [each for each in warnings if each.code[0] in "ST"]
     if silences:
-        return _by_silence(silences[0], own)
-    warnings = [each for each in own if each.severity is Severity.WARNING]
-    if warnings and case.gone_on is None:
-        return _by_wire(min(warnings, key=_nearness), "")
-    infos = [each for each in case.about_request if each.severity is Severity.INFO]
-    facts = [each for each in infos if each.blame is not Blame.APP]  # that would accuse somebody
-    return _by_wire(facts[0], "") if facts and case.gone_on is None else None
+        then = f" What followed: {silences[0].message}."
+        return _by_wire(_nearest(odd), then) if odd else _by_silence(silences[0])
+    if case.gone_on is not None and odd:
+        return _by_wire(_nearest(odd), f" Request #{case.gone_on} goes on without this reply.")
+    if case.gone_on is None and warnings:
+        return _by_wire(_nearest(warnings), "")
+    remarks = [each for each in case.findings if each.code == LOSS or is_leaving(each)]
+    remarks.sort(key=lambda each: each.code != LOSS)
+    if not remarks:
+        return None
+    stop = " The wire was in order until then, and a user who presses stop looks the same."
+    return _by_wire(remarks[0], stop if is_leaving(remarks[0]) else "")
 
 
-def _ended(first: Finding, errors: Sequence[Finding]) -> Finding:
-    """Of a silence in which the stream ended, that end: it is the surer of the two."""
+def _nearest(findings: Iterable[Finding]) -> Finding:
+    """The one that is nearest to the cause."""
+    return min(findings, key=_nearness)
+
+
+def _cause(errors: Sequence[Finding], own: Sequence[Finding]) -> Finding:
+    """Of errors the first cause.
+
+    Of a silence in which the stream ended, that end: it is the surer of the two. Of what is missing
+    after a limit was reached, the limit.
+    """
+    first = _nearest(errors)
     ends = [each for each in errors if each.code == "S001" and first.code == "D001"]
-    sure = ends and ends[0].blame is not None
-    return ends[0] if sure else first
-
-
-def _grave(findings: Iterable[Finding]) -> list[Finding]:
-    """Those that say that something is wrong: facts about a conversation accuse nobody."""
-    return [each for each in findings if each.severity is not Severity.INFO]
+    if ends and ends[0].blame is not None:
+        return ends[0]
+    limits = [each for each in own if each.code in NOBODY and first.code in _OF_LIMIT]
+    return limits[0] if limits else first
 
 
 def _follows(finding: Finding) -> bool:
     """Whether a request that is wrong itself brings this about."""
-    return finding.code == "D002" or (finding.code == "S005" and finding.blame is Blame.APP)
+    refused = finding.code == "S005" and finding.blame in (Blame.APP, None)
+    return refused or finding.code == "D002"
 
 
 def _nearness(finding: Finding) -> tuple[int, int]:
@@ -174,84 +248,100 @@ def _before(finding: Finding, own: Sequence[Finding]) -> str:
     return f" Before that: {stalls[-1].message}." if stalls else ""
 
 
-def _after(about_app: Sequence[Finding]) -> str:
-    return f" The app did not cope with it: {about_app[0].message}." if about_app else ""
+def _after(of_reply: Sequence[Finding], silences: Sequence[Finding]) -> str:
+    """What the application made of a broken reply."""
+    blamed = [each for each in of_reply if each.blame is Blame.APP]
+    if blamed:
+        return f" The app did not cope with it: {blamed[0].message}."
+    return f" What followed: {silences[0].message}." if silences else ""
 
 
 def _by_wire(finding: Finding, also: str) -> Verdict:
+    return _verdict(finding, f"{finding.message}.{also}")
+
+
+def _verdict(finding: Finding, summary: str) -> Verdict:
+    """What `finding` comes to, in the words of the vocabulary."""
+    nobody = finding.code in NOBODY or is_leaving(finding)
+    named = finding.blame is not None and not nobody
+    kind = VerdictKind.BLAMED if named else VerdictKind.UNPROVABLE
     return Verdict(
-        blame=finding.blame,
-        confidence=finding.confidence if finding.blame else None,
-        summary=f"{finding.message}.{also}",
+        kind=VerdictKind.NOBODY if nobody else kind,
+        blame=finding.blame if named else None,
+        confidence=finding.confidence if named else None,
+        summary=summary,
         fix=finding.hint,
         code=finding.code,
     )
 
 
-def _by_app(findings: Sequence[Finding], then: str) -> Verdict:
+def _by_conversation(findings: Sequence[Finding], then: str) -> Verdict:
+    """The verdict by what a request shows; only one that blames the app says so."""
     first = min(findings, key=_graveness)
     others = dict.fromkeys(each.code for each in findings if each is not first)
     also = f" (also {', '.join(others)})" if others else ""
-    return Verdict(
-        blame=first.blame,
-        confidence=first.confidence,
-        summary=f"The wire was in order; the app was not: {first.message}{also}.{then}",
-        fix=first.hint,
-        code=first.code,
-    )
+    told = f"{first.message}{also}.{then}"
+    if first.blame is Blame.APP:
+        return _verdict(first, f"The wire was in order; the app was not: {told}")
+    return _verdict(first, told)
 
 
-def _graveness(finding: Finding) -> tuple[int, bool]:
+def _graveness(finding: Finding) -> tuple[int, bool, bool]:
     """A result that is sent back shows that the call was not lost, but its message was."""
-    return finding.severity.rank, finding.code != "C004"
+    return finding.severity.rank, finding.blame is None, finding.code != "C004"
 
 
-def _by_silence(silence: Finding, own: Sequence[Finding]) -> Verdict:
-    """Something odd about the reply itself is nearer to the cause than what it led to."""
-    odd = [each for each in own if each.severity is Severity.WARNING and each.code[0] in "ST"]
-    if odd:
-        return _by_wire(min(odd, key=_nearness), f" What followed: {silence.message}.")
-    return Verdict(
-        blame=silence.blame,
-        confidence=silence.confidence,
-        summary=f"The wire was in order: {silence.message}.",
-        fix=silence.hint,
-        code=silence.code,
-    )
+def _by_silence(silence: Finding) -> Verdict:
+    return _verdict(silence, f"The wire was in order: {silence.message}.")
 
 
 def _by_absence(reply: Reply, number: int) -> Verdict:
     calls = count(len(reply.tool_calls), "call")
-    return Verdict(
-        blame=Blame.APP,
-        confidence=Confidence.POSSIBLE,
-        summary=f"{calls} arrived whole, but request #{number} goes on from the same history"
-        " without this reply: the app dropped it, unless the user interrupted it.",
-        fix="look at what the app does with a reply that has calls: a filter, an early return",
-        code=None,
+    return _undecided(
+        f"{calls} arrived whole, but request #{number} goes on from the same history without this"
+        " reply. An app that lost it looks just like one that dropped it on purpose, or like a user"
+        " who interrupted it.",
+        "tape what the app prints, too (deltatape record -- CMD); look at what it does with a reply"
+        " that has calls: a filter, an early return",
     )
 
 
-def _by_nothing(reply: Reply, read_back: ReadBack | None) -> Verdict:
+def _by_nothing(
+    reply: Reply, read_back: ReadBack | None, about_reply: Iterable[Finding]
+) -> Verdict:
+    changes = _changes(about_reply)
     calls = count(len(reply.tool_calls), "call")
+    them = "it" if len(reply.tool_calls) == 1 else "them"
+    refusal = reply.choices[0].refusal
+    made = f"goes on from {them}" if changes else "repeats what was delivered"
     if read_back:
-        return _undecided(
-            f"Nothing is wrong here: {calls} arrived whole, and request"
-            f" #{read_back.later.exchange} repeats what was delivered.",
-            "nothing to fix here; if something is wrong nevertheless, look at the other exchanges",
+        return Verdict(
+            kind=VerdictKind.HEALTHY,
+            summary=f"Nothing is wrong here: {calls} arrived whole, and request"
+            f" #{read_back.later.exchange} {made}.{changes}",
+            fix="nothing to fix here; if something is wrong nevertheless, look at the other"
+            " exchanges",
         )
     if reply.tool_calls:
         return _undecided(
-            f"Not provable from this tape, because {calls} arrived whole and no later"
-            " request on the tape repeats them: what the app made of them is not to be seen.",
-            "tape the app's next request, too: let the recorder run until the app has gone on",
+            f"Not provable from this tape, because {calls} arrived whole and no later request on"
+            f" the tape repeats {them}: what the app made of {them} is not to be seen.",
+            "tape the app's next request, too: let the recorder run until the app has gone on, and"
+            " let it tape what the app prints (deltatape record -- CMD)",
+        )
+    if refusal:
+        return Verdict(
+            kind=VerdictKind.NOBODY,
+            summary=f"The model refused to answer: '{excerpt(refusal, _SHOWN)}'.",
+            fix="ask otherwise, or show the refusal to the user: it arrived whole",
         )
     if reply.text:
-        return _undecided(
-            f"Nothing is wrong on the wire: {len(reply.text)} characters of text arrived whole."
-            " What the app showed of them is not provable from this tape.",
-            "nothing to fix on the wire; should the app show less than this text, look behind its"
-            " socket",
+        return Verdict(
+            kind=VerdictKind.HEALTHY,
+            summary=f"Nothing is wrong on the wire: {len(reply.text)} characters of text arrived"
+            " whole. What the app showed of them is not on the tape.",
+            fix="nothing to fix on the wire; should the app show less than this text, look behind"
+            " its socket",
         )
     return _undecided(
         "No finding, and no reply of a dialect that deltatape reads.",
@@ -259,27 +349,55 @@ def _by_nothing(reply: Reply, read_back: ReadBack | None) -> Verdict:
     )
 
 
+def doubted(verdict: Verdict, about_app: Iterable[Finding]) -> Verdict:
+    """A healthy verdict, or not provable where the app may have done wrong."""
+    doubts = (each for each in about_app if each.code in _OF_REPLIES and is_possible(each))
+    doubt = next(doubts, None)
+    if doubt is None:
+        return verdict
+    return _undecided(f"Nothing is proven, but {doubt.message}.", doubt.hint)
+
+
+def _changes(about_app: Iterable[Finding]) -> str:
+    """What an app changed by right, as a sentence; "" if it repeats replies as delivered."""
+    found = [
+        each
+        for each in about_app
+        if each.code in _OF_REPLIES and each.severity is Severity.INFO and each.blame is None
+    ]
+    if not found:
+        return ""
+    more = f", and {count(len(found) - 1, 'more change')}" if len(found) > 1 else ""
+    return f" Not all is repeated as delivered, which accuses nobody: {found[0].message}{more}."
+
+
+_OF_REPLIES = frozenset({"C001", "C002", "C003", "C012"})
+"""Codes about what an application made of a reply."""
 _TWO = 2
 
 
-def nothing_wrong(replies: int, repeated: int) -> Verdict:
-    """The verdict on a tape without any finding.
+def nothing_wrong(
+    replies: int, repeated: int, notes: Sequence[str] = (), about_app: Iterable[Finding] = ()
+) -> Verdict:
+    """The verdict on a tape on which nothing is wrong.
 
     Args:
         replies: how many arrived.
         repeated: how many of them a later request repeats.
+        notes: attempts that failed and were answered later.
+        about_app: what is found on what the app made of the replies.
     """
+    changes = _changes(about_app)
+    how = "" if changes else " just as delivered"
     several = "Both" if replies == _TWO else f"All {replies}"
     all_of = "The reply" if replies == 1 else f"{several} replies"
-    also = f" Later requests repeat {repeated} of them just as delivered." if repeated else ""
+    also = f" Later requests repeat {repeated} of them{how}.{changes}" if repeated else ""
+    noted = f" What failed was answered later: {'; '.join(notes)}." if notes else ""
     return Verdict(
-        blame=None,
-        confidence=None,
+        kind=VerdictKind.HEALTHY,
         summary=f"{all_of} arrived whole.{also} No request came after the last one: what the app"
-        " made of that is not on the tape.",
+        f" made of that is not on the tape.{noted}",
         fix="none; should users see something else, it happens in the app behind these bytes",
-        code=None,
-        healthy=True,
     )
 
 
@@ -301,4 +419,4 @@ def of_endpoint() -> Verdict:
 
 
 def _undecided(summary: str, fix: str) -> Verdict:
-    return Verdict(blame=None, confidence=None, summary=summary, fix=fix, code=None)
+    return Verdict(kind=VerdictKind.UNPROVABLE, summary=summary, fix=fix)

@@ -106,3 +106,20 @@ def test_no_value_of_any_type_anywhere_raises() -> None:
         body = json.dumps(one[0]).encode()
         found = read_conversation(body, model=None, stream=False)
         assert found.known is isinstance(one[0], dict)
+
+
+def test_thoughts_of_the_history_and_whether_thinking_is_on() -> None:
+    signed = {"reasoningText": {"text": "Hm", "signature": "abc"}}
+    content = [{"reasoningContent": signed}, {"reasoningContent": {"redactedContent": "def"}}]
+    asked = read(
+        {
+            "messages": [{"role": "assistant", "content": content}],
+            "additionalModelRequestFields": {"thinking": {"type": "enabled"}},
+        }
+    )
+    assert asked.thinking is True
+    (message,) = asked.history
+    assert [(each.text, each.signature) for each in message.thoughts] == [
+        ("Hm", "abc"),
+        ("", "def"),
+    ]

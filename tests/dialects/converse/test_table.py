@@ -193,3 +193,18 @@ def test_an_image_is_something_to_show() -> None:
     assert not both(delta(0, text="a")).choices[0].media
     message = {"content": [{"text": "a"}, {"video": {"format": "mp4"}}]}
     assert bare(("message", {"output": {"message": message}})).choices[0].media
+
+
+def test_the_signatures_of_thoughts_are_kept_streamed_and_whole() -> None:
+    reply = both(
+        delta(0, reasoningContent={"text": "Hm"}),
+        delta(0, reasoningContent={"signature": "abc"}),
+        delta(1, reasoningContent={"redactedContent": "def"}),
+    )
+    assert [each.signature for each in reply.choices[0].thoughts] == ["abc", "def"]
+    assert reply.choices[0].signed_text == "Hm"
+    text = {"reasoningText": {"text": "Hm", "signature": "abc"}}
+    blocks = [{"reasoningContent": text}, {"reasoningContent": {"redactedContent": "def"}}]
+    document: Json = {"message": {"content": [*blocks, {"text": "Hi"}]}}
+    whole = bare(("message", {"output": document, "stopReason": "end_turn"}))
+    assert whole.choices[0].thoughts == reply.choices[0].thoughts

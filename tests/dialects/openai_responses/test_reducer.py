@@ -156,7 +156,7 @@ def test_another_response_in_the_same_stream_is_told() -> None:
 
 def test_items_came_and_the_final_response_has_none() -> None:
     assert codes(*HEALTHY[:-1], ended()) == ["S008"]
-    assert [one.severity for one in findings(*HEALTHY[:-1], ended())] == ["error"]
+    assert [one.severity for one in findings(*HEALTHY[:-1], ended())] == ["warning"]
     assert [one.severity for one in findings(*SPOKEN, ended())] == ["warning"]
     assert codes(*SPOKEN, ended(status="cancelled")) == []
 

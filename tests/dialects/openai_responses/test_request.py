@@ -143,6 +143,12 @@ def test_digests_are_of_the_item_alone() -> None:
     assert asked(input="Hi").history[0].digest == one.digest
 
 
+def test_instructions_stand_beside_the_history_and_system_messages_in_it() -> None:
+    assert asked(instructions="Be kind.", input="Hi").instructions
+    system = {"role": "system", "content": "Be kind."}
+    assert not asked(input=[system]).instructions
+
+
 @pytest.mark.parametrize(
     ("members", "expected"),
     [

@@ -25,9 +25,10 @@ def lines(number: int, messages: list[dict[str, object]], answer: bytes) -> list
     kept = Kept()
     kept.begin(number)
     tap = ExchangeTap(number, kept.put, MASKER)
-    start(tap, body=json.dumps({"model": "m", "messages": messages}).encode())
-    tap.read(60, answer, (len(answer),))
-    tap.end(100, EndReason.COMPLETE, detail="", recorder={})
+    body = json.dumps({"model": "m", "messages": messages}).encode()
+    start(tap, body=body, t_ns=1_000 * number)
+    tap.read(1_000 * number + 60, answer, (len(answer),))
+    tap.end(1_000 * number + 100, EndReason.COMPLETE, detail="", recorder={})
     return kept.take(number) or []
 
 

@@ -5,7 +5,7 @@ import pytest
 from deltatape.http1.listener import Address
 from deltatape.match.schedule import Tempo
 from deltatape.player.player import MARGIN_BYTES, Player
-from deltatape.player.playing import Missed, Played, Playing
+from deltatape.player.playing import Playing, Told
 from helpers.playing import answer, playing
 from helpers.taped import taped
 from helpers.upstream import chunk, connect, post, run
@@ -46,7 +46,7 @@ def test_the_report_has_bodies_only_where_they_are_wanted() -> None:
     recorded = taped(TWO, body=b'{"a": 1}')
 
     async def bodies(*, wanted: bool) -> list[bytes]:
-        told: list[Played | Missed] = []
+        told: list[Told] = []
         player = Player((recorded,), told.append, Playing(tempo=Tempo(factor=0.0), bodies=wanted))
         await player.start(Address("127.0.0.1", 0))
         for body in (b'{"a": 2}', b'{"a": 1}'):

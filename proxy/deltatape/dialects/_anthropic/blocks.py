@@ -22,11 +22,15 @@ from deltatape.dialects._json import as_object, get_index, get_str
 from deltatape.dialects._source import Element, Elements, Member, Source, Whole
 from deltatape.model.reply import CallKind, Channel
 from deltatape.model.stream import Event
+from deltatape.model.thought import Thought
 from deltatape.wire.json_value import canonical
 
 _TEXT = "text"
 _THINKING = "thinking"
 _JSON = "input_json_delta"
+_SIGNATURE_DELTA = "signature_delta"
+SIGNATURES = {_THINKING: "signature", "redacted_thinking": "data"}
+"""By type of a block of thinking, what a later request must bring back unchanged."""
 _SPOKEN = {"text_delta": (_TEXT, Channel.TEXT), "thinking_delta": (_THINKING, Channel.REASONING)}
 """By type of delta, the field that holds its text, and where that goes."""
 _KINDS = {"tool_use": CallKind.FUNCTION, "mcp_tool_use": CallKind.MCP}
@@ -37,7 +41,16 @@ _USE = "tool_use"
 class Block:
     """A content block under construction."""
 
-    __slots__ = ("call", "given", "identifier", "kind", "started", "stopped", "streamed")
+    __slots__ = (
+        "call",
+        "given",
+        "identifier",
+        "kind",
+        "signature",
+        "started",
+        "stopped",
+        "streamed",
+    )
 
     def __init__(self, kind: str, identifier: str, event: Event, *, streamed: bool) -> None:
         self.kind = kind
@@ -49,6 +62,8 @@ class Block:
         self.call: CallDraft | None = None
         self.given: str | None = None
         """The input that stood at the start of a streamed call."""
+        self.signature = ""
+        """Of a thought."""
 
 
 class Blocks:
@@ -98,6 +113,8 @@ class Blocks:
         elif isinstance(kind, str):
             spoken = _SPOKEN.get(kind)
             if spoken is None:
+                if kind == _SIGNATURE_DELTA:
+                    self._sign(frame, delta)
                 return
             field, channel = spoken
             text = delta.get(field)
@@ -108,6 +125,12 @@ class Blocks:
                 self._alike.learn(event, frame, say, field)
             elif text is not None:
                 self._choice.odd(f"{field} is no string", frame, event)
+
+    def _sign(self, frame: Mapping[str, object], delta: Mapping[str, object]) -> None:
+        index = get_index(frame, "index")
+        block = _newest(self._open) if index is None else self._blocks.get(index)
+        if block is not None:
+            block.signature += get_str(delta, "signature") or ""
 
     def stop(self, frame: Mapping[str, object], event: Event) -> None:
         """Takes a `content_block_stop`."""
@@ -145,6 +168,8 @@ class Blocks:
         """
         for block in self._all:
             self._settle(block)
+            if block.signature:
+                self._choice.thoughts.append(Thought(signature=block.signature))
         for index, block in self._blocks.items():
             if terminated and not block.stopped:
                 detail = f"block {index} has no content_block_stop"
@@ -160,6 +185,7 @@ class Blocks:
         kind = get_str(value, "type") or ""
         identifier = get_str(value, "id") or ""
         block = Block(kind, identifier, event, streamed=streamed)
+        block.signature = get_str(value, SIGNATURES.get(kind, "")) or ""
         self._keep(index, block)
         if kind.endswith(_USE):
             block.call = self._choice.open(_KINDS.get(kind, CallKind.SERVER), event, index)

@@ -39,6 +39,7 @@ _POLICY = Policy(
     abnormal=frozenset({"max_tokens", "model_context_window_exceeded", "refusal", "pause_turn"}),
     tool_word=True,
     explicit_end=True,
+    signs_text=True,
 )
 
 

@@ -13,6 +13,7 @@ from itertools import chain
 from operator import attrgetter
 from typing import NamedTuple
 
+from deltatape.dialects._anthropic.blocks import SIGNATURES
 from deltatape.dialects._json import as_object, get_array, get_object, get_str
 from deltatape.dialects._request import (
     content_text,
@@ -23,13 +24,16 @@ from deltatape.dialects._request import (
 )
 from deltatape.dialects._shared import read_history
 from deltatape.dialects._source import Source
-from deltatape.model.asked import NOTHING_ASKED, Asked, Message, RepeatedCall
+from deltatape.model.asked import NOTHING_ASKED, AnswerFormat, Asked, Message, RepeatedCall
+from deltatape.model.thought import Thought
 
 _CACHE = "cache_control"
 _SERVERS_OWN = "mcp_toolset"
 """Tools that the provider runs itself."""
 _CHOICES = {"auto": "auto", "none": "none", "any": "required"}
+_THINKING = {"enabled": True, "disabled": False}
 _PATH = ("messages",)
+_ONE_CALL = "disable_parallel_tool_use"
 
 
 class _Entry(NamedTuple):
@@ -59,6 +63,9 @@ def read_request(body: bytes) -> Asked:
         tool_choice=_tool_choice(request),
         history=(*_system(request), *chain.from_iterable(map(_MESSAGES, found.entries))),
         tools_elsewhere=any(map(_is_toolset, tools)),
+        answer=_answer(request),
+        thinking=thinking_in(request),
+        one_call=(get_object(request, "tool_choice") or {}).get(_ONE_CALL) is True,
     )
 
 
@@ -79,6 +86,20 @@ def _is_toolset(tool: object) -> bool:
     if entry is None or get_str(entry, "name") is not None:
         return False
     return get_str(entry, "type") not in (None, _SERVERS_OWN)
+
+
+def thinking_in(request: Mapping[str, object]) -> bool | None:
+    """Whether `request` turns thinking on or off; None where it leaves that to the model."""
+    kind = get_str(get_object(request, "thinking") or {}, "type")
+    return _THINKING.get(kind or "")
+
+
+def _answer(request: Mapping[str, object]) -> AnswerFormat | None:
+    config = get_object(request, "output_config") or {}
+    asked = get_object(config, "format") or get_object(request, "output_format") or {}
+    if asked.get("type") != "json_schema":
+        return None
+    return AnswerFormat(schema=get_object(asked, "schema"), promised=True)
 
 
 def _tool_choice(request: Mapping[str, object]) -> str | None:
@@ -114,7 +135,16 @@ def _messages(message: Mapping[str, object], source: Source) -> Iterator[Message
 
 
 def _message(role: str, blocks: list[object], calls: Iterable[RepeatedCall] = ()) -> Message:
-    return said(role, content_text(blocks), {"role": role, "content": blocks}, calls=calls)
+    digested = {"role": role, "content": blocks}
+    return said(role, content_text(blocks), digested, calls=calls, thoughts=_thoughts(blocks))
+
+
+def _thoughts(blocks: Iterable[object]) -> Iterator[Thought]:
+    for block in map(as_object, blocks):
+        field = SIGNATURES.get(get_str(block or {}, "type") or "")
+        if block is not None and field is not None:
+            text = get_str(block, "thinking") or ""
+            yield Thought(signature=get_str(block, field) or "", text=text)
 
 
 def _blocks(content: object) -> list[object]:

@@ -85,6 +85,7 @@ class ChatChoice:
         if self._finish_repeated and self._deltas_after_finish >= _FINISHED_DELTAS:
             detail = f"the finish reason {self._draft.finish_reason!r} comes again and again"
             self._draft.notes.once("again", "S004", detail, detail, self._finish_repeated)
+            self._draft.finishes_often = True
         self._calls.finish()
 
     def _take_message(self, choice: Mapping[str, object], event: Event, place: int) -> bool:

@@ -4,14 +4,14 @@ Nothing stops the reading: not a finish reason (usage and a second finish may fo
 frame. Only deltas after `[DONE]` are left out, since every client has stopped there.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from deltatape.dialects._alike import Alike
 from deltatape.dialects._chat.choice import ChatChoice
 from deltatape.dialects._chat.sources import Sources
 from deltatape.dialects._choice import Policy
 from deltatape.dialects._errors import may_fail
-from deltatape.dialects._json import Frame, get_index, get_str
+from deltatape.dialects._json import Frame, as_object, get_index, get_str
 from deltatape.dialects._judge import Ending
 from deltatape.dialects._reply import ReplyDraft
 from deltatape.model.asked import Asked
@@ -88,7 +88,7 @@ class ChatReducer:
             self._take_none(chunk, event)
             return
         if self._reply.terminal and choices:
-            self._reply.odd("choices after [DONE]; they are not part of the answer", chunk, event)
+            self._note_late(choices, chunk, event)
             return
         for place, choice in enumerate(choices):
             if not isinstance(choice, dict):
@@ -103,6 +103,15 @@ class ChatReducer:
                 self._take_failure(choice, event)
             elif len(choices) == 1 and self.alike.learns and not may_fail(chunk, event):
                 self._learn(chunk, choice, event, found)
+
+    def _note_late(self, choices: Sequence[object], chunk: Frame, event: Event) -> None:
+        """Notes what stands behind `[DONE]`."""
+        deltas = [(as_object(one) or {}).get("delta") for one in choices]
+        if any((as_object(delta) or {}).get("tool_calls") for delta in deltas):
+            detail = "a call comes after [DONE]; it is not part of the answer"
+            self._reply.notes.once("late", "S010", detail, chunk, event)
+        else:
+            self._reply.odd("choices after [DONE]; they are not part of the answer", chunk, event)
 
     def _learn(self, chunk: Frame, choice: Frame, event: Event, found: ChatChoice) -> None:
         """Learns from a chunk if all it did was to add a text: what else it says is known now."""

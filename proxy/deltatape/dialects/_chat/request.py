@@ -11,7 +11,14 @@ from deltatape.dialects._json import as_object, get_array, get_object, get_str
 from deltatape.dialects._request import content_text, exact, message_digest, tool_spec
 from deltatape.dialects._shared import read_history
 from deltatape.dialects._source import Element, Elements, Member, Source
-from deltatape.model.asked import NOTHING_ASKED, Asked, Message, RepeatedCall, ToolSpec
+from deltatape.model.asked import (
+    NOTHING_ASKED,
+    AnswerFormat,
+    Asked,
+    Message,
+    RepeatedCall,
+    ToolSpec,
+)
 
 _PATH = ("messages",)
 
@@ -35,6 +42,8 @@ def read_request(body: bytes, *, streams: bool = False, nameless: bool = False) 
         tools=_tools(request),
         tool_choice=_tool_choice(request),
         history=found.entries,
+        answer=_answer(request),
+        one_call=request.get("parallel_tool_calls") is False,
     )
 
 
@@ -44,6 +53,28 @@ def _tools(request: Mapping[str, object]) -> tuple[ToolSpec, ...]:
     specs += [entry for entry in map(as_object, get_array(request, "functions")) if entry]
     found = (tool_spec(spec) for spec in specs)
     return tuple(tool for tool in found if tool is not None)
+
+
+def _answer(request: Mapping[str, object]) -> AnswerFormat | None:
+    """The format of the answer. Some servers take a schema beside the type `json_object`."""
+    if request.get("stop"):
+        return None
+    asked = get_object(request, "response_format") or {}
+    inner = get_object(asked, "json_schema") or {}
+    strict = inner.get("strict") is True
+    schema = get_object(inner, "schema") or get_object(asked, "schema")
+    if asked.get("type") in ("json_object", "json_schema"):
+        return AnswerFormat(schema=schema, promised=strict)
+    return _ollama_answer(request)
+
+
+def _ollama_answer(request: Mapping[str, object]) -> AnswerFormat | None:
+    """The `format` of Ollama: the word `json`, or a schema, both enforced by a grammar."""
+    schema = get_object(request, "format")
+    stops = (get_object(request, "options") or {}).get("stop")
+    if stops or (schema is None and request.get("format") != "json"):
+        return None
+    return AnswerFormat(schema=schema, promised=True)
 
 
 def _tool_choice(request: Mapping[str, object]) -> str | None:

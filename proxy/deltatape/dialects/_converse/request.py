@@ -8,6 +8,7 @@ provider runs itself, and their results, are the assistant's; they are no calls.
 from collections.abc import Iterator, Mapping
 from itertools import chain
 
+from deltatape.dialects._anthropic.request import thinking_in
 from deltatape.dialects._json import as_object, get_array, get_object, get_str
 from deltatape.dialects._request import (
     content_text,
@@ -19,6 +20,7 @@ from deltatape.dialects._request import (
 from deltatape.dialects._shared import read_history
 from deltatape.dialects._source import Member, Source
 from deltatape.model.asked import NOTHING_ASKED, Asked, Message, RepeatedCall, ToolSpec
+from deltatape.model.thought import Thought
 
 _PATH = ("messages",)
 _SERVER = "server_tool_use"
@@ -41,6 +43,7 @@ def read_conversation(body: bytes, *, model: str | None, stream: bool) -> Asked:
         tools=tuple(_tools(tools)),
         tool_choice=_tool_choice(get_object(tools, "toolChoice") or {}),
         history=(*_system(request), *chain.from_iterable(found.entries)),
+        thinking=thinking_in(get_object(request, "additionalModelRequestFields") or {}),
     )
 
 
@@ -75,6 +78,7 @@ def _messages(message: Mapping[str, object], source: Source) -> Iterator[Message
     role = get_str(message, "role") or ""
     rest: list[Mapping[str, object]] = []
     calls = []
+    thoughts: list[Thought] = []
     answers = False
     for block, where in objects_at(message, "content", source):
         result, use = get_object(block, "toolResult"), get_object(block, "toolUse")
@@ -84,11 +88,20 @@ def _messages(message: Mapping[str, object], source: Source) -> Iterator[Message
             yield said("tool", text, result, call_id=get_str(result, "toolUseId"))
             continue
         rest.append(block)
+        thoughts += _thoughts(block)
         if use is not None and use.get("type") != _SERVER:
             calls.append(_repeated(use, Member(where, "toolUse")))
     if rest or not answers:
         digested = {"role": role, "content": rest}
-        yield said(role, content_text(rest), digested, calls=calls)
+        yield said(role, content_text(rest), digested, calls=calls, thoughts=thoughts)
+
+
+def _thoughts(block: Mapping[str, object]) -> Iterator[Thought]:
+    content = get_object(block, "reasoningContent")
+    if content is not None:
+        text = get_object(content, "reasoningText") or {}
+        signature = get_str(text, "signature") or get_str(content, "redactedContent") or ""
+        yield Thought(signature=signature, text=get_str(text, "text") or "")
 
 
 def _repeated(use: Mapping[str, object], source: Source) -> RepeatedCall:

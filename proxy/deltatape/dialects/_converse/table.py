@@ -25,7 +25,7 @@ from deltatape.dialects._table import (
     text_at,
 )
 from deltatape.dialects._table_calls import CallDelta, CallEnd, CallStart, CallWhole, When
-from deltatape.dialects._table_steps import Expect, Fail, Finish, Say, Show, Tell, Terminal
+from deltatape.dialects._table_steps import Expect, Fail, Finish, Say, Show, Sign, Tell, Terminal
 from deltatape.model.reply import Channel
 from deltatape.model.stream import Event
 
@@ -53,6 +53,7 @@ _POLICY = Policy(
     )
     | _FAILURES,
     explicit_end=True,
+    signs_text=True,
 )
 _ID = path("toolUseId")
 _NAME = path("name")
@@ -113,6 +114,7 @@ def _events(find: _Finder) -> dict[str, tuple[Step, ...]]:
                 optional=True,
             ),
             Say(channel=Channel.REASONING, text=_thoughts(find(delta, "delta"))),
+            Sign(signature=_signatures(find(delta, "delta"))),
             Show(what=(find(delta, "delta.image"),)),
         ),
         "contentBlockStop": (CallEnd(key=_index("contentBlockStop", find), optional=True),),
@@ -132,6 +134,13 @@ def _thoughts(holder: Path) -> tuple[Path, ...]:
     """Where thoughts stand: pieces and whole blocks of them differ."""
     content = (*holder, "reasoningContent")
     return (*content, "text"), (*content, "reasoningText", "text")
+
+
+def _signatures(holder: Path) -> tuple[Path, ...]:
+    """Where the signatures of thoughts stand, or the thoughts themselves, encrypted."""
+    content = (*holder, "reasoningContent")
+    places = ("signature",), ("reasoningText", "signature"), ("redactedContent",)
+    return tuple((*content, *place) for place in places)
 
 
 def _outside(kind: str, keys: str) -> Path:
@@ -160,6 +169,7 @@ _DOCUMENT: tuple[Step, ...] = (
     Fail(message=(path("message"), path("Message")), optional=True),
     Expect(entry=_CONTENT, what="a content block", each=True),
     Say(channel=Channel.REASONING, each=_CONTENT, text=_thoughts(())),
+    Sign(each=_CONTENT, signature=_signatures(())),
     _SayBlocks(),
     Show(each=_CONTENT, what=tuple(map(path, _MEDIA))),
     CallWhole(

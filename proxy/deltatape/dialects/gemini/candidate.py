@@ -2,7 +2,7 @@
 
 A part is text, a thought (`"thought": true`), a call, or something that the provider ran itself
 (`executableCode`, `toolCall`) and its result. Parts of other kinds are passed over: new ones come
-every few months. Signatures of thoughts are not kept; only that a call has one matters.
+every few months. Signatures of thoughts are kept of calls alone: only these must come back.
 """
 
 from collections.abc import Mapping
@@ -13,6 +13,7 @@ from deltatape.dialects._source import Element, Elements, Member, Source
 from deltatape.dialects.gemini.calls import CandidateCalls
 from deltatape.model.reply import CallKind, Channel
 from deltatape.model.stream import Event
+from deltatape.model.thought import Thought
 
 ABNORMAL = frozenset(
     {
@@ -99,8 +100,10 @@ class Candidate:
         call = part.get("functionCall")
         if isinstance(call, dict):
             source = Member(Element(elements, place), "functionCall")
-            signed = bool(part.get("thoughtSignature"))
-            self._calls.take(call, event, source, signed=signed)
+            signature = get_str(part, "thoughtSignature") or ""
+            if signature:
+                self._draft.thoughts.append(Thought(signature=signature))
+            self._calls.take(call, event, source, signed=bool(signature))
         elif call is not None:
             self._draft.odd("functionCall is no object", part, event)
         for key, name in _SERVER_PARTS.items():

@@ -19,7 +19,7 @@ from deltatape.model.reply import Reply
 from deltatape.model.stream import Event
 
 TERMINATOR = "finishReason"
-_POLICY = Policy(abnormal=ABNORMAL, ids=False)
+_POLICY = Policy(abnormal=ABNORMAL, ids=False, finishes_often=True)
 _FAILURES = frozenset(
     {
         "MALFORMED_FUNCTION_CALL",

@@ -16,7 +16,15 @@ from deltatape.dialects._request import said, source_of
 from deltatape.dialects._shared import History, read_history
 from deltatape.dialects._source import Element, Elements, Member, Source
 from deltatape.dialects.gemini.schema import json_schema
-from deltatape.model.asked import NOTHING_ASKED, Asked, Message, RepeatedCall, ToolSpec
+from deltatape.model.asked import (
+    NOTHING_ASKED,
+    AnswerFormat,
+    Asked,
+    Message,
+    RepeatedCall,
+    ToolSpec,
+)
+from deltatape.model.thought import Thought
 
 _MODES = {"AUTO": "auto", "ANY": "required", "NONE": "none", "VALIDATED": "auto"}
 _PATH = ("contents",)
@@ -47,6 +55,7 @@ def read_request(body: bytes, path: str) -> Asked:
         tools=tuple(_tools(request)),
         tool_choice=_tool_choice(request),
         history=(*_opening(request, source), *chain.from_iterable(found.entries)),
+        answer=_answer(request),
     )
 
 
@@ -109,6 +118,16 @@ def _parameters(declaration: Mapping[str, object]) -> Mapping[str, object] | Non
     return None if own is None else json_schema(own)
 
 
+def _answer(request: Mapping[str, object]) -> AnswerFormat | None:
+    config = _object(request, "generationConfig") or {}
+    kind = config.get(_spelled(config, "responseMimeType"))
+    if kind != "application/json" or config.get(_spelled(config, "stopSequences")):
+        return None
+    own = _object(config, "responseSchema")
+    exact = _object(config, "responseJsonSchema") or (None if own is None else json_schema(own))
+    return AnswerFormat(schema=exact, promised=True)
+
+
 def _tool_choice(request: Mapping[str, object]) -> str | None:
     config = _object(_object(request, "toolConfig") or {}, "functionCallingConfig")
     if config is None:
@@ -144,6 +163,7 @@ def _messages(content: Mapping[str, object], role: str, source: Source) -> Itera
     texts: list[str] = []
     calls: list[RepeatedCall] = []
     rest: list[object] = []
+    thoughts: list[Thought] = []
     for place, each in enumerate(get_array(content, "parts")):
         part = as_object(each) or {}
         result = _object(part, "functionResponse")
@@ -155,10 +175,13 @@ def _messages(content: Mapping[str, object], role: str, source: Source) -> Itera
         if call is not None:
             key = _spelled(part, "functionCall")
             calls.append(_repeated(call, Member(Element(elements, place), key)))
+            signature = get_str(part, _spelled(part, "thoughtSignature"))
+            thoughts += [Thought(signature=signature)] if signature else []
         elif part.get("thought") is not True:
             texts.append(get_str(part, "text") or "")
     if rest or not get_array(content, "parts"):
-        yield said(role, "".join(texts), {"role": role, "parts": rest}, calls=calls)
+        digested = {"role": role, "parts": rest}
+        yield said(role, "".join(texts), digested, calls=calls, thoughts=thoughts)
 
 
 def _result(result: Mapping[str, object], part: Mapping[str, object], source: Source) -> Message:

@@ -53,6 +53,8 @@ class ItemDraft:
         """Whether `response.output_item.done` came."""
         self.listed = False
         """Whether the final response lists it."""
+        self.encrypted = ""
+        """Its reasoning, as only the provider can read it."""
         self._choice = choice
         self._asked = asked
         self._shape: Shape | None = None
@@ -76,6 +78,8 @@ class ItemDraft:
             self.done = True
         if get_str(item, "status"):
             self._incomplete = item["status"] == "incomplete"
+        if rank is Rank.ITEM_DONE or (rank is Rank.SNAPSHOT and not self.encrypted):
+            self.encrypted = get_str(item, "encrypted_content") or ""
         if rank is not Rank.ADDED:
             self.texts.take(item, rank, event)
         if self.call is not None:

@@ -24,7 +24,10 @@ from deltatape.dialects.openai_responses.rank import Rank
 from deltatape.model.asked import Asked
 from deltatape.model.reply import CallKind
 from deltatape.model.stream import Event
+from deltatape.model.thought import Thought
 
+REASONING = "reasoning"
+"""The type of items that hold thoughts."""
 _LATEST = 16
 _INTERNAL = frozenset({CallKind.SERVER, CallKind.MCP})
 
@@ -182,6 +185,10 @@ class Items:
         """Settles arguments and texts, one item after the other. To be called once, at the end."""
         for item in self._all:
             self._choice.say_all(item.settle(resumed=self.resumed))
+            if item.kind == REASONING:
+                identifier = next(iter(item.ids), None)
+                thought = Thought(signature=item.encrypted, id=identifier)
+                self._choice.thoughts.append(thought)
         self._drop_copies()
 
     def _drop_copies(self) -> None:

@@ -20,9 +20,10 @@ from deltatape.dialects._judge import Ending
 from deltatape.dialects._reply import ReplyDraft
 from deltatape.dialects._source import Member, Source, Whole
 from deltatape.dialects.openai_responses.items import Items
+from deltatape.dialects.openai_responses.kinds import shape_of
 from deltatape.dialects.openai_responses.texts import PARTS, Group, piece_of
 from deltatape.model.asked import Asked
-from deltatape.model.reply import Channel, Piece, Reply
+from deltatape.model.reply import CallKind, Channel, Piece, Reply
 from deltatape.model.stream import Event
 from deltatape.wire.json_value import read_object
 
@@ -35,6 +36,8 @@ _PREFIX = "response."
 _SENTINEL = "[DONE]"
 _ERROR = "response.error"
 """An error in the middle, as gateways call it; the API calls it `error`."""
+_CLIENTS = frozenset({CallKind.FUNCTION, CallKind.CUSTOM, CallKind.BUILT_IN})
+"""Kinds of calls that the application runs."""
 _FAILURES = frozenset({"response.failed", _ERROR})
 """What may stand in place of `response.created`."""
 
@@ -70,6 +73,9 @@ class ResponsesReducer:
         self._number: int | None = None
         self._begun = False
         self._id: str | None = None
+        self._asked = asked
+        self._late_calls = False
+        """Whether calls came after the end of the response."""
 
     def feed(self, event: Event, frame: Frame | None = None) -> None:
         """See `Reducer.feed`."""
@@ -91,7 +97,7 @@ class ResponsesReducer:
             self._begin(frame, kind, event)
         self._count(frame, event)
         if self._reply.terminal is not None:
-            self._note_late(kind, handler, event)
+            self._note_late(kind, handler, frame, event)
         elif handler is not None:
             handler(self, frame, event)
 
@@ -156,13 +162,20 @@ class ResponsesReducer:
             self._reply.notes.once("gap", "S007", detail, event.data, event)
         self._number = number
 
-    def _note_late(self, kind: str, handler: _Handler | None, event: Event) -> None:
+    def _note_late(self, kind: str, handler: _Handler | None, frame: Frame, event: Event) -> None:
         if handler is None:
             return
-        phrase = "events after the end of the response; they are not part of it"
+        item = get_object(frame, "item") or {}
+        shape = shape_of(item, self._asked)
         if kind.removeprefix(_PREFIX) in FINISHES:
             self._reply.notes.once("end", "S004", "the response ends twice", event.data, event)
-        else:
+        elif shape is not None and shape.kind in _CLIENTS:
+            self._late_calls = True
+            name = get_str(item, "name") or get_str(item, "call_id")
+            detail = f"the call {name!r} comes after the end of the response; it is not part of it"
+            self._reply.notes.once(f"late {name}", "S010", detail, item, event)
+        elif not self._late_calls:
+            phrase = "events after the end of the response; they are not part of it"
             self._reply.odd(phrase, event.data, event)
 
     def _take_other(self, frame: Frame, kind: str, event: Event) -> None:

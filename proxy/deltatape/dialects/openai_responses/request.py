@@ -16,9 +16,18 @@ from deltatape.dialects._json import as_object, get_array, get_object, get_str
 from deltatape.dialects._request import content_text, exact, message_digest, tool_spec
 from deltatape.dialects._shared import read_history
 from deltatape.dialects._source import Source
+from deltatape.dialects.openai_responses.items import REASONING
 from deltatape.dialects.openai_responses.kinds import shape_of, tool_name
-from deltatape.model.asked import NOTHING_ASKED, Asked, Message, RepeatedCall, ToolSpec
+from deltatape.model.asked import (
+    NOTHING_ASKED,
+    AnswerFormat,
+    Asked,
+    Message,
+    RepeatedCall,
+    ToolSpec,
+)
 from deltatape.model.reply import CallKind
+from deltatape.model.thought import Thought
 
 _MODEL = "assistant"
 _REFERENCE = "item_reference"
@@ -41,6 +50,7 @@ def read_request(body: bytes) -> Asked:
     if read is None:
         return NOTHING_ASKED
     request = read.body.value
+    store = request.get("store")
     asked = Asked(
         known=True,
         model=get_str(request, "model"),
@@ -50,9 +60,20 @@ def read_request(body: bytes) -> Asked:
         history=(),
         tools_elsewhere=_has_tools_elsewhere(request),
         previous=_previous(request),
+        instructions=bool(get_str(request, "instructions")),
+        answer=_answer(request),
+        store=store if isinstance(store, bool) else None,
+        one_call=request.get("parallel_tool_calls") is False,
     )
     history = [*_opening(request), *_items(read.entries, asked)]
     return replace(asked, history=tuple(_without_references(history)))
+
+
+def _answer(request: Object) -> AnswerFormat | None:
+    asked = get_object(get_object(request, "text") or {}, "format") or {}
+    if asked.get("type") not in ("json_object", "json_schema"):
+        return None
+    return AnswerFormat(schema=get_object(asked, "schema"), promised=asked.get("strict") is True)
 
 
 def _previous(request: Object) -> str | None:
@@ -169,7 +190,12 @@ def _item(item: Object, source: Source) -> Message:
     if kind == "message":
         role = get_str(item, "role") or ""
         return _message(item, role, content_text(item.get("content")))
-    return _message(item, _MODEL if kind in _SPOKEN else kind, "")
+    message = _message(item, _MODEL if kind in _SPOKEN else kind, "")
+    return replace(message, thoughts=(_thought(item),)) if kind == REASONING else message
+
+
+def _thought(item: Object) -> Thought:
+    return Thought(signature=get_str(item, "encrypted_content") or "", id=get_str(item, "id"))
 
 
 def _names(item: Object) -> tuple[str, ...]:

@@ -1,0 +1,170 @@
+"""Attempts: requests that ask the same again because the one before them had failed.
+
+Clients retry after an error answer, a cut or a timeout; some ask once more without streaming, or
+another provider. What they send again has the same history and the same system messages, whatever
+else differs, and it comes after the failed one has ended: requests side by side are no attempts of
+each other. Each request goes on from one failed attempt at most, the one that ended last, so that
+two conversations that ask the same at the same time keep their attempts apart as far as possible.
+
+An exchange that the recorder did not see to its end is not known to have failed: it begins nothing.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from deltatape.model.digest import Digest
+from deltatape.model.exchange import Tap
+from deltatape.model.story import Attempt, Attempts
+from deltatape.model.watch import CHILD_EXIT
+from deltatape.rules.evidence import excerpt
+from deltatape.rules.words import count
+
+_ERROR = 400
+_NS = 1_000_000_000
+_SHOWN = 60
+_ENDS = 3
+"""Attempts that are told at the beginning and at the end of a long row."""
+
+_Key = tuple[str, str, str, str]
+
+
+def attempts_of(digests: Iterable[Digest]) -> tuple[Attempts, ...]:
+    """All rows of two or more attempts, in the order of their first requests.
+
+    Args:
+        digests: of any number of conversations, in the order of their requests.
+    """
+    every = tuple(digests)
+    rows: list[list[Digest]] = []
+    waiting: dict[_Key, list[list[Digest]]] = {}
+    for digest in every:
+        if digest.tap is not Tap.PROVIDER or not digest.known:
+            continue
+        rest = waiting.setdefault(_key(digest), [])
+        row = max((row for row in rest if _is_over(row[-1], digest)), key=_end, default=None)
+        if row is None:
+            row = []
+            rows.append(row)
+        else:
+            rest.remove(row)
+        row.append(digest)
+        if digest.failed and not digest.lossy:
+            rest.append(row)
+    last = {digest.tape: digest for digest in every}
+    return tuple(_told(row, last[row[0].tape]) for row in rows if len(row) > 1)
+
+
+def row_of(rows: Iterable[Attempts], number: int) -> Attempts | None:
+    """The row that the exchange `number` of a tape belongs to."""
+    return next((row for row in rows if any(each.exchange == number for each in row.tries)), None)
+
+
+def settled(rows: Iterable[Attempts]) -> frozenset[int]:
+    """The exchanges that failed and were asked again with success."""
+    return frozenset(each.exchange for row in rows if row.answered for each in row.tries[:-1])
+
+
+def sentence(row: Attempts) -> str:
+    """`2 attempts: #1 status 429, asked again after 0.4 s, answered by #3`, without a full stop."""
+    first, *rest = row.tries
+    parts = [f"#{first.exchange} {first.outcome}", *(_again(each) for each in rest)]
+    if row.answered:
+        parts[-1] = f"{_asked(rest[-1])}, answered by #{rest[-1].exchange}"
+    elif row.pending:
+        parts[-1] = f"{_asked(rest[-1])}, #{rest[-1].exchange} is still going on"
+    left = len(parts) - 2 * _ENDS
+    if left > 1:
+        parts = [*parts[:_ENDS], f"{left} more that failed", *parts[-_ENDS:]]
+    failed = "" if row.answered or row.pending else ", all failed"
+    ended = f"; then the app exited with {row.exit_code}" if row.exit_code is not None else ""
+    return f"{count(len(row.tries), 'attempt')}{failed}: {', '.join(parts)}{ended}"
+
+
+def again(attempt: Attempt) -> str:
+    """What a later attempt is on a timeline: `asks the same again after 0.4 s: status 429`."""
+    how = f", {attempt.changed}" if attempt.changed else ""
+    return f"asks the same again{_after(attempt)}{how}: {attempt.outcome}"
+
+
+def _again(attempt: Attempt) -> str:
+    return f"{_asked(attempt)}: #{attempt.exchange} {attempt.outcome}"
+
+
+def _asked(attempt: Attempt) -> str:
+    how = f" {attempt.changed}" if attempt.changed else ""
+    return f"asked again{how}{_after(attempt)}"
+
+
+def _after(attempt: Attempt) -> str:
+    return "" if attempt.pause_ns is None else f" after {_seconds(attempt.pause_ns)}"
+
+
+def _seconds(ns: int) -> str:
+    return f"{ns / _NS:.2f} s" if ns < _NS // 10 else f"{ns / _NS:.1f} s"
+
+
+def _key(digest: Digest) -> _Key:
+    return digest.tape, digest.system, digest.prefixes[-1], digest.previous or ""
+
+
+def _end(row: Sequence[Digest]) -> int:
+    return row[-1].end_ns or 0
+
+
+def _is_over(before: Digest, digest: Digest) -> bool:
+    """Whether `before` had ended when `digest` was asked; without times they are in order."""
+    if before.end_ns is None or digest.t_ns is None:
+        return before.t_ns is None
+    return before.end_ns <= digest.t_ns
+
+
+def _told(row: Sequence[Digest], last: Digest) -> Attempts:
+    end = row[-1]
+    watch = end.watch
+    exited = end.failed and end is last and watch is not None and watch.stop == CHILD_EXIT
+    return Attempts(
+        tries=tuple(_attempt(each, row[at - 1] if at else None) for at, each in enumerate(row)),
+        answered=_is_answered(end),
+        pending=not end.failed and not _is_answered(end),
+        exit_code=watch.exit_code if watch and exited else None,
+    )
+
+
+def _is_answered(digest: Digest) -> bool:
+    """Whether an answer came, and the tape does not end in the middle of it."""
+    ended = digest.end_ns is not None or digest.t_ns is None or digest.lossy
+    return ended and not digest.failed
+
+
+def _attempt(digest: Digest, before: Digest | None) -> Attempt:
+    timed = before is not None and before.end_ns is not None and digest.t_ns is not None
+    pause = (digest.t_ns or 0) - (before.end_ns or 0) if before and timed else None
+    changed = ""
+    if before and before.stream != digest.stream:
+        changed = "as a stream" if digest.stream else "without streaming"
+    return Attempt(
+        exchange=digest.exchange,
+        t_ns=digest.t_ns,
+        outcome=_outcome(digest),
+        pause_ns=pause,
+        changed=changed,
+    )
+
+
+def _outcome(digest: Digest) -> str:
+    """How an attempt ended, in a few words."""
+    if not digest.failed:
+        return "answered" if _is_answered(digest) else "still going on"
+    if digest.status is not None and digest.status >= _ERROR:
+        return f"status {digest.status}"
+    if digest.left:
+        return f"left by the client{_lasted(digest)}"
+    if digest.error is not None:
+        return f"an error in the answer ({excerpt(digest.error, _SHOWN)})"
+    what = "the stream" if digest.stream else "the answer"
+    return "no response" if digest.status is None else f"{what} broke off"
+
+
+def _lasted(digest: Digest) -> str:
+    if digest.t_ns is None or digest.end_ns is None:
+        return ""
+    return f" after {_seconds(digest.end_ns - digest.t_ns)}"

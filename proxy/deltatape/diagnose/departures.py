@@ -1,0 +1,95 @@
+"""Clients that gave up: what they printed then, and whether they went on.
+
+That a client left after a silence is on the wire; whether its timeout came or its user pressed stop
+is not. What the application prints just then tells, and so does what it asks next: one that asks
+the same again, or somebody else, copes with it.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from deltatape.model.digest import Digest
+from deltatape.model.exchange import Tap
+from deltatape.model.finding import Blame, Confidence, Finding, Severity
+from deltatape.model.log import LogEntry
+from deltatape.rules.evidence import excerpt
+from deltatape.rules.w006_stream_cut import GAVE_UP, NOT_SENT, STALLED, TIMED_OUT
+
+_SOONER_NS, _LATER_NS = 500_000_000, 3_000_000_000
+"""When a line may be printed that is about the leaving: before it is seen, or after it."""
+_LINE = 4000
+"""Bytes of a line that are looked at."""
+_SHOWN = 200
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_TIMEOUT = re.compile(
+    r"(?i)timed?[ -]?out|\w*Timeout(?:Error|Exception|Expired)?\b|deadline[ _]?exceeded|ETIMEDOUT"
+    r"|UND_ERR_\w+_TIMEOUT"
+)
+"""What says that a timeout came."""
+_LEFT = re.compile(r"\b(?:AbortError|APIUserAbortError|CancelledError|ECONNRESET|ECONNABORTED)\b")
+"""What says that a request was given up, by whomever: a stop button makes the same."""
+_THROWN = re.compile(
+    r"\s*(?:\[?[\w.]+:? )?(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Timeout|Exception)\b"
+)
+"""How the last line of a traceback begins, or an exception that is printed."""
+
+
+def is_departure(finding: Finding) -> bool:
+    """Whether a finding tells of a client that gave up."""
+    if finding.code == "W006":
+        return finding.message.startswith(GAVE_UP)
+    return finding.code in {"D001", "D004"} and "the client gave up" in finding.message
+
+
+def explained(finding: Finding, digests: Sequence[Digest], logs: Sequence[LogEntry]) -> Finding:
+    """A finding about a client that gave up, with what it printed and how sure that makes it.
+
+    Args:
+        finding: see `is_departure`.
+        digests: of all exchanges of the tape.
+        logs: what the application printed, in order.
+    """
+    own = next(each for each in digests if each.exchange == finding.exchange)
+    line = _printed(own.end_ns or 0, logs)
+    told = f", and printed: {excerpt(line, _SHOWN)}" if line else ""
+    finding = replace(finding, message=finding.message + told)
+    excused = any(words in finding.message for words in (NOT_SENT, STALLED))
+    if finding.code != "W006" or excused or own.tap is Tap.APP:
+        return finding
+    threw = bool(line and _TIMEOUT.search(line))
+    ended_well = own.watch is not None and own.watch.exit_code == 0
+    timed_out = threw or (TIMED_OUT in finding.message and not ended_well)
+    if not timed_out or own.lossy or any(_goes_on(each, own) for each in digests):
+        return finding
+    return replace(
+        finding,
+        blame=Blame.APP,
+        confidence=Confidence.LIKELY,
+        severity=Severity.ERROR if threw else Severity.WARNING,
+        hint="the timeout of the app's client is shorter than this answer takes: raise it, and ask"
+        " again when it comes",
+    )
+
+
+def _goes_on(other: Digest, own: Digest) -> bool:
+    """Whether the application asked the same besides or again, or went on from there."""
+    if other is own or other.tap is Tap.APP:
+        return False
+    if (other.end_ns or other.t_ns or 0) < (own.t_ns or 0):
+        return False  # it was over before
+    if not own.known or not other.known:
+        return other.path == own.path
+    return own.prefixes[-1] in other.prefixes
+
+
+def _printed(end_ns: int, logs: Sequence[LogEntry]) -> str:
+    """What was printed about the leaving at `end_ns`; "" if nothing was."""
+    near = (
+        _COLOUR.sub("", each.line[:_LINE].decode("utf-8", "backslashreplace")).strip()
+        for each in logs
+        if end_ns - _SOONER_NS <= each.t_ns <= end_ns + _LATER_NS
+    )
+    lines = [line for line in near if _TIMEOUT.search(line) or _LEFT.search(line)]
+    thrown = [line for line in lines if _THROWN.match(line)]
+    return thrown[-1] if thrown else next(iter(lines), "")

@@ -1,0 +1,249 @@
+"""Arguments that are no JSON, but what a model writes in its place: a Python dict, a Ruby hash.
+
+A model that leaves JSON leaves it for a notation that it has seen: quotes, literals and separators
+change together, and the whole text reads as one object. No server that loses, doubles or mixes up
+pieces of text makes a Python dict of JSON, so a text that reads here is the model's.
+
+Strategy: one reader takes JSON and everything that those notations do otherwise, and notes what it
+met. It reads the whole text or nothing, looks at each character a fixed number of times, and stops
+at a depth that no arguments have.
+"""
+
+import re
+from typing import NamedTuple
+
+from deltatape.wire.json_value import parse
+
+_LONGEST = 100_000
+"""Characters of arguments that are looked at."""
+_DEEPEST = 64
+_BLANKS = re.compile(r"\s*+")
+_COMMENT = re.compile(r"//[^\n]*|#[^\n]*|/\*(?s:.*?)\*/")
+_NUMBER = re.compile(r"[-+]?(?:\d[\d_]*+(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?(?=[\s,}\])]|\Z)")
+_SYMBOL = re.compile(r":([A-Za-z_]\w*+)")
+_KEY = re.compile(r"[A-Za-z_$][\w$.-]*+")
+_WORD = re.compile(r"[^\s,{}\[\]()\"'`:=][^,{}\[\]()\"'`\n]*+")
+_LINE = re.compile(r"\s*+(?:- )?[A-Za-z_][\w.-]*+:(?: \S.*)?")
+_WORDS = {
+    "true": "",
+    "false": "",
+    "null": "",
+    "True": "Python's True",
+    "False": "Python's False",
+    "None": "Python's None",
+    "nil": "Ruby's nil",
+    "undefined": "undefined",
+    "NaN": "NaN",
+    "Infinity": "Infinity",
+}
+"""Literals, and whose they are if not JSON's."""
+_ESCAPES = '"\\/bfnrtu'
+_FOLLOW = ",:}]"
+"""What may stand behind the quote that ends a string."""
+QUOTES = "a quote inside a string that is not escaped"
+"""The one habit that a lost piece of text imitates."""
+_OF = (
+    ("a Ruby hash", {"=> in place of a colon", "a symbol", "Ruby's nil"}),
+    ("a Python dict", {"Python's True", "Python's False", "Python's None", "a tuple"}),
+    ("an object in JavaScript's notation", {"an unquoted key", "undefined", "a template string"}),
+    ("an object in single quotes", {"single quotes"}),
+)
+
+
+class Notation(NamedTuple):
+    """What a text is written in."""
+
+    name: str
+    """With its article: `a Python dict`, `JSON with a comma before its end`."""
+    habits: frozenset[str]
+    """What is not JSON in it."""
+
+
+def notation_of(text: str) -> Notation | None:
+    """What arguments that are not JSON are written in; None if it is nothing that is known."""
+    if len(text) > _LONGEST:
+        return None
+    bare = text.strip()
+    if bare.startswith("{{") and bare.endswith("}}") and isinstance(parse(bare[1:-1]).value, dict):
+        return Notation(
+            "an object in two pairs of braces, as in templates", frozenset({"double braces"})
+        )
+    reader = _Reader(text)
+    try:
+        reader.whole()
+    except _UnreadableError:
+        return _yaml(text)
+    habits = frozenset(reader.habits)
+    named = (name for name, signs in _OF if habits & signs)
+    name = next(named, f"JSON with {', '.join(sorted(habits))}")
+    return Notation(name, habits) if habits else None
+
+
+def _yaml(text: str) -> Notation | None:
+    lines = [line for line in text.splitlines() if line.strip()]
+    if not lines or not all(map(_LINE.fullmatch, lines)):
+        return None
+    return Notation("YAML", frozenset({"lines of keys and values"}))
+
+
+class _UnreadableError(Exception):
+    """The text is in no notation that is known."""
+
+
+class _Reader:
+    """Reads one text, once."""
+
+    def __init__(self, text: str) -> None:
+        self.habits: set[str] = set()
+        self._text = text
+        self._at = 0
+        self._depth = 0
+
+    def whole(self) -> None:
+        """Read the text as one object.
+
+        Raises:
+            _UnreadableError: it is none.
+        """
+        self._skip()
+        if not self._takes("{"):
+            raise _UnreadableError
+        self._members()
+        self._skip()
+        if self._at < len(self._text):
+            raise _UnreadableError
+
+    def _skip(self) -> None:
+        """Skip white space and comments."""
+        while True:
+            blanks = _BLANKS.match(self._text, self._at)
+            self._at = blanks.end() if blanks else self._at
+            comment = _COMMENT.match(self._text, self._at)
+            if comment is None:
+                return
+            self.habits.add("a comment")
+            self._at = comment.end()
+
+    def _takes(self, *each: str) -> str:
+        """Which of `each` stands here, and step over it; "" if none does."""
+        for one in each:
+            if self._text.startswith(one, self._at):
+                self._at += len(one)
+                return one
+        return ""
+
+    def _enter(self) -> None:
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise _UnreadableError
+
+    def _members(self) -> None:
+        """The members of an object, after its brace."""
+        self._enter()
+        first = True
+        while not self._closes("}", first=first):
+            first = False
+            self._key()
+            self._skip()
+            separator = self._takes(":", "=>", "=")
+            if not separator:
+                raise _UnreadableError
+            if separator != ":":
+                self.habits.add(f"{separator} in place of a colon")
+            self._skip()
+            self._value()
+            if self._ends("}"):
+                break
+        self._depth -= 1
+
+    def _items(self, closer: str) -> None:
+        """The items of a list, after its bracket."""
+        self._enter()
+        first = True
+        while not self._closes(closer, first=first):
+            first = False
+            self._value()
+            if self._ends(closer):
+                break
+        self._depth -= 1
+
+    def _closes(self, closer: str, *, first: bool) -> bool:
+        """Whether `closer` stands where a member should."""
+        self._skip()
+        if not self._takes(closer):
+            return False
+        if not first:
+            self.habits.add("a comma before its end")
+        return True
+
+    def _ends(self, closer: str) -> bool:
+        """Whether `closer` stands here; else a comma has to, and something after it."""
+        self._skip()
+        if self._takes(closer):
+            return True
+        if not self._takes(","):
+            raise _UnreadableError
+        return False
+
+    def _key(self) -> None:
+        if self._text[self._at : self._at + 1] in ('"', "'"):
+            self._string()
+            return
+        symbol = _SYMBOL.match(self._text, self._at)
+        key = symbol or _KEY.match(self._text, self._at)
+        if key is None:
+            raise _UnreadableError
+        self.habits.add("a symbol" if symbol else "an unquoted key")
+        self._at = key.end()
+
+    def _value(self) -> None:
+        if self._text[self._at : self._at + 1] in ('"', "'", "`"):
+            self._string()
+            return
+        opener = self._takes("{", "[", "(")
+        if opener == "{":
+            self._members()
+        elif opener:
+            self.habits |= {"a tuple"} if opener == "(" else set()
+            self._items("]" if opener == "[" else ")")
+        elif number := _NUMBER.match(self._text, self._at):
+            self._at = number.end()
+        else:
+            self._word()
+
+    def _word(self) -> None:
+        symbol = _SYMBOL.match(self._text, self._at)
+        word = symbol or _WORD.match(self._text, self._at)
+        if word is None:
+            raise _UnreadableError
+        self._at = word.end()
+        habit = "a symbol" if symbol else _WORDS.get(word[0].rstrip(), "an unquoted value")
+        self.habits |= {habit} - {""}
+
+    def _string(self) -> None:
+        """The string that starts here; a quote that none of `_FOLLOW` follows is part of it."""
+        quote = self._text[self._at]
+        if quote != '"':
+            self.habits.add("single quotes" if quote == "'" else "a template string")
+        self._at += 1
+        while self._at < len(self._text):
+            char = self._text[self._at]
+            self._at += 1
+            if char == quote:
+                if self._is_end():
+                    return
+                self.habits.add(QUOTES)
+            elif char == "\\":
+                escaped = self._text[self._at : self._at + 1]
+                if escaped not in _ESCAPES and quote == '"':
+                    self.habits.add("an escape that JSON does not have")
+                self._at += 1
+            elif char < " ":
+                self.habits.add("a raw control character in a string")
+        raise _UnreadableError
+
+    def _is_end(self) -> bool:
+        blanks = _BLANKS.match(self._text, self._at)
+        at = blanks.end() if blanks else self._at
+        following = self._text[at : at + 1]
+        return following in _FOLLOW + ")" or self._text.startswith(("=", "//", "#"), at)

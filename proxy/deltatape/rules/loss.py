@@ -1,0 +1,126 @@
+"""What a tape lacks of an exchange by the recorder's own doing, and what it was not watched for.
+
+A full disk costs whole lines, a disk that hangs stops the recorder, a kill ends the tape. What is
+missing then was delivered all the same: nobody but the recorder is to blame for it.
+
+Format: recordings/README.md, "Endings" and "What a reader must bear".
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain, pairwise
+
+from deltatape.model.exchange import EndReason, Exchange
+
+_FIRST_NS, _NEXT_NS = 10_250_000_000, 6_000_000_000
+"""While nothing comes a recorder looks every 5 s and writes `idle` if it was silent for so long:
+the first one comes within 10 s, the next after 5 s each. In a longer time it did not watch."""
+_MEANT_FOR_NOBODY = ("the response is not HTTP/1: ", "Cannot parse HTTP response: ")
+"""How the gateway and mitmproxy begin to say that they refuse a head, which ends the exchange."""
+_GAVE_UP = "mitmproxy gave up after "
+_EXHAUSTED = (
+    "Too many open files",
+    "Cannot allocate memory",
+    "No buffer space available",
+    "Cannot assign requested address",
+    "Can't assign requested address",
+    "can't start new thread",
+)
+"""Why the machine of the recorder could not connect to anybody: strerror(3) of Linux and macOS."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loss:
+    """What is not on the tape of an exchange."""
+
+    records: int
+    """How many records; 0: the tape does not tell."""
+    body_bytes: int
+    """How many bytes of the response's body."""
+    of: int
+    """How many the body had."""
+    error: str
+    """Why, in the system's words; "" if unknown."""
+    answer: bool
+    """Whether the answer, or what it answers, is not whole on the tape."""
+
+
+def loss_of(exchange: Exchange) -> Loss | None:
+    """What the recorder lost of `exchange`; None if the tape tells of no loss."""
+    if not exchange.timed:
+        return None
+    end = exchange.end
+    nameless = not exchange.request.method
+    if end is None:
+        return Loss(records=0, body_bytes=0, of=0, error="", answer=True) if nameless else None
+    here = sum([len(read.data) for read in exchange.reads])
+    headless = exchange.response is None and end.reason is EndReason.COMPLETE
+    if not end.recorder and end.bytes <= here and not nameless and not headless:
+        return None
+    return Loss(
+        records=_number(end.recorder.get("lost_records")),
+        body_bytes=max(0, end.bytes - here),
+        of=end.bytes,
+        error=str(end.recorder.get("error", "")),
+        answer=end.bytes > here or nameless or (exchange.response is None and here > 0),
+    )
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def is_left(exchange: Exchange) -> bool:
+    """Whether nobody took the rest of the answer: the client left, or the recorder ended."""
+    if exchange.end is None:
+        return exchange.cut
+    return exchange.end.reason in {EndReason.CLIENT_CLOSED, EndReason.STOPPED}
+
+
+def is_lossy(exchange: Exchange) -> bool:
+    """Whether the recorder lost some of the exchange, or did not see its end."""
+    return loss_of(exchange) is not None or (exchange.end is None and exchange.cut)
+
+
+def unwatched_ns(exchange: Exchange, start_ns: int, end_ns: int) -> int:
+    """For how long of a silence no record shows that the recorder watched the exchange.
+
+    It writes `idle` for every exchange as long as it lives and is not held up itself, by a disk
+    that hangs or a Ctrl-Z. While it is, it passes nothing on either.
+    """
+    idle = frozenset(exchange.idle_ns)
+    marks = sorted(t_ns for t_ns in _marks(exchange) if start_ns < t_ns < end_ns)
+    return sum(
+        later - sooner
+        for sooner, later in pairwise((start_ns, *marks, end_ns))
+        if later - sooner > (_NEXT_NS if sooner in idle else _FIRST_NS)
+    )
+
+
+def _marks(exchange: Exchange) -> Iterator[int]:
+    """When a record of the exchange was written."""
+    request, response, sent = exchange.request, exchange.response, exchange.sent
+    heads = (each.t_ns for each in (sent, response) if each is not None)
+    return chain(
+        exchange.idle_ns,
+        (read.t_ns for read in exchange.reads),
+        (each.t_ns for each in exchange.delivered),
+        (each.t_ns for each in exchange.notes),
+        (request.t_ns, request.t_end_ns or 0),
+        heads,
+    )
+
+
+def is_refusal(detail: str) -> bool:
+    """Whether an exchange ended because the recorder did not take the head of the response."""
+    return detail.startswith(_MEANT_FOR_NOBODY)
+
+
+def is_own_patience(detail: str) -> bool:
+    """Whether the recorder itself ended an exchange that had been silent for long."""
+    return detail.startswith(_GAVE_UP)
+
+
+def is_exhausted(detail: str) -> bool:
+    """Whether the recorder's machine had no descriptor, memory or port left to connect with."""
+    return any(each in detail for each in _EXHAUSTED)

@@ -1,0 +1,615 @@
+"""Comparing a reply's text with the text that the application repeats of it.
+
+Applications may do to a text what they like: trim it, translate, redact, cut or summarise it. What
+no policy and no person does is to follow the fragments in which the wire delivered it. So a change
+counts only where it begins and ends at the fragments' ends, and how sure it is depends on where
+these lie: inside a word nobody cuts on purpose, at a space somebody may.
+
+Everything is linear in the length of the texts.
+"""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from deltatape.model.digest import MAX_CONTENT
+from deltatape.model.finding import Confidence, Excluded
+from deltatape.model.turn import TextChange, TextDamage
+from deltatape.rules.evidence import excerpt
+from deltatape.wire.json_value import parse
+
+_FEW = 3
+"""Fragments of which one may be missing; of two, only where a word is cut."""
+_LEAST = 3
+"""Characters of a text that can be told from another by chance."""
+_ROUND = 10
+"""Texts are cut to lengths that are a multiple of this, or a power of two."""
+_MARKUP = re.compile(r"[<>\[\]{}`*#|_\\~\u3010\u3011]|^\s*\n|\n\s*$|[A-Z]{3}")
+"""What an application removes on purpose: tags, fences, marks, a stop word, a line."""
+_CLOSING = frozenset(",.;:!?)]}%\u2019\u2026\u3002\u3001\uff0c")
+"""What no text begins with."""
+_ENDS = frozenset(".!?:;\u2026\u3002\uff01\uff1f\"')]}")
+"""What a sentence ends with."""
+_REPLACED = "\ufffd"
+_REPLACED_RUN = re.compile(f"{_REPLACED}+")
+_SPACE = re.compile(r"\s+")
+_MEETING = "\0"
+_RUNS_TOGETHER = re.compile(r"[^\W\d_](?=\0*\s)(?=\s*\0)[\s\0]+(?=[^\W\d_])")
+"""Where fragments meet: white space between letters."""
+_RUN_TOGETHER = 4
+"""Words that run together and are no name, number or code."""
+_GAP = 4
+"""Characters in a row that may all have been replaced: where a text breaks off at each read."""
+_CP1252_HOLES = {0x81: 0x81, 0x8D: 0x8D, 0x8F: 0x8F, 0x90: 0x90, 0x9D: 0x9D}
+_CP1252 = str.maketrans(
+    {
+        chr(byte): bytes([byte]).decode("cp1252")
+        for byte in range(0x80, 0xA0)
+        if byte not in _CP1252_HOLES
+    }
+)
+_TRIMS = (str.strip, str.lstrip, str.rstrip)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Text:
+    """A delivered text without the white space around it, and its fragments."""
+
+    whole: str
+    pieces: tuple[str, ...]
+    ends: tuple[int, ...]
+    torn: frozenset[int]
+    """Places of the fragments in which a read cut a character in two."""
+
+    @property
+    def starts(self) -> tuple[int, ...]:
+        return (0, *self.ends[:-1])
+
+    def nth(self, first: int, last: int) -> str:
+        """How a message names the fragments from `first` to `last`."""
+        count = len(self.pieces)
+        text = _quoted("".join(self.pieces[first : last + 1]))
+        if first == last:
+            return f"fragment {first + 1} of {count}, {text}"
+        return f"fragments {first + 1} to {last + 1} of {count}, {text}"
+
+
+def text_change(
+    content: str, ends: Sequence[int], heard: str, torn: Sequence[int] = ()
+) -> TextChange | None:
+    """What the application made of a text; None if it is nothing that only a mistake makes.
+
+    Args:
+        content: the text as delivered.
+        ends: where its fragments end; see `Digest.content_ends`.
+        heard: the text that the request has in its place.
+        torn: the fragments in which a read ended within a character; see `Digest.torn`.
+    """
+    said, got = content.strip(), heard.strip()
+    if len(said) < _LEAST or not got or said == got:
+        return None
+    if len(content) >= MAX_CONTENT or len(heard) >= MAX_CONTENT:
+        return None
+    if _is_json(said) and _is_json(got):
+        return None
+    text = _fragments(content, ends, torn)
+    if _without_space(said) == _without_space(got):
+        return _trimmed(text, got)
+    found = _recoded(text, got) or _doubled(text, got)
+    if found is None and len(text.pieces) > 1:
+        found = _one_end(text, got, heard) or _one_gap(text, got) or _one_more(text, got)
+        found = found or _swapped(text, got) or _several(text, got)
+    return found
+
+
+def _fragments(content: str, ends: Sequence[int], torn: Sequence[int]) -> _Text:
+    whole = content.strip()
+    lead = len(content) - len(content.lstrip())
+    inner = [min(max(end - lead, 0), len(whole)) for end in (*ends, len(content))]
+    kept = [place for place, (one, end) in enumerate(pairwise([0, *inner])) if end > one]
+    bounds = [inner[place] for place in kept]
+    pieces = tuple(whole[one:end] for one, end in pairwise([0, *bounds]))
+    places = frozenset(at for at, place in enumerate(kept) if place in torn)
+    return _Text(whole=whole, pieces=pieces, ends=tuple(bounds), torn=places)
+
+
+def _is_json(text: str) -> bool:
+    return text[0] in "{[" and parse(text).error is None
+
+
+def _without_space(text: str) -> str:
+    return _SPACE.sub("", text)
+
+
+def _quoted(text: str) -> str:
+    return repr(excerpt(text, 40)) if text.isprintable() else f"'{excerpt(text, 40)}'"
+
+
+def _splits_word(left: str, right: str) -> bool:
+    """Whether a word, or a number, goes on from the end of `left` to the beginning of `right`.
+
+    Only where letters have cases: a sentence begins with a capital, also behind another one. In
+    scripts without cases nobody can tell.
+    """
+    if not left or not right:
+        return False
+    before, after = left[-1], right[0]
+    if before.isdigit() and after.isdigit():
+        return True
+    return (before.islower() or before.isupper()) and after.islower()
+
+
+def _has_word(text: str) -> bool:
+    return any(map(str.isalnum, text))
+
+
+# -- wrong characters ------------------------------------------------------------------------------
+
+
+def _recoded(text: _Text, got: str) -> TextChange | None:
+    """Bytes decoded with the wrong table, or read by read."""
+    said = text.whole
+    if said.isascii():
+        return None
+    raw = said.encode("utf-8", "surrogatepass").decode("latin-1")
+    for name, wrong in (("Latin-1", raw), ("Windows-1252", raw.translate(_CP1252))):
+        if got == wrong.strip():
+            return _encoding(
+                f"with its UTF-8 read as {name}: {_near_special(got)}",
+                Excluded(
+                    "the app changed characters on purpose",
+                    "every character beyond ASCII became the characters that its bytes are in"
+                    f" {name}, and nothing else was changed",
+                ),
+            )
+    if _REPLACED in got and _REPLACED not in said:
+        return _replaced(text, got)
+    return _left_out(text, got)
+
+
+def _replaced(text: _Text, got: str) -> TextChange | None:
+    if not _is_with_gaps(_REPLACED_RUN.split(got), text.whole):
+        return None
+    count = len(_REPLACED_RUN.findall(got))
+    return _encoding(
+        f"with U+FFFD in place of characters, at {count} of its places: {_near_special(got)}",
+        Excluded("the model wrote U+FFFD", "the delivered text has none"),
+        Excluded(
+            "the app changed characters on purpose",
+            "U+FFFD is what a decoder writes for half a character: the bytes of one were decoded"
+            " in two pieces",
+        ),
+    )
+
+
+def _is_with_gaps(parts: Sequence[str], said: str) -> bool:
+    """Whether `said` is `parts` with a few characters beyond ASCII between each two of them."""
+    if not said.startswith(parts[0]):
+        return False
+    at = len(parts[0])
+    for place, part in enumerate(parts[1:], 2):
+        ends = (at + gap + len(part) for gap in range(1, _GAP + 1))
+        fits = (end for end in ends if place < len(parts) or end == len(said))
+        end = next((end for end in fits if said.startswith(part, end - len(part))), None)
+        if end is None or any(each.isascii() for each in said[at : end - len(part)]):
+            return False
+        at = end
+    return True
+
+
+def _left_out(text: _Text, got: str) -> TextChange | None:
+    """Characters beyond ASCII that are missing, as after decoding read by read without errors."""
+    said, at, lost = text.whole, 0, []
+    for place, character in enumerate(said):
+        if at < len(got) and got[at] == character:
+            at += 1
+        elif character.isascii():
+            return None
+        else:
+            lost.append(place)
+    if at < len(got) or not lost:
+        return None
+    missing = {said[place] for place in lost}
+    letters = {each for each in missing if each.isalpha()}
+    kept = missing & set(got)
+    others = any(each.isalpha() and not each.isascii() for each in got)
+    torn = all(_piece_at(text, place) in text.torn for place in lost)
+    told = f"without {_quoted(''.join(said[place] for place in lost[:8]))}: {_near(said, lost[0])}"
+    if torn:
+        return _encoding(
+            told,
+            Excluded(
+                "the app filters characters",
+                "the bytes of just these were cut in two by the end of a network read"
+                + (", and the same characters elsewhere are kept" if kept else ""),
+            ),
+        )
+    if not (kept or (letters and others)):
+        return None
+    because = (
+        f"{_quoted(min(kept))} is kept elsewhere in the same text"
+        if kept
+        else "other letters of the kind are kept"
+    )
+    excluded = Excluded("the app filters characters", because)
+    return _encoding(told, excluded, confidence=Confidence.LIKELY)
+
+
+def _piece_at(text: _Text, place: int) -> int:
+    return bisect_right(text.ends, place)
+
+
+def _encoding(
+    told: str, *excluded: Excluded, confidence: Confidence = Confidence.PROVEN
+) -> TextChange:
+    return TextChange(
+        damage=TextDamage.ENCODING,
+        told=told,
+        where="all",
+        confidence=confidence,
+        excluded=excluded,
+    )
+
+
+def _near_special(text: str) -> str:
+    place = next(at for at, each in enumerate(text) if not each.isascii())
+    return _near(text, place)
+
+
+def _near(text: str, place: int) -> str:
+    return _quoted(text[max(0, place - 12) : place + 12])
+
+
+# -- too much --------------------------------------------------------------------------------------
+
+
+def _doubled(text: _Text, got: str) -> TextChange | None:
+    """All of the text twice, or each fragment, or all that there was so far at each fragment."""
+    said, pieces = text.whole, text.pieces
+    half = len(got) - len(said)
+    around = half >= len(said) and got.startswith(said) and got.endswith(said)
+    if around and not got[len(said) : half].strip():
+        return _twice("twice", "the wire delivered it once")
+    if len(pieces) > 1 and got == "".join(piece * 2 for piece in pieces).strip():
+        return _twice(
+            f"with each of its {len(pieces)} fragments doubled", "the wire delivered each once"
+        )
+    long = len(pieces) > 1 and len(got) == sum(text.ends)
+    if long and got == "".join(said[:end] for end in text.ends):
+        return _twice(
+            f"as a row of snapshots: at each of its {len(pieces)} fragments all that had come so"
+            " far was appended",
+            "the wire delivered each fragment once",
+        )
+    return None
+
+
+def _twice(told: str, because: str) -> TextChange:
+    return TextChange(
+        damage=TextDamage.DOUBLED,
+        told=told,
+        where="all",
+        confidence=Confidence.PROVEN,
+        excluded=(
+            Excluded("the model said it twice", because),
+            Excluded(
+                "the app put something around the text on purpose",
+                "the message holds the delivered fragments again, and nothing else",
+            ),
+        ),
+    )
+
+
+def repeated_message(copies: int) -> TextChange:
+    """What to say of a text that is whole, and stands in several messages in a row."""
+    return TextChange(
+        damage=TextDamage.DOUBLED,
+        told=f"{copies} times, each time in a message of its own",
+        where="all",
+        confidence=Confidence.LIKELY,
+        excluded=(Excluded("the model said it twice", "the wire delivered it once"),),
+    )
+
+
+def _one_more(text: _Text, got: str) -> TextChange | None:
+    """Some fragments in a row, most often one, that stand there twice."""
+    said, more = text.whole, len(got) - len(text.whole)
+    if more <= 0:
+        return None
+    front, back = _in_common(said, got)
+    starts = {start: place for place, start in enumerate(text.starts)}
+    for place, end in enumerate(text.ends):
+        if end > front:
+            return None
+        first = starts.get(end - more)
+        if (
+            first is None
+            or len(said) - end > back
+            or got[end : end + more] != said[end - more : end]
+        ):
+            continue
+        double = said[end - more : end]
+        if not _has_word(double) or len(double) < 2:  # noqa: PLR2004 - a letter may be a typist's
+            return None
+        return TextChange(
+            damage=TextDamage.DOUBLED,
+            told=f"with {text.nth(first, place)} doubled: {_near(got, end)}",
+            where=f"{first}",
+            confidence=Confidence.PROVEN
+            if _splits_word(said[: end - more], double) or _splits_word(double, said[end:])
+            else Confidence.LIKELY,
+            excluded=(
+                Excluded("the model said it twice", "the wire delivered it once"),
+                Excluded(
+                    "somebody edited the text",
+                    "what is there twice begins and ends just as the wire's fragments do",
+                ),
+            ),
+        )
+    return None
+
+
+# -- too little ------------------------------------------------------------------------------------
+
+
+def _one_end(text: _Text, got: str, heard: str) -> TextChange | None:
+    """The first fragments, or the last, are missing; or all but one of them."""
+    said = text.whole
+    if len(got) >= len(said):
+        return None
+    if said.endswith(got):
+        start = len(said) - len(got)
+        first = _end_within(text, len(said[:start].rstrip()), start)
+        if first is not None:
+            return _first_lost(text, heard, first)
+    if said.startswith(got):
+        after = said[len(got) :]
+        last = _end_within(text, len(got), len(said) - len(after.lstrip()))
+        return None if last is None else _last_lost(text, got, last + 1)
+    return None
+
+
+def _end_within(text: _Text, first: int, last: int) -> int | None:
+    """The first fragment that ends at `first` or behind it, and at `last` at most."""
+    place = bisect_left(text.ends, first)
+    return place if text.ends[place] <= last else None
+
+
+def _first_lost(text: _Text, heard: str, last: int) -> TextChange | None:
+    """The fragments up to `last` are missing."""
+    end = text.ends[last]
+    lost, left = text.whole[:end], text.whole[end:]
+    if not _has_word(lost) or _MARKUP.search(lost):
+        return None
+    excluded = [
+        Excluded(
+            "the app cut off the beginning on purpose",
+            f"what is left begins inside a word, just where {_count(last + 1)} of the wire ends",
+        )
+    ]
+    if _splits_word(lost, left):
+        confidence = Confidence.PROVEN if last == 0 else Confidence.LIKELY
+    elif last or len(text.pieces) < _FEW:
+        return None
+    elif left[0] in _CLOSING or heard[0].isspace() or (left.strip()[0].islower() and _rises(lost)):
+        how = (
+            f"what is left begins with {_quoted(heard[0])}"
+            if left[0] in _CLOSING or heard[0].isspace()
+            else "what is left begins in the middle of a sentence"
+        )
+        confidence = Confidence.LIKELY
+        excluded = [
+            Excluded(
+                "the app cut off the beginning on purpose",
+                f"{how}, just where the first fragment of the wire ends",
+            )
+        ]
+    else:
+        confidence, excluded = Confidence.POSSIBLE, []
+    told = "its first fragment" if last == 0 else f"its first {last + 1} fragments"
+    return TextChange(
+        damage=TextDamage.LOST,
+        told=f"without {told}, {_quoted(lost)}: it begins with {_quoted(heard[:24])}",
+        where="first",
+        lost=lost,
+        confidence=confidence,
+        excluded=tuple(excluded),
+    )
+
+
+def _rises(lost: str) -> bool:
+    """Whether a sentence begins, and does not end, in `lost`."""
+    bare = lost.strip()
+    return bare[0].isupper() and bare[-1] not in _ENDS
+
+
+def _last_lost(text: _Text, got: str, first: int) -> TextChange | None:
+    """The fragments from `first` on are missing."""
+    start = text.starts[first]
+    left, lost = text.whole[:start], text.whole[start:]
+    alone = first == len(text.pieces) - 1
+    if not _has_word(lost) or _MARKUP.search(lost):
+        return None
+    inside = _splits_word(left, lost)
+    told = "its last fragment" if alone else f"its last {len(text.pieces) - first} fragments"
+    because = ""
+    if inside and alone and not _is_round(len(got)):
+        confidence, because = Confidence.PROVEN, "it ends inside a word"
+    elif inside and (alone or not _is_round(len(got))):
+        confidence = Confidence.POSSIBLE
+    elif not alone or len(text.pieces) < _FEW or _is_round(len(got)):
+        return None
+    elif got[-1] not in _ENDS and text.whole[-1] in _ENDS:
+        confidence, because = Confidence.LIKELY, "it ends in the middle of a sentence"
+    else:
+        confidence = Confidence.POSSIBLE
+    excluded = Excluded(
+        "the app cut the text to a length, or at a stop word, on purpose",
+        f"{because}, just where the last fragment of the wire begins",
+    )
+    return TextChange(
+        damage=TextDamage.LOST,
+        told=f"without {told}, {_quoted(lost)}: it ends with {_quoted(left[-24:])}",
+        where="last",
+        lost=lost,
+        confidence=confidence,
+        excluded=(excluded,) if because else (),
+    )
+
+
+def _is_round(length: int) -> bool:
+    return length % _ROUND == 0 or length & (length - 1) == 0
+
+
+def _count(fragments: int) -> str:
+    return "the first fragment" if fragments == 1 else f"fragment {fragments}"
+
+
+def _one_gap(text: _Text, got: str) -> TextChange | None:
+    """Some fragments in a row in the middle, most often one, are missing."""
+    said, less = text.whole, len(text.whole) - len(got)
+    if less <= 0:
+        return None
+    front, back = _in_common(said, got)
+    places = {end: place for place, end in enumerate(text.ends)}
+    for first, start in enumerate(text.starts[1:], 1):
+        if start > front:
+            return None
+        last = places.get(start + less)
+        if last in (None, len(text.ends) - 1) or len(said) - start - less > back:
+            continue
+        lost = said[start : start + less]
+        if not _has_word(lost) or _MARKUP.search(lost):
+            return None
+        inside = _splits_word(said[:start], lost) or _splits_word(lost, said[start + less :])
+        if not inside and (last > first or len(text.pieces) < _FEW):
+            return None
+        because = "what is missing begins or ends inside a word, just as the wire's fragments do"
+        confidence = Confidence.PROVEN if last == first else Confidence.LIKELY
+        return TextChange(
+            damage=TextDamage.LOST,
+            told=f"without {text.nth(first, last)}: {_near(got, start)}",
+            where=f"{first}",
+            lost=lost,
+            confidence=confidence if inside else Confidence.POSSIBLE,
+            excluded=(Excluded("the app removed a passage on purpose", because),) if inside else (),
+        )
+    return None
+
+
+def _swapped(text: _Text, got: str) -> TextChange | None:
+    """Two neighbours among the fragments in each other's place."""
+    said, pieces, starts = text.whole, text.pieces, text.starts
+    if len(got) != len(said):
+        return None
+    front, back = _in_common(said, got)
+    for first in range(len(pieces) - 1):
+        start, end = starts[first], text.ends[first + 1]
+        if start > front:
+            return None
+        one, other = pieces[first], pieces[first + 1]
+        if len(said) - end > back or got[start:end] != other + one:
+            continue
+        if not (_has_word(one) and _has_word(other)):
+            return None
+        return TextChange(
+            damage=TextDamage.ORDER,
+            told=f"with fragments {first + 1} and {first + 2} of {len(pieces)} in each other's"
+            f" place: {_near(got, start)}",
+            where=f"{first}",
+            confidence=Confidence.PROVEN,
+            excluded=(
+                Excluded(
+                    "somebody edited the text",
+                    "it is the same text but for two neighbours among the wire's fragments",
+                ),
+            ),
+        )
+    return None
+
+
+def _several(text: _Text, got: str) -> TextChange | None:
+    """Fragments in several places are missing, or there twice."""
+    lost: list[int] = []
+    double: list[int] = []
+    at = 0
+    for place, piece in enumerate(text.pieces):
+        if not got.startswith(piece, at):
+            lost.append(place)
+            continue
+        at += len(piece)
+        after = "".join(text.pieces[place + 1 : place + 2])
+        if got.startswith(piece, at) and not after.startswith(piece):
+            double.append(place)
+            at += len(piece)
+    words = [place for place in (*lost, *double) if _has_word(text.pieces[place])]
+    if at < len(got) or len(words) < _FEW - 1 or (lost and double):
+        return None
+    if any(_MARKUP.search(text.pieces[place]) for place in words):
+        return None
+    inside = [place for place in words if _is_inside_word(text, place)]
+    if lost in ([*range(0, len(text.pieces), 2)], [*range(1, len(text.pieces), 2)]):
+        because = "every second fragment of the wire is missing"
+    elif lost and (len(words) > len(text.pieces) / 2 or not inside):
+        return None
+    else:
+        what = "missing" if lost else "doubled"
+        because = f"what is {what} begins and ends just as the wire's fragments do"
+    shown = ", ".join(_quoted(text.pieces[place]) for place in words[:3])
+    many = f"{len(words)} of its {len(text.pieces)} fragments"
+    told = f"without {many} ({shown})" if lost else f"with {many} doubled ({shown})"
+    return TextChange(
+        damage=TextDamage.LOST if lost else TextDamage.DOUBLED,
+        told=told,
+        where="several",
+        confidence=Confidence.LIKELY if lost or not inside else Confidence.PROVEN,
+        excluded=(Excluded("somebody edited the text", because),),
+    )
+
+
+def _is_inside_word(text: _Text, place: int) -> bool:
+    around = text.pieces[place - 1 : place] if place else ()
+    before, after = "".join(around), "".join(text.pieces[place + 1 : place + 2])
+    piece = text.pieces[place]
+    return _splits_word(before, piece) or _splits_word(piece, after)
+
+
+def _in_common(one: str, other: str) -> tuple[int, int]:
+    """How many characters are the same in front, and at the end."""
+    return _in_front(one, other), _in_front(one[::-1], other[::-1])
+
+
+def _in_front(one: str, other: str) -> int:
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
+# -- white space -----------------------------------------------------------------------------------
+
+
+def _trimmed(text: _Text, got: str) -> TextChange | None:
+    """White space is missing where fragments meet, and nowhere else: so words run together."""
+    if len(got) >= len(text.whole):
+        return None
+    made = [("".join(map(trim, text.pieces)).strip(), "each fragment") for trim in _TRIMS]
+    worded = "".join(each for each in text.pieces if each.strip())
+    made.append((worded, "fragments of nothing else"))
+    how = next((how for whole, how in made if whole == got), None)
+    if how is None or ("\n" in text.whole and "\n" not in got):
+        return None
+    meetings = len(_RUNS_TOGETHER.findall(_MEETING.join(text.pieces)))
+    joined = min(meetings, len(text.whole.split()) - len(got.split()))
+    kept = len(got.split()) > 1
+    if joined < (_FEW - 1 if kept else _RUN_TOGETHER):
+        return None
+    words = f"where fragments meet, {joined + 1} words run together"
+    because = f"{words}; within fragments it is kept" if kept else words
+    return TextChange(
+        damage=TextDamage.TRIMMED,
+        told=f"with the white space of {how} stripped: {_quoted(got[:40])}",
+        where="all",
+        confidence=Confidence.PROVEN if kept and joined >= _FEW else Confidence.LIKELY,
+        excluded=(Excluded("the app removes white space on purpose", because),),
+    )

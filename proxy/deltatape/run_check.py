@@ -1,0 +1,643 @@
+"""What an application makes of replies in a run against tapes, and what it made of them there.
+
+A tape of a broken application holds its wrong requests. Played as they are they would make a test
+the wrong way round: it passes with the mistake, and fails when that is mended. So the requests of
+the run are read back as those of a tape are: what was delivered is known, what the application
+makes of it stands in its next request.
+
+- A run fails for what the read-back finds, if that blames the application as proven or likely.
+- A request that is not on the tape is *corrected* if it goes on from a conversation of the run,
+  repeats all calls of the reply there as they were delivered, and if the request that went on from
+  that reply on the tape is one for which the tape blames the application. All that the mistake did
+  not touch has to be the same: the other members of the body, the messages of system and user as
+  far as the request has them, the results of calls that the recorded application had repeated
+  rightly. It may end before the recorded one does: an application that lost its calls asked its
+  user again, one that has them sends their results.
+- From there on the conversation is another one than on the tape, and what is recorded of it
+  answers wrong requests. It is played in its order, as long as there is some. Against the
+  application counts only the mistake that the tape shows at the same place: what it makes of an
+  answer to a question that it never asked may have its reasons. What is left over does not count.
+- Where the tape has no answer left, or only one that refuses the wrong request, it has *ended*.
+
+Strategy: nothing is looked at before a request is not on the tape, or a report is wanted. Of a
+request with volatile fields only the rest is looked at.
+
+Invariant: without a finding on the tape that blames the application, nothing is ever accepted here.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Protocol
+
+from deltatape.conversation import check_conversation, findings_of, read_backs
+from deltatape.diagnose.check import check
+from deltatape.diagnose.digest import digest_analysis
+from deltatape.diagnose.rebuild import analyse
+from deltatape.match.body import NOT_JSON, json_value, reduce
+from deltatape.match.json_path import parse_path
+from deltatape.match.masks import agree, blanked
+from deltatape.model.asked import Asked, Message
+from deltatape.model.digest import Digest, ReadBack
+from deltatape.model.exchange import End, EndReason, Exchange
+from deltatape.model.finding import Blame, Confidence, Finding, Severity
+from deltatape.rules.repeated import first_difference
+from deltatape.rules.settings import DEFAULTS, Settings
+
+_ASSISTANT = frozenset({"assistant", "model"})
+_HISTORY = frozenset({"messages", "input", "contents", "chat_history", "message", "tool_results"})
+"""The members of a body that hold the conversation, in all dialects."""
+_OF_TIME = ("D", "C008")
+"""Codes of silences and retries: a run at another speed, or with faults, tells neither."""
+_SILENCE = "D"
+_MOST_MISSED = 100
+"""An application that asks for ever for what is not on the tape shows nothing new."""
+_NS = 1_000_000_000
+
+
+def blames_app(finding: Finding) -> bool:
+    """Whether a finding is one for which a run fails."""
+    return (
+        finding.blame is Blame.APP
+        and finding.severity is not Severity.INFO
+        and finding.confidence is not Confidence.POSSIBLE
+    )
+
+
+class Sending(Protocol):
+    """How far the sending of an answer has come. Times are in seconds, on the clock of the run."""
+
+    @property
+    def reads_s(self) -> Sequence[float]:
+        """When each of the reads was sent, of those that were."""
+
+    @property
+    def ended_s(self) -> float | None:
+        """When nothing more was to be sent; None: more may come."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class RunRequest:
+    """A request of the run, and what it got.
+
+    Attributes:
+        number: of the request in the run, from 1.
+        recorded: the exchange of the tape that answers, that is next to it, or that has its path.
+        played: what was played; None: it got an error of ours.
+        sending: how far that was sent.
+        position: of `recorded`, if that answers; None: nothing on the tape does.
+        corrected: whether it is accepted although it is not on the tape, or follows on such a one.
+        ended: whether the tape has no answer for it, and need not have.
+    """
+
+    number: int
+    body: bytes
+    came_s: float
+    recorded: Exchange
+    played: Exchange | None = None
+    sending: Sending | None = None
+    position: int | None = None
+    corrected: bool = False
+    ended: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Correction:
+    """A request that is not on the tape, and is right where the recorded one is wrong.
+
+    Attributes:
+        position: of the recorded request; None: the tape has none.
+        codes: what is wrong with that.
+        ended: whether the tape has no answer for it.
+    """
+
+    position: int | None
+    codes: tuple[str, ...]
+    ended: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mistake:
+    """What the application did wrong in the run.
+
+    Attributes:
+        finding: says what; its exchanges are the requests of the run by their number.
+        request: the number of the request that shows it; of a silence, of the one that got the
+            reply.
+        recorded: the exchange of the tape that this request is, or is next to.
+        silent: whether it is that nothing came back for a reply: true as long as nothing does.
+        fails: whether it counts; else it is told as a fact.
+    """
+
+    finding: Finding
+    request: int
+    recorded: Exchange
+    silent: bool = False
+    fails: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Recorded:
+    """A request of the tape."""
+
+    digest: Digest
+    asked: Asked
+    rest: object
+    """Its body without the conversation."""
+
+
+@dataclass(slots=True)
+class _Tape:
+    """What there is to know about the tapes."""
+
+    requests: list[_Recorded] = field(default_factory=list)
+    """By position."""
+    links: Sequence[ReadBack] = ()
+    codes: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    """By position of a request what it shows of the application's mistakes."""
+    silences: Mapping[int, Finding] = field(default_factory=dict)
+    """By position of a reply that nothing came back for."""
+
+
+class RunCheck:
+    """The requests of one run. Not for several threads."""
+
+    def __init__(
+        self,
+        exchanges: Sequence[Exchange],
+        *,
+        elsewhere: Iterable[Exchange] = (),
+        volatile: Sequence[str] = (),
+        settings: Settings = DEFAULTS,
+        ignored: Sequence[str] = (),
+    ) -> None:
+        """A run in which nothing was asked yet.
+
+        Args:
+            exchanges: of the provider's side, by their position.
+            elsewhere: what was taken in front of the application's own endpoint.
+            volatile: JSON paths that may differ.
+            settings: of the rules.
+            ignored: codes, or what they begin with, that are not looked at.
+
+        Raises:
+            UsageError: a path is none.
+        """
+        self._exchanges = tuple(exchanges)
+        self._elsewhere = tuple(elsewhere)
+        self._volatile = tuple(map(parse_path, volatile))
+        self._settings = settings
+        self._ignored = tuple(ignored)
+        self._requests: list[RunRequest] = []
+        self._missed = 0
+        self._digests: dict[int, Digest] = {}
+        """Of requests whose answer is over, by number."""
+
+    # What the player tells.
+
+    def enter(
+        self,
+        body: bytes,
+        came_s: float,
+        recorded: Exchange,
+        *,
+        played: Exchange | None = None,
+        sending: Sending | None = None,
+        position: int | None = None,
+        correction: Correction | None = None,
+    ) -> None:
+        """A request came; see `RunRequest`. Of those that are missed only the first are kept."""
+        if played is None and correction is None:
+            self._missed += 1
+            if self._missed > _MOST_MISSED:
+                return
+        request = RunRequest(
+            number=len(self._requests) + 1,
+            body=recorded.request.body if body == recorded.request.body else body,
+            came_s=came_s,
+            recorded=recorded,
+            played=played,
+            sending=sending,
+            position=position,
+            corrected=correction is not None,
+            ended=correction is not None and correction.ended,
+        )
+        self._requests.append(request)
+
+    # What the player asks.
+
+    def corrected(
+        self, body: bytes, came_s: float, here: Sequence[int], spent: frozenset[int]
+    ) -> Correction | None:
+        """Whether a request that is not on the tape is right where the recorded one is wrong.
+
+        Args:
+            body: its body.
+            came_s: when it came.
+            here: positions of the recorded requests to the same place, >= 1.
+            spent: positions of those that have been played.
+        """
+        if not self._requests or self._missed > _MOST_MISSED or not self._tape_blames:
+            return None
+        request = RunRequest(
+            number=len(self._requests) + 1,
+            body=body,
+            came_s=came_s,
+            recorded=self._exchanges[here[0]],
+        )
+        digest = self._digest(request)
+        parent = self._parent(digest)
+        if parent is None:
+            return None
+        if parent.ended:
+            return Correction(position=None, codes=(), ended=True)
+        if parent.position is None:
+            return None
+        asked = self._asked(_without_answer(request, self._exchanges[here[0]]))
+        rest = self._rest(body)
+        findings = self._findings((*self._run_digests(), digest))
+        codes = {each.code for each in findings if each.exchange == request.number}
+        repeats_all = self._repeats_all(parent, digest)
+        successors = [at for at in self._successors(parent.position) if at in here]
+        for at in successors:
+            if at in spent:
+                continue
+            wrong = self._tape.codes.get(at, frozenset())
+            if not (wrong and repeats_all and not codes) and not parent.corrected:
+                continue
+            if self._differs_only_there(parent.position, at, asked, rest):
+                if codes & wrong:
+                    return None
+                ended = self._tape.requests[at].digest.refused
+                return Correction(position=at, codes=tuple(sorted(wrong)), ended=ended)
+        if parent.corrected:
+            is_right = codes.isdisjoint(self._codes_of(parent.position))
+            known = [parent.position, *successors]
+        else:
+            is_right = repeats_all and not codes and self._was_left(parent.position)
+            known = [parent.position]
+        if is_right and any(self._may_end_here(at, asked, rest) for at in known):
+            return Correction(position=None, codes=self._codes_of(parent.position), ended=True)
+        return None
+
+    @property
+    def left_behind(self) -> frozenset[int]:
+        """Positions that need not be played: they follow on a mistake that was not made again."""
+        found: set[int] = set()
+        for request in self._requests:
+            if request.corrected:
+                parent = self._parent(self._digest(request), before=request.number)
+                if parent is not None and parent.position is not None:
+                    found.update(self._successors(parent.position))
+        return frozenset(found)
+
+    def mistakes(self) -> tuple[Mistake, ...]:
+        """What the application did wrong so far, in the order of the requests that show it."""
+        digests = self._run_digests()
+        found = [self._mistake(each) for each in self._findings(digests)]
+        found += self._silences(digests)
+        return tuple(sorted(found, key=lambda each: each.request))
+
+    def unseen(self) -> tuple[Finding, ...]:
+        """What the tape blames the application for at its own endpoint, where no player looks."""
+        return self._of_endpoint
+
+    # The run.
+
+    def _mistake(self, finding: Finding) -> Mistake:
+        request = self._requests[finding.exchange - 1]
+        fails = True
+        if request.corrected:
+            wrong = frozenset[str]()
+            if request.position is not None:
+                wrong = self._tape.codes.get(request.position, wrong)
+            fails = finding.code in wrong
+        return Mistake(
+            finding=finding, request=request.number, recorded=request.recorded, fails=fails
+        )
+
+    def _silences(self, digests: Sequence[Digest]) -> Iterator[Mistake]:
+        """Replies that nothing came back for, as on the tape."""
+        if not any(self._is_played(request) for request in self._requests):
+            return
+        silences = self._tape.silences
+        waiting = [one for one in self._requests if one.position in silences]
+        if not waiting:
+            return
+        continued = {
+            parent.number
+            for digest in digests
+            if (parent := self._parent(digest, before=digest.exchange)) is not None
+        }
+        for request in waiting:
+            if request.number not in continued and self._is_played(request):
+                assert request.position is not None
+                yield Mistake(
+                    finding=silences[request.position],
+                    request=request.number,
+                    recorded=request.recorded,
+                    silent=True,
+                )
+
+    @staticmethod
+    def _is_played(request: RunRequest) -> bool:
+        sending = request.sending
+        return (
+            sending is not None
+            and request.played is not None
+            and sending.ended_s is not None
+            and len(sending.reads_s) == len(request.played.reads)
+        )
+
+    def _findings(self, digests: Sequence[Digest]) -> list[Finding]:
+        return [
+            each
+            for each in check_conversation(digests, self._settings)
+            if blames_app(each)
+            and not each.code.startswith(_OF_TIME)
+            and not self._is_ignored(each)
+        ]
+
+    def _is_ignored(self, finding: Finding) -> bool:
+        return bool(self._ignored) and finding.code.startswith(self._ignored)
+
+    def _run_digests(self) -> list[Digest]:
+        return [self._digest(request) for request in self._requests]
+
+    def _digest(self, request: RunRequest) -> Digest:
+        known = self._digests.get(request.number)
+        if known is not None:
+            return known
+        exchange = _of_run(request, self._reduced(request.body))
+        digest = digest_analysis(analyse(exchange, self._settings.app), self._settings)
+        is_over = request.sending is None or request.sending.ended_s is not None
+        if is_over and request.number <= len(self._requests):
+            self._digests[request.number] = digest
+        return digest
+
+    def _parent(self, digest: Digest, before: int | None = None) -> RunRequest | None:
+        """The request of the run whose conversation a request goes on from."""
+        earlier = self._requests[: None if before is None else before - 1]
+        known = [self._digest(each) for each in earlier]
+        best: tuple[int, RunRequest] | None = None
+        for request, other in zip(earlier, known, strict=True):
+            if _goes_on(other, digest) and (best is None or len(other.history) >= best[0]):
+                best = (len(other.history), request)
+        if best is not None:
+            return best[1]
+        links = [link for link in read_backs((*known, digest)) if link.later is digest]
+        return self._requests[links[-1].reply.exchange - 1] if links else None
+
+    def _repeats_all(self, parent: RunRequest, digest: Digest) -> bool:
+        """Whether a request repeats the reply that its parent got, with all calls."""
+        known = self._run_digests()
+        reply = known[parent.number - 1]
+        links = [
+            link
+            for link in read_backs((*known, digest))
+            if link.later is digest and link.reply is reply and not link.extra
+        ]
+        if any(each.blame is not None for link in links for each in findings_of(link)):
+            return False
+        pairs = [pair for link in links for pair in link.pairs]
+        return bool(links) and all(any(p.said is call for p in pairs) for call in reply.calls)
+
+    # The tapes.
+
+    @cached_property
+    def _tape(self) -> _Tape:
+        tape = _Tape()
+        for exchange in self._exchanges:
+            request = exchange.request
+            body = self._reduced(blanked(request.body, request.masked))
+            analysis = analyse(
+                replace(exchange, request=replace(request, body=self._reduced(request.body))),
+                self._settings.app,
+            )
+            tape.requests.append(
+                _Recorded(
+                    digest_analysis(analysis, self._settings),
+                    self._asked(replace(exchange, request=replace(request, body=body))),
+                    self._rest(blanked(request.body, request.masked)),
+                )
+            )
+        digests = [each.digest for each in tape.requests]
+        by_tape = {name: place for place, name in enumerate(dict.fromkeys(_tapes(digests)))}
+        in_order = sorted(digests, key=lambda each: (by_tape[each.tape], each.exchange))
+        tape.links = read_backs(in_order)
+        positions = {(each.tape, each.exchange): at for at, each in enumerate(digests)}
+        wrong = [
+            (positions[each.tape, each.exchange], each)
+            for each in check_conversation(in_order, self._settings)
+            if blames_app(each) and not self._is_ignored(each)
+        ]
+        codes: dict[int, set[str]] = {}
+        for at, each in wrong:
+            if not each.code.startswith(_OF_TIME):
+                codes.setdefault(at, set()).add(each.code)
+        tape.codes = {at: frozenset(each) for at, each in codes.items()}
+        tape.silences = {at: each for at, each in wrong if each.code.startswith(_SILENCE)}
+        return tape
+
+    @cached_property
+    def _of_endpoint(self) -> tuple[Finding, ...]:
+        every = (check(exchange, self._settings) for exchange in self._elsewhere)
+        return tuple(
+            each
+            for found in every
+            for each in found
+            if blames_app(each) and not self._is_ignored(each)
+        )
+
+    @property
+    def _tape_blames(self) -> bool:
+        tape = self._tape
+        return bool(tape.codes or tape.silences or self._of_endpoint)
+
+    def _codes_of(self, position: int) -> tuple[str, ...]:
+        """For what the tape blames the application after a reply."""
+        silence = self._tape.silences.get(position)
+        codes = {silence.code} if silence else set()
+        for at in self._successors(position):
+            codes |= self._tape.codes.get(at, frozenset())
+        return tuple(sorted(codes or {each.code for each in self._of_endpoint}))
+
+    def _was_left(self, position: int) -> bool:
+        """Whether nothing on the tape goes on from a reply with calls, and the app is blamed."""
+        reply = self._tape.requests[position].digest
+        if not (reply.calls or reply.text_calls) or self._successors(position):
+            return False
+        return position in self._tape.silences or bool(self._of_endpoint)
+
+    def _successors(self, position: int) -> list[int]:
+        """Positions of the requests that go on from the conversation of one, in their order."""
+        digest = self._tape.requests[position].digest
+        linked = {id(link.later) for link in self._tape.links if link.reply is digest}
+        return [
+            at
+            for at, each in enumerate(self._tape.requests)
+            if each.digest.tape == digest.tape
+            and each.digest.exchange > digest.exchange
+            and (id(each.digest) in linked or _goes_on(digest, each.digest))
+        ]
+
+    # A request and a recorded one.
+
+    def _differs_only_there(self, reply: int, recorded: int, asked: Asked, rest: object) -> bool:
+        """Whether all that the mistake did not touch is the same.
+
+        Args:
+            reply: position of the exchange that both requests go on from.
+            recorded: position of the recorded request.
+            asked: what is asked for now.
+            rest: of its body.
+        """
+        one = self._tape.requests[recorded]
+        if not agree(one.rest, rest) or not _begin_alike(one, asked):
+            return False
+        was = {message.call_id: message for message in one.asked.history if message.call_id}
+        free = self._wrong_ids(reply, one.digest)
+        return all(
+            message.call_id not in was
+            or message.call_id in free
+            or _is_same(was[message.call_id], message)
+            or _is_error(one, was[message.call_id])
+            for message in asked.history
+            if message.call_id
+        )
+
+    def _wrong_ids(self, reply: int, later: Digest) -> frozenset[str]:
+        """The ids of the calls that the recorded application did not repeat as they came.
+
+        Those of replies before count, too: what was wrong once stands in all later requests.
+        """
+        said = [each.digest for each in self._tape.requests[: reply + 1]]
+        right = {
+            each
+            for link in self._tape.links
+            if link.later.exchange <= later.exchange and link.later.tape == later.tape
+            for pair in link.pairs
+            if first_difference(pair.said, pair.heard) is None
+            for each in pair.said.answers_to
+        }
+        return frozenset(
+            each for digest in said for call in digest.calls for each in call.answers_to
+        ) - frozenset(right)
+
+    def _may_end_here(self, recorded: int, asked: Asked, rest: object) -> bool:
+        """Whether a request asks for nothing that the recorded conversation does not ask for."""
+        one = self._tape.requests[recorded]
+        return agree(one.rest, rest) and _begin_alike(one, asked)
+
+    def _asked(self, exchange: Exchange) -> Asked:
+        return analyse(exchange, self._settings.app).asked
+
+    def _reduced(self, body: bytes) -> bytes:
+        """A body without volatile fields."""
+        value = json_value(body) if self._volatile else NOT_JSON
+        if value is NOT_JSON:
+            return body
+        reduce(value, self._volatile)
+        return json.dumps(value).encode()
+
+    def _rest(self, body: bytes) -> object:
+        value = json_value(body)
+        if not isinstance(value, dict):
+            return value
+        reduce(value, self._volatile)
+        return {key: each for key, each in value.items() if key not in _HISTORY}
+
+
+def _tapes(digests: Iterable[Digest]) -> Iterator[str]:
+    return (each.tape for each in digests)
+
+
+def _goes_on(earlier: Digest, later: Digest) -> bool:
+    """Whether a request has the history of an earlier one, and more, or names its reply."""
+    if earlier.reply_id is not None and later.previous == earlier.reply_id:
+        return True
+    length = len(earlier.history)
+    return 0 < length < len(later.history) and later.prefixes[length] == earlier.prefixes[-1]
+
+
+def _begin_alike(recorded: _Recorded, asked: Asked) -> bool:
+    """Whether what system and user say now is what they said then, or the beginning of that.
+
+    What answers a call in text stands there as well: where that was an error of the application's
+    parser, it may be anything but one.
+    """
+    then, now = list(_plain(recorded.asked)), list(_plain(asked))
+    return len(now) <= len(then) and all(
+        _is_same(one, other) or _is_error(recorded, one)
+        for one, other in zip(then, now, strict=False)
+    )
+
+
+def _plain(asked: Asked) -> Iterator[Message]:
+    """The messages that are neither the model's nor results."""
+    return (each for each in asked.history if each.role not in _ASSISTANT and not each.call_id)
+
+
+def _is_same(recorded: Message, received: Message) -> bool:
+    if recorded.digest == received.digest:
+        return True
+    return bool(recorded.text) and (
+        recorded.role == received.role and agree(recorded.text, received.text)
+    )
+
+
+def _is_error(recorded: _Recorded, message: Message) -> bool:
+    """Whether a message is an error of the application's parser."""
+    return any(
+        heard.error is not None and heard.content == message.text[: len(heard.content)]
+        for heard in recorded.digest.history
+        if heard.content
+    )
+
+
+def _without_answer(request: RunRequest, like: Exchange) -> Exchange:
+    return replace(like, request=replace(like.request, body=request.body, masked=()))
+
+
+def _of_run(request: RunRequest, body: bytes) -> Exchange:
+    """A request of the run and what was sent for it, as an exchange.
+
+    One that got an error of ours has a response that has not begun.
+    """
+    came_ns = round(request.came_s * _NS)
+    recorded = request.recorded
+    asked = replace(
+        recorded.request, body=body, masked=(), t_ns=came_ns, t_end_ns=came_ns, line=None
+    )
+    bare = Exchange(
+        tape="this run",
+        number=request.number,
+        id=f"run-{request.number}",
+        source=recorded.source,
+        recorded_at=recorded.recorded_at,
+        request=asked,
+        open=True,
+    )
+    played, sending = request.played, request.sending
+    if played is None or sending is None:
+        return bare
+    reads = tuple(
+        read._replace(t_ns=round(sent_s * _NS), line=None)
+        for read, sent_s in zip(played.reads, sending.reads_s, strict=False)
+    )
+    return replace(
+        bare,
+        response=played.response and replace(played.response, t_ns=came_ns, line=None),
+        reads=reads,
+        trailers=played.trailers,
+        end=_ended(played, sending, whole=len(reads) == len(played.reads)),
+        open=sending.ended_s is None,
+    )
+
+
+def _ended(played: Exchange, sending: Sending, *, whole: bool) -> End | None:
+    if sending.ended_s is None or played.end is None:
+        return None
+    reason = played.end.reason if whole else EndReason.CLIENT_CLOSED
+    return replace(played.end, t_ns=round(sending.ended_s * _NS), reason=reason, line=None)

@@ -1,0 +1,166 @@
+"""From the tape of the broken application alone: broken it fails, fixed it passes.
+
+Both through the command and through the plugin, with what the user said on the tape.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from deltatape.harness.demo import INCIDENTS
+from helpers.healthy import APPS
+from helpers.plugged import QUIET
+from helpers.program import environment
+
+ENDPOINT = "3-app-events"
+LIMIT_S = 60
+TRIP = "How is the weather on my trip, and where can I eat?\nThen just tell me what is planned.\n"
+NEWS = "Do the ferries in Lisbon sail today?\n"
+PORT = "On which port does the server listen?\n"
+
+
+@dataclass(frozen=True)
+class Incident:
+    """A tape of a broken application, and what a run against it shows."""
+
+    tape: str
+    suffix: str
+    says: str = ""
+    codes: tuple[str, ...] = ()
+    """The mistakes that the broken one makes again."""
+    volatile: str = ""
+    """What the fix changes besides the mistake."""
+    ends: bool = False
+    """Whether the fixed one asks for more than the tape has."""
+
+
+ALL = (
+    Incident("1-index-keyed-accumulation/broken", ".mjs", TRIP, ("C001", "C002", "C009")),
+    # Where the user asks again (2-responses-dead-zone/broken), the run shows no more than a call
+    # that may have been dropped on purpose; what the app printed stands on the tape alone.
+    Incident("2-responses-dead-zone/silent", ".mjs", NEWS, ("D003",), ends=True),
+    Incident("3-app-events/broken", ".py", ends=True),
+    Incident("4-text-tool-calls/broken", ".go", PORT, ("C009",)),
+    Incident(
+        "5-agent-loop/broken",
+        ".py",
+        "What is in src?\nList my files.\nThanks, bye!\n",
+        ("C001", "C004"),
+        volatile="tool_choice",
+    ),
+)
+
+each_incident = pytest.mark.parametrize("incident", ALL, ids=lambda one: one.tape)
+each_version = pytest.mark.parametrize("version", ["broken", "fixed"])
+
+
+def started(incident: Incident, version: str, folder: Path) -> list[str]:
+    """What runs an application, with what its user says."""
+    app = APPS / Path(incident.tape).parent / f"{version}{incident.suffix}"
+    if app.parent.name == ENDPOINT:
+        asks = Path(__file__).with_name("ask_endpoint.py")
+        return [sys.executable, str(asks), str(app), "Analyze TSLA"]
+    if app.suffix == ".py":
+        return [sys.executable, str(app)]
+    if app.suffix == ".mjs":
+        return ["node", str(app)]
+    if not shutil.which("go"):
+        pytest.skip("Go is not installed")
+    built = folder / "app"
+    build = ["go", "build", "-o", str(built), str(app.parent / "agent.go"), str(app)]
+    subprocess.run(build, check=True, timeout=4 * LIMIT_S)
+    return [str(built)]
+
+
+def run(argv: list[str], says: str, folder: Path) -> tuple[int, str]:
+    """The exit code of a command, and what it printed."""
+    done = subprocess.run(
+        argv,
+        input=says.encode(),
+        env=environment(folder),
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=4 * LIMIT_S,
+        check=False,
+    )
+    return done.returncode, done.stdout.decode()
+
+
+@each_version
+@each_incident
+def test_the_command_fails_for_the_broken_application_alone(
+    incident: Incident, version: str, tmp_path: Path
+) -> None:
+    tape = INCIDENTS / f"{incident.tape}.tape"
+    options = ["--volatile", incident.volatile] if incident.volatile else []
+    replay = [sys.executable, "-m", "deltatape", "replay", "--speed", "instant", *options]
+    code, printed = run(
+        [*replay, str(tape), "--", *started(incident, version, tmp_path)], incident.says, tmp_path
+    )
+    mistakes = {line.split()[1] for line in printed.splitlines() if line.startswith("MISTAKE ")}
+    if version == "broken":
+        assert (code, mistakes) == (1, set(incident.codes)), printed
+    else:
+        assert (code, mistakes) == (0, set()), printed
+        assert ("end of the tape at POST" in printed) == incident.ends
+        wanted = "only where that was wrong (C" in printed
+        assert wanted or incident.tape.endswith(("/silent", "3-app-events/broken"))
+    if ENDPOINT in incident.tape:
+        assert "note: A001, A002 of the tape cannot be seen here" in printed
+
+
+TEST = """
+import os, subprocess
+import pytest
+
+@pytest.mark.tape({tape!r}, volatile={volatile!r})
+def test_the_app_answers():
+    done = subprocess.run(
+        {argv!r}, input={says!r}.encode(), env=os.environ, timeout={limit}, check=False
+    )
+    assert done.returncode == 0
+"""
+
+
+@each_version
+@each_incident
+def test_the_plugin_fails_for_the_broken_application_alone(
+    incident: Incident, version: str, tmp_path: Path
+) -> None:
+    (tmp_path / "test_app.py").write_text(
+        TEST.format(
+            tape=str(INCIDENTS / f"{incident.tape}.tape"),
+            volatile=incident.volatile or [],
+            argv=started(incident, version, tmp_path),
+            says=incident.says,
+            limit=LIMIT_S,
+        )
+    )
+    code, printed = run([sys.executable, "-m", "pytest", *QUIET], "", tmp_path)
+    if version == "broken":
+        assert code == 1, printed
+        for each in incident.codes:
+            assert f"  {each} " in printed
+        assert "1 failed" in printed
+    else:
+        assert code == 0, printed
+        assert "1 passed" in printed
+        assert ("passed as far as their tapes go" in printed) == incident.ends
+
+
+def test_a_healthy_tape_accepts_nothing_but_what_is_on_it(tmp_path: Path) -> None:
+    tape = INCIDENTS / "1-index-keyed-accumulation" / "fixed.tape"
+    app = APPS / "1-index-keyed-accumulation" / "broken.mjs"
+    replay = [sys.executable, "-m", "deltatape", "replay", "--speed", "instant", str(tape), "--"]
+    code, printed = run([*replay, "node", str(app)], TRIP, tmp_path)
+    assert code == 1, printed
+    assert "MISSED POST" in printed
+    assert "MISTAKE C001 in request 2" in printed
+    assert "only where that was wrong" not in printed
+    assert os.environ.get("OPENAI_BASE_URL") is None

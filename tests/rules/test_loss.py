@@ -1,0 +1,123 @@
+from dataclasses import replace
+
+import pytest
+
+from deltatape.model.exchange import Delivered, End, EndReason, Exchange, Note, Sent
+from deltatape.rules.loss import (
+    is_exhausted,
+    is_left,
+    is_lossy,
+    is_own_patience,
+    is_refusal,
+    loss_of,
+    unwatched_ns,
+)
+from helpers.exchanges import FINISH_TEXT, TEXT, pasted, timed
+from helpers.taped import MS
+
+S = 1_000 * MS
+WHOLE = timed((0.1, TEXT), (0.2, FINISH_TEXT))
+
+
+def ended(exchange: Exchange) -> End:
+    assert exchange.end
+    return exchange.end
+
+
+def test_a_whole_tape_and_one_that_was_made_from_a_file_lack_nothing() -> None:
+    assert loss_of(WHOLE) is None
+    assert loss_of(pasted(TEXT)) is None
+    assert not is_lossy(WHOLE)
+
+
+def test_what_the_recorder_counted_is_told() -> None:
+    recorder = {"lost_records": 2, "lost_bytes": 90, "error": "No space left on device"}
+    loss = loss_of(replace(WHOLE, end=replace(ended(WHOLE), recorder=recorder)))
+    assert loss is not None
+    assert (loss.records, loss.error) == (2, "No space left on device")
+    assert (loss.body_bytes, loss.answer) == (0, False)
+
+
+def test_a_count_that_is_no_number_is_unknown() -> None:
+    loss = loss_of(replace(WHOLE, end=replace(ended(WHOLE), recorder={"lost_records": "all"})))
+    assert loss is not None
+    assert (loss.records, loss.error) == (0, "")
+
+
+def test_missing_bytes_are_a_loss_that_nobody_counted() -> None:
+    loss = loss_of(replace(WHOLE, reads=WHOLE.reads[:1]))
+    assert loss is not None
+    assert loss.body_bytes == len(WHOLE.reads[1].data)
+    assert loss.of == ended(WHOLE).bytes
+    assert loss.answer
+
+
+def test_a_head_that_is_missing_is_a_loss() -> None:
+    for exchange in (
+        replace(WHOLE, response=None),
+        replace(WHOLE, request=replace(WHOLE.request, method="")),
+        replace(WHOLE, request=replace(WHOLE.request, method=""), end=None),
+    ):
+        loss = loss_of(exchange)
+        assert loss is not None
+        assert loss.answer
+
+
+def test_no_answer_at_all_is_no_loss() -> None:
+    refused = timed(framing=None)
+    assert loss_of(replace(refused, end=replace(ended(refused), reason=EndReason.REFUSED))) is None
+
+
+@pytest.mark.parametrize(
+    ("reason", "left"),
+    [
+        (EndReason.CLIENT_CLOSED, True),
+        (EndReason.STOPPED, True),
+        (EndReason.UPSTREAM_RESET, False),
+        (EndReason.COMPLETE, False),
+    ],
+)
+def test_who_leaves_is_the_client_or_the_recorder(reason: EndReason, left: bool) -> None:  # noqa: FBT001
+    assert is_left(replace(WHOLE, end=replace(ended(WHOLE), reason=reason))) is left
+
+
+def test_an_exchange_without_an_end_is_left_unless_it_goes_on() -> None:
+    crashed = replace(WHOLE, end=None)
+    assert is_left(crashed)
+    assert is_lossy(crashed)
+    assert not is_left(replace(crashed, open=True))
+    assert not is_lossy(replace(crashed, open=True))
+
+
+def test_a_silence_is_watched_where_idle_records_come_as_they_should() -> None:
+    silent = timed((0.1, TEXT), (31.0, TEXT))
+    assert unwatched_ns(silent, 100 * MS, 31 * S) == 0
+    late = replace(silent, idle_ns=(10 * S, 15 * S, 20 * S, 25 * S, 30 * S))
+    assert unwatched_ns(late, 100 * MS, 31 * S) == 0
+
+
+def test_a_silence_is_not_watched_where_they_stop() -> None:
+    silent = timed((0.1, TEXT), (31.0, TEXT))
+    assert unwatched_ns(replace(silent, idle_ns=()), 100 * MS, 31 * S) == 30_900 * MS
+    held_up = replace(silent, idle_ns=(5 * S, 10 * S, 26 * S))
+    assert unwatched_ns(held_up, 100 * MS, 31 * S) == 16 * S
+
+
+def test_any_record_of_the_exchange_shows_that_it_was_watched() -> None:
+    silent = replace(timed((0.1, TEXT), (20.0, TEXT)), idle_ns=())
+    for seen in (
+        replace(silent, notes=(Note(t_ns=10 * S, text="a remark"),)),
+        replace(silent, delivered=(Delivered(t_ns=10 * S, bytes=1),)),
+        replace(silent, sent=Sent(t_ns=10 * S, connect_ns=0, tls_ns=0, reused=True)),
+    ):
+        assert unwatched_ns(seen, 100 * MS, 20 * S) == 0
+
+
+def test_the_recorders_own_doings_are_known_by_what_they_say() -> None:
+    assert is_refusal("the response is not HTTP/1: lines end with LF alone")
+    assert is_own_patience("mitmproxy gave up after 600 s without a byte: ")
+    assert is_exhausted("http://a: no connection: Too many open files")
+    for detail in ("", "connection reset by peer", "http://a: no connection: Connection refused"):
+        assert not is_refusal(detail)
+        assert not is_own_patience(detail)
+        assert not is_exhausted(detail)
