@@ -1,0 +1,1 @@
+"""Tapes of frameworks: the provider that answers them by a script, and what the tapes tell."""
