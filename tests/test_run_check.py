@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from deltatape.model.exchange import Exchange, Tap
+from deltatape.model.finding import Confidence
+from deltatape.model.log import LogEntry, LogStream
 from deltatape.run_check import Correction, RunCheck
 from helpers import responses
 from helpers.chat import FINISH
@@ -25,6 +27,7 @@ from helpers.taped import taped
 from helpers.watched import watched
 
 Json = dict[str, object]
+NS = 1_000_000_000
 
 BOTH = [*call("get", '{"a":1}'), *call("get", '{"b":2}', index=1), FINISH]
 """A reply with two calls."""
@@ -134,6 +137,26 @@ def test_a_mistake_that_is_made_again_is_found_in_the_run(second: Json, code: st
     assert set(run.codes) == {code}
     (first, *_) = run.check.mistakes()
     assert (first.request, first.recorded.number) == (2, 2)
+
+
+def test_what_the_app_printed_on_the_tape_counts_in_the_run() -> None:
+    dropped = conversation(
+        (asks(USER), [TEXT, *call("get"), FINISH]),
+        (asks(USER, {"role": "assistant", "content": "Hello"}, MORE), SAYS),
+    )
+    line = b"Invalid tool call JSON: Unexpected end of input"
+    printed = LogEntry(t_ns=NS, stream=LogStream.STDERR, line=line)
+    assert dropped[0].tape == dropped[1].tape
+    without, run = Run(*dropped), Run(*dropped, logs={dropped[0].tape: [printed]})
+    for each in (without, run):
+        each.play(0)
+        each.play(1)
+    assert (without.codes, run.codes) == ([], ["C001"])
+    (mistake,) = run.check.mistakes()
+    assert mistake.finding.confidence is Confidence.LIKELY
+    assert mistake.finding.excluded[0].because == (
+        f"on the tape, after this reply the app printed {line.decode()!r}"
+    )
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,9 @@ the wrong way round: it passes with the mistake, and fails when that is mended. 
 the run are read back as those of a tape are: what was delivered is known, what the application
 makes of it stands in its next request.
 
-- A run fails for what the read-back finds, if that blames the application as proven or likely.
+- A run fails for what the read-back finds, if that blames the application as proven or likely. What
+  is only possible in the run counts as much as on the tape, if it is the same there: the tape may
+  know more, such as what the application printed.
 - A request that is not on the tape is *corrected* if it goes on from a conversation of the run,
   repeats all calls of the reply there as they were delivered, and if the request that went on from
   that reply on the tape is one for which the tape blames the application. All that the mistake did
@@ -29,7 +31,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from deltatape.conversation import check_conversation, findings_of, read_backs
 from deltatape.diagnose.check import check
@@ -42,6 +44,7 @@ from deltatape.model.asked import Asked, Message
 from deltatape.model.digest import Digest, ReadBack
 from deltatape.model.exchange import End, EndReason, Exchange
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
+from deltatape.model.log import LogEntry
 from deltatape.rules.repeated import first_difference
 from deltatape.rules.settings import DEFAULTS, Settings
 
@@ -147,6 +150,10 @@ class _Recorded:
     """Its body without the conversation."""
 
 
+_Place: TypeAlias = tuple[int, str, str]
+"""The position of a reply, the code of a mistake, and the arguments of the call it is about."""
+
+
 @dataclass(slots=True)
 class _Tape:
     """What there is to know about the tapes."""
@@ -158,6 +165,8 @@ class _Tape:
     """By position of a request what it shows of the application's mistakes."""
     silences: Mapping[int, Finding] = field(default_factory=dict)
     """By position of a reply that nothing came back for."""
+    known: Mapping["_Place", Finding] = field(default_factory=dict)
+    """What the application is blamed for, by the delivered call that it is about."""
 
 
 class RunCheck:
@@ -171,6 +180,7 @@ class RunCheck:
         volatile: Sequence[str] = (),
         settings: Settings = DEFAULTS,
         ignored: Sequence[str] = (),
+        logs: Mapping[str, Sequence[LogEntry]] | None = None,
     ) -> None:
         """A run in which nothing was asked yet.
 
@@ -180,6 +190,7 @@ class RunCheck:
             volatile: JSON paths that may differ.
             settings: of the rules.
             ignored: codes, or what they begin with, that are not looked at.
+            logs: by tape, what the application printed while it was recorded, in order.
 
         Raises:
             UsageError: a path is none.
@@ -189,6 +200,7 @@ class RunCheck:
         self._volatile = tuple(map(parse_path, volatile))
         self._settings = settings
         self._ignored = tuple(ignored)
+        self._logs = dict(logs or {})
         self._requests: list[RunRequest] = []
         self._missed = 0
         self._digests: dict[int, Digest] = {}
@@ -353,11 +365,30 @@ class RunCheck:
     def _findings(self, digests: Sequence[Digest]) -> list[Finding]:
         return [
             each
-            for each in check_conversation(digests, self._settings)
+            for each in map(self._as_on_tape, check_conversation(digests, self._settings))
             if blames_app(each)
             and not each.code.startswith(_OF_TIME)
             and not self._is_ignored(each)
         ]
+
+    def _as_on_tape(self, finding: Finding) -> Finding:
+        """A finding that is possible, as sure as the same mistake on the tape."""
+        if finding.confidence is not Confidence.POSSIBLE or finding.against is None:
+            return finding
+        position = self._requests[finding.against.exchange - 1].position
+        known = None if position is None else self._tape.known.get(_place(position, finding))
+        if known is None:
+            return finding
+        excluded = (
+            replace(each, because=f"on the tape, {each.because}") for each in known.excluded
+        )
+        return replace(
+            finding,
+            confidence=known.confidence,
+            severity=known.severity,
+            blame=known.blame,
+            excluded=tuple(excluded),
+        )
 
     def _is_ignored(self, finding: Finding) -> bool:
         return bool(self._ignored) and finding.code.startswith(self._ignored)
@@ -429,9 +460,14 @@ class RunCheck:
         positions = {(each.tape, each.exchange): at for at, each in enumerate(digests)}
         wrong = [
             (positions[each.tape, each.exchange], each)
-            for each in check_conversation(in_order, self._settings)
+            for each in self._with_logs(in_order)
             if blames_app(each) and not self._is_ignored(each)
         ]
+        tape.known = {
+            _place(positions[each.tape, each.against.exchange], each): each
+            for _, each in wrong
+            if each.against is not None and each.against.tape == each.tape
+        }
         codes: dict[int, set[str]] = {}
         for at, each in wrong:
             if not each.code.startswith(_OF_TIME):
@@ -439,6 +475,22 @@ class RunCheck:
         tape.codes = {at: frozenset(each) for at, each in codes.items()}
         tape.silences = {at: each for at, each in wrong if each.code.startswith(_SILENCE)}
         return tape
+
+    def _with_logs(self, digests: Sequence[Digest]) -> Iterator[Finding]:
+        """What the requests show, as sure as it is with what the application printed.
+
+        That is no finding of its own here: nobody reads what is printed in a run.
+        """
+        surer = {
+            _identity(each): each
+            for tape, logs in self._logs.items()
+            for each in check_conversation(
+                [one for one in digests if one.tape == tape], self._settings, logs
+            )
+            if blames_app(each)
+        }
+        for each in check_conversation(digests, self._settings):
+            yield surer.get(_identity(each), each)
 
     @cached_property
     def _of_endpoint(self) -> tuple[Finding, ...]:
@@ -547,6 +599,22 @@ class RunCheck:
             return value
         reduce(value, self._volatile)
         return {key: each for key, each in value.items() if key not in _HISTORY}
+
+
+def _identity(finding: Finding) -> tuple[object, ...]:
+    """What is the same about a finding however sure it is."""
+    against = finding.against
+    return (
+        finding.tape,
+        finding.exchange,
+        finding.code,
+        against and (against.exchange, against.span),
+    )
+
+
+def _place(reply: int, finding: Finding) -> _Place:
+    assert finding.against is not None
+    return reply, finding.code, finding.against.evidence
 
 
 def _tapes(digests: Iterable[Digest]) -> Iterator[str]:

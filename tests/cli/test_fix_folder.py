@@ -169,4 +169,4 @@ def test_there_is_no_kit_for_what_no_test_could_look_for(tmp_path: Path) -> None
     thrown = ("--error", "Unexpected end of JSON input", "--fix", "fix")
     done = called("why", *thrown, folder=tmp_path)
     assert done.returncode == 2
-    assert b"could be looked for in a test" in done.stderr
+    assert b"not on a finding" in done.stderr

@@ -72,6 +72,7 @@ RUNS = (
         "2-responses-dead-zone/broken",
         NEWS + "Hello? Did you find anything?\n",
         ("Filtering out malformed tool call (missing id or name)", "I have not searched"),
+        wrong=("C001",),
     ),
     Run(
         "2-responses-dead-zone/published-fix.mjs",

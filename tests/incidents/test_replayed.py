@@ -21,6 +21,7 @@ ENDPOINT = "3-app-events"
 LIMIT_S = 60
 TRIP = "How is the weather on my trip, and where can I eat?\nThen just tell me what is planned.\n"
 NEWS = "Do the ferries in Lisbon sail today?\n"
+NEWS_TWICE = NEWS + "Hello? Did you find anything?\n"
 PORT = "On which port does the server listen?\n"
 
 
@@ -41,8 +42,8 @@ class Incident:
 
 ALL = (
     Incident("1-index-keyed-accumulation/broken", ".mjs", TRIP, ("C001", "C002", "C009")),
-    # Where the user asks again (2-responses-dead-zone/broken), the run shows no more than a call
-    # that may have been dropped on purpose; what the app printed stands on the tape alone.
+    # The run shows a call that may have been dropped on purpose; the tape has what the app printed.
+    Incident("2-responses-dead-zone/broken", ".mjs", NEWS_TWICE, ("C001",), ends=True),
     Incident("2-responses-dead-zone/silent", ".mjs", NEWS, ("D003",), ends=True),
     Incident("3-app-events/broken", ".py", ends=True),
     Incident("4-text-tool-calls/broken", ".go", PORT, ("C009",)),
@@ -164,3 +165,35 @@ def test_a_healthy_tape_accepts_nothing_but_what_is_on_it(tmp_path: Path) -> Non
     assert "MISTAKE C001 in request 2" in printed
     assert "only where that was wrong" not in printed
     assert os.environ.get("OPENAI_BASE_URL") is None
+
+
+BY_INDEX = """
+    for (const part of delta.tool_calls ?? []) {
+      const { name } = part.function;
+      const empty = { id: part.id, type: "function", function: { name, arguments: "" } };
+      toolCalls[part.index] ??= empty;
+      toolCalls[part.index].function.arguments += part.function.arguments ?? "";
+    }
+  }
+"""
+
+
+def test_half_a_fix_fails_for_the_other_half(tmp_path: Path) -> None:
+    """Calls are kept by their index now, and the second stream is still read for text alone."""
+    folder = tmp_path / "app"
+    shutil.copytree(APPS / "1-index-keyed-accumulation", folder)
+    app = folder / "broken.mjs"
+    written = app.read_text()
+    start, end = (
+        written.index("    for (const part"),
+        written.index("  return { content, toolCalls }"),
+    )
+    app.write_text(written[:start] + BY_INDEX.lstrip("\n") + written[end:])
+    tape = INCIDENTS / "1-index-keyed-accumulation" / "broken.tape"
+    replay = [sys.executable, "-m", "deltatape", "replay", "--speed", "instant", str(tape), "--"]
+    code, printed = run([*replay, "node", str(app)], TRIP, tmp_path)
+    assert code == 1, printed
+    assert "only where that was wrong (C" in printed
+    mistakes = [line for line in printed.splitlines() if line.startswith("MISTAKE ")]
+    assert mistakes
+    assert all(line.startswith("MISTAKE C001 in request 3") for line in mistakes), printed

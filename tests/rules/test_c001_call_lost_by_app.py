@@ -5,6 +5,7 @@ import pytest
 from deltatape.conversation import check_conversation
 from deltatape.model.digest import Digest
 from deltatape.model.finding import Confidence, Finding, Severity
+from deltatape.model.log import LogEntry, LogStream
 from helpers.chat import FINISH, calls, choice, entry
 from helpers.exchanges import TEXT, USER, asks, assistant, call, digests, result
 
@@ -12,8 +13,9 @@ TWO = [*call("get"), *call("put", '{"b":2}', 1), FINISH]
 MORE: dict[str, object] = {"role": "user", "content": "Hello?"}
 
 
-def lost(*pairs: Digest) -> list[Finding]:
-    return [finding for finding in check_conversation(pairs) if finding.code == "C001"]
+def lost(*pairs: Digest, logs: tuple[LogEntry, ...] = ()) -> list[Finding]:
+    found = check_conversation(pairs, logs=logs)
+    return [finding for finding in found if finding.code == "C001"]
 
 
 LAST = ("c2", "put", '{"b":2}')
@@ -168,3 +170,25 @@ def test_a_call_that_was_broken_on_the_wire_may_be_dropped() -> None:
 def test_what_is_repeated_is_not_lost() -> None:
     after = asks(USER, assistant(("c1", "get", '{"a": 1}'), ("c2", "put", '{"b":2}')), result("c1"))
     assert not lost(*digests((asks(USER), TWO), (after, [])))
+
+
+@pytest.mark.parametrize(
+    ("line", "at_s", "confidence"),
+    [
+        ("Invalid tool call JSON: Unexpected end of input", 1.0, Confidence.LIKELY),
+        # Too late for this request, or the error of something else that is read as JSON.
+        ("Invalid tool call JSON: Unexpected end of input", 11.0, Confidence.POSSIBLE),
+        ("Unexpected token < in JSON at position 0", 1.0, Confidence.POSSIBLE),
+    ],
+)
+def test_an_error_that_was_printed_about_a_call_speaks_against_a_choice(
+    line: str, at_s: float, confidence: Confidence
+) -> None:
+    one = [TEXT, *call("get"), FINISH]
+    printed = LogEntry(t_ns=round(at_s * 1e9), stream=LogStream.STDERR, line=line.encode())
+    after = asks(USER, assistant(text="Hello"), MORE)
+    (finding,) = lost(*digests((asks(USER), one), (after, [])), logs=(printed,))
+    assert finding.confidence is confidence
+    shown = [each.because for each in finding.excluded]
+    said = "after this reply the app printed 'Invalid tool call JSON: Unexpected end of input'"
+    assert shown == ([said] if confidence is Confidence.LIKELY else [])

@@ -1,8 +1,11 @@
 """The writer when its disk, its folder or its process is in trouble."""
 
+import array
+import fcntl
 import os
 import subprocess
 import sys
+import termios
 import threading
 from pathlib import Path
 
@@ -18,6 +21,8 @@ from deltatape.tape.encode import header_line
 from helpers.tapes import HEADER
 
 PIPE_BYTES = 65536
+LIMIT_S = 20.0
+pause = threading.Event().wait
 
 
 def line(number: int, size: int = 0) -> bytes:
@@ -43,12 +48,24 @@ class Stalled:
         self._reader: threading.Thread | None = None
 
     def take_later(self, count: int) -> None:
-        """Stall for a moment, then take that many bytes, then stall again."""
-        self._reader = threading.Timer(0.4, self._read, (count,))
+        """Once it is full, stall for a moment, then take that many bytes, then stall again."""
+
+        def read() -> None:
+            waiting = array.array("i", [0])
+            while waiting[0] < PIPE_BYTES // 2:
+                pause(0.001)
+                fcntl.ioctl(self._out, termios.FIONREAD, waiting)
+            pause(0.4)
+            self._read(count)
+
+        self._reader = threading.Thread(target=read, daemon=True)
         self._reader.start()
 
     def work_again(self) -> None:
         """Take everything from now on."""
+        assert self._reader is not None
+        self._reader.join(LIMIT_S)  # two that read at once would mix what they take
+        assert not self._reader.is_alive()
         self._reader = threading.Thread(target=self._read, args=(1 << 40,))
         self._reader.start()
 
@@ -61,27 +78,33 @@ class Stalled:
         """The lines that it took, without the header."""
         self.writer.close()
         assert self._reader is not None
-        self._reader.join(10)
+        self._reader.join(LIMIT_S)
         os.close(self._out)
         return self.taken.splitlines(keepends=True)[1:]
-
-
-def put_and_time(writer: TapeWriter, data: bytes) -> float:
-    """How many seconds it takes."""
-    clock = SystemClock()
-    start = clock.now_ns()
-    writer.put(1, data)
-    return (clock.now_ns() - start) / 1e9
 
 
 LONG = line(0, 2 * PIPE_BYTES)
 
 
+def put(writer: TapeWriter, *lines: bytes) -> None:
+    """Put lines one after the other; fails if that does not end."""
+
+    def work() -> None:
+        for each in lines:
+            writer.put(1, each)
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(LIMIT_S)
+    assert not thread.is_alive()
+
+
 def test_a_disk_that_stalls_is_waited_for_once() -> None:
     disk = Stalled()
     disk.take_later(2 * PIPE_BYTES)
-    assert put_and_time(disk.writer, LONG) > 0.2
-    assert put_and_time(disk.writer, LONG) < 0.2
+    put(disk.writer, LONG)
+    assert len(disk.taken) > PIPE_BYTES  # it was waited for
+    put(disk.writer, LONG)  # while it takes nothing
     disk.work_again()
     assert disk.close() == [LONG, LONG]
     assert disk.writer.lost_records == 0
@@ -94,8 +117,8 @@ def test_while_it_stalls_lines_wait_and_what_is_too_much_is_counted(
     monkeypatch.setattr(background, "_WAITING_BYTES", 4 * PIPE_BYTES)
     disk = Stalled()
     disk.take_later(2 * PIPE_BYTES)
-    disk.writer.put(1, LONG)
-    assert max(put_and_time(disk.writer, line(n, 1000)) for n in range(1000)) < 0.2
+    put(disk.writer, LONG)
+    put(disk.writer, *(line(number, 1000) for number in range(1000)))
     lost = disk.writer.lost_records
     assert 0 < lost < 1000
     assert disk.writer.losses(1)["lost_records"] == lost

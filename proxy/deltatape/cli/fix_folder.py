@@ -16,14 +16,14 @@ from deltatape.model.exchange import Exchange, header
 from deltatape.model.finding import Blame
 from deltatape.model.story import Story
 from deltatape.render.findings import blamed
-from deltatape.render.fix_kit import FixKit, fix_kit, mistakes
+from deltatape.render.fix_kit import FixKit, fix_kit
 from deltatape.store.mask_key import mask_key
 from deltatape.store.reader import Tape, open_tape
 from deltatape.store.rewrite import SHARED, draft
 from deltatape.store.splice import splice
 from deltatape.store.survey import Given
 from deltatape.tape.mask import Masker
-from deltatape.why.needed import needed
+from deltatape.why.needed import mistakes, needed
 
 _NODE = re.compile(rb"(?i)\bnode|/js\b|undici|axios|deno|\bbun\b|\bai/")
 """How the `User-Agent` of programs in JavaScript looks."""
@@ -46,9 +46,16 @@ def write_fix(found: Named, story: Story, folder: Path) -> None:
             f"--fix: {found.name} is no tape, so nobody knows the app's requests; record one"
         )
     if not mistakes(story):
+        codes = sorted({each.code for each in story.findings if each.blame is Blame.APP})
+        if codes:
+            why = (
+                f"{' and '.join(codes)}: the tape has no answer to a right request, or ends where"
+                " the app left, so a test would fail for a mended app, too"
+            )
+        else:
+            why = "the verdict rests on what the app was seen to do, not on a finding"
         raise UsageError(
-            f"--fix: nothing that is found on #{story.exchange} could be looked for in a test: the"
-            " verdict rests on what the app was seen to do, not on a finding"
+            f"--fix: nothing on #{story.exchange} can be tested against the tape: {why}"
         )
     exchange = next(each for each in found.exchanges if each.number == story.exchange)
     numbers = needed(story, found.exchanges)

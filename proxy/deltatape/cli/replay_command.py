@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from deltatape.cli.options import FILE, VOLATILE, Wrapper, codes, option, refuse_useless, seconds
-from deltatape.cli.tapes import exchanges_of
+from deltatape.cli.tapes import exchanges_of, read_tape
 from deltatape.cli.terminal import aside, say
 from deltatape.cli.upstreams import upstreams_of
 from deltatape.clock import SystemClock
@@ -240,7 +240,8 @@ def _playing(given: Given) -> Playing:
 
 
 def _plain(given: Given, playing: Playing, environment: Mapping[str, str], *, alone: bool) -> Cast:
-    every = [exchange for tape in given.tapes for exchange in exchanges_of(tape)]
+    tapes = [read_tape(each) for each in given.tapes]
+    every = [exchange for _, exchanges in tapes for exchange in exchanges]
     exchanges = _of_provider(every)
     refuse_absent(tuple(map(parse_fault, given.fault)), exchanges)
     secrets = known_secrets(environment, read_dotenv(Path.cwd(), environment))
@@ -249,7 +250,10 @@ def _plain(given: Given, playing: Playing, environment: Mapping[str, str], *, al
         playing,
         secrets=secrets,
         read_back=ReadBack(
-            elsewhere=elsewhere, settings=current_rules(), ignored=tuple(sorted(given.ignore))
+            elsewhere=elsewhere,
+            settings=current_rules(),
+            ignored=tuple(sorted(given.ignore)),
+            logs={tape.path: tape.logs for tape, _ in tapes},
         ),
     )
     return Cast(

@@ -1,7 +1,6 @@
 """What a command line means by `TAPE`, `TAPE#N`, `FILE`, `FOLDER` and `-`."""
 
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,8 +44,8 @@ class Named:
         return Surroundings(logs=self.tape.logs, clients=self.tape.clients)
 
 
-def exchanges_of(text: str) -> Iterator[Exchange]:
-    """The exchanges that `TAPE` (all) or `TAPE#N` (one) names, in the order of their numbers.
+def read_tape(text: str) -> tuple[Tape, tuple[Exchange, ...]]:
+    """What `TAPE` (all exchanges) or `TAPE#N` (one) names, in the order of their numbers.
 
     Raises:
         UsageError: there is no such tape or exchange.
@@ -54,10 +53,12 @@ def exchanges_of(text: str) -> Iterator[Exchange]:
     """
     place = locate(text)
     tape = _opened(place.path)
-    if place.exchange is not None:
-        yield tape[place.exchange]
-    else:
-        yield from _in_order(tape)
+    return tape, _in_order(tape) if place.exchange is None else (tape[place.exchange],)
+
+
+def exchanges_of(text: str) -> tuple[Exchange, ...]:
+    """The same without the tape."""
+    return read_tape(text)[1]
 
 
 def named(text: str) -> Named:

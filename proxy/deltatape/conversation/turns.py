@@ -53,11 +53,20 @@ def turns(
     astray = misplaced(every)
     found = []
     for digest in every:
-        turn = _turn(ledger, digest, by_later.get(id(digest), []), told)
+        repeated = [_with_printed(link, told) for link in by_later.get(id(digest), [])]
+        turn = _turn(ledger, digest, repeated, told)
         wrong = astray.get(id(digest))
         found.append(replace(turn, foreign=wrong.foreign, swapped=wrong.swapped) if wrong else turn)
     found = list(ledger.continuations.settled(found))
     return tuple(without_echoes(found) if told else found)
+
+
+def _with_printed(link: ReadBack, told: Mapping[int, Complaint]) -> ReadBack:
+    complaint = told.get(id(link.reply))
+    if complaint is None or not complaint.sure or complaint.t_ns is None:
+        return link
+    before = link.later.t_ns is None or complaint.t_ns <= link.later.t_ns
+    return replace(link, printed=complaint.error) if before else link
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -229,6 +229,9 @@ class ReadBack:
     """`later.history[start:end]` repeats the reply; empty where the provider keeps the history."""
     end: int = 0
     habits: Habits = Habits()
+    printed: ParserError | None = None
+    """What a parser of the application printed after the reply and before the request, if it can
+    be about no other reply."""
 
     @property
     def following(self) -> tuple[Heard, ...]:

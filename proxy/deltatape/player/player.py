@@ -132,6 +132,7 @@ class Player:
                 volatile=self._playing.volatile,
                 settings=how.settings,
                 ignored=how.ignored,
+                logs=how.logs,
             )
         return self._check
 

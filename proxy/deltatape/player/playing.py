@@ -1,13 +1,14 @@
 """How tapes are to be played, and what became of it: the player's terms."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from deltatape.match.request import Asking, Miss, Rung
 from deltatape.match.schedule import RECORDED, Tempo
 from deltatape.model.exchange import Exchange
 from deltatape.model.finding import Finding
+from deltatape.model.log import LogEntry
 from deltatape.rules.settings import DEFAULTS, Settings
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ class ReadBack:
     settings: Settings = DEFAULTS
     ignored: tuple[str, ...] = ()
     """Codes, or what they begin with, that are not looked at."""
+    logs: Mapping[str, Sequence[LogEntry]] = field(default_factory=dict)
+    """By tape, what the application printed while it was recorded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

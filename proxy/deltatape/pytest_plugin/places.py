@@ -7,12 +7,14 @@ the one beside the test, so that this is where it is recorded.
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from deltatape.errors import UsageError
 from deltatape.model.exchange import Exchange, Tap
+from deltatape.model.log import LogEntry
 from deltatape.store.listing import locate
 from deltatape.store.names import SUFFIX
 from deltatape.store.reader import open_tape
@@ -64,10 +66,14 @@ def exchanges_at(places: Sequence[Place]) -> tuple[Exchange, ...]:
 
     Raises: see `every_at`.
     """
-    return tuple(exchange for exchange in every_at(places) if exchange.tap is Tap.PROVIDER)
+    return tuple(exchange for exchange in every_at(places)[0] if exchange.tap is Tap.PROVIDER)
 
 
-def every_at(places: Sequence[Place]) -> tuple[Exchange, ...]:
+Taped: TypeAlias = tuple[tuple[Exchange, ...], Mapping[str, tuple[LogEntry, ...]]]
+"""Exchanges, and by tape what the application printed."""
+
+
+def every_at(places: Sequence[Place]) -> Taped:
     """What is on these tapes, in the order of the tapes and their numbers.
 
     Raises:
@@ -75,13 +81,15 @@ def every_at(places: Sequence[Place]) -> tuple[Exchange, ...]:
         TapeFormatError: a tape is damaged.
     """
     found: list[Exchange] = []
+    logs = {}
     for place in places:
         tape = open_tape(shown(place.path))
         if place.exchange is not None:
             found.append(tape[place.exchange])
         else:
-            found += sorted(tape, key=lambda exchange: exchange.number)
-    return tuple(found)
+            found += sorted(tape.exchanges(), key=lambda exchange: exchange.number)
+        logs[tape.path] = tape.logs
+    return tuple(found), logs
 
 
 def shown(path: Path) -> str:

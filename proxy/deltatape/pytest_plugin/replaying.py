@@ -22,7 +22,7 @@ from deltatape.model.exchange import Exchange, Tap
 from deltatape.player.playing import Playing, ReadBack
 from deltatape.pytest_plugin.deck import Deck
 from deltatape.pytest_plugin.marked import AS_READ, Marked
-from deltatape.pytest_plugin.places import every_at, shown
+from deltatape.pytest_plugin.places import Taped, every_at, shown
 from deltatape.pytest_plugin.surroundings import environment
 from deltatape.pytest_plugin.wish import Wish
 
@@ -45,7 +45,7 @@ def replaying(item: pytest.Item, wish: Wish, cell: "Cell | None") -> Iterator[De
     Raises:
         DeltatapeError: they cannot be played so.
     """
-    marked, every = wish.marked, _exchanges(item, wish)
+    marked, (every, logs) = wish.marked, _taped(item, wish)
     exchanges = tuple(exchange for exchange in every if exchange.tap is Tap.PROVIDER)
     if marked.torture is not None:
         _check_torture(item, wish, cell)
@@ -61,7 +61,7 @@ def replaying(item: pytest.Item, wish: Wish, cell: "Cell | None") -> Iterator[De
             stage=now.stage,
         )
     elsewhere = tuple(exchange for exchange in every if exchange.tap is Tap.APP)
-    read_back = ReadBack(elsewhere=elsewhere, ignored=marked.ignored)
+    read_back = ReadBack(elsewhere=elsewhere, ignored=marked.ignored, logs=logs)
     with Playback(played, replace(playing, read_back=read_back)) as playback:
         variables = replay_environment(playback.url, os.environ, Path.cwd(), exchanges)
         with environment(variables):
@@ -107,7 +107,7 @@ def _varied(cell: "Cell | None", wish: Wish, exchanges: Sequence[Exchange]) -> "
     return varied(cell, wish, exchanges)
 
 
-def _exchanges(item: pytest.Item, wish: Wish) -> tuple[Exchange, ...]:
+def _taped(item: pytest.Item, wish: Wish) -> Taped:
     for place in wish.places:
         if not place.path.exists():
             raise UsageError(

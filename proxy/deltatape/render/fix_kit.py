@@ -9,12 +9,12 @@ does. Nothing of the tape stands in the test, so that nothing in a tape can beco
 from dataclasses import dataclass
 from string import Template
 
-from deltatape.model.finding import Blame, Severity
 from deltatape.model.story import Story
 from deltatape.render.findings import blamed
 from deltatape.render.lines import plain
 from deltatape.render.markdown import inert
 from deltatape.render.story import story_lines
+from deltatape.why.needed import mistakes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,12 +53,6 @@ def fix_kit(story: Story, exchanges: int, *, name: str, node: bool) -> FixKit:
         brief="BRIEF.md",
         brief_text=_brief(story, tape, test, node=node),
     )
-
-
-def mistakes(story: Story) -> tuple[str, ...]:
-    """The codes of the findings that blame the app for what the verdict is about."""
-    found = (each for each in story.findings if each.blame is Blame.APP)
-    return tuple(sorted({each.code for each in found if each.severity is not Severity.INFO}))
 
 
 def is_read_back(code: str) -> bool:

@@ -11,7 +11,7 @@ from collections import Counter
 
 from deltatape.conversation.attempts import sentence
 from deltatape.model.asked import RepeatedCall
-from deltatape.model.finding import Blame, Finding, Severity
+from deltatape.model.finding import Blame, Finding
 from deltatape.model.reply import CallKind
 from deltatape.model.story import Entry, Repeated, Story, Teller, VerdictKind
 from deltatape.render.findings import (
@@ -42,6 +42,7 @@ from deltatape.render.suspects import suspect_lines, tried_lines
 from deltatape.render.units import NO_TIMES, duration, seconds, since_request, size
 from deltatape.rules.evidence import escape, excerpt
 from deltatape.rules.words import count
+from deltatape.why.needed import mistakes
 from deltatape.why.verdict import LOSS
 
 _INDENT = 10
@@ -135,17 +136,11 @@ def next_step(story: Story) -> tuple[str, str]:
         return explain if code else ("tape the app itself", _RECORD)
     if verdict.kind is VerdictKind.UNPROVABLE:
         return "tape it again, with what the app prints", _RECORD
-    if verdict.blame is Blame.APP and _can_be_tested(story):
+    if verdict.blame is Blame.APP and mistakes(story):
         return "write a failing test", f"deltatape why {name} --fix DIR"
     if verdict.kind is VerdictKind.HEALTHY:
         return "see what arrived, call by call", f"deltatape show {name} --calls"
     return "see the wire, event by event", f"deltatape show {name} --events"
-
-
-def _can_be_tested(story: Story) -> bool:
-    """Whether `why --fix` finds something on the app that a test can look for."""
-    found = (each for each in story.findings if each.severity is not Severity.INFO)
-    return any(each.blame is Blame.APP for each in found)
 
 
 def _named(story: Story) -> str:

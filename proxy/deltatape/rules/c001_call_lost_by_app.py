@@ -7,8 +7,10 @@ from deltatape.model.asked import RepeatedCall
 from deltatape.model.digest import Heard, ReadBack, SaidCall
 from deltatape.model.finding import Confidence, Excluded, Finding, Severity, weaker
 from deltatape.model.reply import CallStatus
+from deltatape.rules._complained import is_untrue, is_untrue_of_call
 from deltatape.rules._conversation import AppClaim, Grade, app_finding, called, was_delivered
 from deltatape.rules.edits import breaks_schema
+from deltatape.rules.evidence import excerpt
 from deltatape.rules.repeated import CLEAN, Damage, leaves, relation
 from deltatape.rules.words import count
 from deltatape.wire.json_value import canonical, parse
@@ -29,8 +31,8 @@ class CallLostByApp:
     has its result, or if its fragments stand in what the application repeats as other calls. It is
     likely lost if something on the tape speaks against every usual reason to drop it: the
     application keeps all of several calls elsewhere, and other calls of this tool; it keeps only
-    the last of several calls; or it loses calls, or parts of them, elsewhere on the tape. Else it
-    is possible, which accuses nobody.
+    the last of several calls; it printed a parser's error about the reply's calls; or it loses
+    calls, or parts of them, elsewhere on the tape. Else it is possible, which accuses nobody.
 
     ## Why is this bad
     The tool never runs, the model never gets its result. Wire and provider are in order: the
@@ -123,6 +125,10 @@ def _graded(read_back: ReadBack, call: SaidCall) -> Grade:
     if otherwise:
         says = f"{otherwise}, so it may have been dropped on purpose"
         return Grade(says, _LOOK, Confidence.POSSIBLE, severity=Severity.INFO)
+    error = read_back.printed
+    if error and is_untrue(error, read_back.lost) and is_untrue_of_call(error, read_back.lost):
+        said = Excluded(_DROPPED, f"after this reply the app printed {excerpt(error.text, 100)!r}")
+        return Grade("", _hint_by_place(read_back), Confidence.LIKELY, (said,))
     if read_back.habits.broken:
         torn_elsewhere = Excluded(_DROPPED, f"the app loses calls: {read_back.habits.broken}")
         return Grade("", _hint_by_place(read_back), Confidence.LIKELY, (torn_elsewhere,))

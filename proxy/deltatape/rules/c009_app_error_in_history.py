@@ -1,18 +1,17 @@
 """C009: the application's parser complains about a call that the wire delivered whole."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import ClassVar
 
 from deltatape.model.finding import Blame, Confidence, Excluded, Finding, Severity
-from deltatape.model.parser_error import Means, ParserError
-from deltatape.model.reply import CallStatus
-from deltatape.model.turn import Complaint, Delivered, Turn
+from deltatape.model.parser_error import Means
+from deltatape.model.turn import Complaint, Turn
+from deltatape.rules._complained import is_untrue, is_untrue_of_call
 from deltatape.rules._conversation import TurnClaim, against, called_in, turn_finding
 from deltatape.rules.evidence import excerpt
 from deltatape.rules.repeated import relation
 from deltatape.rules.settings import Settings
-from deltatape.wire.json_value import parse
 
 
 class AppErrorInHistory:
@@ -65,11 +64,9 @@ class AppErrorInHistory:
         del settings
         for complaint in turn.complaints:
             error = complaint.error
-            if not all(_contradicts(each, error) for each in complaint.about):
+            if not is_untrue(error, [each.call for each in complaint.about]):
                 continue
             confidence = _confidence(complaint)
-            if confidence is None:
-                continue
             first = complaint.about[0]
             found = turn_finding(
                 self,
@@ -102,26 +99,13 @@ _SEVERITIES = {
     Confidence.LIKELY: Severity.WARNING,
     Confidence.POSSIBLE: Severity.INFO,
 }
-_WHOLE = frozenset({CallStatus.COMPLETE, CallStatus.EMPTY_OK})
 
 
-def _contradicts(delivered: Delivered, error: ParserError) -> bool:
-    """Whether the wire had what the parser misses."""
-    call = delivered.call
-    if call.status not in _WHOLE:
-        return False
-    return error.means is not Means.DROPPED or bool(call.name)
-
-
-def _confidence(complaint: Complaint) -> Confidence | None:
-    """None: it may well be true of what was delivered."""
-    if complaint.error.means is Means.REFUSED:
-        return None
+def _confidence(complaint: Complaint) -> Confidence:
     if _is_torn(complaint):
         return Confidence.PROVEN
-    likely = complaint.error.about_call or _is_of_nothing(complaint)
-    sure = complaint.sure and not any(map(_holds_broken_json, complaint.about))
-    return Confidence.LIKELY if likely and sure else Confidence.POSSIBLE
+    likely = is_untrue_of_call(complaint.error, [each.call for each in complaint.about])
+    return Confidence.LIKELY if likely and complaint.sure else Confidence.POSSIBLE
 
 
 def _is_torn(complaint: Complaint) -> bool:
@@ -142,22 +126,6 @@ def _excluded(complaint: Complaint, confidence: Confidence) -> tuple[Excluded, .
         empty = "the error is that of an empty text, and the arguments were empty"
         return (Excluded(other, says if complaint.error.about_call else empty),)
     return ()
-
-
-def _holds_broken_json(delivered: Delivered) -> bool:
-    """Whether an argument is a text that looks like JSON and is none: the tool may have read it."""
-    value = parse(delivered.call.arguments.strip() or "{}").value
-    texts = value.values() if isinstance(value, Mapping) else ()
-    return any(
-        isinstance(text, str) and text.lstrip()[:1] in ("{", "[") and parse(text).error is not None
-        for text in texts
-    )
-
-
-def _is_of_nothing(complaint: Complaint) -> bool:
-    """Whether a parser was given no text, as it was delivered: that was to be read as `{}`."""
-    nothing = complaint.error.means in (Means.NOTHING, Means.CUT)
-    return nothing and all(not each.call.arguments for each in complaint.about)
 
 
 def _message(complaint: Complaint) -> str:

@@ -1,14 +1,26 @@
-"""Which exchanges of a tape are needed to see an app's mistake again, and no others."""
+"""What a test needs to see an app's mistake again: which mistakes it can show, which exchanges."""
 
 from collections.abc import Sequence
 
 from deltatape.diagnose.digest import digest
 from deltatape.model.exchange import Exchange
+from deltatape.model.finding import Blame, Severity
 from deltatape.model.story import Story
 from deltatape.why.surroundings import are_linked
 
 _ON_TAPE = frozenset({"D003", "D004", "C006", "C008", "C009"} | {"C018", "C019", "C020", "C021"})
 """Codes that need more of a tape than two exchanges: its log, its end, a row of turns."""
+
+_NEVER_MENDED = frozenset({"S005", "W006"})
+"""Codes that a mended app cannot get rid of against the tape: it has no answer to a right request,
+and nothing of an answer behind the place where the app left it."""
+
+
+def mistakes(story: Story) -> tuple[str, ...]:
+    """The codes of the app's mistakes that a test against the tape shows until they are mended."""
+    found = (each for each in story.findings if each.blame is Blame.APP)
+    codes = {each.code for each in found if each.severity is not Severity.INFO}
+    return tuple(sorted(codes - _NEVER_MENDED))
 
 
 def needed(story: Story, exchanges: Sequence[Exchange]) -> frozenset[int] | None:
