@@ -59,7 +59,7 @@ def test_a_timeout_that_the_app_prints_is_likely_the_apps_and_named() -> None:
     assert finding.message.endswith(f"and printed: {OPENAI}")
     assert (finding.blame, finding.confidence) == (Blame.APP, Confidence.LIKELY)
     assert finding.severity is Severity.ERROR
-    assert "timeout of the app's client" in finding.hint
+    assert "raise its timeout for reads" in finding.hint
 
 
 def test_why_tells_the_same() -> None:

@@ -7,7 +7,7 @@ import pytest
 from deltatape.diagnose.digest import digest
 from deltatape.model.digest import MAX_CONTENT, Digest
 from deltatape.model.exchange import Exchange, Headers
-from helpers.chat import choice, sse
+from helpers.chat import calls, choice, entry, sse
 from helpers.exchanges import FINISH_TEXT, asks, pasted
 from helpers.taped import taped
 
@@ -115,6 +115,18 @@ def test_a_read_that_ends_within_a_character_tears_its_fragment(
     place: int, torn: tuple[int, ...]
 ) -> None:
     assert cut_in(place).torn == torn
+
+
+@pytest.mark.parametrize(("place", "torn"), [(0, ()), (1, (1,)), (2, ())])
+def test_so_does_one_within_the_arguments_of_a_call(place: int, torn: tuple[int, ...]) -> None:
+    body = sse(
+        calls(entry(0, "c1", name="get", arguments='{"a":"')),
+        calls(entry(0, arguments="X")),
+        calls(entry(0, arguments='"}')),
+    ).replace(b"X", ACCENT)
+    at = body.index(ACCENT) + place
+    (call,) = digest(taped([(10, body[:at]), (20, body[at:])], body=asks())).calls
+    assert call.torn == torn
 
 
 def test_of_coded_bytes_nobody_knows_what_a_read_tears() -> None:

@@ -1,5 +1,6 @@
 """What a recorder tells the person who started it."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -99,6 +100,15 @@ def test_a_host_that_the_project_does_not_name_leads_to_doctor() -> None:
     assert "see" not in reporter.lines[0]
     assert "deltatape doctor" in reporter.text
     assert "--via mitm" in reporter.text
+
+
+def test_remarks_alone_are_told_and_do_not_count(tape: OpenTape) -> None:
+    reporter = Told()
+    told = ended(tape, EMPTY, 1)
+    remark = replace(told.findings[0], severity=Severity.INFO)
+    reporter.exchange(replace(told, findings=(remark,)))
+    assert (reporter.exchanges, reporter.with_findings) == (1, 0)
+    assert reporter.worst is Severity.INFO
 
 
 def test_the_summary_says_what_is_not_on_the_tape() -> None:

@@ -121,7 +121,7 @@ def test_a_call_in_text_is_shown_as_written_and_not_compared() -> None:
 
 def test_what_is_only_possible_is_a_list_below_the_verdict() -> None:
     told = lost_arguments()
-    maybe = replace(told.findings[0], confidence=Confidence.POSSIBLE)
+    maybe = replace(told.findings[0], confidence=Confidence.POSSIBLE, message="it may be so")
     story = replace(told, verdict=replace(told.verdict, possible=(maybe,)))
     lines = story_markdown(story).splitlines()
     place = next(at for at, line in enumerate(lines) if line.startswith("- possible, not provable"))

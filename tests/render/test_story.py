@@ -6,7 +6,7 @@ from deltatape.model.exchange import EndReason, Exchange
 from deltatape.model.log import LogEntry, LogStream
 from deltatape.model.story import Story, Surroundings
 from deltatape.render.lines import WIDTH, plain
-from deltatape.render.story import short_lines, story_lines
+from deltatape.render.story import next_step, short_lines, story_lines
 from deltatape.why import tell
 from helpers.accused import accused, tried
 from helpers.chat import FINISH, calls, choice, entry
@@ -79,9 +79,9 @@ SUSPECT   arguments-of-first-piece-only  does just what the app did, by argument
 VERDICT   app, proven  (C002)
           The wire was in order; the app was not: call 0 (get, c1) of #1 was delivered with
           '{"a":1}', the app repeats '' (first difference at $.a): the app repeats no arguments at
-          all (also C009). The app behaves like arguments-of-first-piece-only (or one of 3 that do
-          the same): it keeps the arguments of the first piece only; it throws "Unexpected end of
-          JSON input".
+          all. Also found: C009. The app behaves like arguments-of-first-piece-only (or one of 3
+          that do the same): it keeps the arguments of the first piece only; it throws "Unexpected
+          end of JSON input".
 
 FIX       Append the arguments of every piece.
 NEXT      write a failing test:
@@ -134,7 +134,7 @@ def test_lost_foreign_and_faithful_calls_are_told_apart() -> None:
     )
     lines = text(tell(conversation((asks(USER), two), (after, [])))).splitlines()
     rows = [line.split() for line in lines if line.startswith("          ")]
-    assert ["call", "0", "-", "-", "LOST"] in rows
+    assert ["call", "0", "-", "-", "missing"] in rows
     assert ["call", "1", "c2", "put", "as", "delivered", '{"b":2}'] in rows
     assert ["not", "delivered", "-", "x", "DIFFERS", "{}"] in rows
     assert ["not", "delivered", "-", "-", "DIFFERS", "(no", "bytes)"] in rows
@@ -242,7 +242,7 @@ def short(story: Story) -> list[str]:
 
 def test_in_short_it_is_five_lines() -> None:
     what = (
-        "WHAT      call 0 (get, c1) of #1 was delivered with '{\"a\":1}', the app repeats ''"
+        "WHAT      Call 0 (get, c1) of #1 was delivered with '{\"a\":1}', the app repeats ''"
         " (first difference at $.a): the app repeats no arguments at all;"
         " suspect: arguments-of-first-piece-only"
     )
@@ -275,9 +275,9 @@ def test_in_short_what_the_recorder_lost_comes_first() -> None:
     story = tell(broken_app())
     lost = replace(story.findings[0], code="X002", message="the tape lacks a record")
     told = replace(story, findings=(*story.findings, lost))
-    assert short(told)[1].startswith("WHAT      the tape lacks a record; call 0 (get, c1)")
+    assert short(told)[1].startswith("WHAT      The tape lacks a record; call 0 (get, c1)")
     alone = replace(told, verdict=replace(story.verdict, code="X002"), suspects=())
-    assert short(alone)[1] == "WHAT      the tape lacks a record"
+    assert short(alone)[1] == "WHAT      The tape lacks a record"
 
 
 def test_the_next_command_fits_the_verdict() -> None:
@@ -301,6 +301,9 @@ def test_the_next_command_fits_the_verdict() -> None:
         "deltatape why T003",
     }
     assert short(tell([pasted(half, FINISH)]))[4] == "NEXT      deltatape why T003"
+    line = LogEntry(t_ns=0, stream=LogStream.STDOUT, line=b"asking")
+    printed = tell(broken_app()[:1], beside=Surroundings(logs=(line,)))
+    assert next_step(printed)[1] == "deltatape show x.tape#1 --calls"  # that is on the tape already
     spaced = [replace(each, tape="my tapes/x.tape") for each in broken_app()]
     assert short(tell(spaced))[4] == "NEXT      deltatape why 'my tapes/x.tape'#1"
 

@@ -1,9 +1,12 @@
+from dataclasses import replace
+
 import pytest
 
 from deltatape.model.asked import RepeatedCall
 from deltatape.model.digest import SaidCall
 from deltatape.model.reply import CallKind, CallStatus
 from deltatape.rules.repeated import (
+    Damage,
     first_difference,
     is_derived,
     is_distinctive,
@@ -251,3 +254,42 @@ def test_spaces_that_are_missing_where_fragments_end_were_stripped(
     one = said("".join(pieces), *pieces)
     found = relation(one, heard(text), (one,))
     assert (found is not None and "white space" in found.says) is is_trimmed
+
+
+def torn(*fragments: str, at: tuple[int, ...]) -> SaidCall:
+    """A call in whose fragments at these places a network read cut a character."""
+    return replace(said("".join(fragments), *fragments), torn=at)
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "says"),
+    [
+        (
+            '{"q": "tr\u00e8s bien, a cté"}',
+            (1,),
+            "without 'ô', whose bytes the end of a network read",
+        ),
+        ('{"q":"trs bien, a côt"}', (0,), None),  # it has no é
+        ('{"q":"trs bien, a côté"}', (0,), "without 'è', whose bytes the end of a network read"),
+        ('{"q":"trs bien, a côté"}', (1,), None),
+        ('{"q":"tr bien, a côté"}', (0,), None),
+        ('{"q":7}', (0,), None),
+    ],
+)
+def test_characters_that_reads_cut_are_missing(
+    text: str, at: tuple[int, ...], says: str | None
+) -> None:
+    one = torn('{"q":"très bien', ', a côté"}', at=at)
+    found = relation(one, heard(text), (one,))
+    assert (found is None) == (says is None)
+    if found and says:
+        assert found.says.startswith(says)
+        assert found.damage is Damage.DECODED
+        assert "one incremental UTF-8 decoder" in found.hint
+
+
+def test_an_app_that_leaves_nothing_outside_ascii_may_filter_it() -> None:
+    one = torn('{"q":"caf', 'é!"}', at=(1,))
+    found = relation(one, heard('{"q":"caf!"}'), (one,))
+    assert found
+    assert found.damage is Damage.TORN

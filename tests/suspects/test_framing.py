@@ -55,6 +55,13 @@ def test_characters_that_are_cut_are_spoilt_by_decoding_each_read() -> None:
     assert any("unexpected end of data" in one for one in _framed(whole[:9], decode="reads").thrown)
 
 
+def test_characters_that_are_cut_are_missing_where_errors_are_ignored() -> None:
+    whole = 'data: "aé€𝄞"\n\n'.encode()
+    cut = whole.index("€".encode()) + 1
+    found = _framed(whole[:cut], whole[cut:], decode="reads-ignore")
+    assert (_data(found), found.thrown) == (['"aé𝄞"'], ())
+
+
 def test_characters_cut_twice_are_decoded_as_a_stream() -> None:
     whole = 'data: "𝄞"\n\n'.encode()
     reads = [bytes([byte]) for byte in whole]

@@ -180,3 +180,52 @@ def test_sides_are_linked_by_their_trace_else_by_their_times(
 def test_why_recording_ended_is_told_in_words() -> None:
     assert stop_of(Watch(until_ns=1, stop="interrupted")) == "the recorder stopped: interrupted"
     assert stop_of(Watch(until_ns=1, stop="child-exit")) == "the recorder stopped: child-exit"
+
+
+PYTHON = b"""before
+Traceback (most recent call last):
+  File "app.py", line 1, in <module>
+    ask()
+    ^^^^^
+core.ReadTimeout: timed out
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "app.py", line 9, in <module>
+    raise
+http.ReadTimeout: timed out
+  what the app prints next
+
+During the night it rained"""
+NODE = b"""TypeError: x is undefined
+    at read (app.mjs:1:2)
+    at app.mjs:3:4
+{
+  code: 1
+}"""
+
+
+@pytest.mark.parametrize(
+    ("printed", "shown"),
+    [
+        (
+            PYTHON,
+            [
+                "before",
+                "Traceback (most recent call last): ... 3 lines of the stack",
+                "core.ReadTimeout: timed out ... 6 lines of the stack",
+                "http.ReadTimeout: timed out",
+                "  what the app prints next",
+                "",
+                "During the night it rained",
+            ],
+        ),
+        (NODE, ["TypeError: x is undefined ... 2 lines of the stack", "{", "  code: 1", "}"]),
+        (b"Traceback (most recent call last):", ["Traceback (most recent call last):"]),
+    ],
+)
+def test_of_a_stack_trace_the_log_tells_what_was_thrown(printed: bytes, shown: list[str]) -> None:
+    lines = tuple(log(0.1, line) for line in printed.split(b"\n"))
+    found = told(watched(conversation(CALLS), 1), Surroundings(logs=lines))
+    assert [each[2] for each in found if each[1] == "log"] == [f"stdout: {each}" for each in shown]

@@ -76,7 +76,7 @@ def test_the_gravest_of_several_differences_is_told_and_the_others_counted() -> 
     after = asks(USER, assistant(("c1c1", "get", "")), result("c1c1"))
     made = verdict(*conversation((asks(USER), ONE), (after, [])))
     assert made.code == "C002"
-    assert made.summary.endswith("(also C003).")
+    assert made.summary.endswith(" Also found: C003.")
 
 
 def test_a_healthy_wire_and_nothing_repeated_is_not_provable_and_says_what_to_tape() -> None:
@@ -232,7 +232,7 @@ def test_what_the_tape_lacks_is_the_first_thing_that_is_said() -> None:
     assert whole.summary.startswith("Both replies arrived whole.")
     lacking = tell([without_a_read(exchanges[0]), exchanges[1]]).verdict
     assert (lacking.code, lacking.blame, lacking.healthy) == ("X002", None, False)
-    assert lacking.summary.startswith("the tape lacks 1 record of this exchange")
+    assert lacking.summary.startswith("The tape lacks 1 record of this exchange")
     error = timed((0.1, TEXT), (0.2, TEXT), (0.3, {"error": {"message": "overloaded"}}))
     failed = verdict(without_a_read(error))
     assert failed.code == "S005"
@@ -301,7 +301,7 @@ def test_what_the_tape_lacks_is_said_before_anything_else() -> None:
     assert (alone.kind, alone.code) == (VerdictKind.UNPROVABLE, "X002")
     assert alone.summary == "what X002 says."
     made = judged(LOST, claimed("S005", Blame.UPSTREAM, PROVEN, Severity.ERROR))
-    assert (made.code, made.summary) == ("S005", "What X002 says. what S005 says.")
+    assert (made.code, made.summary) == ("S005", "What X002 says. What S005 says.")
     assert judged(LEFT, LOST).code == "X002"
 
 
@@ -347,7 +347,9 @@ def test_a_conversation_that_accuses_nobody_does_not_speak_of_the_app() -> None:
     )
     blamed = claimed("C010", Blame.APP, Confidence.LIKELY, WARNING)
     made = judged(about=(loop, blamed))
-    assert made.summary == "The wire was in order; the app was not: what C010 says (also C006)."
+    assert (
+        made.summary == "The wire was in order; the app was not: what C010 says. Also found: C006."
+    )
 
 
 def test_what_is_odd_about_a_reply_decides_before_a_request_that_goes_on_without_it() -> None:
@@ -390,9 +392,7 @@ def test_a_call_that_the_app_may_have_lost_is_not_healthy() -> None:
     tape = conversation((asks(USER), two), (kept, [TEXT, FINISH_TEXT]))
     for made in (tell(tape).verdict, tell(tape, 1).verdict):
         assert made.kind is VerdictKind.UNPROVABLE
-        assert made.summary.startswith(
-            "Nothing is proven, but call 1 (put, c2) of #1 was delivered"
-        )
+        assert made.summary.startswith("Call 1 (put, c2) of #1 was delivered")
         assert made.fix.startswith("if all calls are to run, read every entry of tool_calls")
 
 

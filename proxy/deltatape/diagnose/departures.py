@@ -67,8 +67,8 @@ def explained(finding: Finding, digests: Sequence[Digest], logs: Sequence[LogEnt
         blame=Blame.APP,
         confidence=Confidence.LIKELY,
         severity=Severity.ERROR if threw else Severity.WARNING,
-        hint="the timeout of the app's client is shorter than this answer takes: raise it, and ask"
-        " again when it comes",
+        hint="the app's client does not wait for as long as this answer paused: raise its timeout"
+        " for reads, and ask again when it comes",
     )
 
 

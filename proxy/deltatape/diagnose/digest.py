@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from itertools import accumulate, takewhile
@@ -130,7 +130,10 @@ def _digest(
         failed=_is_failed(exchange, reply),
         content=choice.text[:MAX_CONTENT],
         content_ends=_content_ends(choice),
-        torn=_torn(exchange, choice),
+        torn=_torn(
+            _cuts(exchange),
+            (each.carrier.place.span for each in choice.pieces if each.channel is Channel.TEXT),
+        ),
         model=asked.model,
         instructed=request.system != _OF_NOTHING,
         instructions=asked.instructions,
@@ -150,11 +153,16 @@ def _calls(exchange: Exchange, choice: Choice) -> tuple[SaidCall, ...]:
         return ()
     finish = choice.finish_event
     taken = [(lag.start_ns, lag.end_ns) for lag in lags(exchange)]
-    return tuple([_call(exchange, call, finish, taken) for call in choice.tool_calls])
+    cuts = _cuts(exchange)
+    return tuple([_call(exchange, call, finish, taken, cuts) for call in choice.tool_calls])
 
 
 def _call(
-    exchange: Exchange, call: ToolCall, finish: int | None, taken: Sequence[tuple[int, int]]
+    exchange: Exchange,
+    call: ToolCall,
+    finish: int | None,
+    taken: Sequence[tuple[int, int]],
+    cuts: Sequence[int],
 ) -> SaidCall:
     """A call with what the order of events tells.
 
@@ -163,6 +171,7 @@ def _call(
         call: the call.
         finish: the event with the finish reason, if there was one.
         taken: of a lagging client, when reads came and when it had taken them.
+        cuts: see `_cuts`.
     """
     came_ns = call.fragments[-1].place.t_ns if call.fragments else call.start.t_ns
     late_ns = next((end_ns for start_ns, end_ns in taken if start_ns >= came_ns), came_ns)
@@ -170,6 +179,7 @@ def _call(
         _said(call),
         t_ns=max(came_ns, late_ns) if exchange.timed else None,
         after_finish=finish is not None and call.start_event > finish,
+        torn=_torn(cuts, (each.place.span for each in call.fragments)),
     )
 
 
@@ -192,8 +202,8 @@ def _are_parts(first: Piece, last: Piece) -> bool:
     return len(one) == len(other) and one != other
 
 
-def _torn(exchange: Exchange, choice: Choice) -> tuple[int, ...]:
-    """The fragments of text in which a read ended within a character's bytes.
+def _cuts(exchange: Exchange) -> Sequence[int]:
+    """Where in the body a read ended within a character's bytes.
 
     Bytes that were coded for transport are not those of the text: nobody knows then.
     """
@@ -203,10 +213,15 @@ def _torn(exchange: Exchange, choice: Choice) -> tuple[int, ...]:
         return ()
     ends = accumulate(len(read.data) for read in exchange.reads)
     after = [read.data[:1] for read in exchange.reads[1:]]
-    cuts = [
+    return [
         end for end, byte in zip(ends, after, strict=False) if byte and byte[0] & 0xC0 == _CONTINUES
     ]
-    spans = (piece.carrier.place.span for piece in choice.pieces if piece.channel is Channel.TEXT)
+
+
+def _torn(cuts: Sequence[int], spans: Iterable[Span]) -> tuple[int, ...]:
+    """The places of the spans in which a character was cut."""
+    if not cuts:
+        return ()
     return tuple(
         place
         for place, span in enumerate(spans)

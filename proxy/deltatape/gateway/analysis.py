@@ -26,7 +26,7 @@ from deltatape.diagnose.reading import parsed_as
 from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.gateway.tapes import OpenTape
 from deltatape.model.digest import Digest
-from deltatape.model.finding import Finding
+from deltatape.model.finding import Finding, Severity
 from deltatape.model.watch import Watch
 from deltatape.rules.settings import DEFAULTS, Settings
 from deltatape.tape.assemble import assemble
@@ -54,6 +54,11 @@ class Ended:
     findings: tuple[Finding, ...]
     parsed: ParsedAs | None = None
     """What was read, for the tape."""
+
+    @property
+    def troubled(self) -> bool:
+        """Whether a finding is more than a remark."""
+        return any(each.severity is not Severity.INFO for each in self.findings)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ class Reporter:
 
     Attributes:
         exchanges: how many have ended.
-        with_findings: how many of them have any.
+        with_findings: how many of them have a warning or an error.
         worst: the worst finding's severity.
         trouble: why something could not be taped; "" when everything was.
     """
@@ -43,7 +43,7 @@ class Reporter:
         for line in live_lines(ended.analysis, ended.findings, name):
             self._tell(line)
         if ended.findings:
-            self.with_findings += 1
+            self.with_findings += ended.troubled
             self._remember(ended)
 
     def silence(self, ended: Ended) -> None:

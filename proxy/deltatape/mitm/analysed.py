@@ -44,7 +44,7 @@ class Analysed:
         if ended.parsed is not None and not self._over:
             writer = ended.tape.writer
             writer.put(ended.number, payload_record(writer.now_ns(), ended.number, ended.parsed))
-        self._found += bool(ended.findings)
+        self._found += ended.troubled
         self.with_findings = self._found
         self._severities.update(finding.severity for finding in ended.findings)
         if self._severities:

@@ -38,6 +38,8 @@ class SaidCall:
     """From its first to its last byte in the response body; other calls may stand in between."""
     line: int | None = None
     """The tape line of the record that completes it."""
+    torn: tuple[int, ...] = ()
+    """The places of the fragments in which a network read ended within a character's bytes."""
     t_ns: int | None = None
     """When its last byte had been passed to the client; None without times."""
     after_finish: bool = False

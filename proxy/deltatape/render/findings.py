@@ -138,7 +138,7 @@ def one_finding(
     place = [line(*head, Segment(f"  {where}", DIM))] if where else [line(*head)]
     if measured(place[0]) > width:
         place = [line(*head), *wrapped(where, 4, DIM, width)]
-    said = any(finding.message in text for text in known)
+    said = any(finding.message[1:] in text for text in known)
     lines = [*place, *(_verdict_says(width) if said else wrapped(finding.message, 4, width=width))]
     if finding.evidence and not (_is_shown(finding) or finding.evidence in finding.message):
         lines += wrapped(f"evidence: {finding.evidence}", 4, DIM, width)
@@ -160,10 +160,14 @@ def _verdict_says(width: int) -> list[Line]:
 
 
 def possible(verdict: Verdict) -> list[str]:
-    """What stands below a verdict: what somebody may have done, without any proof."""
+    """What stands below a verdict: what somebody may have done, without any proof.
+
+    Without what the verdict says itself, where it is that nothing more can be proven.
+    """
     return [
         f"possible, not provable: {each.code} {each.name} ({each.blame}): {each.message}"
         for each in verdict.possible
+        if each.message[1:] not in verdict.summary
     ]
 
 

@@ -47,9 +47,9 @@ def _lines(story: Story) -> Iterator[str]:
     yield ""
     yield inert(story.verdict.summary)
     yield ""
-    for each in possible(story.verdict):
-        yield f"- {inert(each)}"
-    if story.verdict.possible:
+    doubts = possible(story.verdict)
+    yield from (f"- {inert(each)}" for each in doubts)
+    if doubts:
         yield ""
     yield f"**Fix:** {inert(story.verdict.fix)}"
     yield ""

@@ -94,7 +94,7 @@ def short_lines(story: Story) -> list[Line]:
 
 def _in_short(story: Story) -> str:
     verdict, decided = story.verdict, _decided(story)
-    if decided is None:
+    if decided is None or verdict.kind is VerdictKind.NOBODY:
         parts = [verdict.summary.rstrip(".")]
     else:
         lost = [each.message for each in story.findings if each.code == LOSS]
@@ -102,8 +102,10 @@ def _in_short(story: Story) -> str:
         parts += [sentence(story.attempts)] if story.attempts else []
     if story.suspects and story.suspects[0].exact:
         parts.append(f"suspect: {story.suspects[0].name}")
-    parts += [f"possible, not provable: {each.code} {each.name}" for each in verdict.possible[:1]]
-    return escape("; ".join(parts))
+    doubts = verdict.possible[:1] if possible(verdict) else ()
+    parts += [f"possible, not provable: {each.code} {each.name}" for each in doubts]
+    text = "; ".join(parts)
+    return escape(f"{text[:1].upper()}{text[1:]}")
 
 
 def _decided(story: Story) -> Finding | None:
@@ -134,11 +136,12 @@ def next_step(story: Story) -> tuple[str, str]:
         code = verdict.code
         explain = ("read what the code means", f"deltatape why {code}")
         return explain if code else ("tape the app itself", _RECORD)
-    if verdict.kind is VerdictKind.UNPROVABLE:
+    logged = any(each.source is Teller.LOG for each in story.timeline)
+    if verdict.kind is VerdictKind.UNPROVABLE and not logged:
         return "tape it again, with what the app prints", _RECORD
     if verdict.blame is Blame.APP and mistakes(story):
         return "write a failing test", f"deltatape why {name} --fix DIR"
-    if verdict.kind is VerdictKind.HEALTHY:
+    if verdict.kind in (VerdictKind.HEALTHY, VerdictKind.UNPROVABLE):
         return "see what arrived, call by call", f"deltatape show {name} --calls"
     return "see the wire, event by event", f"deltatape show {name} --events"
 
@@ -300,7 +303,7 @@ def _repeated(story: Story, width: int) -> list[Line]:
 
 def _heard_cells(name: str, heard: RepeatedCall | None, each: Repeated | None) -> list[Cell]:
     if heard is None:
-        return [name, "-", "-", Segment("LOST", _RED), ""]
+        return [name, "-", "-", Segment("missing", _RED), ""]
     same = each is not None and not each.differs
     return [
         name,

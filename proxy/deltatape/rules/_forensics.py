@@ -379,7 +379,8 @@ def excluded_by(trace: Trace) -> tuple[Excluded, ...]:
 
 
 HINT = (
-    "the provider or a gateway sent it so, and one tap cannot tell which: record on both sides of"
-    " the gateway, and show them this tape; in the client, answer the call with the parse error"
+    "the provider or a gateway sent it so, and one recording cannot tell which: record on both"
+    " sides of the gateway, and show them this tape; in the client, answer the call with the"
+    " parse error"
 )
 """What to do about damaged fragments."""

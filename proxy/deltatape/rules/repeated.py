@@ -141,10 +141,12 @@ class Damage(enum.Enum):
     TRIMMED = "white space is missing where fragments end"
     ENCODED = "encoded once more"
     DECODED = "decoded wrongly"
+    TORN = "without the characters that reads cut"
 
 
 _APPEND = "append every fragment to the entry of its index; parse once, at the end"
 _BY_INDEX = "keep one entry per index, not one for the current call; parse once, at the end"
+_INCREMENTALLY = "decode the whole stream with one incremental UTF-8 decoder, not each read"
 _FIRST = "take the arguments of the event that opens the call, too, and append all later ones"
 HINTS: Mapping[Damage, str] = {
     Damage.EMPTIED: "append every fragment after the event that opens the call; parse at the end",
@@ -157,7 +159,8 @@ HINTS: Mapping[Damage, str] = {
     Damage.CUT: "parse when the call has ended, not before; append every fragment",
     Damage.TRIMMED: "append fragments as they come: a space at the end of one belongs to the text",
     Damage.ENCODED: "pass the arguments on as they came: they are JSON text already",
-    Damage.DECODED: "decode the whole stream with one incremental UTF-8 decoder, not each read",
+    Damage.DECODED: _INCREMENTALLY,
+    Damage.TORN: _INCREMENTALLY,
 }
 """What to change in the client."""
 
@@ -373,11 +376,25 @@ def _literal(text: str) -> object:
 
 def _decoded(said: SaidCall, heard: RepeatedCall) -> Relation | None:
     """Whether all that differs is text whose characters outside ASCII were decoded wrongly."""
-    found = differences(said, heard)
-    pairs = [(each.delivered, each.repeated) for each in found]
-    for one, other in pairs:
-        if not (isinstance(one, str) and isinstance(other, str) and misdecoded(one, other)):
+    pairs: list[tuple[str, str]] = []
+    for each in differences(said, heard):
+        if not (isinstance(each.delivered, str) and isinstance(each.repeated, str)):
             return None
+        pairs.append((each.delivered, each.repeated))
+    torn = [said.fragments[place] for place in said.torn]
+    cut = Counter(each for piece in torn for each in piece if not each.isascii())
+    lost = sum((_lost(one, other) for one, other in pairs), Counter[str]())
+    if lost and lost <= cut and all(_lost(one, other) for one, other in pairs):
+        places = ", ".join(str(place + 1) for place in said.torn[:8])
+        says = (
+            f"without {''.join(lost)!r}, whose bytes the end of a network read cut in two"
+            f" (fragment {places} of {len(said.fragments)})"
+        )
+        # Who filters such characters leaves none; who does not decode them leaves the others.
+        others = not all(each.isascii() for each in leaves(heard.arguments))
+        return Relation(Damage.DECODED if others else Damage.TORN, says)
+    if not all(misdecoded(one, other) for one, other in pairs):
+        return None
     return Relation(Damage.DECODED, "its characters outside ASCII were decoded wrongly")
 
 
@@ -400,18 +417,21 @@ def misdecoded(one: str, other: str) -> bool:
 
 def _some_are_lost(one: str, other: str) -> bool:
     """Whether `other` lacks characters outside ASCII of `one`, and has others of the same kind."""
+    return any(character in other for character in _lost(one, other))
+
+
+def _lost(one: str, other: str) -> Counter[str]:
+    """The characters outside ASCII that `other` lacks of `one`; none if it differs otherwise."""
     at = 0
     lost: Counter[str] = Counter()
     for character in one:
         if at < len(other) and other[at] == character:
             at += 1
         elif character.isascii():
-            return False
+            return Counter()
         else:
             lost[character] += 1
-    if at < len(other) or not lost:
-        return False
-    return any(character in other for character in lost)
+    return lost if at == len(other) else Counter()
 
 
 def same_name(said: SaidCall, heard: RepeatedCall) -> bool:

@@ -198,8 +198,14 @@ def _reframings(stream: Delivered) -> frozenset[tuple[str, str]]:
         ("framing", "space"): any(line[:5] == b"data:" and line[5:6] != b" " for line in lines),
         ("framing", "every-line"): any(line and line[:5] != b"data:" for line in lines),
         ("decode", "reads"): any(inside) and not body.isascii(),
+        ("decode", "reads-ignore"): any(inside) and not body.isascii(),
     }
-    by_reads = {("framing", "reads"), ("framing", "one-per-read"), ("decode", "reads")}
+    by_reads = {
+        ("framing", "reads"),
+        ("framing", "one-per-read"),
+        ("decode", "reads"),
+        ("decode", "reads-ignore"),
+    }
     hidden = frozenset() if stream.reads_known else by_reads
     return frozenset(one for one, shows in found.items() if shows and one not in hidden)
 

@@ -34,12 +34,15 @@ def framed(reads: Sequence[bytes], form: Format, framing: str, decode: str) -> F
         reads: after content-coding.
         form: SSE or NDJSON.
         framing: how it finds events; `standard` or one of the mistakes.
-        decode: how it decodes: `stream` or `reads`.
+        decode: how it decodes: `stream`, or `reads` and `reads-ignore`, which leaves out half
+            characters.
     """
     thrown: tuple[str, ...] = ()
     if decode == "reads":
         texts = [data.decode(errors="replace") for data in reads]
         thrown = _refusals(reads)
+    elif decode == "reads-ignore":
+        texts = [data.decode(errors="ignore") for data in reads]
     else:
         texts = _decoded(reads)
     if framing == "standard":

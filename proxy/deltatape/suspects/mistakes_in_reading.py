@@ -347,4 +347,12 @@ MISTAKES: tuple[Choice, ...] = (
         says="decodes each network read alone, so that characters across reads are spoilt",
         fix="use an incremental UTF-8 decoder",
     ),
+    mistake(
+        "decode",
+        "reads-ignore",
+        ALL,
+        says="decodes each network read alone and ignores errors, so that characters across reads"
+        " are missing",
+        fix="use an incremental UTF-8 decoder",
+    ),
 )

@@ -26,6 +26,13 @@ _NS = 1_000_000_000
 LATE_NS = 50_000_000
 """How much later than a request a line may come that was printed before it."""
 _COLOUR = re.compile(rb"\x1b\[[0-9;]*m")
+_TRACEBACK = "Traceback (most recent call last)"
+_FRAME = re.compile(r"\s+(?:at |File \")")
+"""A line of a stack trace wherever it stands: of JavaScript, Java or .NET, of Python."""
+_CHAINED = ("During handling of ", "The above exception was ")
+"""What stands between two tracebacks of Python."""
+_CHAIN = 4
+"""Lines from an exception to the traceback of the next one: two of them are empty."""
 _SHOWN = 500
 """Bytes of a line of the log."""
 _OF_WATCH = ("D003",)
@@ -87,14 +94,60 @@ def _nearest(
     return kept, [each for place, each in enumerate(inside) if place not in near]
 
 
+@dataclass(slots=True)
+class _Line:
+    """A line of the log, and how many lines of a stack trace follow it."""
+
+    entry: LogEntry
+    text: str
+    frames: int = 0
+
+
+def _folded(lines: Iterable[LogEntry]) -> Iterator[_Line]:
+    """The lines of a log without those of stack traces: what was thrown is in the others."""
+    every = [_Line(entry, _shown(entry)) for entry in lines]
+    place = 0
+    while place < len(every):
+        end = _behind_frames(every, place)
+        next_one = _chained(every, end)
+        if next_one is not None:
+            end = _behind_frames(every, next_one)
+        every[place].frames = end - place - 1
+        yield every[place]
+        place = end
+
+
+def _shown(entry: LogEntry) -> str:
+    return _COLOUR.sub(b"", entry.line[:_SHOWN]).decode("utf-8", "backslashreplace").rstrip()
+
+
+def _behind_frames(lines: Sequence[_Line], place: int) -> int:
+    """The place behind a line and the stack trace that follows it."""
+    inside = lines[place].text.startswith(_TRACEBACK)
+    end = place + 1
+    while end < len(lines) and (
+        _FRAME.match(lines[end].text) or (inside and lines[end].text[:1].isspace())
+    ):
+        end += 1
+    return end
+
+
+def _chained(lines: Sequence[_Line], place: int) -> int | None:
+    """The place of the next traceback of Python, if it is chained to what was thrown before."""
+    near = [at for at in range(place, min(place + _CHAIN, len(lines))) if lines[at].text]
+    is_chain = len(near) > 1 and lines[near[0]].text.startswith(_CHAINED)
+    return near[1] if is_chain else None
+
+
 def _log(number: int, window: _Window, lines: Iterable[LogEntry]) -> Iterator[Entry]:
-    near, left = _nearest(window, lines, lambda line: line.t_ns)
+    near, left = _nearest(window, _folded(lines), lambda line: line.entry.t_ns)
     for line in near:
-        text = _COLOUR.sub(b"", line.line[:_SHOWN]).decode("utf-8", "backslashreplace")
-        yield _entry(number, line.t_ns, Teller.LOG, f"{line.stream}: {text.rstrip()}")
+        stack = f" ... {count(line.frames, 'line')} of the stack" if line.frames else ""
+        told = f"{line.entry.stream}: {line.text}{stack}"
+        yield _entry(number, line.entry.t_ns, Teller.LOG, told)
     if left:
         more = f"... {count(len(left), 'more line')} of the log around this exchange"
-        yield _entry(number, left[0].t_ns, Teller.LOG, more)
+        yield _entry(number, left[0].entry.t_ns, Teller.LOG, more)
 
 
 def _clients(number: int, window: _Window, beside: Surroundings) -> Iterator[Entry]:

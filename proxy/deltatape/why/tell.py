@@ -34,7 +34,7 @@ from deltatape.why.surroundings import around, stop_of
 from deltatape.why.survey import Survey, survey
 from deltatape.why.symptoms import Matter, matter_of
 from deltatape.why.timeline import ending_of, is_printed, timeline
-from deltatape.why.verdict import Case
+from deltatape.why.verdict import Case, as_sentence
 
 _KNOWN = 20
 """Characters by which a result is known that quotes an error."""
@@ -126,7 +126,7 @@ def _story(
         timeline=_in_order((*_told(analysis, case, near), *heard, *later)),
         findings=tuple(sorted(findings, key=lambda finding: finding.severity.rank)),
         elsewhere=outcome.elsewhere,
-        verdict=outcome.verdict,
+        verdict=replace(outcome.verdict, summary=as_sentence(outcome.verdict.summary)),
         attempts=outcome.attempts,
         suspects=outcome.suspects,
         tried=outcome.tried,

@@ -128,8 +128,13 @@ def judge(case: Case) -> Verdict:
     lost = next((each for each in case.findings if each.code == LOSS), None)
     if lost is None or verdict.code == LOSS:
         return verdict
-    lacks = f"{lost.message[:1].upper()}{lost.message[1:]}."
-    return replace(verdict, summary=f"{lacks} {verdict.summary}")
+    lacks = as_sentence(lost.message)
+    return replace(verdict, summary=f"{lacks}. {as_sentence(verdict.summary)}")
+
+
+def as_sentence(text: str) -> str:
+    """Text with a capital at its beginning."""
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def _judged(case: Case) -> Verdict:
@@ -279,8 +284,8 @@ def _by_conversation(findings: Sequence[Finding], then: str) -> Verdict:
     """The verdict by what a request shows; only one that blames the app says so."""
     first = min(findings, key=_graveness)
     others = dict.fromkeys(each.code for each in findings if each is not first)
-    also = f" (also {', '.join(others)})" if others else ""
-    told = f"{first.message}{also}.{then}"
+    also = f" Also found: {', '.join(others)}." if others else ""
+    told = f"{first.message}.{also}{then}"
     if first.blame is Blame.APP:
         return _verdict(first, f"The wire was in order; the app was not: {told}")
     return _verdict(first, told)
@@ -355,7 +360,7 @@ def doubted(verdict: Verdict, about_app: Iterable[Finding]) -> Verdict:
     doubt = next(doubts, None)
     if doubt is None:
         return verdict
-    return _undecided(f"Nothing is proven, but {doubt.message}.", doubt.hint)
+    return _undecided(f"{doubt.message}.", doubt.hint)
 
 
 def _changes(about_app: Iterable[Finding]) -> str:

@@ -64,7 +64,8 @@ class DecodePerRead:
     """It decodes each network read alone.
 
     ## What it does
-    A character of several bytes may be cut: it becomes U+FFFD twice, or decoding throws.
+    A character of several bytes may be cut: it becomes U+FFFD twice, or decoding throws, or it is
+    missing where errors are ignored.
 
     ## Example
     ```
@@ -81,7 +82,10 @@ class DecodePerRead:
     """
 
     name: ClassVar[str] = "decode-per-read"
-    clients: ClassVar[tuple[Client, ...]] = (client_of(("decode", "reads")),)
+    clients: ClassVar[tuple[Client, ...]] = (
+        client_of(("decode", "reads")),
+        client_of(("decode", "reads-ignore")),
+    )
     families: ClassVar[frozenset[Family]] = frozenset(Family)
     source: ClassVar[str] = "https://github.com/ollama/ollama-js/issues/255"
 
