@@ -26,7 +26,7 @@ def test_what_the_tape_lacks_is_told_with_its_reason() -> None:
 
 def test_an_answer_that_is_whole_is_said_to_be() -> None:
     finding = one(lossy(timed((0.1, TEXT), (0.3, FINISH_TEXT)), 2), "X002")
-    assert finding.message.endswith("; the bytes of the answer are all there")
+    assert finding.message.endswith("; all bytes of the answer were looked at")
 
 
 def test_a_request_that_is_missing_is_told_without_a_number() -> None:

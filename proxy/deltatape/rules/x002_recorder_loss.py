@@ -71,4 +71,4 @@ def _message(loss: Loss) -> str:
     lacks = f"the tape lacks {records} of this exchange{why}"
     if loss.body_bytes:
         return f"{lacks}, with {loss.body_bytes} of the {count(loss.of, 'byte')} of the answer"
-    return lacks if loss.answer else f"{lacks}; the bytes of the answer are all there"
+    return lacks if loss.answer else f"{lacks}; all bytes of the answer were looked at"
