@@ -10,6 +10,7 @@ from deltatape.model.digest import Digest
 from deltatape.model.exchange import Exchange
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
 from helpers import gemini, messages, responses
+from helpers.chat import FINISH, calls, entry, sse
 
 Json = dict[str, object]
 
@@ -282,3 +283,37 @@ def test_an_older_gemini_takes_calls_without_their_signatures() -> None:
 def test_a_signature_of_a_block_that_never_began_is_no_thought() -> None:
     stray = messages.thinking(THOUGHT, SIGNATURE, 7)[2]
     assert not first(stray).thoughts
+
+
+def of_compatible(number: int, model: str, *history: Json) -> Digest:
+    """A request to Gemini's endpoint that is compatible with OpenAI's, and a signed call."""
+    opened = {**entry(0, "c1", name="get", arguments="{}"), "extra_content": EXTRA}
+    body = sse(calls(opened), FINISH)
+    request: Json = {"model": model, "messages": [USER, *history]}
+    return digest_of(number, body, "https://api.openai.com/v1/chat/completions", request)
+
+
+EXTRA: Json = {"google": {"thought_signature": SIGNATURE}}
+FUNCTION: Json = {"id": "c1", "type": "function", "function": {"name": "get", "arguments": "{}"}}
+ANSWERED: Json = {"role": "tool", "tool_call_id": "c1", "content": "ok"}
+
+
+@pytest.mark.parametrize(
+    ("model", "extra", "confidences"),
+    [
+        ("gemini-3-pro", None, [Confidence.LIKELY]),
+        ("google/gemini-3-pro", None, [Confidence.LIKELY]),
+        ("models/gemini-2.5-pro", None, []),
+        ("gemini-3-pro", EXTRA, []),
+        ("gemini-3-pro", {"google": {"thought_signature": "skip_thought_signature_validator"}}, []),
+        ("gemini-3-pro", {"google": None}, [Confidence.LIKELY]),
+        ("gemini-3-pro", {"other": {}}, [Confidence.LIKELY]),
+    ],
+)
+def test_a_signature_beside_a_call_of_chat_has_to_come_back_with_it(
+    model: str, extra: Json | None, confidences: list[Confidence]
+) -> None:
+    call = FUNCTION if extra is None else {**FUNCTION, "extra_content": extra}
+    said: Json = {"role": "assistant", "content": None, "tool_calls": [call]}
+    found = lost(of_compatible(1, model), of_compatible(2, model, said, ANSWERED))
+    assert [each.confidence for each in found] == confidences

@@ -83,7 +83,9 @@ class ReasoningLostByApp:
         if not turn or loss is None:
             return
         refused = _is_refused(later)
-        if (reply.model or "").startswith(_OPTIONAL) and not refused:
+        # Gateways and the compatible endpoint put `models/` or `google/` in front.
+        model = (reply.model or "").rpartition("/")[2]
+        if model.startswith(_OPTIONAL) and not refused:
             return
         told = "it was refused (400)" if refused else "providers reject such a request (400)"
         confidence = Confidence.PROVEN if refused else loss.confidence

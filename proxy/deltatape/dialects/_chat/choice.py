@@ -5,7 +5,7 @@ from functools import partial
 
 from deltatape.dialects._alike import Say
 from deltatape.dialects._chat.calls import ChoiceCalls
-from deltatape.dialects._chat.entry import read_entry, read_legacy
+from deltatape.dialects._chat.entry import read_entry, read_legacy, signature_of
 from deltatape.dialects._chat.sources import DELTA, MESSAGE, BodyPlace, Sources
 from deltatape.dialects._choice import ChoiceDraft
 from deltatape.dialects._json import as_array, as_object, get_str
@@ -13,6 +13,7 @@ from deltatape.dialects._source import Member
 from deltatape.model.asked import Asked
 from deltatape.model.reply import Channel
 from deltatape.model.stream import Event
+from deltatape.model.thought import Thought
 
 _PARTS = {"text": Channel.TEXT, "refusal": Channel.REFUSAL, "thinking": Channel.REASONING}
 """By field of a typed part, where its text goes."""
@@ -171,6 +172,9 @@ class ChatChoice:
             if entry.bare:
                 entry = entry.read_bare(self._sources.call(event, place, position))
             take(entry)
+            signature = signature_of(found)
+            if signature:
+                self._draft.thoughts.append(Thought(signature=signature))
         return bool(entries)
 
     def _take_legacy(self, body: Mapping[str, object], event: Event, place: BodyPlace) -> bool:

@@ -69,6 +69,16 @@ def read_entry(value: Mapping[str, object], event: Event) -> Entry:
     return _new(Entry, (event, value, index, identifier, name, kind, text, bare, odd))
 
 
+def signature_of(value: Mapping[str, object]) -> str:
+    """The thought signature that Gemini's compatible endpoint puts beside a call; "" without one.
+
+    See https://ai.google.dev/gemini-api/docs/thought-signatures.
+    """
+    extra = value.get("extra_content")
+    google = get_object(extra, "google") if isinstance(extra, Mapping) else None
+    return (get_str(google, "thought_signature") or "") if google else ""
+
+
 def read_legacy(value: Mapping[str, object], event: Event) -> Entry:
     """The `function_call` object `value` in the data of `event`. See `read_entry`."""
     name, text, bare, odd = _read_body(value, "arguments")

@@ -7,6 +7,7 @@ compatible servers still take (`functions`, `function_call`).
 from collections.abc import Mapping
 from dataclasses import replace
 
+from deltatape.dialects._chat.entry import signature_of
 from deltatape.dialects._json import as_object, get_array, get_object, get_str
 from deltatape.dialects._request import content_text, exact, message_digest, tool_spec
 from deltatape.dialects._shared import read_history
@@ -19,6 +20,7 @@ from deltatape.model.asked import (
     RepeatedCall,
     ToolSpec,
 )
+from deltatape.model.thought import Thought
 
 _PATH = ("messages",)
 
@@ -103,11 +105,13 @@ def _nameless(message: Mapping[str, object], source: Source) -> Message:
 
 def _message(message: Mapping[str, object], source: Source) -> Message:
     elements = Elements(Member(source, "tool_calls"))
-    calls = [
-        _repeated(entry, Element(elements, place))
+    entries = [
+        (place, entry)
         for place, entry in enumerate(map(as_object, get_array(message, "tool_calls")))
         if entry is not None
     ]
+    calls = [_repeated(entry, Element(elements, place)) for place, entry in entries]
+    signatures = (signature_of(entry) for _, entry in entries)
     legacy = get_object(message, "function_call")
     if legacy is not None:
         arguments = exact(legacy, "arguments", Member(source, "function_call"))
@@ -118,6 +122,7 @@ def _message(message: Mapping[str, object], source: Source) -> Message:
         calls=tuple(calls),
         call_id=get_str(message, "tool_call_id"),
         digest=message_digest(message),
+        thoughts=tuple(Thought(signature=each) for each in signatures if each),
     )
 
 
