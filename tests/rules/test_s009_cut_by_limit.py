@@ -1,4 +1,4 @@
-from deltatape.model.finding import Blame, Severity
+from deltatape.model.finding import Severity
 from helpers.chat import calls, choice, entry
 from helpers.exchanges import FINISH_TEXT, TEXT, found, one, pasted
 
@@ -16,9 +16,10 @@ def test_a_limit_in_the_text_is_a_warning() -> None:
     assert one(pasted(TEXT, choice({}, "length")), "S009").severity is Severity.WARNING
 
 
-def test_a_filter_is_the_providers() -> None:
+def test_a_filter_does_what_it_is_for_and_blames_nobody() -> None:
     finding = one(pasted(TEXT, choice({}, "content_filter")), "S009")
-    assert finding.blame is Blame.PROVIDER
+    assert finding.blame is None
+    assert finding.message.startswith("a filter of the provider cut the reply")
 
 
 def test_a_normal_end_is_fine() -> None:

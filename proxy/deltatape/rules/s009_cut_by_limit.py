@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import ClassVar
 
-from deltatape.model.finding import Blame, Confidence, Finding, Severity
+from deltatape.model.finding import Confidence, Finding, Severity
 from deltatape.model.reply import CallStatus, Choice
 from deltatape.rules._base import Claim, RuleContext, finding, label
 from deltatape.rules.finish import Finish, finish_of
@@ -46,11 +46,11 @@ class CutByLimit:
         for choice in context.reply.choices:
             end = finish_of(choice)
             if end is Finish.LENGTH:
-                yield self._cut(context, choice, "the limit of output tokens", None)
+                yield self._cut(context, choice, "the limit of output tokens")
             elif end is Finish.FILTER:
-                yield self._cut(context, choice, "a filter of the provider", Blame.PROVIDER)
+                yield self._cut(context, choice, "a filter of the provider")
 
-    def _cut(self, context: RuleContext, choice: Choice, by: str, blame: Blame | None) -> Finding:
+    def _cut(self, context: RuleContext, choice: Choice, by: str) -> Finding:
         half = [label(call) for call in choice.tool_calls if call.status in _HALF]
         what = (
             f"in the arguments of {' and '.join(half)}" if half else "before the answer was whole"
@@ -62,8 +62,8 @@ class CutByLimit:
             Claim(
                 message=f"{by} cut the reply {what} (finish reason {choice.finish_reason_raw!r})",
                 hint="raise the limit of output tokens or ask for less; run no call of a cut reply",
-                blame=blame,
-                confidence=Confidence.PROVEN if blame is None else Confidence.LIKELY,
+                blame=None,
+                confidence=Confidence.PROVEN,
                 severity=Severity.ERROR if half else Severity.WARNING,
                 event=last.number if last else None,
                 place=last.place if last else None,
