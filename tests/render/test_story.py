@@ -326,3 +326,10 @@ def test_the_conclusion_is_at_the_end_and_no_message_is_said_twice() -> None:
         shown.index(f" {word} ") for word in ("FINDINGS", "SUSPECT", "VERDICT", "FIX", "NEXT")
     ]
     assert places == sorted(places)
+
+
+def test_of_a_reply_without_calls_the_text_is_what_a_request_repeats() -> None:
+    said: dict[str, object] = {"role": "assistant", "content": "Hello"}
+    answer = [TEXT, FINISH_TEXT]
+    told = tell(conversation((asks(USER), answer), (asks(USER, said, USER), answer)), 1)
+    assert "REPEATED  by request #2: its text\n" in text(told)

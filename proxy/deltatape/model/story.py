@@ -278,3 +278,5 @@ class Story:
     """Client algorithms that would have done what the application did, best first."""
     tried: tuple[Tried, ...] = ()
     """What each known client makes of the response, where that was asked for."""
+    has_log: bool = False
+    """Whether what the application printed is on the tape."""

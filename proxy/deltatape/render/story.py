@@ -136,8 +136,7 @@ def next_step(story: Story) -> tuple[str, str]:
         code = verdict.code
         explain = ("read what the code means", f"deltatape why {code}")
         return explain if code else ("tape the app itself", _RECORD)
-    logged = any(each.source is Teller.LOG for each in story.timeline)
-    if verdict.kind is VerdictKind.UNPROVABLE and not logged:
+    if verdict.kind is VerdictKind.UNPROVABLE and not story.has_log:
         return "tape it again, with what the app prints", _RECORD
     if verdict.blame is Blame.APP and mistakes(story):
         return "write a failing test", f"deltatape why {name} --fix DIR"
@@ -292,7 +291,8 @@ def _repeated(story: Story, width: int) -> list[Line]:
         no = "not to be seen: " if healthy else ""
         no += "no later request on the tape repeats this reply"
         return [*_labelled("REPEATED", wrapped(no, _INDENT, DIM, width)), line()]
-    lines = [_label("REPEATED", f"by request #{told.exchange}")]
+    text = "" if told.calls or told.extra else ": its text"
+    lines = [_label("REPEATED", f"by request #{told.exchange}{text}")]
     rows = [_heard_cells(f"call {each.index}", each.heard, each) for each in told.calls]
     rows += [_heard_cells("not delivered", call, None) for call in told.extra]
     lines += table(rows, _INDENT, width=width, give=dict.fromkeys((1, 2, 4), LEAST))

@@ -130,6 +130,7 @@ def _story(
         attempts=outcome.attempts,
         suspects=outcome.suspects,
         tried=outcome.tried,
+        has_log=bool(beside.logs),
     )
 
 
