@@ -291,7 +291,7 @@ def _repeated(story: Story, width: int) -> list[Line]:
         no = "not to be seen: " if healthy else ""
         no += "no later request on the tape repeats this reply"
         return [*_labelled("REPEATED", wrapped(no, _INDENT, DIM, width)), line()]
-    text = "" if told.calls or told.extra else ": its text"
+    text = ": its text" if story.arrival.text and not (told.calls or told.extra) else ""
     lines = [_label("REPEATED", f"by request #{told.exchange}{text}")]
     rows = [_heard_cells(f"call {each.index}", each.heard, each) for each in told.calls]
     rows += [_heard_cells("not delivered", call, None) for call in told.extra]
