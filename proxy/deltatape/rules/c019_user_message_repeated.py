@@ -60,8 +60,8 @@ class UserMessageRepeated:
     alone, others the whole list.
 
     ## References
-    - https://docs.anthropic.com/en/api/messages
-    - https://python.langchain.com/docs/how_to/message_history/
+    - https://github.com/run-llama/create-llama/issues/428
+    - https://github.com/firebase/firebase-js-sdk/issues/9938
     """
 
     code: ClassVar[str] = "C019"

@@ -44,8 +44,9 @@ class AnswersNotKept:
     ended.
 
     ## References
+    - https://github.com/HKUDS/nanobot/issues/1236
+    - https://github.com/acon96/home-llm/issues/384
     - https://platform.openai.com/docs/guides/conversation-state
-    - https://docs.anthropic.com/en/docs/build-with-claude/working-with-messages
     """
 
     code: ClassVar[str] = "C020"

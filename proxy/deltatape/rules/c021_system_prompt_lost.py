@@ -40,6 +40,8 @@ class SystemPromptLost:
     `previous_response_id`, send `instructions` again.
 
     ## References
+    - https://github.com/RamiAwar/dataline/issues/280
+    - https://github.com/tickernelz/opencode-kiro-auth/pull/45
     - https://platform.openai.com/docs/api-reference/responses/create
     - https://platform.openai.com/docs/guides/conversation-state
     - https://docs.anthropic.com/en/docs/build-with-claude/prompt-engineering/system-prompts
