@@ -69,3 +69,12 @@ def test_tools_of_the_page_have_no_results() -> None:
     assert not found(ui(available(), finish=None), "A003")
     assert one(ui(available(), finish="stop"), "A003").severity is Severity.WARNING
     assert not found(ui(available(), output(), finish="stop"), "A003")
+
+
+def test_a_tool_whose_results_are_never_told_is_possible_only_by_a_specification_too() -> None:
+    silent = one(ui(available()), "A003")
+    assert (silent.severity, silent.confidence) == (Severity.WARNING, Confidence.POSSIBLE)
+    other = one(ui(available(), output(), available("c2", "put")), "A003")
+    assert (other.severity, other.confidence) == (Severity.WARNING, Confidence.POSSIBLE)
+    same = one(ui(available(), output(), available("c2")), "A003")
+    assert (same.severity, same.confidence) == (Severity.ERROR, Confidence.LIKELY)

@@ -280,6 +280,13 @@ def test_an_older_gemini_takes_calls_without_their_signatures() -> None:
     assert finding.severity is Severity.ERROR
 
 
+def test_a_name_of_gemini_without_its_version_makes_it_possible_only() -> None:
+    bare = without(PART, "thoughtSignature")
+    name = "gemini-flash-latest"
+    (finding,) = lost(of_gemini(None, name), of_gemini(bare, name))
+    assert finding.confidence is Confidence.POSSIBLE
+
+
 def test_a_signature_of_a_block_that_never_began_is_no_thought() -> None:
     stray = messages.thinking(THOUGHT, SIGNATURE, 7)[2]
     assert not first(stray).thoughts

@@ -40,6 +40,19 @@ def test_each_of_several_messages_twice_is_no_users_habit() -> None:
     assert second.excluded[0].because == "each of the user's last 2 messages stands there twice"
 
 
+def test_messages_with_the_same_text_and_different_pictures_may_be_meant() -> None:
+    def shown(text: str, picture: str) -> dict[str, object]:
+        image = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{picture}"}}
+        return {"role": "user", "content": [{"type": "text", "text": text}, image]}
+
+    pages = [shown(text, each) for text in ("A page of it.", "A page behind it.") for each in "AB"]
+    (finding,) = repeated(digests((asks(*pages), SAID)))
+    assert found(finding) == (Severity.WARNING, Blame.APP, Confidence.POSSIBLE)
+    alike = [shown(text, "A") for text in ("A page of it.", "A page behind it.") for _ in "AB"]
+    (finding,) = repeated(digests((asks(*alike), SAID)))
+    assert finding.confidence is Confidence.LIKELY
+
+
 def test_one_of_several_messages_twice_may_be_the_user() -> None:
     tape = digests((asks(USER), SAID), (asks(USER, HELLO, MORE, MORE), SAID))
     assert [found(each)[2] for each in repeated(tape)] == [Confidence.POSSIBLE]

@@ -77,6 +77,22 @@ def test_another_job_on_the_same_history_and_prompts_that_are_there() -> None:
     assert not lost(digests(first, (asks(USER), SAID), (asks(USER, HELLO, MORE), SAID)))
 
 
+def test_it_is_possible_only_where_the_conversation_goes_on_beside_it_with_its_prompt() -> None:
+    stray = (USER, HELLO, MORE)
+    tape = [
+        (asks(SYSTEM, USER), SAID),
+        (asks(*stray), SAID),
+        (asks(*stray, HELLO, LAST), SAID),
+    ]
+    (finding,) = lost(digests(*tape, (asks(SYSTEM, USER, HELLO, LAST), SAID)))
+    assert (finding.exchange, finding.confidence) == (2, Confidence.POSSIBLE)
+    assert not finding.excluded
+    (finding,) = lost(digests(*tape, (asks(OTHER, USER, HELLO, LAST), SAID)))
+    assert finding.confidence is Confidence.LIKELY
+    (finding,) = lost(digests(*tape, (asks(SYSTEM, *stray), SAID)))
+    assert finding.confidence is Confidence.LIKELY
+
+
 def test_a_stored_response_gives_no_instructions() -> None:
     first, second = digests((asks(SYSTEM, USER), SAID), (asks(MORE), SAID))
     first = replace(first, reply_id="r1", instructions=True)

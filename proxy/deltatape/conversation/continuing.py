@@ -117,13 +117,37 @@ class Continuations:
 
     def settled(self, turns: Sequence[Turn]) -> Iterator[Turn]:
         """The turns, each with what only later requests could tell of it."""
+        beside = self._beside(turns)
         for turn in turns:
             later, found = self._followed.get(id(turn.digest)), turn.continues
-            if later is None or found is None:
+            if later is None or found is None or id(turn.digest) in beside:
                 yield turn
                 continue
             back = later.system == self._before[id(turn.digest)].system
             yield replace(turn, continues=replace(found, followed=later.exchange, restored=back))
+
+    def _beside(self, turns: Sequence[Turn]) -> set[int]:
+        """The identities of requests without a system prompt that stand beside their conversation.
+
+        Another request goes on from the same answer with the prompt, and knows nothing of them.
+        """
+        strays: dict[int, dict[str, list[Digest]]] = {}
+        for turn in turns:
+            digest, found = turn.digest, turn.continues
+            if id(digest) in self._followed and found is not None and not found.stored:
+                by_start = strays.setdefault(found.end, {})
+                by_start.setdefault(digest.prefixes[found.end], []).append(digest)
+        lengths = list(strays.items())[:_MOST]
+        return {
+            id(stray)
+            for turn in turns
+            if turn.digest.instructed
+            for end, by_start in lengths
+            if end < len(turn.digest.history)
+            for stray in by_start.get(turn.digest.prefixes[end], ())
+            if turn.digest.prefixes[end + 1] != stray.prefixes[end + 1]
+            and turn.digest.system == self._before[id(stray)].system
+        }
 
     def _stored(self, digest: Digest) -> Continuation | None:
         reply = self._named.get(digest.previous or "")

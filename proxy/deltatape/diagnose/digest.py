@@ -264,6 +264,7 @@ def _heard(message: Message) -> Heard:
         owns=message.owns,
         content=message.text[:MAX_CONTENT],
         thoughts=message.thoughts,
+        digest=message.digest,
     )
 
 

@@ -68,6 +68,8 @@ class Heard:
     """Its text, at most `MAX_CONTENT` characters of it."""
     thoughts: tuple[Thought, ...] = ()
     """See `Message.thoughts`."""
+    digest: str = ""
+    """See `Message.digest`."""
 
     @property
     def failure(self) -> str:

@@ -29,6 +29,8 @@ class Flaw:
     confidence: Confidence | None = None
     """In a contract of the application's own; None: possible."""
     excluded: tuple[Excluded, ...] = ()
+    doubted: bool = False
+    """Whether no specification speaks against an innocent explanation, either."""
 
 
 def is_own_contract(context: RuleContext) -> bool:
@@ -94,7 +96,7 @@ def flawed(
                 message=f"{flaw.message}{more}",
                 hint=hint,
                 blame=Blame.UPSTREAM,
-                confidence=sure(context, flaw.confidence),
+                confidence=Confidence.POSSIBLE if flaw.doubted else sure(context, flaw.confidence),
                 severity=flaw.severity,
                 event=flaw.event,
                 place=flaw.place,

@@ -26,8 +26,8 @@ class CallWithoutResult:
     ## Innocent explanations
     - The page runs the tools itself: then no call of the stream has a result.
     - The application tells of its calls and keeps the results to itself, or runs a tool in the
-      background and tells of its result in a later stream: only where other calls have theirs in
-      this one does that speak against it.
+      background and tells of its result in a later stream: only where another call of the same
+      tool has its result in this one does that speak against it.
     - A tool that ends the turn (a final answer, a question to the user, a handoff) has no result.
 
     ## Example
@@ -68,6 +68,7 @@ class CallWithoutResult:
                 severity=Severity.WARNING if silent else Severity.ERROR,
                 confidence=Confidence.LIKELY if dies or call.name in names else None,
                 excluded=DIES if dies else _EXCLUDED if call.name in names else (),
+                doubted=not dies and call.name not in names,
             )
             for call in left
         ]

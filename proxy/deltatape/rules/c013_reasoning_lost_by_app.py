@@ -1,6 +1,7 @@
 """C013: reasoning that had to come back with its calls, and did not."""
 
 import base64
+import re
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, NamedTuple
 
@@ -17,6 +18,8 @@ _WORDS = ("thinking", "thought", "signature", "reasoning")
 """One of them stands in each refusal of a request that lacks its reasoning."""
 _OPTIONAL = ("gemini-1", "gemini-2")
 """Models that take calls without the signatures that they sent."""
+_NUMBERED = re.compile(r"gemini-\d")
+"""Of other names of Gemini's, such as `gemini-flash-latest`, nobody can tell the version."""
 _PLACEHOLDERS = ("skip_thought_signature_validator", "context_engineering_is_the_way_to_go")
 """What Google documents as a signature for calls that have none."""
 
@@ -44,7 +47,8 @@ class ReasoningLostByApp:
     - The provider keeps the history (`previous_response_id`, `item_reference`), or the app told it
       to keep nothing and has no encrypted reasoning to send: not told.
     - `reasoning_content` of Chat Completions need not be sent back: not looked at.
-    - The calls carry a documented placeholder, or the model is a Gemini before version 3: not told.
+    - The calls carry a documented placeholder, or the model is a Gemini before version 3: not told;
+      possible only where its name does not tell the version.
     - Where the model decides whether to think (`adaptive`), blocks may be left out: possible only.
     - The Responses API takes calls without their reasoning, only less well: possible only, unless
       it refused the request.
@@ -167,8 +171,10 @@ def _loss(reply: Digest, later: Digest, thoughts: Sequence[Thought]) -> _Loss | 
         else f"the calls of #{reply.exchange} come back without their reasoning ({of} missing)"
     )
     # Responses take calls without reasoning, only less well; so does Claude without thinking.
-    optional = later.dialect == "openai-responses" or (
-        reply.signed_text is not None and later.thinking is None
+    optional = (
+        later.dialect == "openai-responses"
+        or (reply.signed_text is not None and later.thinking is None)
+        or (later.dialect == "gemini" and not _NUMBERED.match(later.model or ""))
     )
     return _Loss(how, Confidence.POSSIBLE if optional else Confidence.LIKELY)
 

@@ -46,8 +46,9 @@ class UserMessageRepeated:
     - The answer to the first one failed, or never came.
     - It is a prompt to go on, or a script of tests: these are short, or come one at a time.
     - It is a note of a library that asks for something better each time: those are left out.
-    - The messages have the same text and different pictures.
-    - The prompt is repeated on purpose, which helps some models.
+    - The messages have the same text and different pictures: possible only.
+    - The prompt is repeated on purpose, which helps some models: the latest one, or within one
+      message.
 
     ## Example
     ```
@@ -148,8 +149,15 @@ def _is_asked_again(history: Sequence[Heard], place: int, news: int) -> bool:
 
 
 def _all_doubled(history: Sequence[Heard]) -> int:
-    """How many of the user's last messages stand twice in a row; 0 if some long one does not."""
+    """How many of the user's last messages stand twice in a row; 0 if some long one does not.
+
+    Messages that differ in anything but their text do not count: they may have different pictures.
+    """
     users = [each for each in history[-_LOOKED_AT:] if _is_worth(each)]
-    found: set[str] = {one.text for one, other in pairwise(users) if one.text == other.text}
+    found: set[str] = {
+        one.text
+        for one, other in pairwise(users)
+        if one.text == other.text and one.digest == other.digest
+    }
     alone = [each for each in users if each.text not in found]
     return 0 if alone else len(found)

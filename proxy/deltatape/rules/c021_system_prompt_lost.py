@@ -26,7 +26,8 @@ class SystemPromptLost:
 
     ## Innocent explanations
     - The conversation was handed to another agent, which has no instructions.
-    - It is another job on the same history: a title, a summary, a judgement.
+    - It is another job on the same history: a title, a summary, a judgement. Possible only where
+      the conversation itself goes on with its system prompt.
     - A stored response has them as a message of its input, which the provider keeps.
 
     ## Example
