@@ -7,6 +7,7 @@ from helpers import (
     scenes_apps,
     scenes_calls,
     scenes_histories,
+    scenes_programs,
     scenes_requests,
     scenes_turns,
     scenes_wire,
@@ -34,9 +35,12 @@ _BY_RULE: Pairs = {
     **scenes_requests.agents(),
     **scenes_histories.misplaced(),
 }
-_INNOCENT = scenes_histories.innocent()
+_INNOCENT = (scenes_histories.innocent(), scenes_programs.innocent())
 
-PAIRS: Mapping[str, Pair] = {
-    code: replace(pair, innocent={**pair.innocent, **_INNOCENT.get(code, {})})
-    for code, pair in _BY_RULE.items()
-}
+
+def _with_innocent(code: str, pair: Pair) -> Pair:
+    more = {what: scene for each in _INNOCENT for what, scene in each.get(code, {}).items()}
+    return replace(pair, innocent={**pair.innocent, **more})
+
+
+PAIRS: Mapping[str, Pair] = {code: _with_innocent(code, pair) for code, pair in _BY_RULE.items()}
