@@ -130,6 +130,15 @@ def test_an_answer_that_is_none_has_failed() -> None:
     assert not digest(replace(whole, reads=whole.reads[:1], end=None, open=True)).failed
 
 
+def test_how_long_to_wait_is_what_the_provider_says_in_seconds() -> None:
+    def waits(value: bytes) -> int:
+        return digest(timed((0.1, TEXT), headers=((b"Retry-After", value),))).wait_s
+
+    assert [waits(each) for each in (b"20", b"0", b"Sun, 22 Nov 2026 05:30:00 GMT")] == [20, 0, 0]
+    assert digest(pasted(TEXT)).wait_s == 0
+    assert digest(replace(pasted(TEXT), response=None)).wait_s == 0
+
+
 def test_small_talk_is_the_users_last_word_and_all_of_it() -> None:
     bye: dict[str, object] = {"role": "user", "content": "Thanks, bye!"}
     said = [digests((asks(*each), []))[0].small_talk for each in ([USER, bye], [bye, USER], [])]

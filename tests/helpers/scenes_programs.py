@@ -230,6 +230,12 @@ def _rounds() -> Innocent:
         },
         "C008": {
             "several-users": Scene(exchanges=[_limited(at / 100) for at in range(6)]),
+            "as-the-provider-asks": Scene(
+                exchanges=[
+                    replace(_limited(at * 10.5), headers=(("Retry-After", "10"),))
+                    for at in range(5)
+                ]
+            ),
             "growing-pauses": Scene(exchanges=[_limited(at) for at in (0, 0.6, 1.7, 3.8, 7.9)]),
         },
         "C010": {

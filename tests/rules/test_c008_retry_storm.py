@@ -62,6 +62,13 @@ def test_broken_and_missing_answers_are_failures_too() -> None:
     assert finding.evidence == ""
 
 
+def test_pauses_that_the_provider_asks_for_are_no_storm() -> None:
+    tape = [replace(each, wait_s=10) for each in attempts(5, every_s=10.5)]
+    assert not storms(tape)
+    assert storms([replace(each, wait_s=11) for each in tape])
+    assert storms([*tape[:2], replace(tape[2], wait_s=0), *tape[3:]])
+
+
 def test_requests_side_by_side_are_no_retries() -> None:
     assert not storms(attempts(9, lasts_s=1.5))
 

@@ -36,6 +36,7 @@ _CUT = frozenset({Finish.LENGTH, Finish.FILTER})
 _USER = "user"
 _HTTP_ERROR = 400
 _DECODER = json.JSONDecoder(parse_int=str)
+_SECONDS = re.compile(rb"\d{1,6}")
 _CONTINUES = 0x80
 """The upper bits of a byte that goes on with a character of UTF-8."""
 _PART = re.compile(
@@ -122,6 +123,7 @@ def _digest(
         tool_choice=asked.tool_choice,
         status=exchange.response.status if exchange.response else None,
         error=reply.error,
+        wait_s=_wait_s(exchange),
         small_talk=request.small_talk,
         reply_id=reply.id,
         previous=asked.previous,
@@ -287,6 +289,11 @@ def _small_talk(said: Sequence[Message], settings: Settings) -> str:
     if not said or said[-1].role != _USER or said[-1].call_id:
         return ""
     return small_talk(said[-1].text, settings.small_talk_words, settings.small_talk)
+
+
+def _wait_s(exchange: Exchange) -> int:
+    found = header(exchange.response.headers, "retry-after") if exchange.response else None
+    return int(found) if found and _SECONDS.fullmatch(found) else 0
 
 
 def _is_failed(exchange: Exchange, reply: Reply) -> bool:

@@ -133,6 +133,9 @@ class Digest:
     """Of the HTTP response, None if there was none."""
     error: str | None = None
     """See `Reply.error`."""
+    wait_s: int = 0
+    """How long the client is to wait before it asks again, as `retry-after` says; 0: nothing is
+    said, or not in seconds."""
     small_talk: str = ""
     """The last message of the user, if it is nothing but small talk and the end of the history."""
     reply_id: str | None = None

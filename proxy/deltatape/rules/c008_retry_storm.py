@@ -25,7 +25,7 @@ class RetryStorm:
     Counts attempts of the same request, with the same history, one after the other: each came when
     the one before it had failed, by an error or because it broke off. Reports the fifth within a
     minute, and each time that the number has doubled. Requests that are sent side by side are no
-    retries, nor are pauses that grow each time reported.
+    retries, nor are pauses reported that grow each time, or are as long as the provider asks for.
 
     ## Why is this bad
     What has failed four times in a row mostly fails again: the provider limits the rate, or refuses
@@ -36,6 +36,7 @@ class RetryStorm:
     ## Innocent explanations
     - Several users, or processes, send the same request at the same time.
     - The pauses grow, and the number of attempts is limited.
+    - The pauses are those that the provider asks for with `retry-after`, in seconds.
 
     ## Example
     ```
@@ -61,7 +62,7 @@ class RetryStorm:
         storm = _storm(turn, settings)
         if len(storm) < settings.retries or not _is_new(len(storm), settings.retries):
             return
-        if _backs_off(storm):
+        if _backs_off(storm) or _heeds(storm):
             return
         first = storm[0]
         yield turn_finding(
@@ -100,6 +101,15 @@ def _storm(turn: Turn, settings: Settings) -> Sequence[Digest]:
             break
         storm.append(attempt)
     return storm[::-1]
+
+
+def _heeds(storm: Sequence[Digest]) -> bool:
+    """Whether each pause is at least as long as the provider asked for."""
+    pairs = itertools.pairwise(storm)
+    return all(
+        before.wait_s and (after.t_ns or 0) - (before.t_ns or 0) >= before.wait_s * NS
+        for before, after in pairs
+    )
 
 
 def _backs_off(storm: Sequence[Digest]) -> bool:
