@@ -6,7 +6,7 @@ import pytest
 from deltatape.model.exchange import EndReason, Exchange
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
 from helpers import responses
-from helpers.app import done, text, told
+from helpers.app import done, output, text, told, ui
 from helpers.chat import FINISH, URL, choice, sse
 from helpers.exchanges import (
     FINISH_TEXT,
@@ -82,6 +82,11 @@ def test_an_application_that_tells_its_page_nothing_is_silent_too() -> None:
     assert finding.message == "the answer has no text and no call (2 events)"
     assert finding.blame is Blame.APP
     assert not found(told(text("a"), done()), "D002")
+
+
+def test_an_app_may_tell_its_page_of_a_tool_alone_that_ran_on() -> None:
+    assert found(ui(), "D002")
+    assert not found(ui(output()), "D002")
 
 
 def answer(**asked: object) -> list[Finding]:

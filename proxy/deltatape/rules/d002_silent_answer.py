@@ -98,6 +98,8 @@ class SilentAnswer:
         word = reply.choices[0].finish_reason_raw
         if word is None and not reply.from_app:
             return  # nothing says that this was an answer
+        if reply.results:
+            return  # an app's own endpoint may tell of nothing but a tool that ran on
         if _prescribes_form(context):
             return
         thought = sum(len(choice.reasoning) for choice in reply.choices)
