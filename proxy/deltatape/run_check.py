@@ -54,6 +54,8 @@ _HISTORY = frozenset({"messages", "input", "contents", "chat_history", "message"
 _OF_TIME = ("D", "C008")
 """Codes of silences and retries: a run at another speed, or with faults, tells neither."""
 _SILENCE = "D"
+_DOUBT = "may have been dropped on purpose"
+"""What C001 says of a call that is gone, where nothing speaks against it."""
 _MOST_MISSED = 100
 """An application that asks for ever for what is not on the tape shows nothing new."""
 _NS = 1_000_000_000
@@ -382,8 +384,10 @@ class RunCheck:
         excluded = (
             replace(each, because=f"on the tape, {each.because}") for each in known.excluded
         )
+        says, _, doubt = finding.message.rpartition("; ")
         return replace(
             finding,
+            message=says if _DOUBT in doubt else finding.message,
             confidence=known.confidence,
             severity=known.severity,
             blame=known.blame,

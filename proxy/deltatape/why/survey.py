@@ -244,10 +244,13 @@ def survey_of(
 ) -> Survey:
     """The survey of exchanges of which the digests and their own findings are known."""
     links = read_backs(digests)
+    every = turns(digests, links, logs, settings)
+    of_app = [link for link in links if link.later.tap is Tap.APP]
     return Survey(
         digests=tuple(digests),
         findings=tuple(findings),
-        read_backs=links,
+        # As turns have them: with what the application printed meanwhile.
+        read_backs=(*(link for turn in every for link in turn.links), *of_app),
         silences=tuple(
             finding
             for silence in unanswered(digests, links)
@@ -255,7 +258,7 @@ def survey_of(
         ),
         of_turns=tuple(
             finding
-            for turn in turns(digests, links, logs, settings)
+            for turn in every
             for finding in findings_of_turn(turn, settings)
         ),
         attempts=attempts_of(digests),
