@@ -167,3 +167,38 @@ def test_an_exchange_that_goes_on_has_nothing_printed_about_its_end() -> None:
     )
     reported = check_exchanges("x", [stalled], DEFAULTS, logs=[printed(31_000, OPENAI)]).reported
     assert "printed" not in reported[0].finding.message
+
+
+CRASH = "json.decoder.JSONDecodeError: Unterminated string starting at: line 1 column 2 (char 1)"
+
+
+@pytest.mark.parametrize("wait_s", [0.1, 5.0])
+def test_an_exception_by_which_the_app_ended_is_why_it_left(wait_s: float) -> None:
+    line = printed(round(wait_s * 1000) + 150, CRASH)
+    finding = cut([gave_up(wait_s, exit_code=1)], line)
+    assert (finding.blame, finding.confidence) == (Blame.APP, Confidence.LIKELY)
+    assert finding.severity is Severity.ERROR
+    assert finding.message.endswith(f"just then the app printed {CRASH!r} and exited with 1")
+    assert finding.excluded[0].explanation == "its user stopped it"
+
+
+@pytest.mark.parametrize(
+    ("code", "line"),
+    [
+        (0, CRASH),  # it went on, and ended well
+        (130, CRASH),  # a signal
+        (1, "KeyboardInterrupt"),
+        (1, "asyncio.exceptions.CancelledError: the user left"),
+        (1, "    raise JSONDecodeError(CRASH)"),
+        (1, "done"),
+    ],
+)
+def test_what_else_is_printed_does_not_say_why_the_client_left(code: int, line: str) -> None:
+    finding = cut([gave_up(0.1, exit_code=code)], printed(250, line))
+    assert (finding.blame, finding.severity) == (None, Severity.INFO)
+    assert finding.message.startswith("the client closed the connection")
+
+
+def test_who_asks_again_has_coped_with_its_exception() -> None:
+    both = [gave_up(0.1, exit_code=1), later(asks(USER))]
+    assert cut(both, printed(250, CRASH)).blame is None

@@ -8,6 +8,7 @@ from deltatape.diagnose.check import check
 from deltatape.diagnose.digest import digest
 from deltatape.model.digest import Unanswered
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
+from deltatape.model.log import LogEntry, LogStream
 from deltatape.model.watch import Watch
 from deltatape.rules.d003_unanswered_tool_call import UnansweredToolCall
 from deltatape.rules.settings import DEFAULTS
@@ -126,3 +127,34 @@ def test_the_recorded_incidents_hold_no_dead_zone(tape: Path) -> None:
     found = [finding for exchange in exchanges for finding in check(exchange)]
     found += check_conversation(map(digest, exchanges))
     assert not {finding.code for finding in found} & {"D003", "D004"}
+
+
+def crashed(line: bytes, code: int = 1) -> list[Finding]:
+    tape = watched_digests(CALLS, until_s=1, stop="child-exit", exit_code=code)
+    printed = LogEntry(t_ns=round(0.7 * NS), stream=LogStream.STDERR, line=line)
+    found = check_conversation(tape, logs=[printed])
+    return [each for each in found if each.code == "D003"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"json.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0)",
+        b"\x1b[31mTypeError: x is not a function\x1b[0m",
+        b"panic: runtime error: index out of range [1] with length 1",
+    ],
+)
+def test_an_app_that_ended_by_an_exception_did_not_mean_to_stay_silent(line: bytes) -> None:
+    (finding,) = crashed(line)
+    assert (finding.severity, finding.confidence) == (Severity.ERROR, Confidence.LIKELY)
+    assert "without a further request, the app printed '" in finding.message
+    assert finding.message.endswith(" and exited with 1")
+    assert finding.hint.startswith("the app ended by an error of its own")
+    (excluded,) = finding.excluded
+    assert excluded.explanation == "the app takes calls as its output, or waits for a person"
+
+
+def test_an_app_that_printed_no_exception_may_have_meant_it() -> None:
+    (finding,) = crashed(b"nothing to do")
+    assert (finding.confidence, finding.excluded) == (Confidence.POSSIBLE, ())
+    assert not crashed(b"ValueError: x", code=0)

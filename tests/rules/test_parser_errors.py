@@ -180,3 +180,8 @@ def test_hostile_texts_are_read_in_linear_time(piece: str) -> None:
         in_message(str(at) + piece * (1490 // len(piece)))
         in_log(f"{at}{piece * 5000}".encode())
     assert time.process_time() - start < 2.0
+
+
+def test_source_code_in_a_traceback_is_no_error_text() -> None:
+    assert in_log(b'    raise JSONDecodeError("Expecting value", s, err.value) from None') is None
+    assert in_log(b"json.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0)")

@@ -38,9 +38,9 @@ def check_conversation(
         Findings in the order of the requests that prove them, then those about replies that no
         request answers.
     """
-    every = tuple(digests)
+    every, logs = tuple(digests), tuple(logs)
     links = read_backs(every)
-    silent = unanswered(every, links)
+    silent = unanswered(every, links, logs)
     about_turns = (whole_turn(turn, settings) for turn in turns(every, links, logs, settings))
     about_silence = (findings_of_silence(silence, settings) for silence in silent)
     return tuple(chain(*about_turns, *about_silence))

@@ -20,8 +20,10 @@ from dataclasses import dataclass, field, replace
 
 from deltatape.model.digest import Digest, ReadBack, SaidCall, Unanswered
 from deltatape.model.exchange import Tap
+from deltatape.model.log import LogEntry
 from deltatape.model.reply import CallStatus
 from deltatape.model.watch import CHILD_EXIT, Watch
+from deltatape.rules._thrown import crashed, last_thrown
 from deltatape.wire.json_value import canonical
 
 _RUNNABLE = frozenset({CallStatus.COMPLETE, CallStatus.EMPTY_OK})
@@ -30,12 +32,15 @@ _ENOUGH = 2
 take calls as its output. That is worth saying once."""
 
 
-def unanswered(digests: Sequence[Digest], read_backs: Sequence[ReadBack]) -> tuple[Unanswered, ...]:
+def unanswered(
+    digests: Sequence[Digest], read_backs: Sequence[ReadBack], logs: Sequence[LogEntry] = ()
+) -> tuple[Unanswered, ...]:
     """Replies with calls that no later request answers, in the order of their requests.
 
     Args:
         digests: in the order of their requests; those without a `watch` are never unanswered.
         read_backs: what later requests repeat of them.
+        logs: what the application printed, in order; on the same clock as the digests.
     """
     lost = _last_lost(digests)
     digests = [each for each in digests if each.tap is Tap.PROVIDER]
@@ -49,7 +54,11 @@ def unanswered(digests: Sequence[Digest], read_backs: Sequence[ReadBack]) -> tup
         waits = id(digest) not in repeated and _expects_answer(digest)
         waits &= digest.exchange > lost.get(digest.tape, 0)
         if digest.watch and waits and not after.could_answer(digest):
-            found.append(_silence(digest, digest.watch, after.last_ns))
+            silence = _silence(digest, digest.watch, after.last_ns)
+            if crashed(digest.watch):
+                ended = (digest.end_ns or 0, digest.watch.until_ns)
+                silence = replace(silence, thrown=last_thrown(logs, *ended))
+            found.append(silence)
         after.enter(digest, new[place])
     answering = {each.reply.tape for each in read_backs if each.answered}
     return tuple(_without_habits(found[::-1], answering))

@@ -11,17 +11,15 @@ from dataclasses import replace
 
 from deltatape.model.digest import Digest
 from deltatape.model.exchange import Tap
-from deltatape.model.finding import Blame, Confidence, Finding, Severity
+from deltatape.model.finding import Blame, Confidence, Excluded, Finding, Severity
 from deltatape.model.log import LogEntry
+from deltatape.rules._thrown import THROWN, crashed, last_thrown, shown
 from deltatape.rules.evidence import excerpt
-from deltatape.rules.w006_stream_cut import GAVE_UP, NOT_SENT, STALLED, TIMED_OUT
+from deltatape.rules.w006_stream_cut import GAVE_UP, LEFT, NOT_SENT, STALLED, TIMED_OUT
 
 _SOONER_NS, _LATER_NS = 500_000_000, 3_000_000_000
 """When a line may be printed that is about the leaving: before it is seen, or after it."""
-_LINE = 4000
-"""Bytes of a line that are looked at."""
 _SHOWN = 200
-_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _TIMEOUT = re.compile(
     r"(?i)timed?[ -]?out|\w*Timeout(?:Error|Exception|Expired)?\b|deadline[ _]?exceeded|ETIMEDOUT"
     r"|UND_ERR_\w+_TIMEOUT"
@@ -29,21 +27,17 @@ _TIMEOUT = re.compile(
 """What says that a timeout came."""
 _LEFT = re.compile(r"\b(?:AbortError|APIUserAbortError|CancelledError|ECONNRESET|ECONNABORTED)\b")
 """What says that a request was given up, by whomever: a stop button makes the same."""
-_THROWN = re.compile(
-    r"\s*(?:\[?[\w.]+:? )?(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Timeout|Exception)\b"
-)
-"""How the last line of a traceback begins, or an exception that is printed."""
 
 
 def is_departure(finding: Finding) -> bool:
-    """Whether a finding tells of a client that gave up."""
+    """Whether a finding tells of a client that gave up, or left."""
     if finding.code == "W006":
-        return finding.message.startswith(GAVE_UP)
+        return finding.message.startswith((GAVE_UP, LEFT))
     return finding.code in {"D001", "D004"} and "the client gave up" in finding.message
 
 
 def explained(finding: Finding, digests: Sequence[Digest], logs: Sequence[LogEntry]) -> Finding:
-    """A finding about a client that gave up, with what it printed and how sure that makes it.
+    """A finding about a client that left, with what it printed and how sure that makes it.
 
     Args:
         finding: see `is_departure`.
@@ -51,6 +45,11 @@ def explained(finding: Finding, digests: Sequence[Digest], logs: Sequence[LogEnt
         logs: what the application printed, in order.
     """
     own = next(each for each in digests if each.exchange == finding.exchange)
+    error = _own_error(finding, own, digests, logs)
+    if error:
+        return _of_crash(finding, own, error)
+    if finding.message.startswith(LEFT):
+        return finding
     line = _printed(own.end_ns or 0, logs)
     told = f", and printed: {excerpt(line, _SHOWN)}" if line else ""
     finding = replace(finding, message=finding.message + told)
@@ -72,6 +71,33 @@ def explained(finding: Finding, digests: Sequence[Digest], logs: Sequence[LogEnt
     )
 
 
+def _own_error(
+    finding: Finding, own: Digest, digests: Sequence[Digest], logs: Sequence[LogEntry]
+) -> str:
+    """The exception by which the application ended when it left; "" if that is not known."""
+    if finding.code != "W006" or finding.blame is not None or own.tap is Tap.APP or own.lossy:
+        return ""
+    if not crashed(own.watch) or any(_goes_on(each, own) for each in digests):
+        return ""
+    end_ns = own.end_ns or 0
+    error = last_thrown(logs, end_ns - _SOONER_NS, end_ns + _LATER_NS)
+    return "" if _TIMEOUT.search(error) else error
+
+
+def _of_crash(finding: Finding, own: Digest, error: str) -> Finding:
+    assert own.watch is not None
+    ended = f"printed {excerpt(error, _SHOWN)!r} and exited with {own.watch.exit_code}"
+    return replace(
+        finding,
+        message=f"{finding.message}: just then the app {ended}",
+        blame=Blame.APP,
+        confidence=Confidence.LIKELY,
+        severity=Severity.ERROR,
+        hint="the app left by an error of its own: the traceback on the tape says where",
+        excluded=(Excluded("its user stopped it", f"the app {ended}"),),
+    )
+
+
 def _goes_on(other: Digest, own: Digest) -> bool:
     """Whether the application asked the same besides or again, or went on from there."""
     if other is own or other.tap is Tap.APP:
@@ -85,11 +111,7 @@ def _goes_on(other: Digest, own: Digest) -> bool:
 
 def _printed(end_ns: int, logs: Sequence[LogEntry]) -> str:
     """What was printed about the leaving at `end_ns`; "" if nothing was."""
-    near = (
-        _COLOUR.sub("", each.line[:_LINE].decode("utf-8", "backslashreplace")).strip()
-        for each in logs
-        if end_ns - _SOONER_NS <= each.t_ns <= end_ns + _LATER_NS
-    )
+    near = (shown(each) for each in logs if end_ns - _SOONER_NS <= each.t_ns <= end_ns + _LATER_NS)
     lines = [line for line in near if _TIMEOUT.search(line) or _LEFT.search(line)]
-    thrown = [line for line in lines if _THROWN.match(line)]
+    thrown = [line for line in lines if THROWN.match(line)]
     return thrown[-1] if thrown else next(iter(lines), "")

@@ -262,3 +262,5 @@ class Unanswered:
     """The last moment after the reply at which the application is known to have lived."""
     alike: int
     """How many more there are on the tape, if the application answers no calls there at all."""
+    thrown: str = ""
+    """The exception by which the application ended after it, as it was printed; "" without one."""

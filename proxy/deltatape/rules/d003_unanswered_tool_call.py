@@ -4,15 +4,13 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from deltatape.model.digest import SaidCall, Unanswered
-from deltatape.model.finding import Blame, Confidence, Finding, Severity
+from deltatape.model.finding import Blame, Confidence, Excluded, Finding, Severity
 from deltatape.model.watch import CHILD_EXIT, Watch
-from deltatape.rules._base import MAX_MESSAGE, NS
+from deltatape.rules._base import MAX_MESSAGE, NS, escaped
+from deltatape.rules._thrown import crashed
 from deltatape.rules.evidence import excerpt
 from deltatape.rules.settings import Settings
 from deltatape.rules.words import count
-
-_SIGNALS = 128
-"""Exit codes from here on are those of programs that a signal ended, such as Ctrl-C."""
 
 
 class UnansweredToolCall:
@@ -69,10 +67,11 @@ class UnansweredToolCall:
         if watch is None or end_ns is None:
             return
         watched_s = (silence.until_ns - end_ns) / NS
-        if watched_s < settings.unanswered_s and not _failed(watch):
+        if watched_s < settings.unanswered_s and not crashed(watch):
             return
         confidence = _confidence(silence, end_ns, settings)
         long = watched_s >= settings.unanswered_error_s and confidence is Confidence.LIKELY
+        long |= bool(silence.thrown)
         yield Finding(
             code=self.code,
             name=self.name,
@@ -80,7 +79,7 @@ class UnansweredToolCall:
             blame=Blame.APP,
             confidence=confidence,
             message=excerpt(_message(silence, watch, watched_s), MAX_MESSAGE),
-            hint=_HABIT if silence.alike else _HINT,
+            hint=_CRASH if silence.thrown else _HABIT if silence.alike else _HINT,
             tape=reply.tape,
             line=reply.end_line,
             exchange=reply.exchange,
@@ -88,6 +87,7 @@ class UnansweredToolCall:
             span=None,
             t_ns=end_ns,
             evidence=excerpt(reply.calls[0].arguments or "(no argument bytes)"),
+            excluded=escaped(_excluded(silence)),
         )
 
 
@@ -101,15 +101,25 @@ _HABIT = (
 )
 
 
-def _failed(watch: Watch) -> bool:
-    """Whether the application ended by an error of its own: it can never answer."""
-    return watch.stop == CHILD_EXIT and 0 < (watch.exit_code or 0) < _SIGNALS
+_CRASH = (
+    "the app ended by an error of its own before it could answer: the traceback on the tape says"
+    " where; if that is where it parses the arguments, what it parsed is not what was delivered"
+)
+
+
+def _excluded(silence: Unanswered) -> tuple[Excluded, ...]:
+    if not silence.thrown:
+        return ()
+    ended = f"it printed {excerpt(silence.thrown, 100)!r} and ended with an error"
+    return (Excluded("the app takes calls as its output, or waits for a person", ended),)
 
 
 def _confidence(silence: Unanswered, end_ns: int, settings: Settings) -> Confidence:
     """Likely if the application lived as long as it should have taken to answer."""
     alive_s = (silence.alive_ns - end_ns) / NS if silence.alive_ns is not None else 0.0
     lived = alive_s >= settings.unanswered_s
+    if silence.thrown:
+        return Confidence.LIKELY
     return Confidence.LIKELY if lived and not silence.alike else Confidence.POSSIBLE
 
 
@@ -120,10 +130,15 @@ def _message(silence: Unanswered, watch: Watch, watched_s: float) -> str:
     were = "was" if len(calls) == 1 else "were"
     others = f"{silence.alike} later {'reply' if silence.alike == 1 else 'replies'}"
     alike = f"; the same goes for {others}" if silence.alike else ""
-    return (
-        f"{count(len(calls), 'call')} ({names}{more}) {were} delivered whole, and no request"
-        f" followed for {watched_s:.1f} s of watched silence; {_then(watch)}{alike}"
-    )
+    came = f"{count(len(calls), 'call')} ({names}{more}) {were} delivered whole, and"
+    if silence.thrown:
+        thrown = excerpt(silence.thrown, 160)
+        return (
+            f"{came} then, without a further request, the app printed {thrown!r} and exited with"
+            f" {watch.exit_code}"
+        )
+    silent = f"no request followed for {watched_s:.1f} s of watched silence"
+    return f"{came} {silent}; {_then(watch)}{alike}"
 
 
 def _label(call: SaidCall) -> str:

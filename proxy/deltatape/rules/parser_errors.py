@@ -34,6 +34,7 @@ _REMEMBERED = 1000
 _OF_CALL = re.compile(
     r"(?i)\b(?:tool|function)[ _-]?(?:call|use|input|args?|parameters)|\barguments\b"
 )
+_SOURCE = re.compile(rb"\s+(?:raise|return|throw)\b")
 _QUOTE = re.compile(r'(?<!\\)"')
 _ANNOUNCED = re.compile(r"(?i)\b(?:error|fail(?:ed|ure)|exception|invalid|fatal|panic|warning)\b")
 
@@ -62,7 +63,12 @@ def in_message(text: str, *, alone: bool = False) -> ParserError | None:
 
 
 def in_log(line: bytes) -> ParserError | None:
-    """The parser's error that a printed line tells of; None if it tells of none."""
+    """The parser's error that a printed line tells of; None if it tells of none.
+
+    Not one of a traceback that shows source code: libraries raise errors with such texts.
+    """
+    if _SOURCE.match(line):
+        return None
     found = _first(line[:_LINE].decode("utf-8", "replace"))
     return found.error if found else None
 

@@ -12,6 +12,7 @@ from deltatape.rules._base import NS, Claim, RuleContext, finding, label
 from deltatape.rules._framing import is_torn
 from deltatape.rules.loss import is_exhausted, is_own_patience, is_refusal, unwatched_ns
 
+LEFT = "the client closed the connection"
 GAVE_UP = "the client gave up after"
 """How the message begins where a client left an answer that had been silent for a while."""
 TIMED_OUT = "as long as its read timeout"
@@ -250,7 +251,7 @@ def _left(context: RuleContext) -> Claim:
     end = context.exchange.end
     detail = f" ({end.detail})" if end and end.detail else ""
     hint = "if nobody pressed stop, look for a timeout or an exception in the application"
-    what = "the client closed the connection"
+    what = LEFT
     exchange = context.exchange
     silence_ns = _silence_ns(exchange)
     if silence_ns >= _NOTICED_NS:
