@@ -189,3 +189,26 @@ def test_fragments_that_were_stripped_are_no_normalisation() -> None:
     (finding,) = changed(("c1", "get", '{"city":"NewYorkCity on"}'), chunks=chunks)
     assert grade(finding) == PROVEN
     assert finding.hint.startswith("append fragments as they come")
+
+
+def test_words_that_are_glued_where_fragments_meet_are_likely_stripped_fragments() -> None:
+    finding = graded('{"t":"ab cd ef gh ij"}', '{"t":"abcdefghij"}', pieces=8)
+    assert grade(finding) == LIKELY
+    assert finding.hint.startswith("append fragments as they come")
+
+
+def test_who_takes_the_deltas_of_a_call_whose_last_event_has_others_did_nothing_wrong() -> None:
+    (reply, later) = digests(
+        (asks(USER), [*call("get", '{"a":1}'), FINISH]),
+        (
+            asks(USER, assistant(("c1", "get", '{"a"1}')), result("c1", "Expecting ':' delimiter")),
+            [],
+        ),
+    )
+    (said,) = reply.calls
+    mended = replace(reply, calls=(replace(said, fragments=('{"a"', "1}")),))
+    found = check_conversation([mended, later])
+    (told,) = [each for each in found if each.code == "C002"]
+    assert (told.severity, told.blame) == (Severity.INFO, None)
+    assert "the event that ends the call has others (T015)" in told.message
+    assert not [each for each in found if each.code == "C009"]

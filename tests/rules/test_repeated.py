@@ -256,6 +256,29 @@ def test_spaces_that_are_missing_where_fragments_end_were_stripped(
     assert (found is not None and "white space" in found.says) is is_trimmed
 
 
+@pytest.mark.parametrize(
+    ("whole", "says"),
+    [
+        (
+            ('{"t":"Dinner', " with", " Ana", " at", ' eight"}'),
+            "its words are glued together where",
+        ),
+        (('{"t":"Ana', " at", ' eight"}'), None),  # too few for a text
+        (('{"t":"12', " 34", " 56", " 78", ' 90"}'), None),  # a number
+        (('{"t":"Dinner with', ' Ana at eight"}'), None),  # it was cleared of all of them
+    ],
+)
+def test_words_that_are_glued_where_fragments_meet(
+    whole: tuple[str, ...], says: str | None
+) -> None:
+    one = said("".join(whole), *whole)
+    found = relation(one, heard(one.arguments.replace(" ", "")), (one,))
+    assert (found is None) == (says is None)
+    if found and says:
+        assert found.says.startswith(says)
+        assert found.damage is Damage.GLUED
+
+
 def torn(*fragments: str, at: tuple[int, ...]) -> SaidCall:
     """A call in whose fragments at these places a network read cut a character."""
     return replace(said("".join(fragments), *fragments), torn=at)

@@ -223,3 +223,12 @@ def test_a_result_that_comes_twice_marks_the_result() -> None:
     story = tell(conversation((asks(USER), [*call(), FINISH]), (twice, [TEXT, FINISH_TEXT])), 1)
     assert [(number, codes) for number, _, codes in marked(story)] == [(2, ("C004",))]
     assert marked(story)[0][1].startswith("brings the result of c1")
+
+
+def test_a_mark_about_a_result_stands_at_that_result() -> None:
+    two = [*call("get", '{"city":"Lisbon"}'), *call("get", '{"city":"Porto"}', index=1), FINISH]
+    said = assistant(("c1", "get", '{"city":"Lisbon"}'), ("c2", "get", '{"city":"Porto"}'))
+    swapped = (result("c1", '{"city":"Porto","t":21}'), result("c2", '{"city":"Lisbon","t":9}'))
+    story = tell(conversation((asks(USER), two), (asks(USER, said, *swapped), [])), 1)
+    (marked,) = [each.what for each in story.timeline if "C015" in each.codes]
+    assert marked.startswith("brings the result of c1")

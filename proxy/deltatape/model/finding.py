@@ -31,7 +31,7 @@ class Blame(enum.StrEnum):
     TRANSPORT = "transport"
     APP = "app"
     UPSTREAM = "upstream"
-    """Model, provider or gateway: not separable with one tap."""
+    """Model, provider or gateway: not separable with one recording."""
 
 
 class Confidence(enum.StrEnum):

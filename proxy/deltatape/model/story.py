@@ -184,7 +184,7 @@ PARTIES: Mapping[Blame, str] = {
     Blame.MODEL: "the model produced it; the bytes came through unharmed",
     Blame.PROVIDER: "the provider's server or its parser spoiled it",
     Blame.GATEWAY: "a gateway between the app and the provider spoiled it",
-    Blame.UPSTREAM: "model, provider or gateway: one tap cannot separate them",
+    Blame.UPSTREAM: "model, provider or gateway: one recording cannot separate them",
     Blame.TRANSPORT: "the connection was cut or reset",
     Blame.APP: "the application that was taped, its SDK or its framework",
 }

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from deltatape.model.digest import SaidCall
 from deltatape.model.parser_error import Means, ParserError
-from deltatape.model.reply import CallStatus
+from deltatape.model.reply import CallKind, CallStatus
 from deltatape.wire.json_value import parse
 
 _WHOLE = frozenset({CallStatus.COMPLETE, CallStatus.EMPTY_OK})
@@ -18,9 +18,19 @@ def is_untrue(error: ParserError, about: Sequence[SaidCall]) -> bool:
     if error.means is Means.REFUSED:
         return False
     return all(
-        call.status in _WHOLE and (error.means is not Means.DROPPED or bool(call.name))
+        call.status in _WHOLE
+        and (error.means is not Means.DROPPED or bool(call.name))
+        and not _has_broken_deltas(call)
         for call in about
     )
+
+
+def _has_broken_deltas(call: SaidCall) -> bool:
+    """Whether the deltas are no JSON, which the last event mended: a client may well take these."""
+    if call.kind is CallKind.TEXT:
+        return False
+    joined = "".join(call.fragments)
+    return bool(joined) and joined != call.arguments and parse(joined).error is not None
 
 
 def is_untrue_of_call(error: ParserError, about: Sequence[SaidCall]) -> bool:

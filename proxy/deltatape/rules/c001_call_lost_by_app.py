@@ -31,8 +31,9 @@ class CallLostByApp:
     has its result, or if its fragments stand in what the application repeats as other calls. It is
     likely lost if something on the tape speaks against every usual reason to drop it: the
     application keeps all of several calls elsewhere, and other calls of this tool; it keeps only
-    the last of several calls; it printed a parser's error about the reply's calls; or it loses
-    calls, or parts of them, elsewhere on the tape. Else it is possible, which accuses nobody.
+    the last of several calls; it printed a parser's error about the reply's calls; or it tears
+    calls apart elsewhere on the tape, or sends a result without its call. Else it is possible,
+    which accuses nobody.
 
     ## Why is this bad
     The tool never runs, the model never gets its result. Wire and provider are in order: the

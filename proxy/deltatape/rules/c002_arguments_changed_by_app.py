@@ -14,6 +14,7 @@ from deltatape.rules.repeated import (
     Relation,
     differences,
     relation,
+    takes_deltas,
 )
 from deltatape.rules.words import count
 from deltatape.wire.json_value import parse
@@ -22,6 +23,8 @@ _SHORT = 200
 """Characters of arguments that nobody leaves out of a history to save room."""
 _OF_FRAGMENTS = frozenset({Damage.DECODED, Damage.TRIMMED})
 """What leaves valid JSON, and is no edit all the same: it stops where fragments or reads do."""
+_UNLIKE_EDITS = frozenset({Damage.GLUED, Damage.TORN})
+"""What somebody might do to a text, though nobody has a reason to."""
 _LONG = 2000
 """Characters of arguments of which histories keep only the beginning."""
 
@@ -112,6 +115,14 @@ _NO_EDIT = "somebody edited the arguments, or the framework validated them"
 
 def _graded(read_back: ReadBack, pair: Pair, related: Relation | None, edit: Edit | None) -> Grade:
     """How sure it is that a change is a mistake in the code that joins fragments."""
+    if takes_deltas(pair.said, pair.heard):
+        return Grade(
+            "these are its deltas as they came, and the event that ends the call has others (T015)",
+            "take the arguments from the event that ends the call, where there is one",
+            Confidence.PROVEN,
+            severity=Severity.INFO,
+            blame=None,
+        )
     if related is None:
         return _of_values(edit)
     damage, said = related.damage, pair.said
@@ -120,7 +131,7 @@ def _graded(read_back: ReadBack, pair: Pair, related: Relation | None, edit: Edi
     if damage is Damage.OTHER_CALL and _is_permuted(read_back):
         return Grade(related.says, _LOOK, Confidence.POSSIBLE, severity=Severity.WARNING)
     valid = parse(pair.heard.arguments).error is None and damage is not Damage.ENCODED
-    if valid and edit is not None and damage not in _OF_FRAGMENTS:
+    if valid and edit is not None and damage not in _OF_FRAGMENTS | _UNLIKE_EDITS:
         return _fact(edit)
     because = f"{related.says}, as no edit leaves it"
     if damage is Damage.CUT and len(said.arguments) > _SHORT:

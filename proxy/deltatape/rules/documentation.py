@@ -20,8 +20,8 @@ _HEAD = """\
 
 Every finding that deltatape reports, made from the rules themselves by `scripts/findings-docs`. A
 finding names code, severity, whose fault it was (`model`, `provider`, `gateway`, `transport`,
-`app`, or `upstream`: one of the first three, which one tap cannot tell apart) and how sure that is
-(`proven`, `likely`, `possible`). `deltatape why CODE` prints a section of this page.
+`app`, or `upstream`: one of the first three, which one recording cannot tell apart) and how sure
+that is (`proven`, `likely`, `possible`). `deltatape why CODE` prints a section of this page.
 """
 
 

@@ -139,6 +139,7 @@ class Damage(enum.Enum):
     MIXED = "fragments of several calls are joined"
     CUT = "a part of the text"
     TRIMMED = "white space is missing where fragments end"
+    GLUED = "words are glued together where fragments meet"
     ENCODED = "encoded once more"
     DECODED = "decoded wrongly"
     TORN = "without the characters that reads cut"
@@ -146,6 +147,7 @@ class Damage(enum.Enum):
 
 _APPEND = "append every fragment to the entry of its index; parse once, at the end"
 _BY_INDEX = "keep one entry per index, not one for the current call; parse once, at the end"
+_WITH_SPACES = "append fragments as they come: a space at the end of one belongs to the text"
 _INCREMENTALLY = "decode the whole stream with one incremental UTF-8 decoder, not each read"
 _FIRST = "take the arguments of the event that opens the call, too, and append all later ones"
 HINTS: Mapping[Damage, str] = {
@@ -157,7 +159,8 @@ HINTS: Mapping[Damage, str] = {
     Damage.DOUBLED: "append each fragment once: from the deltas or from the final event, not both",
     Damage.MIXED: _BY_INDEX,
     Damage.CUT: "parse when the call has ended, not before; append every fragment",
-    Damage.TRIMMED: "append fragments as they come: a space at the end of one belongs to the text",
+    Damage.TRIMMED: _WITH_SPACES,
+    Damage.GLUED: _WITH_SPACES,
     Damage.ENCODED: "pass the arguments on as they came: they are JSON text already",
     Damage.DECODED: _INCREMENTALLY,
     Damage.TORN: _INCREMENTALLY,
@@ -184,6 +187,14 @@ def is_related(said: SaidCall, heard: RepeatedCall, others: Sequence[SaidCall]) 
     Arguments that have nothing in common with what came are another call's.
     """
     return first_difference(said, heard) is None or relation(said, heard, others) is not None
+
+
+def takes_deltas(said: SaidCall, heard: RepeatedCall) -> bool:
+    """Whether the application repeats the deltas as they came, and the last event has others.
+
+    See T015: then both are what was delivered.
+    """
+    return heard.arguments == "".join(said.fragments) != said.arguments
 
 
 def relation(said: SaidCall, heard: RepeatedCall, others: Sequence[SaidCall]) -> Relation | None:
@@ -337,17 +348,31 @@ def _close_string(text: str) -> str:
 def _trimmed(text: str, whole: str, pieces: Sequence[str]) -> Relation | None:
     """Whether `text` is the fragments without the white space at their ends.
 
-    White space that is left elsewhere tells it from a text that was cleared of all of it.
+    White space that is left elsewhere tells it from a text that was cleared of all of it. Where
+    none is left, several words of a text that are glued together do: nobody means that.
     """
     repeated = parse(text)
-    if repeated.error or not any(" " in each.strip() for each in leaves(text)):
+    if repeated.error:
+        return None
+    spaced = any(" " in each.strip() for each in leaves(text))
+    delivered = parse(whole)
+    glued = max((len(_GLUED.findall(each)) for each in leaves(whole)), default=0)
+    if not spaced and glued < _FEW_WORDS:
         return None
     for strip in (str.strip, str.lstrip, str.rstrip):
         joined = parse("".join(map(strip, pieces)))
-        if not joined.error and joined.value == repeated.value != parse(whole).value:
-            says = "the white space at the ends of its fragments is missing, and no other"
-            return Relation(Damage.TRIMMED, says)
+        if not joined.error and joined.value == repeated.value != delivered.value:
+            if spaced:
+                says = "the white space at the ends of its fragments is missing, and no other"
+                return Relation(Damage.TRIMMED, says)
+            return Relation(Damage.GLUED, "its words are glued together where fragments meet")
     return None
+
+
+_GLUED = re.compile(r"(?<=[^\W\d_]) (?=[^\W\d_])")
+"""A space between the letters of two words."""
+_FEW_WORDS = 3
+"""Spaces in a text from which on nobody clears it of them: names and numbers have fewer."""
 
 
 def _encoded(text: str, whole: str) -> Relation | None:

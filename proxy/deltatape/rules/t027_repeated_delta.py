@@ -12,6 +12,7 @@ from deltatape.rules._forensics import (
     HINT,
     Damage,
     Trace,
+    concerned,
     excluded_by,
     fits,
     has_twins,
@@ -39,11 +40,12 @@ class RepeatedDelta:
     Reports calls whose arguments are whole although a fragment, or a run of fragments, comes twice
     in a row. A warning if the two events have a number or a padding in common that servers make
     anew for each event (proven), or if the tool's schema allows the arguments only without the
-    repetition (likely). Else it is a fact: a text may repeat itself. Arguments that the repetition
+    repetition (likely). Else it is a fact, told of pieces of six characters and more: a text may
+    repeat itself. Arguments that the repetition
     breaks are T002, T003 and T016.
 
     ## Why is this bad
-    The tool runs with a wrong value, and no parser complains: "GentGent", a line twice in a file.
+    The tool runs with a wrong value, and no parser complains: a name twice, a line twice in a file.
 
     ## Innocent explanations
     - The model repeats a word, a line, an item: then nothing but the text is the same.
@@ -51,8 +53,8 @@ class RepeatedDelta:
 
     ## Example
     ```
-    {"tool_calls":[{"index":0,"function":{"arguments":"Gent"}}]}
-    {"tool_calls":[{"index":0,"function":{"arguments":"Gent"}}]}
+    {"tool_calls":[{"index":0,"function":{"arguments":" by the sea"}}]}
+    {"tool_calls":[{"index":0,"function":{"arguments":" by the sea"}}]}
     ```
 
     ## Fix
@@ -110,6 +112,8 @@ def _damaged(context: RuleContext, call: ToolCall, found: Trace) -> Claim:
         hint=HINT,
         blame=Blame.UPSTREAM,
         confidence=context.seen if found.proof else Confidence.LIKELY,
+        event=concerned(found, call.fragments).event,
+        place=concerned(found, call.fragments).place,
         excluded=excluded_by(found),
     )
 
@@ -122,6 +126,8 @@ def _doubtful(call: ToolCall, found: Trace) -> Claim:
         blame=None,
         confidence=Confidence.POSSIBLE,
         severity=Severity.INFO,
+        event=concerned(found, call.fragments).event,
+        place=concerned(found, call.fragments).place,
     )
 
 

@@ -12,6 +12,8 @@ time is bounded, whatever the stream's length.
 
 from deltatape.model.suspect import Suspect, Symptom
 from deltatape.suspects.bench import Bench
+from deltatape.suspects.client import client_of
+from deltatape.suspects.compare import equal
 from deltatape.suspects.delivered import Delivered, delivered
 from deltatape.suspects.documentation import explain
 from deltatape.suspects.matrix import Row, rows
@@ -37,6 +39,13 @@ def suspects_of(stream: Delivered, symptom: Symptom, limit: int = LIMIT) -> tupl
     return () if stream.family is None else find(Bench(stream), symptom, limit)
 
 
+def reads_rightly(stream: Delivered, suspect: Suspect) -> bool:
+    """Whether a client that makes the mistakes of `suspect` reads this stream rightly."""
+    bench = Bench(stream)
+    outcome = bench.outcome(client_of(*((one.axis, one.value) for one in suspect.mistakes)))
+    return equal(outcome.calls, stream.calls, stream.ids) and not outcome.thrown
+
+
 def matrix(stream: Delivered) -> tuple[Row, ...]:
     """What each preset that knows this dialect makes of the stream; () for other dialects."""
     return () if stream.family is None else rows(Bench(stream))
@@ -51,5 +60,6 @@ __all__ = [
     "delivered",
     "explain",
     "matrix",
+    "reads_rightly",
     "suspects_of",
 ]

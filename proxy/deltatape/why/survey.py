@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from deltatape.conversation import (
     findings_of,
@@ -28,6 +29,9 @@ from deltatape.why.verdict import decides, is_leaving
 
 _OF_REQUESTS = frozenset({"C006", "C008", "C011", "C018", "C020"})
 """Codes about a row of requests, of which the reply that it began with has done nothing wrong."""
+
+_LOOKED_AT = 3
+"""Other replies that a suspect is held against."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +112,19 @@ class Survey:
 
     def _with_findings(self) -> Iterator[tuple[Digest, tuple[Finding, ...]]]:
         return zip(self.digests, self.findings, strict=True)
+
+    def kept_whole(self, number: int) -> tuple[int, ...]:
+        """Other exchanges of whose replies several calls are repeated as delivered: a few."""
+        found = (
+            link.reply.exchange
+            for link in self.read_backs
+            if len(link.pairs) > 1
+            and not link.lost
+            and link.reply.exchange != number
+            and link.reply.tap is Tap.PROVIDER
+            and all(pair.said.arguments == pair.heard.arguments for pair in link.pairs)
+        )
+        return tuple(islice(found, _LOOKED_AT))
 
     def elsewhere(self, number: int) -> tuple[Finding, ...]:
         """What is found on the other exchanges, and is not about this one's reply or request."""
@@ -243,7 +260,7 @@ def survey_of(
     logs: Iterable[LogEntry] = (),
 ) -> Survey:
     """The survey of exchanges of which the digests and their own findings are known."""
-    links = read_backs(digests)
+    links, logs = read_backs(digests), tuple(logs)
     every = turns(digests, links, logs, settings)
     of_app = [link for link in links if link.later.tap is Tap.APP]
     return Survey(
@@ -253,14 +270,10 @@ def survey_of(
         read_backs=(*(link for turn in every for link in turn.links), *of_app),
         silences=tuple(
             finding
-            for silence in unanswered(digests, links)
+            for silence in unanswered(digests, links, logs)
             for finding in findings_of_silence(silence, settings)
         ),
-        of_turns=tuple(
-            finding
-            for turn in every
-            for finding in findings_of_turn(turn, settings)
-        ),
+        of_turns=tuple(finding for turn in every for finding in findings_of_turn(turn, settings)),
         attempts=attempts_of(digests),
     )
 

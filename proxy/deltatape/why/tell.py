@@ -26,7 +26,7 @@ from deltatape.model.story import (
 from deltatape.model.suspect import Suspect, Tried
 from deltatape.rules.repeated import first_difference, same_id, same_name
 from deltatape.rules.settings import DEFAULTS, Settings
-from deltatape.suspects import Delivered, delivered, matrix, suspects_of
+from deltatape.suspects import Delivered, delivered, matrix, reads_rightly, suspects_of
 from deltatape.why.accusation import is_open_to_suspicion, with_suspects, worth_naming
 from deltatape.why.addressed import came_from
 from deltatape.why.ruling import case_of, codes_of, ruling, ruling_on_all
@@ -38,6 +38,8 @@ from deltatape.why.verdict import Case, as_sentence
 
 _KNOWN = 20
 """Characters by which a result is known that quotes an error."""
+_OF_RESULTS = frozenset({"C004", "C015", "C017"})
+"""Codes about the result of a call, which they name."""
 
 
 def tell(
@@ -75,6 +77,12 @@ def tell(
     matter = matter_of(case, analysis, exchanges, errors, settings)
     suspects = _suspects(matter) if matter and is_open_to_suspicion(case, verdict) else ()
     suspects = worth_naming(verdict, matter, suspects) if matter else ()
+    if any(each.drop for each in suspects):
+        kept = [
+            _delivered(analyse(by_number[one], settings.app)) for one in seen.kept_whole(chosen)
+        ]
+        alike = [each for each in kept if each.follow_up == _delivered(analysis).follow_up]
+        suspects = tuple(each for each in suspects if not _is_refuted(each, alike))
     told = with_suspects(verdict, matter, suspects) if matter else verdict
     tried = _tried(matter.analysis if matter else analysis) if clients else ()
     outcome = _Outcome(told, suspects, tried, seen.elsewhere(chosen), seen.row(chosen))
@@ -136,6 +144,11 @@ def _story(
 
 def _suspects(matter: Matter) -> tuple[Suspect, ...]:
     return suspects_of(_delivered(matter.analysis), matter.symptom)
+
+
+def _is_refuted(suspect: Suspect, kept: Sequence[Delivered]) -> bool:
+    """Whether it would lose calls of a reply of which the app repeats all."""
+    return not all(reads_rightly(each, suspect) for each in kept)
 
 
 def _tried(analysis: Analysis) -> tuple[Tried, ...]:
@@ -271,7 +284,8 @@ def _line_of(finding: Finding, link: ReadBack, repetition: Repetition) -> int | 
     before = len(repetition.calls) + len(repetition.extra)
     for place, (call_id, text) in enumerate(repetition.results, before):
         quotes = finding.code == "C009" and finding.evidence[:_KNOWN] in text
-        if quotes or (finding.code == "C004" and f" {call_id})" in finding.message):
+        named = f" {call_id})" in finding.message or f" {call_id}," in finding.message
+        if quotes or (finding.code in _OF_RESULTS and named):
             return place
     if finding.code == "C009":
         return None
