@@ -427,6 +427,22 @@ def silent() -> list[Exchange]:
     return list(watched(exchanges, 400.0, stop="child-exit", exit_code=0))
 
 
+def test_results_that_were_wrong_may_be_others() -> None:
+    both = [*call("get", '{"city":"Lisbon"}'), *call("get", '{"city":"Porto"}', index=1), FINISH]
+    said = assistant(("c1", "get", '{"city":"Lisbon"}'), ("c2", "get", '{"city":"Porto"}'))
+    one, other = '{"city":"Lisbon","t":9}', '{"city":"Porto","t":21}'
+    swapped = asks(USER, said, result("c1", other), result("c2", one))
+    exchanges = conversation((asks(USER), both), (swapped, SAYS))
+    run = Run(*exchanges)
+    run.play(0)
+    run.play(1)
+    assert run.codes == ["C015"]
+    right = asks(USER, said, result("c1", one), result("c2", other))
+    found = corrected(exchanges, right)
+    assert found is not None
+    assert found.codes == ("C015",)
+
+
 def test_a_silence_fails_as_long_as_nothing_comes_back() -> None:
     run = Run(*silent())
     assert list(run.check.mistakes()) == []

@@ -54,6 +54,8 @@ _HISTORY = frozenset({"messages", "input", "contents", "chat_history", "message"
 _OF_TIME = ("D", "C008")
 """Codes of silences and retries: a run at another speed, or with faults, tells neither."""
 _SILENCE = "D"
+_OF_RESULTS = frozenset({"C015", "C017"})
+"""Codes of mistakes in results themselves: a right app brings others."""
 _DOUBT = "may have been dropped on purpose"
 """What C001 says of a call that is gone, where nothing speaks against it."""
 _MOST_MISSED = 100
@@ -252,7 +254,7 @@ class RunCheck:
             here: positions of the recorded requests to the same place, >= 1.
             spent: positions of those that have been played.
         """
-        if not self._requests or self._missed > _MOST_MISSED or not self._tape_blames:
+        if not self._requests or self._missed > _MOST_MISSED or not self.accuses:
             return None
         request = RunRequest(
             number=len(self._requests) + 1,
@@ -507,7 +509,8 @@ class RunCheck:
         )
 
     @property
-    def _tape_blames(self) -> bool:
+    def accuses(self) -> bool:
+        """Whether the tape blames the application for anything that a run can show."""
         tape = self._tape
         return bool(tape.codes or tape.silences or self._of_endpoint)
 
@@ -554,6 +557,8 @@ class RunCheck:
             return False
         was = {message.call_id: message for message in one.asked.history if message.call_id}
         free = self._wrong_ids(reply, one.digest)
+        if self._tape.codes.get(recorded, frozenset()) & _OF_RESULTS:
+            free |= frozenset(was)
         return all(
             message.call_id not in was
             or message.call_id in free

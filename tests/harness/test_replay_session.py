@@ -170,7 +170,8 @@ def test_behind_the_end_of_the_tape_an_exit_code_says_nothing(tmp_path: Path) ->
     assert code == 0
     assert told[1].startswith("end of the tape at POST ")
     assert told[-1] == (
-        "exit code 3 does not count: the command had asked for more than the tape has"
+        "passed as far as the tape goes: exit code 3 does not count, as the command had asked for"
+        " more than the tape has"
     )
     assert read_back(tmp_path, ASKED, RIGHT, refused=True, then="kill -9 $$")[0] == 137
     assert read_back(tmp_path, ASKED, RIGHT, refused=True)[0] == 0

@@ -90,3 +90,11 @@ def test_characters_that_take_two_columns_are_counted_so() -> None:
     assert plain(table(wide, width=14, give={0: 6})) == "東京東...   ok\nget         1\n"
     assert plain([cropped(line("東京東京", "x"), 8)]) == "東京...\n"
     assert measured(line("東京")) == 4
+
+
+def test_text_is_wrapped_by_the_columns_that_it_takes() -> None:
+    text = "the app repeats 東京の天気 and 大阪の天気予報です instead"
+    lines = wrapped(text, 2, width=20)
+    assert all(measured(line) <= 20 for line in lines)
+    assert "".join(plain(lines).split()) == "".join(text.split())
+    assert plain(wrapped("あ", 0, width=1)) == "あ\n"

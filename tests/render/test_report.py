@@ -26,7 +26,7 @@ def test_findings_are_told_tape_by_tape_and_counted_in_the_end() -> None:
     assert text(report.tape(GOOD)) == ""
     assert text(report.tape(BAD)).startswith("error T006 ")
     assert text(report.tape(MILD)).startswith("warning T001 ")
-    assert text(report.end()) == ("1 error, 1 warning\nmore about a code: deltatape why T001\n")
+    assert text(report.end()) == ("1 error, 1 warning\nmore about a code: deltatape why T006\n")
 
 
 def test_nothing_found_is_said_and_nothing_read_is_not() -> None:

@@ -66,6 +66,11 @@ def summary(report: Report, recorded: int = 0) -> Iterator[str]:
         left = ", ".join(name_of(each) for each in report.left_behind[:MOST])
         yield f"  not needed: {left}: recorded after the mistake that was not made again"
     yield from mistakes_told(report)
+    if report.missed and not report.accused:
+        yield (
+            "note: the tape blames the app for nothing that a replay can show (deltatape check), so"
+            " each request has to be the recorded one"
+        )
 
 
 def mistakes_told(report: Report) -> Iterator[str]:

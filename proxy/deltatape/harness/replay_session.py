@@ -120,7 +120,10 @@ async def replay(cast: Cast, options: ReplayOptions, tell: Tell) -> int:
     report = cast.machine.report
     verdict = _conclude(cast, report, options, tell)
     if 0 < code <= _MOST_OWN and report.ended and not verdict:
-        tell(f"exit code {code} does not count: the command had asked for more than the tape has")
+        tell(
+            f"passed as far as the tape goes: exit code {code} does not count, as the command had"
+            " asked for more than the tape has"
+        )
         return 0
     return code or verdict
 

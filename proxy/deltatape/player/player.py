@@ -113,6 +113,7 @@ class Player:
             left_behind=tuple(self._exchanges[at] for at in left if at in behind),
             mistakes=() if check is None else tuple(map(self._shown, check.mistakes())),
             unseen=() if check is None else check.unseen(),
+            accused=check is None or check.accuses,
         )
 
     def _shown(self, mistake: "Mistake") -> "Mistake":

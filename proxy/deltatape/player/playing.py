@@ -144,6 +144,8 @@ class Report:
     """What the application did wrong in the run."""
     unseen: tuple[Finding, ...] = ()
     """What the tape blames the application for at its own endpoint, where no player looks."""
+    accused: bool = True
+    """Whether the tape blames the application for anything that a run can show."""
 
     @property
     def failures(self) -> "tuple[Mistake, ...]":

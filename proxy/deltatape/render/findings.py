@@ -89,7 +89,7 @@ def ending_lines(findings: int, counted: str, code: str) -> list[Line]:
     Args:
         findings: how many there were.
         counted: by severity, as `summary` says it.
-        code: the first of their codes.
+        code: that of the gravest.
     """
     if not findings:
         return [line(Segment("no findings", GOOD))]

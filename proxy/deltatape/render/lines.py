@@ -88,8 +88,28 @@ def cropped(whole: Line, width: int = WIDTH) -> Line:
 
 def wrapped(text: str, indent: int, style: str = "", width: int = WIDTH) -> list[Line]:
     """`text` broken at blanks to lines of `width`, all indented; long words are broken, too."""
-    pieces = textwrap.wrap(escape(text), width - indent, break_on_hyphens=False) or [""]
+    pieces = _pieces(escape(text), width - indent) or [""]
     return [line(" " * indent, Segment(piece, style)) for piece in pieces]
+
+
+def _pieces(text: str, width: int) -> list[str]:
+    """`text` in lines of so many columns."""
+    if cell_len(text) == len(text):
+        return textwrap.wrap(text, width, break_on_hyphens=False)
+    lines, current = [], ""
+    for word in text.split():
+        joined = f"{current} {word}" if current else word
+        if cell_len(joined) <= width:
+            current = joined
+            continue
+        if current:
+            lines.append(current)
+        current = word
+        while cell_len(current) > width:
+            front = _front(current, width) or current[0]
+            lines.append(front)
+            current = current[len(front) :]
+    return [*lines, current] if current else lines
 
 
 def hanging(text: str, width: int, indent: int = 4) -> list[Line]:

@@ -47,14 +47,15 @@ class TextReport:
         self._width = width
         self._readable = False
         self._found: Counter[Severity] = Counter()
-        self._first = ""
+        self._gravest: tuple[int, str] | None = None
 
     def tape(self, report: TapeReport) -> Part:
         """See `Report.tape`."""
         self._readable |= not report.problem
         self._found.update(each.finding.severity for each in report.reported)
         for each in report.reported:
-            self._first = min(self._first or each.finding.code, each.finding.code)
+            own = (each.finding.severity.rank, each.finding.code)
+            self._gravest = min(self._gravest or own, own)
         return [
             inert_line(line)
             for each in report.reported
@@ -65,7 +66,8 @@ class TextReport:
         """See `Report.end`."""
         if not self._readable:
             return []
-        return ending_lines(self._found.total(), counted(self._found), self._first)
+        code = self._gravest[1] if self._gravest else ""
+        return ending_lines(self._found.total(), counted(self._found), code)
 
 
 def report_in(form: str, *, width: int, failing: frozenset[Severity]) -> Report:
