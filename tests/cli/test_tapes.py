@@ -1,6 +1,7 @@
 """What a command line may name: a tape, an exchange of it, a file, a folder, standard input."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -101,6 +102,18 @@ def test_a_folder_is_a_captured_case(tmp_path: Path) -> None:
 def test_a_folder_without_a_body_is_told(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"body\.raw"):
         named(str(tmp_path))
+
+
+def test_a_folder_of_tapes_stands_for_the_latest_of_them(tmp_path: Path) -> None:
+    for name, second in (("old", 1), ("new", 2)):
+        path = tmp_path / "taped" / f"{name}.tape"
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(BROKEN.read_bytes())
+        os.utime(path, (second, second))
+    result = called("why", "taped", "--short", folder=tmp_path)
+    assert result.returncode == 0
+    assert b"note: taped is a folder; this is its latest tape, taped/new.tape" in result.stderr
+    assert b"taped/new.tape#1" in result.stdout
 
 
 def test_files_beside_a_body_are_read(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from deltatape.model.exchange import Exchange, Tap
+from deltatape.model.exchange import Exchange, Headers, Tap
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
 from helpers.app import text, told
 from helpers.exchanges import FINISH_TEXT, TEXT, USER, asks, found, from_bytes, one, pasted, timed
@@ -216,3 +216,21 @@ def test_an_error_of_an_unknown_service_is_reported_too() -> None:
 
 def test_an_answer_without_error_is_fine() -> None:
     assert not found(pasted(TEXT, FINISH_TEXT), "S005")
+
+
+@pytest.mark.parametrize(
+    ("headers", "hint"),
+    [
+        ((), "a later attempt may succeed: wait longer before each one, and give up after a few"),
+        (((b"Retry-After", b"7"),), "a later attempt may succeed: retry-after asks for 7 s"),
+        (
+            ((b"Retry-After", b"Wed, 21 Oct 2026 07:28:00 GMT"),),
+            "a later attempt may succeed: retry-after asks for Wed, 21 Oct 2026 07:28:00 GMT",
+        ),
+    ],
+)
+def test_it_says_when_to_ask_again(headers: Headers, hint: str) -> None:
+    limited = from_bytes(ANSWER, asks(USER), 429, "application/json")
+    assert limited.response
+    told = replace(limited, response=replace(limited.response, headers=headers))
+    assert one(told, "S005").hint == hint

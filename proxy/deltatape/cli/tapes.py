@@ -65,7 +65,8 @@ def named(text: str) -> Named:
     """A tape, with all its exchanges since they are one story; or a file or stdin as an import.
 
     Args:
-        text: `TAPE[#N]`, `FILE`, a folder of a captured case, `-`, or "" for the latest tape.
+        text: `TAPE[#N]`, `FILE`, a folder of a captured case or of tapes, `-`, or "" for the latest
+            tape.
 
     Raises:
         UsageError: there is no such thing, or it cannot be read.
@@ -73,6 +74,12 @@ def named(text: str) -> Named:
     """
     if text == "-":
         return Named("(stdin)", (import_exchange(_stdin()),), None)
+    folder = Path(text)
+    if text and _is_folder(folder) and not (folder / corpus.BODY).exists():
+        tapes = list_tapes((folder,))
+        if tapes:
+            say(f"note: {text} is a folder; this is its latest tape, {tapes[0].path}")
+            return named(str(tapes[0].path))
     place = locate(text)
     if not is_tape(place.path):
         return Named(str(place.path), (import_exchange(material(place.path)),), None)

@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 from deltatape.model.exchange import Tap, header
 from deltatape.model.finding import Blame, Confidence, Excluded, Finding, Severity
 from deltatape.model.stream import Place, Span
 from deltatape.rules._base import Claim, RuleContext, finding
+from deltatape.rules.evidence import excerpt
 from deltatape.wire.json_value import parse
 
 _CLIENT_ERROR = 400
@@ -115,6 +116,17 @@ class ErrorEvent:
         )
 
 
+def _later(context: RuleContext) -> str:
+    """When to ask again, as far as the answer says that."""
+    head = context.exchange.response
+    told = header(head.headers, "retry-after") if head is not None else None
+    if told is None:
+        return f"{_LATER}: wait longer before each one, and give up after a few"
+    wait = told.decode("latin-1")
+    unit = " s" if wait.isdigit() else ""
+    return f"{_LATER}: retry-after asks for {excerpt(wait, 40)}{unit}"
+
+
 def _said(status: int, message: str) -> str:
     """What an error answer says, with its status, which the message may begin with."""
     known = message.startswith(f"HTTP {status}")
@@ -135,7 +147,7 @@ class _Ruling:
     excluded: tuple[Excluded, ...] = ()
 
 
-_LATER = _Ruling(hint="a later attempt may succeed; wait as retry-after says", blame=Blame.UPSTREAM)
+_LATER = "a later attempt may succeed"
 _KEY = _Ruling(hint="check the key, its rights, and whether it belongs to this provider")
 _NOT_THERE = _Ruling(
     hint="nothing to do if the client copes: this path is no endpoint of a model",
@@ -216,7 +228,7 @@ def _ruling(context: RuleContext, status: int) -> _Ruling:
     if status >= _SERVER_ERROR or status in _NOT_THE_REQUEST:
         # What the app's own endpoint passes on need not be of its making.
         passed_on = of_app and status != _SERVER_ERROR
-        return replace(_LATER, blame=None) if passed_on else _LATER
+        return _Ruling(hint=_later(context), blame=None if passed_on else Blame.UPSTREAM)
     if status in _PROBES and not context.recognised:
         return _NOT_THERE
     if status in _KEYS:
