@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from helpers import exchanges, messages, responses, scenes_reasoning
 from helpers.app import available, call, done, output, result, text
-from helpers.chat import FINISH, choice
+from helpers.chat import FINISH, calls, choice, entry
 from helpers.scenes import HEALTHY, STOP, TEXT, Scene, asked, chat, weather
 from helpers.scenes_apps import BOTH, CITIES, USER, app, ui
 from helpers.scenes_histories import called, said
@@ -189,6 +189,10 @@ def _calls() -> Innocent:
         "C009": {
             "not-what-the-tool-wants": told(
                 one, turn(2.0, ASKS, exchanges.result("call_fake0", unlike))
+            ),
+            "of-an-empty-answer": told(
+                chat(calls(entry(0, "call_fake0", name="get_time", arguments="")), FINISH),
+                turn(2.0, *step(0, "get_time", "{}", "Error: Unexpected end of JSON input")),
             ),
             "refused-as-json": told(one, turn(2.0, ASKS, exchanges.result("call_fake0", invalid))),
             "of-another-conversation": told(

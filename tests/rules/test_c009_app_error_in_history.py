@@ -58,17 +58,73 @@ def test_it_is_likely_if_the_text_speaks_of_arguments_and_else_only_possible() -
     assert (finding.severity, finding.confidence) == (Severity.INFO, Confidence.POSSIBLE)
 
 
-def test_a_parser_that_was_given_nothing_should_have_been_given_an_empty_object() -> None:
-    none = [calls(entry(0, "c1", name="get", arguments="")), FINISH]
-    no_parameters = {"type": "function", "function": {"name": "get", "parameters": {}}}
-    said = assistant(("c1", "get", ""))
-    first = asks(USER, tools=[no_parameters])
-    tape = digests((first, none), (asks(USER, said, result("c1", GENERIC)), []))
-    (finding,) = errors(tape)
+NOTHING = [calls(entry(0, "c1", name="get", arguments="")), FINISH]
+SAME = [calls(entry(0, "c5", name="get", arguments="")), calls(entry(0, arguments="{}")), FINISH]
+UNREAD = assistant(("c1", "get", ""))
+FAILED = (UNREAD, result("c1", GENERIC))
+NO_PARAMETERS = {"type": "function", "function": {"name": "get", "parameters": {}}}
+
+
+def given_nothing(said: dict[str, object], *more: dict[str, object]) -> Finding:
+    """What is found where a call without argument bytes is answered with an error."""
+    first = (asks(USER, tools=[NO_PARAMETERS]), NOTHING)
+    failed = (USER, said, result("c1", GENERIC))
+    later = ((asks(*failed), SAME), (asks(*failed, *more), [])) if more else ((asks(*failed), []),)
+    (finding, *_) = errors(digests(first, *later))
+    assert finding.exchange == 2
+    return finding
+
+
+def test_an_empty_text_may_be_what_the_tool_has_read_elsewhere() -> None:
+    finding = given_nothing(UNREAD)
     assert finding.message.endswith(
         "was delivered whole, without arguments, which this tool allows"
     )
+    assert finding.confidence is Confidence.POSSIBLE
+
+
+@pytest.mark.parametrize(
+    ("said", "answer", "confidence"),
+    [
+        (UNREAD, "12:00", Confidence.LIKELY),
+        (UNREAD, GENERIC, Confidence.POSSIBLE),
+        (assistant(("c1", "get", "{}")), "12:00", Confidence.POSSIBLE),
+    ],
+)
+def test_who_repeats_nothing_where_the_tool_works_with_an_object_did_not_read_it(
+    said: dict[str, object], answer: str, confidence: Confidence
+) -> None:
+    again = (assistant(("c5", "get", "{}")), result("c5", answer))
+    finding = given_nothing(said, *again)
+    assert finding.confidence is confidence
+    if confidence is Confidence.LIKELY:
+        assert finding.excluded[0].because == (
+            "the request repeats the call without arguments, and the tool works where they are {}"
+            " (#3)"
+        )
+
+
+def test_who_tears_calls_apart_elsewhere_did_not_read_it_either() -> None:
+    torn = (assistant(("c9", "put", '":2}')), result("c9", "ok"))
+    other = [
+        calls(entry(0, "c9", name="put", arguments='{"b')),
+        calls(entry(0, arguments='":2}')),
+        FINISH,
+    ]
+    tape = digests(
+        (asks(USER), other),
+        (asks(USER, *torn, tools=[NO_PARAMETERS]), NOTHING),
+        (asks(USER, *torn, *FAILED), []),
+    )
+    (finding,) = [each for each in errors(tape) if each.exchange == 3]
     assert finding.confidence is Confidence.LIKELY
+    assert "and #2 repeats a call of #1: " in finding.excluded[0].because
+
+
+def test_without_the_call_in_the_request_nobody_knows_what_was_read() -> None:
+    first = (asks(USER, tools=[NO_PARAMETERS]), NOTHING)
+    tape = digests(first, (asks(USER, result("c1", GENERIC)), []))
+    assert [each.confidence for each in errors(tape)] == [Confidence.POSSIBLE]
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,9 @@
 import pytest
 
 from deltatape.model.suspect import Symptom
-from deltatape.suspects import PRESETS, explain, matrix, suspects_of
+from deltatape.suspects import PRESETS, explain, matrix, reads_rightly, suspects_of
 from helpers import chat
+from helpers.chat import FINISH, calls, entry, sse
 from helpers.suspected import deliver, made, names, suspects
 
 APP = b'data: {"type":"tool_call","name":"get","arguments":{}}\n\ndata: {"type":"done"}\n\n'
@@ -36,3 +37,13 @@ def test_a_preset_is_found_by_what_it_makes(name: str) -> None:
     )
     row = next(row for row in matrix(stream) if row.name == name)
     assert names(suspects(stream, row.made.calls))[0] == name
+
+
+def test_a_suspect_may_read_another_stream_rightly() -> None:
+    one = [calls(entry(0, "c1", name="get", arguments='{"a":1}')), FINISH]
+    two = [*one[:1], calls(entry(1, "c2", name="put", arguments='{"b":2}')), FINISH]
+    both = deliver(sse(*two))
+    (first, *_) = suspects_of(both, Symptom(calls=made(("c2", "put", '{"b":2}'))))
+    assert first.name == "single-current-call"
+    assert not reads_rightly(both, first)
+    assert reads_rightly(deliver(sse(*one)), first)

@@ -162,3 +162,23 @@ def test_a_suspect_that_only_comes_near_is_named_where_the_app_changed_something
     assert worth_naming(story.verdict, matter, (near,)) == (near,)
     nobody = replace(story.verdict, kind=VerdictKind.UNPROVABLE, blame=None, confidence=None)
     assert worth_naming(nobody, matter, story.suspects) == ()
+
+
+def test_a_suspect_that_would_lose_what_the_app_keeps_elsewhere_is_not_named() -> None:
+    two = [*call("get"), *call("get", '{"a":2}', 1), FINISH]
+    more = [*call("get", '{"a":3}', 4), *call("get", '{"a":4}', 5), FINISH]
+    last = asks(USER, assistant(("c2", "get", '{"a":2}')), result("c2"))
+    lost = conversation((asks(USER), two), (last, [TEXT, FINISH_TEXT]))
+    assert [each.name for each in tell(lost, 1).suspects][:1] == ["single-current-call"]
+    asked: dict[str, object] = {"role": "user", "content": "Another question."}
+    kept = assistant(("c5", "get", '{"a":3}'), ("c6", "get", '{"a":4}'))
+    good = asks(asked, kept, result("c5"), result("c6"))
+    tape = conversation(
+        (asks(asked), more),
+        (good, [TEXT, FINISH_TEXT]),
+        (asks(USER), two),
+        (last, [TEXT, FINISH_TEXT]),
+    )
+    story = tell(tape, 3)
+    assert (story.verdict.code, story.verdict.blame) == ("C001", Blame.APP)
+    assert story.suspects == ()

@@ -4,13 +4,14 @@ A message that answers a call is about that call. What an application prints is 
 before it: the latest that called anything, and ended not long ago.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from deltatape.model.digest import Digest, ReadBack
 from deltatape.model.log import LogEntry
 from deltatape.model.parser_error import ParserError
 from deltatape.model.turn import Complaint, Delivered, Turn
+from deltatape.rules._complained import is_of_nothing
 from deltatape.rules.parser_errors import in_log
 from deltatape.rules.repeated import first_difference
 from deltatape.rules.settings import Settings
@@ -43,6 +44,59 @@ def in_history(
         repeated=changed[0] if changed else None,
         sure=True,
     )
+
+
+def with_unread(turns: Sequence[Turn], digests: Sequence[Digest]) -> Iterator[Turn]:
+    """The turns with what shows that a call without argument bytes could not be read.
+
+    An empty text is also what a tool gets of a service that failed. Where the application repeats
+    `{}` it has read the call; where it repeats nothing, it did not if the same tool works with `{}`
+    or if the application tears calls apart elsewhere.
+    """
+    if not any(_may_be_unread(each) for turn in turns for each in turn.complaints):
+        yield from turns
+        return
+    worked = dict(_worked(digests))
+    for turn in turns:
+        told = tuple(
+            replace(each, unread=_unread(each, turn, worked)) if _may_be_unread(each) else each
+            for each in turn.complaints
+        )
+        yield replace(turn, complaints=told) if told else turn
+
+
+def _may_be_unread(complaint: Complaint) -> bool:
+    about = [each.call for each in complaint.about]
+    return not complaint.logged and is_of_nothing(complaint.error, about)
+
+
+def _unread(complaint: Complaint, turn: Turn, worked: Mapping[tuple[str, str], int]) -> str:
+    pairs = [(link, pair) for link in turn.links for pair in link.pairs]
+    about = complaint.about[0].call
+    link, heard = next(
+        ((one, pair.heard) for one, pair in pairs if pair.said is about), (None, None)
+    )
+    if link is None or heard is None or heard.arguments.strip():
+        return ""
+    nothing = "the request repeats the call without arguments"
+    if link.habits.broken:
+        return f"{nothing}, and {link.habits.broken}"
+    number = worked.get((turn.digest.tape, about.name or ""))
+    return (
+        "" if number is None else f"{nothing}, and the tool works where they are {{}} (#{number})"
+    )
+
+
+def _worked(digests: Sequence[Digest]) -> Iterator[tuple[tuple[str, str], int]]:
+    """By tape and tool a request with its result for the arguments `{}`, if that is no error."""
+    for digest in digests:
+        names: dict[str, str] = {}
+        for message in digest.history:
+            for call in message.calls:
+                if call.id and call.name and call.arguments.strip() == "{}":
+                    names[call.id] = call.name
+            if message.call_id in names and message.error is None:
+                yield (digest.tape, names[message.call_id]), digest.exchange
 
 
 def printed(

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from deltatape.conversation.complaints import in_history, printed, without_echoes
+from deltatape.conversation.complaints import in_history, printed, with_unread, without_echoes
 from deltatape.conversation.continuing import Continuations
 from deltatape.conversation.foreign import misplaced
 from deltatape.conversation.read_back import goes_on_from
@@ -57,7 +57,7 @@ def turns(
         turn = _turn(ledger, digest, repeated, told)
         wrong = astray.get(id(digest))
         found.append(replace(turn, foreign=wrong.foreign, swapped=wrong.swapped) if wrong else turn)
-    found = list(ledger.continuations.settled(found))
+    found = list(with_unread([*ledger.continuations.settled(found)], every))
     return tuple(without_echoes(found) if told else found)
 
 

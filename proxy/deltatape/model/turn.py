@@ -78,6 +78,9 @@ class Complaint:
     """What the request makes of that call, where that is known and not the same."""
     sure: bool
     """Whether no other reply could be meant."""
+    unread: str = ""
+    """Of a call without argument bytes, what shows that the application could not read just that,
+    as a clause; "" if nothing does: a tool may well have read an empty text elsewhere."""
 
 
 class TextDamage(enum.StrEnum):

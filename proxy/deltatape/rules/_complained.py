@@ -33,17 +33,21 @@ def _has_broken_deltas(call: SaidCall) -> bool:
     return bool(joined) and joined != call.arguments and parse(joined).error is not None
 
 
-def is_untrue_of_call(error: ParserError, about: Sequence[SaidCall]) -> bool:
+def is_untrue_of_call(
+    error: ParserError, about: Sequence[SaidCall], *, unread: bool = False
+) -> bool:
     """Whether an untrue error can be about nothing but the calls themselves.
 
-    It speaks of them or of their arguments, or a parser was given no text, and there were no
-    argument bytes. Where an argument is itself broken JSON, the tool may have read that.
+    It speaks of them or of their arguments; or a parser was given no text, there were no argument
+    bytes, and the application could not read that (`unread`). Where an argument is itself broken
+    JSON, the tool may have read that.
     """
-    speaks = error.about_call or _is_of_nothing(error, about)
+    speaks = error.about_call or (unread and is_of_nothing(error, about))
     return speaks and not any(map(_holds_broken_json, about))
 
 
-def _is_of_nothing(error: ParserError, about: Sequence[SaidCall]) -> bool:
+def is_of_nothing(error: ParserError, about: Sequence[SaidCall]) -> bool:
+    """Whether a parser was given no text, and there were no argument bytes."""
     nothing = error.means in (Means.NOTHING, Means.CUT)
     return nothing and all(not call.arguments for call in about)
 

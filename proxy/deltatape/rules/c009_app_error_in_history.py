@@ -33,7 +33,7 @@ class AppErrorInHistory:
     bytes that it had received, or cannot read what is valid.
 
     ## Innocent explanations
-    - The tool read something else: a file, a page, the answer of a server.
+    - The tool read something else: a file, a page, the answer of a server, which may be empty, too.
     - An argument is itself meant to be JSON, and is none.
     - The arguments are valid JSON, and not what the tool wants.
     - The message is about another conversation's call with the same id.
@@ -104,7 +104,8 @@ _SEVERITIES = {
 def _confidence(complaint: Complaint) -> Confidence:
     if _is_torn(complaint):
         return Confidence.PROVEN
-    likely = is_untrue_of_call(complaint.error, [each.call for each in complaint.about])
+    calls = [each.call for each in complaint.about]
+    likely = is_untrue_of_call(complaint.error, calls, unread=bool(complaint.unread))
     return Confidence.LIKELY if likely and complaint.sure else Confidence.POSSIBLE
 
 
@@ -123,8 +124,7 @@ def _excluded(complaint: Complaint, confidence: Confidence) -> tuple[Excluded, .
         return (Excluded(other, torn),)
     if confidence is Confidence.LIKELY:
         says = "the error speaks of the call's arguments"
-        empty = "the error is that of an empty text, and the arguments were empty"
-        return (Excluded(other, says if complaint.error.about_call else empty),)
+        return (Excluded(other, says if complaint.error.about_call else complaint.unread),)
     return ()
 
 
