@@ -331,8 +331,9 @@ def _by_nothing(
         return _undecided(
             f"Not provable from this tape, because {calls} arrived whole and no later request on"
             f" the tape repeats {them}: what the app made of {them} is not to be seen.",
-            "tape the app's next request, too: let the recorder run until the app has gone on, and"
-            " let it tape what the app prints (deltatape record -- CMD)",
+            "tape the app's next request, too: deltatape record -- CMD tapes a whole run, and what"
+            " the app prints; where the call is the app's answer, as for structured output, no"
+            " request follows, and nothing is wrong",
         )
     if refusal:
         return Verdict(
