@@ -25,7 +25,7 @@ from deltatape.wire.json_value import join_pairs, parse
 _TOLD_ALREADY = frozenset({"T014", "T015", "T017"})
 """Repairs that explain repeated pieces."""
 _FEWEST_LETTERS = 3
-_SHORTEST = 6
+_SHORTEST = 4
 """Characters that a piece without any other sign has to have to be worth a word."""
 _LITERALS = frozenset({"true", "false", "null"})
 _TRIES = 64
@@ -40,7 +40,7 @@ class RepeatedDelta:
     Reports calls whose arguments are whole although a fragment, or a run of fragments, comes twice
     in a row. A warning if the two events have a number or a padding in common that servers make
     anew for each event (proven), or if the tool's schema allows the arguments only without the
-    repetition (likely). Else it is a fact, told of pieces of six characters and more: a text may
+    repetition (likely). Else it is a fact, told of pieces of four characters and more: a text may
     repeat itself. Arguments that the repetition
     breaks are T002, T003 and T016.
 
