@@ -104,7 +104,7 @@ def test_a_tape_that_was_not_watched_for_long_proves_nothing(
 def test_an_application_that_failed_can_never_answer() -> None:
     finding = found(0.7, "child-exit", 1)
     assert (finding.confidence, finding.severity) == (Confidence.POSSIBLE, Severity.WARNING)
-    assert "for 0.2 s of watched silence; then the app exited with 1" in finding.message
+    assert "no request followed before the app exited with 1, 0.2 s later" in finding.message
 
 
 def test_several_calls_are_named_up_to_a_number() -> None:

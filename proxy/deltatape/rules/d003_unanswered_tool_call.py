@@ -137,6 +137,9 @@ def _message(silence: Unanswered, watch: Watch, watched_s: float) -> str:
             f"{came} then, without a further request, the app printed {thrown!r} and exited with"
             f" {watch.exit_code}"
         )
+    if crashed(watch):
+        ended = f"the app exited with {watch.exit_code}, {watched_s:.1f} s later"
+        return f"{came} no request followed before {ended}{alike}"
     silent = f"no request followed for {watched_s:.1f} s of watched silence"
     return f"{came} {silent}; {_then(watch)}{alike}"
 
