@@ -38,7 +38,9 @@ def check_conversation(
         Findings in the order of the requests that prove them, then those about replies that no
         request answers.
     """
-    every, logs = tuple(digests), tuple(logs)
+    every = tuple(digests)
+    # To take them may mean to read the tape again: they matter only where there are calls.
+    logs = tuple(logs) if any(each.calls or each.text_calls for each in every) else ()
     links = read_backs(every)
     silent = unanswered(every, links, logs)
     about_turns = (whole_turn(turn, settings) for turn in turns(every, links, logs, settings))
