@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from deltatape.diagnose.check import check
-from deltatape.model.finding import Blame, Confidence, Severity
+from deltatape.model.finding import Blame, Confidence, Finding, Severity
 from deltatape.rules.settings import DEFAULTS
 from helpers import responses
 from helpers.chat import FINISH, calls, entry, request
@@ -150,3 +150,60 @@ def test_deltas_that_fit_no_better_leave_it_with_the_model() -> None:
     assert finding.blame is Blame.MODEL
     (sources,) = (each for each in found_on if each.code == "T015")
     assert sources.hint.startswith("no source has arguments that the tool can take")
+
+
+DATED = {
+    "type": "object",
+    "required": ["city", "day"],
+    "properties": {"city": {"type": "string"}, "day": {"type": "string"}},
+}
+
+
+def _in_pieces(*pieces: str) -> Finding:
+    """What T008 says of a call whose arguments come in these pieces."""
+    opened = calls(entry(0, "c1", name="get"))
+    chunks = [calls(entry(0, arguments=piece)) for piece in pieces]
+    return one(pasted(opened, *chunks, FINISH, request=request(get=DATED)), "T008")
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        ('{"city":"Lisbo', '-05-07"}'),  # within a text that was two
+        ('{"city":"Lisbon"', "}         "),  # a whole member, behind another
+        ("{         ", '"city":"Lisbon"}'),  # and before one
+    ],
+)
+def test_a_missing_parameter_that_a_lost_piece_may_have_held_blames_nobody(
+    pieces: tuple[str, ...],
+) -> None:
+    finding = _in_pieces(*pieces)
+    assert (finding.severity, finding.blame) == (Severity.ERROR, None)
+    assert "one fits between fragments 1 and 2 (events 1 and 2)" in finding.message
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        ('{"city":"Lisbon"}',),  # nothing is lost within one piece
+        ('{"', "city", '":"', "Lis", "bon", '"}'),  # none is long enough to hold a name
+        ('{"city":"Lisbon","date":"20', '26-05-07"}'),  # it has another name
+    ],
+)
+def test_a_missing_parameter_that_no_lost_piece_can_have_held_is_the_models(
+    pieces: tuple[str, ...],
+) -> None:
+    assert _in_pieces(*pieces).blame is Blame.MODEL
+
+
+def test_numbered_events_of_which_none_is_missing_exclude_a_lost_piece() -> None:
+    asked: dict[str, object] = {"tools": [{"type": "function", "name": "get", "parameters": DATED}]}
+    arguments = '{"city":"Lisbo-05-07"}'
+    start, *_, end = responses.call(arguments)
+    deltas = [responses.delta(piece) for piece in ('{"city":"Lisbo', '-05-07"}')]
+    item = responses.function(arguments)
+    events = (responses.created(), start, *deltas, end, responses.ended(item))
+    for stream, blame in ((events, None), (responses.numbered(*events), Blame.MODEL)):
+        found_on = responses.findings(*stream, request=asked)
+        (finding,) = (each for each in found_on if each.code == "T008")
+        assert finding.blame is blame

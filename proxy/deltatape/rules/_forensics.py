@@ -16,6 +16,7 @@ text breaks and go backwards, a bounded number of them, and each parses the text
 """
 
 import enum
+import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -46,6 +47,7 @@ _MARKS = re.compile(r'"(sequence_number|obfuscation)":\s*("[^"\\]{6,}"|\d+)')
 """What servers make anew for each event."""
 _NUMBER = re.compile(r'"sequence_number":\s*(\d+)')
 _FEWEST_MARKS = 3
+_PAIR = 2
 
 
 class Damage(enum.StrEnum):
@@ -126,6 +128,39 @@ def gap_of(fragments: Sequence[Fragment]) -> Trace | None:
     if not places:
         return None
     return Trace(damage=Damage.LOST, start=places[0], end=places[-1] + 1)
+
+
+def gap_of_member(
+    fragments: Sequence[Fragment], member: str, events: Sequence[Event]
+) -> Trace | None:
+    """Where a lost piece may have held `member`, of an object that is whole without it.
+
+    Between two fragments at which the object can be continued with that member: within a text, or
+    between two members. None if there is no such place, if the numbers of the events show that
+    nothing is missing, or if the piece would be longer than any that came: then only many pieces in
+    a row could have held it.
+    """
+    texts = _texts(fragments)
+    if len(texts) < _PAIR or _is_complete(fragments, events):
+        return None
+    key = json.dumps(member, ensure_ascii=False)
+    pieces = (f'",{key}:"', f"{key}:0,", f",{key}:0")
+    longest = max(map(len, texts))
+    at = 0
+    for number, text in enumerate(texts[:-1], 1):
+        at += len(text)
+        whole = "".join(texts)
+        for piece in pieces:
+            value = parse(f"{whole[:at]}{piece}{whole[at:]}").value
+            if len(piece) <= longest and isinstance(value, dict) and member in value:
+                return Trace(damage=Damage.LOST, start=number, end=number + 1)
+    return None
+
+
+def _is_complete(fragments: Sequence[Fragment], events: Sequence[Event]) -> bool:
+    """Whether the events are numbered, and none is missing from the first fragment to the last."""
+    ends = [_NUMBER.search(fragments[at].carrier.data) for at in (0, -1)]
+    return None not in ends and _is_counted(events) and _counted_gap(fragments, events) is None
 
 
 def beside(fragments: Sequence[Fragment], whole: str) -> str:
@@ -315,7 +350,7 @@ def proof_of_twin(
         if one is other or mark is None or one.data != other.data:
             continue
         every = [found[0] for event in events if (found := _MARKS.search(event.data))]
-        if every.count(mark[0]) == 2 and len(set(every)) >= _FEWEST_MARKS:  # noqa: PLR2004 - both
+        if every.count(mark[0]) == _PAIR and len(set(every)) >= _FEWEST_MARKS:
             return f"both events have {mark[0]}, which a server makes anew for each"
     return ""
 
@@ -356,7 +391,7 @@ def _which(start: int, end: int, fragments: Sequence[Fragment]) -> str:
     first, last = fragments[start].event, fragments[end - 1].event
     if end - start == 1:
         return f"fragment {end} of {len(fragments)} (event {first})"
-    word = "and" if end - start == 2 else "to"  # noqa: PLR2004 - a pair
+    word = "and" if end - start == _PAIR else "to"
     return f"fragments {start + 1} {word} {end} of {len(fragments)} (events {first} {word} {last})"
 
 
