@@ -202,3 +202,23 @@ def test_what_else_is_printed_does_not_say_why_the_client_left(code: int, line: 
 def test_who_asks_again_has_coped_with_its_exception() -> None:
     both = [gave_up(0.1, exit_code=1), later(asks(USER))]
     assert cut(both, printed(250, CRASH)).blame is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "TimeoutError",
+        "asyncio.exceptions.TimeoutError: no whole answer after 2 s",
+        # What was shown so far has no new line at its end.
+        "The weather in app: TimeoutError: no whole answer after 2 s",
+    ],
+)
+def test_a_timeout_while_the_answer_still_comes_is_the_apps(line: str) -> None:
+    finding = cut([gave_up(0.1, exit_code=1)], printed(250, line))
+    assert (finding.blame, finding.confidence) == (Blame.APP, Confidence.LIKELY)
+    assert "the app's timeout for a whole answer is shorter than this one" in finding.hint
+    assert "The weather" not in finding.message
+
+
+def test_talk_of_a_timeout_is_none() -> None:
+    assert cut([gave_up(0.1, exit_code=1)], printed(250, "set a timeout of 2 s")).blame is None

@@ -25,8 +25,18 @@ _TIMEOUT = re.compile(
     r"|UND_ERR_\w+_TIMEOUT"
 )
 """What says that a timeout came."""
+_THREW_TIMEOUT = re.compile(
+    r"(?:\b[A-Za-z_]\w*\.)*\b[A-Z]\w*Timeout(?:Error|Exception|Expired)?: |\bTimeoutError(?:: |$)"
+)
+"""A timeout as an exception, anywhere in a line."""
 _LEFT = re.compile(r"\b(?:AbortError|APIUserAbortError|CancelledError|ECONNRESET|ECONNABORTED)\b")
 """What says that a request was given up, by whomever: a stop button makes the same."""
+
+
+_TOTAL = (
+    "the app's timeout for a whole answer is shorter than this one, which was still coming: raise"
+    " it, or let it count silence only"
+)
 
 
 def is_departure(finding: Finding) -> bool:
@@ -67,7 +77,7 @@ def explained(finding: Finding, digests: Sequence[Digest], logs: Sequence[LogEnt
         confidence=Confidence.LIKELY,
         severity=Severity.ERROR if threw else Severity.WARNING,
         hint="the app's client does not wait for as long as this answer paused: raise its timeout"
-        " for reads, and ask again when it comes",
+        " for reads, and ask again when a timeout comes",
     )
 
 
@@ -81,6 +91,11 @@ def _own_error(
         return ""
     end_ns = own.end_ns or 0
     error = last_thrown(logs, end_ns - _SOONER_NS, end_ns + _LATER_NS)
+    if finding.message.startswith(LEFT):
+        # A text that is shown as it comes often ends without a new line: the error is behind it.
+        line = _printed(end_ns, logs)
+        late = _THREW_TIMEOUT.search(line)
+        return error or (line[late.start() :] if late else "")
     return "" if _TIMEOUT.search(error) else error
 
 
@@ -93,7 +108,9 @@ def _of_crash(finding: Finding, own: Digest, error: str) -> Finding:
         blame=Blame.APP,
         confidence=Confidence.LIKELY,
         severity=Severity.ERROR,
-        hint="the app left by an error of its own: the traceback on the tape says where",
+        hint=_TOTAL
+        if _TIMEOUT.search(error)
+        else "the app left by an error of its own: the traceback on the tape says where",
         excluded=(Excluded("its user stopped it", f"the app {ended}"),),
     )
 
