@@ -2,12 +2,23 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from hashlib import sha256
 
-from deltatape.model.exchange import Exchange, Source, Tap
+from deltatape.model.exchange import End, EndReason, Exchange, Read, Source, Tap
 from deltatape.why import tell
 from helpers import app
 from helpers.chat import FINISH, calls, entry
-from helpers.exchanges import FINISH_TEXT, TEXT, USER, asks, assistant, call, conversation, result
+from helpers.exchanges import (
+    FINISH_TEXT,
+    TEXT,
+    USER,
+    asks,
+    assistant,
+    call,
+    conversation,
+    from_bytes,
+    result,
+)
 
 ANSWERED = asks(USER, assistant(("c1", "get", '{"a":1}')), result("c1"))
 HEALTHY = ((asks(USER), [*call(), FINISH]), (ANSWERED, [TEXT, FINISH_TEXT]))
@@ -104,3 +115,58 @@ def test_an_error_of_the_app_is_asked_of_the_last_call_where_nothing_is_found() 
     story = tell(conversation(*HEALTHY), errors=("Unexpected end of JSON input",))
     assert story.exchange == 1
     assert story.verdict.blame == "app"
+
+
+def limited(*pauses_s: float, retry_after: bytes = b"1") -> list[Exchange]:
+    """Requests that are all refused with status 429, and the pauses between them."""
+    said = b'{"error":{"message":"Rate limit."}}'
+    refused = from_bytes(said, asks(USER), 429, "application/json")
+    assert refused.response
+    head = replace(refused.response, headers=((b"retry-after", retry_after),), t_ns=0)
+    tape, t_ns = [], 0
+    for number, pause_s in enumerate((0.0, *pauses_s), 1):
+        t_ns += round(pause_s * 1e9)
+        tape.append(
+            replace(
+                refused,
+                number=number,
+                source=Source.GATEWAY,
+                request=replace(refused.request, t_ns=t_ns),
+                response=replace(head, t_ns=t_ns),
+                reads=(Read(t_ns=t_ns, data=said, boundaries=None, line=None),),
+                end=End(
+                    t_ns=t_ns,
+                    reason=EndReason.COMPLETE,
+                    bytes=len(said),
+                    sha256=sha256(said).hexdigest(),
+                    detail="",
+                    recorder={},
+                    line=None,
+                ),
+            )
+        )
+    return tape
+
+
+def test_attempts_that_all_fail_tell_whether_they_waited_as_asked() -> None:
+    early = tell(limited(0.05, 0.05)).verdict
+    assert early.fix.startswith("the app asked again after 0.05 s, although retry-after asks for 1")
+    patient = tell(limited(1.0, 2.0)).verdict
+    assert patient.fix.startswith("the app waited for 1 s, as retry-after asks, and was refused")
+    for tape in (limited(), limited(1.0, retry_after=b"soon")):
+        assert tell(tape).verdict.fix.startswith("a later attempt may succeed")
+
+
+def test_a_client_that_leaves_at_the_finish_reason_may_miss_what_follows() -> None:
+    first, second = conversation(*HEALTHY)
+    assert first.end
+    left = replace(first, end=replace(first.end, reason=EndReason.CLIENT_CLOSED))
+    assert left.end
+    body = b"".join(each.data for each in first.reads).replace(b"data: [DONE]\n\n", b"")
+    short = replace(left.end, bytes=len(body), sha256=sha256(body).hexdigest())
+    early = replace(
+        left, end=short, reads=(first.reads[0]._replace(data=body, boundaries=(len(body),)),)
+    )
+    says = "The client left before the end of the stream: what came after the finish reason"
+    assert says in summary([early, second], 1)
+    assert says not in summary([left, second], 1)

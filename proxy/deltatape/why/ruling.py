@@ -9,9 +9,9 @@ from dataclasses import replace
 
 from deltatape.conversation.attempts import sentence
 from deltatape.diagnose.rebuild import Analysis, analyse
-from deltatape.model.exchange import Exchange, Tap
+from deltatape.model.exchange import EndReason, Exchange, Tap, header
 from deltatape.model.finding import Blame, Confidence, Finding
-from deltatape.model.story import Verdict, VerdictKind
+from deltatape.model.story import Attempts, Verdict, VerdictKind
 from deltatape.rules.settings import Settings
 from deltatape.rules.words import count
 from deltatape.why.surroundings import are_linked
@@ -20,6 +20,13 @@ from deltatape.why.verdict import Case, doubted, going_on, judge, nothing_wrong,
 
 _OF_ATTEMPTS = frozenset({"C008"})
 """Codes whose findings tell the attempts themselves."""
+_NS = 1_000_000_000
+_IN_TIME = 0.9
+"""The part of the time that was asked for after which nobody is told to have been early."""
+_LEFT_EARLY = (
+    " The client left before the end of the stream: what came after the finish reason, if anything,"
+    " is not on the tape."
+)
 _NOTES = 3
 """Requests with failed attempts that are told one by one."""
 
@@ -52,10 +59,40 @@ def ruling(
     verdict = _judged(case, exchange)
     if exchange.tap is Tap.APP and verdict.code == "S005":
         verdict = _behind(exchange, others, seen, settings) or _own(exchange, others, verdict)
+    if verdict.kind is VerdictKind.HEALTHY and _left_early(exchange, case):
+        verdict = replace(verdict, summary=f"{verdict.summary}{_LEFT_EARLY}")
     row = seen.row(exchange.number)
     if row is None or verdict.code in _OF_ATTEMPTS:
         return verdict
-    return replace(verdict, summary=f"{verdict.summary} {sentence(row)}.")
+    verdict = replace(verdict, summary=f"{verdict.summary} {sentence(row)}.")
+    waited = _waited(row, exchange)
+    return replace(verdict, fix=waited) if waited and verdict.code == "S005" else verdict
+
+
+def _left_early(exchange: Exchange, case: Case) -> bool:
+    """Whether the client left between the finish reason and the end of the stream."""
+    end = exchange.end
+    left = end is not None and end.reason is EndReason.CLIENT_CLOSED
+    return left and case.reply.terminal_event is None
+
+
+def _waited(row: Attempts, exchange: Exchange) -> str:
+    """What to do where an answer says when to ask again; "" if it does not, or it helped."""
+    head = exchange.response
+    told = header(head.headers, "retry-after") if head is not None else None
+    pauses = [each.pause_ns for each in row.tries if each.pause_ns is not None]
+    if row.answered or row.pending or told is None or not told.isdigit() or not pauses:
+        return ""
+    shortest, wait = min(pauses) / _NS, int(told)
+    if shortest < wait * _IN_TIME:
+        return (
+            f"the app asked again after {shortest:.2f} s, although retry-after asks for {wait} s:"
+            " wait that long before each attempt, and give up after a few"
+        )
+    return (
+        f"the app waited for {wait} s, as retry-after asks, and was refused again: ask less often,"
+        " wait longer from attempt to attempt, or have the limit raised"
+    )
 
 
 def ruling_on_all(seen: Survey, exchanges: Sequence[Exchange], own: Verdict) -> Verdict | None:

@@ -262,7 +262,7 @@ def _after(of_reply: Sequence[Finding], silences: Sequence[Finding]) -> str:
 
 
 def _by_wire(finding: Finding, also: str) -> Verdict:
-    return _verdict(finding, f"{finding.message}.{also}")
+    return _verdict(finding, f"{finding.message.removesuffix('.')}.{also}")
 
 
 def _verdict(finding: Finding, summary: str) -> Verdict:
@@ -315,8 +315,8 @@ def _by_nothing(
     reply: Reply, read_back: ReadBack | None, about_reply: Iterable[Finding]
 ) -> Verdict:
     changes = _changes(about_reply)
-    calls = count(len(reply.tool_calls), "call")
-    them = "it" if len(reply.tool_calls) == 1 else "them"
+    calls = count(len(reply.tool_calls), "call") if reply.tool_calls else "the answer"
+    them = "them" if len(reply.tool_calls) > 1 else "it"
     refusal = reply.choices[0].refusal
     made = f"goes on from {them}" if changes else "repeats what was delivered"
     if read_back:
