@@ -161,6 +161,10 @@ def innocent() -> Mapping[str, Mapping[str, Scene]]:
                     exchanges.result("call_fake0", "The user changed the city. 21 °C"),
                 ),
             ),
+            "filtered-emoji": told(
+                called("call_fake0", '{"city":"Besançon\U0001f327FR"}'),
+                turn(2.0, _repeats('{"city":"BesançonFR"}'), result),
+            ),
             "edited-without-a-word": told(one, turn(2.0, _repeats('{"city":"Rome"}'), result)),
             "elided": told(
                 called("call_fake0", long),

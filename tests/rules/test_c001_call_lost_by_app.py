@@ -192,3 +192,32 @@ def test_an_error_that_was_printed_about_a_call_speaks_against_a_choice(
     shown = [each.because for each in finding.excluded]
     said = "after this reply the app printed 'Invalid tool call JSON: Unexpected end of input'"
     assert shown == ([said] if confidence is Confidence.LIKELY else [])
+
+
+RANDOM = "call_Kb3uTr9q"
+
+
+@pytest.mark.parametrize(
+    ("line", "at_s", "confidence"),
+    [
+        (f"ERROR lost tool call {RANDOM}", 1.0, Confidence.LIKELY),
+        (f"KeyError: '{RANDOM}' while adding index 1", 1.0, Confidence.LIKELY),
+        (f"failed to process {RANDOM}: list index out of range", 1.0, Confidence.LIKELY),
+        # A choice, another call, before the reply, after the request.
+        (f"one call at a time: skipping {RANDOM}", 1.0, Confidence.POSSIBLE),
+        (f"denied {RANDOM}", 1.0, Confidence.POSSIBLE),
+        ("ERROR lost tool call call_other7", 1.0, Confidence.POSSIBLE),
+        (f"ERROR lost tool call {RANDOM}", -1.0, Confidence.POSSIBLE),
+        (f"ERROR lost tool call {RANDOM}", 60.0, Confidence.POSSIBLE),
+    ],
+)
+def test_a_printed_line_that_says_this_call_was_lost_speaks_against_a_choice(
+    line: str, at_s: float, confidence: Confidence
+) -> None:
+    both = [*call("get"), calls(entry(1, RANDOM, name="put", arguments='{"b":2}')), FINISH]
+    printed = LogEntry(t_ns=round(at_s * 1e9), stream=LogStream.STDERR, line=line.encode())
+    after = asks(USER, assistant(FIRST), result("c1"))
+    (finding,) = lost(*digests((asks(USER), both), (after, [])), logs=(printed,))
+    assert finding.confidence is confidence
+    if confidence is Confidence.LIKELY:
+        assert finding.message.endswith(f"the app printed {line!r}")

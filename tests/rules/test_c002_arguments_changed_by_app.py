@@ -212,3 +212,34 @@ def test_who_takes_the_deltas_of_a_call_whose_last_event_has_others_did_nothing_
     assert (told.severity, told.blame) == (Severity.INFO, None)
     assert "the event that ends the call has others (T015)" in told.message
     assert not [each for each in found if each.code == "C009"]
+
+
+@pytest.mark.parametrize(
+    ("delivered", "repeated", "expected"),
+    [
+        ('{"city":"Größe, São Tomé"}', '{"city": "Grße, São Tomé"}', LIKELY),
+        ('{"city":"東京, 大阪"}', '{"city":"東, 大阪"}', LIKELY),
+        # A filter: none of the script is left; or something else is missing, too, or is new.
+        ('{"city":"Besançon🌧FR"}', '{"city":"BesançonFR"}', FACT),
+        ('{"city":"Besançon東"}', '{"city":"Besançon"}', POSSIBLE),
+        ('{"city":"Größe, São Tomé"}', '{"city":"Grße, São"}', POSSIBLE),
+        ('{"city":"Größe, São Tomé"}', '{"city":"Grüße, São Tomé"}', POSSIBLE),
+    ],
+)
+def test_characters_that_only_a_decoder_loses_are_no_choice(
+    delivered: str, repeated: str, expected: tuple[Severity, Blame | None, Confidence]
+) -> None:
+    finding = graded(delivered, repeated, pieces=1)
+    assert grade(finding) == expected
+    if expected == LIKELY:
+        assert "others like it are there" in finding.message
+        assert "one incremental UTF-8 decoder" in finding.hint
+
+
+def test_a_default_in_place_of_null_is_the_schemas() -> None:
+    unit: Json = {"type": ["string", "null"], "default": "celsius"}
+    finding = graded(
+        '{"city":"Gent","unit":null}', '{"city":"Gent","unit":"celsius"}', tools=[tool(unit=unit)]
+    )
+    assert grade(finding) == FACT
+    assert "a default of the schema was filled in" in finding.message

@@ -234,3 +234,16 @@ def test_it_says_when_to_ask_again(headers: Headers, hint: str) -> None:
     assert limited.response
     told = replace(limited, response=replace(limited.response, headers=headers))
     assert one(told, "S005").hint == hint
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b'{"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}}',
+        b'{"error":{"message":"Your credit balance is too low","type":"rate_limit_error"}}',
+    ],
+)
+def test_a_quota_that_is_used_up_accuses_nobody(said: bytes) -> None:
+    finding = one(from_bytes(said, asks(USER), 429, "application/json"), "S005")
+    assert finding.blame is None
+    assert finding.hint.startswith("a quota of the account is used up: check its plan")

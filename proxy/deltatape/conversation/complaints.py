@@ -4,6 +4,7 @@ A message that answers a call is about that call. What an application prints is 
 before it: the latest that called anything, and ended not long ago.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -12,11 +13,23 @@ from deltatape.model.log import LogEntry
 from deltatape.model.parser_error import ParserError
 from deltatape.model.turn import Complaint, Delivered, Turn
 from deltatape.rules._complained import is_of_nothing
+from deltatape.rules.evidence import excerpt
 from deltatape.rules.parser_errors import in_log
 from deltatape.rules.repeated import first_difference
 from deltatape.rules.settings import Settings
 
 _NS = 1_000_000_000
+_LINE = 4000
+"""Bytes of a printed line that are looked at."""
+_SHOWN = 100
+_ID_AT_LEAST = 6
+"""Characters of an id by which a line is known to speak of it."""
+_LOSES = re.compile(
+    rb"(?i)\blost\b|\bunexpected (?:tool|function|call|index)|(?:Key|Index|Type|Attribute)Error\b"
+    rb"|\b(?:failed|unable|could not|cannot) (?:to )?(?:process|add|handle|assemble|collect|append"
+    rb"|store|decode|parse)\b"
+)
+"""What code says that could not take a call."""
 
 
 def in_history(
@@ -132,6 +145,34 @@ def printed(
                 sure=len(recent) == 1,
             )
     return found
+
+
+def losses(
+    digests: Sequence[Digest], logs: Iterable[LogEntry], settings: Settings
+) -> dict[int, tuple[tuple[str, str], ...]]:
+    """By the identity of a reply the ids of its calls that a printed line says were lost, and it.
+
+    The line names the id, and says that the call was lost, or that the code which takes it failed.
+    That a call was dropped, skipped or denied is a choice, and that its tool failed is no loss.
+
+    Args:
+        digests: in the order of their requests.
+        logs: in order, on the same clock.
+        settings: how long after its end a reply may be complained of.
+    """
+    found: dict[int, dict[str, str]] = {}
+    called = [each for each in digests if each.t_ns is not None and each.calls]
+    for entry in logs if called else ():
+        if not _LOSES.search(entry.line[:_LINE]):
+            continue
+        line = entry.line[:_LINE].decode("utf-8", "backslashreplace").strip()
+        for reply in called:
+            if (reply.t_ns or 0) > entry.t_ns or not _may_concern(reply, entry.t_ns, settings):
+                continue
+            for each in (one for call in reply.calls for one in call.ids):
+                if len(each) >= _ID_AT_LEAST and each in line:
+                    found.setdefault(id(reply), {}).setdefault(each, excerpt(line, _SHOWN))
+    return {reply: tuple(lines.items()) for reply, lines in found.items()}
 
 
 def without_echoes(turns: Sequence[Turn]) -> Iterator[Turn]:

@@ -12,7 +12,13 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from deltatape.conversation.complaints import in_history, printed, with_unread, without_echoes
+from deltatape.conversation.complaints import (
+    in_history,
+    losses,
+    printed,
+    with_unread,
+    without_echoes,
+)
 from deltatape.conversation.continuing import Continuations
 from deltatape.conversation.foreign import misplaced
 from deltatape.conversation.read_back import goes_on_from
@@ -48,12 +54,15 @@ def turns(
     by_later: dict[int, list[ReadBack]] = {}
     for link in links:
         by_later.setdefault(id(link.later), []).append(link)
+    # What was printed is read for its calls only, and twice.
+    logs = tuple(logs) if any(each.calls or each.text_calls for each in every) else ()
     told = printed(every, logs, settings)
+    mourned = losses(every, logs, settings)
     ledger = _Ledger()
     astray = misplaced(every)
     found = []
     for digest in every:
-        repeated = [_with_printed(link, told) for link in by_later.get(id(digest), [])]
+        repeated = [_with_printed(each, told, mourned) for each in by_later.get(id(digest), [])]
         turn = _turn(ledger, digest, repeated, told)
         wrong = astray.get(id(digest))
         found.append(replace(turn, foreign=wrong.foreign, swapped=wrong.swapped) if wrong else turn)
@@ -61,7 +70,13 @@ def turns(
     return tuple(without_echoes(found) if told else found)
 
 
-def _with_printed(link: ReadBack, told: Mapping[int, Complaint]) -> ReadBack:
+def _with_printed(
+    link: ReadBack,
+    told: Mapping[int, Complaint],
+    mourned: Mapping[int, tuple[tuple[str, str], ...]],
+) -> ReadBack:
+    if id(link.reply) in mourned:
+        link = replace(link, mourned=mourned[id(link.reply)])
     complaint = told.get(id(link.reply))
     if complaint is None or not complaint.sure or complaint.t_ns is None:
         return link

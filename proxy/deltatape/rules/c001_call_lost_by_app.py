@@ -31,7 +31,8 @@ class CallLostByApp:
     has its result, or if its fragments stand in what the application repeats as other calls. It is
     likely lost if something on the tape speaks against every usual reason to drop it: the
     application keeps all of several calls elsewhere, and other calls of this tool; it keeps only
-    the last of several calls; it printed a parser's error about the reply's calls; or it tears
+    the last of more than two calls, or of calls of one tool; it printed a parser's error about the
+    reply's calls, or that it lost this one; or it tears
     calls apart elsewhere on the tape, or sends a result without its call. Else it is possible,
     which accuses nobody.
 
@@ -130,6 +131,11 @@ def _graded(read_back: ReadBack, call: SaidCall) -> Grade:
     if error and is_untrue(error, read_back.lost) and is_untrue_of_call(error, read_back.lost):
         said = Excluded(_DROPPED, f"after this reply the app printed {excerpt(error.text, 100)!r}")
         return Grade("", _hint_by_place(read_back), Confidence.LIKELY, (said,))
+    line = next((line for each, line in read_back.mourned if each in call.ids), "")
+    if line:
+        lost = Excluded(_DROPPED, f"after this reply the app printed {line!r}")
+        says = f"the app printed {line!r}"
+        return Grade(says, _hint_by_place(read_back), Confidence.LIKELY, (lost,))
     if read_back.habits.broken:
         torn_elsewhere = Excluded(_DROPPED, f"the app loses calls: {read_back.habits.broken}")
         return Grade("", _hint_by_place(read_back), Confidence.LIKELY, (torn_elsewhere,))

@@ -1,5 +1,7 @@
 """C002: arguments that the application repeats differently from how they were delivered."""
 
+import json
+import unicodedata
 from collections.abc import Iterator
 from typing import ClassVar
 
@@ -40,7 +42,9 @@ class ArgumentsChangedByApp:
     It is proven where the text is made of the delivered fragments as only a mistake makes it: some
     lost, some doubled, those of two calls mixed, the text cut, encoded again, decoded wrongly. What
     the tool's schema, double precision, a mark of elision, or a note in a result explains is told
-    as a remark. Where two valid objects differ otherwise it is `possible`.
+    as a remark. Where nothing but characters outside ASCII is missing, and others of the same
+    script are there, it is likely: pieces were decoded one by one. Where two valid objects differ
+    otherwise it is `possible`.
 
     ## Why is this bad
     The tool ran, if at all, with something that the model did not say. The wire was in order: the
@@ -52,6 +56,7 @@ class ArgumentsChangedByApp:
     - JavaScript reads numbers as doubles.
     - Somebody reviewed the call and changed it.
     - The application keeps its history short, and leaves long arguments out.
+    - A filter leaves out what the next program cannot take, such as emoji.
     - The call was not delivered yet when the request left.
 
     ## Example
@@ -110,6 +115,10 @@ _LOOK = (
     "look at what changes the arguments between the reply and the next request: a person's review,"
     " a validation, a rewrite of the history"
 )
+_DECODER = (
+    "decode the bytes of the whole response with one incremental UTF-8 decoder, never each piece"
+    " alone"
+)
 _NO_EDIT = "somebody edited the arguments, or the framework validated them"
 
 
@@ -124,7 +133,7 @@ def _graded(read_back: ReadBack, pair: Pair, related: Relation | None, edit: Edi
             blame=None,
         )
     if related is None:
-        return _of_values(edit)
+        return _of_values(pair, edit)
     damage, said = related.damage, pair.said
     if damage in (Damage.EMPTIED, Damage.EMPTY_OBJECT):
         return _of_nothing(read_back, pair, related, edit)
@@ -184,16 +193,54 @@ def _of_nothing(read_back: ReadBack, pair: Pair, related: Relation, edit: Edit |
     return Grade(related.says, related.hint, Confidence.PROVEN, (room, text))
 
 
-def _of_values(edit: Edit | None) -> Grade:
+def _of_values(pair: Pair, edit: Edit | None) -> Grade:
     """Two values that differ, and no fragment explains it."""
     if edit is not None:
         return _fact(edit)
+    gone = _undecoded(pair.said.arguments, pair.heard.arguments)
+    if gone:
+        return Grade(
+            f"{gone}, as where pieces of the response are decoded one by one",
+            _DECODER,
+            Confidence.LIKELY,
+            (Excluded("a filter left such characters out", gone),),
+        )
     return Grade(
         "no fragment of the reply explains it: the app may have changed it on purpose",
         _LOOK,
         Confidence.POSSIBLE,
         severity=Severity.WARNING,
     )
+
+
+def _undecoded(delivered: str, repeated: str) -> str:
+    """What says that a decoder lost characters, as a clause; "" if nothing does.
+
+    Some characters outside ASCII are missing and nothing else is, and others of the same script are
+    there: a filter would have taken these, too.
+    """
+    one, other = (
+        json.dumps(parse(text).value, ensure_ascii=False, sort_keys=True)
+        for text in (delivered, repeated)
+    )
+    gone, at = set[str](), 0
+    for char in one:
+        if at < len(other) and other[at] == char:
+            at += 1
+        else:
+            gone.add(char)
+    kept = {char for char in other if not char.isascii()}
+    if not gone or at < len(other) or any(char.isascii() for char in gone):
+        return ""
+    alike = {char for char in kept if any(_script(char) == _script(each) for each in gone)}
+    if {_script(char) for char in gone} - {_script(char) for char in alike}:
+        return ""
+    return f"{min(gone)!r} is missing, and others like it are there ({min(alike)!r})"
+
+
+def _script(char: str) -> str:
+    """`LATIN`, `CJK`: the first word of a character's name."""
+    return unicodedata.name(char, "").partition(" ")[0]
 
 
 def _fact(edit: Edit) -> Grade:

@@ -116,6 +116,8 @@ def _edit(
         if schema is not None and not spec and _is_described(schema, found.keys[:-1]):
             return "a field that the schema does not know was dropped"
         return None
+    if one is None and "default" in spec and _same(other, spec["default"]):
+        return "a default of the schema was filled in"
     return _converted(one, other) or _respelled(one, other)
 
 

@@ -18,6 +18,7 @@ _SERVER_ERROR = 500
 _NOT_THE_REQUEST = frozenset({408, 409, 425, 429})
 _NOT_FOUND = 404
 _KEYS = frozenset({401, 402, 403, 407})
+_TOO_MANY = 429
 _PROBES = frozenset({404, 405, 501})
 """What servers say of a path that they do not have."""
 
@@ -31,7 +32,8 @@ class ErrorEvent:
     model, 404, 405 and 501 are remarks: clients try what a server can do.
 
     Whose fault it was goes by who speaks. 408, 409, 425, 429 and 5xx are the upstream's: the same
-    request may succeed later, and official SDKs send it again. Of the others the request is to
+    request may succeed later, and official SDKs send it again. A 429 that says that the account's
+    quota or credit is used up is not: asking again does not help. Of the others the request is to
     blame only where the answer is an error in a provider's own format that calls the request
     invalid and names a member of it: `param`, a path such as `messages.1.content`, a field of a
     schema. Keys, models, credit and limits are a matter of configuration, pages of web servers and
@@ -165,6 +167,10 @@ _LIMIT = _Ruling(
     hint="a limit of the model or the account: shorten the history, ask for less, or raise it"
 )
 _FILTERED = _Ruling(hint="a filter of the provider refused the content: ask otherwise")
+_QUOTA = _Ruling(
+    hint="a quota of the account is used up: check its plan and billing; waiting helps only where"
+    " the quota is one per minute or per day"
+)
 _UNKNOWN_MODEL = _Ruling(hint="check the model's name, the base URL, and the key's access to both")
 _NOT_HERE = _Ruling(
     hint="this model or server does not have what the request asks for: ask without it, or ask"
@@ -213,6 +219,11 @@ _BY_WORDS = (
     ),
 )
 """What errors are about that no request is to blame for; the first that fits counts."""
+_NO_QUOTA = re.compile(
+    r"(?i)insufficient[_ ](?:quota|balance|credits?|funds)|exceeded your current quota"
+    r"|credit balance|out of credits"
+)
+"""What a status 429 says that has nothing to do with how often was asked."""
 _INVALID = frozenset(
     {"invalid_request_error", "badrequesterror", "invalid_argument", "validationexception"}
     | {"invalid_request_message_order", "bad_request_error", "invalid_request"}
@@ -225,6 +236,8 @@ _LONGEST_BODY = 64 * 1024
 def _ruling(context: RuleContext, status: int) -> _Ruling:
     """Whose fault an answer with this status is."""
     of_app = context.exchange.tap is Tap.APP
+    if status == _TOO_MANY and _NO_QUOTA.search(_text(context)):
+        return _QUOTA
     if status >= _SERVER_ERROR or status in _NOT_THE_REQUEST:
         # What the app's own endpoint passes on need not be of its making.
         passed_on = of_app and status != _SERVER_ERROR

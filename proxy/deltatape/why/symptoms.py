@@ -34,6 +34,9 @@ class Matter:
     symptom: Symptom
     across: bool
     """Whether the symptom is what the application told its own page."""
+    particular: bool = False
+    """Whether it repeats all of several calls elsewhere, or printed why it lost one: what it lost
+    is no habit of its reader."""
 
 
 def matter_of(
@@ -59,12 +62,13 @@ def matter_of(
         return Matter(analysis=upstream, symptom=symptom, across=True)
     if analysis.exchange.tap is Tap.APP:
         return None
-    calls_of = _calls(case)
+    calls_of, link = _calls(case), case.read_back
     found = tuple(errors) or _errors(case)
     if calls_of is None and not found:
         return None
     symptom = Symptom(calls=calls_of, errors=found)
-    return Matter(analysis=analysis, symptom=symptom, across=False)
+    particular = link is not None and (link.habits.keeps_several or bool(link.mourned))
+    return Matter(analysis=analysis, symptom=symptom, across=False, particular=particular)
 
 
 def _calls(case: Case) -> tuple[RepeatedCall, ...] | None:
