@@ -1,6 +1,6 @@
 from deltatape.suspects.bench import Bench
-from deltatape.suspects.client import CORRECT, client_of
-from deltatape.suspects.presets import PRESETS, Preset
+from deltatape.suspects.client import CORRECT, Preset, client_of
+from deltatape.suspects.presets import PRESETS
 from helpers.chat import FINISH, calls, choice, entry, sse
 from helpers.suspected import deliver, made, told
 

@@ -1,23 +1,32 @@
 import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from deltatape.errors import UsageError
 from deltatape.suspects.choice import Choice
-from deltatape.suspects.client import MISTAKES, mistakes_of
+from deltatape.suspects.client import CORRECT, MISTAKES, Preset, mistakes_of
 from deltatape.suspects.documentation import explain, find, page, preset_fix
-from deltatape.suspects.presets import GROUPS, PRESETS, Preset
+from deltatape.suspects.presets import PRESETS
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
-def test_every_preset_stands_on_the_page_once_and_in_one_group() -> None:
-    named = [name for names in GROUPS.values() for name in names]
-    assert sorted(named) == sorted(preset.name for preset in PRESETS)
+def test_every_preset_stands_on_the_page_once() -> None:
     text = page()
-    assert all(text.count(f"\n### {name}\n") == 1 for name in named)
+    assert len(PRESETS) == len({preset.name for preset in PRESETS})
+    assert all(text.count(f"\n### {preset.name}\n") == 1 for preset in PRESETS)
+
+
+def test_presets_that_are_met_most_come_first() -> None:
+    assert [preset.place for preset in PRESETS] == sorted(preset.place for preset in PRESETS)
+    assert [preset.name for preset in PRESETS[:2]] == [
+        "deltas-keyed-by-call-id",
+        "arguments-at-item-added",
+    ]
+    assert PRESETS[-1].name == "keyed-by-name"
 
 
 def test_the_page_is_up_to_date() -> None:
@@ -40,10 +49,17 @@ def test_a_preset_is_explained(preset: Preset) -> None:
     assert fix.endswith(".")
     assert 10 < len(fix) < 220
     assert "`" not in fix
-    assert preset.source.startswith("https://")
-    assert f"- {preset.source}" in text
-    assert all(mistakes_of(client) for client in preset.clients)
+    assert preset.references
+    assert all(one.startswith("https://") and f"- {one}" in text for one in preset.references)
     assert preset.families
+
+
+@pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.name)
+def test_what_a_preset_does_otherwise_are_known_mistakes(preset: Preset) -> None:
+    assert preset.clients
+    for client in preset.clients:
+        chosen = {*asdict(client).items()} - {*asdict(CORRECT).items()}
+        assert {(one.axis, one.value) for one in mistakes_of(client)} == chosen != set()
 
 
 def test_no_two_presets_are_the_same_client_in_one_dialect() -> None:

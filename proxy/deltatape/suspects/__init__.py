@@ -12,12 +12,12 @@ time is bounded, whatever the stream's length.
 
 from deltatape.model.suspect import Suspect, Symptom
 from deltatape.suspects.bench import Bench
-from deltatape.suspects.client import client_of
+from deltatape.suspects.client import Preset, client_of
 from deltatape.suspects.compare import equal
 from deltatape.suspects.delivered import Delivered, delivered
 from deltatape.suspects.documentation import explain
 from deltatape.suspects.matrix import Row, rows
-from deltatape.suspects.presets import PRESETS, Preset
+from deltatape.suspects.presets import PRESETS
 from deltatape.suspects.search import find
 
 LIMIT = 8

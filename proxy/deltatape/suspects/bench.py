@@ -12,11 +12,10 @@ from typing import NamedTuple
 from deltatape.model.asked import RepeatedCall
 from deltatape.model.suspect import Made
 from deltatape.suspects.accumulate import Outcome, accumulate
-from deltatape.suspects.client import CORRECT, MISTAKES, Client, mistakes_of
+from deltatape.suspects.client import CORRECT, MISTAKES, Client, Preset, mistakes_of
 from deltatape.suspects.delivered import Delivered
 from deltatape.suspects.framing import Framed, framed
 from deltatape.suspects.parsers import parser_errors
-from deltatape.suspects.presets import Preset
 from deltatape.suspects.steps import Entry, Phase, Step
 from deltatape.suspects.tags import bodies, tag_outcome
 

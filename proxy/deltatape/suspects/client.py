@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields, replace
 
 from deltatape.model.suspect import Mistake
 from deltatape.suspects import mistakes_in_calls, mistakes_in_reading
-from deltatape.suspects.choice import USUAL, Choice
+from deltatape.suspects.choice import ALL, USUAL, Choice, Family
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +61,29 @@ MISTAKES: Mapping[tuple[str, str], Choice] = {
     for choice in (*mistakes_in_calls.MISTAKES, *mistakes_in_reading.MISTAKES)
 }
 """By axis and value."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preset:
+    """A client algorithm as it was met in the wild: a name, and its documentation as Markdown.
+
+    Lines of `does` and `fix` are filled again, wherever they break; those of `example` are kept.
+    """
+
+    name: str
+    clients: tuple[Client, ...]
+    """The ways in which it is written, the most usual first."""
+    families: frozenset[Family] = ALL
+    """Where it goes by this name; the client's mistakes may narrow it further."""
+    place: int = 100
+    """What is met most has a smaller one; equal places keep the order of the tables."""
+    summary: str
+    does: str
+    example: str
+    fix: str
+    references: tuple[str, ...]
+    """Where it was seen, or what documents what it gets wrong; the first one is told."""
+
 
 CORRECT = Client()
 AXES = tuple(one.name for one in fields(Client))

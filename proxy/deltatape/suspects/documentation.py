@@ -1,13 +1,13 @@
-"""The presets' docstrings as documentation: for `deltatape why PRESET` and for docs/suspects.md."""
+"""The presets as documentation: for `deltatape why PRESET` and for docs/suspects.md."""
 
-import inspect
 import re
+import textwrap
 from collections.abc import Sequence
 
 from deltatape.errors import UsageError
 from deltatape.model.suspect import Mistake
-from deltatape.suspects.client import MISTAKES, Client, mistakes_of
-from deltatape.suspects.presets import GROUPS, PRESETS, Preset
+from deltatape.suspects.client import MISTAKES, Client, Preset, mistakes_of
+from deltatape.suspects.presets import GROUPS, PRESETS
 
 _HEAD = """\
 # Suspects
@@ -21,7 +21,8 @@ All of them are one client with other values on some axes (the last section). Wh
 the other points of that space are searched, up to three mistakes at once.
 """
 
-
+_WIDTH = 96
+"""Characters of a line of prose."""
 _COMPOSED = re.compile(r"[a-z]+=[\w+-]+(,[a-z]+=[\w+-]+)*", re.IGNORECASE)
 """How a point is named that is no preset."""
 
@@ -75,27 +76,36 @@ def _is_same(client: Client, named: Sequence[Mistake]) -> bool:
 
 def preset_fix(preset: Preset) -> str:
     """What to change, one or two sentences in plain text."""
-    section = _text(preset).partition("## Fix")[2].partition("\n## ")[0]
-    return " ".join(section.replace("`", "").split())
+    return " ".join(preset.fix.replace("`", "").split())
 
 
 def page() -> str:
     """docs/suspects.md."""
-    by_name = {preset.name: preset for preset in PRESETS}
     table = ["| name | mistakes | what it does |\n|---|---|---|\n"]
     sections = []
-    for title, names in GROUPS.items():
+    for title, presets in GROUPS.items():
         sections.append(f"## {title}\n")
-        for name in names:
-            preset = by_name[name]
+        for preset in presets:
             table.append(_row(preset))
-            body = _text(preset).replace("\n## ", "\n#### ")
-            sections.append(f"### {name}\n\n{body}\n")
+            sections.append(f"### {preset.name}\n\n{_text(preset, level=4)}\n")
     return "\n".join([_HEAD, "".join(table), *sections, _space()])
 
 
-def _text(preset: Preset) -> str:
-    return inspect.getdoc(preset) or ""
+def _text(preset: Preset, level: int = 2) -> str:
+    """What the preset does, an example, the fix and references, under headings of this level."""
+    sections = {
+        "What it does": _filled(preset.does),
+        "Example": f"```\n{textwrap.dedent(preset.example).strip()}\n```",
+        "Fix": _filled(preset.fix),
+        "References": "\n".join(f"- {one}" for one in preset.references),
+    }
+    parts = [f"{'#' * level} {heading}\n{body}" for heading, body in sections.items()]
+    return "\n\n".join([preset.summary, *parts])
+
+
+def _filled(text: str) -> str:
+    words = " ".join(text.split())
+    return textwrap.fill(words, _WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 def _points(preset: Preset) -> str:
@@ -111,8 +121,7 @@ def _axes(preset: Preset) -> str:
 
 
 def _row(preset: Preset) -> str:
-    summary = _text(preset).partition("\n")[0]
-    return f"| [{preset.name}](#{preset.name}) | {_points(preset)} | {summary} |\n"
+    return f"| [{preset.name}](#{preset.name}) | {_points(preset)} | {preset.summary} |\n"
 
 
 def _space() -> str:

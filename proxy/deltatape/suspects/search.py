@@ -12,11 +12,19 @@ from deltatape.model.suspect import Suspect, Symptom
 from deltatape.suspects.accumulate import Outcome
 from deltatape.suspects.bench import Bench
 from deltatape.suspects.choice import USUAL
-from deltatape.suspects.client import CORRECT, MISTAKES, Client, client_of, cost_of, mistakes_of
+from deltatape.suspects.client import (
+    CORRECT,
+    MISTAKES,
+    Client,
+    Preset,
+    client_of,
+    cost_of,
+    mistakes_of,
+)
 from deltatape.suspects.compare import difference, equal, likeness
 from deltatape.suspects.documentation import preset_fix
 from deltatape.suspects.parsers import stands_in
-from deltatape.suspects.presets import PRESETS, Preset
+from deltatape.suspects.presets import PRESETS
 
 WORK_LIMIT = 400_000
 """What presets and single mistakes may cost, in steps; and again what pairs and triples may."""
@@ -223,7 +231,7 @@ def _suspect(bench: Bench, found: _Found, symptom: Symptom) -> Suspect:
         mistakes=mistakes,
         exact=found.exact,
         made=bench.made(found.client, found.outcome),
-        source=found.preset.source if found.preset else "",
+        source=found.preset.references[0] if found.preset else "",
     )
 
 

@@ -1,0 +1,332 @@
+"""Presets that mix up calls, spoil ids and names, or drop calls for what they are called."""
+
+from deltatape.suspects.choice import CHAT, ITEMS
+from deltatape.suspects.client import Client, Preset
+
+WHICH_CALL = (
+    Preset(
+        name="single-current-call",
+        clients=(
+            Client(key="current"),
+            Client(key="single"),
+            Client(key="current", emit="on-tool-calls"),
+            Client(key="single", emit="on-tool-calls"),
+            Client(key="current", name="at-opening"),
+            Client(key="single", name="at-opening"),
+            Client(key="current", name="at-opening", emit="on-finish"),
+        ),
+        families=CHAT | ITEMS,
+        place=4,
+        summary="It keeps one current call; the next id replaces it.",
+        does="""
+            One variable holds the call under construction. A piece with an id begins it anew, other
+            pieces are appended. Interleaved pieces end up in the wrong call; where a server repeats
+            the id on every piece, every piece becomes a call. Some put the call before into a list,
+            others lose it.
+        """,
+        example="""
+            if (!current || piece.id) current = start(piece)
+            else current.arguments += piece.function.arguments
+        """,
+        fix="""
+            Keep a map from `index` to call, append each piece to the call of its index, and use all
+            of them when the stream has ended.
+        """,
+        references=(
+            "https://platform.openai.com/docs/guides/function-calling",
+            "https://github.com/endolith/open-interpreter/issues/315",
+            "https://github.com/langchain4j/langchain4j/issues/4921",
+            "https://github.com/crmne/ruby_llm/issues/711",
+        ),
+    ),
+    Preset(
+        name="each-event-is-a-call",
+        clients=(
+            Client(key="none"),
+            Client(key="none", entries="with-arguments"),
+            Client(key="none", incomplete="dropped"),
+            Client(key="none", parse="drop"),
+            Client(key="none", incomplete="dropped", parse="drop"),
+        ),
+        place=5,
+        summary="It takes every event for a whole call.",
+        does="""
+            Each delta is passed on, or run, as it comes: the first has a name and no arguments, the
+            others arguments and no name. Where a guard drops what is not whole, nothing is left of
+            a call that comes in pieces.
+        """,
+        example="""
+            for piece in delta["tool_calls"]:
+                run(piece["function"].get("name"), piece["function"].get("arguments"))
+        """,
+        fix="Append the pieces of one `index` to one call, and run it after the end of the stream.",
+        references=(
+            "https://platform.openai.com/docs/guides/function-calling",
+            "https://github.com/ollama/ollama/issues/7881",
+        ),
+    ),
+    Preset(
+        name="index-ignored",
+        clients=(Client(key="one"),),
+        summary="It has one buffer for all calls.",
+        does="""
+            Name and id are those of the last call, the arguments those of all calls, one behind the
+            other.
+        """,
+        example="""
+            for piece in delta["tool_calls"]:
+                call["arguments"] += piece["function"]["arguments"]
+        """,
+        fix="Keep one buffer per `index`.",
+        references=(
+            "https://platform.openai.com/docs/guides/function-calling",
+            "https://github.com/BerriAI/litellm/issues/33678",
+        ),
+    ),
+    Preset(
+        name="strict-index",
+        clients=(Client(key="strict"),),
+        summary="It cannot do without an index.",
+        does="""
+            Some servers leave out `index`, or send null. Looking it up throws, and the stream is
+            lost.
+        """,
+        example=(
+            """calls[piece["index"]]["arguments"] += piece["function"]["arguments"]"""
+            "    # KeyError: 'index'"
+        ),
+        fix="""
+            Take a missing index for the call before; for a new one if the piece has another id or a
+            name.
+        """,
+        references=(
+            "https://github.com/ollama/ollama/issues/7881",
+            "https://github.com/EricLBuehler/mistral.rs/issues/1507",
+            "https://github.com/openai/openai-python/issues/3246",
+        ),
+    ),
+    Preset(
+        name="index-as-list-position",
+        clients=(Client(key="list"),),
+        summary="It uses the index as a position in its list of calls.",
+        does="""
+            Gateways count a text block as index 0, so that the only call has index 1: there is
+            nothing at that position yet.
+        """,
+        example="calls[piece.index].function.arguments += ...    // undefined at 1",
+        fix="Use a map from index to call.",
+        references=(
+            "https://github.com/BerriAI/litellm/issues/5231",
+            "https://github.com/aws-samples/bedrock-access-gateway/issues/134",
+        ),
+    ),
+    Preset(
+        name="keyed-by-id",
+        clients=(Client(key="id"),),
+        summary="It files pieces under their id, which only the first piece has.",
+        does="""
+            The first piece makes a call without arguments; all others go to a second one, without
+            id and name, or nowhere.
+        """,
+        example='calls[piece.get("id")]["arguments"] += piece["function"]["arguments"]',
+        fix="Key by `index`; take the id from the first piece that has one.",
+        references=("https://platform.openai.com/docs/guides/function-calling",),
+    ),
+    Preset(
+        name="position-as-key",
+        clients=(Client(key="position"),),
+        summary="It takes the place in an event for the number of the call.",
+        does="""
+            Each event's list begins at 0, whatever calls it is about. Calls that come one per event
+            overwrite each other or are glued together.
+        """,
+        example="delta.tool_calls.forEach((piece, i) => { calls[i] = merge(calls[i], piece) })",
+        fix="Use the index that the piece carries; where calls come whole, append them to a list.",
+        references=(
+            "https://github.com/su-kaka/gcli2api/issues/406",
+            "https://github.com/omnigent-ai/omnigent/issues/28",
+        ),
+    ),
+    Preset(
+        name="keyed-by-name",
+        clients=(Client(key="name"),),
+        place=103,
+        summary="It files calls under the function's name.",
+        does="""
+            Two calls of one function become one. In a stream of pieces only the first has a name.
+        """,
+        example='calls[part["functionCall"]["name"]] = part["functionCall"]["args"]',
+        fix="Keep calls in a list, or key by index.",
+        references=("https://github.com/NousResearch/hermes-agent/issues/11863",),
+    ),
+    Preset(
+        name="first-entry-only",
+        clients=(Client(entries="first"),),
+        place=7,
+        summary="It reads only the first entry of an event.",
+        does="""
+            An event may bring several entries in `tool_calls`, or several parts; all but the first
+            are lost.
+        """,
+        example="const piece = delta.tool_calls[0]",
+        fix="Loop over the entries.",
+        references=(
+            "https://github.com/langchain4j/langchain4j/issues/4921",
+            "https://github.com/endolith/open-interpreter/issues/315",
+            "https://github.com/BerriAI/litellm/issues/27638",
+        ),
+    ),
+)
+
+NAMES = (
+    Preset(
+        name="late-name-ignored",
+        clients=(Client(name="at-opening"),),
+        summary="It looks for the name in the piece that opens a call only.",
+        does="""
+            Some servers send the name after the first arguments, or after an empty one. The call
+            stays without a name.
+        """,
+        example='calls[index] ??= { name: piece.function.name, arguments: "" }',
+        fix="Set the name whenever a piece has one and the call has none.",
+        references=(
+            "https://github.com/vercel/ai/issues/15879",
+            "https://github.com/jjang-ai/vmlx/issues/244",
+            "https://github.com/OpenRouterTeam/ai-sdk-provider/issues/118",
+        ),
+    ),
+    Preset(
+        name="name-overwritten-by-null",
+        clients=(Client(name="null-too"),),
+        summary="It overwrites the name with that of pieces which have none.",
+        does="Later pieces have no name, or a null. The call ends up without one.",
+        example="call.name = piece.function.name        // undefined from the second piece on",
+        fix="Set the name only if the piece has one.",
+        references=("https://github.com/sgl-project/sglang/issues/35542",),
+    ),
+    Preset(
+        name="name-overwritten-by-empty",
+        clients=(Client(name="empty-too"),),
+        summary="It overwrites the name with an empty one.",
+        does='Some servers repeat `"name":""` on every piece: `??` takes it for a value.',
+        example="call.name = piece.function.name ?? call.name",
+        fix="Write `piece.function.name || call.name`.",
+        references=(
+            "https://github.com/zed-industries/zed/issues/53605",
+            "https://github.com/jjang-ai/vmlx/issues/244",
+        ),
+    ),
+    Preset(
+        name="id-overwritten-by-null",
+        clients=(Client(id="null-too"),),
+        summary="It overwrites the id with that of pieces which have none.",
+        does="""
+            Later pieces have no id. The call ends up without one, its result belongs to nothing.
+        """,
+        example="call.id = piece.id                     // undefined from the second piece on",
+        fix="Set the id only if the piece has one.",
+        references=("https://github.com/sgl-project/sglang/issues/35542",),
+    ),
+    Preset(
+        name="id-overwritten-by-empty",
+        clients=(Client(id="empty-too"),),
+        summary="It overwrites the id with an empty one.",
+        does='Some servers repeat `"id":""` on every piece: `??` takes it for a value.',
+        example="call.id = piece.id ?? call.id",
+        fix="Write `piece.id || call.id`.",
+        references=(
+            "https://github.com/JetBrains/koog/issues/1900",
+            "https://github.com/spring-projects/spring-ai/issues/6369",
+            "https://github.com/langchain-ai/langchain/issues/35414",
+        ),
+    ),
+    Preset(
+        name="name-concatenated",
+        clients=(Client(name="concatenate"),),
+        summary="It appends names, as it appends arguments.",
+        does="""
+            Servers that repeat the name on every piece make `get_timeget_time` of it: an unknown
+            tool.
+        """,
+        example='call["name"] += piece["function"].get("name") or ""',
+        fix="Set the name once.",
+        references=(
+            "https://github.com/NousResearch/hermes-agent/issues/8259",
+            "https://github.com/bytedance/deer-flow/issues/654",
+        ),
+    ),
+    Preset(
+        name="id-concatenated",
+        clients=(Client(id="concatenate"),),
+        summary="It appends ids, as it appends arguments.",
+        does="""
+            Servers that repeat the id on every piece make `c1c1c1` of it; its result belongs to
+            nothing.
+        """,
+        example='call["id"] += piece.get("id") or ""',
+        fix="Set the id once.",
+        references=(
+            "https://github.com/JetBrains/koog/issues/2052",
+            "https://github.com/AstrBotDevs/AstrBot/issues/7735",
+        ),
+    ),
+    Preset(
+        name="id-dropped",
+        clients=(Client(id="drop"),),
+        summary="It forgets the ids, and makes up its own or none.",
+        does="The results name ids that the provider never gave.",
+        example='calls.append({"name": name, "arguments": arguments})',
+        fix="Keep the id of the first piece and answer to it.",
+        references=("https://platform.openai.com/docs/guides/function-calling",),
+    ),
+    Preset(
+        name="drops-without-id-or-name",
+        clients=(Client(incomplete="dropped"),),
+        summary="It silently drops calls without id or name.",
+        does="A filter against broken calls also drops those of servers that send no ids.",
+        example="calls.filter((call) => call.id && call.name)",
+        fix="Make up an id where the server sends none, and report what is dropped.",
+        references=(
+            "https://github.com/BerriAI/litellm/issues/33223",
+            "https://github.com/lmstudio-ai/lmstudio-bug-tracker/issues/830",
+        ),
+    ),
+    Preset(
+        name="equal-calls-dropped",
+        clients=(Client(repeats="dropped"),),
+        summary="It drops calls that equal an earlier one.",
+        does="""
+            Two calls with equal name and arguments are taken for one sent twice; a model may well
+            want both.
+        """,
+        example="const unique = new Map(calls.map((call) => [call.name + call.arguments, call]))",
+        fix="Drop a call only if its id repeats.",
+        references=("https://github.com/allenhutchison/obsidian-gemini/issues/230",),
+    ),
+    Preset(
+        name="legacy-function-call-ignored",
+        clients=(Client(kinds="no-legacy"),),
+        summary="It does not read `function_call`.",
+        does="""
+            Older servers stream one call per answer as `delta.function_call`, without index and id.
+        """,
+        example='delta.get("tool_calls")                # and nothing else',
+        fix="Read `delta.function_call` as the one call of the answer.",
+        references=("https://github.com/can1357/oh-my-pi/issues/1692",),
+    ),
+    Preset(
+        name="custom-tool-ignored",
+        clients=(Client(kinds="no-custom"),),
+        summary="It does not read the input of custom tools.",
+        does="""
+            Custom tools have free text in `input` instead of JSON in `arguments`; the call is run
+            without it or is lost.
+        """,
+        example='if (item.type === "function_call") calls.push(item)',
+        fix="Read `custom_tool_call` items and their `input`.",
+        references=(
+            "https://github.com/github/copilot-cli/issues/4327",
+            "https://github.com/langchain-ai/langchainjs/issues/8854",
+        ),
+    ),
+)
