@@ -5,12 +5,12 @@ import pytest
 from deltatape.suspects.client import (
     AXES,
     CORRECT,
-    MISTAKES,
     Client,
     client_of,
     cost_of,
     mistakes_of,
 )
+from deltatape.suspects.mistakes import CHAT, MISTAKES, USUAL, mistake
 
 
 def test_the_documented_client_makes_no_mistake() -> None:
@@ -40,3 +40,8 @@ def test_a_guard_costs_little_only_beside_another_mistake() -> None:
 
 def test_what_the_documentation_leaves_open_is_no_mistake() -> None:
     assert mistakes_of(Client(id="first", name="first")) == ()
+
+
+def test_a_mistake_of_the_wild_has_the_usual_cost() -> None:
+    choice = mistake("key", "one", CHAT, says="mixes calls", fix="do not")
+    assert (choice.cost, choice.mistake.axis, choice.mistake.value) == (USUAL, "key", "one")

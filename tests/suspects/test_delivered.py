@@ -4,7 +4,7 @@ from deltatape.diagnose.rebuild import analyse
 from deltatape.model.exchange import Exchange
 from deltatape.model.stream import Format
 from deltatape.suspects import delivered
-from deltatape.suspects.choice import Family
+from deltatape.suspects.mistakes import Family
 from helpers import chat, gemini, messages, responses
 from helpers.suspected import deliver, follow_up, told
 

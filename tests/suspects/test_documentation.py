@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from deltatape.errors import UsageError
-from deltatape.suspects.choice import Choice
-from deltatape.suspects.client import CORRECT, MISTAKES, Preset, mistakes_of
+from deltatape.suspects.client import CORRECT, Preset, mistakes_of
 from deltatape.suspects.documentation import explain, find, page, preset_fix
+from deltatape.suspects.mistakes import MISTAKES, Choice
 from deltatape.suspects.presets import PRESETS
 
 ROOT = Path(__file__).resolve().parent.parent.parent

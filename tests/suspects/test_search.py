@@ -5,7 +5,7 @@ from deltatape.suspects import search
 from deltatape.suspects.bench import Bench
 from deltatape.suspects.client import client_of
 from helpers.chat import FINISH, calls, choice, entry, sse
-from helpers.suspected import deliver, follow_up, made, names, suspects
+from helpers.suspected import deliver, follow_up, made, names, suspects, told
 
 PIECES = (
     calls(entry(0, "c1", name="get", arguments="")),
@@ -14,6 +14,7 @@ PIECES = (
     FINISH,
 )
 STREAM = deliver(sse(*PIECES))
+WHOLE = deliver(sse(PIECES[0], calls(entry(0, arguments='{"a":1}')), FINISH))
 
 
 def test_fewer_mistakes_come_first() -> None:
@@ -131,3 +132,20 @@ def test_a_client_is_described_by_what_it_makes_or_throws() -> None:
     assert search.describe(bench, quiet, bench.outcome(quiet)).endswith(
         "; the calls come out right"
     )
+
+
+def test_every_preset_of_the_dialect_has_a_row() -> None:
+    found = {row.name: row for row in search.rows(Bench(WHOLE))}
+    assert not found["single-current-call"].differs
+    assert found["single-current-call"].says == ""
+    each = found["each-event-is-a-call"]
+    assert each.differs
+    assert told(each.made.calls) == [("c1", "get", ""), (None, None, '{"a":1}')]
+    assert each.says.endswith("; of the call in the stream it makes 2")
+    assert "arguments-at-item-added" not in found
+
+
+def test_rows_end_where_time_does() -> None:
+    bench = Bench(WHOLE)
+    bench.spent = search.WORK_LIMIT + 1
+    assert search.rows(bench) == ()

@@ -8,7 +8,7 @@ import pytest
 from deltatape.suspects.bench import Bench
 from deltatape.suspects.client import client_of
 from deltatape.suspects.compare import equal
-from deltatape.suspects.matrix import rows
+from deltatape.suspects.search import rows
 from helpers import responses
 from helpers.suspected import deliver, told
 from helpers.vectors import RESPONSES, VECTORS, Vector

@@ -16,9 +16,8 @@ from deltatape.suspects.client import Preset, client_of
 from deltatape.suspects.compare import equal
 from deltatape.suspects.delivered import Delivered, delivered
 from deltatape.suspects.documentation import explain
-from deltatape.suspects.matrix import Row, rows
 from deltatape.suspects.presets import PRESETS
-from deltatape.suspects.search import find
+from deltatape.suspects.search import Row, find, rows
 
 LIMIT = 8
 """Suspects that are told."""

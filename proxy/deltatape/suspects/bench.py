@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 from deltatape.model.asked import RepeatedCall
 from deltatape.model.suspect import Made
-from deltatape.suspects.accumulate import Outcome, accumulate
-from deltatape.suspects.client import CORRECT, MISTAKES, Client, Preset, mistakes_of
+from deltatape.suspects.accumulate import Outcome, accumulate, bodies, tag_outcome
+from deltatape.suspects.client import CORRECT, Client, Preset, mistakes_of
 from deltatape.suspects.delivered import Delivered
 from deltatape.suspects.framing import Framed, framed
+from deltatape.suspects.mistakes import MISTAKES
 from deltatape.suspects.parsers import parser_errors
 from deltatape.suspects.steps import Entry, Phase, Step
-from deltatape.suspects.tags import bodies, tag_outcome
 
 _LONG = 2_000
 """Steps from which on runs are joined."""

@@ -1,16 +1,12 @@
-"""The choices that a client makes when it reads a stream, and the mistakes among them.
+"""The choices that a client makes when it reads a stream, and clients that have a name.
 
-A `Client` is a point of a product space: one value per axis, the first one correct. `MISTAKES`
-lists every other value: what it does, which line to change, and in which families of dialects it
-can be seen at all.
+A `Client` is a point of a product space: one value per axis, the default one correct.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
 from deltatape.model.suspect import Mistake
-from deltatape.suspects import mistakes_in_calls, mistakes_in_reading
-from deltatape.suspects.choice import ALL, USUAL, Choice, Family
+from deltatape.suspects.mistakes import ALL, MISTAKES, USUAL, Family
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,13 +50,6 @@ class Client:
     """How it looks for calls in the text."""
     framing: str = "standard"
     decode: str = "stream"
-
-
-MISTAKES: Mapping[tuple[str, str], Choice] = {
-    (choice.mistake.axis, choice.mistake.value): choice
-    for choice in (*mistakes_in_calls.MISTAKES, *mistakes_in_reading.MISTAKES)
-}
-"""By axis and value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,12 +7,15 @@ from deltatape.model.asked import NOTHING_ASKED, Asked, RepeatedCall
 from deltatape.model.exchange import Exchange, header
 from deltatape.model.reply import Channel, Reply, ToolCall
 from deltatape.model.stream import Event, Format, Stream
-from deltatape.suspects.choice import Family
-from deltatape.suspects.read_blocks import block_steps
-from deltatape.suspects.read_chat import chat_steps
-from deltatape.suspects.read_parts import gemini_steps, ollama_steps
-from deltatape.suspects.read_responses import responses_steps
-from deltatape.suspects.steps import Step
+from deltatape.suspects.mistakes import Family
+from deltatape.suspects.steps import (
+    Step,
+    block_steps,
+    chat_steps,
+    gemini_steps,
+    ollama_steps,
+    responses_steps,
+)
 from deltatape.wire.content_coding import ContentDecoder, parse_codings
 
 FAMILIES = {

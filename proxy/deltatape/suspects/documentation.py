@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from deltatape.errors import UsageError
 from deltatape.model.suspect import Mistake
-from deltatape.suspects.client import MISTAKES, Client, Preset, mistakes_of
+from deltatape.suspects.client import Client, Preset, mistakes_of
+from deltatape.suspects.mistakes import MISTAKES
 from deltatape.suspects.presets import GROUPS, PRESETS
 
 _HEAD = """\

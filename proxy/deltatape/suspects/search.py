@@ -8,21 +8,13 @@ walked. A point whose mistakes are those of another one that fits, and more, tel
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from deltatape.model.suspect import Suspect, Symptom
+from deltatape.model.suspect import Made, Suspect, Symptom
 from deltatape.suspects.accumulate import Outcome
 from deltatape.suspects.bench import Bench
-from deltatape.suspects.choice import USUAL
-from deltatape.suspects.client import (
-    CORRECT,
-    MISTAKES,
-    Client,
-    Preset,
-    client_of,
-    cost_of,
-    mistakes_of,
-)
+from deltatape.suspects.client import CORRECT, Client, Preset, client_of, cost_of, mistakes_of
 from deltatape.suspects.compare import difference, equal, likeness
 from deltatape.suspects.documentation import preset_fix
+from deltatape.suspects.mistakes import MISTAKES, USUAL
 from deltatape.suspects.parsers import stands_in
 from deltatape.suspects.presets import PRESETS
 
@@ -258,3 +250,31 @@ def fix_of(client: Client) -> str:
     """What to change in `client`: at most two sentences."""
     fixes = dict.fromkeys(one.fix for one in mistakes_of(client))
     return ". ".join(fix[0].upper() + fix[1:] for fix in [*fixes][:2]) + "."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One preset, over one stream."""
+
+    name: str
+    made: Made
+    differs: bool
+    """Whether it makes other calls than the reference, or throws."""
+    says: str
+    """What it does with this stream, a sentence after "it"; "" where it comes out right."""
+
+
+def rows(bench: Bench) -> tuple[Row, ...]:
+    """A row per preset that can be met in this dialect, in their order, as far as time allows."""
+    found = []
+    reference, ids = bench.stream.calls, bench.stream.ids
+    for preset in PRESETS:
+        if bench.spent > WORK_LIMIT:
+            break
+        for client in bench.known(preset)[:1]:
+            outcome = bench.outcome(client)
+            made = bench.made(client, outcome)
+            right = equal(outcome.calls, reference, ids) and not outcome.thrown
+            says = "" if right else describe(bench, client, outcome)
+            found.append(Row(name=preset.name, made=made, differs=not right, says=says))
+    return tuple(found)

@@ -1,7 +1,7 @@
 """Presets that spoil arguments: as they come, or when the next request repeats them."""
 
-from deltatape.suspects.choice import CHAT
 from deltatape.suspects.client import Client, Preset
+from deltatape.suspects.mistakes import CHAT
 
 ARGUMENTS = (
     Preset(

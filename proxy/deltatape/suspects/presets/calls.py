@@ -1,7 +1,7 @@
 """Presets that mix up calls, spoil ids and names, or drop calls for what they are called."""
 
-from deltatape.suspects.choice import CHAT, ITEMS
 from deltatape.suspects.client import Client, Preset
+from deltatape.suspects.mistakes import CHAT, ITEMS
 
 WHICH_CALL = (
     Preset(

@@ -1,7 +1,7 @@
 """Presets for the events of one dialect: items, blocks, and calls in one piece."""
 
-from deltatape.suspects.choice import BLOCKS, ITEMS
 from deltatape.suspects.client import Client, Preset
+from deltatape.suspects.mistakes import BLOCKS, ITEMS
 
 IN_ITEMS = (
     Preset(

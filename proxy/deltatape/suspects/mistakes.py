@@ -1,18 +1,285 @@
-"""What clients get wrong about a stream: where they look, when they stop, how they read bytes."""
+"""What clients get wrong: each mistake with what it does, its fix, and where it can be seen.
 
-from deltatape.suspects.choice import (
-    ALL,
-    BLOCKS,
-    CHAT,
-    ITEMS,
-    KEYED,
-    PARTS,
-    STREAMED,
-    Choice,
-    mistake,
+A mistake is a value of an axis of `Client`; `MISTAKES` has all of them, in the order in which they
+are tried and told.
+"""
+
+import enum
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from deltatape.model.suspect import Mistake
+
+USUAL = 10
+"""The cost of a mistake that is met in the wild."""
+
+
+class Family(enum.Enum):
+    """Dialects that their clients read alike."""
+
+    CHAT = "chat"
+    ITEMS = "items"
+    """Responses."""
+    BLOCKS = "blocks"
+    """Anthropic, Bedrock, Cohere."""
+    PARTS = "parts"
+    """Gemini, Ollama: calls in one piece."""
+
+
+ALL = frozenset(Family)
+CHAT = frozenset({Family.CHAT})
+ITEMS = frozenset({Family.ITEMS})
+BLOCKS = frozenset({Family.BLOCKS})
+PARTS = frozenset({Family.PARTS})
+STREAMED = ALL - PARTS
+KEYED = CHAT | BLOCKS
+
+
+class Choice(NamedTuple):
+    """A mistake, the dialects in which it can be seen, and its cost.
+
+    A guard that only matters beside another mistake costs less than usual, a far-fetched one more.
+    """
+
+    mistake: Mistake
+    families: frozenset[Family]
+    cost: int
+
+
+def mistake(
+    axis: str, value: str, families: frozenset[Family], *, says: str, fix: str, cost: int = USUAL
+) -> Choice:
+    """The choice of `value` on `axis`. See `Mistake`."""
+    return Choice(Mistake(axis=axis, value=value, says=says, fix=fix), families, cost)
+
+
+_BY_INDEX = "keep one entry per call in a map by the index that every piece carries"
+
+# By what a client knows a call, its id, its name, its arguments.
+_IN_CALLS: tuple[Choice, ...] = (
+    mistake(
+        "key",
+        "single",
+        STREAMED,
+        says="keeps one call at a time, so that a new id throws the call before away",
+        fix=_BY_INDEX,
+    ),
+    mistake(
+        "key",
+        "current",
+        STREAMED,
+        says="appends every piece to the call that began last, whatever its index says",
+        fix=_BY_INDEX,
+    ),
+    mistake("key", "one", STREAMED, says="puts the pieces of all calls into one", fix=_BY_INDEX),
+    mistake(
+        "key",
+        "none",
+        ALL,
+        says="takes every event for a call of its own",
+        fix=f"{_BY_INDEX}, append arguments to it, and use it when the stream has ended",
+    ),
+    mistake(
+        "key",
+        "id",
+        CHAT,
+        says="files pieces under their id, which only the first piece has",
+        fix=_BY_INDEX,
+    ),
+    mistake(
+        "key",
+        "strict",
+        CHAT,
+        says="cannot do without an index",
+        fix="take a missing index for: the same call as before, or a new one if it has a name",
+    ),
+    mistake(
+        "key",
+        "list",
+        KEYED,
+        says="uses the index as a position in its list",
+        fix="use a map, not a list: indexes need not begin at 0",
+    ),
+    mistake(
+        "key",
+        "position",
+        CHAT | PARTS,
+        says="files pieces under their place in the event, which begins at 0 in each",
+        fix=_BY_INDEX,
+    ),
+    mistake(
+        "key",
+        "name",
+        CHAT | PARTS,
+        says="files calls under their function's name",
+        fix="append calls to a list: one function may be called twice",
+    ),
+    mistake(
+        "key",
+        "call-id",
+        ITEMS,
+        says="builds calls from argument deltas under a call id that those do not have",
+        fix="take id, name and arguments from response.output_item.done, or map "
+        "item_id to the item of response.output_item.added",
+    ),
+    mistake(
+        "key",
+        "delta-item-id",
+        ITEMS,
+        says="builds calls from argument deltas, which have neither name nor call id",
+        fix="take id, name and arguments from response.output_item.done",
+    ),
+    mistake(
+        "key",
+        "item-id",
+        ITEMS,
+        says="knows items by their id only, which some servers change from event to event",
+        fix="key by output_index, and answer to call_id",
+    ),
+    mistake(
+        "id",
+        "null-too",
+        CHAT,
+        says="overwrites the id with each later piece's, which has none",
+        fix="set the id only if the piece has one",
+    ),
+    mistake(
+        "id",
+        "empty-too",
+        CHAT,
+        says="overwrites the id with an empty one",
+        fix="set the id only if the piece's is not empty",
+    ),
+    mistake(
+        "id", "concatenate", CHAT, says="appends ids", fix="set the id once, never append to it"
+    ),
+    mistake(
+        "id", "drop", CHAT | BLOCKS, says="forgets the id", fix="keep the id of the first piece"
+    ),
+    mistake(
+        "id",
+        "item",
+        ITEMS,
+        says="answers to the item's id instead of its call_id",
+        fix="use call_id; the item's id is internal",
+    ),
+    mistake(
+        "name",
+        "null-too",
+        CHAT,
+        says="overwrites the name with each later piece's, which has none",
+        fix="set the name only if the piece has one",
+    ),
+    mistake(
+        "name",
+        "empty-too",
+        CHAT,
+        says="overwrites the name with an empty one",
+        fix="set the name only if the piece's is not empty",
+    ),
+    mistake(
+        "name",
+        "concatenate",
+        CHAT,
+        says="appends names",
+        fix="set the name once, never append to it",
+    ),
+    mistake(
+        "name",
+        "at-opening",
+        CHAT,
+        says="looks for the name in the piece that opens a call only",
+        fix="set the name whenever a piece has one and the call has none",
+    ),
+    mistake(
+        "arguments",
+        "drop-first",
+        CHAT,
+        says="forgets the arguments that come in the event which opens a call",
+        fix="begin the buffer with the first piece's arguments, not with an empty string",
+    ),
+    mistake(
+        "arguments",
+        "first-only",
+        CHAT,
+        says="keeps the arguments of the first piece only",
+        fix="append the arguments of every piece",
+    ),
+    mistake(
+        "arguments",
+        "replace",
+        STREAMED,
+        says="keeps the arguments of the last piece only",
+        fix="append the arguments of every piece",
+    ),
+    mistake(
+        "arguments",
+        "index",
+        CHAT,
+        says="takes the index of the entry for its arguments",
+        fix="read function.arguments, as text, and append it",
+    ),
+    mistake(
+        "arguments",
+        "event-number",
+        CHAT | BLOCKS,
+        says="takes the number of the event for the arguments",
+        fix="read function.arguments, as text, and append it",
+    ),
+    mistake(
+        "absent",
+        "undefined",
+        CHAT,
+        says='appends "undefined" where a piece has no arguments',
+        fix='append `arguments ?? ""`',
+    ),
+    mistake(
+        "absent",
+        "None",
+        CHAT,
+        says='appends "None" where a piece has no arguments',
+        fix='append `arguments or ""`',
+    ),
+    mistake(
+        "value",
+        "string",
+        CHAT,
+        says='makes "[object Object]" of arguments that are an object',
+        fix="serialise arguments that are no string",
+    ),
+    mistake(
+        "value",
+        "raise",
+        CHAT,
+        says="throws at arguments that are an object",
+        fix="serialise arguments that are no string",
+    ),
+    mistake(
+        "written",
+        "python-repr",
+        ALL,
+        says="repeats arguments as Python prints them",
+        fix="write them with json.dumps, not with str",
+    ),
+    mistake(
+        "written",
+        "object-text",
+        ALL,
+        says='repeats "[object Object]" instead of arguments',
+        fix="write them with JSON.stringify, not with String or a template",
+    ),
+    mistake(
+        "written",
+        "twice",
+        ALL,
+        says="encodes arguments twice",
+        fix="repeat the text as it came: it is JSON already",
+    ),
 )
 
-MISTAKES: tuple[Choice, ...] = (
+
+# Where it looks, when it stops, how it reads bytes.
+_IN_READING: tuple[Choice, ...] = (
     mistake(
         "source",
         "added",
@@ -356,3 +623,8 @@ MISTAKES: tuple[Choice, ...] = (
         fix="use an incremental UTF-8 decoder",
     ),
 )
+
+MISTAKES: Mapping[tuple[str, str], Choice] = {
+    (choice.mistake.axis, choice.mistake.value): choice for choice in (*_IN_CALLS, *_IN_READING)
+}
+"""By axis and value."""

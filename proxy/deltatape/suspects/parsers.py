@@ -1,0 +1,511 @@
+"""What JSON parsers say of a text that is not JSON, in the words of the languages clients use.
+
+An application that logs or repeats such words tells which text it gave its parser: the error is the
+fingerprint of the arguments that it ended up with. One scan finds where and why the text fails, in
+terms from which each parser's words are made. `json.loads` is at hand; the others are written after
+their sources and documentation, V8's words are tested against Node.
+"""
+
+import enum
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+LIMIT = 2_000_000
+"""Characters of a text from which on no parser is asked."""
+
+
+def parser_errors(text: str) -> tuple[str, ...]:
+    """What parsers say of `text`, any one of them; () if it is one JSON value."""
+    failure = failure_of(text[:LIMIT])
+    if failure is None:
+        return ()
+    words = (v8, python, go, rust, java, dotnet)
+    return tuple(dict.fromkeys(said for speak in words for said in speak(failure)))
+
+
+def stands_in(error: str, text: str) -> bool:
+    """Whether `text`, of a log perhaps, has `error` in it as a whole: position 1 is not in 12."""
+    at = text.find(error)
+    while at >= 0:
+        end = at + len(error)
+        cut_before = at > 0 and text[at - 1].isalnum() and error[0].isalnum()
+        cut_behind = end < len(text) and text[end].isalnum() and error[-1].isalnum()
+        if not cut_before and not cut_behind:
+            return True
+        at = text.find(error, at + 1)
+    return False
+
+
+# The scan over the tokens of RFC 8259, up to the first thing that the grammar does not allow.
+
+_BLANKS = re.compile(r"[ \t\n\r]*")
+_PLAIN = re.compile(r'[^"\\\x00-\x1f]*')
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+_LITERALS = {"t": "true", "f": "false", "n": "null"}
+_HEX = re.compile(r"[0-9a-fA-F]{0,4}")
+
+
+class Where(enum.Enum):
+    """What the grammar was in when the text failed."""
+
+    VALUE = "a value"
+    ELEMENT = "a first element or ]"
+    FIRST_KEY = "a first key or }"
+    KEY = "a key"
+    COLON = "a colon"
+    IN_OBJECT = "a comma or }"
+    IN_ARRAY = "a comma or ]"
+    AFTER = "nothing more"
+    STRING = "the rest of a string"
+    CONTROL = "no control character"
+    ESCAPE = "an escape"
+    HEX = "four hexadecimal digits"
+    LITERAL = "the rest of a literal"
+    MINUS = "a digit behind a minus sign"
+    FRACTION = "a digit behind a point"
+    EXPONENT = "a digit of an exponent"
+    LEADING_ZERO = "no digit behind a leading zero"
+
+
+class Failure(NamedTuple):
+    """The first thing in a text that is not JSON."""
+
+    text: str
+    at: int
+    """Where, in characters; the text's length if it ended too early."""
+    where: Where
+    token: int
+    """Where the token begins in which it failed."""
+    stack: str
+    """The open brackets."""
+    expected: str = ""
+    """Of a literal, the character that should be there."""
+    first_key: bool = True
+    """Whether the last key is the first one of its object."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether the text ended too early."""
+        return self.at >= len(self.text)
+
+    @property
+    def sign(self) -> str:
+        """The character at which it failed; "" at the end."""
+        return self.text[self.at : self.at + 1]
+
+
+class _FailedError(Exception):
+    def __init__(self, at: int, where: Where, expected: str = "") -> None:
+        super().__init__(at)
+        self.at, self.where, self.expected = at, where, expected
+
+
+def failure_of(text: str) -> Failure | None:
+    """Why `text` is not one JSON value; None if it is. Found without recursion."""
+    scan = _Scan(text)
+    try:
+        scan.run()
+    except _FailedError as failed:
+        return Failure(
+            text,
+            failed.at,
+            failed.where,
+            scan.token,
+            "".join(scan.stack),
+            failed.expected,
+            scan.first_key,
+        )
+    return None
+
+
+class _Scan:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.stack: list[str] = []
+        self.token = 0
+        self.first_key = True
+        self._next = Where.VALUE
+        self._steps: dict[Where, Callable[[int], int]] = {
+            Where.VALUE: self._value,
+            Where.ELEMENT: self._element,
+            Where.FIRST_KEY: self._key,
+            Where.KEY: self._key,
+            Where.COLON: self._colon,
+            Where.IN_OBJECT: self._next_or_end,
+            Where.IN_ARRAY: self._next_or_end,
+        }
+
+    def run(self) -> None:
+        at = 0
+        while True:
+            at = self.token = self._blanks(at)
+            if self._next is Where.AFTER:
+                break
+            at = self._steps[self._next](at)
+        if at < len(self.text):
+            raise _FailedError(at, Where.AFTER)
+
+    def _blanks(self, at: int) -> int:
+        found = _BLANKS.match(self.text, at)
+        return found.end() if found else at
+
+    def _sign(self, at: int) -> str:
+        return self.text[at : at + 1]
+
+    def _end_value(self) -> None:
+        if not self.stack:
+            self._next = Where.AFTER
+        else:
+            self._next = Where.IN_OBJECT if self.stack[-1] == "{" else Where.IN_ARRAY
+
+    def _element(self, at: int) -> int:
+        if self._sign(at) == "]":
+            return self._close(at)
+        return self._value(at)
+
+    def _value(self, at: int) -> int:
+        sign = self._sign(at)
+        if sign in ("{", "["):
+            self.stack.append(sign)
+            self._next = Where.FIRST_KEY if sign == "{" else Where.ELEMENT
+            return at + 1
+        if sign == '"':
+            end = self._string(at + 1)
+        elif sign in _LITERALS:
+            end = self._literal(at, _LITERALS[sign])
+        elif sign == "-" or (sign.isascii() and sign.isdigit()):
+            end = self._number(at)
+        else:
+            raise _FailedError(at, self._next)
+        self._end_value()
+        return end
+
+    def _key(self, at: int) -> int:
+        sign = self._sign(at)
+        if sign == "}" and self._next is Where.FIRST_KEY:
+            return self._close(at)
+        if sign != '"':
+            raise _FailedError(at, self._next)
+        end = self._string(at + 1)
+        self.first_key = self._next is Where.FIRST_KEY
+        self._next = Where.COLON
+        return end
+
+    def _colon(self, at: int) -> int:
+        if self._sign(at) != ":":
+            raise _FailedError(at, Where.COLON)
+        self._next = Where.VALUE
+        return at + 1
+
+    def _next_or_end(self, at: int) -> int:
+        sign, inside = self._sign(at), self._next
+        if sign == ("}" if inside is Where.IN_OBJECT else "]"):
+            return self._close(at)
+        if sign != ",":
+            raise _FailedError(at, inside)
+        self._next = Where.KEY if inside is Where.IN_OBJECT else Where.VALUE
+        return at + 1
+
+    def _close(self, at: int) -> int:
+        self.stack.pop()
+        self._end_value()
+        return at + 1
+
+    def _literal(self, at: int, word: str) -> int:
+        for offset, letter in enumerate(word):
+            if self._sign(at + offset) != letter:
+                raise _FailedError(at + offset, Where.LITERAL, letter)
+        return at + len(word)
+
+    def _number(self, at: int) -> int:
+        found = _NUMBER.match(self.text, at)
+        if found is None:
+            raise _FailedError(at + 1, Where.MINUS)
+        fraction, exponent = found.groups()
+        end, sign = found.end(), self._sign(found.end())
+        if sign == "." and not (fraction or exponent):
+            raise _FailedError(end + 1, Where.FRACTION)
+        if sign in ("e", "E") and not exponent:
+            raise _FailedError(end + 1 + (self._sign(end + 1) in ("+", "-")), Where.EXPONENT)
+        if sign.isascii() and sign.isdigit():
+            raise _FailedError(end, Where.LEADING_ZERO)
+        return end
+
+    def _string(self, at: int) -> int:
+        """The end of a string whose first character stands at `at`."""
+        while True:
+            plain = _PLAIN.match(self.text, at)
+            at = plain.end() if plain else at
+            sign = self._sign(at)
+            if sign == '"':
+                return at + 1
+            if sign == "\\":
+                at = self._escape(at + 1)
+            else:
+                raise _FailedError(at, Where.CONTROL if sign else Where.STRING)
+
+    def _escape(self, at: int) -> int:
+        sign = self._sign(at)
+        if sign == "u":
+            digits = _HEX.match(self.text, at + 1)
+            end = digits.end() if digits else at + 1
+            if end < at + 5:
+                raise _FailedError(end, Where.HEX if end < len(self.text) else Where.STRING)
+            return end
+        if not sign:
+            raise _FailedError(at, Where.STRING)
+        if sign not in '"\\/bfnrt':
+            raise _FailedError(at, Where.ESCAPE)
+        return at + 1
+
+
+# V8 (Node, Chrome, Electron, Deno):
+# https://chromium.googlesource.com/v8/v8/+/refs/heads/main/src/json/json-parser.cc and
+# src/common/message-template.h. Up to Node 18 it names the character and its position; since then
+# the text around it, or what it expected; since Node 22 line and column, too.
+
+_EOS = "Unexpected end of JSON input"
+_AROUND = 10
+"""Characters that are shown on either side."""
+_SPECIAL = frozenset({"[object Object]", "undefined", "NaN", "Infinity"})
+_EXPECTED = {
+    Where.FIRST_KEY: "Expected property name or '}'",
+    Where.KEY: "Expected double-quoted property name",
+    Where.COLON: "Expected ':' after property name",
+    Where.IN_OBJECT: "Expected ',' or '}' after property value",
+    Where.IN_ARRAY: "Expected ',' or ']' after array element",
+    Where.STRING: "Unterminated string",
+    Where.CONTROL: "Bad control character in string literal",
+    Where.ESCAPE: "Bad escaped character",
+    Where.HEX: "Bad Unicode escape",
+    Where.MINUS: "No number after minus sign",
+    Where.FRACTION: "Unterminated fractional number",
+    Where.EXPONENT: "Exponent part is missing a number",
+}
+
+
+def v8(failure: Failure) -> Iterator[str]:
+    """What V8 says, old and new."""
+    yield from _newer(failure)
+    if failure.ended:
+        yield _EOS
+        return
+    yield f"Unexpected {_token(failure)} in JSON at position {failure.at}"
+
+
+def _token(failure: Failure) -> str:
+    sign, inside = failure.sign, failure.where in (Where.STRING, Where.CONTROL, Where.ESCAPE)
+    if not inside and sign == '"':
+        return "string"
+    if not inside and (sign == "-" or (sign.isascii() and sign.isdigit())):
+        return "number"
+    return f"token {sign}"
+
+
+def _newer(failure: Failure) -> Iterator[str]:
+    text, where, at = failure.text, failure.where, failure.at
+    if where is Where.AFTER:
+        said = f"Unexpected non-whitespace character after JSON at position {at}"
+    elif where in _EXPECTED and (failure.first_key or where is not Where.COLON):
+        said = f"{_EXPECTED[where]} in JSON at position {at}"
+    elif failure.ended:
+        yield _EOS
+        return
+    elif text.strip() in _SPECIAL and text in _SPECIAL:
+        yield f'"{text}" is not valid JSON'
+        return
+    elif _token(failure) in ("string", "number"):
+        said = f"Unexpected {_token(failure)} in JSON at position {at}"
+    else:
+        yield f"Unexpected token '{failure.sign}', {_context(text, at)} is not valid JSON"
+        return
+    yield said
+    yield f"{said} ({_line_and_column(text, at)})"
+
+
+def _context(text: str, at: int) -> str:
+    """The text around `at`, with dots where some of it is left out."""
+    if len(text) <= 2 * _AROUND:
+        return f'"{text}"'
+    if at < _AROUND:
+        return f'"{text[: at + _AROUND]}"...'
+    if at >= len(text) - _AROUND:
+        return f'..."{text[at - _AROUND :]}"'
+    return f'..."{text[at - _AROUND : at + _AROUND]}"...'
+
+
+def _line_and_column(text: str, at: int) -> str:
+    before = text[:at].replace("\r\n", "\n").replace("\r", "\n")
+    return f"line {before.count(chr(10)) + 1} column {len(before) - before.rfind(chr(10))}"
+
+
+def python(failure: Failure) -> Iterator[str]:
+    """What `json.loads` says, with and without the position."""
+    try:
+        json.loads(failure.text)
+    except json.JSONDecodeError as problem:
+        yield str(problem)
+    except (RecursionError, ValueError):
+        return
+
+
+# Go's encoding/json, https://go.dev/src/encoding/json/scanner.go; Rust's serde_json (`ErrorCode`),
+# https://docs.rs/serde_json; Java's Jackson and Gson, https://github.com/FasterXML/jackson-core and
+# https://github.com/google/gson (`JsonReader`); .NET's System.Text.Json,
+# https://github.com/dotnet/runtime (`Strings.resx`).
+
+_GO = {
+    Where.VALUE: "looking for beginning of value",
+    Where.ELEMENT: "looking for beginning of value",
+    Where.FIRST_KEY: "looking for beginning of object key string",
+    Where.KEY: "looking for beginning of object key string",
+    Where.COLON: "after object key",
+    Where.IN_OBJECT: "after object key:value pair",
+    Where.IN_ARRAY: "after array element",
+    Where.AFTER: "after top-level value",
+    Where.CONTROL: "in string literal",
+    Where.ESCAPE: "in string escape code",
+    Where.HEX: r"in \u hexadecimal character escape",
+    Where.MINUS: "in numeric literal",
+    Where.FRACTION: "after decimal point in numeric literal",
+    Where.EXPONENT: "in exponent of numeric literal",
+}
+_GO_QUOTED = {
+    "'": r"'\''",
+    '"': "'\"'",
+    "\\": r"'\\'",
+    **{sign: rf"'\{letter}'" for sign, letter in zip("\a\b\f\n\r\t\v", "abfnrtv", strict=True)},
+}
+_GO_TOKENS = frozenset({Where.LITERAL, Where.MINUS, Where.FRACTION, Where.EXPONENT})
+"""Where the end of the text is a blank to Go, which ends a token."""
+_RUST_EOF = {
+    Where.STRING: "a string",
+    Where.FIRST_KEY: "an object",
+    Where.COLON: "an object",
+    Where.IN_OBJECT: "an object",
+    Where.ELEMENT: "a list",
+    Where.IN_ARRAY: "a list",
+}
+_RUST = {
+    Where.VALUE: "expected value",
+    Where.ELEMENT: "expected value",
+    Where.FIRST_KEY: "key must be a string",
+    Where.KEY: "key must be a string",
+    Where.COLON: "expected `:`",
+    Where.IN_OBJECT: "expected `,` or `}`",
+    Where.IN_ARRAY: "expected `,` or `]`",
+    Where.AFTER: "trailing characters",
+    Where.CONTROL: r"control character (\u0000-\u001F) found while parsing a string",
+    Where.ESCAPE: "invalid escape",
+    Where.HEX: "invalid escape",
+    Where.LITERAL: "expected ident",
+}
+_DOTNET = {
+    Where.VALUE: "is an invalid start of a value.",
+    Where.ELEMENT: "is an invalid start of a value.",
+    Where.FIRST_KEY: "is an invalid start of a property name. Expected a '\"'.",
+    Where.KEY: "is an invalid start of a property name. Expected a '\"'.",
+    Where.COLON: "is invalid after a property name. Expected a ':'.",
+    Where.IN_OBJECT: "is invalid after a value. Expected either ',', '}', or ']'.",
+    Where.IN_ARRAY: "is invalid after a value. Expected either ',', '}', or ']'.",
+    Where.AFTER: "is invalid after a single JSON value. Expected end of data.",
+    Where.CONTROL: "is invalid within a JSON string. The string should be correctly escaped.",
+    Where.ESCAPE: "is an invalid escapable character within a JSON string. The string should be"
+    " correctly escaped.",
+}
+_LATIN = 255
+_OPEN = {"{": "Object", "[": "Array"}
+
+
+def go(failure: Failure) -> Iterator[str]:
+    """What Go's `json.Unmarshal` says."""
+    if failure.ended and failure.where not in _GO_TOKENS:
+        yield "unexpected end of JSON input"
+        return
+    sign = _go_quoted(failure.sign)
+    if failure.where is Where.LITERAL:
+        word = {"t": "true", "f": "false", "n": "null"}[failure.text[failure.token]]
+        yield f"invalid character {sign} in literal {word} (expecting '{failure.expected}')"
+    elif failure.where is Where.LEADING_ZERO:
+        yield f"invalid character {sign} {_after_value(failure)}"
+    else:
+        yield f"invalid character {sign} {_GO[failure.where]}"
+
+
+def _go_quoted(sign: str) -> str:
+    """A byte as Go quotes it: the first one of a character; a blank at the end of the text."""
+    byte = (sign or " ").encode(errors="surrogatepass")[0]
+    if byte < ord(" ") and chr(byte) not in _GO_QUOTED:
+        return rf"'\x{byte:02x}'"
+    return _GO_QUOTED.get(chr(byte), f"'{chr(byte)}'")
+
+
+def _after_value(failure: Failure) -> str:
+    inside = {"{": Where.IN_OBJECT, "[": Where.IN_ARRAY}
+    return _GO[inside.get(failure.stack[-1:], Where.AFTER)]
+
+
+def rust(failure: Failure) -> Iterator[str]:
+    """What serde_json says: lines from 1, columns in bytes, of the byte it failed at."""
+    before = failure.text[: failure.at].encode(errors="surrogatepass")
+    line = before.count(b"\n") + 1
+    column = len(before) - before.rfind(b"\n") - 1
+    if failure.ended:
+        what = _RUST_EOF.get(failure.where, "a value")
+        yield f"EOF while parsing {what} at line {line} column {column}"
+        return
+    said = _RUST.get(failure.where, "invalid number")
+    if failure.where is Where.KEY and failure.sign == "}":
+        said = "trailing comma"
+    yield f"{said} at line {line} column {column + 1}"
+
+
+def java(failure: Failure) -> Iterator[str]:
+    """What Jackson and Gson say, up to where they describe their source."""
+    sign = failure.sign
+    if failure.ended:
+        yield from _java_ended(failure)
+    else:
+        code = f"code {ord(sign)}" + (f" / 0x{ord(sign):x}" if ord(sign) > _LATIN else "")
+        yield f"Unexpected character ('{sign}' ({code}))"
+        yield "Use JsonReader.setLenient(true) to accept malformed JSON"
+        yield "Use JsonReader.setStrictness(Strictness.LENIENT) to accept malformed JSON"
+    if failure.text[:1] not in ("{", ""):
+        yield "Expected BEGIN_OBJECT but was STRING"
+
+
+def _java_ended(failure: Failure) -> Iterator[str]:
+    if not failure.text.strip():
+        yield "No content to map due to end-of-input"
+        yield "End of input at line 1 column 1 path $"
+        return
+    if failure.where is Where.STRING:
+        yield "Unexpected end-of-input in VALUE_STRING"
+        yield "Unexpected end-of-input: was expecting closing quote for a string value"
+        yield "Unterminated string at line 1 column"
+    elif failure.stack:
+        yield f"Unexpected end-of-input: expected close marker for {_OPEN[failure.stack[-1]]}"
+        yield "Unexpected end-of-input within/between"
+    yield "End of input at line 1 column"
+
+
+def dotnet(failure: Failure) -> Iterator[str]:
+    """What System.Text.Json says, up to the path."""
+    if not failure.text.strip():
+        yield "The input does not contain any JSON tokens. Expected the input to start with a valid"
+        return
+    if failure.where is Where.STRING:
+        yield "Expected end of string, but instead reached end of data."
+    elif failure.ended:
+        yield (
+            "Expected depth to be zero at the end of the JSON payload. There is an open JSON object"
+            " or array that should be closed."
+        )
+    elif failure.where is Where.LITERAL:
+        yield f"'{failure.text[failure.token]}' is an invalid start of a value."
+    else:
+        sign = f"0x{ord(failure.sign):02X}" if ord(failure.sign) < ord(" ") else failure.sign
+        said = _DOTNET.get(failure.where, "is an invalid end of a number.")
+        yield f"'{sign}' {said}"
