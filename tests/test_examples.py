@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from deltatape.harness.process import Background, background
+from deltatape.demo.process import Background, background
 from helpers.applied import Provider
 from helpers.program import environment
 from helpers.upstream import connect, post, provider, run
@@ -21,7 +21,7 @@ from helpers.upstream import connect, post, provider, run
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPT = ROOT / "examples" / "replay-in-ci.sh"
 INCIDENTS = ROOT / "recordings" / "incidents"
-APP = (sys.executable, "-m", "deltatape.harness.app", "--accumulator")
+APP = (sys.executable, "-m", "deltatape.demo.app", "--accumulator")
 
 
 def replayed(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:

@@ -50,5 +50,5 @@ def test_the_wheel_holds_the_package_and_the_demos_tapes(tmp_path: Path) -> None
     names = zipfile.ZipFile(wheel).namelist()
     top = {name.partition("/")[0] for name in names}
     assert top == {"deltatape", f"deltatape-{deltatape.__version__}.dist-info"}
-    assert "deltatape/harness/incidents/itinerary-broken.tape" in names
+    assert "deltatape/demo/incidents/itinerary-broken.tape" in names
     assert "deltatape/py.typed" in names

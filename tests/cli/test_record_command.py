@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from deltatape.demo.process import Background
 from deltatape.diagnose.check import check
-from deltatape.harness.process import Background
 from deltatape.model.exchange import EndReason
 from deltatape.store.reader import open_tape
 from helpers.program import deltatape, peak_kib, program

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from deltatape.harness.process import Background
+from deltatape.demo.process import Background
 from deltatape.model.exchange import Exchange
 from helpers import asking
 from helpers.applied import Provider
@@ -207,7 +207,7 @@ def test_without_a_tape_and_on_a_taken_port_it_ends(tmp_path: Path) -> None:
         assert f"cannot listen on {taken}: ".encode() in result.stderr
 
 
-FIXED_APP = (sys.executable, "-m", "deltatape.harness.app", "--accumulator", "by-index")
+FIXED_APP = (sys.executable, "-m", "deltatape.demo.app", "--accumulator", "by-index")
 BROKEN_APP = (*FIXED_APP[:-1], "single-call")
 AT_ONCE = ("--speed", "instant")
 

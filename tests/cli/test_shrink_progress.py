@@ -1,7 +1,7 @@
 import pytest
 
 from deltatape.cli.shrink_progress import Progress
-from deltatape.harness.shrink_run import Step
+from deltatape.trials.shrink import Step
 from helpers.failing import words
 
 

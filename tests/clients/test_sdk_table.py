@@ -2,8 +2,8 @@
 
 import pytest
 
-from deltatape.harness.sdk_runner import SdkReply
 from deltatape.model.asked import RepeatedCall
+from deltatape.sdks.runner import SdkReply
 from helpers.clients import SDKS, available
 from helpers.corpus import is_present
 from helpers.sdk_table import COLUMNS, Column, captured, measured, vectors, word, written

@@ -9,12 +9,12 @@ from pathlib import Path
 from deltatape.clock import SystemClock
 from deltatape.gateway.outbound import outbound_from
 from deltatape.gateway.routes import parse_upstream
-from deltatape.harness.playback import end
-from deltatape.harness.replay_auto import AutoPlayer, Ways
 from deltatape.http1.listener import Address
 from deltatape.match.schedule import Tempo
 from deltatape.model.exchange import Exchange
 from deltatape.player.playing import Ended, Missed, Played, Playing
+from deltatape.replay.auto import AutoPlayer, Ways
+from deltatape.replay.playback import end
 from deltatape.store.reader import open_tape
 from helpers.upstream import SSE_HEAD, Peer, chunk, connect, post, provider
 

@@ -5,9 +5,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from deltatape.harness.shrink_trials import Setting
-from deltatape.harness.torture_oracle import Oracle
 from deltatape.model.exchange import Exchange
+from deltatape.trials.shrink_trials import Setting
+from deltatape.trials.torture_oracle import Oracle
 from helpers.chat import choice, sse
 from helpers.taped import taped
 

@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from deltatape.harness.trial import Outcome, attempt
 from deltatape.match.schedule import Tempo
 from deltatape.model.exchange import Exchange
 from deltatape.player.playing import Playing
+from deltatape.trials.trial import Outcome, attempt
 from helpers.chat import choice, sse
 from helpers.clients import ROOT
 from helpers.taped import taped

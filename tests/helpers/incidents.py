@@ -4,7 +4,7 @@ import os
 import shutil
 from pathlib import Path
 
-from deltatape.harness.demo import INCIDENTS
+from deltatape.demo.demo import INCIDENTS
 from deltatape.model.exchange import Exchange
 from deltatape.store.reader import open_tape
 

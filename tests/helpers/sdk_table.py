@@ -13,7 +13,10 @@ from functools import cache
 import yaml
 
 from deltatape.diagnose.rebuild import analyse
-from deltatape.harness.sdk_runner import (
+from deltatape.model.asked import RepeatedCall
+from deltatape.model.exchange import Exchange
+from deltatape.model.reply import CallKind
+from deltatape.sdks.runner import (
     Environment,
     SdkReply,
     SdkStream,
@@ -21,9 +24,6 @@ from deltatape.harness.sdk_runner import (
     python_environment,
     run_sdk,
 )
-from deltatape.model.asked import RepeatedCall
-from deltatape.model.exchange import Exchange
-from deltatape.model.reply import CallKind
 from deltatape.wire.json_value import canonical
 from helpers.clients import CLIENTS, PYTHON
 from helpers.corpus import cases

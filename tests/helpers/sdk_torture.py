@@ -14,11 +14,11 @@ from functools import cache
 import yaml
 
 from deltatape.diagnose.rebuild import analyse
-from deltatape.harness.sdk_runner import SdkReply, SdkRun, SdkStream, run_sdk
-from deltatape.harness.torture_plan import tasks
 from deltatape.match.schedule import RECORDED
 from deltatape.model.exchange import Exchange, header
+from deltatape.sdks.runner import SdkReply, SdkRun, SdkStream, run_sdk
 from deltatape.store.reader import open_tape
+from deltatape.trials.torture_plan import tasks
 from deltatape.vary.coded import coded, plain
 from deltatape.vary.variation import VARIATIONS, Variation
 from helpers.clients import CLIENTS, ROOT

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from deltatape.diagnose.decode import decode
-from deltatape.harness.shrink_memory import content_of
 from deltatape.model.exchange import Exchange
 from deltatape.shrink.passes import shrink
 from deltatape.shrink.search import Exchanges, Search, UsedUpError
+from deltatape.trials.shrink_memory import content_of
 from deltatape.wire.json_value import parse
 from helpers.chat import URL, sse
 from helpers.defects import as_recorded

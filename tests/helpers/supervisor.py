@@ -23,7 +23,7 @@ from collections.abc import Coroutine, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from deltatape.harness.child import run_child
+from deltatape.child.child import run_child
 from deltatape.model.log import LogStream
 
 LIMIT_S = 20.0

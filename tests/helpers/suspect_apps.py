@@ -17,11 +17,11 @@ from itertools import pairwise
 import yaml
 
 from deltatape.diagnose.rebuild import analyse
-from deltatape.harness.sdk_stand import standing
 from deltatape.match.schedule import Tempo
 from deltatape.model.asked import RepeatedCall
 from deltatape.model.exchange import Exchange, Framing, Read
 from deltatape.model.suspect import Made
+from deltatape.sdks.stand import standing
 from deltatape.store.reader import open_tape
 from deltatape.wire.json_value import canonical
 from helpers import chat, messages

@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from deltatape.harness.torture import torture
-from deltatape.harness.torture_filing import Filing
-from deltatape.harness.torture_rig import Rig
-from deltatape.harness.trial import Outcome
 from deltatape.match.request import Asking, Miss
 from deltatape.match.request import Rung as MatchRung
 from deltatape.model.exchange import Exchange
 from deltatape.model.torture import Cell, Row, Tortured, Verdict
 from deltatape.player.playing import Missed, Played, Report
+from deltatape.trials.torture import torture
+from deltatape.trials.torture_filing import Filing
+from deltatape.trials.torture_rig import Rig
+from deltatape.trials.trial import Outcome
 from deltatape.vary.variation import VARIATIONS, Variation
 from helpers.chat import choice, sse
 from helpers.program import environment

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from deltatape.harness.demo import INCIDENTS
+from deltatape.demo.demo import INCIDENTS
 from deltatape.model.exchange import Tap
 from deltatape.store.reader import open_tape
 from helpers.program import environment, program

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from deltatape.harness.demo import INCIDENTS
+from deltatape.demo.demo import INCIDENTS
 from helpers.healthy import APPS
 from helpers.plugged import QUIET
 from helpers.program import environment

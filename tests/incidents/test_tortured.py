@@ -15,13 +15,13 @@ from pathlib import Path
 
 import pytest
 
-from deltatape.harness.demo import INCIDENTS
-from deltatape.harness.torture import torture
-from deltatape.harness.torture_filing import Filing
-from deltatape.harness.torture_rig import Rig
+from deltatape.demo.demo import INCIDENTS
 from deltatape.model.exchange import Exchange, Tap
 from deltatape.model.torture import Tortured
 from deltatape.store.reader import open_tape
+from deltatape.trials.torture import torture
+from deltatape.trials.torture_filing import Filing
+from deltatape.trials.torture_rig import Rig
 from helpers import responses
 from helpers.healthy import APPS, Story, called, command, healthy, said
 from helpers.tortured import named

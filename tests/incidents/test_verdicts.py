@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from deltatape.harness.demo import INCIDENTS
+from deltatape.demo.demo import INCIDENTS
 from deltatape.model.finding import Confidence
 from deltatape.store.reader import open_tape
 from helpers.console import called

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from deltatape.harness.playback import Playback
 from deltatape.match.request import Rung
 from deltatape.match.schedule import Tempo
 from deltatape.model.exchange import Exchange
 from deltatape.player.playing import Playing, ReadBack, Report
+from deltatape.replay.playback import Playback
 from helpers.asking import ask
 from helpers.mistaken import ASKED, RIGHT, WRONG, Json, mistaken
 

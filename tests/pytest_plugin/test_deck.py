@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from deltatape.harness.playback import Playback
 from deltatape.player.playing import Playing
 from deltatape.pytest_plugin.deck import Deck
+from deltatape.replay.playback import Playback
 from helpers.plugged import hello
 
 VARIABLES = {

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from deltatape.errors import UsageError
-from deltatape.harness.playback import Playback
 from deltatape.player.playing import Playing
 from deltatape.pytest_plugin.recording import refuse_secrets
+from deltatape.replay.playback import Playback
 from deltatape.store.reader import open_tape
 from helpers.plugged import OWN, hello, plugged, write_tape
 

@@ -2,8 +2,8 @@ from dataclasses import replace
 
 import pytest
 
+from deltatape.demo.demo import INCIDENTS
 from deltatape.errors import UsageError
-from deltatape.harness.demo import INCIDENTS
 from deltatape.model.exchange import Tap
 from deltatape.model.finding import Blame
 from deltatape.model.log import LogEntry, LogStream

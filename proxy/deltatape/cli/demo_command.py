@@ -7,8 +7,8 @@ import click
 
 from deltatape.cli.options import option
 from deltatape.cli.terminal import width
+from deltatape.demo.demo import Demo
 from deltatape.errors import UsageError
-from deltatape.harness.demo import Demo
 from deltatape.render.lines import hanging, plain
 
 _INDENT = "    "

@@ -11,12 +11,12 @@ from deltatape.cli.options import FORMAT, option, refuse_useless, seconds
 from deltatape.cli.tapes import all_of, exchanges_of
 from deltatape.cli.terminal import say, show, width, write
 from deltatape.clock import SystemClock
+from deltatape.environment.dotenv import read_dotenv, settings
+from deltatape.environment.known_secrets import known_secrets
 from deltatape.errors import DeltatapeError, TapeFormatError, UsageError
 from deltatape.gateway.outbound import outbound_from
 from deltatape.gateway.routes import Upstream, parse_upstream
-from deltatape.harness.asking_again import Asking, ask_again
-from deltatape.harness.dotenv import read_dotenv, settings
-from deltatape.harness.known_secrets import known_secrets
+from deltatape.record.asking_again import Asking, ask_again
 from deltatape.render.as_json import audits_json
 from deltatape.render.audit import Audit, audit_lines
 from deltatape.rules.words import count

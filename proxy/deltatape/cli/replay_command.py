@@ -11,20 +11,16 @@ from typing import Any
 
 import click
 
+from deltatape.child.child import FAILED
 from deltatape.cli.options import FILE, VOLATILE, Wrapper, codes, option, refuse_useless, seconds
 from deltatape.cli.tapes import exchanges_of, read_tape
 from deltatape.cli.terminal import aside, say
 from deltatape.cli.upstreams import upstreams_of
 from deltatape.clock import SystemClock
+from deltatape.environment.dotenv import read_dotenv
+from deltatape.environment.known_secrets import known_secrets
 from deltatape.errors import DeltatapeError, UsageError
 from deltatape.gateway.outbound import outbound_from
-from deltatape.harness.child import FAILED
-from deltatape.harness.dotenv import read_dotenv
-from deltatape.harness.known_secrets import known_secrets
-from deltatape.harness.replay_auto import AutoPlayer, Ways
-from deltatape.harness.replay_environment import replay_environment
-from deltatape.harness.replay_guard import Guard
-from deltatape.harness.replay_session import NOT_WHOLE, Cast, ReplayOptions, replay, teller
 from deltatape.http1.listener import Address, parse_address
 from deltatape.match.schedule import RECORDED as AS_RECORDED
 from deltatape.match.schedule import Tempo, parse_speed
@@ -32,6 +28,10 @@ from deltatape.model.exchange import Exchange, Tap
 from deltatape.player.player import Player
 from deltatape.player.playing import Playing, ReadBack
 from deltatape.player.staging import Staging, refuse_absent
+from deltatape.replay.auto import AutoPlayer, Ways
+from deltatape.replay.environment import replay_environment
+from deltatape.replay.guard import Guard
+from deltatape.replay.session import NOT_WHOLE, Cast, ReplayOptions, replay, teller
 from deltatape.rules.words import count
 from deltatape.settings.defaults import current_rules
 from deltatape.store.listing import locate

@@ -16,18 +16,18 @@ from deltatape.cli.terminal import say, show, width, write
 from deltatape.clock import SystemClock
 from deltatape.errors import UsageError
 from deltatape.gateway.outbound import outbound_from
-from deltatape.harness.seclusion import Seclusion
-from deltatape.harness.shrink_files import files_of, write_files
-from deltatape.harness.shrink_run import FASTEST_FIRST, LEAST, Shrunk, Speed, Wanted, shrink_tape
-from deltatape.harness.shrink_trials import Setting
-from deltatape.harness.torture_oracle import Oracle
 from deltatape.match.schedule import Tempo, parse_speed
 from deltatape.model.exchange import Exchange, Tap
 from deltatape.render.shrink import ShrinkReport, shrink_json, shrink_lines
 from deltatape.render.shrink_kit import ShrinkKit
+from deltatape.replay.seclusion import Seclusion
 from deltatape.rules.words import count
 from deltatape.store.mask_key import mask_key
 from deltatape.store.names import DEFAULT_FOLDER
+from deltatape.trials.shrink import FASTEST_FIRST, LEAST, Shrunk, Speed, Wanted, shrink_tape
+from deltatape.trials.shrink_files import files_of, write_files
+from deltatape.trials.shrink_trials import Setting
+from deltatape.trials.torture_oracle import Oracle
 
 _MEMORY = "shrink"
 """The folder of answers, in that of tapes."""

@@ -8,9 +8,9 @@ from rich.console import Console
 from rich.text import Text
 
 from deltatape.cli.terminal import say
-from deltatape.harness.shrink_run import Step
 from deltatape.render.shrink import amount_of
 from deltatape.rules.words import count
+from deltatape.trials.shrink import Step
 
 
 class Progress:

@@ -16,19 +16,19 @@ from deltatape.cli.tapes import exchanges_of
 from deltatape.cli.terminal import say, show, width, write
 from deltatape.errors import UsageError
 from deltatape.gateway.outbound import outbound_from
-from deltatape.harness.seclusion import Seclusion
-from deltatape.harness.torture import torture
-from deltatape.harness.torture_filing import Filing
-from deltatape.harness.torture_judge import Manners
-from deltatape.harness.torture_oracle import Oracle
-from deltatape.harness.torture_rig import Rig
 from deltatape.model.exchange import Exchange, Tap
 from deltatape.model.torture import Cell, Tortured
 from deltatape.render.torture import cell_line, torture_lines, untried, variation_lines
 from deltatape.render.torture_json import torture_json
 from deltatape.render.torture_junit import torture_junit
+from deltatape.replay.seclusion import Seclusion
 from deltatape.rules.words import count
 from deltatape.store.report_file import check_folder, check_report, write_report
+from deltatape.trials.torture import torture
+from deltatape.trials.torture_filing import Filing
+from deltatape.trials.torture_judge import Manners
+from deltatape.trials.torture_oracle import Oracle
+from deltatape.trials.torture_rig import Rig
 from deltatape.vary.variation import VARIATIONS, Variation
 
 _GROUPS = ("harmless", "hostile")

@@ -11,7 +11,6 @@ from deltatape.cli.options import FILE, option
 from deltatape.cli.tapes import NO_REQUEST, Named, latest, named
 from deltatape.cli.terminal import say, show, width, write
 from deltatape.errors import UsageError
-from deltatape.harness.sdk_run import MadeBy, made_by
 from deltatape.model.asked import RepeatedCall
 from deltatape.model.reply import NOT_OURS
 from deltatape.model.story import Story
@@ -22,6 +21,7 @@ from deltatape.render.html import story_html
 from deltatape.render.markdown import story_markdown
 from deltatape.render.story import short_lines, story_lines
 from deltatape.rules.documentation import explain
+from deltatape.sdks.run import MadeBy, made_by
 from deltatape.settings.defaults import current_rules
 from deltatape.store.private_file import write_private
 from deltatape.suspects import explain as explain_suspect

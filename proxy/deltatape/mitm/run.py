@@ -7,9 +7,9 @@ from pathlib import Path
 
 from deltatape import __version__
 from deltatape.clock import Clock, SystemClock, file_stamp
+from deltatape.environment.dotenv import read_dotenv
+from deltatape.environment.known_secrets import known_secrets
 from deltatape.gateway.tapes import TapeBook
-from deltatape.harness.dotenv import read_dotenv
-from deltatape.harness.known_secrets import known_secrets
 from deltatape.mitm.ending import ending
 from deltatape.mitm.flows import Flow, Server
 from deltatape.mitm.live import MakeLive

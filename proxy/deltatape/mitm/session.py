@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from deltatape.child.child import run_child
+from deltatape.child.signals import Signals
 from deltatape.errors import UsageError
-from deltatape.harness.child import run_child
-from deltatape.harness.signals import Signals
 from deltatape.mitm.environment import ca_bundle, past, state_folder, variables
 from deltatape.mitm.mitmdump import Ended, Mitmdump, MitmOptions, Started
 from deltatape.mitm.outward import outward
@@ -69,7 +69,7 @@ async def serve_child(
     tell: Tell,
     environment: Mapping[str, str] = os.environ,
 ) -> tuple[int, Outcome]:
-    """Run a command behind mitmproxy; its exit code as `harness.child.run_child` gives it.
+    """Run a command behind mitmproxy; its exit code as `child.child.run_child` gives it.
 
     Args:
         argv: the command, >= 1 item.

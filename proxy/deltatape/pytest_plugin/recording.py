@@ -19,8 +19,6 @@ from deltatape.clock import SystemClock
 from deltatape.errors import UsageError
 from deltatape.gateway.outbound import outbound_from
 from deltatape.gateway.routes import parse_upstream
-from deltatape.harness.playback import Playback
-from deltatape.harness.replay_auto import AutoPlayer, Ways
 from deltatape.model.exchange import Exchange
 from deltatape.player.playing import Told
 from deltatape.pytest_plugin.deck import Deck
@@ -29,6 +27,8 @@ from deltatape.pytest_plugin.replaying import as_recorded
 from deltatape.pytest_plugin.surroundings import environment
 from deltatape.pytest_plugin.wish import MARKER, Wish, wish_of
 from deltatape.redact.audit import Kind
+from deltatape.replay.auto import AutoPlayer, Ways
+from deltatape.replay.playback import Playback
 from deltatape.store.mask_key import mask_key
 from deltatape.store.names import DEFAULT_FOLDER, prepare_folder
 from deltatape.store.reader import open_tape

@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from deltatape.errors import UsageError
-from deltatape.harness.playback import Playback
-from deltatape.harness.replay_environment import replay_environment
 from deltatape.match.schedule import RECORDED
 from deltatape.model.exchange import Exchange, Tap
 from deltatape.player.playing import Playing, ReadBack
@@ -25,6 +23,8 @@ from deltatape.pytest_plugin.marked import AS_READ, Marked
 from deltatape.pytest_plugin.places import Taped, every_at, shown
 from deltatape.pytest_plugin.surroundings import environment
 from deltatape.pytest_plugin.wish import Wish
+from deltatape.replay.environment import replay_environment
+from deltatape.replay.playback import Playback
 
 if TYPE_CHECKING:
     from deltatape.pytest_plugin.torture import Cell, Varied

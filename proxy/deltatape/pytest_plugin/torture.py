@@ -11,13 +11,13 @@ from dataclasses import dataclass
 import pytest
 
 from deltatape.errors import DeltatapeError, UsageError
-from deltatape.harness.replay_report import name_of
-from deltatape.harness.torture_plan import Task, tasks
 from deltatape.match.schedule import Tempo
 from deltatape.model.exchange import Exchange
 from deltatape.player.playing import Stage, Staged
 from deltatape.pytest_plugin.places import exchanges_at
 from deltatape.pytest_plugin.wish import Wish, wish_of
+from deltatape.replay.report import name_of
+from deltatape.trials.torture_plan import Task, tasks
 from deltatape.vary.tempo import at_tempo
 from deltatape.vary.variation import VARIATIONS, Variation
 

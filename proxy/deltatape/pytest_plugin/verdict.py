@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from deltatape.harness.replay_report import mistake_told, name_of
 from deltatape.match.place import shown
 from deltatape.model.exchange import Exchange
 from deltatape.player.playing import Missed, Report, Unstruck
+from deltatape.replay.report import mistake_told, name_of
 from deltatape.rules.evidence import excerpt
 from deltatape.rules.words import count
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from deltatape.harness.process import Background
+from deltatape.demo.process import Background
 from helpers.chat import choice, sse
 from helpers.console import called
 from helpers.hostile import STREAM, assert_harmless, body
@@ -158,7 +158,7 @@ def test_streams_and_refusals_go_on_when_nobody_reads_what_is_said(tmp_path: Pat
 def test_an_app_that_does_not_come_is_asked_after(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("deltatape.harness.session.NO_TRAFFIC_S", 0.1)
+    monkeypatch.setattr("deltatape.record.session.NO_TRAFFIC_S", 0.1)
     told = called("record", "--", "sleep", "0.5", folder=tmp_path).stderr.decode()
     assert ": sleep has not called a provider through http://127.0.0.1:" in told
 
@@ -166,7 +166,7 @@ def test_an_app_that_does_not_come_is_asked_after(
 def test_an_app_that_came_is_not_asked_after(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("deltatape.harness.session.NO_TRAFFIC_S", 1.0)
+    monkeypatch.setattr("deltatape.record.session.NO_TRAFFIC_S", 1.0)
     app = ('curl -s -o answer "$OPENAI_BASE_URL/nowhere"; sleep 1.5',)
     given = ("record", "--upstream", "http://127.0.0.1:9", "--", "sh", "-c", *app)
     told = called(*given, folder=tmp_path).stderr.decode()

@@ -1,0 +1,1 @@
+"""Runs the user's command: its output, its signals, how it ends."""

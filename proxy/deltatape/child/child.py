@@ -1,0 +1,193 @@
+"""Runs the user's command as if it had been started without us, and tees what it prints.
+
+The child inherits stdin and stays in our process group and session, so that prompts, password
+prompts, Ctrl-C and job control are between it and the user's terminal. Its stdout and stderr come
+through us (see `outputs` and `pump`), signals are passed on (see `relay`), and its exit code is
+what comes back. What it prints passes through us on its way, so it may come out a moment after what
+the child wrote to `/dev/tty` itself.
+"""
+
+import asyncio
+import contextlib
+import errno
+import shutil
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import PurePath
+
+from deltatape.child.outputs import Output, follow_size, opened_outputs
+from deltatape.child.patience import Patience, send
+from deltatape.child.pump import Pump, Tee
+from deltatape.child.relay import Relay
+
+NOT_FOUND = 127
+CANNOT_RUN = 126
+FAILED = 125
+"""As env(1): not found, found but not run, a failure of the runner itself."""
+
+DRAIN_S = 1.0
+"""How long others that hold the child's output open may still write after its end."""
+
+_OWN_FAILURES = frozenset({errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+
+
+def _nothing() -> None:
+    """Nobody wants to know."""
+
+
+async def run_child(
+    argv: Sequence[str],
+    environment: Mapping[str, str],
+    *,
+    tee: Tee | None,
+    tell: Callable[[str], None],
+    ending: Callable[[], None] = _nothing,
+) -> int:
+    """The exit code of a command: its own, 128+n when signal n ended it, or 125, 126, 127.
+
+    While it runs, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1 and SIGUSR2 are passed on to it, and a
+    second SIGTERM or SIGINT (not from the terminal) kills it; Ctrl-C that it does not answer is the
+    matter of `patience`. Afterwards they have their defaults.
+
+    What it printed last where our stderr goes has ended its line when this returns: else an empty
+    line is told.
+
+    Args:
+        argv: >= 1 item; the program is looked for in the PATH of `environment`.
+        environment: the child's whole environment.
+        tee: gets the stream and the bytes, in the event loop; None: the child has our own outputs.
+        tell: gets lines for the user, in the event loop.
+        ending: called when a signal asks for the end, in the event loop.
+
+    Raises:
+        UsageError: no pipe or pseudo-terminal can be had.
+    """
+    run = _Run(tell)
+    relay = Relay(run.hurry, run.echoed, ending)
+    try:
+        with opened_outputs() if tee is not None else contextlib.nullcontext(()) as outputs:
+            process = await _spawn(tuple(argv), environment, outputs)
+        if isinstance(process, OSError):
+            for output in outputs:
+                output.close_source()
+            return _failure(argv[0], process, tell)
+        relay.attach(process, Patience(process, PurePath(argv[0]).name, run.tell, run.printed))
+        return await run.wait(process, outputs, tee)
+    finally:
+        relay.end()
+
+
+class _Run:
+    """The child's life and the moment after it."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._tell = tell
+        self._pump: Pump | None = None
+        self._is_echoed = False
+
+    def hurry(self) -> None:
+        """End the moment after."""
+        if self._pump is not None:
+            self._pump.abandon()
+
+    def printed(self) -> float | None:
+        """When the child last printed, in the loop's time; None when it prints past us."""
+        return None if self._pump is None else self._pump.taken_s
+
+    def echoed(self) -> None:
+        """The user's terminal has shown a key."""
+        if self._pump is not None:
+            self._pump.echoed()
+        else:
+            self._is_echoed = True
+
+    def tell(self, line: str) -> None:
+        """A line of ours, not at the end of one of the child's."""
+        self._leave_line()
+        self._tell(line)
+
+    def _leave_line(self) -> None:
+        is_mid_line = self._is_echoed if self._pump is None else self._pump.leave_line()
+        self._is_echoed = False
+        if is_mid_line:
+            self._tell("")
+
+    async def wait(
+        self, process: asyncio.subprocess.Process, outputs: Sequence[Output], tee: Tee | None
+    ) -> int:
+        """The exit code, once all that the child wrote is written."""
+        with _following_size(outputs), _killed_at_a_failure(process):
+            if tee is not None:
+                self._pump = Pump(outputs, tee, self.tell)
+            code = await process.wait()
+            if self._pump is not None:
+                await self._drain(self._pump)
+        return code if code >= 0 else 128 - code
+
+    async def _drain(self, pump: Pump) -> None:
+        await asyncio.wait([pump.done], timeout=DRAIN_S)
+        pump.finish()
+        await pump.done
+        self._leave_line()
+        if pump.held:
+            self._tell(
+                "the command has ended, but a process that it started holds its"
+                f" {' and '.join(pump.held)} open; what that writes from now on is not taken"
+            )
+
+
+async def _spawn(
+    argv: tuple[str, ...], environment: Mapping[str, str], outputs: Sequence[Output]
+) -> asyncio.subprocess.Process | OSError:
+    """The running child, or why there is none."""
+    ends = {stream: output.child for output in outputs for stream in output.streams}
+    try:
+        try:
+            return await _execute(argv, environment, ends)
+        except OSError as error:
+            path = shutil.which(argv[0], path=environment.get("PATH"))
+            if error.errno != errno.ENOEXEC or path is None:
+                return error
+            # A script without `#!`: as execvp(3), and so env(1) and every shell, runs it.
+            return await _execute(("/bin/sh", path, *argv[1:]), environment, ends)
+    finally:
+        for output in outputs:
+            output.close_child()
+
+
+async def _execute(
+    argv: tuple[str, ...], environment: Mapping[str, str], ends: Mapping[str, int]
+) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        *argv, env=environment, stdout=ends.get("stdout"), stderr=ends.get("stderr")
+    )
+
+
+def _failure(program: str, error: OSError, tell: Callable[[str], None]) -> int:
+    tell(f"{program}: {error.strerror}")
+    if error.errno in _OWN_FAILURES:
+        return FAILED
+    return NOT_FOUND if error.errno == errno.ENOENT else CANNOT_RUN
+
+
+@contextlib.contextmanager
+def _following_size(outputs: Sequence[Output]) -> Iterator[None]:
+    if not any(output.is_terminal for output in outputs):
+        yield
+        return
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGWINCH, follow_size, outputs)
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGWINCH)
+
+
+@contextlib.contextmanager
+def _killed_at_a_failure(process: asyncio.subprocess.Process) -> Iterator[None]:
+    """Nothing of ours runs on after us."""
+    try:
+        yield
+    finally:
+        if process.returncode is None:
+            send(process, signal.SIGKILL)

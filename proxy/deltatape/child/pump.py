@@ -1,0 +1,279 @@
+"""Copies the child's output to ours at once, and hands a copy to the event loop.
+
+A thread of its own, since writing to a terminal that is stopped blocks, and no stream of the
+gateway may wait for that. It writes only where `poll` says that there is room, so that one stream
+that nobody takes does not hold up the other.
+
+One thread for both streams, which are read in turns, a piece of each: what is read first is written
+and taped first. Where the two are one file of ours they are one here, and their order is exact (see
+`outputs`). Where they are two it is not: what the child wrote to both within the moment that
+this thread takes to wake up has no order any more, and stdout comes first.
+
+Invariants: bytes are neither changed nor dropped. At most one piece of each stream waits for our
+output, then the child waits as it would without us. At most `MAX_WAITING_BYTES` wait for the loop.
+"""
+
+import asyncio
+import contextlib
+import errno
+import math
+import os
+import re
+import select
+import stat
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from deltatape.child.outputs import Output
+from deltatape.model.log import LogStream
+
+Tee = Callable[[LogStream, bytes], None]
+"""Takes bytes that the child wrote, and where."""
+
+MAX_WAITING_BYTES = 4 * 1024 * 1024
+MAX_LATE_BYTES = 1024 * 1024
+"""What is still read at the end: as much as the largest pipe holds, so all that the child wrote."""
+
+_PIECE = 64 * 1024
+_SLICE = 2 * 1024
+_TURN_S = 0.003
+_ATOMIC = 4096
+"""`poll` promises room for this many bytes in a pipe (PIPE_BUF)."""
+
+_SETTINGS = re.compile(rb"(?:\x1b(?:\[[0-?]*[ -/]*[@-~]|[78=>]))+\Z")
+"""What a program writes last to a terminal that moves nothing: colours off, the cursor shown."""
+_LONGEST_SETTINGS = 64
+
+
+class _Flow:
+    """One stream inside of the thread."""
+
+    def __init__(self, output: Output) -> None:
+        self.output = output
+        self.unwritten = memoryview(b"")
+        self.late = MAX_LATE_BYTES
+        self.is_mid_line = False
+        # A file always has room.
+        is_file = stat.S_ISREG(os.fstat(output.sink).st_mode)
+        self.step = _PIECE if is_file else _ATOMIC
+
+    @property
+    def is_open(self) -> bool:
+        return self.output.source >= 0
+
+    def read(self) -> bytes:
+        """What the child wrote; b"" at its end."""
+        try:
+            data = os.read(self.output.source, _PIECE)
+        except OSError:  # EIO: how Linux says that nobody has the terminal open any more
+            data = b""
+        self.unwritten = memoryview(data)
+        return data
+
+    def has_room(self) -> bool:
+        """Whether a piece can be written without waiting."""
+        poll = select.poll()
+        poll.register(self.output.sink, select.POLLOUT)
+        return bool(poll.poll(0))
+
+    def write(self) -> OSError | None:
+        """Write a piece; the error when our output takes nothing any more."""
+        try:
+            written = os.write(self.output.sink, self.unwritten[: self.step])
+            self._look(bytes(self.unwritten[:written][-_LONGEST_SETTINGS:]))
+        except BlockingIOError:  # somebody who shares it has made it non-blocking
+            return None
+        except OSError as error:
+            self.unwritten = memoryview(b"")
+            self.output.close_source()
+            return error
+        self.unwritten = self.unwritten[written:]
+        return None
+
+    def _look(self, end: bytes) -> None:
+        shown = _SETTINGS.sub(b"", end) if self.output.is_terminal else end
+        if shown:
+            self.is_mid_line = not shown.endswith(b"\n")
+
+
+class Pump:
+    """Runs until the child's outputs are closed, or `finish` was called and they are empty."""
+
+    def __init__(self, outputs: Sequence[Output], tee: Tee, tell: Callable[[str], None]) -> None:
+        """Start it.
+
+        Args:
+            outputs: whose child's ends are closed here already.
+            tee: called in the event loop, in order.
+            tell: called in the event loop with a line for the user.
+        """
+        self._loop = asyncio.get_running_loop()
+        self._tee = tee
+        self._tell = tell
+        self._flows = [_Flow(output) for output in outputs]
+        self._held: list[str] = []
+        self._taken_s = -math.inf
+        self._waiting: deque[tuple[LogStream, bytes]] = deque()
+        self._waiting_bytes = 0
+        self._delivering = False
+        self._read_all = False
+        self._lock = threading.Condition()
+        self._finishing = False
+        self._abandoned = False
+        self._wake_read, self._wake_write = os.pipe()
+        self.done: asyncio.Future[None] = self._loop.create_future()
+        self._thread = threading.Thread(target=self._run, name="deltatape pump", daemon=True)
+        self._thread.start()
+
+    @property
+    def held(self) -> tuple[str, ...]:
+        """The streams that were still open to somebody when all was read, once that is so."""
+        return tuple(self._held)
+
+    @property
+    def taken_s(self) -> float:
+        """When the child's output was last read, in the loop's time."""
+        return self._taken_s
+
+    def leave_line(self) -> bool:
+        """Whether what was written last where our stderr goes is a line that has not ended.
+
+        Who asks ends it, so that it is so once.
+        """
+        flows = [flow for flow in self._flows if "stderr" in flow.output.streams]
+        is_mid_line = any(flow.is_mid_line for flow in flows)
+        for flow in flows:
+            flow.is_mid_line = False
+        return is_mid_line
+
+    def echoed(self) -> None:
+        """The user's terminal has shown a key, such as `^C`, where the child writes."""
+        for flow in self._flows:
+            flow.is_mid_line = flow.is_mid_line or flow.output.is_terminal
+
+    def finish(self) -> None:
+        """Read what is there and no more."""
+        with self._lock:
+            self._finishing = True
+            if self._wake_write >= 0:
+                os.write(self._wake_write, b".")
+
+    def abandon(self) -> None:
+        """Wait for nothing any more, not even for our own output."""
+        with self._lock:
+            self._abandoned = True
+            self._lock.notify_all()
+        self.finish()
+        self._ended()
+
+    def _run(self) -> None:
+        try:
+            while any(flow.is_open or flow.unwritten for flow in self._flows):
+                ready = self._poll()
+                for flow in self._flows:
+                    self._step(flow, ready)
+        finally:
+            with self._lock:
+                os.close(self._wake_read)
+                os.close(self._wake_write)
+                self._wake_write = -1
+            self._soon(self._ended)
+
+    def _poll(self) -> frozenset[int]:
+        """The descriptors with something to do, waited for."""
+        timeout_ms = None
+        poll = select.poll()
+        poll.register(self._wake_read, select.POLLIN)
+        for flow in self._flows:
+            if flow.unwritten:
+                poll.register(flow.output.sink, select.POLLOUT)
+            elif flow.is_open:
+                poll.register(flow.output.source, select.POLLIN)
+                timeout_ms = 0 if self._finishing else None
+        ready = frozenset(fd for fd, _ in poll.poll(timeout_ms))
+        if self._wake_read in ready:
+            os.read(self._wake_read, 1)
+        return ready
+
+    def _step(self, flow: _Flow, ready: frozenset[int]) -> None:
+        if flow.unwritten:
+            if flow.output.sink in ready:
+                self._write(flow)
+        elif flow.is_open:
+            if flow.output.source in ready:
+                self._read(flow)
+            elif self._finishing:
+                self._hold(flow)
+
+    def _read(self, flow: _Flow) -> None:
+        data = flow.read()
+        self._taken_s = self._loop.time()
+        flow.output.follow()  # first, so that who sees a prompt can answer it
+        if data and flow.has_room():
+            self._write(flow)
+        if not data:
+            flow.output.close_source()
+            return
+        self._pass_on(flow.output.name, data)
+        if self._finishing:
+            flow.late -= len(data)
+            if flow.late <= 0:
+                self._hold(flow)
+
+    def _hold(self, flow: _Flow) -> None:
+        """Leave a stream that somebody keeps open."""
+        self._held.append(flow.output.shown)
+        flow.output.close_source()
+
+    def _write(self, flow: _Flow) -> None:
+        error = flow.write()
+        # As without us, a reader that left is a matter between it and the child.
+        if error is not None and error.errno not in {errno.EPIPE, errno.EIO}:
+            problem = f"{flow.output.shown}: {error.strerror}: closed to the command"
+            self._soon(self._tell, problem)
+
+    def _pass_on(self, name: LogStream, data: bytes) -> None:
+        with self._lock:
+            self._lock.wait_for(lambda: self._abandoned or self._waiting_bytes < MAX_WAITING_BYTES)
+            self._waiting.append((name, data))
+            self._waiting_bytes += len(data)
+            is_first, self._delivering = not self._delivering, True
+        if is_first:
+            self._soon(self._deliver)
+
+    def _soon(self, call: Callable[..., None], *arguments: str) -> None:
+        with contextlib.suppress(RuntimeError):  # abandoned, and the loop is closed since
+            self._loop.call_soon_threadsafe(call, *arguments)
+
+    def _deliver(self) -> None:
+        """Tee what waits, for a moment: then the loop's streams have their turn."""
+        until = self._loop.time() + _TURN_S
+        while (piece := self._take()) is not None:
+            self._tee(*piece)
+            if self._loop.time() >= until:
+                self._loop.call_soon(self._deliver)
+                return
+        if self._read_all:
+            self._ended()
+
+    def _take(self) -> tuple[LogStream, bytes] | None:
+        """The next bytes to tee, a few: short lines are many, and each is a record."""
+        with self._lock:
+            if self._abandoned or not self._waiting:
+                self._delivering = False
+                return None
+            name, data = self._waiting.popleft()
+            if len(data) > _SLICE:
+                self._waiting.appendleft((name, data[_SLICE:]))
+            self._waiting_bytes -= min(len(data), _SLICE)
+            self._lock.notify_all()
+            return name, data[:_SLICE]
+
+    def _ended(self) -> None:
+        """All was read; done, once it was delivered, too."""
+        self._read_all = True
+        with self._lock:
+            is_done = self._abandoned or not self._delivering
+        if is_done and not self.done.done():
+            self.done.set_result(None)

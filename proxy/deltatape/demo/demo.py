@@ -1,0 +1,113 @@
+"""The whole story on an embedded provider: no key, no network, some seconds.
+
+The provider is a tape of an incident that `deltatape replay` plays. A broken application talks to
+it through `deltatape record`; `deltatape why` reads the tape; the repaired application is tested
+against the capture. Each step is the command that a user would type.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from deltatape.demo.process import background
+
+INCIDENTS = (Path(__file__).parent / "incidents").resolve()
+"""The recorded incidents; in a checkout this is recordings/incidents."""
+
+APP = ("-m", "deltatape.demo.app", "--accumulator")
+
+OTHERS = ("cut-mid-arguments", "empty-arguments", "stall-before-arguments")
+
+Tell = Callable[[str], None]
+
+
+class Demo:
+    """Runs the steps and tells what it does.
+
+    Args:
+        folder: where the tapes of the demo go.
+        tell: takes a line for the user.
+    """
+
+    def __init__(self, folder: Path, tell: Tell) -> None:
+        self._folder = folder
+        self._tell = tell
+
+    def run(self) -> bool:
+        """All steps; whether each went as it should."""
+        return all((self._record(), self._why(), self._replay(), self._check()))
+
+    def _record(self) -> bool:
+        self._title("1. A broken app talks to its provider through deltatape record")
+        provider = self._tapes("itinerary-broken")
+        with background("replay", "--listen", "127.0.0.1:0", *provider) as player:
+            self._command("replay", *provider)
+            upstream = ("--upstream", player.url, "--to", str(self._folder))
+            app = ("python", *APP, "single-call")
+            self._command("record", *upstream, "--", *app)
+            command = ("-m", "deltatape", "record", *upstream, "--", sys.executable, *app[1:])
+            code = self._show(command, os.environ)
+            player.stop()
+        return code != 0
+
+    def _why(self) -> bool:
+        self._title("2. What went wrong, and whose fault was it?")
+        return self._run("why", str(self._capture)) == 0
+
+    def _replay(self) -> bool:
+        self._title("3. The capture becomes a test: the repaired app against the same stream")
+        tapes = (f"{self._capture}#1", *self._tapes("itinerary-fixed", "#2"))
+        with background("replay", "--listen", "127.0.0.1:0", *tapes) as player:
+            self._command("replay", *tapes)
+            code = self._app("by-index", player.url)
+            verdict, told = player.stop()
+        self._tell(f"    {told.splitlines()[-1]}")
+        return code == 0 and verdict == 0
+
+    def _check(self) -> bool:
+        self._title("4. Streams that the app is not to blame for, as CI would report them")
+        tapes = tuple(tape for name in OTHERS for tape in self._tapes(name))
+        return self._run("check", *tapes) == 1
+
+    @property
+    def _capture(self) -> Path:
+        """The tape that step 1 made."""
+        (path,) = self._folder.glob("*.tape")
+        return path
+
+    def _tapes(self, name: str, place: str = "") -> tuple[str, ...]:
+        return (os.path.relpath(INCIDENTS / f"{name}.tape") + place,)
+
+    def _app(self, accumulator: str, url: str) -> int:
+        arguments = (*APP, accumulator)
+        self._tell(f"\n$ OPENAI_BASE_URL={url}/v1 python {' '.join(arguments)}")
+        return self._show(arguments, {**os.environ, "OPENAI_BASE_URL": f"{url}/v1"})
+
+    def _show(self, arguments: Sequence[str], environment: Mapping[str, str]) -> int:
+        """Run Python and tell what it prints; its exit code."""
+        result = subprocess.run(  # noqa: S603 - our own program
+            [sys.executable, *arguments],
+            env=dict(environment),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        for line in result.stdout.splitlines():
+            self._tell(f"    {line}")
+        return result.returncode
+
+    def _run(self, *arguments: str) -> int:
+        self._command(*arguments)
+        result = subprocess.run(  # noqa: S603 - our own program
+            [sys.executable, "-m", "deltatape", *arguments], check=False
+        )
+        return result.returncode
+
+    def _title(self, text: str) -> None:
+        self._tell(f"\n== {text}")
+
+    def _command(self, *arguments: str) -> None:
+        self._tell(f"\n$ deltatape {' '.join(arguments)}")

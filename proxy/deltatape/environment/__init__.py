@@ -1,0 +1,1 @@
+"""The variables, also in `.env` files, that decide where an application sends its requests."""

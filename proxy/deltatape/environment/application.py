@@ -1,0 +1,283 @@
+"""Which environment an application gets so that its traffic comes through the gateway.
+
+A value that the user already has decides where the traffic goes, whether from the environment or
+from a `.env` file; it becomes an upstream of the gateway, and the application gets the gateway's
+prefix for it with the same path. Otherwise the variable points at its provider's own prefix. What
+is set in the environment wins over `.env` files in every common loader (one that is told to
+override cannot be reached so, and goes past the gateway).
+
+Pure: mappings in, values out. Invariant: which provider answers never changes by being recorded.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from deltatape.environment.base_urls import (
+    ON_DEMAND,
+    SERVED,
+    SIGNED,
+    TLS_ONLY,
+    UNSIGNED_BY,
+    is_listed,
+    may_be_redirected,
+    sounds_like_base_url,
+)
+from deltatape.environment.dotenv import DotenvFile, Setting, settings
+from deltatape.environment.known_secrets import known_secrets
+from deltatape.environment.urls import Prefixes, Url, is_deltatape, parse_url, without_overlap
+from deltatape.gateway.llm_hosts import provider_of_host
+from deltatape.gateway.routes import Upstream
+
+GATEWAY = "DELTATAPE_URL"
+"""The gateway's base URL, for applications, and for a deltatape started inside of another."""
+
+_NO_PROXY = ("127.0.0.1", "localhost", "::1")
+
+
+class Purpose(Enum):
+    """What the child's requests will meet."""
+
+    RECORD = auto()
+    """A gateway, which forwards them."""
+    REPLAY = auto()
+    """A player, which never does: so nothing may be left to go elsewhere."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """The answer."""
+
+    variables: Mapping[str, str]
+    """To set on top of the child's environment."""
+    upstreams: tuple[str, ...]
+    """Further routes, as `gateway.routes.parse_upstream` takes them."""
+    told: tuple[str, ...]
+    """Lines for the user."""
+    secrets: tuple[bytes, ...]
+    """Credentials found on the way, for masking."""
+
+
+def plan(
+    base: str,
+    environment: Mapping[str, str],
+    dotenv: Sequence[DotenvFile],
+    upstreams: Sequence[Upstream] = (),
+    purpose: Purpose = Purpose.RECORD,
+) -> Plan:
+    """What to set for a child that shall talk to the gateway or player at `base`.
+
+    Args:
+        base: `http://127.0.0.1:8377`, also with a path such as `/t/TOKEN`.
+        environment: the child's, before anything is set.
+        dotenv: the files that the child may load; see `dotenv.read_dotenv`.
+        upstreams: those that the user configured. One without a name serves everything.
+        purpose: what listens there.
+    """
+    known, problems = settings(dotenv, environment)
+    planner = _Planner(base, known, upstreams, purpose)
+    planner.run()
+    variables = {**planner.variables, **_no_proxy(known), GATEWAY: planner.base}
+    told = [problem for file in dotenv for problem in file.problems]
+    return Plan(
+        variables=variables,
+        upstreams=tuple(planner.prefixes.added),
+        told=(*told, *problems, *planner.told),
+        secrets=known_secrets(environment, dotenv),
+    )
+
+
+def _no_proxy(known: Mapping[str, Setting]) -> dict[str, str]:
+    """Both spellings, since some programs read only one and prefer it to the other."""
+    values = {}
+    for name, other in (("NO_PROXY", "no_proxy"), ("no_proxy", "NO_PROXY")):
+        setting = known.get(name) or known.get(other)
+        listed = [each.strip() for each in setting.value.split(",")] if setting else []
+        hosts = [each for each in listed if each]
+        if "*" not in hosts:
+            hosts += [host for host in _NO_PROXY if host not in hosts]
+        values[name] = ",".join(hosts)
+    return values
+
+
+class _Planner:
+    """Goes through the variables, one family after the other."""
+
+    def __init__(
+        self,
+        base: str,
+        known: Mapping[str, Setting],
+        upstreams: Sequence[Upstream],
+        purpose: Purpose,
+    ) -> None:
+        self.base = base.rstrip("/")
+        self.variables: dict[str, str] = {}
+        self.told: list[str] = []
+        self.prefixes = Prefixes(each for each in upstreams if each.name)
+        self._known = known
+        self._named = {each.name: each for each in upstreams if each.name}
+        self._single = next((each for each in upstreams if not each.name), None)
+        self._purpose = purpose
+        self._settled: set[str] = set()
+
+    def run(self) -> None:
+        """Decide about each variable, once."""
+        for provider, names in {**SERVED, **self._on_demand()}.items():
+            self._settled.update(names)
+            if self._single is not None or provider in self._named:
+                self._point(provider, names)
+            elif own := [name for name in names if self._has(name)]:
+                for name in own:
+                    self._redirect(name)
+            elif provider == "openai" and self._uses_azure():
+                # Clients for Azure take OPENAI_BASE_URL for their own, or refuse both.
+                self._tell_azure()
+            else:
+                self.variables |= {n: f"{self.base}/{provider}{p}" for n, p in names.items()}
+        for name in self._own_names():
+            self._redirect(name)
+        if "bedrock" in self._named and self._purpose is Purpose.RECORD:
+            self.told.append(_CONFIGURED_UNSIGNED if self._is_unsigned() else _CONFIGURED_SIGNED)
+
+    def _on_demand(self) -> dict[str, dict[str, str]]:
+        """The variables of configured upstreams, without those that an app would fail with."""
+        return {
+            provider: {name: path for name, path in names.items() if not self._why_left(name)}
+            for provider, names in ON_DEMAND.items()
+            if provider in self._named
+        }
+
+    def _has(self, name: str) -> bool:
+        return name in self._known and bool(self._known[name].value.strip())
+
+    def _uses_azure(self) -> bool:
+        return "azure" in self._named or self._has("AZURE_OPENAI_ENDPOINT")
+
+    def _tell_azure(self) -> None:
+        self.told.append(
+            "AZURE_OPENAI_ENDPOINT is set, and some of its clients refuse OPENAI_BASE_URL beside"
+            " it: what this app sends to OpenAI itself is not taped unless you set"
+            " OPENAI_BASE_URL=https://api.openai.com/v1"
+        )
+
+    def _own_names(self) -> Iterator[str]:
+        """Variables of the user's that hold a base URL and are not settled yet, sorted."""
+        for name in sorted(self._known):
+            if name in self._settled or not self._has(name) or not may_be_redirected(name):
+                continue
+            if is_listed(name) or sounds_like_base_url(name):
+                yield name
+            else:
+                url = parse_url(name, self._known[name].value.strip())
+                if url is not None and self.prefixes.has(url):
+                    yield name
+
+    def _point(self, provider: str, names: Mapping[str, str]) -> None:
+        """Everything to an upstream of the user's, whatever the variables say."""
+        upstream = self._single or self._named[provider]
+        prefix = f"/{upstream.name}" if upstream.name else ""
+        for name, path in names.items():
+            if self._has(name):
+                self._tell_unused(name, upstream)
+            self.variables[name] = self.base + prefix + without_overlap(upstream.path, path)
+
+    def _tell_unused(self, name: str, upstream: Upstream) -> None:
+        url = parse_url(name, self._known[name].value.strip())
+        if url is None or url.origin != upstream.origin:
+            self.told.append(
+                f"{self._where(name, url)} is not used: --upstream sends everything there to"
+                f" {upstream.origin.url}{upstream.path}"
+            )
+
+    def _redirect(self, name: str) -> None:
+        """The user's own URL, through the gateway."""
+        url = parse_url(name, self._known[name].value.strip())
+        if url is None:
+            if is_listed(name):
+                self.told.append(f"{self._where(name, url)} is no http or https URL: left as it is")
+            return
+        if self._is_left(name, url):
+            return
+        if self._single is not None:
+            self._tell_unused(name, self._single)
+            path = without_overlap(self._single.path, url.path)
+            self.variables[name] = self._join(url, path)
+            return
+        prefix, rest = self.prefixes.split(url)
+        self.variables[name] = self._join(url, f"/{prefix}{rest}")
+        if not self._is_default(name, url):
+            where = f"{self._where(name, url)}: taped as /{prefix}{rest.partition('?')[0]}"
+            self.told.append(where + self._hidden(name, url))
+
+    def _is_left(self, name: str, url: Url) -> bool:
+        """Whether it must not be redirected."""
+        if self._purpose is Purpose.REPLAY:
+            return False
+        gateways = [self.base, *(self._known[n].value for n in (GATEWAY,) if self._has(n))]
+        if is_deltatape(url, gateways):
+            self.told.append(f"{self._where(name, url)}, a deltatape already: left as it is")
+            return True
+        if reason := self._why_left(name, url):
+            self.told.append(f"{self._where(name, url)}: not taped. {reason}")
+            return True
+        return False
+
+    def _why_left(self, name: str, url: Url | None = None) -> str:
+        """Why an app would fail if this variable named a gateway; "" if it would not."""
+        if self._purpose is Purpose.REPLAY:
+            return ""
+        if name in TLS_ONLY or (url is not None and not is_listed(name) and _is_for_boto3(url)):
+            return _OVER_TLS
+        return _SIGNED if name in SIGNED and not self._is_unsigned() else ""
+
+    def _is_unsigned(self) -> bool:
+        return any(self._has(name) for name in UNSIGNED_BY)
+
+    def _join(self, url: Url, path: str) -> str:
+        """Clients turn what stands before the `@` into a header, which is to go on."""
+        scheme, separator, rest = self.base.partition("://")
+        return f"{scheme}{separator}{url.userinfo}{rest}{path}"
+
+    def _is_default(self, name: str, url: Url) -> bool:
+        """Whether the URL is what the variable would have been without the user."""
+        named = ((provider, names.get(name)) for provider, names in SERVED.items())
+        return any(
+            path is not None and self.prefixes.split(url) == (provider, path)
+            for provider, path in named
+        )
+
+    def _where(self, name: str, url: Url | None) -> str:
+        place = f"{name} in {self._known[name].where}"
+        return f"{place} points at {url.shown}" if url is not None else place
+
+    def _hidden(self, name: str, url: Url) -> str:
+        """A loader that reads fewer files gets another URL; say so."""
+        others: Iterable[tuple[str, Url | None]] = (
+            (where, parse_url(name, value.strip())) for where, value in self._known[name].hidden
+        )
+        shown = [f"{other.shown} in {where}" for where, other in others if other and other != url]
+        return f" (not {', '.join(shown)})" if shown else ""
+
+
+def _is_for_boto3(url: Url) -> bool:
+    """Whether it is what AWS's SDKs take; Bedrock's base URLs for others' SDKs have a path."""
+    return provider_of_host(url.origin.host) == "bedrock" and not url.path.strip("/")
+
+
+_VIA_MITM = "`deltatape record --via mitm -- CMD` tapes them"
+_SIGNED = (
+    "Requests to it are signed for its host, which a gateway cannot keep, unless"
+    f" AWS_BEARER_TOKEN_BEDROCK is set: {_VIA_MITM}"
+)
+_OVER_TLS = (
+    "AWS's SDKs sign for its host or send a token over https alone, and a gateway cannot have"
+    f" either: {_VIA_MITM}"
+)
+_CONFIGURED_SIGNED = (
+    "no variable points at /bedrock: without AWS_BEARER_TOKEN_BEDROCK requests are signed, and"
+    f" would be refused for naming another host: {_VIA_MITM}"
+)
+_CONFIGURED_UNSIGNED = (
+    "AWS_ENDPOINT_URL_BEDROCK_RUNTIME does not point at /bedrock: AWS's SDKs, such as boto3, send"
+    f" tokens over https alone: {_VIA_MITM}"
+)

@@ -1,1 +1,0 @@
-"""Runs other programs around the gateway and the player: the demo and its little application."""

@@ -1,0 +1,339 @@
+"""One run of the recorder: everything that `deltatape record` is made of, put together.
+
+The way of the data: a client's request comes to a `Gateway`, goes up through the `Dialler`, comes
+back down, and onto a tape of the `TapeBook` through the `Recorder`, which has it analysed; the
+`Reporter` tells. Around that: the application that is run, the tunnel that sees what it reaches
+past the gateway, the ring, the hook for findings, health.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from deltatape import __version__
+from deltatape.child.child import run_child
+from deltatape.child.ready import ReadyFile
+from deltatape.child.signals import Signals
+from deltatape.clock import Clock, file_stamp
+from deltatape.doctor.hardcoded import Hardcoded, places_of_host
+from deltatape.doctor.sources import Limits
+from deltatape.environment.application import Plan, plan
+from deltatape.environment.dotenv import DotenvFile, read_dotenv
+from deltatape.environment.known_secrets import known_secrets
+from deltatape.errors import UsageError
+from deltatape.gateway.analysis import Ended
+from deltatape.gateway.dial import Dialler
+from deltatape.gateway.gateway import Gateway, Policy
+from deltatape.gateway.recorder import Manner, Recorder
+from deltatape.gateway.routes import Routes, parse_upstream
+from deltatape.gateway.tapes import TapeBook
+from deltatape.gateway.tunnel import Passed, Tunnel
+from deltatape.model.exchange import Source, Tap
+from deltatape.model.finding import Severity
+from deltatape.model.log import LogStream
+from deltatape.model.watch import CHILD_EXIT, ROTATED
+from deltatape.record.control import Control
+from deltatape.record.flight import Flight
+from deltatape.record.introduction import NO_TRAFFIC_S, Beginning, introduce, no_traffic
+from deltatape.record.on_finding import OnFinding
+from deltatape.record.recording import RecordOptions
+from deltatape.record.reporter import Reporter, Tell
+from deltatape.rules.words import count
+from deltatape.store.ring import Ring
+from deltatape.store.writer import TapeWriter
+from deltatape.tape.credentials import basic
+from deltatape.tape.mask import Masker
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What a run has from the process that it is in."""
+
+    environment: Mapping[str, str]
+    folder: Path
+    """The working directory."""
+    clock: Clock
+    mask_key: bytes
+    tell: Tell
+
+
+LOOKING_S = 6.0
+"""How long a search for hard-coded URLs may go on at the end; it has a limit of its own."""
+
+
+class Session:
+    """See the module."""
+
+    def __init__(self, options: RecordOptions, around: Surroundings, reporter: Reporter) -> None:
+        self._options = options
+        self._around = around
+        self._reporter = reporter
+        self._tell = around.tell
+        self._dotenv: tuple[DotenvFile, ...] = read_dotenv(around.folder, around.environment)
+        self._masker = Masker(around.mask_key)
+        self._ring = (
+            Ring(options.to, options.keep, around.clock, reporter.alarm) if options.keep else None
+        )
+        self._book = TapeBook(self._create, self._masker)
+        manner = Manner(durable=options.durable, bodies=options.bodies, rules=options.rules)
+        self._recorder = Recorder(self._book, self._masker, around.clock, reporter, manner)
+        self._dialler = Dialler(options.outbound, around.clock)
+        self._taps: list[Gateway] = []
+        self._base = ""
+        self._control = ""
+        self._looking: set[asyncio.Future[tuple[Hardcoded, ...]]] = set()
+        self._flight: Flight | None = None
+        self._hook: OnFinding | None = None
+        self._learn()
+
+    def _create(self, name: str | None) -> TapeWriter:
+        stem = name or file_stamp(self._around.clock.wall_ns())
+        return TapeWriter.create(
+            self._options.to,
+            self._ring.stem(stem) if self._ring else stem,
+            clock=self._around.clock,
+            tool=f"deltatape {__version__}",
+            source=Source.GATEWAY,
+            alarm=self._reporter.alarm,
+        )
+
+    def _learn(self) -> None:
+        """Credentials that are known before any request: they shall be on no tape."""
+        for secret in known_secrets(self._around.environment, self._dotenv):
+            self._masker.learn(secret)
+        if self._options.token is not None:
+            self._masker.learn(self._options.token.encode())
+
+    @property
+    def tape(self) -> str:
+        """Where the latest tape for traffic without a name lies; "" when there is none."""
+        return self._book.current.path
+
+    async def run(self) -> int | None:
+        """The exit code of the command that was run; None when none was.
+
+        Raises:
+            UsageError: an address cannot be had, or anything else that was asked for.
+        """
+        try:
+            async with contextlib.AsyncExitStack() as services:
+                return await self._run(services)
+        except UsageError:
+            for tap in self._taps:
+                tap.close()
+            self._discard()
+            raise
+
+    def _discard(self) -> None:
+        """Leave no empty tape where nothing was ever listened to: it would be the latest one."""
+        if not self._recorder.counts.clients:
+            self._book.stop("failed", None)
+            for tape in self._book.all():
+                if tape.writer.path is not None:
+                    tape.writer.path.unlink(missing_ok=True)
+
+    async def _run(self, services: contextlib.AsyncExitStack) -> int | None:
+        self._recorder.start()
+        routes = self._routes()
+        await self._listen(routes)
+        await self._serve(services)
+        command = self._options.command
+        planned = self._plan(self._base)
+        self._introduce(routes, planned)
+        reminder = asyncio.get_running_loop().call_later(NO_TRAFFIC_S, self._remind)
+        services.callback(reminder.cancel)
+        code = await self._run_command(services, planned.variables) if command else None
+        reason = CHILD_EXIT if command else await self._wait()
+        await self._stop(reason, code)
+        return code
+
+    def _plan(self, base: str) -> Plan:
+        """How an application gets its traffic here; the user's own URLs count."""
+        environment, upstreams = self._around.environment, self._options.upstreams
+        return plan(base, environment, self._dotenv, upstreams)
+
+    def _introduce(self, routes: Routes, planned: Plan) -> None:
+        options = self._options
+        beginning = Beginning(
+            base=self._base,
+            tape=self.tape,
+            routes=routes,
+            variables=planned.variables,
+            alone=not options.command,
+            guarded=not options.listen.loopback,
+        )
+        for line in introduce(beginning):
+            self._tell(line)
+        if options.app is not None:
+            app = f"{options.app.origin.url}{options.app.path}"
+            self._tell(f"  app      {self._url_of(self._taps[-1])} -> {app}")
+        if self._control:
+            self._tell(f"  health   {self._control}/health")
+        for line in planned.told:
+            self._tell(f"  note     {line}")
+
+    # Listening.
+
+    def _routes(self) -> Routes:
+        """Those of the user: as options, and as the variables that the application has."""
+        found = self._plan("http://127.0.0.1").upstreams
+        return Routes((*self._options.upstreams, *map(parse_upstream, found)))
+
+    async def _listen(self, routes: Routes) -> None:
+        options = self._options
+        policy = Policy(token=options.token, check_keys=options.check_keys)
+        gateway = Gateway(self._recorder, routes, self._dialler.dial, policy)
+        await gateway.start(options.listen)
+        self._taps.append(gateway)
+        self._base = self._url_of(gateway)
+        if options.app is not None:
+            await self._listen_before_app(gateway)
+
+    def _url_of(self, tap: Gateway) -> str:
+        """What to ask for, with the token where one is needed."""
+        guarded = not tap.listener.address.loopback
+        return tap.listener.url + (f"/t/{self._options.token}" if guarded else "")
+
+    async def _listen_before_app(self, gateway: Gateway) -> None:
+        app = self._options.app
+        assert app is not None
+        policy = Policy(token=self._options.token, check_keys=False, side=Tap.APP)
+        tap = Gateway(self._recorder, Routes((app,)), self._dialler.dial, policy)
+        await tap.start(self._options.app_listen)
+        self._taps.append(tap)
+        tap.refuse_loops(gateway.listener.address)
+        gateway.refuse_loops(tap.listener.address)
+
+    # What else runs.
+
+    async def _serve(self, services: contextlib.AsyncExitStack) -> None:
+        options = self._options
+        if self._ring is not None:
+            self._flight = Flight(
+                self._ring,
+                self._book,
+                rotated=lambda tape: self._recorder.tell_silences(tape, ROTATED),
+            )
+            self._flight.start()
+        if options.on_finding is not None:
+            environment = self._around.environment
+            self._hook = OnFinding(options.on_finding, self._tell, environment=environment)
+            services.push_async_callback(self._hook.stop)
+        if self._flight is not None:
+            services.push_async_callback(self._flight.stop)  # before the hook, which it feeds
+        self._reporter.on_findings = self._found
+        control = ""
+        if options.control is not None:
+            server = Control(self._status)
+            services.push_async_callback(server.stop)
+            control = await server.start(options.control.host, options.control.port)
+        if options.ready_file is not None:
+            document = {"url": self._base, "control": control or None, "tape": self.tape}
+            ready = ReadyFile(options.ready_file)
+            services.callback(ready.remove)
+            ready.write(document)
+        self._control = control
+
+    def _found(self, ended: Ended) -> None:
+        """An exchange has findings: keep what lies around it, and run the command."""
+        hook, flight = self._hook, self._flight
+
+        def run_hook() -> None:
+            if hook is not None:
+                hook.run(ended.tape.path, ended.number, ended.findings)
+
+        if flight is not None and any(f.severity is not Severity.INFO for f in ended.findings):
+            flight.finding(self._end_of(ended), run_hook)  # which may give the tape another name
+        else:
+            run_hook()
+
+    def _end_of(self, ended: Ended) -> int:
+        """When an exchange ended by the wall clock; its analysis comes later."""
+        end = ended.analysis.exchange.end if ended.analysis is not None else None
+        ago_ns = ended.tape.writer.now_ns() - end.t_ns if end is not None else 0
+        return self._around.clock.wall_ns() - ago_ns
+
+    def _status(self) -> Mapping[str, object]:
+        records, size = self._book.losses()
+        trouble = self._reporter.trouble
+        return {
+            "trouble": trouble or None,
+            # Without the token: whoever is on this machine may ask here.
+            "url": self._taps[0].listener.url,
+            "tapes": [tape.path for tape in self._book.all()],
+            "exchanges": self._recorder.counts.exchanges,
+            "active": len(self._recorder.active),
+            "with_findings": self._reporter.with_findings,
+            "refused": self._recorder.counts.refused,
+            "lost_records": records,
+            "lost_bytes": size,
+        }
+
+    def _remind(self) -> None:
+        counts = self._recorder.counts
+        if not counts.exchanges and not counts.refused:
+            child = self._options.command[0] if self._options.command else None
+            self._tell(no_traffic(self._base, clients=counts.clients, child=child))
+
+    # The application.
+
+    async def _run_command(
+        self, services: contextlib.AsyncExitStack, variables: Mapping[str, str]
+    ) -> int:
+        options = self._options
+        environment = {**self._around.environment, **variables}
+        if options.tunnel:
+            tunnel = Tunnel(self._dialler, self._passed)
+            await tunnel.start(own_ports=[tap.listener.port for tap in self._taps])
+            services.push_async_callback(tunnel.stop)
+            for secret in basic(tunnel.user.encode(), tunnel.token.encode()):
+                self._masker.learn(secret)
+            environment |= {
+                "HTTPS_PROXY": tunnel.url,
+                "https_proxy": tunnel.url,
+                "NODE_USE_ENV_PROXY": "1",  # Node's fetch looks at the others only then
+            }
+        code = await run_child(
+            options.command, environment, tee=self._log if options.log else None, tell=self._tell
+        )
+        self._book.log_end()
+        return code
+
+    def _log(self, stream: LogStream, data: bytes) -> None:
+        self._book.log(stream, data)
+
+    def _passed(self, passed: Passed) -> None:
+        """The application has reached something past the gateway."""
+        if passed.llm is None or passed.host in self._reporter.passed:
+            return
+        self._reporter.passed[passed.host] = passed.llm
+        how = "was not reached" if passed.failure else "was reached"
+        self._book.note(f"{passed.host}:{passed.port} {how} past deltatape: not taped")
+        looking = asyncio.get_running_loop().run_in_executor(
+            None, places_of_host, self._around.folder, passed.host, Limits()
+        )
+        self._looking.add(looking)
+        looking.add_done_callback(lambda done: self._reporter.bypassed(passed, done.result()))
+        looking.add_done_callback(self._looking.discard)
+
+    # The end.
+
+    async def _wait(self) -> str:
+        reason = await Signals(self._recorder.hurry).wait()
+        active = len(self._recorder.active)
+        if active:
+            self._tell(
+                f"stopping: {count(active, 'stream')} may go on for"
+                f" {self._options.grace_s:g} s; Ctrl-C again cuts"
+            )
+        return reason
+
+    async def _stop(self, reason: str, code: int | None) -> None:
+        if self._options.command:
+            Signals(self._recorder.hurry)  # the application's end is no reason to lose the tape's
+        await self._recorder.stop(self._taps, reason, code, grace_s=self._options.grace_s)
+        if self._looking:
+            await asyncio.wait(self._looking, timeout=LOOKING_S)
+        self._reporter.summarise(self.tape, self._book.losses())

@@ -1,0 +1,1 @@
+"""`deltatape replay`: a player, the command around it, and what came of it."""

@@ -1,0 +1,87 @@
+"""Sees to it that a command under `replay` asks no provider past the player, and tells if it tries.
+
+A base URL that is written into a program is out of reach of the environment; HTTPS_PROXY is not.
+So the command gets a tunnel that passes everything but what goes to an LLM host. Whoever looks at
+neither variable gets through, as they would without deltatape.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+
+from deltatape.clock import SystemClock
+from deltatape.doctor.hardcoded import Hardcoded, places_of_host
+from deltatape.doctor.sources import Limits
+from deltatape.gateway.dial import Dialler
+from deltatape.gateway.outbound import Outbound
+from deltatape.gateway.tunnel import Passed, Tunnel
+from deltatape.record.reporter import Tell
+
+LOOKING_S = 6.0
+"""How long the search for the place in the code may go on; it has a limit of its own."""
+
+
+class Guard:
+    """The tunnel of one command."""
+
+    def __init__(self, outbound: Outbound, folder: Path, tell: Tell) -> None:
+        """A guard that does not listen yet.
+
+        Args:
+            outbound: how other hosts are reached.
+            folder: where the application's code is.
+            tell: gets lines for the user.
+        """
+        self._tunnel = Tunnel(Dialler(outbound, SystemClock()), self._seen, sealed=True)
+        self._folder = folder
+        self._tell = tell
+        self._refused: dict[str, str] = {}
+        self._looking: set[asyncio.Future[tuple[Hardcoded, ...]]] = set()
+
+    @property
+    def refused(self) -> Mapping[str, str]:
+        """The LLM hosts that were asked for past the player, and whose they are."""
+        return self._refused
+
+    async def start(self, own_port: int) -> Mapping[str, str]:
+        """Listen; the variables that lead the command here.
+
+        Args:
+            own_port: the player's.
+        """
+        await self._tunnel.start(own_ports=[own_port])
+        return {
+            "HTTPS_PROXY": self._tunnel.url,
+            "https_proxy": self._tunnel.url,
+            "NODE_USE_ENV_PROXY": "1",  # Node's fetch looks at the others only then
+        }
+
+    async def stop(self) -> None:
+        """Cut what is open, and tell what is still to be told."""
+        await self._tunnel.stop()
+        if self._looking:
+            await asyncio.wait(self._looking, timeout=LOOKING_S)
+            await asyncio.sleep(0)  # what has been found is told
+
+    def _seen(self, passed: Passed) -> None:
+        if passed.llm is None or passed.host in self._refused:
+            return
+        self._refused[passed.host] = passed.llm
+        looking = asyncio.get_running_loop().run_in_executor(
+            None, places_of_host, self._folder, passed.host, Limits()
+        )
+        self._looking.add(looking)
+        looking.add_done_callback(lambda done: self._found(passed.host, done))
+
+    def _found(self, host: str, done: "asyncio.Future[tuple[Hardcoded, ...]]") -> None:
+        self._looking.discard(done)
+        places = () if done.cancelled() else done.result()
+        where = ", ".join(f"{place.path}:{place.line}" for place in places[:3])
+        see = f"; see {where}" if where else ""
+        self._tell(f"REFUSED: your app went to {host} past the player{see}")
+        for place in places[:1]:
+            if place.advice.new:
+                self._tell(f"    instead of {place.advice.old}")
+                self._tell(f"    write      {place.advice.new}")
+        if not places:
+            self._tell("    deltatape doctor looks for the place")

@@ -1,0 +1,208 @@
+"""One run of `deltatape replay`: a player, the command or the user around it, and what came of it.
+
+With a command its exit code counts first; then that everything it asked for was on the tapes,
+nothing was left over, and that it did nothing wrong with what it got. Where the tape has ended
+because a mistake was not made again, the command was handed an error that nobody else would have
+given it, so that its exit code says nothing. Live lines are then only of what is out of order: the
+rest would stand between what the command prints.
+"""
+
+import contextlib
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePath
+
+from deltatape import __version__
+from deltatape.child.child import run_child
+from deltatape.child.ready import ReadyFile
+from deltatape.child.signals import SIGNALS, Signals
+from deltatape.errors import UsageError
+from deltatape.http1.listener import Address
+from deltatape.model.exchange import Exchange
+from deltatape.player.playing import Played, Report, Told
+from deltatape.replay.guard import Guard
+from deltatape.replay.playback import Machine, end, settle
+from deltatape.replay.report import json_report, summary, told
+from deltatape.rules.words import count
+
+NOT_WHOLE = 1
+"""The exit code for a miss, an exchange that was not played, a mistake that was made again, or a
+fault that struck nothing."""
+
+_MOST_OWN = 125
+"""The last exit code that is a command's own; see env(1)."""
+
+_BY_SIGNAL = 128
+"""Exit codes above it say that a signal ended a command."""
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayOptions:
+    """How to run.
+
+    Attributes:
+        listen: where the player listens.
+        tapes: what the user named.
+        command: the application to run; empty to wait for a signal.
+        report: a file to be written at the end.
+        ready_file: written when the player listens.
+        grace_s: how long what is under way at the end may go on.
+        guard: keeps the command from asking a provider past the player.
+    """
+
+    listen: Address
+    tapes: tuple[str, ...]
+    command: tuple[str, ...] = ()
+    report: Path | None = None
+    ready_file: Path | None = None
+    grace_s: float = 0.0
+    guard: Guard | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cast:
+    """Who answers.
+
+    Attributes:
+        machine: a `Player`, or one that records, too.
+        number: of exchanges that it has to play.
+        environment: the command's whole environment, from the machine's URL.
+        recorded: what it has put on a tape; once it was stopped.
+        ending: called when the command is ended by a signal: what it leaves then, it would not
+            have left.
+    """
+
+    machine: Machine
+    number: int
+    environment: Callable[[str], Mapping[str, str]]
+    recorded: Callable[[], Sequence[Exchange]] = tuple
+    ending: Callable[[], None] = lambda: None
+
+
+def teller(tell: Tell, *, alone: bool) -> Callable[[Told], None]:
+    """Tells of requests as they come: of each `alone`, else of those that are out of order."""
+
+    def take(what: Told) -> None:
+        if alone or not isinstance(what, Played) or what.note or what.codes:
+            for line in told(what):
+                tell(line)
+
+    return take
+
+
+async def replay(cast: Cast, options: ReplayOptions, tell: Tell) -> int:
+    """The exit code of a run: the command's if that is not 0, else 1 for what is not whole.
+
+    Raises:
+        UsageError: an address or a file cannot be had.
+    """
+    machine = cast.machine
+    if options.report is not None:
+        _check(options.report)
+    with contextlib.ExitStack() as services:
+        ready = _ready(options.ready_file, services)
+        await machine.start(options.listen)
+        base = machine.listener.url
+        signals = None if options.command else _signals()
+        if ready is not None:
+            ready.write({"url": base, "tapes": options.tapes})
+        _introduce(cast, options, tell)
+        if signals is None:
+            code = await _run(cast, options, tell)
+        else:
+            code = 0
+            await signals.wait()
+        await settle()
+        await end(machine, options.grace_s)
+    report = cast.machine.report
+    verdict = _conclude(cast, report, options, tell)
+    if 0 < code <= _MOST_OWN and report.ended and not verdict:
+        tell(
+            f"passed as far as the tape goes: exit code {code} does not count, as the command had"
+            " asked for more than the tape has"
+        )
+        return 0
+    return code or verdict
+
+
+async def _run(cast: Cast, options: ReplayOptions, tell: Tell) -> int:
+    listener, guard = cast.machine.listener, options.guard
+    environment = cast.environment(listener.url)
+    if guard is not None:
+        environment = {**environment, **await guard.start(listener.port)}
+    try:
+        code = await run_child(
+            options.command, environment, tee=None, tell=tell, ending=cast.ending
+        )
+        if code > _BY_SIGNAL:
+            cast.ending()
+    finally:
+        _signals()  # the command's end is no reason to lose the report
+        if guard is not None:
+            await guard.stop()
+    return code
+
+
+def _ready(path: Path | None, services: contextlib.ExitStack) -> ReadyFile | None:
+    if path is None:
+        return None
+    ready = ReadyFile(path)
+    services.callback(ready.remove)
+    return ready
+
+
+def _introduce(cast: Cast, options: ReplayOptions, tell: Tell) -> None:
+    base, exchanges = cast.machine.listener.url, count(cast.number, "exchange")
+    if options.command:
+        program = PurePath(options.command[0]).name
+        tell(f"deltatape {__version__} plays {exchanges} to {program} at {base}")
+    else:
+        tell(f"deltatape {__version__} plays {exchanges} at {base} (Ctrl-C ends)")
+        tell(f"  set  OPENAI_BASE_URL={base}/v1, or with a provider's prefix {base}/openai/v1")
+
+
+def _conclude(cast: Cast, report: Report, options: ReplayOptions, tell: Tell) -> int:
+    if not options.command:
+        # Whether the application lives on, and will yet ask, is not known.
+        known = tuple(each for each in report.mistakes if not each.silent)
+        report = replace(report, mistakes=known)
+    recorded = tuple(cast.recorded())
+    refused = {} if options.guard is None else options.guard.refused
+    for line in summary(report, len(recorded)):
+        tell(line)
+    if refused:
+        tell(f"refused: {', '.join(sorted(refused))}, past the player")
+    if options.report is not None:
+        try:
+            options.report.write_text(
+                json_report(report, recorded, tuple(refused.items())), "ascii"
+            )
+        except OSError as error:
+            raise _unwritable(options.report, error.strerror or str(error)) from None
+    return 0 if report.whole and not refused else NOT_WHOLE
+
+
+def _check(path: Path) -> None:
+    """Find out before the run what would be found out after it."""
+    if path.is_dir():
+        raise _unwritable(path, "is a folder")
+    if not path.parent.is_dir():
+        raise _unwritable(path, f"there is no folder {path.parent}")
+
+
+def _unwritable(path: Path, problem: str) -> UsageError:
+    return UsageError(f"--report {path}: {problem}; name a file that can be written")
+
+
+def _signals() -> Signals:
+    """From now on neither Ctrl-C nor a terminal that is closed costs what was recorded."""
+    is_ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # nohup(1)
+    also = {} if is_ignored else {signal.SIGHUP: "sighup"}
+    return Signals(_nothing, {**SIGNALS, **also})
+
+
+def _nothing() -> None:
+    """There is nothing to be quicker about."""

@@ -1,0 +1,212 @@
+"""What real SDKs make of exchanges: one process of theirs for many streams, bounded in time.
+
+A runner (`runners/`) is a program in the SDK's own language that imports the SDK from an
+environment of its own; it is told base URLs at which `stand` plays the exchanges. A stream at
+which it does not come to an end, or at which its process dies, costs the process and has that as
+its answer; the next streams get a new process.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from deltatape.errors import DeltatapeError
+from deltatape.match.schedule import Tempo
+from deltatape.model.asked import RepeatedCall
+from deltatape.model.exchange import Exchange
+from deltatape.sdks.stand import AT_ONCE, HOLD_S, standing
+
+_RUNNERS = Path(__file__).parent / "runners"
+_START_S = 60.0
+_SAID = 400
+"""How many characters of what a dying process printed are told."""
+_GIVEN = ("PATH", "HOME", "TMPDIR", "LANG", "LC_ALL")
+"""Of the user's environment: no keys, no proxies, nothing that makes an SDK report elsewhere."""
+_LINE_BYTES = 64 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    """Where an SDK is installed."""
+
+    package: str
+    """By its name in the registry, which is the runner's name for it, too."""
+    command: tuple[str, ...]
+    """What runs the runner; the package's name is its last argument."""
+    folder: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SdkStream:
+    """A stream that an SDK is to read."""
+
+    exchange: Exchange
+    dialect: str
+    tools: tuple[str, ...]
+    """The names of the tools that the SDK is told to offer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SdkReply:
+    """What an SDK gives to its application for one stream."""
+
+    calls: tuple[RepeatedCall, ...]
+    refused: tuple[RepeatedCall, ...] = ()
+    """Calls that it hands over marked as unusable."""
+    text: str = ""
+    finish: str | None = None
+    """In the SDK's own word."""
+    error: str = ""
+    """What it throws or reports, as its language prints it: `TypeError: ...`; "" for nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SdkRun:
+    """What one SDK makes of streams."""
+
+    versions: Mapping[str, str]
+    """Of the package and of those that do a part of its work."""
+    replies: tuple[SdkReply, ...]
+
+
+def python_environment(package: str, python: Path) -> Environment:
+    """An SDK that `python` can import."""
+    program = str(_RUNNERS / "run_python.py")
+    command = (str(python), "-I", "-W", "ignore", program, package)
+    return Environment(package=package, command=command, folder=python.parent)
+
+
+def node_environment(package: str, folder: Path) -> Environment:
+    """An SDK in `folder/node_modules`."""
+    code = (_RUNNERS / "run_node.mjs").read_text()
+    # By --eval, as Node looks for packages where the program is.
+    command = ("node", "--no-warnings", "--input-type=module", "--eval", code, package)
+    return Environment(package=package, command=command, folder=folder)
+
+
+async def run_sdk(
+    environment: Environment,
+    streams: Sequence[SdkStream],
+    *,
+    limit_s: float = 10.0,
+    tempo: Tempo = AT_ONCE,
+    hold_s: float = HOLD_S,
+) -> SdkRun:
+    """What an SDK makes of each stream, in order.
+
+    Args:
+        environment: where the SDK is.
+        streams: what it is to read.
+        limit_s: how long it may take for one.
+        tempo: how recorded time passes.
+        hold_s: how long a stream is silent that does not tell how it goes on.
+
+    Raises:
+        DeltatapeError: the SDK cannot be started.
+    """
+    versions: Mapping[str, str] = {}
+    replies: list[SdkReply] = []
+    exchanges = [stream.exchange for stream in streams]
+    async with standing(exchanges, tempo=tempo, hold_s=hold_s) as stand:
+        urls = [stand.url(number) for number in range(len(streams))]
+        while not versions or len(replies) < len(streams):
+            async with _running(environment) as runner:
+                versions = await runner.versions()
+                for stream, url in list(zip(streams, urls, strict=True))[len(replies) :]:
+                    replies.append(await runner.ask(stream, url, limit_s))
+                    if not runner.alive:
+                        break
+    return SdkRun(versions=versions, replies=tuple(replies))
+
+
+class _Runner:
+    """A running program."""
+
+    def __init__(self, environment: Environment, process: asyncio.subprocess.Process) -> None:
+        self._environment = environment
+        self._process = process
+        self.alive = True
+
+    async def versions(self) -> Mapping[str, str]:
+        """Its first line."""
+        line = await self._line(_START_S)
+        if isinstance(line, str):
+            raise DeltatapeError(f"{self._environment.package}: cannot be started: {line}")
+        return {str(name): str(version) for name, version in line.items()}
+
+    async def ask(self, stream: SdkStream, url: str, limit_s: float) -> SdkReply:
+        """What it makes of one stream."""
+        wanted = {"url": url, "dialect": stream.dialect, "tools": stream.tools}
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(wanted).encode() + b"\n")
+        line = await self._line(limit_s)
+        return SdkReply(calls=(), error=line) if isinstance(line, str) else _reply(line)
+
+    async def _line(self, limit_s: float) -> Mapping[str, object] | str:
+        """The next line, or why there is none."""
+        process = self._process
+        assert process.stdout is not None
+        assert process.stderr is not None
+        try:
+            line = await asyncio.wait_for(process.stdout.readline(), limit_s)
+        except TimeoutError:
+            self.alive = False
+            return f"Timeout: no end after {limit_s:g} s"
+        if not line:
+            self.alive = False
+            said = (await process.stderr.read()).decode(errors="replace").strip()
+            return f"Exit: its process ended: {said[-_SAID:] or 'without a word'}"
+        found = json.loads(line)
+        assert isinstance(found, dict)
+        return found
+
+
+@contextlib.asynccontextmanager
+async def _running(environment: Environment) -> AsyncIterator[_Runner]:
+    surroundings = {name: os.environ[name] for name in _GIVEN if name in os.environ}
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *environment.command,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=surroundings,
+            cwd=environment.folder,
+            limit=_LINE_BYTES,
+        )
+    except OSError as problem:
+        raise DeltatapeError(
+            f"{environment.package}: {environment.command[0]} cannot be run: {problem.strerror}"
+        ) from problem
+    try:
+        yield _Runner(environment, process)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.communicate()
+
+
+def _reply(line: Mapping[str, object]) -> SdkReply:
+    problem = line["error"]
+    error = ""
+    if isinstance(problem, dict):
+        error = f"{problem['type']}: {problem['text']}".removesuffix(": ")
+    finish = line["finish"]
+    return SdkReply(
+        calls=_calls(line["calls"]),
+        refused=_calls(line["refused"]),
+        text=str(line["text"]),
+        finish=None if finish is None else str(finish),
+        error=error,
+    )
+
+
+def _calls(value: object) -> tuple[RepeatedCall, ...]:
+    assert isinstance(value, list)
+    return tuple(
+        RepeatedCall(id=one["id"], name=one["name"], arguments=one["arguments"]) for one in value
+    )

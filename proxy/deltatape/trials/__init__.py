@@ -1,0 +1,1 @@
+"""`deltatape torture` and `deltatape shrink`: a command run against tapes, again and again."""

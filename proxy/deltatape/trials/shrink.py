@@ -1,0 +1,321 @@
+"""A tape shrunk with a command that fails on it: found to fail, made smaller, found to fail again.
+
+Strategy: the command has to fail in the same way several times before anything is taken away, since
+a search that is lied to now and then ends anywhere. It is run at the fastest tempo at which it
+fails.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+from deltatape import __version__
+from deltatape.errors import UsageError
+from deltatape.match.schedule import RECORDED, Tempo
+from deltatape.model.exchange import Exchange
+from deltatape.player.playing import Report
+from deltatape.rules.words import count
+from deltatape.shrink.failure import Failure
+from deltatape.shrink.passes import shrink
+from deltatape.shrink.search import Exchanges, Search
+from deltatape.trials.shrink_memory import Memory, content_of
+from deltatape.trials.shrink_secrets import Secrets
+from deltatape.trials.shrink_trials import Ran, Setting, Trials
+
+BEFORE = 5
+"""How many times the command has to fail before a search: one that fails three times out of five
+does so once in thirteen tries."""
+AFTER = 2
+"""And after it."""
+LEAST = BEFORE + AFTER + 3
+"""The fewest runs that a search is worth."""
+
+_MS = 1_000_000
+
+
+class Speed(NamedTuple):
+    """A tempo as `deltatape replay` is told it."""
+
+    tempo: Tempo
+    options: tuple[str, ...]
+
+
+FASTEST_FIRST = (
+    Speed(Tempo(factor=0.0), ("--speed", "instant")),
+    Speed(Tempo(idle_cap_ns=20 * _MS), ("--idle-cap", "20ms")),
+    Speed(RECORDED, ()),
+)
+"""At once; read by read; with all silences."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What a search is asked for."""
+
+    speeds: Sequence[Speed] = FASTEST_FIRST
+    """Of these, the first one at which the command fails."""
+    runs: int = 500
+    """How many runs there may be, all told."""
+    sound: bool = True
+    """See `Search.sound`."""
+    fresh: bool = False
+    """Whether what an interrupted search has found out does not count."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """How far a search is."""
+
+    what: str
+    """The pass that begins; "" when one has changed something."""
+    exchanges: Exchanges
+    runs: int
+    note: str = ""
+    """A line for the user."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shrunk:
+    """What came out."""
+
+    exchanges: Exchanges
+    failure: Failure
+    """The one that was looked for."""
+    last: Failure
+    """How the command failed in the end: the same, but perhaps with other values."""
+    speed: Speed
+    runs: int
+    remembered: int
+    """Answers of an earlier, interrupted search."""
+    whole: bool
+    """Whether nothing more can be taken away; else the runs were used up."""
+    missed: Report | None
+    """What a last run, with requests as recorded, told, if it did not fail in the same way."""
+
+
+def _hidden(exchanges: Sequence[Exchange], setting: Setting) -> tuple[Exchange, ...]:
+    """The exchanges, numbered anew, without credentials; there may be none in the tests either."""
+    secrets = Secrets(setting.mask_key, setting.environ, setting.folder)
+    _check_words(setting, secrets)
+    return tuple(
+        replace(one, number=at, request=secrets.asked(one.request))
+        for at, one in enumerate(exchanges, 1)
+    )
+
+
+def _memory(path: Path, wanted: Wanted) -> Memory:
+    """What an interrupted search has found out, if that is wanted."""
+    memory = Memory(path)
+    if wanted.fresh:
+        memory.forget()
+    return memory
+
+
+def shrink_tape(
+    exchanges: Sequence[Exchange],
+    setting: Setting,
+    wanted: Wanted,
+    folder: Path,
+    tell: Callable[[Step], None],
+) -> Shrunk:
+    """The smallest tape on which the command fails as it does on these exchanges.
+
+    Args:
+        exchanges: of the provider's side.
+        setting: how the command is run.
+        wanted: what is asked for.
+        folder: where answers are kept meanwhile.
+        tell: called when a pass begins, and when a smaller tape was found.
+
+    Raises:
+        UsageError: the command cannot be started, does not fail, or not in the same way each time;
+            it asks a provider past the player; a credential would come into the tests.
+        DeltatapeError: the oracle does not answer.
+    """
+    start = _hidden(exchanges, setting)
+    memory = _memory(folder / f"{_name(start, setting, wanted)}.jsonl", wanted)
+    remembered = memory.found
+    trials, speed, failure, begun = _baseline(start, setting, wanted, memory)
+    _tell_goal(tell, Step(what="", exchanges=begun, runs=trials.count), _notes(failure, speed))
+    search, whole = _searched(begun, trials, tell, sound=wanted.sound)
+    last = _in_the_end(trials, search.exchanges)
+    if whole:
+        memory.forget()
+    return Shrunk(
+        exchanges=search.exchanges,
+        failure=failure,
+        last=last.failure or failure,
+        speed=speed,
+        runs=trials.count,
+        remembered=remembered,
+        whole=whole,
+        missed=None if trials.is_wanted(last) else last.outcome.report,
+    )
+
+
+def _tell_goal(tell: Callable[[Step], None], step: Step, notes: Iterable[str]) -> None:
+    for note in notes:
+        tell(replace(step, note=note))
+
+
+def _in_the_end(trials: Trials, exchanges: Exchanges) -> Ran:
+    """A run with requests as they are on the new tape: the first that does not fail, if any."""
+    last = trials.run(exchanges, strict=True)
+    for _ in range(AFTER - 1):
+        if last.outcome.timed_out or not trials.is_wanted(last):
+            break
+        last = trials.run(exchanges, strict=True)
+    return last
+
+
+def _notes(failure: Failure, speed: Speed) -> Iterator[str]:
+    """What is looked for, and whether that is little."""
+    how = " ".join(speed.options) or "all silences"
+    yield f"looking for: {failure.told} (played with {how})"
+    ending = failure.ending
+    if not failure.shown and ending.exit_code is not None and not ending.timed_out:
+        yield (
+            "note: no line of the output names an error, so the exit code alone decides;"
+            " --error TEXT is stricter"
+        )
+
+
+def _searched(
+    begun: Exchanges, trials: Trials, tell: Callable[[Step], None], *, sound: bool
+) -> tuple[Search, bool]:
+    """The search when it is over, and whether that is since nothing more can be taken away."""
+
+    def judge(candidate: Exchanges) -> Exchanges | None:
+        kept = trials.judge(candidate)
+        if kept is not None:
+            tell(Step(what="", exchanges=kept, runs=trials.count))
+        return kept
+
+    def passed(what: str) -> None:
+        tell(Step(what=what, exchanges=search.exchanges, runs=trials.count))
+
+    search = Search(begun, judge, sound=sound)
+    return search, shrink(search, passed)
+
+
+def _baseline(
+    start: Exchanges, setting: Setting, wanted: Wanted, memory: Memory
+) -> tuple[Trials, Speed, Failure, Exchanges]:
+    """The judge, at the first speed at which the command fails, and what is asked for at all."""
+    first: Ran | None = None
+    most = wanted.runs - AFTER
+    for made, speed in enumerate(wanted.speeds):
+        trials = Trials(setting, speed.tempo, memory, most=most, made=made)
+        first = trials.run(start, strict=True)
+        _check_asking(first, setting)
+        if first.failure is not None:
+            trials.want(first)
+            begun = _again(trials, start)
+            assert trials.wanted is not None
+            return trials, speed, trials.wanted, begun
+    assert first is not None
+    raise UsageError(_no_failure(first, setting))
+
+
+def _again(trials: Trials, start: Exchanges) -> Exchanges:
+    """What the command asks for when it fails once more."""
+    again = trials.run(start, strict=False)
+    if len(start) > 1 and not trials.is_wanted(again):
+        # Perhaps since requests were taken for others: then they have to be as recorded.
+        trials.follows = False
+        again = trials.run(start, strict=True)
+    if not trials.is_wanted(again):
+        trials.want_less()  # perhaps since it quotes what is never the same
+    _check_same(trials, again)
+    if not again.outcome.timed_out:
+        for _ in range(BEFORE - 2):
+            _check_same(trials, trials.run(start, strict=not trials.follows))
+    return trials.taken(start, again)
+
+
+def _check_same(trials: Trials, ran: Ran) -> None:
+    if not trials.is_wanted(ran):
+        told = ran.failure.told if ran.failure else "it does not fail"
+        raise UsageError(
+            f"the command does not fail in the same way each time: then {told}. Shrinking needs the"
+            " same answer to the same tape; --error TEXT or --oracle CMD say what counts"
+        )
+
+
+def _check_words(setting: Setting, secrets: Secrets) -> None:
+    """Refuse what would be written into the tests, which are there to be shown to others."""
+    oracle = setting.oracle.command if setting.oracle else ""
+    words = (("the command", " ".join(setting.command)), ("--oracle", oracle))
+    for name, text in (*words, ("--error", setting.error or "")):
+        if secrets.text(text) != text:
+            raise UsageError(
+                f"{name}: has a credential in it, which would stand in the tests that are made:"
+                f" {secrets.text(text)!r}; pass it by a variable of the environment"
+            )
+
+
+def _check_asking(ran: Ran, setting: Setting) -> None:
+    if ran.passed and setting.seclusion is not None:
+        raise UsageError(
+            f"{setting.seclusion.problem()}; it was refused there. A tape can answer only where the"
+            " base URL comes from the environment"
+        )
+    report = ran.outcome.report
+    if report.played:
+        return
+    if report.missed:
+        raise UsageError(
+            f"nothing of the tape was asked for: {report.missed[0].message}; --volatile PATH names"
+            " what may differ"
+        )
+    told = f" It ends with: {ran.failure.told}" if ran.failure else ""
+    raise UsageError(
+        "the command asked for nothing: its base URL must come from the environment, see"
+        f" `deltatape doctor`.{told}"
+    )
+
+
+def _no_failure(ran: Ran, setting: Setting) -> str:
+    told = "the command does not fail on this tape: exit code 0"
+    if setting.oracle is not None:
+        told = "the oracle finds nothing wrong with the command on this tape"
+    elif setting.error is not None:
+        told = f"the command does not print {setting.error!r} on this tape"
+    missed = ran.outcome.report.missed
+    if missed:
+        return (
+            f"{told}, but it asked for {count(len(missed), 'request')} not on it:"
+            f" {missed[0].message}; --volatile PATH names what may differ"
+        )
+    if setting.oracle is not None or setting.error is not None:
+        return told
+    return f"{told}. --error TEXT or --oracle CMD say what is wrong with what it does"
+
+
+def _name(start: Exchanges, setting: Setting, wanted: Wanted) -> str:
+    """A name that follows from all that answers depend on, as far as that can be known."""
+    files = [_file_digest(setting.folder / word) for word in setting.command]
+    known = [
+        __version__,
+        content_of(start),
+        [*setting.command],
+        files,
+        setting.deadline_s,
+        [*setting.volatile],
+        setting.error,
+        setting.oracle.command if setting.oracle else None,
+        [speed.options for speed in wanted.speeds],
+        wanted.sound,
+    ]
+    return hashlib.sha256(json.dumps(known).encode()).hexdigest()[:32]
+
+
+def _file_digest(path: Path) -> str:
+    """Of the programs that the command names: they are being mended, perhaps."""
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+    except OSError:
+        return ""

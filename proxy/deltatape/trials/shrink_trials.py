@@ -1,0 +1,261 @@
+"""Runs the command against candidates and tells whether it fails in the same way.
+
+Strategy: what an application asks depends on what it was told before: a smaller first answer makes
+another second request. So later requests are matched by their place alone if nothing fits better,
+in the order in which they were recorded, and the tape then gets the requests that were made: it
+plays exactly, at every step. Exchanges that nobody asked for are left out.
+
+Invariant: what is kept of a run, on disk and in memory, has no credential of the application's.
+"""
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from deltatape.match.body import NOT_JSON, forms_of, json_value, reduce
+from deltatape.match.json_path import parse_path
+from deltatape.match.masks import agree, blanked, fits, pieces
+from deltatape.match.schedule import Tempo
+from deltatape.model.exchange import Exchange, Request
+from deltatape.model.torture import Verdict
+from deltatape.player.playing import Playing
+from deltatape.replay.seclusion import Seclusion
+from deltatape.shrink.failure import Ending, Failure, failure_of, readable
+from deltatape.shrink.search import Exchanges, UsedUpError
+from deltatape.trials.shrink_memory import Answer, AskedBody, Memory, content_of
+from deltatape.trials.shrink_secrets import Secrets
+from deltatape.trials.torture_oracle import Oracle
+from deltatape.trials.trial import Company, Outcome, attempt
+
+HOLD_S = 3600.0
+"""Silence of which the tape does not say how it ended lasts longer than any run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """How the command is run."""
+
+    command: Sequence[str]
+    environ: Mapping[str, str]
+    folder: Path
+    deadline_s: float
+    volatile: tuple[str, ...] = ()
+    error: str | None = None
+    """A text that the output has when it fails."""
+    oracle: Oracle | None = None
+    mask_key: bytes = b""
+    """For the hashes of credentials in requests."""
+    seclusion: Seclusion | None = None
+    """Keeps it from asking a provider past the player; entered."""
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """What is set for it besides."""
+        return {} if self.seclusion is None else self.seclusion.variables
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """A run, and the failure that it ended with, if any."""
+
+    outcome: Outcome
+    failure: Failure | None
+    passed: bool = False
+    """Whether it asked a provider past the player, for the first time."""
+
+
+class Trials:
+    """The judge of a search.
+
+    Attributes:
+        tempo: of the playing.
+        follows: whether requests may be other ones than were recorded.
+        count: how many runs were made.
+        wanted: the failure that is looked for, once there is one.
+    """
+
+    def __init__(
+        self, setting: Setting, tempo: Tempo, memory: Memory, *, most: int, made: int = 0
+    ) -> None:
+        """A judge that has not judged yet.
+
+        Args:
+            setting: how the command is run.
+            tempo: of the playing.
+            memory: for answers.
+            most: how many runs there may be when `judge` begins another one.
+            made: how many there were before.
+        """
+        self.tempo = tempo
+        self.follows = True
+        self.count = made
+        self._setting = setting
+        self._secrets = Secrets(
+            setting.mask_key, {**setting.environ, **setting.variables}, setting.folder
+        )
+        self._memory = memory
+        self._most = most
+        self.wanted: Failure | None = None
+        self._missed = 0
+        self._paths = tuple(map(parse_path, setting.volatile))
+
+    def want(self, ran: Ran) -> None:
+        """From now on, this run's failure is the one that is looked for."""
+        self.wanted = ran.failure
+        self._missed = len(ran.outcome.report.missed)
+
+    def want_less(self) -> None:
+        """From now on, names that the error quotes need not be the same."""
+        if self.wanted is not None:
+            self.wanted = self.wanted.loosened
+
+    def run(self, exchanges: Exchanges, *, strict: bool) -> Ran:
+        """A run; `strict`: every request must be as it was recorded.
+
+        Raises:
+            UsageError: the command cannot be started.
+            DeltatapeError: the oracle does not answer.
+        """
+        self.count += 1
+        return asyncio.run(self._run(exchanges, () if strict else loosely(exchanges)))
+
+    def is_wanted(self, ran: Ran) -> bool:
+        """Whether a run failed in the way that is looked for."""
+        found, wanted = ran.failure, self.wanted
+        if found is None or wanted is None or ran.passed:
+            return False
+        if len(ran.outcome.report.missed) > self._missed:
+            return False
+        return wanted.is_in(found.ending)
+
+    def judge(self, exchanges: Exchanges) -> Exchanges | None:
+        """See `search.Judge`.
+
+        Raises:
+            UsedUpError: no run is left.
+        """
+        content = content_of(exchanges)
+        answer = self._memory.get(content)
+        if answer is None:
+            if self.count >= self._most:
+                raise UsedUpError
+            answer = self._answer(self.run(exchanges, strict=not self.follows))
+            self._memory.put(content, answer)
+        return settled(exchanges, answer) if answer.same else None
+
+    def taken(self, exchanges: Exchanges, ran: Ran) -> Exchanges:
+        """The exchanges that a run which failed as is wanted asked for, with its requests."""
+        return settled(exchanges, self._answer(ran))
+
+    def _answer(self, ran: Ran) -> Answer:
+        if not self.is_wanted(ran):
+            return Answer(same=False)
+        report = ran.outcome.report
+        for one in report.played:
+            self._secrets.found(one.exchange.request, one.asking.body)
+        return Answer(
+            same=True,
+            asked={
+                one.exchange.number: self._secrets.body(one.asking.body)
+                for one in report.played
+                if self._is_other(one.asking.body, one.exchange.request)
+            },
+            unplayed=frozenset(one.number for one in report.unplayed),
+        )
+
+    def _is_other(self, asked: bytes, recorded: Request) -> bool:
+        """Whether a request says something else than the recorded one where that counts."""
+        if recorded.masked:
+            return not self._fits(asked, recorded)
+        forms, before = forms_of(asked, self._paths), forms_of(recorded.body, self._paths)
+        if forms is None or before is None:
+            return asked != recorded.body
+        return forms.reduced != before.reduced
+
+    def _fits(self, asked: bytes, recorded: Request) -> bool:
+        """Whether a request says the same but for what is masked in the recorded one."""
+        value = json_value(asked)
+        before = json_value(blanked(recorded.body, recorded.masked))
+        if value is NOT_JSON or before is NOT_JSON:
+            return fits(pieces(recorded.body, recorded.masked), asked)
+        reduce(value, self._paths)
+        reduce(before, self._paths)
+        return agree(before, value)
+
+    async def _run(self, exchanges: Exchanges, loose: tuple[str, ...]) -> Ran:
+        setting = self._setting
+        playing = Playing(
+            tempo=self.tempo, hold_s=HOLD_S, volatile=(*setting.volatile, *loose), bodies=True
+        )
+        refused = self._refused()
+        outcome = await attempt(
+            setting.command,
+            exchanges,
+            playing,
+            setting.environ,
+            setting.folder,
+            setting.deadline_s,
+            company=Company(variables=setting.variables, heard=self._secrets.heard),
+        )
+        failure = await self._failure(outcome)
+        return Ran(outcome=outcome, failure=failure, passed=self._refused() > refused)
+
+    def _refused(self) -> int:
+        """How many hosts were asked for past the player so far."""
+        seclusion = self._setting.seclusion
+        return 0 if seclusion is None else len(seclusion.refused)
+
+    async def _failure(self, outcome: Outcome) -> Failure | None:
+        ending = Ending(
+            exit_code=outcome.exit_code,
+            signal=outcome.signal,
+            timed_out=outcome.timed_out,
+            output=self._secrets.text(readable(outcome.stdout, outcome.stderr)),
+        )
+        oracle = self._setting.oracle
+        if oracle is None:
+            return failure_of(ending, self._setting.error)
+        judged = await oracle.judged(outcome, outcome, variation="", harmless=True)
+        if judged.verdict is not Verdict.REFUSED:
+            return None
+        # The oracle decides, however the command ends and whatever it prints.
+        why = self._secrets.text(judged.why)
+        return Failure(ending=Ending(exit_code=None), shown=why, pattern="")
+
+
+def settled(exchanges: Exchanges, answer: Answer) -> Exchanges:
+    """The exchanges that were played, with the requests that were made."""
+    return tuple(
+        asked_as(one, answer.asked.get(one.number))
+        for one in exchanges
+        if one.number not in answer.unplayed
+    )
+
+
+def asked_as(exchange: Exchange, body: AskedBody | None) -> Exchange:
+    """`exchange` with another body of the request; None: with its own."""
+    if body is None:
+        return exchange
+    request = exchange.request
+    headers = tuple(
+        (name, b"%d" % len(body.data) if name.lower() == b"content-length" else value)
+        for name, value in request.headers
+    )
+    changed = replace(request, headers=headers, body=body.data, masked=body.masked)
+    return replace(exchange, request=changed)
+
+
+def loosely(exchanges: Exchanges) -> tuple[str, ...]:
+    """Paths of all that bodies of requests may say, if there are several exchanges."""
+    if len(exchanges) == 1:
+        return ()
+    names: dict[str, None] = {}
+    for exchange in exchanges:
+        try:
+            value = json.loads(exchange.request.body)
+        except (ValueError, RecursionError):
+            continue
+        names |= dict.fromkeys(value) if isinstance(value, dict) else {}
+    return tuple(f"['{name}']" for name in names if name and "'" not in name)

@@ -1,0 +1,139 @@
+"""What a recorder tells the person who started it."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from deltatape.clock import SystemClock
+from deltatape.diagnose.check import check_analysis
+from deltatape.diagnose.rebuild import analyse
+from deltatape.doctor.hardcoded import places_of_host
+from deltatape.doctor.sources import Limits
+from deltatape.gateway.analysis import Ended
+from deltatape.gateway.routes import Refusal
+from deltatape.gateway.tapes import OpenTape
+from deltatape.gateway.tunnel import Passed
+from deltatape.model.exchange import Source
+from deltatape.model.finding import Severity
+from deltatape.record.reporter import Reporter
+from deltatape.store.writer import TapeWriter
+from deltatape.tape.tap import TapeTap
+from helpers.incidents import EMPTY, FIXED, exchange
+from helpers.tapes import MASKER
+
+
+class Told(Reporter):
+    """A reporter and its lines."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        super().__init__(self.lines.append)
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.lines)
+
+
+@pytest.fixture
+def tape(tmp_path: Path) -> OpenTape:
+    writer = TapeWriter.create(
+        tmp_path, "x", clock=SystemClock(), tool="test", source=Source.GATEWAY, alarm=print
+    )
+    return OpenTape("named", writer, TapeTap(writer.put, MASKER))
+
+
+def ended(tape: OpenTape, path: Path, number: int) -> Ended:
+    analysis = analyse(exchange(path, number))
+    return Ended(tape, number, analysis, check_analysis(analysis))
+
+
+def test_exchanges_and_findings_are_told_and_counted(tape: OpenTape) -> None:
+    reporter = Told()
+    handed: list[Ended] = []
+    reporter.on_findings = handed.append
+    reporter.exchange(ended(tape, FIXED, 1))
+    assert reporter.worst is None
+    reporter.exchange(ended(tape, EMPTY, 1))
+    assert (reporter.exchanges, reporter.with_findings) == (2, 1)
+    assert reporter.worst is Severity.ERROR
+    assert "named#1 POST /v1/chat/completions 200" in reporter.text
+    assert "    error T001 empty-arguments (" in reporter.text
+    (found,) = handed
+    assert (found.tape, found.number) == (tape, 1)
+    assert found.findings[0].code == "T001"
+
+
+def test_what_was_too_large_to_analyse_is_told_as_that(tape: OpenTape) -> None:
+    reporter = Told()
+    reporter.exchange(Ended(tape, 3, None, ()))
+    assert reporter.lines == ["named#3 ended; not analysed live: deltatape check says more"]
+
+
+def test_trouble_and_refusals_are_told() -> None:
+    reporter = Told()
+    reporter.alarm("no space")
+    reporter.refused(Refusal(403, "key_mismatch", "wrong key"))
+    assert reporter.trouble == "no space"
+    assert reporter.lines == [
+        "TAPING IN TROUBLE: no space",
+        "refused a request (403 key_mismatch): wrong key",
+    ]
+
+
+def test_what_went_past_is_told_with_the_place_and_what_to_write(tmp_path: Path) -> None:
+    (tmp_path / "llm.py").write_text(
+        'import os\nfrom openai import OpenAI\n\nc = OpenAI(base_url="https://openrouter.ai/api/v1")\n'
+    )
+    reporter = Told()
+    places = places_of_host(tmp_path, "openrouter.ai", Limits())
+    reporter.bypassed(Passed(host="openrouter.ai", port=443, llm="openrouter"), places)
+    assert reporter.lines[0] == (
+        "NOT TAPED: your app went to openrouter.ai past deltatape; see llm.py:4"
+    )
+    assert "os.environ.get(" in reporter.text
+
+
+def test_a_host_that_the_project_does_not_name_leads_to_doctor() -> None:
+    reporter = Told()
+    reporter.bypassed(Passed(host="api.x.ai", port=443, llm="xai"), ())
+    assert "see" not in reporter.lines[0]
+    assert "deltatape doctor" in reporter.text
+    assert "--via mitm" in reporter.text
+
+
+def test_remarks_alone_are_told_and_do_not_count(tape: OpenTape) -> None:
+    reporter = Told()
+    told = ended(tape, EMPTY, 1)
+    remark = replace(told.findings[0], severity=Severity.INFO)
+    reporter.exchange(replace(told, findings=(remark,)))
+    assert (reporter.exchanges, reporter.with_findings) == (1, 0)
+    assert reporter.worst is Severity.INFO
+
+
+def test_the_summary_says_what_is_not_on_the_tape() -> None:
+    reporter = Told()
+    reporter.exchanges = 2
+    reporter.passed["openrouter.ai"] = "openrouter"
+    reporter.summarise("x.tape", (3, 400))
+    assert reporter.lines == [
+        "2 exchanges taped, 0 with findings",
+        "NOT ON THE TAPE: 3 records, 400 bytes; the streams themselves were not touched",
+        "NOT TAPED: what went to openrouter.ai past deltatape",
+        "tape: x.tape",
+        "next: deltatape why x.tape",
+    ]
+    quiet = Told()
+    quiet.summarise("", (0, 0))
+    assert quiet.lines == ["0 exchanges taped, 0 with findings"]
+    empty = Told()
+    empty.summarise("x.tape", (0, 0))
+    assert empty.lines[-1] == "next: deltatape doctor"
+
+
+def test_what_went_past_and_was_not_reached_says_why() -> None:
+    reporter = Told()
+    reporter.bypassed(
+        Passed(host="api.x.ai", port=443, llm="xai", failure="the name has no address"), ()
+    )
+    assert "    and could not reach it: the name has no address" in reporter.lines

@@ -1,0 +1,336 @@
+"""`deltatape record -- CMD` with real applications: what they print, what is on the tape."""
+
+import json
+import signal
+import ssl
+from pathlib import Path
+
+import pytest
+import trustme
+
+from deltatape.demo.process import background
+from deltatape.diagnose.rebuild import rebuild
+from deltatape.model.exchange import EndReason
+from deltatape.model.watch import CHILD_EXIT
+from deltatape.store.reader import Tape, open_tape
+from helpers.applied import (
+    ANSWER,
+    NODE_SDK,
+    PYTHON_SDK,
+    SHELL,
+    Provider,
+    node_app,
+    plain_app,
+    python_app,
+    recorded,
+    the_exchange,
+    the_tape,
+)
+from helpers.chat import FINISH, calls, entry, sse
+from helpers.clients import SDKS, available
+from helpers.corporate import PASSWORD, USER, corporate_proxy, server_context
+from helpers.program import environment
+from helpers.upstream import SSE_HEAD, Peer, chunk, eventually, provider, run
+
+LONG_S = 60.0
+
+
+def text_of(tape: Tape) -> str:
+    return Path(tape.path).read_text()
+
+
+def app_of(name: str, folder: Path) -> tuple[str, ...]:
+    if name == "python":
+        available(SDKS[0])
+        return python_app(folder, PYTHON_SDK)
+    if name == "node":
+        available(SDKS[1])
+        return node_app(folder, NODE_SDK)
+    return ("sh", "-c", SHELL)
+
+
+@pytest.mark.parametrize("name", ["python", "node", "curl"])
+def test_an_app_is_taped_without_being_told_anything(tmp_path: Path, name: str) -> None:
+    async def scenario() -> None:
+        served = Provider()
+        async with provider(served.serve) as port:
+            upstream = ("--upstream", f"openai=http://127.0.0.1:{port}")
+            command = app_of(name, tmp_path)
+            result = await recorded(
+                tmp_path, *upstream, "--", *command, env={"KEY": "sk-fake-000000"}
+            )
+            assert result.returncode == 0, result.stderr.decode()
+            assert ANSWER in result.stdout.decode()
+            assert served.asked[0].startswith(b"POST /v1/chat/completions ")
+            exchange = the_exchange(tmp_path)
+            assert rebuild(exchange).text == ANSWER
+            assert exchange.end is not None
+            assert exchange.end.reason is EndReason.COMPLETE
+            tape = the_tape(tmp_path)
+            assert ANSWER.encode() in b"".join(entry.line for entry in tape.logs)
+            assert (tape.watch.stop, tape.watch.exit_code) == (CHILD_EXIT, 0)
+            assert b"sk-fake-000000" not in text_of(tape).encode()
+
+    run(scenario(), LONG_S)
+
+
+@pytest.fixture
+def openrouter(tmp_path: Path) -> ssl.SSLContext:
+    """TLS for a server that calls itself openrouter.ai; its authority is `ca.pem`."""
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    return server_context(authority, "openrouter.ai")
+
+
+def test_a_url_in_an_env_file_becomes_the_upstream(
+    tmp_path: Path, openrouter: ssl.SSLContext
+) -> None:
+    (tmp_path / ".env").write_text(
+        'OPENAI_BASE_URL="https://openrouter.ai/api/v1"\nOPENAI_API_KEY=sk-or-fake-000\n'
+    )
+
+    async def scenario() -> None:
+        served = Provider()
+        async with (
+            provider(served.serve, tls=openrouter) as port,
+            corporate_proxy({"openrouter.ai": port}, guarded=True) as proxy,
+        ):
+            env = {
+                "HTTPS_PROXY": f"http://{USER}:{PASSWORD}@127.0.0.1:{proxy.port}",
+                "KEY": "sk-or-fake-000",
+            }
+            result = await recorded(tmp_path, "--ca", "ca.pem", "--", "sh", "-c", SHELL, env=env)
+            assert result.returncode == 0, result.stderr.decode()
+            assert ANSWER in result.stdout.decode()
+            assert served.asked[0].startswith(b"POST /api/v1/chat/completions ")
+            assert b"\r\nHost: openrouter.ai\r\n" in served.asked[0]
+            told = result.stderr.decode()
+            assert "OPENAI_BASE_URL in .env:1 points at https://openrouter.ai/api/v1" in told, told
+            raw = text_of(the_tape(tmp_path)).encode()
+            assert not [each for each in (b"sk-or-fake-000", PASSWORD.encode()) if each in raw]
+            assert the_exchange(tmp_path).request.upstream == "https://openrouter.ai"
+
+    run(scenario(), LONG_S)
+
+
+HARD_CODED = """
+import subprocess, sys
+url = "https://openrouter.ai/api/v1"
+sys.exit(subprocess.run(["curl", "--no-progress-meter", "-N", "-d", "{}",
+                         url + "/chat/completions"]).returncode)
+"""
+
+
+def test_an_app_that_goes_past_the_gateway_is_seen_and_not_disturbed(
+    tmp_path: Path, openrouter: ssl.SSLContext
+) -> None:
+    async def scenario() -> None:
+        served = Provider()
+        async with (
+            provider(served.serve, tls=openrouter) as port,
+            corporate_proxy({"openrouter.ai": port}) as proxy,
+        ):
+            env = {
+                "HTTPS_PROXY": f"http://127.0.0.1:{proxy.port}",
+                "CURL_CA_BUNDLE": str(tmp_path / "ca.pem"),
+            }
+            result = await recorded(tmp_path, "--", *plain_app(tmp_path, HARD_CODED), env=env)
+            told = result.stderr.decode()
+            assert result.returncode == 0, told
+            assert ANSWER in result.stdout.decode()
+            assert "NOT TAPED: your app went to openrouter.ai past deltatape; see app.py:3" in told
+            assert "OPENROUTER_API_BASE" in told, told
+            assert proxy.passed == ["openrouter.ai:443"]
+            tape = the_tape(tmp_path)
+            assert len(tape) == 0
+            assert "openrouter.ai:443 was reached past deltatape" in text_of(tape)
+
+    run(scenario(), LONG_S)
+
+
+def test_an_app_that_cannot_even_reach_the_provider_is_told_who_stands_in_the_way(
+    tmp_path: Path,
+) -> None:
+    async def scenario() -> None:
+        # A company's proxy that lets nobody out.
+        async with corporate_proxy(answer=b"HTTP/1.1 403 Forbidden\r\n\r\n") as proxy:
+            env = {"HTTPS_PROXY": f"http://127.0.0.1:{proxy.port}"}
+            result = await recorded(tmp_path, "--", *plain_app(tmp_path, HARD_CODED), env=env)
+            told = result.stderr.decode()
+            assert "NOT TAPED: your app went to openrouter.ai past deltatape; see app.py:3" in told
+            assert "    and could not reach it: " in told
+            assert "403 Forbidden" in told
+            tape = text_of(the_tape(tmp_path))
+            assert "openrouter.ai:443 was not reached past deltatape: not taped" in tape
+
+    run(scenario(), LONG_S)
+
+
+def test_without_a_tunnel_the_app_keeps_its_own_proxy(tmp_path: Path) -> None:
+    code = "import os; print(os.environ['HTTPS_PROXY'])"
+
+    async def scenario() -> None:
+        env = {"HTTPS_PROXY": "http://127.0.0.1:9"}
+        command = plain_app(tmp_path, code)
+        through = await recorded(tmp_path, "--", *command, env=env)
+        past = await recorded(tmp_path, "--no-tunnel", "--", *command, env=env)
+        assert b"http://deltatape:" in through.stdout
+        assert past.stdout == b"http://127.0.0.1:9\n"
+
+    run(scenario(), LONG_S)
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        (("sh", "-c", "exit 3"), 3),
+        (("sh", "-c", "kill -TERM $$"), 143),
+        (("./no-such-program",), 127),
+        (("/",), 126),
+    ],
+)
+def test_the_exit_code_is_the_commands(tmp_path: Path, command: tuple[str, ...], code: int) -> None:
+    async def scenario() -> None:
+        result = await recorded(tmp_path, "--", *command)
+        assert result.returncode == code
+        assert the_tape(tmp_path).watch.exit_code == code
+
+    run(scenario(), LONG_S)
+
+
+def test_a_signal_reaches_the_command_and_the_tape_is_ended_in_order(tmp_path: Path) -> None:
+    code = """
+import signal, sys, time
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))
+print("up", flush=True)
+time.sleep(30)
+"""
+    arguments = ("record", "--to", "tapes", "--ready-file", "ready.json", "--")
+    command = plain_app(tmp_path, code)
+    with background(*arguments, *command, cwd=tmp_path, env=environment(tmp_path)) as running:
+
+        async def scenario() -> None:
+            ready = tmp_path / "ready.json"
+            await eventually(ready.exists, "a ready file")
+            document = json.loads(ready.read_text())
+            tape = tmp_path / document["tape"]
+            assert document["url"].startswith("http://127.0.0.1:")
+            assert document["pid"] == running.process.pid
+            await eventually(
+                lambda: any(b"up" in entry.line for entry in open_tape(tape).logs),
+                "the command's first line",
+            )
+
+        run(scenario())
+        exit_code, _ = running.stop(signal.SIGTERM)
+    assert exit_code == 7
+    assert not (tmp_path / "ready.json").exists()
+    assert (the_tape(tmp_path).watch.stop, the_tape(tmp_path).watch.exit_code) == (CHILD_EXIT, 7)
+
+
+def test_what_the_command_prints_is_left_alone_on_demand(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        result = await recorded(tmp_path, "--no-log", "--", "echo", "hi")
+        assert result.stdout in (b"", b"hi\n")
+        assert the_tape(tmp_path).logs == ()
+
+    run(scenario(), LONG_S)
+
+
+def test_health_and_status_tell_of_the_run(tmp_path: Path) -> None:
+    code = """
+import json, os, urllib.request
+ready = json.load(open("ready.json"))
+for what in ("/health", "/status"):
+    print(urllib.request.urlopen(ready["control"] + what).read().decode().strip())
+"""
+
+    async def scenario() -> None:
+        more = ("--control", "127.0.0.1:0", "--ready-file", "ready.json")
+        result = await recorded(tmp_path, *more, "--", *plain_app(tmp_path, code))
+        assert result.returncode == 0, result.stderr.decode()
+        health, status = map(json.loads, result.stdout.splitlines())
+        assert health == {"version": 1, "status": "ok"}
+        assert status["exchanges"] == 0
+        assert status["tapes"] == [the_tape(tmp_path).path.replace(str(tmp_path) + "/", "")]
+
+    run(scenario(), LONG_S)
+
+
+def test_findings_make_the_exit_code_and_run_the_hook(tmp_path: Path) -> None:
+    hook = 'cat > found.json; echo "$1" > found.path'
+
+    async def cut(peer: Peer) -> None:
+        await peer.request()
+        await peer.send(SSE_HEAD + chunk(b'data: {"choices":[]}\n\n'))
+        peer.close()
+
+    async def scenario() -> None:
+        async with provider(cut) as port:
+            more = ("--upstream", f"openai=http://127.0.0.1:{port}", "--fail-on", "error")
+            app = f"{SHELL.rstrip()} || true"
+            result = await recorded(
+                tmp_path, *more, "--on-finding", hook, "--", "sh", "-c", app, env={"KEY": "x"}
+            )
+            assert result.returncode == 1, result.stderr.decode()
+            found = json.loads((tmp_path / "found.json").read_text())
+            assert found["exchange"] == 1
+            assert "W006" in {finding["code"] for finding in found["findings"]}
+            tape = (tmp_path / "found.path").read_text().strip()
+            assert (tmp_path / tape).is_file()
+            assert b"    error W006 stream-cut (" in result.stderr
+
+    run(scenario(), LONG_S)
+
+
+def test_health_is_no_longer_ok_when_nothing_can_be_taped(tmp_path: Path) -> None:
+    code = """
+import json, urllib.error, urllib.request
+ready = json.load(open("ready.json"))
+try:
+    urllib.request.urlopen(ready["control"] + "/health")
+except urllib.error.HTTPError as error:
+    print(error.code, json.load(error)["status"])
+"""
+    (tmp_path / "file").touch()
+
+    async def scenario() -> None:
+        more = ("--control", "127.0.0.1:0", "--ready-file", "ready.json", "--to", "file/tapes")
+        result = await recorded(tmp_path, *more, "--", *plain_app(tmp_path, code))
+        assert result.stdout == b"503 taping-in-trouble\n", result.stderr.decode()
+
+    run(scenario(), LONG_S)
+
+
+def test_a_call_that_an_app_never_answers_is_told_when_it_ends(tmp_path: Path) -> None:
+    async def script(peer: Peer) -> None:
+        await peer.request()
+        await peer.send(
+            SSE_HEAD + chunk(sse(calls(entry(0, "c1", name="f", arguments="{}")), FINISH))
+        )
+        await peer.send(b"0\r\n\r\n")
+
+    async def scenario() -> None:
+        async with provider(script) as port:
+            more = ("--upstream", f"openai=http://127.0.0.1:{port}", "--on-finding", "cat > found")
+            app = f"{SHELL.rstrip()}; exit 1"
+            result = await recorded(tmp_path, *more, "--", "sh", "-c", app, env={"KEY": "x"})
+            told = result.stderr.decode()
+            assert "#1 was never answered\n    warning D003 unanswered-tool-call (" in told
+            found = json.loads((tmp_path / "found").read_text())
+            assert [each["code"] for each in found["findings"]] == ["D003"]
+
+    run(scenario(), LONG_S)
+
+
+def test_what_keeps_the_recorder_from_starting_is_not_taken_for_the_commands_code(
+    tmp_path: Path,
+) -> None:
+    async def scenario() -> None:
+        async with provider(Provider().serve) as port:
+            taken = ("--listen", f"127.0.0.1:{port}")
+            assert (await recorded(tmp_path, *taken, "--", "true")).returncode == 125
+            assert (await recorded(tmp_path, *taken)).returncode == 2
+        assert not list(tmp_path.glob("tapes/*.tape"))  # noqa: ASYNC240 - quick
+
+    run(scenario(), LONG_S)

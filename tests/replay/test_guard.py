@@ -1,0 +1,89 @@
+"""No provider is reached past the player, everything else is, and what was tried is told."""
+
+import asyncio
+import base64
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from deltatape.gateway.outbound import outbound_from
+from deltatape.replay.guard import Guard
+from helpers.upstream import Peer, connect, provider, run
+
+
+async def connected(variables: Mapping[str, str], authority: str) -> Peer:
+    """A client that has asked for a way to `authority`."""
+    proxy = urlsplit(variables["HTTPS_PROXY"])
+    assert proxy.port is not None
+    assert proxy.username is not None
+    assert proxy.password is not None
+    pair = base64.b64encode(f"{proxy.username}:{proxy.password}".encode())
+    client = await connect(proxy.port)
+    fields = f"Host: {authority}\r\nProxy-Authorization: Basic {pair.decode()}\r\n"
+    await client.send(f"CONNECT {authority} HTTP/1.1\r\n{fields}\r\n".encode())
+    return client
+
+
+async def echo(peer: Peer) -> None:
+    await peer.send(await peer.reader.readexactly(2))
+
+
+def test_a_provider_is_refused_once_told_with_the_place_in_the_code(tmp_path: Path) -> None:
+    (tmp_path / "llm.py").write_text('import os\nBASE = "https://api.openai.com/v1"\n')
+    told: list[str] = []
+
+    async def scenario() -> None:
+        guard = Guard(outbound_from({}), tmp_path, told.append)
+        variables = await guard.start(1)
+        assert variables["https_proxy"] == variables["HTTPS_PROXY"]
+        for _ in range(2):
+            client = await connected(variables, "api.openai.com:443")
+            answer = (await client.rest())[0]
+            assert answer.startswith(b"HTTP/1.1 403 ")
+            assert b"tapes are played, so no provider is asked" in answer
+        await guard.stop()
+        assert guard.refused == {"api.openai.com": "openai"}
+
+    run(scenario())
+    assert told == [
+        "REFUSED: your app went to api.openai.com past the player; see llm.py:2",
+        '    instead of BASE = "https://api.openai.com/v1"',
+        '    write      BASE = os.environ.get("OPENAI_BASE_URL", "https://api.openai.com/v1")',
+    ]
+
+
+def test_other_hosts_are_reached_but_not_the_player_itself(tmp_path: Path) -> None:
+    told: list[str] = []
+
+    async def scenario() -> None:
+        async with provider(echo) as port:
+            guard = Guard(outbound_from({}), tmp_path, told.append)
+            variables = await guard.start(7)
+            client = await connected(variables, f"127.0.0.1:{port}")
+            await client.until(b"\r\n\r\n")
+            await client.send(b"hi")
+            assert await client.reader.readexactly(2) == b"hi"
+            player = await connected(variables, "127.0.0.1:7")
+            assert b"is deltatape itself" in (await player.rest())[0]
+            await guard.stop()
+        assert guard.refused == {}
+
+    run(scenario())
+    assert told == []
+
+
+def test_without_a_place_in_the_code_doctor_is_named(tmp_path: Path) -> None:
+    told: list[str] = []
+
+    async def scenario() -> None:
+        guard = Guard(outbound_from({}), tmp_path, told.append)
+        client = await connected(await guard.start(1), "api.anthropic.com:443")
+        await client.rest()
+        await guard.stop()
+        await asyncio.sleep(0)
+
+    run(scenario())
+    assert told == [
+        "REFUSED: your app went to api.anthropic.com past the player",
+        "    deltatape doctor looks for the place",
+    ]

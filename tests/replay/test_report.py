@@ -1,0 +1,138 @@
+"""What became of a replay, in lines and as JSON, without a credential."""
+
+import json
+
+from deltatape.match.place import shown
+from deltatape.match.request import Asking, Ladder, Miss, Rung
+from deltatape.model.exchange import Exchange
+from deltatape.player.playing import Ended, Missed, Played, Report
+from deltatape.replay.report import (
+    MOST,
+    MOST_DIFFERENCES,
+    json_report,
+    summary,
+    told,
+)
+from deltatape.run_check import Mistake
+from helpers.accused import lost_arguments
+from helpers.mistaken import mistaken
+from helpers.taped import taped
+
+ONE = taped(body={"a": 1})
+ASKING = Asking(method="POST", target=b"/v1/chat/completions?key=fake&a=1", body=b'{"a":2}')
+
+
+def missed(*recorded: Exchange) -> Missed:
+    asking = Asking(method="POST", target=ONE.request.target_bytes, body=ASKING.body)
+    miss = Ladder(recorded).match(asking)
+    assert isinstance(miss, Miss)
+    near = None if miss.nearest is None else recorded[miss.nearest]
+    return Missed(asking=ASKING, miss=miss, nearest=near, message="not on the tape")
+
+
+def played(note: str = "") -> Played:
+    return Played(asking=ASKING, exchange=ONE, rung=Rung.CANONICAL, note=note)
+
+
+def test_a_request_is_a_line_without_its_key() -> None:
+    assert list(told(played())) == ["playing x.tape#1 POST /v1/chat/completions (same JSON)"]
+    assert next(told(played("fault cut"))).endswith(" (same JSON; fault cut)")
+    assert list(told(missed())) == [
+        "MISSED POST /v1/chat/completions?key=***&a=1: not on the tape",
+    ]
+    assert shown(b"/v1/models?a=1") == "/v1/models?a=1"
+
+
+def test_what_was_missed_is_held_against_the_nearest_request() -> None:
+    assert list(told(missed(ONE)))[1:] == [
+        "  nearest: x.tape#1",
+        "  $.a: recorded 1, received 2",
+    ]
+    many = taped(body=dict.fromkeys("bcdefgh", 1))
+    lines = list(told(missed(many)))
+    assert len(lines) == 2 + MOST_DIFFERENCES + 1
+    assert lines[-1] == "  and 3 other differences"
+
+
+def test_the_summary_counts_and_names_what_was_left_over() -> None:
+    assert list(summary(Report(played=(played(),)))) == ["1 played, 0 missed, 0 unplayed"]
+    assert list(summary(Report(unplayed=(ONE,)), 2)) == [
+        "0 played, 0 missed, 1 unplayed, 2 recorded",
+        "  unplayed: x.tape#1 /v1/chat/completions",
+    ]
+    lines = list(summary(Report(unplayed=(ONE,) * (MOST + 3))))
+    assert len(lines) == MOST + 2
+    assert lines[-1] == "  and 3 other exchanges"
+
+
+def test_the_document_has_all_of_it() -> None:
+    report = Report(played=(played("fault cut"),), missed=(missed(ONE), missed()), unplayed=(ONE,))
+    found = json.loads(json_report(report, (ONE,), (("api.openai.com", "openai"),)))
+    path = "/v1/chat/completions"
+    exchange = {"tape": "x.tape", "exchange": 1, "id": ONE.id, "method": "POST", "path": path}
+    assert found["version"] == 1
+    assert found["played"] == [
+        {**exchange, "matched": "canonical", "note": "fault cut", "codes": []}
+    ]
+    assert found["unplayed"] == found["recorded"] == [exchange]
+    assert found["refused"] == [{"host": "api.openai.com", "provider": "openai"}]
+    near, none = found["missed"]
+    assert near["nearest"] == exchange
+    assert near["target"] == f"{path}?key=***&a=1"
+    assert near["differences"] == [{"path": "$.a", "recorded": "1", "received": "2"}]
+    assert near["message"] == "not on the tape"
+    assert none["nearest"] is None
+    assert none["problem"].endswith("no request at all")
+
+
+ENDED = Ended(asking=ASKING, codes=("C002",), message="the tape ends here")
+(FINDING, *_) = lost_arguments().findings
+
+
+def mistake(*, fails: bool = True, silent: bool = False) -> Mistake:
+    return Mistake(finding=FINDING, request=2, recorded=ONE, fails=fails, silent=silent)
+
+
+def test_an_answer_to_a_corrected_request_says_what_was_wrong() -> None:
+    one = Played(asking=ASKING, exchange=ONE, rung=Rung.CORRECTED, codes=("C001", "C002"))
+    (line,) = told(one)
+    assert line.endswith(
+        " (differs from the recorded request only where that was wrong (C001, C002))"
+    )
+    assert list(told(ENDED)) == [
+        "end of the tape at POST /v1/chat/completions?key=***&a=1: the tape ends here"
+    ]
+
+
+def test_the_summary_tells_mistakes_and_what_is_none() -> None:
+    silent = mistake(silent=True)
+    report = Report(
+        mistakes=(mistake(), silent, mistake(fails=False)),
+        left_behind=(ONE,),
+        unseen=(FINDING, FINDING),
+    )
+    _, *lines = summary(report)
+    code = FINDING.code
+    assert lines[0] == "  not needed: x.tape#1: recorded after the mistake that was not made again"
+    assert lines[1].startswith(f"MISTAKE {code} in request 2 (x.tape#1): ")
+    assert lines[2].startswith(f"MISTAKE {code} after request 2 (x.tape#1): no request came back")
+    assert lines[3].startswith(f"note: {code} in request 2 ")
+    assert lines[4].startswith(f"note: {code} of the tape cannot be seen here")
+    assert len(lines) == 5
+    many = list(summary(Report(mistakes=(mistake(),) * (MOST + 2))))
+    assert many[-1] == "  and 2 other mistakes"
+
+
+def test_the_document_has_mistakes_and_where_the_tape_ended() -> None:
+    first = mistaken()[0]
+    report = Report(
+        mistakes=(mistake(), mistake(silent=True)), ended=(ENDED,), left_behind=(first,)
+    )
+    found = json.loads(json_report(report))
+    one, other = found["mistakes"]
+    assert (one["code"], one["request"], one["fails"]) == (FINDING.code, 2, True)
+    assert one["message"] == FINDING.message
+    assert one["recorded"]["exchange"] == 1
+    assert other["message"].startswith("no request came back")
+    assert [each["codes"] for each in found["ended"]] == [["C002"]]
+    assert [each["exchange"] for each in found["left_behind"]] == [1]

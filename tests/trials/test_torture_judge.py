@@ -1,0 +1,252 @@
+"""What is said of a run beside the runs with the tapes as they are."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from deltatape.match.difference import Difference
+from deltatape.model.torture import Verdict
+from deltatape.player.playing import Report
+from deltatape.run_check import Mistake
+from deltatape.trials.torture_judge import (
+    Manners,
+    Standard,
+    asked_otherwise,
+    first_difference,
+    judged,
+    standing_problem,
+)
+from deltatape.trials.trial import Outcome
+from helpers.accused import lost_arguments
+from helpers.taped import taped
+from helpers.tortured import outcome
+
+MANNERS = Manners()
+STANDARD = Standard([outcome()], MANNERS)
+
+
+def said(found: Outcome, *, harmless: bool = True) -> tuple[str, str]:
+    verdict, why = judged(found, STANDARD, harmless=harmless)
+    return verdict.value, why
+
+
+def test_the_same_outcome_is_the_same_whatever_stderr_says_of_it() -> None:
+    assert said(outcome(stderr="40 chunks in 3 ms\n")) == ("same", "")
+    assert said(outcome(), harmless=False) == ("same", "")
+
+
+@pytest.mark.parametrize(
+    ("found", "why"),
+    [
+        (outcome(code=3), "exit code 3"),
+        (outcome("hallo\n"), "line 1 of the output: hallo instead of hello"),
+        (outcome(unplayed=2), "2 requests too few"),
+        (outcome(missed=1), "POST /v1/chat/completions: nothing is recorded"),
+    ],
+)
+def test_a_whole_stream_may_change_no_outcome(found: Outcome, why: str) -> None:
+    assert said(found) == ("differs", why)
+
+
+@pytest.mark.parametrize(
+    ("found", "verdict", "why"),
+    [
+        (outcome(code=3), "told", "exit code 3"),
+        (outcome("he\n", "Error: boom\n"), "told", "says Error: boom"),
+        (outcome("he\nSorry, it broke off.\n"), "told", "says Sorry, it broke off."),
+        (outcome("he\n", "TypeError: x\n"), "told", "says TypeError: x"),
+        (
+            outcome("he\n"),
+            "swallowed",
+            "exit code 0, and no word of an error: line 1 of the output: he instead of hello",
+        ),
+        (
+            outcome(code=1, missed=1),
+            "swallowed",
+            "it went on as if all were there: POST /v1/chat/completions: nothing is recorded",
+        ),
+    ],
+)
+def test_a_broken_stream_has_to_be_noticed(found: Outcome, verdict: str, why: str) -> None:
+    assert said(found, harmless=False) == (verdict, why)
+
+
+def test_what_was_printed_of_a_whole_stream_is_no_word_about_a_broken_one() -> None:
+    standard = Standard([outcome("the error is in line 3\n")], MANNERS)
+    cut = outcome("the error is in\n")
+    assert judged(cut, standard, harmless=False).verdict is Verdict.SWALLOWED
+    other = Standard([outcome("the error is in line 3\n"), outcome(stderr="error 1\n")], MANNERS)
+    late = outcome("the\n", "error 1\n")
+    assert judged(late, other, harmless=False).verdict is Verdict.SWALLOWED
+
+
+def test_a_summary_with_another_time_is_no_word_about_an_error() -> None:
+    summary = "1 request, 0 errors, 0.{} s\n"
+    standard = Standard([outcome(stderr=summary.format(at)) for at in (3121, 3004)], MANNERS)
+    swallowed = outcome("he\n", summary.format(2870))
+    assert judged(swallowed, standard, harmless=False).verdict is Verdict.SWALLOWED
+
+
+@pytest.mark.parametrize(
+    "cut", ["Sorry, the museum is closed", "Sorry", "Sorry, the museum is clos"]
+)
+@pytest.mark.parametrize("form", ['{{"answer": "{}", "n": {}}}\n', "{}\n{}\n"])
+def test_what_the_model_says_is_no_word_about_an_error(form: str, cut: str) -> None:
+    whole = "Sorry, the museum is closed on Mondays."
+    standard = Standard([outcome(form.format(whole, 39))], MANNERS)
+    found = outcome(form.format(cut, len(cut)))
+    assert judged(found, standard, harmless=False).verdict is Verdict.SWALLOWED
+
+
+def test_what_the_model_says_is_known_although_it_is_never_printed_whole() -> None:
+    body = b'data: {"choices":[{"index":0,"delta":{"content":"Sorry, we cannot come."}}]}\n\n'
+    first = outcome()
+    (played,) = first.report.played
+    spoken = replace(played, exchange=taped([(10, body)], target=b"/v1/chat/completions"))
+    standard = Standard([replace(first, report=Report(played=(spoken,)))], MANNERS)
+    found = outcome("partly heard: Sorry, we cannot\n")
+    assert judged(found, standard, harmless=False).verdict is Verdict.SWALLOWED
+    told = outcome("an error: Sorry, we cannot\n")
+    assert judged(told, standard, harmless=False).verdict is Verdict.TOLD
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Connection lost. The answer is not whole.",
+        "Rate limit reached. Please wait a moment.",
+        "The service is busy right now",
+        "Too many requests",
+        "connection dropped, retrying 1",
+        "what you see is not complete",
+        '{"answer": "he", "error": true}',
+    ],
+)
+def test_plain_english_is_a_word_about_an_error(line: str) -> None:
+    assert said(outcome(f"he\n{line}\n"), harmless=False)[0] == "told"
+
+
+def again(found: Outcome) -> Outcome:
+    """The same, asked once more."""
+    return replace(found, report=replace(found.report, played=found.report.played * 2))
+
+
+def test_who_asks_again_may_print_more_than_the_whole_answer() -> None:
+    found = judged(again(outcome("he...\nhello\n")), STANDARD, harmless=False)
+    assert found == (Verdict.SAME, "it asked again, and printed all in the end")
+    lines = Standard([outcome("one\ntwo\n")], MANNERS)
+    wrong = [again(outcome("two\none\n")), outcome("one\n-\ntwo\n"), again(outcome("one\n"))]
+    for one in wrong:
+        assert judged(one, lines, harmless=False).verdict is Verdict.SWALLOWED
+    silent = Standard([outcome("")], MANNERS)
+    assert judged(again(outcome("...")), silent, harmless=False).verdict is Verdict.SWALLOWED
+
+
+def test_the_user_says_what_a_word_about_an_error_is() -> None:
+    manners = Manners(visible=(re.compile("oha"), re.compile("oje")))
+    standard = Standard([outcome()], manners)
+    assert judged(outcome("he\noje\n"), standard, harmless=False).verdict is Verdict.TOLD
+    assert judged(outcome("he\nerror\n"), standard, harmless=False).verdict is Verdict.SWALLOWED
+
+
+@pytest.mark.parametrize("harmless", [True, False])
+def test_a_run_has_to_end_of_its_own(*, harmless: bool) -> None:
+    late = outcome(code=None, signal="SIGKILL", timed_out=True)
+    assert said(late, harmless=harmless) == ("hangs", "no end after 0.2 s")
+    dead = outcome(code=None, signal="SIGSEGV")
+    assert said(dead, harmless=harmless) == ("dies", "died of SIGSEGV")
+
+
+def test_the_port_of_the_player_may_differ_and_what_the_user_ignores() -> None:
+    manners = Manners(ignore=(re.compile(r"took [0-9]+ ms"),))
+    standard = Standard([outcome("http://127.0.0.1:4711/v1 took 3 ms\n")], manners)
+    other = outcome("http://127.0.0.1:38111/v1 took 12 ms\n")
+    assert judged(other, standard, harmless=True).verdict is Verdict.SAME
+
+
+def test_a_difference_is_shown_where_it_is() -> None:
+    long = "x" * 100
+    assert first_difference(f"{long}1\n", f"{long}2\n") == (
+        f"line 1 of the output: ...{'x' * 20}2 instead of ...{'x' * 20}1"
+    )
+    assert first_difference(f"{long}1\n", f"{long}\n") == (
+        f"line 1 of the output: ...{'x' * 20} instead of ...{'x' * 20}1"
+    )
+    assert first_difference("a\nb\n", "a\n") == "the output lacks b"
+    assert first_difference("a\n", "a\nb\n") == "the output has more: b"
+    assert first_difference("a\n", "a") == "the output's last line ends otherwise"
+
+
+def test_a_request_is_told_by_the_first_path_that_differs() -> None:
+    (missed,) = outcome(missed=1).report.missed
+    difference = Difference(path="$.messages[1].content", recorded='"a"', received='"b"')
+    near = replace(missed, miss=replace(missed.miss, differences=(difference,)))
+    assert asked_otherwise(near) == 'asks otherwise, $.messages[1].content: "b" instead of "a"'
+
+
+NOTHING = replace(outcome(), report=Report())
+FROM_OUTSIDE = "its base URL must come from the environment, see `deltatape doctor`"
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "oracle", "problem"),
+    [
+        ([outcome(), outcome()], False, ""),
+        ([outcome(), outcome(unplayed=0, stderr="3 ms")], False, ""),
+        ([outcome(code=2)], False, "exit code 2; where that is right, --oracle CMD judges instead"),
+        ([outcome(code=2), outcome()], True, ""),
+        ([outcome(unplayed=1)], True, ""),
+        (
+            [outcome(unplayed=1)],
+            False,
+            (
+                "it does not ask for x.tape#2; where that is right, name the exchanges that it"
+                " asks for in place of the tape, as TAPE#N"
+            ),
+        ),
+        ([outcome(), outcome("other\n")], True, ""),
+        ([outcome(missed=1)], False, "POST /v1/chat/completions: nothing is recorded"),
+        ([outcome(timed_out=True)], True, "no end after 0.2 s"),
+        ([outcome(), outcome(code=None, signal="SIGABRT")], False, "died of SIGABRT"),
+        (
+            [outcome("a 1\n"), outcome("a 2\n")],
+            False,
+            (
+                "it is not the same each time: line 1 of the output: a 2 instead of a 1;"
+                " --ignore PATTERN leaves out what may differ"
+            ),
+        ),
+        ([NOTHING], True, f"it asked for nothing: {FROM_OUTSIDE}"),
+        (
+            [replace(NOTHING, exit_code=2)],
+            False,
+            "exit code 2 before it asked for anything",
+        ),
+    ],
+)
+def test_a_standard_has_to_be_one(outcomes: list[Outcome], *, oracle: bool, problem: str) -> None:
+    assert standing_problem(outcomes, MANNERS, oracle=oracle) == problem
+
+
+def mistaken(found: Outcome) -> Outcome:
+    """The same, and the command made a mistake with what it was sent."""
+    (finding, *_) = lost_arguments().findings
+    mistake = Mistake(finding=finding, request=2, recorded=found.report.played[0].exchange)
+    return replace(found, report=replace(found.report, mistakes=(mistake,)))
+
+
+def test_a_mistake_is_told_before_the_request_that_it_is_in() -> None:
+    found = mistaken(outcome("other\n", missed=1))
+    verdict, why = judged(found, Standard([outcome()], MANNERS), harmless=True)
+    assert verdict is Verdict.DIFFERS
+    assert why.startswith("C002 in request 2 (x.tape#1): call 0")
+    standard = Standard([mistaken(outcome())], MANNERS)
+    assert judged(mistaken(outcome()), standard, harmless=True).verdict is Verdict.SAME
+
+
+def test_an_app_that_is_wrong_with_the_tapes_as_they_are_is_no_standard() -> None:
+    outcomes = [mistaken(outcome())] * 2
+    problem = standing_problem(outcomes, MANNERS, oracle=False)
+    assert problem.startswith("C002 in request 2 (x.tape#1): ")
+    assert standing_problem(outcomes, MANNERS, oracle=True) == ""
