@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from deltatape.demo.process import Background, background
+from deltatape.demo.demo import Background, background
 from helpers.applied import Provider
 from helpers.program import environment
 from helpers.upstream import connect, post, provider, run

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from deltatape.demo.process import LIMIT_S
+from deltatape.demo.demo import LIMIT_S
 from deltatape.model.exchange import Masked, Source, header
 from deltatape.store.reader import open_tape
 from helpers.chat import FINISH, calls, choice, entry, sse

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from deltatape.demo.process import Background
+from deltatape.demo.demo import Background
 from deltatape.diagnose.check import check
 from deltatape.model.exchange import EndReason
 from deltatape.store.reader import open_tape

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from deltatape.demo.process import Background
+from deltatape.demo.demo import Background
 from deltatape.model.exchange import Exchange
 from helpers import asking
 from helpers.applied import Provider

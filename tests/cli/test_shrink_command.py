@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from deltatape.demo.process import background
+from deltatape.demo.demo import background
 from deltatape.model.exchange import Exchange, Tap
 from deltatape.store.reader import open_tape
 from deltatape.tape.payload import Stop

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deltatape.trials.torture_filing import Filing
+from deltatape.trials.torture_plan import Filing
 from deltatape.vary.variation import VARIATIONS
 from helpers.console import called, on_terminal
 from helpers.reports import valid_junit

@@ -5,7 +5,7 @@ import re
 import signal
 from pathlib import Path
 
-from deltatape.demo.process import Background, background
+from deltatape.demo.demo import Background, background
 from deltatape.model.exchange import Tap, header
 from deltatape.store.reader import open_tape
 from helpers.applied import Provider

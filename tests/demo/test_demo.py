@@ -1,11 +1,17 @@
 """The demo's steps, run from Python."""
 
+import os
+import resource
+import signal
+import time  # noqa: TID251 - that waiting ends early is the point
 from pathlib import Path
 
 import pytest
 
-from deltatape.demo.demo import INCIDENTS, OTHERS, Demo
+from deltatape.demo.demo import INCIDENTS, LIMIT_S, OTHERS, Demo, background
 from deltatape.store.reader import open_tape
+from helpers.incidents import CUT
+from helpers.program import environment, uncovered
 
 
 @pytest.fixture(autouse=True)
@@ -28,3 +34,65 @@ def test_a_step_that_goes_wrong_is_a_failure_of_the_demo_which_goes_on(tmp_path:
 def test_every_tape_of_the_demo_is_there() -> None:
     for name in ("itinerary-broken", "itinerary-fixed", *OTHERS):
         assert (INCIDENTS / f"{name}.tape").is_file()
+
+
+PLAY = ("replay", "--listen", "127.0.0.1:0", str(CUT))
+
+
+def test_it_tells_where_it_listens_and_ends_by_signal(tmp_path: Path) -> None:
+    with background(*PLAY, cwd=tmp_path, env=environment(tmp_path)) as running:
+        assert running.url == f"http://127.0.0.1:{running.port}"
+        assert running.url in running.wait_for("plays [0-9]+ exchange")
+        code, told = running.stop(signal.SIGTERM)
+        assert code == 1  # nothing was played
+        assert told == "".join(running.lines)
+        assert "0 played, 0 missed, 1 unplayed" in told
+
+
+def test_it_is_killed_when_nobody_ended_it() -> None:
+    with background(*PLAY) as running:
+        assert running.port
+        assert running.process.poll() is None
+    assert running.process.poll() == -signal.SIGKILL
+
+
+def test_it_is_killed_when_its_user_fails() -> None:
+    with pytest.raises(RuntimeError, match="on purpose"), background(*PLAY) as running:
+        raise RuntimeError("on purpose")
+    assert running.process.poll() == -signal.SIGKILL
+
+
+def test_a_process_that_ends_without_the_line_is_told_at_once_with_what_it_said() -> None:
+    started = time.monotonic()
+    with background("replay", "missing.tape") as running:
+        with pytest.raises(TimeoutError, match=r"missing\.tape: No such file"):
+            running.wait_for("never printed")
+        assert time.monotonic() - started < LIMIT_S / 2
+        assert running.process.wait(LIMIT_S) == 2
+
+
+def test_waiting_for_a_line_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    with background(*PLAY) as running:
+        assert running.port
+        monkeypatch.setattr("deltatape.demo.demo.LIMIT_S", 0.1)
+        with pytest.raises(TimeoutError, match="no line matches 'never'"):
+            running.wait_for("never")
+        monkeypatch.undo()
+
+
+def test_it_runs_in_the_folder_and_environment_it_is_given(tmp_path: Path) -> None:
+    (tmp_path / "x.tape").write_bytes(CUT.read_bytes())
+    variables = {**os.environ, "DELTATAPE_REPLAY_LISTEN": "nowhere"}
+    with background("replay", "x.tape", cwd=tmp_path, env=variables) as running:
+        assert "nowhere" in running.wait_for("HOST:PORT")
+
+
+def test_a_limit_can_be_set_before_it_runs(tmp_path: Path) -> None:
+    def no_files() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+    (tmp_path / "body").write_bytes(b"data: 1\n\n")
+    env = uncovered(environment(tmp_path))
+    arguments = ("import", "body", "-o", "x.tape")
+    with background(*arguments, cwd=tmp_path, env=env, before=no_files) as running:
+        assert "File too large" in running.wait_for("x.tape")

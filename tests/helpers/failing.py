@@ -7,7 +7,7 @@ from pathlib import Path
 
 from deltatape.model.exchange import Exchange
 from deltatape.trials.shrink_trials import Setting
-from deltatape.trials.torture_oracle import Oracle
+from deltatape.trials.torture_judge import Oracle
 from helpers.chat import choice, sse
 from helpers.taped import taped
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from deltatape.demo.process import Background, background
+from deltatape.demo.demo import Background, background
 
 
 @contextlib.contextmanager

@@ -21,7 +21,7 @@ from deltatape.match.schedule import Tempo
 from deltatape.model.asked import RepeatedCall
 from deltatape.model.exchange import Exchange, Framing, Read
 from deltatape.model.suspect import Made
-from deltatape.sdks.stand import standing
+from deltatape.sdks.runner import standing
 from deltatape.store.reader import open_tape
 from deltatape.wire.json_value import canonical
 from helpers import chat, messages

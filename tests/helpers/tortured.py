@@ -11,9 +11,8 @@ from deltatape.match.request import Rung as MatchRung
 from deltatape.model.exchange import Exchange
 from deltatape.model.torture import Cell, Row, Tortured, Verdict
 from deltatape.player.playing import Missed, Played, Report
-from deltatape.trials.torture import torture
-from deltatape.trials.torture_filing import Filing
-from deltatape.trials.torture_rig import Rig
+from deltatape.trials.torture import Rig, torture
+from deltatape.trials.torture_plan import Filing
 from deltatape.trials.trial import Outcome
 from deltatape.vary.variation import VARIATIONS, Variation
 from helpers.chat import choice, sse

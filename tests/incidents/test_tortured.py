@@ -19,9 +19,8 @@ from deltatape.demo.demo import INCIDENTS
 from deltatape.model.exchange import Exchange, Tap
 from deltatape.model.torture import Tortured
 from deltatape.store.reader import open_tape
-from deltatape.trials.torture import torture
-from deltatape.trials.torture_filing import Filing
-from deltatape.trials.torture_rig import Rig
+from deltatape.trials.torture import Rig, torture
+from deltatape.trials.torture_plan import Filing
 from helpers import responses
 from helpers.healthy import APPS, Story, called, command, healthy, said
 from helpers.tortured import named

@@ -2,7 +2,7 @@
 
 import pytest
 
-from deltatape.environment.base_urls import is_listed
+from deltatape.environment.variables import is_listed
 from deltatape.sdks.table import SDKS, Ecosystem, sdk_of
 
 

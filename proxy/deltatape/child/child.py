@@ -2,7 +2,7 @@
 
 The child inherits stdin and stays in our process group and session, so that prompts, password
 prompts, Ctrl-C and job control are between it and the user's terminal. Its stdout and stderr come
-through us (see `outputs` and `pump`), signals are passed on (see `relay`), and its exit code is
+through us (see `output`), signals are passed on (see `signals`), and its exit code is
 what comes back. What it prints passes through us on its way, so it may come out a moment after what
 the child wrote to `/dev/tty` itself.
 """
@@ -15,10 +15,8 @@ import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 
-from deltatape.child.outputs import Output, follow_size, opened_outputs
-from deltatape.child.patience import Patience, send
-from deltatape.child.pump import Pump, Tee
-from deltatape.child.relay import Relay
+from deltatape.child.output import Output, Pump, Tee, follow_size, opened_outputs
+from deltatape.child.signals import Patience, Relay, send
 
 NOT_FOUND = 127
 CANNOT_RUN = 126
@@ -47,7 +45,7 @@ async def run_child(
 
     While it runs, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1 and SIGUSR2 are passed on to it, and a
     second SIGTERM or SIGINT (not from the terminal) kills it; Ctrl-C that it does not answer is the
-    matter of `patience`. Afterwards they have their defaults.
+    matter of `Patience`. Afterwards they have their defaults.
 
     What it printed last where our stderr goes has ended its line when this returns: else an empty
     line is told.

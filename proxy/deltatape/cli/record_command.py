@@ -32,9 +32,8 @@ from deltatape.http1.listener import Address, parse_address
 from deltatape.mitm.mitmdump import MitmOptions
 from deltatape.mitm.session import serve_child
 from deltatape.model.finding import Severity
-from deltatape.record.recording import RecordOptions
 from deltatape.record.reporter import Reporter
-from deltatape.record.session import Session, Surroundings
+from deltatape.record.session import RecordOptions, Session, Surroundings
 from deltatape.settings.defaults import current_rules, current_settings
 from deltatape.store.mask_key import mask_key
 from deltatape.store.ring import parse_keep

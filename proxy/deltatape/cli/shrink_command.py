@@ -20,14 +20,14 @@ from deltatape.match.schedule import Tempo, parse_speed
 from deltatape.model.exchange import Exchange, Tap
 from deltatape.render.shrink import ShrinkReport, shrink_json, shrink_lines
 from deltatape.render.shrink_kit import ShrinkKit
-from deltatape.replay.seclusion import Seclusion
+from deltatape.replay.guard import Seclusion
 from deltatape.rules.words import count
 from deltatape.store.mask_key import mask_key
 from deltatape.store.names import DEFAULT_FOLDER
 from deltatape.trials.shrink import FASTEST_FIRST, LEAST, Shrunk, Speed, Wanted, shrink_tape
 from deltatape.trials.shrink_files import files_of, write_files
 from deltatape.trials.shrink_trials import Setting
-from deltatape.trials.torture_oracle import Oracle
+from deltatape.trials.torture_judge import Oracle
 
 _MEMORY = "shrink"
 """The folder of answers, in that of tapes."""

@@ -21,14 +21,12 @@ from deltatape.model.torture import Cell, Tortured
 from deltatape.render.torture import cell_line, torture_lines, untried, variation_lines
 from deltatape.render.torture_json import torture_json
 from deltatape.render.torture_junit import torture_junit
-from deltatape.replay.seclusion import Seclusion
+from deltatape.replay.guard import Seclusion
 from deltatape.rules.words import count
 from deltatape.store.report_file import check_folder, check_report, write_report
-from deltatape.trials.torture import torture
-from deltatape.trials.torture_filing import Filing
-from deltatape.trials.torture_judge import Manners
-from deltatape.trials.torture_oracle import Oracle
-from deltatape.trials.torture_rig import Rig
+from deltatape.trials.torture import Rig, torture
+from deltatape.trials.torture_judge import Manners, Oracle
+from deltatape.trials.torture_plan import Filing
 from deltatape.vary.variation import VARIATIONS, Variation
 
 _GROUPS = ("harmless", "hostile")

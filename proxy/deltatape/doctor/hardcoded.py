@@ -3,29 +3,36 @@
 Strategy: every URL in the project's code is looked at (`sources`, `literals`); it is a find when
 its host belongs to a provider, when it is an LLM server on this machine, or when a provider's
 client is made with it. A URL that is only the default of a variable which `deltatape record -- CMD`
-sets is none. Each find comes with what to write instead (`advice`).
+sets is none. Each find comes with what to write instead.
 
 What is shown of a project's code has its credentials left out.
 """
 
 import re
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice, takewhile
 from pathlib import Path
+from typing import NamedTuple
 
-from deltatape.doctor.advice import Advice, advise, is_redirected, is_usual
-from deltatape.doctor.concealed import conceal
 from deltatape.doctor.literals import Literal, Use, is_base_name, literals
-from deltatape.doctor.sources import Limits, Source, Sources
-from deltatape.environment.urls import DEFAULT_PORT
+from deltatape.doctor.sources import COMPOSE, Limits, Source, Sources
+from deltatape.environment.application import DEFAULT_PORT, Prefixes, parse_url
+from deltatape.environment.variables import (
+    ON_DEMAND,
+    SERVED,
+    TLS_ONLY,
+    is_listed,
+    may_be_redirected,
+    sounds_like_base_url,
+)
 from deltatape.gateway.llm_hosts import provider_of_host
+from deltatape.gateway.routes import PROVIDERS
 from deltatape.http1.listener import is_loopback
 from deltatape.rules.evidence import excerpt
 
 MOST = 200
 """Places after which a search stops: more tell nothing more."""
-
 _SHOWN = 120
 _LEAD = 20
 _VISIBLE = 66
@@ -43,6 +50,221 @@ _WEB_SITES = frozenset({"openrouter.ai", "ollama.com"})
 _SERVED = re.compile(r"https?://[^/]*(?:/(?:api|v1)\b.*)?\Z")
 _PAGES = re.compile(r"https?://[^/]*/(?:docs|keys|settings|login|signup|playground)\b")
 _TEMPLATE = re.compile(r"\.(?:example|sample|template|dist|defaults)\Z")
+
+
+# What to write instead of a hard-coded base URL, in the file's own language.
+#
+# Strategy: a program takes the URL from the variable that `deltatape record -- CMD` sets, with the
+# URL as its default, so that nothing changes without a recorder. A file that no variable reaches
+# gets the gateway's own address for as long as a recording lasts. An address that is no provider's
+# usual one is named when recording, where it becomes the upstream. Bedrock is left at its host, for
+# which requests are signed.
+
+GATEWAY = f"http://127.0.0.1:{DEFAULT_PORT}"
+"""Where `deltatape record` listens when no command is given."""
+RECORD = "deltatape record -- CMD"
+VIA_MITM = "deltatape record --via mitm -- CMD"
+_CONFIGURATION = frozenset({"yaml", "json", "toml", "ini", "env"})
+_ORIGIN = re.compile(r"https?://[^/?#]*")
+_ENDPOINT = re.compile(
+    r"/(?:chat/completions|responses|completions|embeddings|models|messages|chat)(?:[/?].*)?\Z"
+)
+_OPENING = re.compile(
+    r"""(?P<key>(?:\b[\w.$-]+\s*[=:]\s*)?)(?P<prefix>[rfbuRFBU@$]{0,2})(?P<quote>["'`])\Z"""
+)
+_IMPORTS_OS = re.compile(r"^\s*import [\w, ]*\bos\b", re.MULTILINE)
+_BEFORE = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advice:
+    """How to bring an app's traffic to the recorder. `old`, `new`: what to replace; "" for none."""
+
+    old: str
+    new: str
+    variable: str
+    """What `deltatape record -- CMD` sets, and the new code reads; "" for none."""
+    how: str
+    """What to do, in a sentence."""
+
+
+class _Style(NamedTuple):
+    """How a language reads variable `v` with default `u`, appends to that, and cuts `s` off."""
+
+    read: str
+    plus: str = "{read} + {rest}"
+    cut: str = ""
+
+
+_STYLES: Mapping[str, _Style] = {
+    "python": _Style('os.environ.get("{v}", "{u}")', cut='{read}.removesuffix("{s}")'),
+    "javascript": _Style(
+        "process.env.{v} ?? '{u}'",
+        plus="({read}) + {rest}",
+        cut="({read}).replace(new RegExp('{s}$'), '')",
+    ),
+    "go": _Style('cmp.Or(os.Getenv("{v}"), "{u}")'),
+    "rust": _Style('std::env::var("{v}").unwrap_or_else(|_| "{u}".into())', plus=""),
+    "java": _Style('System.getenv().getOrDefault("{v}", "{u}")'),
+    "kotlin": _Style('(System.getenv("{v}") ?: "{u}")'),
+    "csharp": _Style('(Environment.GetEnvironmentVariable("{v}") ?? "{u}")'),
+    "ruby": _Style('ENV.fetch("{v}", "{u}")'),
+    "php": _Style("(getenv('{v}') ?: '{u}')", plus="{read} . {rest}"),
+}
+
+
+class _Split(NamedTuple):
+    """A URL as what a variable stands for, and the rest."""
+
+    variable: str
+    base: str
+    rest: str = ""
+    surplus: str = ""
+    """What the variable's value has at its end, and the URL has not."""
+    usual: bool = True
+    """Whether the variable stands for this base URL when a recording begins."""
+
+
+def advise(literal: Literal, provider: str) -> Advice:
+    """What to do about a URL of `provider` ("" for an unknown one)."""
+    if provider == "bedrock":
+        how = f"leave it as it is: `{VIA_MITM}` tapes what goes there"
+        return Advice(old="", new="", variable=literal.variable, how=how)
+    if literal.use is Use.DEFAULT:
+        return _default(literal)
+    if "://" not in literal.url:
+        return _bare_host(provider)
+    if literal.source.language in _CONFIGURATION:
+        return _in_configuration(literal)
+    split = _split(literal, provider)
+    old, new = _replaced(literal, split)
+    return Advice(old=old, new=new, variable=split.variable, how=_how(literal, split, new))
+
+
+def _split(literal: Literal, provider: str) -> _Split:
+    plain = literal.url.rstrip("/")
+    if literal.source.language in (COMPOSE, "shell") and is_listed(literal.key):
+        return _Split(literal.key, plain, usual=is_usual(literal.key, plain))
+    if provider in ON_DEMAND:
+        variable, origin = next(iter(ON_DEMAND[provider])), _origin(plain)
+        return _Split(variable, origin, plain[len(origin) :], usual=False)
+    variable, path = next(iter(SERVED.get(provider, SERVED["openai"]).items()))
+    base = PROVIDERS.get(provider, "") + path
+    if "://localhost" in plain:
+        base = base.replace("://127.0.0.1", "://localhost")
+    if f"{plain}/".startswith(f"{base}/"):
+        return _Split(variable, base, plain[len(base) :])
+    if base == f"{plain}/v1":
+        return _Split(variable, base, surplus="/v1")
+    own = _ENDPOINT.sub("", plain)
+    return _Split(variable, own, plain[len(own) :], usual=False)
+
+
+def is_usual(variable: str, url: str) -> bool:
+    """Whether `deltatape record -- CMD`, left to itself, makes `variable` stand for `url`."""
+    return any(
+        PROVIDERS[provider] + names[variable] == url.rstrip("/")
+        for provider, names in SERVED.items()
+        if variable in names
+    )
+
+
+def is_redirected(variable: str, url: str) -> bool:
+    """Whether `deltatape record -- CMD` redirects `variable` where the user has set it to `url`."""
+    if variable in TLS_ONLY or not may_be_redirected(variable):
+        return False
+    parsed = parse_url(variable, url)
+    known = parsed is not None and Prefixes(()).has(parsed)
+    return known or is_listed(variable) or sounds_like_base_url(variable)
+
+
+def _origin(url: str) -> str:
+    match = _ORIGIN.match(url)
+    assert match is not None
+    return match[0]
+
+
+def _how(literal: Literal, split: _Split, new: str) -> str:
+    start = RECORD if split.usual else f"{split.variable}={split.base} {RECORD}"
+    if not new:
+        without = f", without its {split.surplus}" if split.surplus else ""
+        return f"read {split.variable} here{without}; then `{start}` redirects it"
+    if literal.source.language == "python" and not _IMPORTS_OS.search(literal.source.text):
+        return f"import os; then `{start}` redirects it"
+    return f"then `{start}` redirects it"
+
+
+def _default(literal: Literal) -> Advice:
+    variable, url = literal.variable, literal.url
+    if not is_redirected(variable, url):
+        address, upstream = _through_gateway(url)
+        how = (
+            f"`{RECORD}` does not set {variable}: start `deltatape record{upstream}`, then the app"
+            f" with {variable}={address}"
+        )
+    elif any(variable in names for names in SERVED.values()):
+        how = (
+            f"start `{variable}={url} {RECORD}`, or put it into .env: else {variable} will be"
+            " another provider's"
+        )
+    else:
+        how = f"start `{variable}={url} {RECORD}`, or put it into .env: else this goes past"
+    return Advice(old="", new="", variable=variable, how=how)
+
+
+def _bare_host(provider: str) -> Advice:
+    variable = next(iter({**SERVED, **ON_DEMAND}.get(provider, SERVED["openai"])))
+    how = f"take scheme, host and port from {variable}; then `{RECORD}` redirects it"
+    return Advice(old="", new="", variable=variable, how=how)
+
+
+def _in_configuration(literal: Literal) -> Advice:
+    address, upstream = _through_gateway(literal.url)
+    how = f"while `deltatape record{upstream}` runs"
+    return Advice(old=literal.url, new=address, variable="", how=how)
+
+
+def _through_gateway(url: str) -> tuple[str, str]:
+    """The URL by way of the gateway at its usual address, and the option that this needs."""
+    parsed = parse_url("", url)
+    if parsed is None or "{" in url:  # something is left to be filled in
+        return f"{GATEWAY}/NAME{url[len(_origin(url)) :]}", f" --upstream NAME={_origin(url)}"
+    prefixes = Prefixes(())
+    prefix, rest = prefixes.split(parsed)
+    upstream = "".join(f" --upstream {each}" for each in prefixes.added)
+    return f"{GATEWAY}/{prefix}{rest}", upstream
+
+
+def _replaced(literal: Literal, split: _Split) -> tuple[str, str]:
+    """What to replace, and by what; "" and "" where no replacement is known to be right."""
+    if literal.source.language in (COMPOSE, "shell"):
+        return _substituted(literal, split)
+    text, start = literal.source.text, literal.start
+    style = _STYLES[literal.source.language]
+    opening = _OPENING.search(text[max(0, start - _BEFORE) : start])
+    if opening is None or (split.surplus and not style.cut):
+        return "", ""
+    quote = opening["quote"]
+    closing = re.compile(rf"(?:\\.|[^\\\n])*?(?={quote})").match(text, start)
+    if closing is None:
+        return "", ""
+    rest = closing[0][len(split.base) - len(split.surplus) :]
+    new = style.read.format(v=split.variable, u=split.base)
+    if split.surplus:
+        new = style.cut.format(read=new, s=split.surplus)
+    if rest.strip("/"):
+        new = style.plus.format(read=new, rest=f"{opening['prefix']}{quote}{rest}{quote}")
+    return (opening[0] + closing[0] + quote, opening["key"] + new) if new else ("", "")
+
+
+def _substituted(literal: Literal, split: _Split) -> tuple[str, str]:
+    """In shells and Compose files a variable is put into the middle of a text."""
+    if split.surplus:
+        return "", ""
+    new = f"${{{split.variable}:-{split.base}}}"
+    if literal.source.language == "shell" and literal.before.endswith("'"):
+        new = f"'\"{new}\"'"  # ends the string in which nothing is substituted, and begins it again
+    return literal.url, new + split.rest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,3 +451,35 @@ def _shown_line(literal: Literal, column: int) -> str:
     if at + len(url) > _VISIBLE:
         shown = f"...{shown[max(0, at - _LEAD) :]}"
     return excerpt(shown, _SHOWN)
+
+
+# Code as it may be shown: credentials that stand in it are left out.
+#
+# Loose on purpose: what is hidden without need costs nothing, the code is in the user's editor.
+
+HIDDEN = "***"
+_USERINFO = re.compile(r"(?<=://)[^/\s\"'@]+(?=@)")
+_NAMED = re.compile(
+    r"""(?P<name>[\w-]*(?:key|token|secret|passw(?:or)?d|authorization)["']?\s*(?:=>|:=|[=:])\s*
+        (?:[rfbu](?=["'`]))?(?P<quote>["'`]?)(?:Bearer\s+)?)(?P<value>[^\s"'`,;)}&]{4,})""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_SHAPED = re.compile(
+    r"\b(?:sk|pk|rk|gsk|xai|pplx|hf|r8|nvapi|csk|fw|tgp|ghp|github_pat|dapi)[-_][A-Za-z0-9_-]{6,}"
+    r"|\bAIza[\w-]{8,}|\b(?:AKIA|ASIA|ABSK)[A-Za-z0-9+/=]{8,}|\bey[\w-]{12,}\.[\w-]{4,}[\w.-]*"
+)
+_READ = re.compile(r"[\w.]*(?:env|ENV|config|settings|args|self|this|os)\b[\w.\[(]*")
+
+
+def conceal(text: str) -> str:
+    """`text` with what looks like a credential, or is called one, as `***`."""
+    text = _USERINFO.sub(HIDDEN, text)
+    text = _NAMED.sub(_hidden, text)
+    return _SHAPED.sub(HIDDEN, text)
+
+
+def _hidden(match: re.Match[str]) -> str:
+    """An expression that reads a credential from somewhere else is none itself."""
+    if not match["quote"] and _READ.match(match["value"]):
+        return match[0]
+    return f"{match['name']}{HIDDEN}"

@@ -1,26 +1,199 @@
 """What a project's code and packages mean for recording it."""
 
+import json
+import os
+import re
+import shutil
+import subprocess
 from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from deltatape.doctor.hardcoded import Hardcoded, find
-from deltatape.doctor.installed import (
-    Installed,
-    is_node_project,
-    node_sdks,
-    node_version,
-    python_place,
-    python_sdks,
-)
 from deltatape.doctor.literals import Use
 from deltatape.doctor.sources import Limits
-from deltatape.environment.base_urls import SERVED, SIGNED
+from deltatape.environment.variables import SERVED, SIGNED
 from deltatape.render.doctor import Level, Remark
 from deltatape.rules.words import count
-from deltatape.sdks.table import GENERAL, Ecosystem
+from deltatape.sdks.table import GENERAL, SDKS, Ecosystem, Sdk, sdk_of
 
 _SET = frozenset(name for names in SERVED.values() for name in names)
 _MOST_MENTIONS = 10
+
+
+# Which LLM SDKs a project has, and in which version.
+#
+# Strategy: folders and metadata are looked at, nothing of the project is imported or run. For
+# Python that is the environment the project would be started with: VIRTUAL_ENV, else one in its
+# folder, else that of the `python3` on PATH, which is asked where it keeps packages. For Node it is
+# `node_modules` of the folder or one above, with what `package.json` asks for where that is not
+# installed.
+
+_METADATA = re.compile(r"(?P<name>[A-Za-z0-9._]+)-(?P<version>[^-]+)(?:-[^/]*)?\.(?:dist|egg)-info")
+_ENVIRONMENTS = (".venv", "venv", "env", ".env")
+_MAX_JSON_BYTES = 1024 * 1024
+_ASKED_S = 3.0
+_PATHS = "import site; print(*site.getsitepackages(), site.getusersitepackages(), sep='\\n')"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installed:
+    """An SDK that a project has. `version`: "" when it is not known."""
+
+    ecosystem: Ecosystem
+    package: str
+    version: str
+    present: bool
+    """False: asked for in package.json, but not installed."""
+    sdk: Sdk
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PythonPlace:
+    """Where a project's Python packages are. `name`: as the user would call it; "" for none."""
+
+    name: str
+    folders: tuple[Path, ...]
+
+
+def python_place(folder: Path, environment: Mapping[str, str]) -> PythonPlace:
+    """The Python environment that a program started in `folder` would have."""
+    active = environment.get("VIRTUAL_ENV")
+    for candidate in (*([Path(active)] if active else []), *(folder / e for e in _ENVIRONMENTS)):
+        folders = tuple(sorted(candidate.glob("lib*/python3*/site-packages")))
+        if folders and (candidate / "pyvenv.cfg").is_file():
+            name = candidate.name if candidate.parent == folder else str(candidate)
+            return PythonPlace(name=name, folders=folders)
+    return _of_path(folder, environment)
+
+
+def _of_path(folder: Path, environment: Mapping[str, str]) -> PythonPlace:
+    """The packages of `python3` on PATH; it runs isolated, from nothing of the project's."""
+    program = shutil.which("python3", path=environment.get("PATH"))
+    if program is None:
+        return PythonPlace(name="", folders=())
+    try:
+        answer = subprocess.run(  # noqa: S603 - the user's own Python, a fixed program
+            [program, "-I", "-c", _PATHS],
+            cwd=folder,  # version managers choose by it
+            env=dict(environment),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_ASKED_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return PythonPlace(name="", folders=())
+    lines = dict.fromkeys(os.fsdecode(answer.stdout).splitlines())
+    return PythonPlace(name=program, folders=tuple(Path(line) for line in lines if line))
+
+
+def python_sdks(place: PythonPlace) -> tuple[Installed, ...]:
+    """The LLM SDKs in a Python environment, by name."""
+    found = {}
+    for folder in place.folders:
+        for name, version in _distributions(folder):
+            sdk = sdk_of(Ecosystem.PYTHON, name, version)
+            if sdk is not None:
+                found[name] = Installed(
+                    ecosystem=Ecosystem.PYTHON,
+                    package=name,
+                    version=version,
+                    present=True,
+                    sdk=sdk,
+                )
+    return tuple(found[name] for name in sorted(found))
+
+
+def _distributions(folder: Path) -> Iterator[tuple[str, str]]:
+    """Name (normalised) and version of what is installed, from the names of its metadata."""
+    try:
+        names = sorted(os.listdir(folder))  # noqa: PTH208 - names are all that is needed
+    except OSError:
+        return
+    for name in names:
+        match = _METADATA.fullmatch(name)
+        if match is not None:
+            yield re.sub(r"[-_.]+", "-", match["name"]).lower(), match["version"]
+
+
+def node_sdks(folder: Path) -> tuple[Installed, ...]:
+    """The LLM SDKs that a Node program in `folder` gets, by name."""
+    asked = _asked(folder)
+    found = []
+    for name in sorted(SDKS[Ecosystem.NODE]):
+        version, present = _version(folder, name), True
+        if not version:
+            version, present = asked.get(name, ""), False
+        sdk = sdk_of(Ecosystem.NODE, name, version) if version else None
+        if sdk is not None:
+            found.append(
+                Installed(
+                    ecosystem=Ecosystem.NODE,
+                    package=name,
+                    version=version,
+                    present=present,
+                    sdk=sdk,
+                )
+            )
+    return tuple(found)
+
+
+def is_node_project(folder: Path) -> bool:
+    """Whether Node programs are here."""
+    return (folder / "package.json").is_file()
+
+
+def _asked(folder: Path) -> dict[str, str]:
+    """What package.json asks for, with its ranges."""
+    package = _json(folder / "package.json")
+    asked: dict[str, str] = {}
+    for group in ("devDependencies", "dependencies"):
+        entries = package.get(group)
+        if isinstance(entries, dict):
+            asked |= {str(k): v for k, v in entries.items() if isinstance(v, str)}
+    return asked
+
+
+def _version(folder: Path, package: str) -> str:
+    """The version in the nearest `node_modules`, as Node looks for it; "" when there is none."""
+    for place in (folder, *folder.parents):
+        version = _json(place / "node_modules" / package / "package.json").get("version")
+        if isinstance(version, str):
+            return version
+    return ""
+
+
+def _json(path: Path) -> dict[str, object]:
+    """The object in a file; empty when it is missing, too large, or none."""
+    try:
+        if not path.is_file() or path.stat().st_size > _MAX_JSON_BYTES:
+            return {}
+        content: object = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return {str(k): v for k, v in content.items()} if isinstance(content, dict) else {}
+
+
+def node_version(folder: Path, environment: Mapping[str, str]) -> str:
+    """What `node` on PATH says it is, such as `20.20.2`; "" when there is none."""
+    program = shutil.which("node", path=environment.get("PATH"))
+    if program is None:
+        return ""
+    try:
+        answer = subprocess.run(  # noqa: S603 - the user's own Node
+            [program, "--version"],
+            cwd=folder,
+            env={k: v for k, v in environment.items() if k != "NODE_OPTIONS"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_ASKED_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    match = re.match(rb"v([0-9.]{1,20})\s", answer.stdout)
+    return match[1].decode() if match else ""
 
 
 def sdk_remarks(folder: Path, environment: Mapping[str, str]) -> Iterator[Remark]:

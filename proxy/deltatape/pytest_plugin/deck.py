@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from deltatape.environment.base_urls import ON_DEMAND, SERVED
+from deltatape.environment.variables import ON_DEMAND, SERVED
 from deltatape.model.exchange import Exchange
 from deltatape.player.playing import Report, Unstruck
 

@@ -8,7 +8,7 @@ past the gateway, the ring, the hook for findings, health.
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,25 +26,73 @@ from deltatape.errors import UsageError
 from deltatape.gateway.analysis import Ended
 from deltatape.gateway.dial import Dialler
 from deltatape.gateway.gateway import Gateway, Policy
+from deltatape.gateway.outbound import Outbound
 from deltatape.gateway.recorder import Manner, Recorder
-from deltatape.gateway.routes import Routes, parse_upstream
-from deltatape.gateway.tapes import TapeBook
+from deltatape.gateway.routes import Routes, Upstream, parse_upstream
+from deltatape.gateway.tapes import OpenTape, TapeBook
 from deltatape.gateway.tunnel import Passed, Tunnel
+from deltatape.http1.listener import Address
 from deltatape.model.exchange import Source, Tap
 from deltatape.model.finding import Severity
 from deltatape.model.log import LogStream
 from deltatape.model.watch import CHILD_EXIT, ROTATED
 from deltatape.record.control import Control
-from deltatape.record.flight import Flight
-from deltatape.record.introduction import NO_TRAFFIC_S, Beginning, introduce, no_traffic
 from deltatape.record.on_finding import OnFinding
-from deltatape.record.recording import RecordOptions
-from deltatape.record.reporter import Reporter, Tell
+from deltatape.record.reporter import NO_TRAFFIC_S, Beginning, Reporter, Tell, introduce, no_traffic
+from deltatape.rules.settings import Settings
 from deltatape.rules.words import count
-from deltatape.store.ring import Ring
+from deltatape.store.ring import Keep, Ring
 from deltatape.store.writer import TapeWriter
 from deltatape.tape.credentials import basic
 from deltatape.tape.mask import Masker
+
+# What `deltatape record` was asked to do, as values.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordOptions:
+    """All settings of a run of the recorder.
+
+    Attributes:
+        listen: where the gateway listens.
+        upstreams: the user's own.
+        to: the folder for tapes.
+        app: the application's own endpoint, to be tapped at `app_listen`.
+        token: opens the gateway where others than this machine can reach it.
+        check_keys: refuse a key of one provider that is about to go to another.
+        outbound: how upstreams are reached.
+        grace_s: how long streams may go on at the end.
+        durable: sync the tape after each exchange.
+        bodies: tape the bodies of requests.
+        keep: the budget of the flight recorder's ring; None keeps everything.
+        on_finding: a command for exchanges with findings.
+        ready_file: written when the gateway listens.
+        control: where health and status are told.
+        command: the application to run; empty to wait for a signal.
+        log: tee what it prints onto the tape.
+        tunnel: watch what it reaches past the gateway.
+        rules: the thresholds for findings.
+    """
+
+    listen: Address
+    upstreams: tuple[Upstream, ...]
+    to: Path
+    app: Upstream | None
+    app_listen: Address
+    token: str | None
+    check_keys: bool
+    outbound: Outbound
+    grace_s: float
+    durable: bool
+    bodies: bool
+    keep: Keep | None
+    on_finding: str | None
+    ready_file: Path | None
+    control: Address | None
+    command: tuple[str, ...]
+    log: bool
+    tunnel: bool
+    rules: Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -337,3 +385,78 @@ class Session:
         if self._looking:
             await asyncio.wait(self._looking, timeout=LOOKING_S)
         self._reporter.summarise(self.tape, self._book.losses())
+
+
+# The flight recorder at work: rotates the tapes of a run, pins what matters, sweeps the rest.
+
+LOOK_S = 0.2
+"""How often to look whether a tape is due."""
+PINNING_S = 10.0
+PATIENCE_S = 60.0
+"""How long to go on with the old tape where no new one could be made."""
+
+
+class Flight:
+    """Keeps `book` within the budget of `ring`."""
+
+    def __init__(
+        self, ring: Ring, book: TapeBook, rotated: Callable[[OpenTape], None] | None = None
+    ) -> None:
+        """Args: rotated: is told of each tape that takes no new exchanges any more."""
+        self._rotated = rotated
+        self._ring = ring
+        self._book = book
+        self._timer: asyncio.TimerHandle | None = None
+        self._pinning: set[asyncio.Future[tuple[Path, ...]]] = set()
+        book.on_closed = self._closed
+
+    def start(self) -> None:
+        """Begin; needs a running loop."""
+        self._sweep()
+        self._look()
+
+    async def stop(self) -> None:
+        """Rotate no more, and let what is being pinned be pinned."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._pinning:
+            await asyncio.wait(self._pinning, timeout=PINNING_S)
+
+    def finding(self, wall_ns: int, then: Callable[[], None]) -> None:
+        """Something was found in an exchange that ended then: keep what was taped around it.
+
+        In a thread: there may be many segments. `then` is called when they have their names.
+        """
+        writers = [tape.writer for tape in self._book.all()]
+        pinning = asyncio.get_running_loop().run_in_executor(
+            self._book.pool, self._ring.finding, wall_ns, writers
+        )
+        self._pinning.add(pinning)
+        pinning.add_done_callback(lambda done: self._pinned(done, then))
+
+    def _pinned(self, done: "asyncio.Future[tuple[Path, ...]]", then: Callable[[], None]) -> None:
+        self._pinning.discard(done)
+        if not done.cancelled():
+            then()
+
+    def _look(self) -> None:
+        due = [
+            tape
+            for tape in self._book.written()
+            if self._ring.segment_due(tape.writer.size, tape.writer.now_ns())
+        ]
+        wait_s = LOOK_S
+        for tape in due:
+            if not self._book.rotate(tape):
+                wait_s = PATIENCE_S
+            elif self._rotated is not None:
+                self._rotated(tape)
+        self._timer = asyncio.get_running_loop().call_later(wait_s, self._look)
+
+    def _closed(self, tape: OpenTape) -> None:  # noqa: ARG002 - which one does not matter
+        self._sweep()
+
+    def _sweep(self) -> None:
+        """In a thread: unlinking gigabytes takes a moment."""
+        running = [tape.writer.path for tape in self._book.all() if tape.writer.path is not None]
+        asyncio.get_running_loop().run_in_executor(self._book.pool, self._ring.sweep, running)

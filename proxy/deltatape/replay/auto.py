@@ -1,6 +1,6 @@
 """Plays a tape, and asks the provider for what is not on it: `--mode auto`.
 
-Strategy: a request is collected (`collect`), since only then it is known whether it is on
+Strategy: a request is collected, since only then it is known whether it is on
 the tape. One that is gets its answer from the player; any other goes through a gateway, as under
 `record`, and is taped beside. At the end what was taped goes onto the tape (`onto`).
 
@@ -11,6 +11,7 @@ would refuse it, and that would be what is taped.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
 from deltatape import __version__
 from deltatape.clock import Clock
@@ -27,16 +28,15 @@ from deltatape.gateway.recorder import Recorder
 from deltatape.gateway.routes import Refusal, Routes, Upstream, parse_upstream
 from deltatape.gateway.tapes import TapeBook
 from deltatape.http1.answer import error_answer
-from deltatape.http1.head import RequestHead
+from deltatape.http1.head import Fields, RequestHead, waits_to_continue, write_response
 from deltatape.http1.listener import Address, Listener
 from deltatape.http1.server import Handler, ServerConnection
 from deltatape.match.place import shown
 from deltatape.match.request import Asking, Miss
 from deltatape.model.exchange import Exchange, Source
-from deltatape.player.play import Play
+from deltatape.player.play import Play, joined
 from deltatape.player.player import Player
 from deltatape.player.playing import Missed, Playing, Report, Told
-from deltatape.replay.collect import Collect
 from deltatape.replay.environment import PLACEHOLDER, placeholders
 from deltatape.replay.onto import Beside, Recorded
 from deltatape.store.writer import TapeWriter
@@ -44,7 +44,6 @@ from deltatape.tape.mask import Masker
 
 REASON = "replayed"
 """Why the recording ended, for its tape."""
-
 _SHORTLY_NS = 1_000_000_000
 """When a connection ends may be known before why."""
 _NO_RETRY = ((b"x-should-retry", b"false"),)
@@ -324,3 +323,91 @@ def _why(miss: Miss) -> str:
         return miss.problem
     first = miss.differences[0]
     return f"{miss.problem}; {first.path}: recorded {first.recorded}, received {first.received}"
+
+
+# Collects a request until it is known who answers it.
+#
+# That is when it is whole, or when it is longer than any on the tape: then it goes on as it comes.
+# A client that waits for `100 Continue` gets it from here, so that its field `Expect` is not on the
+# tape of what is recorded.
+
+_CONTINUE = write_response(100, b"Continue", ())
+
+
+class Chooser(Protocol):
+    """Knows who answers."""
+
+    @property
+    def longest(self) -> int:
+        """Of the bodies that have to be whole, in bytes."""
+
+    def refused_answer(self, head: RequestHead) -> bytes | None:
+        """The answer to a request that must not be served; None: it may."""
+
+    def choose(self, head: RequestHead, body: bytes, client: ServerConnection) -> Handler | bytes:
+        """Who answers a request, or the answer; a body of more than `longest` is its beginning."""
+
+
+class Collect:
+    """One request; see `http1.server.Handler`."""
+
+    def __init__(self, owner: Chooser, client: ServerConnection) -> None:
+        self._owner = owner
+        self._client = client
+        self._head: RequestHead | None = None
+        self._body: bytes | bytearray = b""
+        self._answerer: Handler | None = None
+
+    def on_request(self, head: RequestHead) -> None:
+        """See `Handler.on_request`."""
+        refusal = self._owner.refused_answer(head)
+        if refusal is not None:
+            self._end(refusal)
+            return
+        if waits_to_continue(head):
+            self._client.write(_CONTINUE)
+        fields = tuple(pair for pair in head.fields if pair[0].lower() != b"expect")
+        self._head = replace(head, fields=fields)
+
+    def on_body(self, data: bytes) -> None:
+        """See `Handler.on_body`."""
+        if self._answerer is not None:
+            self._answerer.on_body(data)
+            return
+        self._body = joined(self._body, data)
+        if len(self._body) > self._owner.longest:
+            self._choose()
+
+    def on_request_end(self, trailers: Fields) -> None:
+        """See `Handler.on_request_end`."""
+        answerer = self._answerer or self._choose()
+        if answerer is not None:
+            answerer.on_request_end(trailers)
+
+    def _choose(self) -> Handler | None:
+        """Hand on what has come; None: it has been answered."""
+        assert self._head is not None
+        body, self._body = bytes(self._body), b""
+        chosen = self._owner.choose(self._head, body, self._client)
+        if isinstance(chosen, bytes):
+            self._end(chosen)
+            return None
+        self._answerer = chosen
+        chosen.on_request(self._head)
+        if body:
+            chosen.on_body(body)
+        return chosen
+
+    def _end(self, answer: bytes) -> None:
+        self._client.write(answer)
+        self._client.finish(keep_alive=False)
+
+    def on_writable(self, *, writable: bool) -> None:
+        """See `Handler.on_writable`."""
+        if self._answerer is not None:
+            self._answerer.on_writable(writable=writable)
+
+    def on_client_lost(self, *, was_reset: bool) -> None:
+        """See `Handler.on_client_lost`."""
+        if self._answerer is not None:
+            self._answerer.on_client_lost(was_reset=was_reset)

@@ -14,9 +14,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from deltatape.environment.application import Purpose, plan
-from deltatape.environment.base_urls import ON_DEMAND, SERVED
 from deltatape.environment.dotenv import DotenvFile, read_dotenv, settings
-from deltatape.environment.key_variables import KEY_VARIABLES
+from deltatape.environment.variables import KEY_VARIABLES, ON_DEMAND, SERVED
 from deltatape.gateway.llm_hosts import provider_of_host
 from deltatape.gateway.routes import Upstream, parse_upstream
 from deltatape.model.exchange import Exchange

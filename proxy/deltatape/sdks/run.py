@@ -10,8 +10,7 @@ from deltatape.errors import UsageError
 from deltatape.model.asked import RepeatedCall
 from deltatape.model.exchange import Exchange
 from deltatape.model.suspect import Made
-from deltatape.sdks.install import installed
-from deltatape.sdks.packages import SdkSpec, known, parse_spec
+from deltatape.sdks.install import SdkSpec, installed, known, parse_spec
 from deltatape.sdks.runner import SdkStream, run_sdk
 
 

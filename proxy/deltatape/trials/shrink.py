@@ -21,8 +21,7 @@ from deltatape.rules.words import count
 from deltatape.shrink.failure import Failure
 from deltatape.shrink.passes import shrink
 from deltatape.shrink.search import Exchanges, Search
-from deltatape.trials.shrink_memory import Memory, content_of
-from deltatape.trials.shrink_secrets import Secrets
+from deltatape.trials.shrink_memory import Memory, Secrets, content_of
 from deltatape.trials.shrink_trials import Ran, Setting, Trials
 
 BEFORE = 5

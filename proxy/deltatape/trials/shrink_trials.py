@@ -21,12 +21,11 @@ from deltatape.match.schedule import Tempo
 from deltatape.model.exchange import Exchange, Request
 from deltatape.model.torture import Verdict
 from deltatape.player.playing import Playing
-from deltatape.replay.seclusion import Seclusion
+from deltatape.replay.guard import Seclusion
 from deltatape.shrink.failure import Ending, Failure, failure_of, readable
 from deltatape.shrink.search import Exchanges, UsedUpError
-from deltatape.trials.shrink_memory import Answer, AskedBody, Memory, content_of
-from deltatape.trials.shrink_secrets import Secrets
-from deltatape.trials.torture_oracle import Oracle
+from deltatape.trials.shrink_memory import Answer, AskedBody, Memory, Secrets, content_of
+from deltatape.trials.torture_judge import Oracle
 from deltatape.trials.trial import Company, Outcome, attempt
 
 HOLD_S = 3600.0

@@ -8,19 +8,190 @@ one it is; with one exchange it is run again as it was, which tells whether it a
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Protocol
 
 from deltatape.clock import SystemClock
 from deltatape.errors import DeltatapeError
+from deltatape.match.schedule import Tempo
+from deltatape.model.exchange import Exchange
 from deltatape.model.torture import Cell, Row, Tortured, Verdict
-from deltatape.trials.torture_judge import Judged, Standard, judged, standing_problem, unended
+from deltatape.player.playing import Playing, ReadBack, Stage, Staged
+from deltatape.replay.guard import Seclusion
+from deltatape.trials.torture_judge import (
+    Judged,
+    Manners,
+    Oracle,
+    Standard,
+    judged,
+    standing_problem,
+    unended,
+)
 from deltatape.trials.torture_plan import ALL, Task, Try, alone, tasks
-from deltatape.trials.torture_rig import Rig, Runner
-from deltatape.trials.trial import Outcome
+from deltatape.trials.trial import ALONE, Company, Outcome, attempt
+from deltatape.vary.tempo import at_tempo
+from deltatape.vary.variation import Variation
 
 STANDARD_RUNS = 2
 _PRINTED = 1500
 """Characters of what a failed run printed that are kept."""
+
+
+# What torture needs to run a command once: the command, the tapes, and how both are treated.
+
+AT_ONCE = Tempo(factor=0.0)
+"""Nothing waits but what a variation makes wait."""
+STANDARD_S = 60.0
+"""How long a run with the tapes as they are may take."""
+_READ_S = 0.0002
+"""What a read costs at most, both sides together."""
+_PATIENCE = 3.0
+"""How many times as long a run gets that should have ended."""
+_SLOWER = 2.0
+"""By how much a run may be slower because others run beside it."""
+
+
+class Filing(Protocol):
+    """How a failed cell can be had again."""
+
+    def line(self, variation: str, exchange: str, seed: int | None) -> str:
+        """The command line that runs one cell alone; `exchange` is its column."""
+
+    def keep(self, name: str, exchanges: Sequence[Exchange]) -> str:
+        """Write what was played as a tape; its path, "" if none is wanted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rig:
+    """What is to be run, and how."""
+
+    command: tuple[str, ...]
+    exchanges: tuple[Exchange, ...]
+    """Those of the provider's side."""
+    variations: tuple[Variation, ...]
+    environ: Mapping[str, str]
+    folder: Path
+    filing: Filing
+    only: frozenset[int] = frozenset()
+    """Positions of the exchanges that are varied; none: all."""
+    seeds: tuple[int, ...] = (1, 2, 3)
+    deadline_s: float = 10.0
+    """How much longer than with the tapes as they are a run may take."""
+    jobs: int = 1
+    volatile: tuple[str, ...] = ()
+    manners: Manners = field(default_factory=Manners)
+    oracle: Oracle | None = None
+    seclusion: Seclusion | None = None
+    """Keeps the command from asking a provider past the player; entered."""
+
+    @property
+    def company(self) -> Company:
+        """What the runs have in common."""
+        return ALONE if self.seclusion is None else Company(variables=self.seclusion.variables)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The exchanges, as the matrix calls them."""
+        several = len({exchange.tape for exchange in self.exchanges}) > 1
+        return tuple(
+            f"{one.tape}#{one.number}" if several else f"#{one.number}" for one in self.exchanges
+        )
+
+
+class Runner:
+    """Runs the command of a rig against its tapes."""
+
+    def __init__(self, rig: Rig) -> None:
+        self._rig = rig
+        self._plain = tuple(at_tempo(exchange, AT_ONCE) for exchange in rig.exchanges)
+        self.runs = 0
+
+    def played(self, varied: Mapping[int, Exchange]) -> tuple[Exchange, ...]:
+        """What is played: the varied exchanges, by position, and the others as they are."""
+        return tuple(varied.get(at, exchange) for at, exchange in enumerate(self._plain))
+
+    async def run(
+        self,
+        varied: Mapping[int, Exchange],
+        *,
+        name: str = "",
+        harmless: bool = True,
+        standard_s: float = STANDARD_S,
+    ) -> Outcome:
+        """One run; two where it should have ended and did not, as it may just have been slow.
+
+        Args:
+            varied: exchanges to play instead, by position.
+            name: of the variation.
+            harmless: whether they are whole. One that is not is played as it is recorded to a
+                client that asks again.
+            standard_s: how long the command takes with the tapes as they are.
+
+        Raises:
+            DeltatapeError: the command cannot be run.
+        """
+        limit_s = STANDARD_S
+        if varied:
+            own_s = sum(map(_takes_s, varied.values()))
+            limit_s = self._rig.deadline_s + own_s + _SLOWER * standard_s
+        stage = partial(_Stage, self._plain, varied, name=name, again=not harmless)
+        outcome = await self._once(stage(), limit_s)
+        if outcome.timed_out and harmless and varied:
+            return await self._once(stage(), _PATIENCE * limit_s)
+        return outcome
+
+    async def _once(self, stage: Stage, limit_s: float) -> Outcome:
+        self.runs += 1
+        rig = self._rig
+        playing = Playing(
+            hold_s=_PATIENCE * limit_s + 1, volatile=rig.volatile, stage=stage, read_back=ReadBack()
+        )
+        return await attempt(
+            rig.command,
+            rig.exchanges,
+            playing,
+            rig.environ,
+            rig.folder,
+            limit_s,
+            company=rig.company,
+        )
+
+
+def _takes_s(exchange: Exchange) -> float:
+    """How long an exchange takes to play, and its many reads to be read one by one."""
+    request, end = exchange.request, exchange.end
+    begun_ns = request.t_end_ns or request.t_ns
+    waits_s = (end.t_ns - begun_ns) / 1e9 if end else 0.0
+    return waits_s + _READ_S * len(exchange.reads)
+
+
+class _Stage:
+    """See `playing.Stage`."""
+
+    def __init__(
+        self,
+        plain: Sequence[Exchange],
+        varied: Mapping[int, Exchange],
+        *,
+        name: str,
+        again: bool,
+    ) -> None:
+        self._plain = plain
+        self._varied = varied
+        self._name = name
+        self._again = again
+        self._broken: set[int] = set()
+
+    def __call__(self, position: int, recorded: Exchange) -> Staged:  # noqa: ARG002 - a Stage
+        varied = self._varied.get(position)
+        if varied is None or position in self._broken:
+            return Staged(exchange=self._plain[position])
+        if not self._again:
+            return Staged(exchange=varied, note=self._name)
+        self._broken.add(position)
+        return Staged(exchange=varied, spent=False, note=self._name)
 
 
 def torture(
@@ -135,21 +306,21 @@ class _Rack:
         """What becomes of a task: a cell for each of its exchanges, perhaps one for `all`."""
         found = {at: self._cell(task, at, Judged(Verdict.NO_PLACE)) for at in task.positions}
         rest: tuple[Cell, ...] = ()
-        for number, attempt in enumerate(task.tries, 1):
-            outcome, told = await self._run(task, attempt)
+        for number, tried in enumerate(task.tries, 1):
+            outcome, told = await self._run(task, tried)
             if not told.verdict.passes:
-                failed, rest = await self._failed(task, attempt, outcome, told)
+                failed, rest = await self._failed(task, tried, outcome, told)
                 found |= failed
                 break
             seconds = outcome.seconds
-            for at in attempt.varied:
+            for at in tried.varied:
                 found[at] = replace(self._cell(task, at, told), seconds=seconds, runs=number)
         return (*found.values(), *rest)
 
-    async def _run(self, task: Task, attempt: Try) -> tuple[Outcome, Judged]:
+    async def _run(self, task: Task, tried: Try) -> tuple[Outcome, Judged]:
         variation = task.variation
         outcome = await self._runner.run(
-            attempt.varied,
+            tried.varied,
             name=variation.name,
             harmless=variation.harmless,
             standard_s=self._standard.seconds,
@@ -163,16 +334,16 @@ class _Rack:
         )
 
     async def _failed(
-        self, task: Task, attempt: Try, outcome: Outcome, told: Judged
+        self, task: Task, tried: Try, outcome: Outcome, told: Judged
     ) -> tuple[Mapping[int, Cell], tuple[Cell, ...]]:
         """The cells of a try that failed: of its exchanges, and of all at once."""
-        if len(attempt.varied) == 1:
-            (position,) = attempt.varied
-            sure = await self._confirmed(task, attempt, told)
-            return {position: self._shown(task, attempt, position, outcome, sure)}, ()
+        if len(tried.varied) == 1:
+            (position,) = tried.varied
+            sure = await self._confirmed(task, tried, told)
+            return {position: self._shown(task, tried, position, outcome, sure)}, ()
         found = {}
-        for position in attempt.varied:
-            single = alone(task, attempt, position)
+        for position in tried.varied:
+            single = alone(task, tried, position)
             (lone,) = single.tries
             own, said = await self._run(single, lone)
             cell = replace(self._cell(task, position, said), seconds=own.seconds, runs=1)
@@ -180,14 +351,14 @@ class _Rack:
                 cell = self._shown(single, lone, position, own, said)
             found[position] = cell
         if all(cell.verdict.passes for cell in found.values()):
-            return found, (self._shown(task, attempt, None, outcome, told),)
+            return found, (self._shown(task, tried, None, outcome, told),)
         return found, ()
 
-    async def _confirmed(self, task: Task, attempt: Try, told: Judged) -> Judged:
+    async def _confirmed(self, task: Task, tried: Try, told: Judged) -> Judged:
         """`told`, and whether it is so each time."""
         if told.verdict is Verdict.HANGS:  # no accident, and takes long
             return told
-        _, second = await self._run(task, attempt)
+        _, second = await self._run(task, tried)
         return told._replace(why=f"in 1 of 2 runs: {told.why}") if second.verdict.passes else told
 
     def _cell(self, task: Task, position: int, told: Judged) -> Cell:
@@ -200,12 +371,12 @@ class _Rack:
         )
 
     def _shown(
-        self, task: Task, attempt: Try, position: int | None, outcome: Outcome, told: Judged
+        self, task: Task, tried: Try, position: int | None, outcome: Outcome, told: Judged
     ) -> Cell:
         """A cell that failed, with all that is needed to see it again."""
         name = task.variation.name
         label = ALL if position is None else self._rig.labels[position]
-        seed = "" if attempt.seed is None else f"-{attempt.seed}"
+        seed = "" if tried.seed is None else f"-{tried.seed}"
         kept = f"{name}-{label.rpartition('#')[2]}{seed}"
         return Cell(
             variation=name,
@@ -213,11 +384,11 @@ class _Rack:
             exchange=label,
             verdict=told.verdict,
             why=told.why,
-            seed=attempt.seed,
+            seed=tried.seed,
             seconds=outcome.seconds,
             runs=1,
-            reproduce=self._rig.filing.line(name, label, attempt.seed),
-            kept=self._rig.filing.keep(kept, self._runner.played(attempt.varied)),
+            reproduce=self._rig.filing.line(name, label, tried.seed),
+            kept=self._rig.filing.keep(kept, self._runner.played(tried.varied)),
             printed=_printed(self._rig, outcome),
         )
 

@@ -8,19 +8,28 @@ not compared: what it says of chunks and times may well be otherwise.
 A user's oracle, if there is one, judges in place of this. That a run has to end stays.
 """
 
+import asyncio
+import contextlib
 import itertools
+import json
+import os
 import re
-from collections.abc import Iterator, Sequence
+import signal
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from deltatape.child.child import CANNOT_RUN, NOT_FOUND
 from deltatape.diagnose.rebuild import rebuild
+from deltatape.errors import DeltatapeError, UsageError
 from deltatape.model.torture import Verdict
-from deltatape.player.playing import Missed
+from deltatape.player.playing import Missed, Report
+from deltatape.render.json_document import document
 from deltatape.replay.report import mistake_told
 from deltatape.rules.evidence import excerpt
 from deltatape.rules.words import count
-from deltatape.trials.torture_speech import SPEAKS, Known, own_words
 from deltatape.trials.trial import Outcome
 
 if TYPE_CHECKING:
@@ -28,6 +37,83 @@ if TYPE_CHECKING:
 
 _ADDRESS = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:|%3A)[0-9]{2,5}")
 _SHOWN = 60
+
+
+# Whether a line of output is the application's own word about an error.
+#
+# Such a word alone proves nothing: the model may have written it, and a line such as `0 errors,
+# 0.31 s` comes each time. So a word counts only where it stands in new company: neither with the
+# two words before it nor with the two behind it was it printed with the tapes as they are, or is it
+# part of what the model says on them. Numbers are all alike, and so are times and identifiers that
+# have one.
+
+SPEAKS = (
+    r"\b(err|errors?|exceptions?|traceback|fail\w*|abort\w*|crash\w*|panic\w*|fatal|broken?|broke"
+    r"|cut( off| short)?|(in|un|not( (yet|the|a))?[ -])(complete|whole|finished)|half-?way"
+    r"|partial\w*|truncated|reset|closed|interrupted|disconnect\w*|terminated|lost|dropped|gone|missing"
+    r"|ended (too )?(early|soon)|premature\w*|gave up|giving up|went wrong|problem|trouble"
+    r"|unexpected\w*|invalid|malformed|damaged|corrupt\w*|timeout|timed out|time-out"
+    r"|no (answer|response|reply|connection)|unavailable|unreachable|overload\w*|busy|wait|later"
+    r"|rate[ -]?limit\w*|too many|throttl\w*|denied|refused|rejected|sorry|retry\w*|retries|retried"
+    r"|(try|trying|tried|ask\w*|once) again|could not|cannot|couldn't|can't|unable"
+    r")\b|\w(error|exception|failure)\b"
+)
+"""By default: what matches is a word about an error; case does not count."""
+_WORD = re.compile(r"[\w']+")
+_DIGIT = re.compile(r"\d")
+_COMPANY = 2
+"""How many words before and behind one make its company."""
+_EDGE = "\n"
+
+
+class Known:
+    """What was printed with the tapes as they are, and what the model says on them.
+
+    Args:
+        texts: all of it. Each may also have been printed as a JSON string.
+    """
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        forms = [form for text in texts for form in _forms(text)]
+        self._text = "\n".join(forms)
+        self._words = f" {' '.join(_lines(self._text.splitlines()))} "
+
+    def has(self, line: str, start: int, end: int) -> bool:
+        """Whether what stands there in a line is known in its company."""
+        words = list(_WORD.finditer(line))
+        held = [at for at, word in enumerate(words) if word.start() < end and word.end() > start]
+        if not held:
+            return line in self._text
+        names = _line(line)
+        first, last = held[0] + 1, held[-1] + 2  # the edge comes first
+        before = names[max(0, first - _COMPANY) : last]
+        behind = names[first : last + _COMPANY]
+        return any(f" {' '.join(part)} " in self._words for part in (before, behind))
+
+
+def own_words(output: str, known: Known, visible: Sequence[re.Pattern[str]]) -> str:
+    """The first line of `output` with a word about an error that is not known; "": none."""
+    for line in map(str.strip, output.splitlines()):
+        found = (match for pattern in visible for match in pattern.finditer(line))
+        if any(not known.has(line, *match.span()) for match in found):
+            return line
+    return ""
+
+
+def _forms(text: str) -> Iterator[str]:
+    yield text
+    yield from (json.dumps(text, ensure_ascii=ascii_only) for ascii_only in (True, False))
+
+
+def _lines(lines: Iterable[str]) -> Iterator[str]:
+    for line in lines:
+        yield from _line(line)
+
+
+def _line(line: str) -> list[str]:
+    """The words of a line, between its edges; numbers are all alike."""
+    found = (match[0].casefold() for match in _WORD.finditer(line))
+    return [_EDGE, *("0" if _DIGIT.search(word) else word for word in found), _EDGE]
 
 
 class Judged(NamedTuple):
@@ -227,3 +313,105 @@ def first_difference(was: str, now: str) -> str:
     if len(after) > len(before):
         return f"the output has more: {excerpt(after[len(before)], _SHOWN)}"
     return "the output's last line ends otherwise"
+
+
+# `torture --oracle CMD`: a command of the user's that judges a run.
+#
+# CMD goes through the shell. On its standard input is a JSON document with the outcome of the run
+# and that of the tapes as they are; exit code 0 says that the run is as it should be, any other
+# that it is not, and the last line that it prints says why. It has as long as a run may take. By
+# 126 and 127 the shell says that there is no such command, or none that can be run: that judges
+# nothing.
+
+_SHOWN_OF_ORACLE = 120
+_MOST = 1 << 16
+"""Bytes of what it prints that are looked at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Oracle:
+    """The command, for `sh -c`, and what it needs."""
+
+    command: str
+    environ: Mapping[str, str]
+    folder: Path
+    limit_s: float
+
+    async def judged(
+        self, outcome: Outcome, standard: Outcome, *, variation: str, harmless: bool
+    ) -> Judged:
+        """What the command says of `outcome`.
+
+        Args:
+            outcome: of the run in question.
+            standard: of the tapes as they are.
+            variation: what was played; "" for the tapes as they are.
+            harmless: whether it should make no difference.
+
+        Raises:
+            UsageError: the command cannot be run.
+            DeltatapeError: it does not come to an end.
+        """
+        told = document(
+            variation=variation,
+            harmless=harmless,
+            outcome=_outcome(outcome),
+            recorded=_outcome(standard),
+        )
+        code, said = await self._ask(told)
+        if code == 0:
+            return Judged(Verdict.SAME if harmless else Verdict.TOLD, "the oracle agrees")
+        last = said.strip().splitlines()[-1:] or [f"exit code {code}"]
+        why = excerpt(last[0], _SHOWN_OF_ORACLE)
+        if code in (CANNOT_RUN, NOT_FOUND):
+            raise UsageError(f"--oracle {self.command!r}: cannot be run: {why}")
+        return Judged(Verdict.REFUSED, f"the oracle: {why}")
+
+    async def _ask(self, told: str) -> tuple[int, str]:
+        """The exit code of the command and what it prints; by files, which nobody can hold open."""
+        with tempfile.TemporaryFile() as document, tempfile.TemporaryFile() as printed:
+            document.write(told.encode())
+            document.seek(0)
+            process = await asyncio.create_subprocess_exec(
+                *("/bin/sh", "-c", self.command),
+                stdin=document,
+                stdout=printed,
+                stderr=asyncio.subprocess.STDOUT,
+                env=dict(self.environ),
+                cwd=self.folder,
+                start_new_session=True,
+            )
+            try:
+                code = await asyncio.wait_for(process.wait(), self.limit_s)
+            except TimeoutError:
+                raise DeltatapeError(
+                    f"--oracle {self.command!r}: no answer after {self.limit_s:g} s"
+                ) from None
+            finally:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(process.pid, signal.SIGKILL)  # and what it has left running
+                await process.wait()
+            printed.seek(0)
+            return code, printed.read(_MOST).decode("utf-8", "replace")
+
+
+def _outcome(outcome: Outcome) -> dict[str, object]:
+    """A run as JSON."""
+    return {
+        "exit_code": outcome.exit_code,
+        "signal": outcome.signal,
+        "timed_out": outcome.timed_out,
+        "seconds": round(outcome.seconds, 3),
+        "stdout": outcome.stdout.decode("utf-8", "replace"),
+        "stderr": outcome.stderr.decode("utf-8", "replace"),
+        "report": _report(outcome.report),
+    }
+
+
+def _report(report: Report) -> dict[str, object]:
+    played = (one.exchange for one in report.played)
+    return {
+        "played": [f"{one.tape}#{one.number}" for one in played],
+        "missed": [one.message for one in report.missed],
+        "unplayed": [f"{one.tape}#{one.number}" for one in report.unplayed],
+    }

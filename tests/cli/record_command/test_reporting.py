@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from deltatape.demo.process import Background
+from deltatape.demo.demo import Background
 from helpers.chat import choice, sse
 from helpers.console import called
 from helpers.hostile import STREAM, assert_harmless, body

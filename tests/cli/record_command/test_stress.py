@@ -6,7 +6,7 @@ import resource
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
-from deltatape.demo.process import Background
+from deltatape.demo.demo import Background
 from deltatape.model.exchange import EndReason, Exchange
 from deltatape.store.reader import open_tape
 from helpers.frozen import freezable_disk

@@ -26,7 +26,6 @@ SERVED: Mapping[str, Mapping[str, str]] = {
 The variables of a provider are aliases, of which each framework prefers another one: where the user
 has set one, the others stay unset, or they would win over the user's.
 """
-
 ON_DEMAND: Mapping[str, Mapping[str, str]] = {
     "azure": {"AZURE_OPENAI_ENDPOINT": "", "AZURE_API_BASE": ""},
     "bedrock": {
@@ -40,7 +39,6 @@ ON_DEMAND: Mapping[str, Mapping[str, str]] = {
 Of Bedrock's: the first is read by AWS's SDKs (see `TLS_ONLY`), the second by LiteLLM, the third by
 Anthropic's SDKs, which all send a bearer token over http, too.
 """
-
 OWN_ONLY = frozenset(
     {
         "ANTHROPIC_FOUNDRY_BASE_URL",
@@ -57,7 +55,6 @@ OWN_ONLY = frozenset(
 There is no URL that is right for everyone: an account or region is part of it, or readers disagree
 about its path (LiteLLM reads GEMINI_API_BASE with and without `/v1beta`).
 """
-
 SIGNED = frozenset(
     {
         *ON_DEMAND["bedrock"],
@@ -70,14 +67,12 @@ SIGNED = frozenset(
 A gateway has to change `Host`, and the provider then refuses the signature; only with a bearer
 token instead of a signature can they be redirected.
 """
-
 TLS_ONLY = frozenset({"AWS_ENDPOINT_URL_BEDROCK_RUNTIME"})
 """Of `SIGNED`, what no recording redirects: what reads it fails where it is an http URL.
 
 With a bearer token, botocore raises "Bearer authorization requires an HTTPS endpoint", and AWS's
 SDK for JavaScript speaks HTTP/2 without TLS; without one, both sign.
 """
-
 UNSIGNED_BY = ("AWS_BEARER_TOKEN_BEDROCK", "CLAUDE_CODE_SKIP_BEDROCK_AUTH")
 """Variables that make clients of Bedrock send no signature.
 
@@ -85,10 +80,8 @@ Seen over http with botocore 1.44.5, anthropic 2.12.0, openai 3.54.0, litellm 1.
 @anthropic-ai/bedrock-sdk 1.1.3, @ai-sdk/amazon-bedrock 4.0.186 and
 @aws-sdk/client-bedrock-runtime 3.1163.0.
 """
-
 NEVER = frozenset({"AWS_ENDPOINT_URL"})
 """Serves all of a cloud, from storage to queues."""
-
 _KNOWN = frozenset(
     name for group in (SERVED, ON_DEMAND) for names in group.values() for name in names
 )
@@ -118,3 +111,26 @@ def may_be_redirected(name: str) -> bool:
 def sounds_like_base_url(name: str) -> bool:
     """Whether an application's own variable holds a provider's base URL, going by its name."""
     return may_be_redirected(name) and _LLM.search(name.upper()) is not None
+
+
+# Which environment variables hold a provider's key.
+#
+# Source: the documentation and the sources of the providers' SDKs and of the frameworks over them.
+
+KEY_VARIABLES: Mapping[str, tuple[str, ...]] = {
+    "openai": ("OPENAI_API_KEY",),
+    "anthropic": ("ANTHROPIC_API_KEY",),
+    "gemini": ("GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"),
+    "openrouter": ("OPENROUTER_API_KEY",),
+    "groq": ("GROQ_API_KEY",),
+    "mistral": ("MISTRAL_API_KEY",),
+    "deepseek": ("DEEPSEEK_API_KEY",),
+    "xai": ("XAI_API_KEY",),
+    "cohere": ("CO_API_KEY", "COHERE_API_KEY"),
+    "together": ("TOGETHER_API_KEY", "TOGETHER_AI_API_KEY", "TOGETHERAI_API_KEY"),
+    "fireworks": ("FIREWORKS_API_KEY", "FIREWORKS_AI_API_KEY"),
+    "azure": ("AZURE_OPENAI_API_KEY", "AZURE_API_KEY"),
+    "bedrock": ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"),
+}
+"""The names that SDKs and frameworks look for, by provider. Who sets them sets all of a provider or
+none, since an SDK that finds two of them may take the wrong one."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from deltatape.environment.base_urls import (
+from deltatape.environment.variables import (
     SERVED,
     is_listed,
     may_be_redirected,
