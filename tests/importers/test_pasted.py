@@ -1,8 +1,16 @@
 import pytest
 
 from deltatape.importers import import_exchange
-from deltatape.importers._base import Material
-from deltatape.importers.pasted import Pasted
+from deltatape.importers._base import Answered, Asked, Material
+from deltatape.importers.pasted import (
+    Pasted,
+    has_head,
+    is_field,
+    json_line,
+    split_heads,
+    strip_line,
+    without_escapes,
+)
 from deltatape.model.exchange import Exchange
 
 WHOLE = 'data: {"a":1}\n\ndata: [DONE]\n\n'
@@ -151,3 +159,216 @@ def test_only_blank_lines_behind_a_head_are_only_blank_lines() -> None:
 
 def test_a_field_without_json_is_whole() -> None:
     assert read('app | data: {"a":1}\napp | event: end').body.endswith(b"event: end\n\n")
+
+
+VERBOSE = """\
+$ curl -v https://api.example.com/v1/chat -d @request.json
+  % Total    % Received % Xferd  Average Speed   Time    Time     Time  Current
+  0     0    0     0    0     0      0      0 --:--:-- --:--:-- --:--:--     0
+* Connected to api.example.com (192.0.2.1) port 443
+*
+> POST /v1/chat HTTP/2
+> Host: api.example.com
+> Authorization: Bearer fake
+>\x20
+} [123 bytes data]
+< HTTP/1.1 100 Continue
+<\x20
+< HTTP/2 200
+< Content-Type: text/event-stream
+* Added cookie
+< X-Empty:
+<
+{ [12 bytes data]
+data: 1
+
+data: 2
+* Connection #0 to host api.example.com left intact"""
+
+
+def test_the_heads_of_curl_v_are_told_from_the_body() -> None:
+    heads = split_heads(VERBOSE.split("\n"))
+    assert heads.asked == Asked(
+        method="POST",
+        url="https://api.example.com/v1/chat",
+        http="2",
+        headers=((b"Host", b"api.example.com"), (b"Authorization", b"Bearer fake")),
+    )
+    assert heads.answered == Answered(
+        status=200,
+        http="2",
+        headers=((b"Content-Type", b"text/event-stream"), (b"X-Empty", b"")),
+    )
+    assert heads.rest == ("data: 1", "", "data: 2")
+
+
+def test_the_head_of_curl_i_is_told_from_the_body() -> None:
+    heads = split_heads(["HTTP/1.1 404 Not Found\r", "A: b\r", "\r", "{}\r", ""])
+    assert heads.asked is None
+    assert heads.answered == Answered(
+        status=404, reason=b"Not Found", http="1.1", headers=((b"A", b"b"),)
+    )
+    assert heads.rest == ("{}\r", "")
+
+
+def test_curls_last_remark_is_cut_from_a_body_without_line_feed() -> None:
+    line = '{"error":1}* Connection #0 to host x left intact'
+    assert split_heads(["HTTP/1.1 500", "", line]).rest == ('{"error":1}',)
+
+
+def test_a_head_that_is_not_ended_is_a_head() -> None:
+    heads = split_heads(["HTTP/1.1 200 OK", "A: b"])
+    assert heads.answered is not None
+    assert (heads.answered.headers, heads.rest) == (((b"A", b"b"),), ())
+
+
+def test_a_head_ends_where_no_field_follows() -> None:
+    assert split_heads(["HTTP/1.1 200 OK", "no field"]).rest == ("no field",)
+
+
+def test_a_request_without_host_has_a_target_only() -> None:
+    heads = split_heads(["> GET /x HTTP/1.1", ">", "rest"])
+    assert heads.asked == Asked(method="GET", url="/x", http="1.1")
+    assert heads.rest == ("rest",)
+
+
+def test_a_status_line_counts_only_before_data() -> None:
+    assert has_head(["", "< HTTP/2 200", "data: x"])
+    assert not has_head(["data: x", "HTTP/1.1 200 OK"])
+    assert not has_head(["nothing"])
+
+
+def test_progress_and_failures_around_a_cut_body_are_no_body() -> None:
+    meter = "\r100  3913    0  3226  100   687   5012   1067 --:--:-- --:--:-- --:--:--  6085"
+    lines = [
+        "  % Total    % Received % Xferd  Average Speed   Time    Time     Time  Current",
+        "< HTTP/1.1 200 OK\r",
+        "< Content-Type: text/event-stream\r",
+        "< \r",
+        "data: whole",
+        "",
+        meter,
+        'data: {"half* transfer closed with outstanding read data remaining',
+        "curl: (18) transfer closed with outstanding read data remaining",
+        f"data: more{meter}",
+    ]
+    assert split_heads(lines).rest == ("data: whole", "", 'data: {"half', "data: more")
+
+
+DATA = 'data: {"a":1}'
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        "",
+        "    ",
+        "2026-11-21 20:36:01 ",
+        "2026-11-21T20:36:01.123456789Z ",
+        "2026-11-21 20:36:01,123 +0100 ",
+        "[2026-11-21T20:36:01+01:00] ",
+        "20:36:01.123 ",
+        "[20:36:01] ",
+        "Nov 21 20:36:01 host app[17]: ",
+        "Nov  1 20:36:01 host app: ",
+        "INFO ",
+        "[debug] ",
+        "WARNING: ",
+        "LOG ",
+        "[chatStream] ",
+        "[client]: ",
+        "web-1  | ",
+        "app/container.1 | 2026-11-21 20:36:01 INFO [stream] ",
+        "12:",
+        "12|",
+        "7\t",
+        "< ",
+        "> ",
+        "-> ",
+        "• ",
+        "got a line of the stream: ",
+        "received chunk=",
+        "(unknown words) ",
+    ],
+)
+def test_what_loggers_put_before_a_line_is_found(prefix: str) -> None:
+    assert strip_line(prefix + DATA) == (DATA,)
+
+
+@pytest.mark.parametrize("line", ["event: ping", "id: 7", "retry: 10", ": keep-alive", "data:"])
+def test_every_field_is_found_behind_a_known_prefix(line: str) -> None:
+    assert is_field(line)
+    assert strip_line(line) == (line,)
+    assert strip_line(f"app | {line}") == (line,)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (r"""b'data: {"a":1}\n\n'""", ('data: {"a":1}', "", "")),
+        (r"""INFO got chunk: b"data: it's\n" """, ("data: it's", "")),
+        (r"""'data: {"a":"\'"}'""", ('data: {"a":"\'"}',)),
+        (r"""chunk "data: {\"a\":1}\n\n" (17 bytes)""", ('data: {"a":1}', "", "")),
+        (r"""{"ts":1,"msg":"data: [DONE]\n\n"}""", ("data: [DONE]", "", "")),
+        (r"""2026-11-21 20:36:01 {"level":3,"line":"event: x"}""", ("event: x",)),
+        (r"""b'data: \xff'""", ("data: \udcff",)),
+        (r"""'data: \d'""", (r"data: \d",)),
+    ],
+)
+def test_quoted_lines_are_unquoted(line: str, expected: tuple[str, ...]) -> None:
+    assert strip_line(line) == expected
+
+
+def test_a_prefix_with_nothing_behind_it_is_a_logged_blank_line() -> None:
+    assert strip_line("web-1  | ") == ("",)
+    assert strip_line("   ") == ("",)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "hello",
+        "metadata: {",
+        '{"a": 1}',
+        '{"a": "x"}',
+        "'data: unclosed",
+        "b'data: \\x'",
+        "INFO request finished",
+        "x" * 10_000,
+        "[a] " * 1000 + "data",
+    ],
+)
+def test_other_lines_are_no_part_of_a_stream(line: str) -> None:
+    assert strip_line(line) is None
+
+
+def test_control_sequences_of_terminals_are_removed() -> None:
+    text = "\x1b[1;32mdata\x1b[0m: \x1b]0;title\x07x\x1b]8;;y\x1b\\z\x1bM"
+    assert without_escapes(text) == "data: xz"
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ('{"a":1}', '{"a":1}'),
+        ('10:00 [x] got { "a": {"b": "}"}} ', '{ "a": {"b": "}"}}'),
+        ('got b\'{"a":"\\xc3\\xa9"}\\n\'', '{"a":"\u00e9"}'),
+        ("got '{\"a\":1}' there", '{"a":1}'),
+        ("x {}", "{}"),
+        ('x {"a":1} y', None),
+        ('x {"a":', None),
+        ('x \'{"a":1}', None),
+        ("{'a': 1}", None),
+        ("x", None),
+        ("", None),
+    ],
+)
+def test_the_object_at_the_end_of_a_line_is_found(line: str, found: str | None) -> None:
+    assert json_line(line) == found
+
+
+def test_the_beginning_of_an_object_is_found_if_the_line_is_cut() -> None:
+    assert json_line('x {"a":{"b":1}', cut=True) == '{"a":{"b":1}'
+    assert json_line('x {"a":1}', cut=True) == '{"a":1}'
+    assert json_line('x {"a" 1', cut=True) is None
+    assert json_line("x", cut=True) is None

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from deltatape.errors import UsageError
 from deltatape.settings.document import MAX_BYTES, parse
-from deltatape.settings.values import Items, Scalar, Table
+from deltatape.settings.file import Items, Scalar, Table
 
 
 def test_values_are_text_and_know_their_place() -> None:

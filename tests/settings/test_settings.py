@@ -1,3 +1,4 @@
+import dataclasses
 import os
 import re
 from pathlib import Path
@@ -5,9 +6,11 @@ from pathlib import Path
 import pytest
 
 from deltatape.errors import UsageError
-from deltatape.model.app_names import CONTRACT
+from deltatape.model.app_names import CONTRACT, AppNames
 from deltatape.rules.settings import DEFAULTS
-from deltatape.settings.settings import Settings, load
+from deltatape.settings.document import parse
+from deltatape.settings.file import Entry, Table
+from deltatape.settings.settings import FIELDS, Settings, app_names, load
 
 COMMANDS = ("record", "check", "why")
 
@@ -99,3 +102,44 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     named = {"DELTATAPE_CONFIG": "/proc/self/mem"} if os.access(path, os.R_OK) else {}
     with pytest.raises(UsageError, match="a settings file can be read"):
         load(tmp_path, named, COMMANDS)
+
+
+def entries(text: str) -> dict[str, Entry]:
+    table = parse(text.encode(), "f.yaml")
+    assert isinstance(table, Table)
+    return dict(table.entries)
+
+
+def test_without_any_the_contract_holds() -> None:
+    assert app_names({}) == CONTRACT
+
+
+def test_names_go_before_the_built_in_ones() -> None:
+    names = app_names(entries("{tool-call: [call, tool_call], name: fn, type: event}"))
+    assert names.tool_call == ("call", "tool_call")
+    assert names.name == ("fn", *CONTRACT.name)
+    assert names == dataclasses.replace(
+        CONTRACT, tool_call=names.tool_call, name=names.name, type=("event", "type")
+    )
+
+
+def test_every_name_can_be_set() -> None:
+    assert set(FIELDS.values()) == set(AppNames.__dataclass_fields__)
+    for name, field in FIELDS.items():
+        assert getattr(app_names(entries(f"{name}: own")), field)[0] == "own"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("tool_call: x", "f.yaml:1:1: 'tool_call' is no name of an application's events; did you"),
+        ("name: ", "f.yaml:1:6: app-events.name: a word or a list of words is accepted"),
+        ("name: {a: b}", "f.yaml:1:7: app-events.name: a word or a list of words is accepted"),
+        ("name: [a, ~]", "f.yaml:1:7: app-events.name: a word or a list of words is accepted"),
+        ("name: [a, [b]]", "f.yaml:1:7: app-events.name: a word or a list of words is accepted"),
+    ],
+)
+def test_what_is_no_name_is_told_with_its_place(text: str, message: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        app_names(entries(text))
+    assert str(raised.value).startswith(message)

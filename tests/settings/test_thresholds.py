@@ -3,8 +3,8 @@ import pytest
 from deltatape.errors import UsageError
 from deltatape.rules.settings import DEFAULTS, Settings
 from deltatape.settings.document import parse
+from deltatape.settings.file import Entry, Table
 from deltatape.settings.thresholds import FIELDS, thresholds
-from deltatape.settings.values import Entry, Table
 
 
 def entries(text: str) -> dict[str, Entry]:

@@ -1,10 +1,12 @@
 import os
+import re
 from pathlib import Path
 
 import pytest
 
 from deltatape.errors import UsageError
-from deltatape.store.names import check_stem, open_new, prepare_folder
+from deltatape.store.names import UlidSource, check_stem, open_new, prepare_folder, ulid
+from helpers.tapes import StillClock
 
 
 @pytest.mark.parametrize("stem", ["a", "2026-11-21T20-36-01", "A.b_c-d", "x" * 64, "-"])
@@ -40,3 +42,28 @@ def test_a_link_in_the_place_of_a_tape_is_not_followed(tmp_path: Path) -> None:
     os.close(fd)
     assert path.name == "x-2.tape"
     assert not target.exists()
+
+
+class JumpingClock(StillClock):
+    def __init__(self, walls_ms: list[int]) -> None:
+        super().__init__()
+        self._walls = iter(walls_ms)
+
+    def wall_ns(self) -> int:
+        return next(self._walls) * 1_000_000
+
+
+def test_a_ulid_is_26_characters_of_crockfords_alphabet() -> None:
+    assert re.fullmatch("[0-7][0-9A-HJKMNP-TV-Z]{25}", ulid(StillClock()))
+
+
+def test_the_time_comes_first() -> None:
+    # The example of the specification: 1469918176385 ms is 01ARYZ6S41.
+    assert UlidSource().next(JumpingClock([1_469_918_176_385])).startswith("01ARYZ6S41")
+
+
+def test_ulids_ascend_also_when_the_clock_stands_still_or_jumps_back() -> None:
+    source = UlidSource()
+    clock = JumpingClock([1000, 1000, 500, 1001, 2000])
+    made = [source.next(clock) for _ in range(5)]
+    assert made == sorted(set(made))

@@ -1,6 +1,7 @@
 """Whether a report can be written is known before it is."""
 
 import os
+import stat
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from deltatape.errors import UsageError
-from deltatape.store.report_file import check_folder, check_report, write_report
+from deltatape.store.report_file import check_folder, check_report, write_private, write_report
 
 
 def test_a_report_has_the_usual_mode_and_gives_way_to_the_next(tmp_path: Path) -> None:
@@ -72,3 +73,34 @@ def test_what_must_not_be_read_or_written_is_told() -> None:
 def test_a_report_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"--junit .*: Is a directory"):
         write_report("--junit", tmp_path, "")
+
+
+PAGE = "<!doctype html>\n<html lang=en>\n"
+
+
+def test_only_its_owner_can_read_it_and_it_replaces_what_is_there(tmp_path: Path) -> None:
+    path = tmp_path / "x.html"
+    write_private(path, f"{PAGE}old")
+    write_private(path, f"{PAGE}Tromsø")
+    assert path.read_text(encoding="utf-8") == f"{PAGE}Tromsø"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_is_no_such_page_is_never_replaced(tmp_path: Path) -> None:
+    tape = tmp_path / "x.tape"
+    tape.write_text("{}")
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "nothing")
+    for path in (tape, link):
+        with pytest.raises(UsageError, match="is there already, and no such page"):
+            write_private(path, PAGE)
+    assert tape.read_text() == "{}"
+    assert not (tmp_path / "nothing").exists()
+
+
+@pytest.mark.parametrize("name", ["missing/x.html", "folder"])
+def test_what_cannot_be_written_is_told(tmp_path: Path, name: str) -> None:
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(UsageError, match="name a file to write"):
+        write_private(tmp_path / name, "x")

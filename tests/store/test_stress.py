@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 
 from deltatape.clock import SystemClock
-from deltatape.store import background
-from deltatape.store.ledger import Ledger
+from deltatape.store import tape_file
 from deltatape.store.reader import open_tape
-from deltatape.store.tape_file import TapeFile
+from deltatape.store.tape_file import Ledger, TapeFile
 from deltatape.store.writer import TapeWriter
 from deltatape.tape.encode import header_line
 from helpers.tapes import HEADER
@@ -114,7 +113,7 @@ def test_a_disk_that_stalls_is_waited_for_once() -> None:
 def test_while_it_stalls_lines_wait_and_what_is_too_much_is_counted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(background, "_WAITING_BYTES", 4 * PIPE_BYTES)
+    monkeypatch.setattr(tape_file, "_WAITING_BYTES", 4 * PIPE_BYTES)
     disk = Stalled()
     disk.take_later(2 * PIPE_BYTES)
     put(disk.writer, LONG)
@@ -122,8 +121,8 @@ def test_while_it_stalls_lines_wait_and_what_is_too_much_is_counted(
     lost = disk.writer.lost_records
     assert 0 < lost < 1000
     assert disk.writer.losses(1)["lost_records"] == lost
-    assert disk.writer.losses(1)["error"] == background.TOO_SLOW
-    assert disk.alarms == [f"taping fails: {background.TOO_SLOW}; the tape loses records"]
+    assert disk.writer.losses(1)["error"] == tape_file.TOO_SLOW
+    assert disk.alarms == [f"taping fails: {tape_file.TOO_SLOW}; the tape loses records"]
     disk.work_again()
     first, *others = disk.close()
     assert first == LONG

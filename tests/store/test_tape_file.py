@@ -2,14 +2,17 @@ import errno
 import os
 import shutil
 import subprocess
+import threading
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from deltatape.store.ledger import Ledger
+from deltatape.clock import SystemClock
+from deltatape.store import tape_file
 from deltatape.store.names import open_new
 from deltatape.store.reader import open_tape
-from deltatape.store.tape_file import TapeFile
+from deltatape.store.tape_file import Ledger, SyncThread, TapeFile, WriterThread
 from deltatape.tape.encode import header_line
 from helpers.disk import file_size_limit
 from helpers.tapes import HEADER
@@ -128,3 +131,148 @@ def test_a_deleted_tape_is_looked_for_once_a_second(tmp_path: Path) -> None:
     tape.append(1, now_ns=1_500_000_000)
     assert tape.ledger.records == 3
     tape.file.close()
+
+
+class Disk:
+    """A disk that works when told to, and what reached it."""
+
+    def __init__(self) -> None:
+        self.lines: list[bytes] = []
+        self.works = threading.Event()
+        self.busy = threading.Event()
+        self.syncs = 0
+
+    def write(self, _exchanges: Sequence[int], lines: Sequence[bytes]) -> None:
+        self.busy.set()
+        self.works.wait()
+        self.lines.extend(lines)
+
+    def sync(self) -> None:
+        self.busy.set()
+        self.works.wait()
+        self.syncs += 1
+
+
+@pytest.fixture
+def disk() -> Iterator[Disk]:
+    disk = Disk()
+    yield disk
+    disk.works.set()
+
+
+def test_a_sync_is_not_waited_for_and_asking_again_is_one_more(disk: Disk) -> None:
+    thread = SyncThread(disk.sync, SystemClock())
+    thread.want()
+    assert disk.busy.wait(10)
+    for _ in range(100):
+        thread.want()
+    assert disk.syncs == 0
+    disk.works.set()
+    assert thread.close()
+    assert 2 <= disk.syncs <= 3
+
+
+def test_closing_syncs_once_more(disk: Disk) -> None:
+    disk.works.set()
+    assert SyncThread(disk.sync, SystemClock()).close()
+    assert disk.syncs == 1
+
+
+def test_a_sync_that_hangs_does_not_keep_the_recorder(
+    disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tape_file, "_PATIENCE_S", 0.01)
+    assert not SyncThread(disk.sync, SystemClock()).close()
+
+
+def test_lines_wait_in_order_while_the_disk_is_slow(disk: Disk) -> None:
+    thread = WriterThread(disk.write, Ledger(lambda _: None))
+    for number in range(100):
+        thread.put([1], [b"%d" % number])
+    assert disk.lines == []
+    disk.works.set()
+    assert thread.close()
+    assert disk.lines == [b"%d" % number for number in range(100)]
+
+
+def test_what_does_not_fit_the_queue_is_lost_and_counted(
+    disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tape_file, "_WAITING_BYTES", 10)
+    alarms: list[str] = []
+    ledger = Ledger(alarms.append)
+    thread = WriterThread(disk.write, ledger)
+    thread.put([1], [b"first"])
+    assert disk.busy.wait(10)
+    for _ in range(5):
+        thread.put([1], [b"later"])
+    disk.works.set()
+    assert thread.close()
+    assert disk.lines == [b"first", b"later", b"later"]
+    assert ledger.of(1) == {"lost_records": 3, "lost_bytes": 15, "error": tape_file.TOO_SLOW}
+    assert alarms == ["taping fails: the disk is too slow; the tape loses records"]
+
+
+def test_what_a_hanging_disk_did_not_take_is_lost_and_counted(
+    disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tape_file, "_PATIENCE_S", 0.01)
+    ledger = Ledger(lambda _: None)
+    thread = WriterThread(disk.write, ledger)
+    thread.put([1], [b"first"])
+    assert disk.busy.wait(10)
+    thread.put([2], [b"later"])
+    assert not thread.close()
+    assert ledger.of(2)["lost_records"] == 1
+
+
+class NoThread(threading.Thread):
+    """What a system out of threads gives."""
+
+    def start(self) -> None:
+        raise RuntimeError("can't start new thread")
+
+
+def test_without_threads_the_end_syncs_and_writes_itself(
+    disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(threading, "Thread", NoThread)
+    disk.works.set()
+    sync = SyncThread(disk.sync, SystemClock())
+    sync.want()
+    assert disk.syncs == 0
+    assert sync.close()
+    assert disk.syncs == 1
+    writer = WriterThread(disk.write, Ledger(lambda _: None))
+    writer.put([1, 1], [b"first", b"later"])
+    assert disk.lines == []
+    assert writer.close()
+    assert disk.lines == [b"first", b"later"]
+
+
+def test_losses_are_counted_per_exchange_and_in_all() -> None:
+    ledger = Ledger(lambda _: None)
+    ledger.lost([1, 2, 1], [b"a", b"bb", b"ccc"], "full")
+    ledger.lost([1], [b"d"], "broken")
+    assert ledger.of(1) == {"lost_records": 3, "lost_bytes": 5, "error": "broken"}
+    assert ledger.of(2) == {"lost_records": 1, "lost_bytes": 2, "error": "full"}
+    assert ledger.of(3) == {}
+    assert (ledger.records, ledger.bytes) == (4, 7)
+
+
+def test_an_alarm_sounds_once_per_kind_of_trouble() -> None:
+    alarms: list[str] = []
+    ledger = Ledger(alarms.append)
+    ledger.trouble("full", "the disk is full")
+    ledger.trouble("full", "the disk is still full")
+    ledger.trouble("slow", "the disk is slow")
+    assert alarms == ["the disk is full", "the disk is slow"]
+
+
+def test_losses_without_end_take_no_memory_without_end() -> None:
+    ledger = Ledger(lambda _: None)
+    for exchange in range(10_000):
+        ledger.lost([exchange], [b"x"], "full")
+    assert ledger.of(0) == {}
+    assert ledger.of(9_999)["lost_records"] == 1
+    assert ledger.records == 10_000

@@ -7,7 +7,7 @@ import pytest
 
 from deltatape.errors import UsageError
 from deltatape.model.exchange import EndReason, Source
-from deltatape.store import background
+from deltatape.store import tape_file
 from deltatape.store.reader import open_tape
 from deltatape.store.tape_file import TapeFile
 from deltatape.store.writer import TapeWriter
@@ -266,7 +266,7 @@ def test_syncing_is_done_by_a_thread(tmp_path: Path) -> None:
 def test_closing_does_not_wait_for_ever_for_a_disk_that_hangs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(background, "_PATIENCE_S", 0.01)
+    monkeypatch.setattr(tape_file, "_PATIENCE_S", 0.01)
     answer = threading.Event()
     monkeypatch.setattr(TapeFile, "sync", lambda _: answer.wait())
     recorder = Recorder(tmp_path)

@@ -25,7 +25,7 @@ from deltatape.render.doctor import (
 )
 from deltatape.render.lines import WIDTH
 from deltatape.settings.defaults import defaults
-from deltatape.settings.find import NAME
+from deltatape.settings.file import NAME
 from deltatape.settings.settings import load
 
 

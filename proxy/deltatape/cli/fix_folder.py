@@ -20,8 +20,7 @@ from deltatape.render.fix_kit import FixKit, fix_kit
 from deltatape.store.mask_key import mask_key
 from deltatape.store.reader import Tape, open_tape
 from deltatape.store.rewrite import SHARED, draft
-from deltatape.store.splice import splice
-from deltatape.store.survey import Given
+from deltatape.store.splice import Given, splice
 from deltatape.tape.mask import Masker
 from deltatape.why.needed import mistakes, needed
 

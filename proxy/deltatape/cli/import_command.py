@@ -14,8 +14,8 @@ from deltatape.errors import UsageError
 from deltatape.importers import import_exchange
 from deltatape.importers.taping import tape_lines
 from deltatape.model.exchange import Source
-from deltatape.store.ids import ulid
 from deltatape.store.mask_key import mask_key
+from deltatape.store.names import ulid
 from deltatape.tape.mask import Masker
 from deltatape.tape.record import Header
 

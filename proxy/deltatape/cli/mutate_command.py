@@ -16,9 +16,8 @@ from deltatape.errors import UsageError
 from deltatape.model.exchange import Exchange, Source
 from deltatape.mutate import MUTATORS, Chance, Seeded
 from deltatape.rules.words import count
-from deltatape.store.ids import ulid
 from deltatape.store.listing import locate
-from deltatape.store.names import SUFFIX
+from deltatape.store.names import SUFFIX, ulid
 from deltatape.store.reader import open_tape
 from deltatape.store.rewrite import PRIVATE, write_new
 from deltatape.tape.payload import Stop

@@ -13,8 +13,7 @@ from deltatape.errors import UsageError
 from deltatape.rules.words import count
 from deltatape.store.listing import Location, locate
 from deltatape.store.reader import open_tape
-from deltatape.store.splice import Spliced, splice
-from deltatape.store.survey import Given
+from deltatape.store.splice import Given, Spliced, splice
 
 OUTPUT = option(
     "-o",

@@ -23,7 +23,7 @@ from deltatape.render.story import short_lines, story_lines
 from deltatape.rules.documentation import explain
 from deltatape.sdks.run import MadeBy, made_by
 from deltatape.settings.defaults import current_rules
-from deltatape.store.private_file import write_private
+from deltatape.store.report_file import write_private
 from deltatape.suspects import explain as explain_suspect
 from deltatape.suspects.compare import equal
 from deltatape.why.tell import tell

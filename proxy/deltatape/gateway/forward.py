@@ -14,9 +14,8 @@ from deltatape.gateway.dial import DialError, Dialled
 from deltatape.gateway.routes import Origin, Refusal, Route
 from deltatape.gateway.taping import Taping
 from deltatape.http1.answer import error_answer
-from deltatape.http1.body import Scan, write_chunk
+from deltatape.http1.body import Scan, fin_completes, keeps_client, write_chunk
 from deltatape.http1.client import Lost, UpstreamConnection
-from deltatape.http1.ending import fin_completes, keeps_client
 from deltatape.http1.head import (
     Fields,
     RequestHead,

@@ -10,11 +10,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from deltatape.errors import UsageError
-from deltatape.gateway.access import check_access
-from deltatape.gateway.addressing import Addressed, read_address
+from deltatape.gateway.access import Addressed, check_access, mismatch, read_address
 from deltatape.gateway.dial import DialError, Dialled
 from deltatape.gateway.forward import Forward
-from deltatape.gateway.key_fit import mismatch
 from deltatape.gateway.recorder import Recorder
 from deltatape.gateway.routes import Origin, Refusal, Route, Routes
 from deltatape.gateway.taping import Taping

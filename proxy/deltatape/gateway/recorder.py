@@ -17,7 +17,7 @@ from deltatape.gateway.taping import Taping
 from deltatape.model.exchange import Tap
 from deltatape.model.watch import Watch
 from deltatape.rules.settings import DEFAULTS, Settings
-from deltatape.store.ids import ulid
+from deltatape.store.names import ulid
 from deltatape.tape.mask import Masker
 from deltatape.tape.payload import ClientState
 from deltatape.tape.tap import ExchangeTap

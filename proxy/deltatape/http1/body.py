@@ -9,7 +9,7 @@ import enum
 from dataclasses import dataclass
 from typing import Protocol
 
-from deltatape.http1.head import BadMessageError, Fields
+from deltatape.http1.head import BadMessageError, Fields, RequestHead
 from deltatape.model.exchange import Framing
 
 MAX_LINE_BYTES = 16 * 1024
@@ -177,3 +177,20 @@ def _chunk_size(line: bytes) -> int:
 def write_chunk(data: bytes) -> bytes:
     """`data` as one chunk."""
     return b"%x\r\n%b\r\n" % (len(data), data)
+
+
+# What the end of a connection tells a client about the body before it.
+
+
+def fin_completes(framing: Framing | None, *, bare: bool) -> bool:
+    """Whether a FIN makes a body look whole, so that a cut has to be shown by RST.
+
+    `framing` None: no head was sent; `bare`: a chunked body goes out without its chunks.
+    """
+    return framing is Framing.CLOSE or (framing is Framing.CHUNKED and bare)
+
+
+def keeps_client(request: RequestHead, framing: Framing | None) -> bool:
+    """Whether the client's connection can serve another request after such a response."""
+    known = framing is not None and framing is not Framing.CLOSE
+    return known and request.keep_alive and request.http == "1.1"

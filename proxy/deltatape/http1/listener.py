@@ -2,18 +2,19 @@
 
 import asyncio
 import contextlib
+import errno
 import ipaddress
+import logging
 import os
 import re
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 from deltatape.errors import UsageError
-from deltatape.http1.exhaustion import Exhaustion
 from deltatape.http1.server import ServerConnection
 from deltatape.http1.socket import keep_read_memory
 
@@ -195,3 +196,41 @@ def _is_answered(path: str) -> bool:
         except OSError:
             return False
     return True
+
+
+# When the process has no descriptors left: new connections wait, and that is said once a minute.
+#
+# asyncio stops to accept for a second then and tries again, which is right; but it logs a traceback
+# for every place in the backlog each time, some hundred lines a second, and another one for each if
+# the listener has been closed when it tries.
+
+_ACCEPTING = "socket.accept() out of system resource"
+_TRYING_AGAIN = "._start_serving("
+_EVERY_S = 60.0
+_log = logging.getLogger(__name__)
+
+
+class Exhaustion:
+    """An exception handler of a loop that knows this one trouble, and leaves others to asyncio."""
+
+    def __init__(self) -> None:
+        self._said: float | None = None
+
+    def __call__(self, loop: asyncio.AbstractEventLoop, context: Mapping[str, object]) -> None:
+        """See `asyncio.loop.set_exception_handler`."""
+        message, error = context.get("message"), context.get("exception")
+        if _TRYING_AGAIN in str(message) and isinstance(error, ValueError):
+            return  # the socket is closed: nothing is to be accepted any more
+        if message != _ACCEPTING:
+            loop.default_exception_handler(dict(context))
+            return
+        if self._said is None or loop.time() - self._said >= _EVERY_S:
+            self._said = loop.time()
+            _log.warning("%s: new connections wait until others end", _reason(context))
+
+
+def _reason(context: Mapping[str, object]) -> str:
+    error = context.get("exception")
+    if isinstance(error, OSError) and error.errno == errno.EMFILE:
+        return "too many open files for one process (see `ulimit -n`)"
+    return f"{error}"

@@ -17,8 +17,8 @@ from deltatape.mitm.passage import Passage
 from deltatape.mitm.talk import Word
 from deltatape.mitm.voice import Voice
 from deltatape.model.exchange import EndReason, Source
-from deltatape.store.ids import ulid
 from deltatape.store.mask_key import mask_key
+from deltatape.store.names import ulid
 from deltatape.store.writer import TapeWriter
 from deltatape.tape.mask import Masker
 from deltatape.tape.payload import ClientState

@@ -15,7 +15,7 @@ from typing import Protocol
 from deltatape.http1.answer import error_answer
 from deltatape.http1.head import Fields, RequestHead, waits_to_continue, write_response
 from deltatape.http1.server import ServerConnection
-from deltatape.http1.unread import Unread
+from deltatape.http1.socket import Unread
 from deltatape.match.request import Asking, Miss
 from deltatape.match.schedule import Ending
 from deltatape.model.exchange import EndReason, Exchange

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Self
@@ -12,14 +12,16 @@ from deltatape.http1.answer import error_answer
 from deltatape.http1.head import RequestHead
 from deltatape.http1.listener import Address, Listener
 from deltatape.http1.server import Handler, ServerConnection
-from deltatape.http1.unread import Unread
+from deltatape.http1.socket import Unread
 from deltatape.match.place import shown
 from deltatape.match.request import Asking, Ladder, Match, Miss, Rung
 from deltatape.model.exchange import Exchange, header
-from deltatape.player.hiding import hider
 from deltatape.player.play import Play
 from deltatape.player.playing import Ended, Missed, Played, Playing, Report, Staged, Told
 from deltatape.player.rendition import Renditions
+from deltatape.redact import patterns
+from deltatape.tape.literals import blanked, merged
+from deltatape.tape.mask import Masker
 
 if TYPE_CHECKING:
     from deltatape.run_check import Correction, Mistake, RunCheck
@@ -28,7 +30,6 @@ END_OF_TAPE = "end_of_tape"
 """The code of the error for a request that is right where the tape is wrong."""
 NO_RETRY = ((b"x-should-retry", b"false"),)
 """Read by SDKs: asking again would miss again."""
-
 MARGIN_BYTES = 16 * 1024 * 1024
 """By how much a request may be longer than any on the tape, to be told what differs."""
 _MOST_TARGET = 4096
@@ -334,3 +335,29 @@ class _EndOfTape(Miss):
 def _can_be_asked_for(exchange: Exchange) -> bool:
     """Whether its request was whole: half a one comes to an end only when its client leaves."""
     return exchange.request.t_end_ns is not None or not exchange.timed
+
+
+# Keeps credentials out of what is told of requests, on a terminal, in a report or in an answer.
+#
+# A request that misses has not been masked by any recorder, and what its developer does next is to
+# paste the message somewhere. What looks like a provider's key is hidden, and what is known to be a
+# credential; see `redact.patterns` and `tape.literals`.
+
+
+def hider(secrets: Iterable[bytes]) -> Callable[[str], str]:
+    """A function that overwrites credentials in a text, each byte of them by an asterisk.
+
+    Args:
+        secrets: known ones, whatever they look like.
+    """
+    masker = Masker(b"")  # only asterisks are wanted of it, no hashes
+    for secret in secrets:
+        masker.learn(secret)
+
+    def hide(text: str) -> str:
+        data = text.encode(errors="surrogatepass")
+        likely = ((one.start, one.end, "") for one in patterns.find(data.decode("latin-1")))
+        spans = merged((*likely, *masker.literals.spans(data)))
+        return blanked(data, spans).decode(errors="replace") if spans else text
+
+    return hide

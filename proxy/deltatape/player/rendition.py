@@ -18,7 +18,7 @@ from http import HTTPStatus
 from typing import TypeAlias
 from weakref import WeakValueDictionary
 
-from deltatape.http1.ending import fin_completes
+from deltatape.http1.body import fin_completes
 from deltatape.http1.head import Fields, RequestHead, field, write_response
 from deltatape.match.schedule import Tempo, Timetable, timetable
 from deltatape.model.exchange import Exchange, Framing, Headers, ResponseHead

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from deltatape.settings.find import find
-from deltatape.settings.values import Items, Scalar, Table, Value
+from deltatape.settings.file import Items, Scalar, Table, Value, find
 
 _REPLAY, _VOLATILE, _IGNORE, _UPSTREAMS = "replay", "volatile", "ignore", "upstreams"
 

@@ -24,8 +24,7 @@ from deltatape.errors import UsageError
 from deltatape.model.exchange import EndReason, Exchange, Source
 from deltatape.store.names import SUFFIX
 from deltatape.store.reader import open_tape
-from deltatape.store.splice import splice
-from deltatape.store.survey import Given
+from deltatape.store.splice import Given, splice
 
 _NEW = ".new"
 _TRIES, _PAUSE_S = 500, 0.02

@@ -21,7 +21,7 @@ from deltatape.http1.answer import error_answer
 from deltatape.http1.head import RequestHead
 from deltatape.http1.listener import Address, Listener
 from deltatape.http1.server import Handler, ServerConnection
-from deltatape.http1.unread import Unread
+from deltatape.http1.socket import Unread
 from deltatape.match.request import Asking, Miss
 from deltatape.match.schedule import Tempo
 from deltatape.model.asked import RepeatedCall

@@ -11,7 +11,7 @@
     app-events:                      # what the application calls its events; see model/app_names.py
       tool-call: [call, invoke]
 
-Strategy: `find` says which file holds, `document` reads YAML into values that know their place,
+Strategy: `file` says which file holds, `document` reads YAML into values that know their place,
 `settings` gives them a meaning, `defaults` makes click take them below variables and flags. A value
 is the text that would stand behind the flag, so YAML's own ideas of types (`no` is false, `1:30` is
 ninety) never come into play. Every mistake is a `UsageError` with file, line and column.

@@ -15,9 +15,8 @@ import click
 from deltatape.errors import DeltatapeError, UsageError
 from deltatape.rules.settings import DEFAULTS
 from deltatape.rules.settings import Settings as Thresholds
-from deltatape.settings.find import VARIABLE
+from deltatape.settings.file import VARIABLE, Items, Scalar, Value
 from deltatape.settings.settings import Settings, load
-from deltatape.settings.values import Items, Scalar, Value
 
 _RUNS = (("record", "on-finding"), ("torture", "oracle"), ("shrink", "oracle"))
 """Options whose values are run."""

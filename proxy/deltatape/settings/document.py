@@ -8,7 +8,7 @@ document. Scalars stay text.
 import yaml
 
 from deltatape.errors import UsageError
-from deltatape.settings.values import Entry, Items, Place, Scalar, Table, Value
+from deltatape.settings.file import Entry, Items, Place, Scalar, Table, Value
 
 MAX_BYTES = 256 << 10
 MAX_DEPTH = 8

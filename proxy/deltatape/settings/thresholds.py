@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 
 from deltatape.rules.settings import DEFAULTS, Settings
-from deltatape.settings.values import Entry, Items, Scalar, Value
+from deltatape.settings.file import Entry, Items, Scalar, Value
 
 _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(ms|s|m|h)", re.ASCII)
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}

@@ -10,18 +10,72 @@ Invariant: the file is the header and whole lines, plus at most one torn line at
 
 import errno
 import os
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from deltatape.store.ledger import Ledger
+from deltatape.clock import Clock
 
 _BATCH = 1024
 """IOV_MAX of Linux and macOS."""
-
 _LOOK_NS = 1_000_000_000
 """How often to look whether the file still has a name."""
-
 GONE = "the tape was deleted while it was written"
+
+
+# What taping lost, per exchange and in all, and the alarms about it.
+#
+# Losing records must be loud and must stay cheap: one alarm per kind of trouble, counts for the
+# rest. Safe to use from the writing thread and from the recorder's own.
+
+_REMEMBERED = 4096
+"""Exchanges whose losses are kept: with a dead disk every exchange has some, for ever."""
+
+
+class Ledger:
+    """Counts losses; `alarm` gets one line per kind of trouble, from whichever thread meets it."""
+
+    def __init__(self, alarm: Callable[[str], None]) -> None:
+        self._alarm = alarm
+        self._lock = threading.Lock()
+        self._told: set[str] = set()
+        self._of: dict[int, tuple[int, int, str]] = {}
+        self.records = 0
+        self.bytes = 0
+
+    def trouble(self, kind: str, message: str) -> None:
+        """Tell `message` unless trouble of this kind has been told."""
+        with self._lock:
+            if kind in self._told:
+                return
+            self._told.add(kind)
+        self._alarm(message)
+
+    def lost(self, exchanges: Sequence[int], lines: Sequence[bytes], error: str) -> None:
+        """Count `lines`, each of the exchange at the same place of `exchanges`, as lost."""
+        with self._lock:
+            for exchange, line in zip(exchanges, lines, strict=True):
+                records, size, _ = self._of.pop(exchange, (0, 0, ""))
+                self._of[exchange] = (records + 1, size + len(line), error)
+                self.records += 1
+                self.bytes += len(line)
+            while len(self._of) > _REMEMBERED:
+                del self._of[next(iter(self._of))]
+
+    def lost_after_all(self, records: int, size: int) -> None:
+        """Count what had been written and is gone."""
+        with self._lock:
+            self.records += records
+            self.bytes += size
+
+    def of(self, exchange: int) -> dict[str, object]:
+        """The losses of one exchange as `end.recorder` tells them; empty when there are none."""
+        with self._lock:
+            losses = self._of.get(exchange)
+        if losses is None:
+            return {}
+        records, size, error = losses
+        return {"lost_records": records, "lost_bytes": size, "error": error}
 
 
 class TapeFile:
@@ -143,3 +197,125 @@ class TapeFile:
 
 def _reason(error: OSError) -> str:
     return error.strerror or str(error)
+
+
+# The two things about a tape that may wait for a disk: syncing, and writing to a slow one.
+#
+# Both threads are daemons and are waited for at most `_PATIENCE_S` at the end: a disk that hangs
+# must not keep the recorder, and with it the user's program, from ending.
+
+_PATIENCE_S = 10.0
+_WAITING_BYTES = 64 << 20
+"""How much may wait for a slow disk before records are lost."""
+TOO_SLOW = "the disk is too slow"
+
+
+def _start(run: Callable[[], None], name: str) -> threading.Thread | None:
+    """A running daemon thread; None where the system has no more, or Python is shutting down."""
+    thread = threading.Thread(target=run, name=name, daemon=True)
+    try:
+        thread.start()
+    except RuntimeError:
+        return None
+    return thread
+
+
+class SyncThread:
+    """Syncs when asked to: at most one at work and one waiting, the caller never waits.
+
+    Attributes:
+        busy_since_ns: when the sync that is under way was begun; None while there is none.
+    """
+
+    def __init__(self, sync: Callable[[], None], clock: Clock) -> None:
+        self.busy_since_ns: int | None = None
+        self._sync = sync
+        self._clock = clock
+        self._wanted = threading.Event()
+        self._closing = False
+        self._thread: threading.Thread | None = None
+
+    def want(self) -> None:
+        """Sync soon; what is asked for while one waits is the same one."""
+        self._wanted.set()
+        if self._thread is None:
+            self._thread = _start(self._run, "tape-sync")
+
+    def close(self) -> bool:
+        """Sync once more; False if the disk did not answer in time."""
+        self._closing = True
+        self.want()
+        if self._thread is None:
+            self._sync()
+            return True
+        self._thread.join(_PATIENCE_S)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        last = False
+        while not last:
+            self._wanted.wait()
+            self._wanted.clear()
+            last = self._closing
+            self.busy_since_ns = self._clock.now_ns()
+            self._sync()
+            self.busy_since_ns = None
+
+
+class WriterThread:
+    """Takes lines off the recorder's hands when writing them has become slow.
+
+    Args:
+        write: writes lines of exchanges; called in the thread only.
+        ledger: told of what does not fit the queue.
+    """
+
+    def __init__(
+        self, write: Callable[[Sequence[int], Sequence[bytes]], None], ledger: Ledger
+    ) -> None:
+        self._write = write
+        self._ledger = ledger
+        self._changed = threading.Condition()
+        self._exchanges: list[int] = []
+        self._lines: list[bytes] = []
+        self._waiting = 0
+        self._closing = False
+        self._thread = _start(self._run, "tape-writer")
+
+    def put(self, exchanges: Sequence[int], lines: Sequence[bytes]) -> None:
+        """Queue lines; they are lost, and counted, when too much waits already."""
+        size = sum(map(len, lines))
+        with self._changed:
+            fits = self._waiting + size <= _WAITING_BYTES
+            if fits:
+                self._waiting += size
+                self._exchanges.extend(exchanges)
+                self._lines.extend(lines)
+                self._changed.notify()
+        if not fits:
+            self._ledger.trouble(TOO_SLOW, f"taping fails: {TOO_SLOW}; the tape loses records")
+            self._ledger.lost(exchanges, lines, TOO_SLOW)
+
+    def close(self) -> bool:
+        """Write what waits; False if the disk did not take it in time: then it is lost."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify()
+        if self._thread is None:
+            self._run()
+            return True
+        self._thread.join(_PATIENCE_S)
+        with self._changed:
+            self._ledger.lost(self._exchanges, self._lines, TOO_SLOW)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._lines or self._closing)
+                if not self._lines:
+                    return
+                exchanges, lines = self._exchanges, self._lines
+                self._exchanges, self._lines = [], []
+                self._waiting = 0
+            self._write(exchanges, lines)

@@ -16,11 +16,8 @@ from typing import Self
 
 from deltatape.clock import Clock, rfc3339
 from deltatape.model.exchange import Source
-from deltatape.store.background import SyncThread, WriterThread
-from deltatape.store.ids import ulid
-from deltatape.store.ledger import Ledger
-from deltatape.store.names import check_stem, open_new, prepare_folder
-from deltatape.store.tape_file import TapeFile
+from deltatape.store.names import check_stem, open_new, prepare_folder, ulid
+from deltatape.store.tape_file import Ledger, SyncThread, TapeFile, WriterThread
 from deltatape.tape.encode import header_line
 from deltatape.tape.record import Header
 

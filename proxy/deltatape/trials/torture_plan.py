@@ -15,8 +15,7 @@ from deltatape.errors import UsageError
 from deltatape.match.schedule import Tempo
 from deltatape.model.exchange import Exchange, Source
 from deltatape.mutate import Seeded
-from deltatape.store.ids import ulid
-from deltatape.store.names import SUFFIX
+from deltatape.store.names import SUFFIX, ulid
 from deltatape.store.rewrite import PRIVATE, write_new
 from deltatape.tape.payload import Stop
 from deltatape.tape.record import Header

@@ -9,7 +9,7 @@ import pytest
 from deltatape.clock import SystemClock
 from deltatape.gateway.analysis import SWITCH_S, Analyst, Ended
 from deltatape.gateway.tapes import OpenTape
-from deltatape.store.ledger import Ledger
+from deltatape.store.tape_file import Ledger
 from deltatape.store.writer import TapeWriter
 from deltatape.tape.tap import TapeTap
 from helpers.tapes import HEADER, MASKER

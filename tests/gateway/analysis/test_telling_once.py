@@ -7,7 +7,7 @@ from deltatape.clock import SystemClock
 from deltatape.gateway.analysis import Analyst, Ended, Kept
 from deltatape.gateway.tapes import OpenTape
 from deltatape.model.exchange import EndReason
-from deltatape.store.ledger import Ledger
+from deltatape.store.tape_file import Ledger
 from deltatape.store.writer import TapeWriter
 from deltatape.tape.tap import ExchangeTap, TapeTap
 from helpers.chat import FINISH, calls, entry, sse

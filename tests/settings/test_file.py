@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from deltatape.errors import UsageError
-from deltatape.settings.find import find
+from deltatape.settings.file import Place, find
 
 
 def test_the_nearest_file_upward_holds(tmp_path: Path) -> None:
@@ -51,3 +51,22 @@ def test_in_a_folder_of_the_same_owner_a_file_is_no_strangers(tmp_path: Path) ->
     for each in (path, tmp_path):
         os.chown(each, 65534, -1)
     assert find(tmp_path, {}) == path
+
+
+PLACE = Place(file="f.yaml", line=3, column=11)
+
+
+def test_a_place_is_told_as_editors_and_compilers_do() -> None:
+    assert str(PLACE) == "f.yaml:3:11"
+    assert str(PLACE.refuse("no")) == "f.yaml:3:11: no"
+
+
+def test_an_unknown_key_is_told_with_the_nearest_known_ones() -> None:
+    known = ["listen", "max-size", "to"]
+    for key, accepted in (
+        ("lissen", "did you mean listen?"),
+        ("max_size", "did you mean max-size?"),
+        ("zzz", "known are listen max-size to"),
+    ):
+        error = PLACE.unknown(key, known, "option")
+        assert str(error) == f"f.yaml:3:11: {key!r} is no option; {accepted}"
