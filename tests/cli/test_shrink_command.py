@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from deltatape.cli.shrink_command import Progress
 from deltatape.demo.demo import background
 from deltatape.model.exchange import Exchange, Tap
 from deltatape.store.reader import open_tape
 from deltatape.tape.payload import Stop
 from deltatape.tape.written import tape_lines
+from deltatape.trials.shrink import Step
 from helpers.console import called, on_terminal
 from helpers.failing import app, words
 from helpers.program import environment
@@ -212,3 +214,31 @@ def test_an_oracle_that_is_not_there_shrinks_nothing(tmp_path: Path) -> None:
     assert b"--oracle 'absent': cannot be run: " in done.stderr
     assert b"looking for" not in done.stderr
     assert not (tmp_path / "bug-small.tape").exists()
+
+
+def step(what: str, events: int, runs: int) -> Step:
+    return Step(what=what, exchanges=(words(of=events),), runs=runs)
+
+
+def test_a_pass_that_took_something_away_is_told_once(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    progress = Progress()
+    with Progress().shown():
+        pass  # nothing came of it
+    with progress.shown():
+        for each in (
+            Step(what="", exchanges=(), runs=1, note="looking for: exit code 1"),
+            step("exchanges", 9, 2),
+            step("events", 9, 3),
+            step("", 5, 4),
+            step("", 2, 5),
+            step("fields", 2, 6),
+            step("", 1, 7),
+        ):
+            progress.take(each)
+    looking, events, fields = capsys.readouterr().err.splitlines()
+    assert looking == "looking for: exit code 1"
+    assert events.startswith("events: 1 exchange, 2 events, ")
+    assert events.endswith(" after 6 runs")
+    assert fields.startswith("fields: 1 exchange, 1 event, ")

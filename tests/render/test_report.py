@@ -1,12 +1,14 @@
+import re
 from dataclasses import replace
 
 import pytest
 
+from deltatape.diagnose.check_tape import TapeReport
 from deltatape.render.lines import Line, plain
-from deltatape.render.report import FORMATS, Part, TextReport, report_in
+from deltatape.render.report import FORMATS, Annotations, Part, TextReport, report_in
 from helpers.chat import FINISH, calls, choice, entry
 from helpers.exchanges import call, pasted
-from helpers.reports import FAILING, report_on, unreadable
+from helpers.reports import FAILING, report_on, unreadable, written
 
 BAD = report_on(pasted(calls(entry(0, "c1", name="get", arguments="[1]")), FINISH))
 MILD = report_on(pasted(calls(entry(0, "c1", name="get", arguments="")), FINISH))
@@ -60,3 +62,45 @@ def test_what_is_made_for_those_that_show_the_wire_is_made_for_all_that_do(form:
     whole = report_in(form, width=100, failing=FAILING)
     without = report_in(form, width=100, failing=FAILING)
     assert (whole.tape(BAD) != without.tape(bare)) is whole.excerpts
+
+
+BAD_CALL = calls(entry(0, "c1", name="get", arguments="[1]"))
+COMMAND = re.compile(r"::(error|warning|notice) file=[^:,]*,line=[0-9]+,title=[^:,]*::.*")
+
+
+def lines(*tapes: TapeReport) -> list[str]:
+    text = written(Annotations(), tapes)
+    *found, last = text.split("\n")
+    assert last == ""
+    return found
+
+
+def test_a_finding_is_an_annotation_of_a_line_of_the_tape() -> None:
+    annotation, summary = lines(report_on(pasted(BAD_CALL, FINISH)))
+    assert annotation == (
+        "::error file=x.tape,line=1,title=T006 arguments-not-an-object (upstream%2C likely)::"
+        "the arguments of call 0 (get) are JSON, but no object%0A#1, event 0%0Aevidence: [1]%0A"
+        "fix: the server has to send a string with one JSON object in it"
+    )
+    assert summary == "1 error"
+
+
+def test_warnings_and_unreadable_tapes_are_told_by_their_levels() -> None:
+    mild = calls(entry(0, "c1", name="get", arguments=""))
+    assert lines(report_on(pasted(mild, FINISH)))[0].startswith("::warning file=x.tape,line=1,")
+    assert lines(unreadable()) == [
+        "::error file=bad.tape,line=1,title=tape not readable::bad.tape:5: no JSON"
+    ]
+    assert lines(report_on(pasted(*call(), FINISH))) == ["no findings"]
+
+
+def test_no_text_of_a_tape_or_a_name_begins_a_command() -> None:
+    evil = "x\n::set-env name=a::b\r::stop-commands::t\x1b##[error]%0A::error::y##vso[task.x]"
+    stream = pasted(calls(entry(0, evil, name=evil, arguments=evil)), choice({}, evil))
+    found = lines(report_on(stream, name=f"a,b:c%{evil}.tape"))
+    assert len(found) > 1
+    for line in found[:-1]:
+        assert COMMAND.fullmatch(line), line
+        assert not re.search(r"##[a-z]*\[", line)
+        assert "%0A::" not in line.partition("::")[2]
+    assert "file=a%2Cb%3Ac%25x\\n%3A%3Aset-env" in found[0]

@@ -1,9 +1,21 @@
 import json
+import subprocess
 from dataclasses import replace
+from pathlib import Path
+
+import pytest
 
 from deltatape.render.lines import plain
-from deltatape.render.shrink import ShrinkReport, amount_of, shrink_json, shrink_lines
-from deltatape.shrink.failure import Ending, failure_of
+from deltatape.render.shrink import (
+    ShrinkKit,
+    ShrinkReport,
+    amount_of,
+    pytest_text,
+    shell_text,
+    shrink_json,
+    shrink_lines,
+)
+from deltatape.shrink.failure import Ending, Failure, failure_of
 from helpers.chat import choice
 from helpers.shrunk import streamed
 
@@ -57,3 +69,99 @@ def test_programs_get_the_same_as_json() -> None:
         "files": ["small.tape"],
     }
     assert amount_of([]).told == "0 exchanges, 0 events, 0 bytes"
+
+
+def failed(output: str = "KeyError: 'tool'", code: int = 1, **how: object) -> Failure:
+    found = failure_of(Ending(exit_code=code, output=output, **how))  # type: ignore[arg-type]
+    assert found is not None
+    return found
+
+
+def kit(**changed: object) -> ShrinkKit:
+    given: dict[str, object] = {
+        "tape": "it's small.tape",
+        "folder": "..",
+        "command": ["python", "app.py", "a 'b'"],
+        "options": ["--speed", "instant"],
+        "deadline_s": 2.5,
+        "failure": failed(),
+    }
+    return ShrinkKit(**{**given, **changed})  # type: ignore[arg-type]
+
+
+NAMED, CODE = "KeyError: 'tool'", "no luck"
+"""What a command prints that names an error, and what does not."""
+KITS = {
+    "error": kit(),
+    "code": kit(failure=failed("no luck")),
+    "hang": kit(failure=failed(timed_out=True)),
+    "oracle": kit(oracle="jq -e '.outcome'"),
+}
+
+
+@pytest.mark.parametrize("name", KITS)
+def test_the_test_for_pytest_is_a_program(name: str) -> None:
+    text = pytest_text(KITS[name])
+    compile(text, "test.py", "exec")
+    assert 'TAPE = HERE / "it\'s small.tape"' in text
+    assert "LIMIT_S = 12.5" in text
+    assert "OPTIONS = ['--speed', 'instant']" in text
+    assert ("ORACLE = " in text) == (name == "oracle")
+    assert ("re.search" in text) == (name == "error")
+    assert ("assert code == 0" in text) == (name in ("code", "hang"))
+
+
+def test_what_the_command_printed_stays_a_text() -> None:
+    evil = failed('XError: """\nimport os\n')
+    text = pytest_text(kit(failure=evil, command=['"""', "\u202e", "\n"]))
+    compile(text, "test.py", "exec")
+    assert text.isascii()
+
+
+@pytest.mark.parametrize("name", ["error", "code", "hang"])
+def test_the_script_is_one_that_a_shell_reads(name: str, tmp_path: Path) -> None:
+    text = shell_text(KITS[name])
+    assert text is not None
+    script = tmp_path / "x.sh"
+    script.write_text(text)
+    subprocess.run(["sh", "-n", script], check=True)
+    assert ("grep -qF -e" in text) == (name == "error")
+    assert ("timeout 12.5 deltatape" in text) == (name == "hang")
+
+
+def test_no_script_comes_where_an_oracle_has_to_judge() -> None:
+    assert shell_text(KITS["oracle"]) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "failure", "code", "played", "judged"),
+    [
+        *((NAMED, 1, 127, played, 2) for played in (True, False)),
+        (NAMED, 127, 127, True, 0),
+        (NAMED, 127, 127, False, 2),
+        (CODE, 1, 0, True, 0),
+        (CODE, 1, 0, False, 2),
+        (CODE, 1, 1, True, 1),
+        (CODE, 1, 3, True, 1),
+        (CODE, 1, 1, False, 2),
+        (CODE, 1, 125, False, 2),
+        (CODE, 1, 127, True, 2),
+        (CODE, 127, 127, True, 1),
+        (CODE, 127, 127, False, 2),
+        (CODE, 127, 0, True, 0),
+    ],
+)
+def test_the_script_tells_a_failure_from_what_did_not_run(
+    said: str, failure: int, code: int, judged: int, tmp_path: Path, *, played: bool
+) -> None:
+    text = shell_text(kit(folder=".", failure=failed(said, code=failure)))
+    assert text is not None
+    assert ("(125, 126, 127)" in pytest_text(kit(failure=failed(code=failure)))) == (failure == 1)
+    report = '{"matched": "exact"}' if played else "{}"
+    # The options are `--speed instant --report FILE`.
+    fake = f"#!/bin/sh\nprintf '%s' '{report}' > \"$5\"\nexit {code}\n"
+    for name, content in (("x.sh", text), ("deltatape", fake)):
+        (tmp_path / name).write_text(content)
+        (tmp_path / name).chmod(0o755)
+    path = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    assert subprocess.run(["sh", "x.sh"], cwd=tmp_path, env=path, check=False).returncode == judged

@@ -1,9 +1,13 @@
-from deltatape.diagnose.check import check
+from dataclasses import replace
+
+from deltatape.diagnose.check import check, check_analysis
 from deltatape.diagnose.rebuild import analyse
 from deltatape.model.exchange import Exchange
-from deltatape.render.summary import exchange_line
+from deltatape.model.finding import Severity
+from deltatape.render.summary import exchange_line, live_lines
 from helpers.chat import FINISH, calls, entry
 from helpers.exchanges import FINISH_TEXT, TEXT, call, from_bytes, pasted, timed
+from helpers.incidents import EMPTY, exchange
 
 
 def told(exchange: Exchange) -> str:
@@ -37,3 +41,21 @@ def test_errors_and_exchanges_without_response_or_reply() -> None:
 def test_the_line_has_no_character_that_could_act() -> None:
     line = told(pasted(*call("a\x1b[2J"), {"error": {"message": "\u202e\n"}}))
     assert line.isprintable()
+
+
+def test_an_exchange_is_a_line_and_each_finding_is_one_more_the_worst_first() -> None:
+    analysis = analyse(exchange(EMPTY, 1))
+    error = check_analysis(analysis)[0]
+    warning = replace(error, severity=Severity.WARNING, code="W999", message="x" * 500)
+    lines = live_lines(analysis, (warning, error), "test_one")
+    assert lines[0].startswith("test_one#1 POST /v1/chat/completions 200 ")
+    assert lines[1].startswith("    error T001 empty-arguments (upstream, proven): call 0 ")
+    assert lines[2].startswith("    warning W999 empty-arguments (")
+    assert len(lines[2]) < 250
+
+
+def test_nothing_found_is_one_line() -> None:
+    analysis = analyse(exchange(EMPTY, 1))
+    (line,) = live_lines(analysis, ())
+    assert line.startswith("#1 POST ")
+    assert line.endswith("; no findings")

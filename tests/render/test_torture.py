@@ -1,11 +1,20 @@
 """The report of torture for people: matrix, failures, and how to see one again."""
 
+import json
 from collections.abc import Iterable
 
 from deltatape.model.torture import Tortured, Verdict
 from deltatape.render.lines import plain
-from deltatape.render.torture import cell_line, torture_lines, untried, variation_lines
+from deltatape.render.torture import (
+    cell_line,
+    torture_json,
+    torture_junit,
+    torture_lines,
+    untried,
+    variation_lines,
+)
 from deltatape.vary.variation import VARIATIONS
+from helpers.reports import valid_junit
 from helpers.tortured import cell, failed, named, result
 
 
@@ -157,3 +166,93 @@ def test_where_nothing_was_tried_there_is_no_matrix() -> None:
     )
     assert not untried(result(*none, cell()))
     assert not untried(result(problem="exit code 3"))
+
+
+def test_the_document_has_all_that_is_known() -> None:
+    found = result(
+        cell("crlf", verdict=Verdict.NO_PLACE),
+        failed(seed=3, kept="kept/x.tape", seconds=0.12345),
+        idle=("#2",),
+    )
+    told = json.loads(torture_json(found))
+    first, second = told.pop("cells")
+    assert [one["name"] for one in told.pop("variations")] == ["every-byte", "crlf"]
+    assert told == {
+        "version": 1,
+        "passes": False,
+        "problem": "",
+        "printed": "",
+        "command": ["app"],
+        "tapes": ["x.tape"],
+        "exchanges": ["#1"],
+        "unplayed": ["#2"],
+        "runs": 2,
+        "seconds": 1.5,
+    }
+    assert (first["verdict"], first["passes"], first["seed"]) == ("no-place", True, None)
+    assert second == {
+        "variation": "every-byte",
+        "harmless": True,
+        "exchange": "#1",
+        "verdict": "differs",
+        "passes": False,
+        "why": "exit code 1",
+        "seed": 3,
+        "seconds": 0.123,
+        "runs": 1,
+        "reproduce": "deltatape torture x.tape --only every-byte -- app",
+        "tape": "kept/x.tape",
+        "printed": "Traceback\nboom",
+    }
+
+
+def test_what_tried_nothing_passes_nothing() -> None:
+    told = json.loads(torture_json(result(cell("crlf", verdict=Verdict.NO_PLACE))))
+    assert told["passes"] is False
+    assert told["problem"].startswith("nothing was tried: none of the chosen variations has ")
+
+
+def test_harmless_and_hostile_variations_are_a_suite_each() -> None:
+    found = result(cell(), failed("crlf"), cell("cut-in-text", verdict=Verdict.TOLD))
+    harmless, hostile = valid_junit(torture_junit(found))
+    assert (harmless.get("name"), hostile.get("name")) == ("harmless", "hostile")
+    assert [case.get("name") for case in harmless] == ["every-byte #1", "crlf #1"]
+    assert harmless.get("failures") == "1"
+    assert [case.get("time") for case in hostile] == ["0.250"]
+
+
+def test_a_failure_tells_why_and_how_to_see_it_again() -> None:
+    (suite,) = valid_junit(torture_junit(result(failed())))
+    failure = suite[0].find("failure")
+    assert failure is not None
+    assert (failure.get("type"), failure.get("message")) == ("differs", "exit code 1")
+    assert failure.text == "deltatape torture x.tape --only every-byte -- app\nTraceback\nboom\n"
+
+
+def test_a_variation_without_a_place_is_skipped() -> None:
+    none = cell(verdict=Verdict.NO_PLACE)
+    (suite,) = valid_junit(torture_junit(result(none, cell("crlf"))))
+    assert suite.get("skipped") == "1"
+    assert suite[0].find("skipped") is not None
+
+
+def test_where_nothing_was_tried_a_case_fails() -> None:
+    tried, suite = valid_junit(torture_junit(result(cell(verdict=Verdict.NO_PLACE))))
+    failure = tried[0].find("failure")
+    assert failure is not None
+    assert str(failure.get("message")).startswith("nothing was tried: none of the chosen ")
+    assert suite.get("skipped") == "1"
+
+
+def test_tapes_that_fail_as_they_are_are_the_only_case() -> None:
+    (suite,) = valid_junit(torture_junit(result(problem="exit code 3", printed="boom")))
+    failure = suite[0].find("failure")
+    assert failure is not None
+    assert (failure.get("message"), failure.text) == ("exit code 3", "boom\n")
+
+
+def test_text_of_the_command_cannot_act_in_a_ci_log() -> None:
+    text = torture_junit(result(failed(printed="##[error]\x1b[0m")))
+    assert "##[" not in text
+    assert "\x1b" not in text
+    valid_junit(text)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from deltatape.errors import UsageError
-from deltatape.render.shrink_kit import ShrinkKit
+from deltatape.render.shrink import ShrinkKit
 from deltatape.shrink.failure import Ending, failure_of
 from deltatape.store.reader import open_tape
 from deltatape.store.rewrite import audit

@@ -12,8 +12,7 @@ from deltatape.compare import VOLATILE, compare_exchanges, first_damage
 from deltatape.diagnose.rebuild import analyse
 from deltatape.errors import UsageError
 from deltatape.model.exchange import Exchange
-from deltatape.render.diff import Hop, diff_lines
-from deltatape.render.diff_json import diff_json
+from deltatape.render.diff import Hop, diff_json, diff_lines
 from deltatape.settings.defaults import current_rules
 from deltatape.store.listing import locate
 from deltatape.store.reader import Tape, open_tape

@@ -1,16 +1,19 @@
 """`deltatape shrink`: the smallest tape on which a command still fails, and tests for it."""
 
+import contextlib
 import os
 import shlex
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
+from rich.console import Console
+from rich.text import Text
 
 from deltatape.cli.options import FORMAT, VOLATILE, Wrapper, option, seconds
-from deltatape.cli.shrink_progress import Progress
 from deltatape.cli.tapes import exchanges_of
 from deltatape.cli.terminal import say, show, width, write
 from deltatape.clock import SystemClock
@@ -18,13 +21,12 @@ from deltatape.errors import UsageError
 from deltatape.gateway.outbound import outbound_from
 from deltatape.match.schedule import Tempo, parse_speed
 from deltatape.model.exchange import Exchange, Tap
-from deltatape.render.shrink import ShrinkReport, shrink_json, shrink_lines
-from deltatape.render.shrink_kit import ShrinkKit
+from deltatape.render.shrink import ShrinkKit, ShrinkReport, amount_of, shrink_json, shrink_lines
 from deltatape.replay.guard import Seclusion
 from deltatape.rules.words import count
 from deltatape.store.mask_key import mask_key
 from deltatape.store.names import DEFAULT_FOLDER
-from deltatape.trials.shrink import FASTEST_FIRST, LEAST, Shrunk, Speed, Wanted, shrink_tape
+from deltatape.trials.shrink import FASTEST_FIRST, LEAST, Shrunk, Speed, Step, Wanted, shrink_tape
 from deltatape.trials.shrink_files import files_of, write_files
 from deltatape.trials.shrink_trials import Setting
 from deltatape.trials.torture_judge import Oracle
@@ -231,3 +233,49 @@ def _report(report: ShrinkReport, found: Shrunk, given: Given) -> None:
     show(shrink_lines(report, width()))
     if len(report.files) > 1:
         say(f"next: pytest {shlex.quote(report.files[1])}")
+
+
+# How far a search is: a line per pass that took something away, a moving one on a terminal.
+
+
+class Progress:
+    """Tells of a search."""
+
+    def __init__(self) -> None:
+        self._pass = ""
+        self._last = ""
+        """What was told last of how much is left."""
+        self._step: Step | None = None
+        shown = sys.stderr.isatty()
+        self._console = Console(file=sys.stderr) if shown else Console(quiet=True)
+        self._status = self._console.status("")
+
+    @contextlib.contextmanager
+    def shown(self) -> Iterator[None]:
+        """While this lasts, the terminal shows it; in the end, what the last pass took away."""
+        with self._status:
+            yield
+            if self._step is not None:
+                self._tell(amount_of(self._step.exchanges).told, self._step.runs)
+
+    def take(self, step: Step) -> None:
+        """The search goes on."""
+        self._step = step
+        left = amount_of(step.exchanges).told
+        if step.note:
+            self._say(step.note)
+        if step.what:
+            self._tell(left, step.runs)
+            self._pass = step.what
+        self._status.update(Text(f"{self._pass}: {left} ({count(step.runs, 'run')})"))
+
+    def _tell(self, left: str, runs: int) -> None:
+        if left != self._last and self._pass:
+            self._say(f"{self._pass}: {left} after {count(runs, 'run')}")
+        self._last = left
+
+    def _say(self, line: str) -> None:
+        """A line above the moving one."""
+        self._status.stop()
+        say(line)
+        self._status.start()

@@ -18,9 +18,14 @@ from deltatape.errors import UsageError
 from deltatape.gateway.outbound import outbound_from
 from deltatape.model.exchange import Exchange, Tap
 from deltatape.model.torture import Cell, Tortured
-from deltatape.render.torture import cell_line, torture_lines, untried, variation_lines
-from deltatape.render.torture_json import torture_json
-from deltatape.render.torture_junit import torture_junit
+from deltatape.render.torture import (
+    cell_line,
+    torture_json,
+    torture_junit,
+    torture_lines,
+    untried,
+    variation_lines,
+)
 from deltatape.replay.guard import Seclusion
 from deltatape.rules.words import count
 from deltatape.store.report_file import check_folder, check_report, write_report

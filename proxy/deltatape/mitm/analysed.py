@@ -5,7 +5,7 @@ from collections.abc import Callable
 from deltatape.gateway.analysis import Analyst, Ended, Kept
 from deltatape.gateway.tapes import OpenTape
 from deltatape.model.finding import Severity
-from deltatape.render.live import live_lines
+from deltatape.render.summary import live_lines
 from deltatape.tape.encode import payload_record
 
 

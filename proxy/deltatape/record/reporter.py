@@ -9,7 +9,7 @@ from deltatape.gateway.analysis import Ended
 from deltatape.gateway.routes import PROVIDERS, Refusal, Routes
 from deltatape.gateway.tunnel import Passed
 from deltatape.model.finding import Severity
-from deltatape.render.live import finding_lines, live_lines
+from deltatape.render.summary import finding_lines, live_lines
 from deltatape.rules.words import count
 
 Tell = Callable[[str], None]

@@ -12,11 +12,10 @@ from deltatape.model.reply import TextCall, ToolCall
 from deltatape.model.story import Attempts, Entry, Story
 from deltatape.model.stream import Event
 from deltatape.model.suspect import Made, Suspect, Tried
-from deltatape.render.audit import Audit
+from deltatape.render.audit import Audit, today_object
 from deltatape.render.findings_json import finding_object
 from deltatape.render.json_document import document
 from deltatape.render.listing import TapeRow
-from deltatape.render.today import today_object
 from deltatape.why.news import news
 
 

@@ -4,7 +4,7 @@ As in other diffs equal events are shown only around what differs, and what is t
 neighbours in the same words is told once.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -13,6 +13,7 @@ from deltatape.compare.values import Framed
 from deltatape.diagnose.rebuild import Analysis
 from deltatape.match.difference import Difference
 from deltatape.model.reply import ToolCall
+from deltatape.render.json_document import VERSION, inert_json
 from deltatape.render.lines import BOLD, DIM, GOOD, WIDTH, Line, Segment, cropped, line, wrapped
 from deltatape.rules.evidence import excerpt
 from deltatape.rules.words import count
@@ -309,3 +310,99 @@ def _sort_of(change: Change) -> tuple[object, ...]:
     if change.kind is Kind.EQUAL or not change.differences:
         return (change.kind, change.left if change.kind is not Kind.EQUAL else ())
     return (change.kind, *(difference.path for difference in change.differences))
+
+
+# `diff --format json`. Schema: docs/diff.schema.json.
+#
+# The keys are a contract: they are added to, never renamed.
+
+
+def diff_json(hops: Sequence[Hop], damaged: int | None) -> str:
+    """All hops, in order.
+
+    Args:
+        hops: each from one side to the next.
+        damaged: the place of the first that damaged a call.
+    """
+    document = {
+        "version": VERSION,
+        "equal": all(hop.comparison.equal for hop in hops),
+        "damaged": damaged,
+        "hops": [_json_hop(hop) for hop in hops],
+    }
+    return inert_json(document) + "\n"
+
+
+def _json_hop(hop: Hop) -> dict[str, object]:
+    comparison: Comparison = hop.comparison
+    return {
+        "left": _json_side(hop.left, comparison.left),
+        "right": _json_side(hop.right, comparison.right),
+        "equal": comparison.equal,
+        "compared": "events" if comparison.by_event else "content",
+        "calls": [_call_change(call) for call in comparison.calls],
+        "reply": _differences(comparison.reply),
+        "framing": [_json_framed(framed) for framed in comparison.framing],
+        "ignored": [{"path": path, "events": number} for path, number in comparison.volatile],
+        "changes": [_change(change) for change in comparison.changes],
+    }
+
+
+def _json_side(name: str, side: Analysis) -> dict[str, object]:
+    return {
+        "name": name,
+        "exchange": side.exchange.number,
+        "id": side.exchange.id,
+        "dialect": side.reply.dialect,
+        "events": len(side.stream.events),
+    }
+
+
+def _call_change(call: CallChange) -> dict[str, object]:
+    return {
+        "damage": call.damage,
+        "choice": call.choice,
+        "left": _json_call(call.left),
+        "right": _json_call(call.right),
+        "differences": _differences(call.differences),
+        "cause": None if call.cause is None else _change(call.cause),
+    }
+
+
+def _json_call(call: ToolCall | None) -> dict[str, object] | None:
+    if call is None:
+        return None
+    return {
+        "index": call.index,
+        "id": call.id,
+        "name": call.name,
+        "kind": call.kind,
+        "arguments": call.arguments,
+        "status": call.status,
+    }
+
+
+def _change(change: Change) -> dict[str, object]:
+    return {
+        "kind": change.kind,
+        "left": list(change.left),
+        "right": list(change.right),
+        "part": change.part or None,
+        "differences": _differences(change.differences),
+    }
+
+
+def _differences(differences: Iterable[Difference]) -> list[dict[str, str]]:
+    return [
+        {"path": each.path, "left": each.recorded, "right": each.received} for each in differences
+    ]
+
+
+def _json_framed(framed: Framed) -> dict[str, object]:
+    return {
+        "what": framed.what,
+        "events": None if framed.event is None else framed.count,
+        "left": framed.left,
+        "right": framed.right,
+        "first": None if framed.event is None else list(framed.event),
+    }

@@ -1,7 +1,10 @@
 """What a shrunk tape is told with: how much is left, and what that says."""
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from string import Template
+from typing import NamedTuple
 
 from deltatape.diagnose.decode import decode
 from deltatape.model.exchange import Exchange
@@ -107,3 +110,209 @@ def shrink_json(report: ShrinkReport) -> str:
 def _amount(exchanges: Sequence[Exchange]) -> dict[str, int]:
     found = amount_of(exchanges)
     return {"exchanges": found.exchanges, "events": found.events, "bytes": found.bytes}
+
+
+# Tests that a shrunk tape comes with: for pytest, and for a shell.
+#
+# They play the tape as the provider to the command and fail while it fails as it did. Nothing of
+# the tape stands in them, and what the command printed only as a quoted pattern, so that neither
+# can become code.
+#
+# Invariant: they are green only if the command ran and got an answer of the tape: one that is not
+# there, or a deltatape that is not, prints no error of the command's either.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShrinkKit:
+    """What the tests need to know."""
+
+    tape: str
+    """The name of the tape's file, beside the tests."""
+    folder: str
+    """Where the command is started, relative to the tests."""
+    command: Sequence[str]
+    options: Sequence[str]
+    """Of `deltatape replay`."""
+    deadline_s: float
+    failure: Failure
+    oracle: str | None = None
+
+
+_NOT_RUN = (125, 126, 127)
+"""Exit codes of `deltatape replay`, as of env(1), where the command was not run."""
+_START_S = 10
+"""What deltatape takes to start and to end, at most, on a machine that is busy."""
+
+
+class _Judging(NamedTuple):
+    """How a test for pytest finds out whether the failure is gone."""
+
+    imports: str
+    constant: Template
+    body: str
+
+
+def pytest_text(kit: ShrinkKit) -> str:
+    """A test for pytest."""
+    judging = _ORACLE if kit.oracle is not None else _PATTERN if kit.failure.shown else _SUCCESS
+    return _PYTEST.substitute(
+        tape=ascii(kit.tape),
+        folder=ascii(kit.folder),
+        command=_listed(kit.command),
+        options=_listed(kit.options),
+        limit=_limit(kit),
+        imports=judging.imports,
+        not_run="" if _is_own(kit) else _ASSERT,
+        constant=judging.constant.substitute(
+            oracle=ascii(kit.oracle), pattern=ascii(kit.failure.pattern)
+        ),
+        judged=judging.body,
+    )
+
+
+def shell_text(kit: ShrinkKit) -> str | None:
+    """A script whose exit code is 0 when the failure is gone; None where an oracle has to judge."""
+    if kit.oracle is not None:
+        return None
+    literal = kit.failure.literal
+    replay = shlex.join(["deltatape", "replay", *kit.options])
+    timed = f"timeout {_limit(kit)} {replay}" if kit.failure.ending.timed_out else replay
+    return _SHELL.substitute(
+        folder=shlex.quote(kit.folder),
+        tape=shlex.quote(kit.tape),
+        replay=timed,
+        command=shlex.join(kit.command),
+        judged=(_GREP if literal else _CODE).substitute(
+            literal=shlex.quote(literal), not_run="" if _is_own(kit) else _CASE
+        ),
+    )
+
+
+def _is_own(kit: ShrinkKit) -> bool:
+    """Whether the command itself failed with what says elsewhere that it was not run.
+
+    That it got an answer of the tape then has to do as a proof that it ran.
+    """
+    return kit.failure.ending.exit_code in _NOT_RUN
+
+
+def _limit(kit: ShrinkKit) -> str:
+    """How many seconds a test may take."""
+    return f"{kit.deadline_s + _START_S:g}"
+
+
+def _listed(words: Sequence[str]) -> str:
+    """A list in Python, in ASCII."""
+    return f"[{', '.join(ascii(word) for word in words)}]"
+
+
+_PYTEST = Template('''\
+"""Does the command still fail on the tape beside this file? Made by `deltatape shrink`.
+
+Plays the tape as the provider and runs the command: no key, no network.
+"""
+
+import json
+${imports}import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+TAPE = HERE / $tape
+FOLDER = HERE / $folder
+COMMAND = $command
+OPTIONS = $options
+LIMIT_S = $limit
+$constant
+
+def ran(path):
+    """The exit code of the command against the tape, what it printed, and what it asked for."""
+    replay = [sys.executable, "-m", "deltatape", "replay", str(TAPE), *OPTIONS, "--report", path]
+    with subprocess.Popen(
+        [*replay, "--", *COMMAND],
+        cwd=FOLDER,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            stdout, stderr = process.communicate(timeout=LIMIT_S)
+        except subprocess.TimeoutExpired:
+            process.terminate()
+            raise
+    report = json.loads(path.read_text()) if path.exists() else {}
+    return process.returncode, stdout, stderr, report
+
+
+def check_that_it_ran(code, stderr, report):
+    """Nothing is tested by a command that cannot be run, or gets no answer of the tape."""
+${not_run}    assert report.get("played"), stderr
+
+
+$judged''')
+_PATTERN = _Judging(
+    "import re\n",
+    Template('PATTERN = $pattern\n"""What it prints when it fails."""\n'),
+    """\
+def test_the_failure_is_gone(tmp_path):
+    code, stdout, stderr, report = ran(tmp_path / "report.json")
+    assert re.search(PATTERN, stdout) is None, stdout
+    assert re.search(PATTERN, stderr) is None, stderr
+    check_that_it_ran(code, stderr, report)
+""",
+)
+_SUCCESS = _Judging(
+    "",
+    Template(""),
+    """\
+def test_the_failure_is_gone(tmp_path):
+    code, stdout, stderr, report = ran(tmp_path / "report.json")
+    assert code == 0, stdout + stderr
+    check_that_it_ran(code, stderr, report)
+""",
+)
+_ORACLE = _Judging(
+    "",
+    Template('ORACLE = $oracle\n"""Judges by its exit code: 0 is right."""\n'),
+    """\
+def test_the_failure_is_gone(tmp_path):
+    code, stdout, stderr, asked = ran(tmp_path / "report.json")
+    check_that_it_ran(code, stderr, asked)
+    report = {
+        "played": [f"{one['tape']}#{one['exchange']}" for one in asked["played"]],
+        "missed": [one["message"] for one in asked["missed"]],
+        "unplayed": [f"{one['tape']}#{one['exchange']}" for one in asked["unplayed"]],
+    }
+    outcome = {"exit_code": code, "stdout": stdout, "stderr": stderr, "report": report}
+    told = {"version": 1, "outcome": {**outcome, "signal": "", "timed_out": False}}
+    judged = subprocess.run(
+        ["/bin/sh", "-c", ORACLE], cwd=FOLDER, input=json.dumps(told), text=True, timeout=LIMIT_S
+    )
+    assert judged.returncode == 0, stdout + stderr
+""",
+)
+_SHELL = Template("""\
+#!/bin/sh
+# Does the command still fail on the tape beside this file? Exit code 0: no; 2: it did not run.
+# Made by `deltatape shrink`. Plays the tape as the provider: no key, no network.
+here=$$(cd "$$(dirname "$$0")" && pwd) || exit 2
+cd "$$here"/$folder || exit 2
+report=$$(mktemp) || exit 2
+trap 'rm -f "$$report"' EXIT
+output=$$($replay --report "$$report" "$$here"/$tape -- $command 2>&1)
+code=$$?
+printf '%s\\n' "$$output"
+$judged
+""")
+_GREP = Template("""\
+if printf '%s\\n' "$$output" | grep -qF -e $literal; then
+    exit 1
+fi
+${not_run}grep -qF '"matched":' "$$report" || exit 2
+exit 0""")
+_CODE = Template("""\
+grep -qF '"matched":' "$$report" || exit 2
+[ "$$code" -ne 0 ] || exit 0
+${not_run}exit 1""")
+_ASSERT = "    assert code not in (125, 126, 127), stderr\n"
+_CASE = "case $code in 125 | 126 | 127) exit 2 ;; esac\n"

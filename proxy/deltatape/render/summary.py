@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from deltatape.diagnose.rebuild import Analysis
 from deltatape.model.finding import Finding
+from deltatape.render.findings import blamed
 from deltatape.render.units import duration
 from deltatape.rules.evidence import excerpt
 from deltatape.rules.words import count
@@ -45,3 +46,28 @@ def what_arrived(analysis: Analysis) -> str:
     if reply.finish_reason_raw:
         parts.append(f"finish {excerpt(reply.finish_reason_raw, _NAMES)}")
     return ", ".join(parts) or f"{len(analysis.exchange.body)} bytes"
+
+
+# What a recorder says of an exchange as it ends: a line, and one more for each finding.
+
+_MESSAGE = 160
+
+
+def live_lines(analysis: Analysis, findings: Sequence[Finding], name: str = "") -> list[str]:
+    """`#3 POST /v1/chat/completions 200 1.8 s: ...`, and the findings, worst first.
+
+    Args:
+        analysis: of the exchange.
+        findings: about it.
+        name: of the tape, where one was asked for.
+    """
+    return [name + exchange_line(analysis, findings), *finding_lines(findings)]
+
+
+def finding_lines(findings: Sequence[Finding]) -> list[str]:
+    """A line for each finding, worst first."""
+    lines = []
+    for finding in sorted(findings, key=lambda each: each.severity.rank):
+        head = f"    {finding.severity} {finding.code} {finding.name} ({blamed(finding)})"
+        lines.append(f"{head}: {excerpt(finding.message, _MESSAGE)}")
+    return lines

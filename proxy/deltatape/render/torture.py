@@ -2,8 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
+from xml.etree import ElementTree as ET
 
 from deltatape.model.torture import Cell, Tortured, Verdict
+from deltatape.render.ci_log import inert_text
+from deltatape.render.json_document import document
 from deltatape.render.lines import (
     BOLD,
     DIM,
@@ -17,6 +20,7 @@ from deltatape.render.lines import (
     table,
     wrapped,
 )
+from deltatape.rules.evidence import escape
 from deltatape.rules.words import count
 from deltatape.vary.variation import Variation
 
@@ -201,3 +205,104 @@ def _left_out(result: Tortured, width: int) -> list[Line]:
         named = ", ".join(result.idle)
         lines += wrapped(f"not asked for, so not varied: {named}", 0, DIM, width)
     return lines
+
+
+# What torture found as JSON, for programs; the keys are a contract.
+
+
+def torture_json(result: Tortured) -> str:
+    """`torture --format json`."""
+    nothing = untried(result)
+    return document(
+        passes=result.passes and not nothing,
+        problem=f"nothing was tried: {nothing}" if nothing else result.problem,
+        printed=result.printed,
+        command=list(result.command),
+        tapes=list(result.tapes),
+        exchanges=list(result.columns),
+        unplayed=list(result.idle),
+        variations=[
+            {"name": row.name, "harmless": row.harmless, "summary": row.summary}
+            for row in result.rows
+        ],
+        cells=[_cell(cell) for cell in result.cells],
+        runs=result.runs,
+        seconds=round(result.seconds, 3),
+    )
+
+
+def _cell(cell: Cell) -> dict[str, object]:
+    return {
+        "variation": cell.variation,
+        "harmless": cell.harmless,
+        "exchange": cell.exchange,
+        "verdict": cell.verdict,
+        "passes": cell.verdict.passes,
+        "why": cell.why,
+        "seed": cell.seed,
+        "seconds": round(cell.seconds, 3),
+        "runs": cell.runs,
+        "reproduce": cell.reproduce,
+        "tape": cell.kept,
+        "printed": cell.printed,
+    }
+
+
+# What torture found as a JUnit report: a suite of harmless variations and one of hostile ones.
+#
+# A case is a variation of one exchange. One that has no place there is skipped; where that goes for
+# all, a case more fails. Where the tapes as they are fail already, that is the only case.
+
+_HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n'
+
+
+def torture_junit(result: Tortured) -> str:
+    """`torture --junit FILE`."""
+    root = ET.Element("testsuites", name="deltatape torture")
+    if result.problem:
+        case = _failing("recorded", "the tapes as they are", result.problem, result.printed)
+        root.append(_suite("recorded", [case]))
+    if why := untried(result):
+        case = _failing("tried", "a variation", f"nothing was tried: {why}")
+        root.append(_suite("tried", [case]))
+    for name, harmless in (("harmless", True), ("hostile", False)):
+        cells = [_case(name, cell) for cell in result.cells if cell.harmless is harmless]
+        if cells:
+            root.append(_suite(name, cells))
+    ET.indent(root, " ")
+    return _HEAD + inert_text(ET.tostring(root, encoding="unicode"), "#&#35;") + "\n"
+
+
+def _suite(name: str, cases: Sequence[ET.Element]) -> ET.Element:
+    suite = ET.Element(
+        "testsuite",
+        name=name,
+        tests=str(len(cases)),
+        failures=str(sum(case.find("failure") is not None for case in cases)),
+        errors="0",
+        skipped=str(sum(case.find("skipped") is not None for case in cases)),
+    )
+    suite.extend(cases)
+    return suite
+
+
+def _failing(suite: str, name: str, problem: str, printed: str = "") -> ET.Element:
+    case = ET.Element("testcase", classname=suite, name=name, time="0")
+    failure = ET.SubElement(case, "failure", message=escape(problem), type=suite)
+    failure.text = _text(printed)
+    return case
+
+
+def _case(suite: str, cell: Cell) -> ET.Element:
+    name = escape(f"{cell.variation} {cell.exchange}")
+    case = ET.Element("testcase", classname=suite, name=name, time=f"{cell.seconds:.3f}")
+    if cell.verdict is Verdict.NO_PLACE:
+        ET.SubElement(case, "skipped", message="no place for it in this exchange")
+    elif not cell.verdict.passes:
+        failure = ET.SubElement(case, "failure", message=escape(cell.why), type=cell.verdict.value)
+        failure.text = _text(f"{cell.reproduce}\n{cell.printed}")
+    return case
+
+
+def _text(text: str) -> str:
+    return "".join(f"{escape(one)}\n" for one in text.splitlines())

@@ -16,7 +16,7 @@ from deltatape import __version__
 from deltatape.errors import UsageError
 from deltatape.model.exchange import Exchange
 from deltatape.redact.audit import Kind
-from deltatape.render.shrink_kit import ShrinkKit, pytest_text, shell_text
+from deltatape.render.shrink import ShrinkKit, pytest_text, shell_text
 from deltatape.store.names import SUFFIX
 from deltatape.store.reader import open_tape
 from deltatape.store.rewrite import PRIVATE, as_named, audit, draft, write_new
