@@ -12,10 +12,10 @@ import trustme
 
 from deltatape.errors import UsageError
 from deltatape.gateway.outbound import Direct, Outbound, Proxy, outbound_from
-from deltatape.mitm.inherited import CA_FILE, CA_FOLDER, CLIENT_CERTS, PROXY_LOGIN, VARIABLE
 from deltatape.mitm.mitmdump import MitmOptions, arguments
 from deltatape.mitm.outward import outward
 from deltatape.mitm.session import Outcome, serve_child
+from deltatape.mitm.talk import CA_FILE, CA_FOLDER, CLIENT_CERTS, OPTIONS_VARIABLE, PROXY_LOGIN
 from deltatape.store.reader import open_tape
 from helpers.company import EVENTS, LLM, LOGIN, OTHER, Company, company
 from helpers.mitm import VENVS, installed, ran, variables
@@ -30,7 +30,7 @@ PS = "ps -ww -eo args > ps; env > env; "
 def values(options: MitmOptions, environment: dict[str, str]) -> dict[str, str]:
     """What mitmproxy is handed."""
     with outward(options, environment) as theirs:
-        handed: dict[str, str] = json.loads(theirs[VARIABLE])
+        handed: dict[str, str] = json.loads(theirs[OPTIONS_VARIABLE])
         return handed
 
 
@@ -74,7 +74,7 @@ def test_a_command_gets_out_by_the_company_s_proxy_and_its_authority(
     seen = (tmp_path / "ps").read_text()
     assert f"upstream:http://127.0.0.1:{net.proxy.port}" in seen
     assert "s3cret" not in seen
-    assert VARIABLE not in (tmp_path / "env").read_text()
+    assert OPTIONS_VARIABLE not in (tmp_path / "env").read_text()
 
 
 @pytest.mark.parametrize("version", VENVS)
@@ -84,7 +84,7 @@ def test_what_mitmproxy_starts_does_not_inherit_the_login(tmp_path: Path, versio
         "import os\nfrom mitmproxy import ctx\n"
         "def client_connected(client):\n"
         f"    open({str(tmp_path / 'spied')!r}, 'w').write("
-        "f'{ctx.options.upstream_auth} {os.environ.get(\"" + VARIABLE + "\")}')\n"
+        "f'{ctx.options.upstream_auth} {os.environ.get(\"" + OPTIONS_VARIABLE + "\")}')\n"
     )
     own = variables(tmp_path, installed(version))
 
@@ -165,7 +165,7 @@ def test_what_is_put_together_is_the_owner_s_alone_and_goes_with_the_run(tmp_pat
     env = {"SSL_CERT_FILE": str(file), "XDG_STATE_HOME": str(tmp_path / "state")}
     outbound = outbound_from(env, ca=extra, client_cert=cert, client_key=key)
     with outward(replace(PLAIN, outbound=outbound), env) as theirs:
-        handed = json.loads(theirs[VARIABLE])
+        handed = json.loads(theirs[OPTIONS_VARIABLE])
         both, shown = Path(handed[CA_FILE]), Path(handed[CLIENT_CERTS])
         assert (
             both.read_text() == file.read_text().strip() + "\n" + extra.read_text().strip() + "\n"

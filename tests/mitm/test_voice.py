@@ -4,12 +4,16 @@ import asyncio
 import json
 import logging
 import socket
+import sys
 import threading
+from typing import cast
 
 import pytest
 
+from deltatape.gateway.tapes import OpenTape
+from deltatape.mitm.analysed import Analysed
 from deltatape.mitm.talk import VARIABLE, Word
-from deltatape.mitm.voice import ToLog, ToParent, find_voice
+from deltatape.mitm.voice import Plain, ToLog, ToParent, find_live, find_voice
 from helpers.upstream import run
 
 WORDS: list[tuple[Word, dict[str, object]]] = [
@@ -64,3 +68,21 @@ def test_with_a_parent_they_go_there_from_any_thread() -> None:
         return said
 
     assert run(scenario()) == [["line", {"text": "before"}], ["alarm", {"text": "aside"}]]
+
+
+def test_all_of_deltatape_analyses() -> None:
+    assert find_live() is Analysed
+
+
+def test_without_the_rest_only_the_end_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "deltatape.mitm.analysed")
+    monkeypatch.setitem(sys.modules, "deltatape.gateway.analysis", None)
+    assert find_live() is Plain
+    lines: list[str] = []
+    live = Plain(lines.append)
+    live.begin(1)
+    live.put(1, b"[]\n")
+    live.ended(cast("OpenTape", None), 1, "POST /x 200 complete")
+    run(live.finish())
+    assert lines == ["#1 POST /x 200 complete"]
+    assert (live.with_findings, live.worst) == (None, None)

@@ -5,10 +5,9 @@ from pathlib import Path
 import pytest
 
 from deltatape.errors import UsageError
-from deltatape.pytest_plugin.marked import Marked
+from deltatape.pytest_plugin.marked import Marked, Wish
 from deltatape.pytest_plugin.places import Place
 from deltatape.pytest_plugin.torture import AS_RECORDED, Cell, chosen, varied
-from deltatape.pytest_plugin.wish import Wish
 from deltatape.trials.torture_plan import tasks
 from deltatape.vary.variation import HARMLESS, VARIATIONS
 from helpers.plugged import OWN, hello, plugged, write_tape

@@ -1,8 +1,8 @@
 """The same recorder inside mitmproxy, for applications that cannot be pointed anywhere.
 
-`addon` is the file that mitmproxy loads, `recorder` its hooks, `passage` one exchange, `ending` how
-it ended, `hosts` what is taped at all, `flows` what is used of mitmproxy, `live` what is said
-about an exchange, `wire` how the addon and the deltatape that started it talk.
+`addon` is the file that mitmproxy loads, `recorder` its hooks, `passage` one exchange, `hosts` what
+is taped at all, `flows` what is used of mitmproxy and how an exchange ended there, `voice` what is
+said about one and to whom, `talk` how the addon and the deltatape that started it talk.
 
 `mitmdump` is mitmproxy as a process of ours, `environment` what leads an application through it,
 `session` runs a command behind it.

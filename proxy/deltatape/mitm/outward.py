@@ -28,8 +28,8 @@ from pathlib import Path
 from deltatape.errors import UsageError
 from deltatape.gateway.outbound import Proxy, Trust
 from deltatape.mitm.environment import state_folder, system_roots
-from deltatape.mitm.inherited import CA_FILE, CA_FOLDER, CLIENT_CERTS, PROXY_LOGIN, inherited
 from deltatape.mitm.mitmdump import MitmOptions
+from deltatape.mitm.talk import CA_FILE, CA_FOLDER, CLIENT_CERTS, PROXY_LOGIN, inherited
 
 _KEY = re.compile(rb"-----BEGIN ([A-Z ]*PRIVATE KEY)-----.*?-----END \1-----", re.DOTALL)
 

@@ -23,11 +23,9 @@ from deltatape.mitm.flows import (
     TlsData,
 )
 from deltatape.mitm.hosts import Hosts
-from deltatape.mitm.inherited import inherit
-from deltatape.mitm.live import MakeLive, Plain, find_live
 from deltatape.mitm.run import Run
-from deltatape.mitm.talk import VARIABLE, Fields, Order, Word, logged
-from deltatape.mitm.voice import ToLog, Voice, find_voice
+from deltatape.mitm.talk import VARIABLE, Fields, Order, Word, inherit, logged
+from deltatape.mitm.voice import MakeLive, Plain, ToLog, Voice, find_live, find_voice
 
 REVERSE = "reverse"
 DEFAULT_PATIENCE_S = 600

@@ -10,12 +10,10 @@ from deltatape.clock import Clock, SystemClock, file_stamp
 from deltatape.environment.dotenv import read_dotenv
 from deltatape.environment.known_secrets import known_secrets
 from deltatape.gateway.tapes import TapeBook
-from deltatape.mitm.ending import ending
-from deltatape.mitm.flows import Flow, Server
-from deltatape.mitm.live import MakeLive
+from deltatape.mitm.flows import Flow, Server, ending
 from deltatape.mitm.passage import Passage
 from deltatape.mitm.talk import Word
-from deltatape.mitm.voice import Voice
+from deltatape.mitm.voice import MakeLive, Voice
 from deltatape.model.exchange import EndReason, Source
 from deltatape.store.mask_key import mask_key
 from deltatape.store.names import ulid

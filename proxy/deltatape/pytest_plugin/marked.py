@@ -10,12 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+import pytest
+
 from deltatape.errors import UsageError
 from deltatape.match.schedule import Tempo, parse_speed
+from deltatape.pytest_plugin.places import Place, named_place, own_place
 
 T = TypeVar("T")
 _CODE = re.compile("[A-Z][0-9]{0,3}")
-
 INSTANT = Tempo(factor=0.0)
 AS_READ = "recorded"
 DEADLINE_S = 10.0
@@ -195,3 +197,42 @@ class _Arguments:
 
     def _refusal(self, name: str, value: object, accepted: str) -> UsageError:
         return UsageError(f"@pytest.mark.tape({name}={value!r}): {accepted} is accepted")
+
+
+# What a test asks for: its marker, and where the tapes are that it means.
+
+MARKER = "tape"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """A test's tapes, and what is to be done with them."""
+
+    name: str
+    """The test's, with its parameters but without what torture adds to them."""
+    marked: Marked
+    places: tuple[Place, ...]
+    """At least one."""
+
+
+def wish_of(item: pytest.Item, name: str) -> Wish:
+    """What `item` asks for; without a marker, its own tape.
+
+    Args:
+        item: the test.
+        name: see `Wish`.
+
+    Raises:
+        UsageError: the marker has arguments that are not accepted.
+    """
+    marker = item.get_closest_marker(MARKER)
+    asked = UNMARKED if marker is None else marked(marker.args, marker.kwargs)
+    if asked.tapes:
+        root = item.config.rootpath
+        return Wish(
+            name=name,
+            marked=asked,
+            places=tuple(named_place(text, item.path, root) for text in asked.tapes),
+        )
+    classes = [node.name for node in item.listchain() if isinstance(node, pytest.Class)]
+    return Wish(name=name, marked=asked, places=(own_place(item.path, (*classes, name)),))

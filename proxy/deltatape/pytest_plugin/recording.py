@@ -22,10 +22,9 @@ from deltatape.gateway.routes import parse_upstream
 from deltatape.model.exchange import Exchange
 from deltatape.player.playing import Told
 from deltatape.pytest_plugin.deck import Deck
+from deltatape.pytest_plugin.marked import MARKER, Wish, wish_of
 from deltatape.pytest_plugin.places import exchanges_at, shown
-from deltatape.pytest_plugin.replaying import as_recorded
-from deltatape.pytest_plugin.surroundings import environment
-from deltatape.pytest_plugin.wish import MARKER, Wish, wish_of
+from deltatape.pytest_plugin.replaying import as_recorded, environment
 from deltatape.redact.audit import Kind
 from deltatape.replay.auto import AutoPlayer, Ways
 from deltatape.replay.playback import Playback

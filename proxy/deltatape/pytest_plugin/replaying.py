@@ -7,7 +7,7 @@ tapes as they are, and pay for no more.
 import contextlib
 import os
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,10 +19,8 @@ from deltatape.match.schedule import RECORDED
 from deltatape.model.exchange import Exchange, Tap
 from deltatape.player.playing import Playing, ReadBack
 from deltatape.pytest_plugin.deck import Deck
-from deltatape.pytest_plugin.marked import AS_READ, Marked
+from deltatape.pytest_plugin.marked import AS_READ, Marked, Wish
 from deltatape.pytest_plugin.places import Taped, every_at, shown
-from deltatape.pytest_plugin.surroundings import environment
-from deltatape.pytest_plugin.wish import Wish
 from deltatape.replay.environment import replay_environment
 from deltatape.replay.playback import Playback
 
@@ -137,3 +135,26 @@ def _check_torture(item: pytest.Item, wish: Wish, cell: "Cell | None") -> None:
             " several of, such as one of a unittest.TestCase; a function or a method of a plain"
             " class is accepted"
         )
+
+
+# The process's environment, changed for the length of a test.
+
+
+@contextlib.contextmanager
+def environment(wanted: Mapping[str, str]) -> Iterator[None]:
+    """Make `os.environ` what is wanted; what was changed for that is then again what it was."""
+    before = dict(os.environ)
+    changed = {name for name in {*before, *wanted} if before.get(name) != wanted.get(name)}
+    _set(changed, wanted)
+    try:
+        yield
+    finally:
+        _set(changed, before)
+
+
+def _set(names: Iterable[str], values: Mapping[str, str]) -> None:
+    for name in names:
+        if name in values:
+            os.environ[name] = values[name]
+        else:
+            os.environ.pop(name, None)

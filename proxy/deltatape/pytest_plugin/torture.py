@@ -14,8 +14,8 @@ from deltatape.errors import DeltatapeError, UsageError
 from deltatape.match.schedule import Tempo
 from deltatape.model.exchange import Exchange
 from deltatape.player.playing import Stage, Staged
+from deltatape.pytest_plugin.marked import Wish, wish_of
 from deltatape.pytest_plugin.places import exchanges_at
-from deltatape.pytest_plugin.wish import Wish, wish_of
 from deltatape.replay.report import name_of
 from deltatape.trials.torture_plan import Task, tasks
 from deltatape.vary.tempo import at_tempo

@@ -5,8 +5,7 @@ from typing import cast
 
 import pytest
 
-from deltatape.mitm.ending import ending
-from deltatape.mitm.flows import Flow
+from deltatape.mitm.flows import Flow, ending
 from deltatape.model.exchange import EndReason
 
 CUT = "peer closed connection without sending complete message body (incomplete chunked read)"
