@@ -196,7 +196,8 @@ def _other(turn: Turn) -> Turn:
 def branched(turns: Turns, rng: random.Random) -> list[Turn]:
     """The user goes back to an earlier question, asks another one, and later goes on here."""
     place = rng.randrange(len(turns))
-    history = (*turns[place].history, user("No, something else!"))
+    # Another one each time: the same twice in a row is a user message that was doubled.
+    history = (*turns[place].history, user(f"No, something else, {len(turns)}!"))
     branch = replace(_other(turns[place]), history=history)
     calls = branch.answer.calls
     after = (*history, branch.answer, *map(result, calls), user("Fine."))

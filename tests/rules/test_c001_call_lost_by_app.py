@@ -206,6 +206,9 @@ RANDOM = "call_Kb3uTr9q"
         # A choice, another call, before the reply, after the request.
         (f"one call at a time: skipping {RANDOM}", 1.0, Confidence.POSSIBLE),
         (f"denied {RANDOM}", 1.0, Confidence.POSSIBLE),
+        (f"unexpected tool in {RANDOM}: it was not offered", 1.0, Confidence.POSSIBLE),
+        # Its tool failed.
+        (f"{RANDOM} failed: KeyError: 'city'", 1.0, Confidence.POSSIBLE),
         ("ERROR lost tool call call_other7", 1.0, Confidence.POSSIBLE),
         (f"ERROR lost tool call {RANDOM}", -1.0, Confidence.POSSIBLE),
         (f"ERROR lost tool call {RANDOM}", 60.0, Confidence.POSSIBLE),

@@ -25,9 +25,8 @@ _SHOWN = 100
 _ID_AT_LEAST = 6
 """Characters of an id by which a line is known to speak of it."""
 _LOSES = re.compile(
-    rb"(?i)\blost\b|\bunexpected (?:tool|function|call|index)|(?:Key|Index|Type|Attribute)Error\b"
-    rb"|\b(?:failed|unable|could not|cannot) (?:to )?(?:process|add|handle|assemble|collect|append"
-    rb"|store|decode|parse)\b"
+    r"(?i)\blost\b|\bunexpected (?:tool |function )?(?:call )?index"
+    r"|\bfailed to (?:process|add|assemble|collect|append|store|decode|parse)\b"
 )
 """What code says that could not take a call."""
 
@@ -163,14 +162,16 @@ def losses(
     found: dict[int, dict[str, str]] = {}
     called = [each for each in digests if each.t_ns is not None and each.calls]
     for entry in logs if called else ():
-        if not _LOSES.search(entry.line[:_LINE]):
-            continue
         line = entry.line[:_LINE].decode("utf-8", "backslashreplace").strip()
+        loses = _LOSES.search(line) is not None
+        if not loses and "KeyError: " not in line:
+            continue
         for reply in called:
             if (reply.t_ns or 0) > entry.t_ns or not _may_concern(reply, entry.t_ns, settings):
                 continue
             for each in (one for call in reply.calls for one in call.ids):
-                if len(each) >= _ID_AT_LEAST and each in line:
+                told = each in line if loses else f"KeyError: {each!r}" in line
+                if len(each) >= _ID_AT_LEAST and told:
                     found.setdefault(id(reply), {}).setdefault(each, excerpt(line, _SHOWN))
     return {reply: tuple(lines.items()) for reply, lines in found.items()}
 
