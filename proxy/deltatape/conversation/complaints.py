@@ -29,6 +29,8 @@ _LOSES = re.compile(
     r"|\bfailed to (?:process|add|assemble|collect|append|store|decode|parse)\b"
 )
 """What code says that could not take a call."""
+_WORD = re.compile(r"\w[\w-]*")
+"""What may be an id."""
 
 
 def in_history(
@@ -146,7 +148,7 @@ def printed(
     return found
 
 
-def losses(
+def reported_losses(
     digests: Sequence[Digest], logs: Iterable[LogEntry], settings: Settings
 ) -> dict[int, tuple[tuple[str, str], ...]]:
     """By the identity of a reply the ids of its calls that a printed line says were lost, and it.
@@ -160,18 +162,22 @@ def losses(
         settings: how long after its end a reply may be complained of.
     """
     found: dict[int, dict[str, str]] = {}
-    called = [each for each in digests if each.t_ns is not None and each.calls]
-    for entry in logs if called else ():
+    owners: dict[str, list[Digest]] = {}
+    for reply in digests:
+        for each in (one for call in reply.calls for one in call.ids):
+            if reply.t_ns is not None and len(each) >= _ID_AT_LEAST:
+                owners.setdefault(each, []).append(reply)
+    for entry in logs if owners else ():
         line = entry.line[:_LINE].decode("utf-8", "backslashreplace").strip()
         loses = _LOSES.search(line) is not None
         if not loses and "KeyError: " not in line:
             continue
-        for reply in called:
-            if (reply.t_ns or 0) > entry.t_ns or not _may_concern(reply, entry.t_ns, settings):
+        for each in _WORD.findall(line):
+            if not loses and f"KeyError: {each!r}" not in line:
                 continue
-            for each in (one for call in reply.calls for one in call.ids):
-                told = each in line if loses else f"KeyError: {each!r}" in line
-                if len(each) >= _ID_AT_LEAST and told:
+            for reply in owners.get(each, ()):
+                after = (reply.t_ns or 0) <= entry.t_ns
+                if after and _may_concern(reply, entry.t_ns, settings):
                     found.setdefault(id(reply), {}).setdefault(each, excerpt(line, _SHOWN))
     return {reply: tuple(lines.items()) for reply, lines in found.items()}
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 
 from deltatape.conversation.complaints import (
     in_history,
-    losses,
     printed,
+    reported_losses,
     with_unread,
     without_echoes,
 )
@@ -57,12 +57,14 @@ def turns(
     # What was printed is read for its calls only, and twice.
     logs = tuple(logs) if any(each.calls or each.text_calls for each in every) else ()
     told = printed(every, logs, settings)
-    mourned = losses(every, logs, settings)
+    reported_lost = reported_losses(every, logs, settings)
     ledger = _Ledger()
     astray = misplaced(every)
     found = []
     for digest in every:
-        repeated = [_with_printed(each, told, mourned) for each in by_later.get(id(digest), [])]
+        repeated = [
+            _with_printed(each, told, reported_lost) for each in by_later.get(id(digest), [])
+        ]
         turn = _turn(ledger, digest, repeated, told)
         wrong = astray.get(id(digest))
         found.append(replace(turn, foreign=wrong.foreign, swapped=wrong.swapped) if wrong else turn)
@@ -73,10 +75,10 @@ def turns(
 def _with_printed(
     link: ReadBack,
     told: Mapping[int, Complaint],
-    mourned: Mapping[int, tuple[tuple[str, str], ...]],
+    reported_lost: Mapping[int, tuple[tuple[str, str], ...]],
 ) -> ReadBack:
-    if id(link.reply) in mourned:
-        link = replace(link, mourned=mourned[id(link.reply)])
+    if id(link.reply) in reported_lost:
+        link = replace(link, reported_lost=reported_lost[id(link.reply)])
     complaint = told.get(id(link.reply))
     if complaint is None or not complaint.sure or complaint.t_ns is None:
         return link

@@ -239,7 +239,7 @@ class ReadBack:
     printed: ParserError | None = None
     """What a parser of the application printed after the reply and before the request, if it can
     be about no other reply."""
-    mourned: tuple[tuple[str, str], ...] = ()
+    reported_lost: tuple[tuple[str, str], ...] = ()
     """Ids of calls that the application printed to have lost after the reply, and the lines."""
 
     @property

@@ -20,6 +20,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate, islice
 from operator import eq
 
 from deltatape.model.asked import ToolSpec
@@ -145,14 +146,13 @@ def gap_of_member(
         return None
     key = json.dumps(member, ensure_ascii=False)
     pieces = (f'",{key}:"', f"{key}:0,", f",{key}:0")
-    longest = max(map(len, texts))
-    at = 0
-    for number, text in enumerate(texts[:-1], 1):
-        at += len(text)
-        whole = "".join(texts)
-        for piece in pieces:
+    longest, whole = max(map(len, texts)), "".join(texts)
+    possible = [piece for piece in pieces if len(piece) <= longest]
+    ends = enumerate(accumulate(map(len, texts[:-1])), 1)
+    for number, at in islice(ends, _TRIES):
+        for piece in possible:
             value = parse(f"{whole[:at]}{piece}{whole[at:]}").value
-            if len(piece) <= longest and isinstance(value, dict) and member in value:
+            if isinstance(value, dict) and member in value:
                 return Trace(damage=Damage.LOST, start=number, end=number + 1)
     return None
 

@@ -131,7 +131,7 @@ def _graded(read_back: ReadBack, call: SaidCall) -> Grade:
     if error and is_untrue(error, read_back.lost) and is_untrue_of_call(error, read_back.lost):
         said = Excluded(_DROPPED, f"after this reply the app printed {excerpt(error.text, 100)!r}")
         return Grade("", _hint_by_place(read_back), Confidence.LIKELY, (said,))
-    line = next((line for each, line in read_back.mourned if each in call.ids), "")
+    line = next((line for each, line in read_back.reported_lost if each in call.ids), "")
     if line:
         lost = Excluded(_DROPPED, f"after this reply the app printed {line!r}")
         says = f"the app printed {line!r}"

@@ -232,8 +232,9 @@ def _undecoded(delivered: str, repeated: str) -> str:
     kept = {char for char in other if not char.isascii()}
     if not gone or at < len(other) or any(char.isascii() for char in gone):
         return ""
-    alike = {char for char in kept if any(_script(char) == _script(each) for each in gone)}
-    if {_script(char) for char in gone} - {_script(char) for char in alike}:
+    scripts = {_script(char) for char in gone}
+    alike = {char for char in kept if _script(char) in scripts}
+    if scripts != {_script(char) for char in alike}:
         return ""
     return f"{min(gone)!r} is missing, and others like it are there ({min(alike)!r})"
 

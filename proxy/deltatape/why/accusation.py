@@ -43,7 +43,7 @@ def worth_naming(
     """Those of `suspects` that explain something which is held against the app."""
     if is_drop(matter):
         exact = tuple(replace(each, drop=True) for each in suspects if each.exact)
-        return exact if verdict.blame is Blame.APP and not matter.particular else ()
+        return exact if verdict.blame is Blame.APP and not matter.one_off else ()
     blamed = verdict.blame is Blame.APP
     supported = blamed or matter.across or bool(matter.symptom.errors)
     return tuple(each for each in suspects if supported and (each.exact or blamed))

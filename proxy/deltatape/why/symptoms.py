@@ -34,7 +34,7 @@ class Matter:
     symptom: Symptom
     across: bool
     """Whether the symptom is what the application told its own page."""
-    particular: bool = False
+    one_off: bool = False
     """Whether it repeats all of several calls elsewhere, or printed why it lost one: what it lost
     is no habit of its reader."""
 
@@ -67,8 +67,8 @@ def matter_of(
     if calls_of is None and not found:
         return None
     symptom = Symptom(calls=calls_of, errors=found)
-    particular = link is not None and (link.habits.keeps_several or bool(link.mourned))
-    return Matter(analysis=analysis, symptom=symptom, across=False, particular=particular)
+    one_off = link is not None and (link.habits.keeps_several or bool(link.reported_lost))
+    return Matter(analysis=analysis, symptom=symptom, across=False, one_off=one_off)
 
 
 def _calls(case: Case) -> tuple[RepeatedCall, ...] | None:
