@@ -15,6 +15,7 @@ from deltatape import cli
 from deltatape.errors import UsageError
 from helpers.console import called, on_terminal
 from helpers.hostile import assert_harmless, bad
+from helpers.incidents import FIXED
 from helpers.program import deltatape as program
 
 
@@ -48,6 +49,83 @@ def test_an_unknown_command_is_told(tmp_path: Path) -> None:
     assert (result.returncode, result.stdout) == (2, b"")
     assert b"No such command 'rewind'" in result.stderr
     assert b"Usage: deltatape" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "nearest"),
+    [
+        (("chek",), "check"),
+        (("why", "sngle-current-call"), "single-current-call"),
+        (("why", "stal"), "stall"),
+        (("show", "good-on.tape"), "good-one.tape"),
+        (("mutate", "good-one.tape", "--as", "indx-missing", "-o", "x"), "index-missing"),
+        (("mutate", "good-one.tape", "--as", "rest", "-o", "x"), "reset"),
+    ],
+)
+def test_a_typing_error_is_answered_with_the_nearest_name(
+    tmp_path: Path, arguments: tuple[str, ...], nearest: str
+) -> None:
+    (tmp_path / "good-one.tape").write_bytes(FIXED.read_bytes())
+    result = called(*arguments, folder=tmp_path)
+    assert result.returncode == 2
+    assert result.stderr.decode().endswith(f"Did you mean {nearest!r}?\n")
+
+
+def test_nothing_is_suggested_where_nothing_is_near(tmp_path: Path) -> None:
+    for arguments in (("zzz",), ("why", "zzzzzzz"), ("show", "zzz.tape"), ("show", "zzz/zzz.tape")):
+        result = called(*arguments, folder=tmp_path)
+        assert result.returncode == 2
+        assert b"Did you mean" not in result.stderr
+
+
+LONG = "a" * 300
+LONG_NAMES = {
+    "why": ("why", LONG),
+    "check": ("check", LONG),
+    "write a baseline": ("check", "x.tape", "--write-baseline", LONG),
+    "show": ("show", LONG),
+    "ls": ("ls", LONG),
+    "doctor": ("doctor", LONG),
+    "html": ("why", "x.tape", "--html", LONG),
+    "redact": ("redact", "x.tape", "-o", LONG),
+    "splice": ("splice", "x.tape", "-o", LONG),
+    "replay": ("replay", LONG),
+}
+
+
+@pytest.mark.parametrize("command", LONG_NAMES)
+def test_a_name_that_is_too_long_for_the_system_is_an_error_of_one_line(
+    tmp_path: Path, command: str
+) -> None:
+    (tmp_path / "x.tape").write_bytes(FIXED.read_bytes())
+    result = called(*LONG_NAMES[command], folder=tmp_path)
+    assert result.returncode == 2
+    assert "File name too long" in result.stderr.decode().splitlines()[-1]
+    assert b"Traceback" not in result.stderr
+
+
+def test_an_error_of_the_system_about_no_file_keeps_its_traceback(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def failing(**_: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(cli.deltatape, "main", failing)
+    with pytest.raises(OSError, match="Input/output"):
+        cli.main()
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_can_complete_commands(tmp_path: Path, shell: str) -> None:
+    result = program(
+        folder=tmp_path,
+        env={
+            "_DELTATAPE_COMPLETE": f"{shell}_complete",
+            "COMP_WORDS": "deltatape che",
+            "COMP_CWORD": "1" if shell != "fish" else "che",
+        },
+    )
+    assert b"check" in result.stdout
 
 
 def test_a_wrong_call_does_not_act_on_the_terminal(tmp_path: Path) -> None:

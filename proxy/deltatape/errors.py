@@ -7,6 +7,12 @@
 A defect of the wire is never an exception: decoders, dialects and rules return it as data.
 """
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+_SIMILAR = 0.6
+"""How much of two names has to be equal for one to be a typing error of the other."""
+
 
 class DeltatapeError(Exception):
     """Base of all errors that are told to the user as one line."""
@@ -33,3 +39,9 @@ class TapeFormatError(DeltatapeError):
         self.path = path
         self.line = line
         self.problem = problem
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """` Did you mean 'check'?`: the end of an error message about `name`; "" if nothing is near."""
+    near = get_close_matches(name, known, n=1, cutoff=_SIMILAR)
+    return f" Did you mean {near[0]!r}?" if near else ""

@@ -83,6 +83,20 @@ def test_several_tapes_are_one_report_in_their_order(tmp_path: Path) -> None:
     assert called("check", FIXED, EMPTY, folder=tmp_path).returncode == 1
 
 
+def test_of_many_tapes_only_the_first_of_a_code_is_shown_unless_all_are_wanted(
+    tmp_path: Path,
+) -> None:
+    few = called("check", BROKEN, BROKEN, folder=tmp_path).stdout.decode()
+    every = called("check", BROKEN, BROKEN, "--all", folder=tmp_path).stdout.decode()
+    alone = called("check", BROKEN, folder=tmp_path).stdout.decode()
+    assert few.count("\nerror C002 arguments-changed-by-app  app") == 1
+    assert every.count("\nerror C002 arguments-changed-by-app  app") == 4
+    assert alone.count("\nerror C002 arguments-changed-by-app  app") == 2
+    assert "C002 arguments-changed-by-app  4 findings  on 2 tapes" in few
+    assert "findings  on" not in every + alone
+    assert few.splitlines()[-2:] == every.splitlines()[-2:]
+
+
 def test_an_exchange_alone_is_reported_alone_but_judged_in_its_conversation(tmp_path: Path) -> None:
     assert codes(f"{BROKEN}#1", folder=tmp_path) == []
     assert codes(f"{BROKEN}#2", folder=tmp_path) == ["D002", "C002", "C002", "C009", "C009"]

@@ -2,9 +2,11 @@
 
 import io
 import os
+import pty
 import re
 import subprocess
 import sys
+import termios
 import threading
 from pathlib import Path
 
@@ -144,6 +146,26 @@ def test_a_line_on_stderr_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", told)
     terminal.say("a\nb\x1b[31m é")
     assert told.getvalue() == "a\\nb\\x1b[31m é\n"
+
+
+@pytest.mark.parametrize("colour", [True, False])
+def test_what_is_said_is_wrapped_between_words_where_there_is_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, *, colour: bool
+) -> None:
+    reader, writer = pty.openpty()
+    with os.fdopen(writer, "w") as tty, os.fdopen(reader, "rb", buffering=0) as shown:
+        monkeypatch.setattr(sys, "stderr", tty)
+        monkeypatch.delenv("COLUMNS", raising=False)
+        monkeypatch.setenv("TERM", "xterm")
+        monkeypatch.setenv("NO_COLOR", "" if colour else "1")
+        termios.tcsetwinsize(writer, (24, 70))
+        terminal.say(f"    error C002 name: {'words ' * 20}")
+        raw = shown.read(4096)
+    assert bool(STYLE.search(raw)) is colour
+    lines = STYLE.sub(b"", raw).decode().splitlines()
+    assert lines[0].startswith("    error C002 name: words words")
+    assert all(each.startswith("        words") for each in lines[1:])
+    assert all(len(each) <= 70 and each.endswith("words") for each in lines)
 
 
 def test_lines_are_plain_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

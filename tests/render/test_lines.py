@@ -1,10 +1,16 @@
+import pytest
 from rich.console import Console
 
+from deltatape.model.finding import Severity
 from deltatape.render.lines import (
     BOLD,
+    DIM,
+    GOOD,
+    STYLES,
     Cell,
     Segment,
     cropped,
+    emphasised,
     hanging,
     line,
     measured,
@@ -98,3 +104,27 @@ def test_text_is_wrapped_by_the_columns_that_it_takes() -> None:
     assert all(measured(line) <= 20 for line in lines)
     assert "".join(plain(lines).split()) == "".join(text.split())
     assert plain(wrapped("あ", 0, width=1)) == "あ\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "styles"),
+    [
+        ("#1 POST / 200: finish stop; no findings", [("no findings", GOOD)]),
+        ("    error C002 x (app, proven): y", [("error C002", STYLES[Severity.ERROR])]),
+        ("#1: warning D001 stall and 2 more", [("warning D001", STYLES[Severity.WARNING])]),
+        ("NOT TAPED: your app went past", [("NOT TAPED", STYLES[Severity.ERROR])]),
+        ("tape: x.tape", [("tape:", DIM)]),
+        ("an error of the app, no findings yet", []),
+    ],
+)
+def test_what_a_recorder_says_is_styled_where_it_matters(
+    text: str, styles: list[tuple[str, str]]
+) -> None:
+    pieces = emphasised(text)
+    assert "".join(piece.text for piece in pieces) == text
+    assert [(piece.text, piece.style) for piece in pieces if piece.style] == styles
+
+
+def test_a_word_that_is_longer_than_a_line_is_not_broken() -> None:
+    word = "x" * 40
+    assert plain(hanging(f"see {word} for more", 20, 2)) == f"see\n  {word}\n  for more\n"

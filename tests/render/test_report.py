@@ -37,6 +37,31 @@ def test_nothing_found_is_said_and_nothing_read_is_not() -> None:
     assert text(report.tape(GOOD), report.end()) == "no findings\n"
 
 
+def test_of_many_tapes_the_first_finding_of_a_code_is_shown_and_all_are_counted() -> None:
+    report = TextReport(100, first_only=True)
+    assert text(report.tape(BAD)).startswith("error T006 ")
+    assert text(report.tape(BAD), report.tape(GOOD)) == ""
+    assert text(report.tape(MILD)).startswith("warning T001 ")
+    assert text(report.end()).splitlines() == [
+        "error    T006 arguments-not-an-object  2 findings  on 2 tapes",
+        "warning  T001 empty-arguments           1 finding  on 1 tape",
+        "1 finding not shown, alike: --all shows every one",
+        "",
+        "2 errors, 1 warning",
+        "more about a code: deltatape why T006",
+    ]
+
+
+def test_many_healthy_tapes_have_no_totals() -> None:
+    report = TextReport(first_only=True)
+    assert text(report.tape(GOOD), report.tape(GOOD), report.end()) == "no findings\n"
+
+
+def test_each_code_once_hides_nothing() -> None:
+    report = TextReport(first_only=True)
+    assert "--all" not in text(report.tape(BAD), report.tape(MILD), report.end())
+
+
 def test_no_line_is_a_command_of_a_ci_system() -> None:
     evil = "##[error]x " + " ".join("::error::" + "y" * n for n in range(40, 90))
     stream = pasted(calls(entry(0, "c", name=evil, arguments=evil)), choice({}, evil))

@@ -4,7 +4,7 @@ from deltatape.diagnose.check import check, check_analysis
 from deltatape.diagnose.rebuild import analyse
 from deltatape.model.exchange import Exchange
 from deltatape.model.finding import Severity
-from deltatape.render.summary import exchange_line, live_lines
+from deltatape.render.summary import exchange_line, finding_lines, live_lines
 from helpers.chat import FINISH, calls, entry
 from helpers.exchanges import FINISH_TEXT, TEXT, call, from_bytes, pasted, timed
 from helpers.incidents import EMPTY, exchange
@@ -59,3 +59,11 @@ def test_nothing_found_is_one_line() -> None:
     (line,) = live_lines(analysis, ())
     assert line.startswith("#1 POST ")
     assert line.endswith("; no findings")
+
+
+def test_a_message_that_is_too_long_is_cut_after_a_word() -> None:
+    found = check_analysis(analyse(exchange(EMPTY, 1)))[0]
+    (line,) = finding_lines([replace(found, message="word " * 100)])
+    assert line.endswith(" word ...")
+    (line,) = finding_lines([replace(found, message="x" * 700)])
+    assert line.endswith("xxx...")

@@ -8,13 +8,14 @@ import contextlib
 import gc
 import importlib
 import io
+import os
 import sys
 from collections.abc import Iterable, Iterator
 
 import click
 
 from deltatape import __version__
-from deltatape.errors import DeltatapeError, UsageError
+from deltatape.errors import DeltatapeError, UsageError, did_you_mean
 
 COMMANDS = {
     "record": "Sit between an app and its provider, and tape every stream.",
@@ -73,6 +74,8 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """See `click.Group`; what deltatape.yaml says becomes the command's defaults."""
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            ctx.fail(f"No such command {args[0]!r}.{did_you_mean(args[0], COMMANDS)}")
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None and name != "doctor":  # which reports on the file instead
             from deltatape.settings.defaults import use_settings  # noqa: PLC0415 - not for help
@@ -125,6 +128,12 @@ def main() -> int:
     except DeltatapeError as error:
         _tell([f"deltatape: {error}"])
         return error.exit_code
+    except OSError as error:
+        # A path that the system refuses even to look for: too long, a loop of links.
+        if error.filename is None:
+            raise
+        _tell([f"deltatape: {os.fsdecode(error.filename)}: {error.strerror}"])
+        return DeltatapeError.exit_code
     return result if isinstance(result, int) else 0
 
 

@@ -1,5 +1,6 @@
 """`deltatape check`: the findings of tapes, for CI."""
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -91,7 +92,8 @@ class NewBaseline:
             draft.write_text(baseline_text(sorted(self._accepted)), "utf-8")
             draft.replace(self._path)
         except OSError as error:
-            draft.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                draft.unlink()
             raise UsageError(f"--write-baseline {self._path}: {error.strerror}") from None
         say(f"note: {self._path}: {count(len(self._accepted), 'finding')} accepted from now on")
 
@@ -112,6 +114,7 @@ class NewBaseline:
     default=Severity.ERROR.value,
     help="The least severity that makes the exit code 1.",
 )
+@option("--all", is_flag=True, help="Of many tapes, show all findings in full.")
 @option("--baseline", type=FILE, help="Leave out the findings that this file accepts.")
 @option("--write-baseline", type=FILE, help="Accept all that is found: write it to this file.")
 @option(
@@ -126,6 +129,7 @@ def command(
     select: frozenset[str],
     ignore: frozenset[str],
     fail_on: str,
+    all: bool,  # noqa: A002 - the option's name
     baseline: Path | None,
     write_baseline: Path | None,
     jobs: int | None,
@@ -133,6 +137,7 @@ def command(
     """Report the defects on tapes, each with its evidence.
 
     Takes what `deltatape why` takes, and folders: every tape below. Without any: the latest tape.
+    Of many tapes the text shows the first finding of each code, and ends with totals.
 
     Exit code 0 when there is
     none, 1 for findings, 2 when something cannot be read; the rest is reported all the same.
@@ -142,14 +147,16 @@ def command(
     failing = frozenset(
         each for each in Severity if fail_on != NEVER and each.rank <= Severity(fail_on).rank
     )
+    names = _named(tapes)
+    first_only = len(names) > 1 and not all
     check = _Check(
-        report=report_in(format, width=width(), failing=failing),
+        report=report_in(format, width=width(), failing=failing, first_only=first_only),
         failing=frozenset() if write_baseline else failing,
         codes=(select, ignore),
         known=Baseline(baseline) if baseline else None,
         accepting=NewBaseline(write_baseline) if write_baseline else None,
     )
-    return check.run(_named(tapes), jobs)
+    return check.run(names, jobs)
 
 
 def _named(tapes: tuple[str, ...]) -> list[str | TapeReport]:

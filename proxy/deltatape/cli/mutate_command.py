@@ -12,7 +12,7 @@ from deltatape import __version__
 from deltatape.cli.options import option
 from deltatape.cli.terminal import list_width, say, write
 from deltatape.clock import SystemClock
-from deltatape.errors import UsageError
+from deltatape.errors import UsageError, did_you_mean
 from deltatape.model.exchange import Exchange, Source
 from deltatape.mutate import MUTATORS, Chance, Seeded
 from deltatape.rules.words import count
@@ -178,7 +178,10 @@ def _named(name: str) -> _Make:
             return change.make
     if name.partition(",")[0].partition("=")[0] in FAULTS:
         return _faulty(name)
-    raise UsageError(f"--as {name!r}: neither a name of --list, nor a fault such as cut,at=in-text")
+    near = did_you_mean(name, (*(change.name for change in changes()), *FAULTS))
+    raise UsageError(
+        f"--as {name!r}: neither a name of --list, nor a fault such as cut,at=in-text.{near}"
+    )
 
 
 def _faulty(text: str) -> _Make:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import TextIO
 
 from deltatape.errors import UsageError
-from deltatape.render.lines import WIDTH, Line, plain, styled
+from deltatape.render.lines import WIDTH, Line, emphasised, hanging, plain, styled
 from deltatape.rules.evidence import escape
 
 _MAX_UNSAID = 1000
@@ -18,6 +18,8 @@ _LAST_WORDS_S = 2.0
 _NARROWEST, _WIDEST = 60, 140
 """Columns of a page: text in fewer cannot be read, text in more is not read."""
 _UNBROKEN = 10_000
+_HANGING = 4
+"""Columns by which the rest of a line that is too long is indented."""
 
 
 class Voice:
@@ -78,13 +80,39 @@ def say(line: str) -> None:
 
 def _write_line(line: str) -> None:
     with contextlib.suppress(OSError):
-        sys.stderr.write(f"{escape(line)}\n")
+        if sys.stderr.isatty():
+            _write_wrapped(line)
+        else:
+            sys.stderr.write(f"{escape(line)}\n")
         sys.stderr.flush()
 
 
-def width() -> int:
-    """How many columns a page has: those of the terminal, or of COLUMNS; else 100."""
+def _write_wrapped(line: str) -> None:
+    """`line` in as many as the terminal needs, none of its words broken; coloured as it may be."""
+    indent = len(line) - len(line.lstrip()) + _HANGING
+    lines = [
+        emphasised("".join(segment.text for segment in each))
+        for each in hanging(line, width(sys.stderr), indent)
+    ]
+    if os.environ.get("NO_COLOR"):
+        sys.stderr.write(plain(lines))
+        return
+    from rich.console import Console  # noqa: PLC0415 - what goes to no terminal does not wait for it
+
+    console = Console(file=sys.stderr, highlight=False, markup=False, emoji=False)
+    console.print(styled(lines), soft_wrap=True)
+
+
+def width(stream: TextIO | None = None) -> int:
+    """How many columns a page has: those of the terminal, or of COLUMNS; else 100.
+
+    Args:
+        stream: what leads to the terminal; None: stdout.
+    """
     columns = shutil.get_terminal_size((WIDTH, 24)).columns
+    if stream is not None and not os.environ.get("COLUMNS"):
+        with contextlib.suppress(OSError):
+            columns = os.get_terminal_size(stream.fileno()).columns
     return max(_NARROWEST, min(columns, _WIDEST))
 
 

@@ -15,7 +15,7 @@ from deltatape.cli.options import FILE, option
 from deltatape.cli.tapes import NO_REQUEST, Named, latest, named
 from deltatape.cli.terminal import say, show, width, write
 from deltatape.clock import SystemClock
-from deltatape.errors import UsageError
+from deltatape.errors import UsageError, did_you_mean
 from deltatape.model.asked import RepeatedCall
 from deltatape.model.exchange import Exchange, header
 from deltatape.model.finding import Blame
@@ -29,6 +29,7 @@ from deltatape.render.fix_kit import FixKit, fix_kit
 from deltatape.render.html import story_html
 from deltatape.render.markdown import story_markdown
 from deltatape.render.story import short_lines, story_lines
+from deltatape.rules import DOCUMENTED
 from deltatape.rules.documentation import explain
 from deltatape.sdks.run import MadeBy, made_by
 from deltatape.settings.defaults import current_rules
@@ -37,6 +38,7 @@ from deltatape.store.reader import Tape, open_tape
 from deltatape.store.report_file import write_private
 from deltatape.store.rewrite import SHARED, draft
 from deltatape.store.splice import Given, splice
+from deltatape.suspects import PRESETS
 from deltatape.suspects import explain as explain_suspect
 from deltatape.suspects.compare import equal
 from deltatape.tape.mask import Masker
@@ -163,18 +165,29 @@ def _show(story: Story, form: str) -> None:
         show(story_lines(story, width()))
 
 
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
+"""What can be no path of a tape unless there is such a file."""
+
+
 def _explanation(what: str) -> str | None:
     """What is to be said of a code or a suspect; None if `what` is neither.
 
     Raises:
-        UsageError: it looks like a code, and there is none.
+        UsageError: it looks like a code or a name, and there is none.
     """
     if re.fullmatch(r"[A-Z][0-9]{3}", what) or _is_code(what):
         text = explain(what)
         if text is None:
             raise UsageError(f"{what}: no such code; docs/findings.md lists them")
         return text
-    return None if not what or Path(what).exists() else explain_suspect(what)
+    if not what or Path(what).exists():
+        return None
+    text = explain_suspect(what)
+    if text is None and _NAME.fullmatch(what):
+        known = [name for rule in DOCUMENTED for name in (rule.code, rule.name)]
+        near = did_you_mean(what, [*known, *(preset.name for preset in PRESETS)])
+        raise UsageError(f"{what}: no such tape, code, or suspect.{near}")
+    return text
 
 
 def _is_code(what: str) -> bool:

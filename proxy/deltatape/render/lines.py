@@ -4,6 +4,7 @@ Every piece of text is escaped when lines become text, whoever made it: nothing 
 a terminal unescaped. Styles are rich's.
 """
 
+import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
@@ -115,7 +116,11 @@ def _pieces(text: str, width: int) -> list[str]:
 def hanging(text: str, width: int, indent: int = 4) -> list[Line]:
     """`text` broken at blanks to lines of `width`, all but the first indented."""
     pieces = textwrap.wrap(
-        escape(text), width, subsequent_indent=" " * indent, break_on_hyphens=False
+        escape(text),
+        width,
+        subsequent_indent=" " * indent,
+        break_on_hyphens=False,
+        break_long_words=False,
     )
     return [line(piece) for piece in pieces or [""]]
 
@@ -192,3 +197,23 @@ def _cell(cell: Cell) -> Segment:
     """A cell as it will be shown, so that its width is known."""
     segment = cell if isinstance(cell, Segment) else Segment(cell)
     return Segment(escape(segment.text), segment.style)
+
+
+_EMPHASES = {"trouble": STYLES[Severity.ERROR], "label": DIM, "good": GOOD}
+_EMPHASIS = re.compile(
+    r"(?P<trouble>^(?:TAPING IN TROUBLE|NOT TAPED|NOT ON THE TAPE)\b)"
+    r"|(?P<label>^(?:tape|next|note):)"
+    rf"|\b(?P<severity>{'|'.join(Severity)}) [A-Z][0-9]{{3}}\b"
+    r"|(?P<good>\bno findings$)"
+)
+
+
+def emphasised(text: str) -> Line:
+    """A line that a recorder says, with its severities, labels and troubles styled."""
+    pieces, at = [], 0
+    for found in _EMPHASIS.finditer(text):
+        severity = found["severity"]
+        style = STYLES[Severity(severity)] if severity else _EMPHASES[found.lastgroup or ""]
+        pieces += [Segment(text[at : found.start()]), Segment(found[0], style)]
+        at = found.end()
+    return (*pieces, Segment(text[at:]))

@@ -5,7 +5,7 @@ findings of one tape, however many there are.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol, TypeAlias
 
 from deltatape.diagnose.check_tape import Reported, TapeReport
@@ -14,10 +14,13 @@ from deltatape.render.ci_log import inert_line, inert_text
 from deltatape.render.findings import blamed, counted, ending_lines, place, reported_lines
 from deltatape.render.findings_json import FindingsDocument
 from deltatape.render.junit import TestReport
-from deltatape.render.lines import WIDTH, Line
+from deltatape.render.lines import DIM, LEAST, STYLES, WIDTH, Cell, Line, Segment, line, table
 from deltatape.render.sarif import SarifLog
 from deltatape.rules.evidence import escape
+from deltatape.rules.words import count
 
+_Kind: TypeAlias = tuple[int, str, str, Severity]
+"""Findings that are counted together: rank and code first, as they are listed."""
 FORMATS = ("text", "json", "junit", "github", "sarif")
 Part: TypeAlias = str | Sequence[Line]
 """A piece of a report: a document for programs, or lines for people."""
@@ -38,44 +41,81 @@ class Report(Protocol):
 
 
 class TextReport:
-    """Findings as a compiler tells them, and a summary; nothing if no tape could be read."""
+    """Findings as a compiler tells them, and a summary; nothing if no tape could be read.
+
+    Args:
+        width: columns of the page.
+        first_only: show the first finding of each code, and end with totals per code.
+    """
 
     excerpts = True
 
-    def __init__(self, width: int = WIDTH) -> None:
+    def __init__(self, width: int = WIDTH, *, first_only: bool = False) -> None:
         self._width = width
+        self._first_only = first_only
         self._readable = False
-        self._found: Counter[Severity] = Counter()
-        self._gravest: tuple[int, str] | None = None
+        self._found: Counter[_Kind] = Counter()
+        self._tapes: Counter[_Kind] = Counter()
+        self._hidden = 0
 
     def tape(self, report: TapeReport) -> Part:
         """See `Report.tape`."""
         self._readable |= not report.problem
-        self._found.update(each.finding.severity for each in report.reported)
+        shown, on_tape = [], set()
         for each in report.reported:
-            own = (each.finding.severity.rank, each.finding.code)
-            self._gravest = min(self._gravest or own, own)
-        return [
-            inert_line(line)
-            for each in report.reported
-            for line in reported_lines(each, self._width)
-        ]
+            finding = each.finding
+            kind = (finding.severity.rank, finding.code, finding.name, finding.severity)
+            if self._first_only and kind in self._found:
+                self._hidden += 1
+            else:
+                shown.append(each)
+            self._found[kind] += 1
+            on_tape.add(kind)
+        self._tapes.update(on_tape)
+        return [inert_line(line) for each in shown for line in reported_lines(each, self._width)]
 
     def end(self) -> Part:
         """See `Report.end`."""
         if not self._readable:
             return []
-        code = self._gravest[1] if self._gravest else ""
-        return ending_lines(self._found.total(), counted(self._found), code)
+        by_severity: Counter[Severity] = Counter()
+        for kind, found in self._found.items():
+            by_severity[kind[3]] += found
+        code = min(self._found)[1] if self._found else ""
+        ending = ending_lines(by_severity.total(), counted(by_severity), code)
+        return [*(self._totals() if self._first_only else ()), *ending]
+
+    def _totals(self) -> Iterator[Line]:
+        """For each code how many findings there are, on how many tapes."""
+        if not self._found:
+            return
+        rows: list[list[Cell]] = [
+            [
+                Segment(severity, STYLES[severity]),
+                f"{code} {name}",
+                count(self._found[kind], "finding"),
+                f"on {count(self._tapes[kind], 'tape')}",
+            ]
+            for kind in sorted(self._found)
+            for _, code, name, severity in [kind]
+        ]
+        yield from table(rows, right=[2], width=self._width, give={1: LEAST})
+        if self._hidden:
+            them = f"{count(self._hidden, 'finding')} not shown, alike: --all shows every one"
+            yield line(Segment(them, DIM))
+        yield line()
 
 
-def report_in(form: str, *, width: int, failing: frozenset[Severity]) -> Report:
+def report_in(
+    form: str, *, width: int, failing: frozenset[Severity], first_only: bool = False
+) -> Report:
     """An empty report.
 
     Args:
         form: one of `FORMATS`.
         width: columns of the page, for people.
         failing: the severities that make a check fail.
+        first_only: whether people are shown only the first finding of each code.
     """
     match form:
         case "json":
@@ -87,7 +127,7 @@ def report_in(form: str, *, width: int, failing: frozenset[Severity]) -> Report:
         case "sarif":
             return SarifLog()
         case _:
-            return TextReport(width)
+            return TextReport(width, first_only=first_only)
 
 
 # Findings as annotations of GitHub Actions: workflow commands, one a line.

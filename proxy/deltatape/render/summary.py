@@ -69,5 +69,14 @@ def finding_lines(findings: Sequence[Finding]) -> list[str]:
     lines = []
     for finding in sorted(findings, key=lambda each: each.severity.rank):
         head = f"    {finding.severity} {finding.code} {finding.name} ({blamed(finding)})"
-        lines.append(f"{head}: {excerpt(finding.message, _MESSAGE)}")
+        lines.append(f"{head}: {_shortened(finding.message)}")
     return lines
+
+
+def _shortened(message: str) -> str:
+    """`message` escaped and cut after a word."""
+    shown = excerpt(message, _MESSAGE)
+    if not shown.endswith("...") or len(message) <= _MESSAGE:
+        return shown
+    words, blank, _ = shown.rpartition(" ")
+    return f"{words.rstrip()} ..." if blank else shown

@@ -19,7 +19,7 @@ from itertools import compress, islice
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
-from deltatape.errors import TapeFormatError, UsageError
+from deltatape.errors import TapeFormatError, UsageError, did_you_mean
 from deltatape.model.exchange import Exchange
 from deltatape.model.log import LogEntry
 from deltatape.model.watch import ClientChange, Watch
@@ -270,10 +270,20 @@ def _open(name: str) -> BinaryIO:
             kind = "a folder" if path.is_dir() else "no regular file"
             raise UsageError(f"{name}: is {kind}; name a tape")
         return path.open("rb")
+    except FileNotFoundError as error:
+        near = did_you_mean(path.name, _names_beside(path))
+        raise UsageError(f"{name}: {error.strerror}; name a tape.{near}".rstrip(".")) from error
     except OSError as error:
         raise UsageError(f"{name}: {error.strerror}; name a tape") from error
     except ValueError as error:  # a NUL in the name
         raise UsageError(f"{name!a}: {error}; name a tape") from error
+
+
+def _names_beside(path: Path) -> list[str]:
+    try:
+        return os.listdir(path.parent)  # noqa: PTH208 - the names alone
+    except OSError:
+        return []
 
 
 def _lines(name: str) -> Iterator[tuple[int, bytes]]:
