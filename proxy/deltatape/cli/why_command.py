@@ -13,7 +13,7 @@ import click
 
 from deltatape.cli.options import FILE, option
 from deltatape.cli.tapes import NO_REQUEST, Named, latest, named
-from deltatape.cli.terminal import say, show, width, write
+from deltatape.cli.terminal import list_width, say, show, width, write
 from deltatape.clock import SystemClock
 from deltatape.errors import UsageError, did_you_mean
 from deltatape.model.asked import RepeatedCall
@@ -119,7 +119,7 @@ def command(
     if fix is not None:
         write_fix(found, story, fix)
     if short:
-        show(short_lines(story))
+        show(short_lines(story, list_width()))
     else:
         _show(story, format)
     if format == "text":

@@ -80,16 +80,23 @@ def story_lines(story: Story, width: int = WIDTH) -> list[Line]:
     return [cropped(each, width) for each in lines]
 
 
-def short_lines(story: Story) -> list[Line]:
-    """The conclusion in five lines: verdict, what went wrong, where, what to do, what to type."""
+def short_lines(story: Story, width: int) -> list[Line]:
+    """The conclusion: verdict, what went wrong, where, what to do, what to type; five paragraphs.
+
+    Args:
+        story: what to conclude.
+        width: columns of the page; each paragraph is one line where it has room.
+    """
     whole = f"deltatape why {_named(story)}"  # all of it: the short form has left most out
-    return [
-        _label("VERDICT", *_judged(story)),
-        _label("WHAT", _in_short(story)),
-        _label("WHERE", _place(story)),
-        _label("FIX", escape(story.verdict.fix)),
-        _label("NEXT", whole if story.timed else next_step(story)[1]),
-    ]
+    lines = [_label("VERDICT", *_judged(story))]
+    for name, text in (
+        ("WHAT", _in_short(story)),
+        ("WHERE", _place(story)),
+        ("FIX", story.verdict.fix),
+        ("NEXT", whole if story.timed else next_step(story)[1]),
+    ):
+        lines += _labelled(name, wrapped(text, _INDENT, width=width))
+    return lines
 
 
 def _in_short(story: Story) -> str:
