@@ -1,4 +1,3 @@
-from collections.abc import Iterator
 from itertools import chain
 
 import pytest
@@ -10,14 +9,11 @@ from deltatape.conversation import (
     read_backs,
     turns,
 )
-from deltatape.model.digest import Unanswered
-from deltatape.model.finding import Finding
 from deltatape.model.log import LogEntry, LogStream
-from deltatape.model.turn import Turn
-from deltatape.rules.c004_orphan_tool_result import OrphanToolResult
-from deltatape.rules.d003_unanswered_tool_call import UnansweredToolCall
+from deltatape.rules import SILENCE_RULES, TURN_RULES
 from deltatape.rules.settings import Settings
 from helpers.chat import FINISH
+from helpers.contexts import failing
 from helpers.exchanges import FINISH_TEXT, TEXT, USER, asks, assistant, call, digests, result
 from helpers.watched import CALLS, watched_digests
 
@@ -47,10 +43,8 @@ def test_while_a_tape_goes_on_unwatched_nothing_is_said_about_silence() -> None:
 
 
 def test_a_rule_about_silence_that_fails_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(_: UnansweredToolCall, silence: Unanswered, settings: Settings) -> Iterator[Finding]:
-        raise KeyError(silence.until_ns, settings)
-
-    monkeypatch.setattr(UnansweredToolCall, "check", fail)
+    rules = failing("D003", SILENCE_RULES)
+    monkeypatch.setattr("deltatape.conversation.check.SILENCE_RULES", rules)
     (finding,) = check_conversation(watched_digests(CALLS, until_s=100))
     assert (finding.code, finding.exchange) == ("X001", 1)
 
@@ -73,10 +67,8 @@ def test_what_one_turn_shows_is_part_of_all() -> None:
 
 
 def test_a_rule_about_turns_that_fails_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(_: OrphanToolResult, turn: Turn, settings: Settings) -> Iterator[Finding]:
-        raise KeyError(turn.news, settings)
-
-    monkeypatch.setattr(OrphanToolResult, "check", fail)
+    rules = failing("C004", TURN_RULES)
+    monkeypatch.setattr("deltatape.conversation.check.TURN_RULES", rules)
     (finding,) = check_conversation(digests(CALLS))
     assert (finding.code, finding.exchange) == ("X001", 1)
     assert "C004" in finding.message

@@ -1,14 +1,14 @@
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 
 from deltatape.conversation import check_conversation, goes_on_without, read_backs
-from deltatape.model.digest import Digest, ReadBack
+from deltatape.model.digest import Digest
 from deltatape.model.exchange import Tap
-from deltatape.model.finding import Confidence, Finding, Severity
-from deltatape.rules.c001_call_lost_by_app import CallLostByApp
+from deltatape.model.finding import Confidence, Severity
+from deltatape.rules import READ_BACK_RULES
 from helpers.chat import FINISH, calls, entry
+from helpers.contexts import failing
 from helpers.exchanges import (
     FINISH_TEXT,
     TEXT,
@@ -326,10 +326,8 @@ def test_a_request_that_goes_on_without_the_answer_is_found() -> None:
 def test_a_rule_that_fails_is_reported_and_the_others_go_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def fail(_: CallLostByApp, read_back: ReadBack) -> Iterator[Finding]:
-        raise KeyError(read_back.later.exchange)
-
-    monkeypatch.setattr(CallLostByApp, "check", fail)
+    rules = failing("C001", READ_BACK_RULES)
+    monkeypatch.setattr("deltatape.conversation.check.READ_BACK_RULES", rules)
     tape = digests((asks(USER), ONE), (asks(USER, assistant(WRONG), result("c1")), []))
     assert [finding.code for finding in check_conversation(tape)] == ["X001", "C002"]
 

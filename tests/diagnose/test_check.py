@@ -1,4 +1,3 @@
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -9,10 +8,10 @@ from deltatape.diagnose.check import check, check_analysis
 from deltatape.diagnose.rebuild import analyse
 from deltatape.model.exchange import EndReason, Exchange, Tap
 from deltatape.model.finding import Blame, Finding, Severity
-from deltatape.rules import RuleContext
+from deltatape.rules import EXCHANGE_RULES
 from deltatape.rules.settings import Settings
-from deltatape.rules.t001_empty_arguments import EmptyArguments
 from helpers.chat import FINISH, URL, calls, choice, entry, request, sse
+from helpers.contexts import failing
 from helpers.exchanges import TEXT, from_bytes, pasted, timed
 from helpers.splits import cuttings
 from helpers.taped import taped
@@ -93,10 +92,8 @@ def test_an_analysis_is_checked_without_being_made_again() -> None:
 def test_a_rule_that_fails_is_reported_and_the_others_go_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def fail(_: EmptyArguments, context: RuleContext) -> Iterator[Finding]:
-        raise IndexError(context.exchange.number)
-
-    monkeypatch.setattr(EmptyArguments, "check", fail)
+    rules = failing("T001", EXCHANGE_RULES)
+    monkeypatch.setattr("deltatape.diagnose.check.rules_about", lambda *_, **__: rules)
     both = (entry(0, "c1", name="get", arguments="[1]"), entry(1, "c2", name="get", arguments=""))
     first, second = check(pasted(calls(*both), FINISH))
     assert {first.code, second.code} == {"X001", "T006"}

@@ -1,9 +1,16 @@
-"""What a rule sees of an exchange."""
+"""What a rule sees of an exchange, and one rule alone on it."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import TypeVar
 
 from deltatape.diagnose.rebuild import analyse
 from deltatape.model.exchange import Exchange
-from deltatape.rules import RuleContext
+from deltatape.model.finding import Finding
+from deltatape.rules import EXCHANGE_RULES, Claim, Rule, RuleContext
 from deltatape.rules.settings import DEFAULTS
+
+Seen = TypeVar("Seen")
 
 
 def context_of(exchange: Exchange) -> RuleContext:
@@ -16,3 +23,18 @@ def context_of(exchange: Exchange) -> RuleContext:
         reply=analysis.reply,
         settings=DEFAULTS,
     )
+
+
+def findings_of(code: str, context: RuleContext) -> list[Finding]:
+    """What the rule `code` about exchanges finds in `context`."""
+    (rule,) = (rule for rule in EXCHANGE_RULES if rule.code == code)
+    return list(rule.findings(context))
+
+
+def failing(code: str, rules: Iterable[Rule[Seen]]) -> tuple[Rule[Seen], ...]:
+    """`rules`, of which that with `code` raises."""
+    return tuple(replace(rule, check=_fail) if rule.code == code else rule for rule in rules)
+
+
+def _fail(seen: object) -> Iterator[Claim]:
+    raise KeyError(type(seen))

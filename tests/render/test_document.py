@@ -4,7 +4,7 @@ import pytest
 
 from deltatape.render.document import document_lines
 from deltatape.render.lines import plain
-from deltatape.rules import DOCUMENTED
+from deltatape.rules import RULES
 from deltatape.rules.documentation import explain
 
 TEXT = """\
@@ -38,7 +38,7 @@ def test_code_may_be_the_end() -> None:
 
 
 @pytest.mark.parametrize("width", [60, 80, 100])
-@pytest.mark.parametrize("rule", DOCUMENTED, ids=lambda rule: rule.code)
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
 def test_no_word_of_the_documentation_is_lost_or_too_wide(rule: object, width: int) -> None:
     text = explain(getattr(rule, "code", "")) or ""
     shown = plain(document_lines(text, width))

@@ -1,7 +1,7 @@
 import json
 
 from deltatape.render.sarif import SarifLog
-from deltatape.rules import DOCUMENTED
+from deltatape.rules import RULES
 from helpers.chat import FINISH, calls, entry
 from helpers.exchanges import TEXT, call, pasted, timed
 from helpers.reports import report_on, unreadable, valid_sarif, written
@@ -22,7 +22,7 @@ def test_a_result_has_rule_level_place_and_fingerprint() -> None:
     assert (result["ruleId"], result["level"]) == ("T006", "error")
     index = result["ruleIndex"]
     assert isinstance(index, int)
-    assert DOCUMENTED[index].code == "T006"
+    assert RULES[index].code == "T006"
     assert result["locations"] == [
         {
             "physicalLocation": {
@@ -40,7 +40,7 @@ def test_every_rule_is_described() -> None:
     run = json.loads(written(SarifLog(), []))["runs"][0]
     assert run["results"] == []
     rules = run["tool"]["driver"]["rules"]
-    assert [rule["id"] for rule in rules] == [rule.code for rule in DOCUMENTED]
+    assert [rule["id"] for rule in rules] == [rule.code for rule in RULES]
     (empty,) = (rule for rule in rules if rule["id"] == "T001")
     assert empty["name"] == "EmptyArguments"
     assert empty["shortDescription"]["text"].startswith("empty-arguments: A call")

@@ -1,39 +1,44 @@
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable
 
-from deltatape.model.finding import Finding
-from deltatape.rules import INTERNAL_ERROR
-from deltatape.rules.guard import guarded, guarded_each
-from deltatape.rules.t001_empty_arguments import EmptyArguments
-
-
-def failed(error: Exception) -> Finding:
-    return INTERNAL_ERROR.report(EmptyArguments(), "", 1, error)
+from deltatape.model.finding import Confidence, Severity
+from deltatape.rules import Claim, Rule, ask
+from deltatape.rules.rule import Where
 
 
-def test_what_came_before_the_error_is_kept_and_the_error_reported_after_it() -> None:
-    first = failed(ValueError("first"))
-
-    def findings() -> Iterator[Finding]:
-        yield first
-        raise KeyError("second")
-
-    found = guarded(findings, failed)
-    assert found[0] is first
-    assert "KeyError" in found[1].message
+def claim(message: str) -> Claim:
+    return Claim(message=message, hint="", blame=None, confidence=Confidence.LIKELY)
 
 
-def test_a_rule_that_fails_does_not_silence_the_next() -> None:
-    first, last = failed(ValueError("first")), failed(ValueError("last"))
+def rule(code: str, check: Callable[[str], Iterable[Claim]]) -> Rule[str]:
+    return Rule(
+        code=code,
+        name=code.lower(),
+        severity=Severity.ERROR,
+        check=check,
+        where=lambda seen: Where(seen, 3, line=7, t_ns=1),
+    )
 
-    def findings(rule: str) -> Iterator[Finding]:
-        yield {"a": first, "b": last}[rule]
-        if rule == "a":
-            raise OSError("no luck")
 
-    found = guarded_each("ab", findings, lambda _, error: failed(error))
-    assert (found[0], found[2]) == (first, last)
-    assert "OSError" in found[1].message
+def fail(seen: str) -> Iterable[Claim]:
+    yield claim(f"first on {seen}")
+    raise ValueError("odd \x1b[31m")
+
+
+def test_what_came_before_the_error_is_kept_and_the_next_rule_is_asked() -> None:
+    found = ask([rule("T001", fail), rule("T002", lambda _: [claim("last")])], "x.tape")
+    assert [(each.code, each.message) for each in found] == [
+        ("T001", "first on x.tape"),
+        ("X001", "the rule T001 failed: ValueError: odd \\x1b[31m"),
+        ("T002", "last"),
+    ]
+
+
+def test_the_report_of_an_error_has_its_frames_and_its_exchange_and_blames_nobody() -> None:
+    _, finding = ask([rule("T001", fail)], "x.tape")
+    assert finding.evidence.startswith("fail:")
+    assert (finding.tape, finding.exchange, finding.blame) == ("x.tape", 3, None)
+    assert (finding.line, finding.t_ns, finding.severity) == (None, None, Severity.ERROR)
 
 
 def test_without_an_error_nothing_is_added() -> None:
-    assert guarded(lambda: iter(()), failed) == ()
+    assert ask([rule("T001", lambda _: ())], "x.tape") == []

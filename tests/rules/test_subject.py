@@ -1,38 +1,26 @@
 import pytest
 
-from deltatape.diagnose.rebuild import analyse
 from deltatape.model.exchange import Exchange
 from deltatape.model.reply import CallStatus
 from deltatape.model.stream import AnomalyKind
-from deltatape.rules import RULES, RuleContext
+from deltatape.rules import EXCHANGE_RULES
 from deltatape.rules.finish import Finish
-from deltatape.rules.settings import DEFAULTS
-from deltatape.rules.subject import ABOUT, OF_OBSERVATIONS, Subject, is_about, subjects_of
+from deltatape.rules.subject import Subject, subjects_of
 from helpers.chat import FINISH, calls, choice, entry, request
+from helpers.contexts import context_of
 from helpers.corpus import every_case
 from helpers.exchanges import TEXT, from_bytes, pasted, timed
 from helpers.taped import taped
 from helpers.vectors import VECTORS, Vector
 
 
-def context_of(exchange: Exchange) -> RuleContext:
-    made = analyse(exchange)
-    return RuleContext(
-        exchange=made.exchange,
-        stream=made.stream,
-        asked=made.asked,
-        reply=made.reply,
-        settings=DEFAULTS,
-    )
-
-
 def unasked(exchange: Exchange) -> list[str]:
     """The rules that are not asked about `exchange`; each is shown to have nothing to report."""
     context = context_of(exchange)
     subjects = subjects_of(context)
-    left = [rule for rule in RULES if not is_about(rule.code, subjects)]
+    left = [rule for rule in EXCHANGE_RULES if not rule.is_about(subjects)]
     for rule in left:
-        assert not list(rule.check(context)), rule.code
+        assert not list(rule.findings(context)), rule.code
     return [rule.code for rule in left]
 
 
@@ -51,7 +39,7 @@ def test_of_a_healthy_exchange_few_are_asked() -> None:
     whole = entry(0, "c1", name="get", arguments='{"a":1}')
     chunks = ((0.1, TEXT), (0.2, calls(whole)), (0.3, choice({}, "tool_calls")))
     exchange = timed(*chunks, request=request(get={}))
-    assert len(RULES) - len(unasked(exchange)) <= 20
+    assert len(EXCHANGE_RULES) - len(unasked(exchange)) <= 20
 
 
 def test_subjects_are_what_there_is() -> None:
@@ -64,16 +52,20 @@ def test_subjects_are_what_there_is() -> None:
 
 
 def test_no_word_stands_for_two_subjects() -> None:
-    kinds = (Subject, Finish, CallStatus, AnomalyKind, [rule.code for rule in RULES])
+    kinds = (Subject, Finish, CallStatus, AnomalyKind, [rule.code for rule in EXCHANGE_RULES])
     words = [str(word) for kind in kinds for word in kind]
     assert len(words) == len(set(words))
 
 
-def test_only_rules_are_about_something() -> None:
-    codes = {rule.code for rule in RULES}
-    assert ABOUT.keys() | OF_OBSERVATIONS <= codes
-    assert not ABOUT.keys() & OF_OBSERVATIONS
+def test_rules_are_about_subjects_that_there_are() -> None:
+    words = {*Subject, *Finish, *CallStatus, *AnomalyKind}
+    for rule in EXCHANGE_RULES:
+        assert rule.about <= words | {rule.code}, rule.code
 
 
 def test_a_rule_about_nothing_in_particular_is_always_asked() -> None:
-    assert is_about("S005", frozenset())
+    assert [rule.code for rule in EXCHANGE_RULES if rule.is_about(frozenset())] == [
+        "S005",
+        "D002",
+        "X002",
+    ]

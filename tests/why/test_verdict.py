@@ -9,7 +9,9 @@ from deltatape.diagnose.rebuild import analyse
 from deltatape.model.exchange import EndReason, Exchange
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
 from deltatape.model.story import Verdict, VerdictKind
-from deltatape.rules import DOCUMENTED, INTERNAL_ERROR
+from deltatape.rules import RULES
+from deltatape.rules.guard import FAILURES, Failure
+from deltatape.rules.rule import Where
 from deltatape.why import tell
 from deltatape.why.verdict import (
     CAUSES,
@@ -166,7 +168,8 @@ def test_a_warning_decides_where_nothing_graver_does() -> None:
 
 def test_a_rule_that_failed_decides_nothing() -> None:
     analysis = analyse(pasted(TEXT, FINISH_TEXT))
-    failed = INTERNAL_ERROR.report(DOCUMENTED[0], "", 1, ValueError())
+    (rule,) = FAILURES.rules
+    (failed,) = rule.findings(Failure(RULES[0].code, ValueError(), Where("", 1)))
     case = Case(
         findings=(failed,),
         about_reply=(),
@@ -213,7 +216,7 @@ def test_a_silence_is_about_the_reply() -> None:
 
 
 def test_causes_are_codes_of_rules() -> None:
-    known = {rule.code for rule in DOCUMENTED}
+    known = {rule.code for rule in RULES}
     assert set(CAUSES) <= known
     assert len(set(CAUSES)) == len(CAUSES)
 
@@ -374,7 +377,7 @@ def test_after_an_error_a_silence_is_told_only_if_it_is_more_than_possible() -> 
 
 def test_what_a_limit_explains_are_codes_of_their_own() -> None:
     assert {"X001", LOSS}.isdisjoint(CAUSES)
-    assert {rule.code for rule in DOCUMENTED} >= NOBODY
+    assert {rule.code for rule in RULES} >= NOBODY
 
 
 def test_of_a_silence_in_which_the_stream_ended_that_end_decides() -> None:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from deltatape.errors import UsageError
-from deltatape.rules import DOCUMENTED
+from deltatape.rules import RULES
 
 _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(ms|s|m)")
 _EXTRA = re.compile(r"unexpected extra arguments? \((\S+?)(?: .*)?\)")
@@ -120,7 +120,7 @@ class Wrapper(click.Command):
 
 def codes(ctx: click.Context, param: click.Parameter, value: str) -> frozenset[str]:  # noqa: ARG001
     """`T001,D` as known codes and their beginnings; a click callback."""
-    known = {rule.code for rule in DOCUMENTED}
+    known = {rule.code for rule in RULES}
     given = frozenset(part.strip().upper() for part in value.split(",") if part.strip())
     for part in given:
         if not any(code.startswith(part) for code in known):

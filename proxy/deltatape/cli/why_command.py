@@ -29,7 +29,7 @@ from deltatape.render.fix_kit import FixKit, fix_kit
 from deltatape.render.html import story_html
 from deltatape.render.markdown import story_markdown
 from deltatape.render.story import short_lines, story_lines
-from deltatape.rules import DOCUMENTED
+from deltatape.rules import RULES
 from deltatape.rules.documentation import explain
 from deltatape.sdks.run import MadeBy, made_by
 from deltatape.settings.defaults import current_rules
@@ -184,7 +184,7 @@ def _explanation(what: str) -> str | None:
         return None
     text = explain_suspect(what)
     if text is None and _NAME.fullmatch(what):
-        known = [name for rule in DOCUMENTED for name in (rule.code, rule.name)]
+        known = [name for rule in RULES for name in (rule.code, rule.name)]
         near = did_you_mean(what, [*known, *(preset.name for preset in PRESETS)])
         raise UsageError(f"{what}: no such tape, code, or suspect.{near}")
     return text

@@ -11,15 +11,13 @@ from deltatape.model.finding import Finding
 from deltatape.model.log import LogEntry
 from deltatape.model.turn import Turn
 from deltatape.rules import (
-    CONVERSATION_RULES,
-    INTERNAL_ERROR,
+    READ_BACK_RULES,
     SILENCE_RULES,
     TURN_RULES,
-    ConversationRule,
-    SilenceRule,
-    TurnRule,
+    SeenSilence,
+    SeenTurn,
+    ask,
 )
-from deltatape.rules.guard import guarded, guarded_each
 from deltatape.rules.settings import DEFAULTS, Settings
 
 
@@ -55,35 +53,15 @@ def whole_turn(turn: Turn, settings: Settings) -> tuple[Finding, ...]:
 
 
 def findings_of(read_back: ReadBack) -> tuple[Finding, ...]:
-    """What one read-back shows, in the order of `CONVERSATION_RULES`."""
-    return tuple(finding for rule in CONVERSATION_RULES for finding in _findings(rule, read_back))
+    """What one read-back shows, in the order of `READ_BACK_RULES`."""
+    return tuple(ask(READ_BACK_RULES, read_back))
 
 
 def findings_of_silence(silence: Unanswered, settings: Settings) -> tuple[Finding, ...]:
     """What an unanswered reply shows, in the order of `SILENCE_RULES`."""
-    return tuple(each for rule in SILENCE_RULES for each in _of_silence(rule, silence, settings))
+    return tuple(ask(SILENCE_RULES, SeenSilence(silence, settings)))
 
 
 def findings_of_turn(turn: Turn, settings: Settings) -> tuple[Finding, ...]:
     """What an exchange in its conversation shows, in the order of `TURN_RULES`."""
-
-    def failed(rule: TurnRule, error: Exception) -> Finding:
-        return INTERNAL_ERROR.report(rule, turn.digest.tape, turn.digest.exchange, error)
-
-    return tuple(guarded_each(TURN_RULES, lambda rule: rule.check(turn, settings), failed))
-
-
-def _findings(rule: ConversationRule, read_back: ReadBack) -> tuple[Finding, ...]:
-    def failed(error: Exception) -> Finding:
-        later = read_back.later
-        return INTERNAL_ERROR.report(rule, later.tape, later.exchange, error)
-
-    return guarded(lambda: rule.check(read_back), failed)
-
-
-def _of_silence(rule: SilenceRule, silence: Unanswered, settings: Settings) -> tuple[Finding, ...]:
-    def failed(error: Exception) -> Finding:
-        reply = silence.reply
-        return INTERNAL_ERROR.report(rule, reply.tape, reply.exchange, error)
-
-    return guarded(lambda: rule.check(silence, settings), failed)
+    return tuple(ask(TURN_RULES, SeenTurn(turn, settings)))

@@ -12,7 +12,7 @@ from deltatape.model.digest import Digest, ReadBack
 from deltatape.model.log import LogEntry
 from deltatape.model.parser_error import ParserError
 from deltatape.model.turn import Complaint, Delivered, Turn
-from deltatape.rules._complained import is_of_nothing
+from deltatape.rules.complaints import is_of_nothing
 from deltatape.rules.evidence import excerpt
 from deltatape.rules.parser_errors import in_log
 from deltatape.rules.repeated import first_difference

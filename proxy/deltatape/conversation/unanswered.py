@@ -23,7 +23,7 @@ from deltatape.model.exchange import Tap
 from deltatape.model.log import LogEntry
 from deltatape.model.reply import CallStatus
 from deltatape.model.watch import CHILD_EXIT, Watch
-from deltatape.rules._thrown import crashed, last_thrown
+from deltatape.rules.thrown import crashed, last_thrown
 from deltatape.wire.json_value import canonical
 
 _RUNNABLE = frozenset({CallStatus.COMPLETE, CallStatus.EMPTY_OK})

@@ -13,9 +13,9 @@ from deltatape.model.digest import Digest
 from deltatape.model.exchange import Tap
 from deltatape.model.finding import Blame, Confidence, Excluded, Finding, Severity
 from deltatape.model.log import LogEntry
-from deltatape.rules._thrown import THROWN, crashed, last_thrown, shown
 from deltatape.rules.evidence import excerpt
-from deltatape.rules.w006_stream_cut import GAVE_UP, LEFT, NOT_SENT, STALLED, TIMED_OUT
+from deltatape.rules.thrown import THROWN, crashed, last_thrown, shown
+from deltatape.rules.transport import GAVE_UP, LEFT, NOT_SENT, STALLED, TIMED_OUT
 
 _SOONER_NS, _LATER_NS = 500_000_000, 3_000_000_000
 """When a line may be printed that is about the leaving: before it is seen, or after it."""

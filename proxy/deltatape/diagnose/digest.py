@@ -20,10 +20,10 @@ from deltatape.model.exchange import EndReason, Exchange, Tap, header
 from deltatape.model.parser_error import ParserError
 from deltatape.model.reply import CallStatus, Channel, Choice, Piece, Reply, ToolCall
 from deltatape.model.stream import Span
-from deltatape.rules._lag import lags
 from deltatape.rules.finish import Finish, finish_of
 from deltatape.rules.loss import is_lossy
 from deltatape.rules.parser_errors import in_message
+from deltatape.rules.progress import lags
 from deltatape.rules.settings import DEFAULTS, Settings
 from deltatape.rules.small_talk import small_talk
 from deltatape.rules.words import count

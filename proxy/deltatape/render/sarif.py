@@ -7,20 +7,21 @@ Source: https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
 """
 
 from textwrap import indent
+from typing import Any
 from urllib.parse import quote
 
 from deltatape.diagnose.check_tape import Reported, TapeReport
 from deltatape.model.finding import Severity
 from deltatape.render.findings import blamed, place
 from deltatape.render.json_document import inert_json
-from deltatape.rules import DOCUMENTED, Documented
+from deltatape.rules import RULES, Rule
 from deltatape.rules.documentation import explain
 from deltatape.rules.evidence import escape
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 FINGERPRINT = "deltatape/v1"
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
-_RULES = {rule.code: at for at, rule in enumerate(DOCUMENTED)}
+_RULES = {rule.code: at for at, rule in enumerate(RULES)}
 _RESULTS = "-results-"
 """Stands for the results until they come; nothing else in the frame is called so."""
 
@@ -84,11 +85,11 @@ class SarifLog:
 def _driver() -> dict[str, object]:
     return {
         "name": "deltatape",
-        "rules": [_rule(rule) for rule in DOCUMENTED],
+        "rules": [_rule(rule) for rule in RULES],
     }
 
 
-def _rule(rule: Documented) -> dict[str, object]:
+def _rule(rule: Rule[Any]) -> dict[str, object]:
     documentation = explain(rule.code) or rule.name
     first = next(line for line in documentation.split("\n") if line and not line.startswith("#"))
     return {

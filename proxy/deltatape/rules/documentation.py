@@ -1,9 +1,10 @@
-"""The rules' docstrings as documentation: for `deltatape why CODE` and for docs/findings.md."""
+"""The pages of the rules, for `deltatape why CODE` and for docs/findings.md."""
 
-import inspect
+import pkgutil
+from typing import Any
 
-from deltatape.rules import DOCUMENTED
-from deltatape.rules._base import Documented
+from deltatape.rules import RULES
+from deltatape.rules.rule import Rule
 
 _GROUPS = {
     "W": "The wire",
@@ -25,39 +26,35 @@ that is (`proven`, `likely`, `possible`). `deltatape why CODE` prints a section 
 """
 
 
-def find(code: str) -> Documented | None:
+def find(code: str) -> Rule[Any] | None:
     """The rule with this code, in any case, or of this name."""
     wanted = code.strip().lower()
-    return next((rule for rule in DOCUMENTED if wanted in (rule.code.lower(), rule.name)), None)
+    return next((rule for rule in RULES if wanted in (rule.code.lower(), rule.name)), None)
 
 
 def explain(code: str) -> str | None:
     """What the rule of this code or name is about, as Markdown; None if there is none."""
     rule = find(code)
-    return None if rule is None else f"# {_title(rule)}\n\n{_text(rule)}\n"
+    return None if rule is None else _page_of(rule)
 
 
 def page() -> str:
     """docs/findings.md."""
-    parts = [_HEAD, "| code | name | severity |\n|---|---|---|\n" + "".join(map(_row, DOCUMENTED))]
+    parts = [_HEAD, "| code | name | severity |\n|---|---|---|\n" + "".join(map(_row, RULES))]
     group = ""
-    for rule in DOCUMENTED:
+    for rule in RULES:
         if rule.code[0] != group:
             group = rule.code[0]
             parts.append(f"## {_GROUPS[group]}\n")
-        body = _text(rule).replace("\n## ", "\n#### ")
-        parts.append(f"### {_title(rule)}\n\n{body}\n")
+        parts.append(_page_of(rule).replace("\n## ", "\n#### ").replace("# ", "### ", 1))
     return "\n".join(parts)
 
 
-def _title(rule: Documented) -> str:
-    return f"{rule.code} {rule.name}"
-
-
-def _row(rule: Documented) -> str:
+def _row(rule: Rule[Any]) -> str:
     anchor = f"{rule.code.lower()}-{rule.name}"
     return f"| [{rule.code}](#{anchor}) | {rule.name} | {rule.severity} |\n"
 
 
-def _text(rule: Documented) -> str:
-    return inspect.getdoc(rule) or ""
+def _page_of(rule: Rule[Any]) -> str:
+    found = pkgutil.get_data("deltatape.rules", f"docs/{rule.code}.md")
+    return (found or b"").decode()

@@ -1,35 +1,49 @@
 """The one place where any exception is caught: a rule that fails must not silence the others."""
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
+import traceback
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
-from deltatape.model.finding import Finding
-
-R = TypeVar("R")
-
-
-def guarded(
-    findings: Callable[[], Iterator[Finding]], failed: Callable[[Exception], Finding]
-) -> tuple[Finding, ...]:
-    """All of `findings()`, or as many as came before it raised, and `failed(error)` after them."""
-    found: list[Finding] = []
-    try:
-        found.extend(findings())
-    except Exception as error:  # noqa: BLE001 - the guard of the rules
-        found.append(failed(error))
-    return tuple(found)
+from deltatape.model.finding import Confidence, Finding, Severity
+from deltatape.rules.context import Claim
+from deltatape.rules.evidence import excerpt
+from deltatape.rules.rule import Kind, Rule, Seen, Where
 
 
-def guarded_each(
-    rules: Iterable[R],
-    findings: Callable[[R], Iterator[Finding]],
-    failed: Callable[[R, Exception], Finding],
-) -> list[Finding]:
-    """The same for many rules at once, in their order."""
+class Failure(NamedTuple):
+    """A rule that raised, and what it looked at."""
+
+    code: str
+    error: Exception
+    where: Where
+
+
+FAILURES = Kind[Failure](lambda seen: Where(seen.where.tape, seen.where.exchange))
+"""Rules about rules that failed."""
+
+
+@FAILURES.rule("X001", "internal-error", Severity.ERROR)
+def internal_error(failure: Failure) -> Iterator[Claim]:
+    """A rule failed; the innermost frames are the evidence."""
+    error = failure.error
+    frames = traceback.extract_tb(error.__traceback__)[-3:]
+    yield Claim(
+        message=excerpt(f"the rule {failure.code} failed: {type(error).__name__}: {error}"),
+        hint="a defect of deltatape: report it with the tape, if you may share what it holds",
+        blame=None,
+        confidence=Confidence.PROVEN,
+        evidence=" < ".join(f"{frame.name}:{frame.lineno}" for frame in reversed(frames)),
+    )
+
+
+def ask(rules: Iterable[Rule[Seen]], seen: Seen) -> list[Finding]:
+    """What `rules` find in `seen`, in their order; where one raises, that instead of the rest."""
     found: list[Finding] = []
     for rule in rules:
         try:
-            found.extend(findings(rule))
+            found.extend(rule.findings(seen))
         except Exception as error:  # noqa: BLE001 - the guard of the rules
-            found.append(failed(rule, error))
+            failure = Failure(rule.code, error, rule.where(seen))
+            for each in FAILURES.rules:
+                found.extend(each.findings(failure))
     return found

@@ -11,6 +11,11 @@ from dataclasses import dataclass
 from itertools import chain, pairwise
 
 from deltatape.model.exchange import EndReason, Exchange
+from deltatape.model.finding import Confidence, Severity
+from deltatape.model.stream import Place, Span
+from deltatape.rules.context import Claim, RuleContext
+from deltatape.rules.rule import exchange_rule
+from deltatape.rules.words import count
 
 _FIRST_NS, _NEXT_NS = 10_250_000_000, 6_000_000_000
 """While nothing comes a recorder looks every 5 s and writes `idle` if it was silent for so long:
@@ -124,3 +129,30 @@ def is_own_patience(detail: str) -> bool:
 def is_exhausted(detail: str) -> bool:
     """Whether the recorder's machine had no descriptor, memory or port left to connect with."""
     return any(each in detail for each in _EXHAUSTED)
+
+
+@exchange_rule("X002", "recorder-loss", Severity.WARNING)
+def recorder_loss(context: RuleContext) -> Iterator[Claim]:
+    """The tape lacks some of the exchange."""
+    loss, exchange = loss_of(context.exchange), context.exchange
+    if loss is None:
+        return
+    end, size = exchange.end, len(context.stream.body)
+    at_end = Place(span=Span(size, size), t_ns=end.t_ns, line=end.line) if end else None
+    yield Claim(
+        message=_message(loss),
+        hint="make room on the disk, or record to one that keeps up (--to FOLDER), and tape"
+        " it again",
+        blame=None,
+        confidence=Confidence.PROVEN,
+        place=at_end,
+    )
+
+
+def _message(loss: Loss) -> str:
+    records = count(loss.records, "record") if loss.records else "records"
+    why = f" ({loss.error})" if loss.error else ""
+    lacks = f"the tape lacks {records} of this exchange{why}"
+    if loss.body_bytes:
+        return f"{lacks}, with {loss.body_bytes} of the {count(loss.of, 'byte')} of the answer"
+    return lacks if loss.answer else f"{lacks}; all bytes of the answer were looked at"

@@ -7,16 +7,250 @@ error ever is counts only by its beginning. What users say never counts, unless 
 
 Strategy: a few words of which every text of the table has one are looked for first, since nearly no
 message has any. Linear, whatever the text.
+
+The texts are a table: by parser, and by what it complains of, as regular expressions. They are
+plain sequences with bounded repetitions, so that searching one in a bounded text is linear. Order
+decides where several are in a text: within a parser the more telling ones come first, and what is
+general comes last.
+
+Sources: the parsers themselves, run on empty, cut, glued and spoilt JSON, and the sources of the
+frameworks: https://github.com/langchain-ai/langchain, https://github.com/vercel/ai,
+https://github.com/openai/openai-agents-python.
 """
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from deltatape.model.parser_error import ParserError
-from deltatape.rules._parser_texts import OF_FRAMEWORKS, OF_LIBRARIES, SIGNS, TABLE
+from deltatape.model.parser_error import Means, ParserError
 from deltatape.rules.evidence import excerpt
 from deltatape.wire.json_value import parse
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Texts of one parser that mean the same."""
+
+    parser: str
+    means: Means
+    pattern: re.Pattern[str]
+    of_call: bool
+    """Whether they are never about anything but a tool call."""
+
+
+_Texts = Mapping[Means, tuple[str, ...]]
+_CALL = r"(?:tool|function)[ _-]?(?:calls?|use|input|json|args|arguments)\b"
+_LIBRARIES: Mapping[str, _Texts] = {
+    "Python's json": {
+        Means.NOTHING: (r"Expecting value: line 1 column 1 \(char 0\)",),
+        Means.CUT: (r"Unterminated string starting at: line \d",),
+        Means.GLUED: (r"Extra data: line \d{1,9} column \d",),
+        Means.SPOILT: (
+            r"Expecting (?:value|property name enclosed in double quotes): line \d",
+            r"Expecting '[,:]' delimiter: line \d",
+            r"Invalid (?:control character at|\\escape|\\uXXXX escape): line \d",
+            r"Illegal trailing comma before end of (?:object|array): line \d",
+            r"the JSON object must be str, bytes or bytearray, not \w",
+            r"JSONDecodeError",
+        ),
+    },
+    "V8's JSON.parse": {
+        Means.CUT: (
+            r"Unexpected end of JSON input",
+            r"Unterminated string in JSON at position \d",
+            r"Expected property name or '\}' in JSON at position \d",
+            r"Expected ',' or '[\]}]' after [a-z ]{1,24} in JSON at position \d",
+            r"Expected ':' after property name in JSON at position \d",
+            r"Expected double-quoted property name in JSON at position \d",
+        ),
+        Means.GLUED: (r"Unexpected non-whitespace character after JSON at position \d",),
+        Means.SPOILT: (
+            r"Unexpected (?:token|string|number)\b.{0,90}? in JSON at position \d",
+            r"Unexpected token\b.{0,160}? is not valid JSON",
+            r'"(?:undefined|\[object Object\])" is not valid JSON',
+            r"Bad (?:control|escaped) character in (?:string literal in )?JSON at ",
+        ),
+    },
+    "JavaScriptCore's JSON.parse": {
+        Means.CUT: (
+            r"JSON Parse error: (?:Unexpected EOF|Unterminated string|Expected ['\"][}\]])",
+        ),
+        Means.SPOILT: (r"JSON Parse error: \w",),
+    },
+    "SpiderMonkey's JSON.parse": {
+        Means.CUT: (r"JSON\.parse: (?:unexpected end of data|unterminated string) at line \d",),
+        Means.GLUED: (r"JSON\.parse: unexpected non-whitespace character after JSON data",),
+        Means.SPOILT: (r"JSON\.parse: [a-z'\",:\]} -]{4,80} at line \d",),
+    },
+    "Go's encoding/json": {
+        Means.CUT: (r"unexpected end of JSON input",),
+        Means.GLUED: (r"invalid character '.{1,8}?' after top-level value",),
+        Means.SPOILT: (
+            r"invalid character '.{1,8}?' looking for beginning of (?:value|object)",
+            r"invalid character '.{1,8}?' after (?:object key|array element)",
+            r"invalid character '.{1,8}?' in (?:string|literal|numeric literal|exponent)",
+            r"json: cannot unmarshal \w",
+        ),
+    },
+    "Jackson": {
+        Means.NOTHING: (r"No content to map due to end-of-input",),
+        Means.CUT: (r"JsonEOFException", r"Unexpected end-of-input"),
+        Means.SPOILT: (
+            r"Unrecognized token '.{0,80}?': was expecting",
+            r"Unexpected character \('.{1,4}?' \(code ",
+            r"JsonParseException",
+            r"MismatchedInputException",
+        ),
+    },
+    "Gson": {
+        Means.CUT: (r"End of input at line \d{1,9} column \d",),
+        Means.SPOILT: (
+            r"JsonSyntaxException",
+            r"MalformedJsonException",
+            r"Expected BEGIN_(?:OBJECT|ARRAY) but was [A-Z_]{2,20} at ",
+        ),
+    },
+    "org.json": {
+        Means.SPOILT: (r"A JSONObject text must (?:begin with '\{'|end with '\}')",),
+    },
+    "serde_json": {
+        Means.CUT: (r"EOF while parsing (?:an? )?(?:value|object|list|string) at line \d",),
+        Means.GLUED: (r"trailing characters at line \d{1,9} column \d",),
+        Means.SPOILT: (
+            r"(?:expected value|expected ident|key must be a string) at line \d{1,9} column \d",
+            r"(?:expected `.{1,9}?`|trailing comma) at line \d{1,9} column \d",
+            r"invalid (?:escape|number|unicode code point) at line \d{1,9} column \d",
+            r"control character \(.{1,24}?\) found while parsing a string",
+        ),
+    },
+    "System.Text.Json": {
+        Means.NOTHING: (r"The input does not contain any JSON tokens",),
+        Means.CUT: (
+            r"Expected depth to be zero at the end of the JSON payload",
+            r"Expected end of string, but instead reached end of data",
+        ),
+        Means.GLUED: (r"'.{1,8}?' is invalid after a single JSON value",),
+        Means.SPOILT: (
+            r"'.{1,8}?' is an invalid start of a (?:value|property name)",
+            r"'.{1,8}?' is invalid after a (?:value|property name)",
+            r"The JSON value could not be converted to ",
+        ),
+    },
+    "Json.NET": {
+        Means.CUT: (
+            r"Unexpected end (?:when|while) (?:reading|deserializing|parsing)",
+            r"Unterminated string\. Expected delimiter",
+        ),
+        Means.GLUED: (r"Additional text (?:encountered after finished reading|found in) JSON",),
+        Means.SPOILT: (
+            r"Unexpected character encountered while parsing",
+            r"JsonReaderException",
+            r"JsonSerializationException",
+        ),
+    },
+    "Ruby's json": {Means.SPOILT: (r"JSON::ParserError",)},
+    "pydantic": {
+        Means.CUT: (r"Invalid JSON: EOF while parsing",),
+        Means.SPOILT: (r"Invalid JSON: \w", r"\[type=json_invalid"),
+        Means.REFUSED: (r"validation errors? for \w",),
+    },
+    "zod": {
+        Means.REFUSED: (
+            r'"code": ?"invalid_type"',
+            r"Invalid input: expected \w{1,20}, received \w",
+        ),
+    },
+}
+_FRAMEWORKS: Mapping[str, _Texts] = {
+    "LangChain": {
+        Means.SPOILT: (
+            r"Function [\w.:-]{1,128} arguments:\s{1,4}[^\0]{0,900}?\s{1,4}are not valid JSON",
+            r"(?:Could not parse|Failed to parse) tool (?:input|call)",
+        ),
+        Means.REFUSED: (r"Error invoking tool '[\w.:-]{1,128}' with kwargs",),
+    },
+    "the AI SDK": {
+        Means.SPOILT: (r"JSON parsing failed: Text: ",),
+        Means.REFUSED: (
+            r"AI_InvalidTool(?:Arguments|Input)Error",
+            r"Invalid (?:arguments|input) for tool [\w.:-]{1,128}: ",
+        ),
+    },
+    "an agent framework": {
+        Means.SPOILT: (
+            r"Invalid JSON input for tool [\w.:-]{1,128}",
+            r"(?i)could not interpret tool use parameters",
+        ),
+    },
+    "its own": {
+        Means.NOTHING: (
+            r"(?i)called with (?:empty|no) (?:arguments|input|args)\b",
+            r"(?i)(?:empty|missing) (?:tool|function)(?: call)? arguments",
+        ),
+        Means.DROPPED: (
+            r"(?i)(?:filter|skipp|ignor|dropp)ing (?:out )?(?:malformed|invalid) tool[ _]?calls?",
+            r"(?i)(?:malformed|incomplete) tool[ _]?call\b",
+        ),
+        Means.SPOILT: (
+            rf"(?i)(?:failed to|could not|cannot|unable to) parse (?:the |json )?{_CALL}",
+            rf"(?i)(?:failed to|could not|cannot|unable to) (?:decode|unmarshal) {_CALL}",
+            rf"(?i)error (?:parsing|decoding) (?:the |json )?{_CALL}",
+            rf"(?i)(?:invalid|malformed) (?:json in )?{_CALL}",
+        ),
+    },
+}
+
+
+def _entries(table: Mapping[str, _Texts], *, of_call: bool) -> tuple[Entry, ...]:
+    return tuple(
+        Entry(parser, means, re.compile(text, re.ASCII), of_call)
+        for parser, texts in table.items()
+        for means, each in texts.items()
+        for text in each
+    )
+
+
+OF_LIBRARIES = _entries(_LIBRARIES, of_call=False)
+"""In the order in which they are looked for."""
+TABLE = (*OF_LIBRARIES, *_entries(_FRAMEWORKS, of_call=True))
+"""All of them, in that order."""
+OF_FRAMEWORKS = ("tool", "function", "called with", "parsing failed")
+"""Words in lower case; every text of a framework has at least one of them."""
+SIGNS = (
+    "json",
+    "expect",
+    "invalid",
+    "unterminated",
+    "eof while",
+    "extra data",
+    "end of input",
+    "end-of-input",
+    "unrecognized",
+    "additional text",
+    "trailing c",
+    "must be a string",
+    "control character",
+    "mismatchedinput",
+    "illegal",
+    "validation error",
+    "arguments",
+    "malformed ",
+    "incomplete tool",
+    "failed to ",
+    "could not ",
+    "cannot ",
+    "unable to ",
+    "error parsing",
+    "error decoding",
+    "tool call",
+    "tool use",
+    "kwargs",
+    "called with",
+)
+"""Words in lower case; every text has at least one of them."""
+
 
 _LONGEST = 1500
 """Characters of a message that is an error as a whole."""

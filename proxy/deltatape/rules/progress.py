@@ -5,15 +5,16 @@ in which the recorder itself wrote nothing is no silence of anybody: it was not 
 """
 
 import enum
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from deltatape.model.exchange import Exchange
 from deltatape.model.reply import CallStatus, ToolCall
 from deltatape.model.stream import Event, Place
-from deltatape.rules._base import NS, RuleContext
 from deltatape.rules.brought import ENDS, What
+from deltatape.rules.context import NS, RuleContext
 from deltatape.rules.loss import unwatched_ns
 
 _WHOLE = frozenset({CallStatus.COMPLETE, CallStatus.EMPTY_OK})
@@ -168,3 +169,29 @@ def _phase(context: RuleContext, after: Event | None) -> tuple[Phase, ToolCall |
 def place_of(silence: Silence) -> Place | None:
     """Where the silence begins."""
     return silence.after.place if silence.after else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lag:
+    """The client took byte number `offset` at `end_ns`; it had been there since `start_ns`."""
+
+    start_ns: int
+    end_ns: int
+    offset: int
+    line: int | None
+    """Of the read that brought it."""
+
+
+def lags(exchange: Exchange) -> tuple[Lag, ...]:
+    """A lag for every record of a delivery, in order."""
+    if not exchange.delivered:
+        return ()
+    sizes = list(accumulate(len(read.data) for read in exchange.reads))
+    found = []
+    for each in exchange.delivered:
+        at = bisect_left(sizes, max(1, each.bytes))
+        if at < len(sizes):
+            read = exchange.reads[at]
+            lag = Lag(start_ns=read.t_ns, end_ns=each.t_ns, offset=each.bytes, line=read.line)
+            found.append(lag)
+    return tuple(found)

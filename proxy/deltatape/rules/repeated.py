@@ -18,12 +18,10 @@ from deltatape.model.asked import RepeatedCall
 from deltatape.model.digest import SaidCall
 from deltatape.model.reply import CallKind, CallStatus
 from deltatape.rules.evidence import excerpt
-from deltatape.rules.masked import same_but_masked
 from deltatape.wire.json_value import parse
 
 CLEAN = frozenset({CallStatus.COMPLETE, CallStatus.EMPTY_OK, CallStatus.EMPTY_SUSPECT})
 """Calls with which a correct client can do one thing only: repeat them as they are."""
-
 MAX_DIFFERENCES = 32
 """Differences that are looked at; more of them are no edit of a few values."""
 _MAX_LITERAL = 10_000
@@ -501,3 +499,38 @@ def is_distinctive(call_id: str) -> bool:
         if mixed and len(set(part.lower())) >= _ENOUGH_DIFFERENT:
             return True
     return False
+
+
+_MASK = re.compile(
+    r"\*{3,}|[\u2022\u2588]{3,}"
+    r"|[\[<({](?:redacted|masked|filtered|removed|hidden|secret)[^\])>}\n]{0,40}[\])>}]",
+    re.IGNORECASE,
+)
+
+
+def same_but_masked(one: str, other: str) -> bool:
+    """Whether one of the texts is the other one with parts of it masked.
+
+    Recorders put asterisks in place of credentials, as many as there were characters. They know
+    them in a request, where they stand whole, and not in a stream that brings them in pieces; so
+    one side may be masked and the other not. Applications that hide personal data write what they
+    like.
+
+    >>> same_but_masked("key sk-fake-000000, please", "key **************, please")
+    True
+    """
+    return _fits(one, other) or _fits(other, one)
+
+
+def _fits(masked: str, text: str) -> bool:
+    """Whether `text` has what `masked` shows, in order, and anything where it shows nothing."""
+    first, *rest = _MASK.split(masked)
+    if not rest or not text.startswith(first):
+        return False
+    at = len(first)
+    for part in rest[:-1]:
+        found = text.find(part, at)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return len(text) - len(rest[-1]) >= at and text.endswith(rest[-1])

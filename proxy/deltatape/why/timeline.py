@@ -14,8 +14,7 @@ from deltatape.model.exchange import EndReason, Exchange, Sent, Tap
 from deltatape.model.finding import Finding
 from deltatape.model.story import Entry, Teller
 from deltatape.model.stream import Event
-from deltatape.rules._lag import lags
-from deltatape.rules.progress import watched_until
+from deltatape.rules.progress import lags, watched_until
 from deltatape.rules.words import count
 from deltatape.why.kinds import Kinds
 

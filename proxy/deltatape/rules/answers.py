@@ -1,0 +1,387 @@
+"""What the answer as a whole is like: its model, its counts of tokens, its form, its text."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from itertools import accumulate
+from typing import NamedTuple
+
+from deltatape.model.asked import AnswerFormat
+from deltatape.model.finding import Blame, Confidence, Excluded, Severity
+from deltatape.model.reply import Channel, Choice, Piece
+from deltatape.model.stream import AnomalyKind
+from deltatape.rules._simple_schema import surely_allows
+from deltatape.rules._stray_text import Stray, error_page, mojibake, replaced, stray_tokens
+from deltatape.rules._usage import Counts, counts_in, is_explained
+from deltatape.rules.context import Claim, RuleContext
+from deltatape.rules.endings import ended_well
+from deltatape.rules.evidence import excerpt
+from deltatape.rules.rule import exchange_rule
+from deltatape.rules.subject import Subject
+from deltatape.wire.json_value import parse
+
+_FAMILIES = (
+    ("gpt", r"gpt-|chatgpt-"),
+    ("o-series", r"o[1-9](?:-|\Z)"),
+    *((name, name) for name in ("claude", "gemini", "gemma", "deepseek", "llama", "qwen", "grok")),
+    *((name, name) for name in ("kimi", "glm-", "command", "codestral", "mixtral", "ministral")),
+    ("mistral", r"mistral-|open-mistral-"),
+)
+"""By name of a family, how the names of its models begin."""
+_FAMILY = [(name, re.compile(pattern)) for name, pattern in _FAMILIES]
+_TIERS = frozenset(
+    {"mini", "nano", "pro", "flash", "lite", "haiku", "sonnet", "opus", "small", "medium", "large"}
+)
+"""Words that tell models of one family apart; others are left out of the names of versions."""
+_BARE_TIER = frozenset({"gpt", "o-series"})
+"""Families whose models without such a word are a tier of their own."""
+_DATE = re.compile(r"[-_@]?(?:20\d\d-?[01]\d-?[0-3]\d|\d{2}-20\d\d)")
+_SIZE = re.compile(r"(?<![\w.])\d+(?:\.\d+)?b(?![a-z])")
+_VERSION = {
+    "gpt": re.compile(r"gpt-(3\.5|35|\d(?:\.\d)?o?)(?![\d.])"),
+    "o-series": re.compile(r"o(\d)"),
+    "claude": re.compile(r"(?<!\d)(\d)(?:[-.](\d))?(?!\d)"),
+    "gemini": re.compile(r"(?<!\d)(\d)(?:\.(\d))?(?!\d)"),
+}
+_FALLBACKS = (b'"models"', b'"fallbacks"', b'"fallback')
+"""With which a request itself allows other models."""
+_DEPLOYMENTS = ("azure", "/deployments/")
+"""Where a model is called as its owner likes."""
+
+
+@exchange_rule("S011", "other-model", Severity.WARNING, about={Subject.MODELS})
+def other_model(context: RuleContext) -> Iterator[Claim]:
+    """Another model answers than was asked for."""
+    asked, answered = context.asked.model, context.reply.model
+    if not asked or not answered or context.reply.from_app:
+        return
+    how = _difference(asked, answered)
+    if how is None or _may_be_another(context):
+        return
+    first = context.stream.events[0]
+    yield Claim(
+        message=f"the request asks for {excerpt(asked, 80)!r}, and"
+        f" {excerpt(answered, 80)!r} answers: {how}",
+        hint="look up the aliases and fallbacks of the gateway",
+        blame=Blame.UPSTREAM,
+        confidence=Confidence.POSSIBLE,
+        event=first.number,
+        place=first.place,
+        evidence=f"model: {answered}",
+    )
+
+
+class _Model(NamedTuple):
+    """What the name of a model says."""
+
+    family: str
+    tiers: frozenset[str]
+    size: str | None
+    version: tuple[str, ...]
+
+
+def _may_be_another(context: RuleContext) -> bool:
+    """Whether the request allows it, or its names are their owner's."""
+    request = context.exchange.request
+    if any(word in request.body for word in _FALLBACKS):
+        return True
+    return any(word in request.upstream or word in request.path for word in _DEPLOYMENTS)
+
+
+def _difference(asked: str, answered: str) -> str | None:
+    """How the models differ; None where they may be the same, or one of them is not known."""
+    one, other = _read(asked), _read(answered)
+    if one is None or other is None:
+        return None
+    if one.family != other.family:
+        return "another family of models"
+    if one.tiers != other.tiers and (one.family in _BARE_TIER or (one.tiers and other.tiers)):
+        return "another tier of the family"
+    if one.size and other.size and one.size != other.size:
+        return "another size of the family"
+    if any(mine != theirs for mine, theirs in zip(one.version, other.version, strict=False)):
+        return "another version"
+    return None
+
+
+@lru_cache(maxsize=256)
+def _read(name: str) -> _Model | None:
+    bare = name.lower().rpartition("/")[2].partition(":")[0]
+    family, start = _family(bare)
+    if family is None:
+        return None
+    bare = _DATE.sub("", bare[start:])
+    found = _VERSION[family].search(bare) if family in _VERSION else None
+    size = _SIZE.search(bare)
+    return _Model(
+        family=family,
+        tiers=_TIERS.intersection(re.split(r"[-_.@ ]", bare)),
+        size=size[0] if size else None,
+        version=_version(found),
+    )
+
+
+def _family(bare: str) -> tuple[str | None, int]:
+    """The family, and where the name of the model begins, behind that of the provider."""
+    dot = bare.rfind(".", 0, 24)
+    for start in (0, *(at + 1 for at, sign in enumerate(bare[: dot + 1]) if sign == ".")):
+        for family, pattern in _FAMILY:
+            if pattern.match(bare, start):
+                return family, start
+    return None, 0
+
+
+def _version(found: re.Match[str] | None) -> tuple[str, ...]:
+    if found is None:
+        return ()
+    parts = [part for part in found.groups() if part is not None]
+    return tuple("3.5" if part == "35" else part for part in parts)
+
+
+@exchange_rule("S012", "impossible-usage", Severity.WARNING, about={Subject.USAGE}, at_end=True)
+def impossible_usage(context: RuleContext) -> Iterator[Claim]:
+    """Counts of tokens that cannot be."""
+    usage = context.reply.usage
+    counts = counts_in(usage) if usage else None
+    if not usage or not counts or not context.reply.terminated or context.exchange.cut:
+        return
+    wrong = _wrong(counts, usage) or _nothing_counted(context, counts)
+    if wrong is None:
+        return
+    last = context.stream.events[-1]
+    yield Claim(
+        message=f"the usage cannot be: {wrong.how}",
+        hint="do not compute budgets from it; report it to the gateway or the provider",
+        blame=Blame.UPSTREAM,
+        confidence=wrong.confidence,
+        severity=wrong.severity,
+        event=last.number,
+        place=last.place,
+        evidence=", ".join(f"{key}: {value}" for key, value in usage.items()),
+    )
+
+
+class _Wrong(NamedTuple):
+    how: str
+    severity: Severity = Severity.WARNING
+    confidence: Confidence = Confidence.LIKELY
+
+
+def _wrong(counts: Counts, usage: Mapping[str, object]) -> _Wrong | None:
+    """What contradicts itself."""
+    prompt, answer, total, cached = counts
+    for name, count in zip(Counts._fields, counts, strict=True):
+        if count is not None and count < 0:
+            return _Wrong(f"the count of the {_WORDS.get(name, name)} is {count}")
+    if cached > prompt:
+        return _Wrong(f"{cached} tokens of a prompt of {prompt} were cached")
+    if answer is None or total is None or total == prompt + answer:
+        return None
+    told = f"the total is {total}, of {prompt} and {answer}"
+    if total < max(prompt, answer):
+        return _Wrong(told)
+    explained = is_explained(abs(total - prompt - answer), usage)
+    return None if explained else _Wrong(told, Severity.INFO, Confidence.POSSIBLE)
+
+
+_WORDS = {"cached": "cached tokens"}
+
+
+def _nothing_counted(context: RuleContext, counts: Counts) -> _Wrong | None:
+    """An answer that no token was counted for; counts that are all 0 are none."""
+    said = any(choice.text or choice.tool_calls for choice in context.reply.choices)
+    if counts.answer != 0 or not counts.prompt or not said:
+        return None
+    told = "no token is counted for an answer that has some"
+    return _Wrong(told, Severity.INFO, Confidence.POSSIBLE)
+
+
+_ASSISTANT = frozenset({"assistant", "model"})
+_STOPPED = "stop_sequence"
+"""The finish reason of an answer that a stop sequence cut."""
+_FENCE = re.compile(r"\A```[\w-]*\s*(.*?)\s*(?:```)?\Z", re.DOTALL)
+_BREAKS = frozenset({"type", "required", "enum", "const", "additionalProperties", "anyOf", "oneOf"})
+"""Keywords whose violation breaks code that reads the answer; limits of lengths mostly do not, and
+the strict modes of some providers do not know them."""
+
+
+@exchange_rule(
+    "S013", "broken-structured-output", Severity.ERROR, about={Subject.FORMAT}, at_end=True
+)
+def broken_structured_output(context: RuleContext) -> Iterator[Claim]:
+    """An answer that was to be JSON, and is not, or does not fit its schema."""
+    wanted = context.asked.answer
+    if wanted is None or context.reply.from_app or _is_prefilled(context):
+        return
+    for choice in context.reply.choices:
+        broken = _broken(context, choice, wanted) if _is_answer(context, choice) else None
+        if broken is not None:
+            yield _broken_claim(choice, wanted, broken)
+
+
+def _broken_claim(choice: Choice, wanted: AnswerFormat, broken: "_Broken") -> Claim:
+    last = [piece for piece in choice.pieces if piece.channel is Channel.TEXT][-1].carrier
+    strict = Excluded(
+        "the format is a wish that the model need not obey",
+        "the interface promises it: a strict mode, or a grammar",
+    )
+    ended = Excluded("the answer was cut", "it came to its regular end")
+    return Claim(
+        message=f"the request asks for an answer in JSON, and {broken.how}",
+        hint="validate the answer and ask again with the error; use a strict mode, if there is one",
+        blame=Blame.UPSTREAM if wanted.promised else Blame.MODEL,
+        confidence=Confidence.LIKELY,
+        severity=broken.severity,
+        event=last.number,
+        place=last.place,
+        evidence=choice.text,
+        excluded=(ended, strict) if wanted.promised else (ended,),
+    )
+
+
+class _Broken(NamedTuple):
+    """What is wrong with an answer."""
+
+    how: str
+    severity: Severity
+
+
+def _is_prefilled(context: RuleContext) -> bool:
+    history = context.asked.history
+    return bool(history) and history[-1].role in _ASSISTANT
+
+
+def _is_answer(context: RuleContext, choice: Choice) -> bool:
+    """Whether the text is the whole answer; an empty one is D002's business."""
+    if not choice.text.strip() or choice.tool_calls or choice.server_calls:
+        return False
+    return choice.finish_reason_raw != _STOPPED and ended_well(context, choice)
+
+
+def _broken(context: RuleContext, choice: Choice, wanted: AnswerFormat) -> _Broken | None:
+    text = choice.text.strip()
+    parsed = parse(text)
+    if parsed.error is None:
+        return _violation(context, wanted.schema, parsed.value, len(text))
+    if choice.text_calls:
+        return None
+    readable = Severity.ERROR if wanted.promised else Severity.WARNING
+    fenced = _FENCE.match(text)
+    if fenced and parse(fenced[1]).error is None:
+        return _Broken("the JSON stands in a Markdown fence", readable)
+    if _holds_object(text):
+        return _Broken("other text stands around the JSON", readable)
+    return _Broken(f"the text is no JSON: {parsed.error}", Severity.ERROR)
+
+
+def _holds_object(text: str) -> bool:
+    """Whether a whole object stands between the first brace and the last."""
+    start, end = text.find("{"), text.rfind("}")
+    return 0 <= start < end and parse(text[start : end + 1]).error is None
+
+
+def _violation(
+    context: RuleContext, schema: Mapping[str, object] | None, value: object, size: int
+) -> _Broken | None:
+    settings = context.settings
+    if schema is None or size > settings.schema_characters:
+        return None
+    if surely_allows(schema, value, size, settings):
+        return None
+    from deltatape.rules._schema import validate  # noqa: PLC0415 - takes long, seldom used
+
+    violations = validate(schema, value, settings).violations
+    if not violations:
+        return None
+    wrong = "; ".join(f"{each.path}: {each.message[:200]}" for each in violations)
+    breaks = any(each.keyword in _BREAKS for each in violations)
+    return _Broken(
+        f"it violates the schema: {wrong}", Severity.ERROR if breaks else Severity.WARNING
+    )
+
+
+_AROUND = 40
+"""Characters before and after what is found that are shown."""
+_ABOUT_TOKENS = (
+    "special token",
+    "stop token",
+    "end token",
+    "end-of",
+    "template",
+    "chatml",
+    "tokeniz",
+)
+_ABOUT_PAGES = ("html", "web page", "webpage", "website")
+_ABOUT_ENCODINGS = ("mojibake", "encod", "utf-8", "utf8", "latin-1", "unicode", "garbled")
+
+
+@exchange_rule("S014", "stray-tokens-in-content", Severity.ERROR, about={Subject.STRAY})
+def stray_tokens_in_content(context: RuleContext) -> Iterator[Claim]:
+    """Text that nobody wrote: tokens of a chat template, an error page, mojibake."""
+    for choice in context.reply.choices:
+        yield from _strays_in(context, choice)
+
+
+def _strays_in(context: RuleContext, choice: Choice) -> Iterator[Claim]:
+    text = choice.text
+    token = stray_tokens(text)
+    if token is not None and not _is_from_request(context, token.found):
+        about = _is_about(context, _ABOUT_TOKENS)
+        if token.last or not about:
+            sure = token.last and not about
+            yield _stray_claim(choice, token, sure=sure)
+    page = error_page(text)
+    if page is not None and not _is_about(context, _ABOUT_PAGES):
+        alone = not text[: page.start].strip()
+        yield _stray_claim(choice, page, sure=alone)
+    garbled = mojibake(text)
+    if garbled is not None and not _is_from_request(context, garbled.found):
+        sure = not _is_about(context, _ABOUT_ENCODINGS)
+        yield _stray_claim(choice, garbled, sure=sure)
+    cut = None if _is_invalid(context) else replaced(text)
+    if cut is not None and not _is_from_request(context, cut.found):
+        warning = _stray_claim(choice, cut, sure=False)
+        yield replace(warning, severity=Severity.WARNING)
+
+
+def _stray_claim(choice: Choice, stray: Stray, *, sure: bool) -> Claim:
+    piece = _piece_at(choice, stray.start)
+    shown = choice.text[max(stray.start - _AROUND, 0) : stray.start + 2 * _AROUND]
+    excluded = (
+        Excluded("the conversation is about it", "the request has nothing of the kind"),
+        Excluded("it is quoted or code", "it stands in the plain text"),
+    )
+    return Claim(
+        message=f"the text of the answer holds {stray.what}"
+        + (", at the end of a turn" if stray.last and stray.start else ""),
+        hint="set chat template and stop tokens of the server to those of the model; for broken"
+        " characters look for the hop that decodes the stream",
+        blame=Blame.UPSTREAM,
+        confidence=Confidence.LIKELY if sure else Confidence.POSSIBLE,
+        event=piece.event,
+        place=piece.carrier.place,
+        evidence=shown,
+        excluded=excluded if sure else (),
+    )
+
+
+def _is_from_request(context: RuleContext, found: str) -> bool:
+    return any(found in message.text for message in context.asked.history)
+
+
+def _is_about(context: RuleContext, words: tuple[str, ...]) -> bool:
+    texts = (message.text.lower() for message in context.asked.history)
+    return any(word in text for text in texts for word in words)
+
+
+def _is_invalid(context: RuleContext) -> bool:
+    return any(each.kind is AnomalyKind.INVALID_UTF8 for each in context.stream.anomalies)
+
+
+def _piece_at(choice: Choice, start: int) -> Piece:
+    """The piece with the character number `start` of the text, which is not empty."""
+    pieces = [piece for piece in choice.pieces if piece.channel is Channel.TEXT]
+    ends = [*accumulate(len(piece.text) for piece in pieces)]
+    return pieces[min(bisect_right(ends, start), len(pieces) - 1)]

@@ -1,0 +1,359 @@
+"""The events that an application streams to its page.
+
+The blame is the upstream's here: in such streams that is the application, and who analyses says so.
+
+The events of the AI SDK are specified; those of other applications are not, and what looks wrong by
+the contract that most have may be right by their own (`is_own_contract`). There nothing is proven
+but what no contract can mean, and what has another explanation is only possible.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from deltatape.model.finding import Blame, Confidence, Excluded, Severity
+from deltatape.model.reply import CallKind, CallStatus, Channel, Reply, ToolCall, ToolResult
+from deltatape.model.stream import Place
+from deltatape.rules.context import MOST_ALIKE, Claim, RuleContext, and_more, label, observed
+from deltatape.rules.endings import unended
+from deltatape.rules.evidence import excerpt
+from deltatape.rules.rule import exchange_rule
+from deltatape.rules.subject import Subject
+from deltatape.wire.json_scan import Verdict, scan
+from deltatape.wire.json_value import join_pairs, parse
+
+_OWN = "app-events"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flaw:
+    """What is wrong with an event."""
+
+    message: str
+    event: int
+    place: Place
+    severity: Severity | None = None
+    """None: the rule's own."""
+    confidence: Confidence | None = None
+    """In a contract of the application's own; None: possible."""
+    excluded: tuple[Excluded, ...] = ()
+    doubted: bool = False
+    """Whether no specification speaks against an innocent explanation, either."""
+
+
+def is_own_contract(context: RuleContext) -> bool:
+    """Whether the events are the application's own invention, which nobody else specifies."""
+    return context.reply.dialect == _OWN
+
+
+def sure(context: RuleContext, own: Confidence | None = None) -> Confidence:
+    """How sure a flaw is: by a specification as sure as the bytes, else `own`, or possible."""
+    if not is_own_contract(context):
+        return context.seen
+    own = own or Confidence.POSSIBLE
+    return max(own, context.seen, key=lambda each: each.rank)
+
+
+def dies_in_call(context: RuleContext) -> bool:
+    """Whether the stream ended behind a call, with neither a result nor an end.
+
+    Where no call has a result, the page may run them all, and the body end with them.
+    """
+    events = context.stream.events
+    last = events[-1].number if events else None
+    starts = {call.start_event for _, call in context.calls()}
+    reply = context.reply
+    return last in starts and bool(reply.results) and not reply.terminated
+
+
+def doubted(found: Claim, context: RuleContext) -> Claim:
+    """`found`, but at most possible where the events are the application's own.
+
+    Likely where the stream dies within a call: no contract ends there.
+    """
+    if not is_own_contract(context) or found.blame is None:
+        return found
+    dies = dies_in_call(context)
+    confidence = sure(context, Confidence.LIKELY if dies else None)
+    return replace(found, confidence=confidence, excluded=DIES if dies else found.excluded)
+
+
+DIES = (
+    Excluded(
+        "the contract ends with the body, or the page runs the tool",
+        "earlier calls have results in this stream, which stops right behind this one",
+    ),
+)
+
+
+def flawed(context: RuleContext, flaws: Sequence[Flaw], hint: str) -> Iterator[Claim]:
+    """A finding per flaw, at most `MOST_ALIKE`, the last one with a count of the others."""
+    for number, flaw in enumerate(flaws[:MOST_ALIKE], 1):
+        event = context.event(flaw.event)
+        yield Claim(
+            message=f"{flaw.message}{and_more(number, len(flaws))}",
+            hint=hint,
+            blame=Blame.UPSTREAM,
+            confidence=Confidence.POSSIBLE if flaw.doubted else sure(context, flaw.confidence),
+            severity=flaw.severity,
+            event=flaw.event,
+            place=flaw.place,
+            evidence=event.data if event else "",
+            excluded=flaw.excluded,
+        )
+
+
+_FIELDS = ("name", "tool", "tool_name", "toolName", "function")
+"""Where names of tools stand."""
+_ASIDE = frozenset({"type", "event", "kind", "arguments", "args", "input", "parameters"})
+"""Fields whose texts are no names."""
+_NAMELESS = frozenset({CallStatus.NO_NAME, CallStatus.ORPHAN})
+
+
+@exchange_rule("A001", "event-without-name", Severity.ERROR, about={Subject.APP})
+def event_without_name(context: RuleContext) -> Iterator[Claim]:
+    """An application's event about a tool that does not say which."""
+    if not context.reply.from_app:
+        return
+    hint = "collect the provider's pieces per index; tell the page of a call when it is whole"
+    calls = [
+        Flaw(
+            message=f"{label(call)} has no name: the page cannot know which tool it is of",
+            event=call.start_event,
+            place=call.start,
+            confidence=Confidence.PROVEN if (empty := _empty_field(context, call)) else None,
+            excluded=_not_elsewhere(empty) if empty else (),
+        )
+        for _, call in context.calls()
+        if call.status in _NAMELESS
+    ]
+    results = [
+        Flaw(
+            message="a result has neither a name nor an id: whose it is can only be guessed",
+            event=result.event,
+            place=result.place,
+            severity=Severity.WARNING,
+        )
+        for result in context.reply.results
+        if not result.name and not result.call_id
+    ]
+    yield from flawed(context, calls, hint)
+    yield from flawed(context, results, "give each result the name or id of its call")
+
+
+def _empty_field(context: RuleContext, call: ToolCall) -> str:
+    """The field of the event that should have the name and has nothing; "" if there is none."""
+    event = context.event(call.start_event)
+    found = parse(event.data).value if event else None
+    body = found if isinstance(found, dict) else {}
+    said = [value for key, value in body.items() if key not in _ASIDE and isinstance(value, str)]
+    empty = (key for key in _FIELDS if key in body and not _has_text(body[key]))
+    return next(empty, "") if not any(said) else ""
+
+
+def _has_text(value: object) -> bool:
+    """Whether a name may be in it: text, or an object with some."""
+    inner = value.values() if isinstance(value, dict) else (value,)
+    return any(isinstance(each, str) and each for each in inner)
+
+
+def _not_elsewhere(field: str) -> tuple[Excluded, ...]:
+    return (
+        Excluded(
+            "the contract has the name elsewhere",
+            f"the event has a field {field!r} with nothing in it, and no other text",
+        ),
+    )
+
+
+_WORDS = {bool: "a truth value", int: "the number", float: "the number", list: "a list"}
+
+
+@exchange_rule("A002", "event-arguments-not-object", Severity.ERROR, about={Subject.APP})
+def event_arguments_not_object(context: RuleContext) -> Iterator[Claim]:
+    """An application's event about a call whose arguments are no object."""
+    if not context.reply.from_app:
+        return
+    flaws = [
+        flaw
+        for _, call in context.calls()
+        if call.kind is not CallKind.CUSTOM and (flaw := _flaw(call)) is not None
+    ]
+    hint = "join the pieces of the arguments per index and parse them once, at the end"
+    yield from flawed(context, flaws, hint)
+
+
+def _flaw(call: ToolCall) -> Flaw | None:
+    """What is wrong with the arguments; texts that are no JSON are the business of other rules."""
+    what, severity, odd = _instead(call.arguments) if call.arguments else _missing(call)
+    if not what:
+        return None
+    last = call.fragments[-1] if call.fragments else None
+    return Flaw(
+        message=f"the arguments of {label(call)} are {what}, not an object",
+        event=last.event if last else call.start_event,
+        place=last.place if last else call.start,
+        severity=severity,
+        confidence=Confidence.LIKELY if odd else None,
+        excluded=(Excluded("the contract has them as text", odd),) if odd else (),
+    )
+
+
+def _missing(call: ToolCall) -> tuple[str, Severity, str]:
+    ended = call.status in {CallStatus.EMPTY_SUSPECT, CallStatus.NO_NAME}
+    return "missing or null" if ended else "", Severity.WARNING, ""
+
+
+def _instead(arguments: str) -> tuple[str, Severity, str]:
+    """What stands in place of an object, "" if one is there; what no contract explains."""
+    parsed = parse(arguments)
+    value = parsed.value
+    if parsed.error is not None or isinstance(value, dict):
+        return "", Severity.ERROR, ""
+    if not isinstance(value, str):
+        what = f"{_WORDS.get(type(value), '')} {excerpt(arguments, 40)}"
+        odd = "they are no text" if isinstance(value, bool | int | float) else ""
+        return what.strip(), Severity.ERROR, odd
+    if isinstance(parse(value).value, dict):
+        return "a string with an object in it", Severity.WARNING, ""
+    shown = f"the string {excerpt(repr(value), 60)}"
+    if not value or scan(value).verdict is not Verdict.PREFIX:
+        return shown, Severity.ERROR, ""
+    begun = "the text is the beginning of an object" if value.lstrip().startswith("{") else ""
+    return f"{shown}, a piece of JSON", Severity.ERROR, begun
+
+
+@exchange_rule(
+    "A003", "call-without-result", Severity.ERROR, about={Subject.RESULTS_DUE}, at_end=True
+)
+def call_without_result(context: RuleContext) -> Iterator[Claim]:
+    """A call that the application told its page of, and never its result."""
+    reply = context.reply
+    if not reply.results_due or reply.error is not None or context.exchange.cut:
+        return
+    calls = [call for _, call in context.calls()]
+    left, strays = _paired(calls, reply.results)
+    silent = reply.terminated and not reply.results
+    told = f"; a result came for {strays[0]!r}, which is none of the calls" if strays else ""
+    dies = dies_in_call(context)
+    names = {call.name for call in calls if call not in left}
+    flaws = [
+        Flaw(
+            message=f"the result of {label(call)} never came{told}",
+            event=call.start_event,
+            place=call.start,
+            severity=Severity.WARNING if silent else Severity.ERROR,
+            confidence=Confidence.LIKELY if dies or call.name in names else None,
+            excluded=DIES if dies else _RESULTS_ARE_TOLD if call.name in names else (),
+            doubted=not dies and call.name not in names,
+        )
+        for call in left
+    ]
+    hint = "send a result for every call, also when the tool fails: then with the error"
+    yield from flawed(context, flaws, hint)
+
+
+_RESULTS_ARE_TOLD = (
+    Excluded(
+        "the page runs the tool, or its results are not told",
+        "another call of the same tool has its result in this stream",
+    ),
+)
+
+
+def _paired(
+    calls: Sequence[ToolCall], results: Sequence[ToolResult]
+) -> tuple[Sequence[ToolCall], Sequence[str]]:
+    """The calls without a result, and the id or name of each result that is of no call."""
+    left = list(calls)
+    strays = []
+    for result in results:
+        mine = next((call for call in left if _fits(call, result)), None)
+        if mine is not None:
+            left.remove(mine)
+        elif result.call_id or result.name:
+            strays.append(result.call_id or result.name or "")
+    return left, strays
+
+
+def _fits(call: ToolCall, result: ToolResult) -> bool:
+    """Whether `result` may be that of `call`: the id tells, where both have one, else the name."""
+    if call.start_event > result.event:
+        return False
+    if call.ids and result.call_id:
+        return result.call_id in call.ids
+    return not call.name or not result.name or call.name == result.name
+
+
+@exchange_rule(
+    "A004", "missing-or-early-done", Severity.ERROR, about={"A004", Subject.APP}, at_end=True
+)
+def missing_or_early_done(context: RuleContext) -> Iterator[Claim]:
+    """An application's stream that does not say where it ends, or says so too early."""
+    hint = "send done after everything else, and error in the handler of every exception"
+    found = [*observed(context, "A004", "send done once, after everything else")]
+    if context.reply.from_app:
+        found = [*unended(context, hint), *found]
+    for each in found:
+        yield doubted(each, context)
+
+
+@exchange_rule("A005", "event-after-done", Severity.WARNING, about={"A005"})
+def event_after_done(context: RuleContext) -> Iterator[Claim]:
+    """An application's event after the one that ended its stream."""
+    hint = "return after done and error; send metadata before them"
+    return (doubted(each, context) for each in observed(context, "A005", hint))
+
+
+@exchange_rule("A006", "text-differs-from-done", Severity.WARNING, about={Subject.APP})
+def text_differs_from_done(context: RuleContext) -> Iterator[Claim]:
+    """An application's stream whose last event tells another text than its pieces."""
+    reply = context.reply
+    told, text = reply.recited, reply.text.strip()
+    if (
+        not reply.from_app
+        or told is None
+        or told.strip() in {text, _text_at_the_end(reply).strip()}
+    ):
+        return
+    last = context.event(reply.terminal_event)
+    cut = bool(told.strip()) and (text.startswith(told.strip()) or text.endswith(told.strip()))
+    yield Claim(
+        message=f"{len(reply.text)} characters of text came in pieces, the last event tells"
+        f" {len(told)}: {_relation(text, told.strip())}",
+        hint="collect the text where it is sent, across all requests to the provider",
+        blame=Blame.UPSTREAM,
+        confidence=sure(context, Confidence.LIKELY if cut else None),
+        excluded=_IS_A_PART if cut else (),
+        severity=None if told.strip() else Severity.ERROR,
+        event=reply.terminal_event,
+        place=last.place if last else None,
+        evidence=told or (last.data if last else ""),
+    )
+
+
+_IS_A_PART = (
+    Excluded("done has another content by contract", "it is a part of the text that was streamed"),
+)
+
+
+def _text_at_the_end(reply: Reply) -> str:
+    """The text after the last call or result."""
+    events = [call.start_event for call in reply.tool_calls]
+    last = max([*events, *(result.event for result in reply.results)], default=-1)
+    pieces = (one for one in reply.choices[0].pieces if one.channel is Channel.TEXT)
+    return join_pairs("".join(one.text for one in pieces if one.event > last))
+
+
+def _relation(text: str, told: str) -> str:
+    if not told:
+        return "nothing is left"
+    if text.startswith(told):
+        return "it is the beginning of the pieces"
+    if text.endswith(told):
+        return "it is the end of the pieces"
+    if told.startswith(text):
+        return "it goes on where the pieces end"
+    at = next(
+        place for place, (one, other) in enumerate(zip(text, told, strict=False)) if one != other
+    )
+    return f"they differ from character {at} on"

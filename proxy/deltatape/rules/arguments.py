@@ -1,0 +1,254 @@
+"""Arguments that are whole, but not what the tool can take."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from deltatape.model.asked import ToolSpec
+from deltatape.model.finding import Blame, Confidence, Severity
+from deltatape.model.reply import CallStatus, ToolCall
+from deltatape.rules._forensics import HINT, fits, gap_of_member, told, trace_of
+from deltatape.rules._simple_schema import outcome_of
+from deltatape.rules.context import Claim, RuleContext, about_call, label, observed
+from deltatape.rules.evidence import excerpt
+from deltatape.rules.rule import exchange_rule
+from deltatape.wire.json_value import parse
+
+
+@exchange_rule(
+    "T001", "empty-arguments", Severity.ERROR, about={CallStatus.EMPTY_SUSPECT}, at_end=True
+)
+def empty_arguments(context: RuleContext) -> Iterator[Claim]:
+    """A call without a byte of arguments whose tool needs some."""
+    for _, call in context.calls():
+        if call.status is CallStatus.EMPTY_SUSPECT and not context.reply.from_app:
+            yield about_call(context, call, _empty(context, call))
+
+
+def _empty(context: RuleContext, call: ToolCall) -> Claim:
+    needed = required(context.asked.tool(call.name))
+    if not needed:
+        return Claim(
+            message=f"{label(call)} has no argument bytes, and it is not known whether its tool"
+            " needs any: its schema is not on the tape",
+            hint="tape the request too; in the client, run it as {} only if nothing is required",
+            blame=None,
+            confidence=Confidence.POSSIBLE,
+            severity=Severity.WARNING,
+        )
+    return Claim(
+        message=f"{label(call)} has no argument bytes, but its tool requires {', '.join(needed)}",
+        hint="send the same request without streaming: if the arguments are there, the server's"
+        " streaming parser loses them",
+        blame=Blame.UPSTREAM,
+        confidence=context.seen,
+    )
+
+
+def required(tool: ToolSpec | None) -> tuple[str, ...]:
+    """The parameters that `tool` cannot do without, as far as its schema says."""
+    names = tool.parameters.get("required") if tool and tool.parameters else None
+    return tuple(name for name in names if isinstance(name, str)) if isinstance(names, list) else ()
+
+
+_WHAT = {
+    CallStatus.NOT_OBJECT: "are JSON, but no object",
+    CallStatus.DOUBLE_ENCODED: "are a JSON string that holds the object: encoded twice",
+}
+
+
+@exchange_rule(
+    "T006",
+    "arguments-not-an-object",
+    Severity.ERROR,
+    about={"T006", CallStatus.DOUBLE_ENCODED, CallStatus.NOT_OBJECT},
+)
+def arguments_not_an_object(context: RuleContext) -> Iterator[Claim]:
+    """Arguments that are JSON, but not a string that holds an object."""
+    hint = "the server has to send a string with one JSON object in it"
+    yield from observed(context, "T006", hint)
+    known = {(seen.choice, seen.call) for seen in context.observed("T006")}
+    for choice, call in context.calls():
+        what = _WHAT.get(call.status)
+        told = (choice.index, call.index) in known or context.reply.from_app
+        if what is None or told:
+            continue
+        yield about_call(
+            context,
+            call,
+            Claim(
+                message=f"the arguments of {label(call)} {what}",
+                hint=hint,
+                blame=Blame.UPSTREAM,
+                confidence=context.seen,
+            ),
+        )
+
+
+if TYPE_CHECKING:
+    from deltatape.rules._schema import Outcome
+_BREAKS = frozenset({"required", "type", "enum", "const"})
+_REQUIRED = re.compile(r"'([^']+)' is a required property")
+_EITHER = (
+    "answer the call with the violation, so that the model can correct itself; to know whether a"
+    " piece was lost, record on both sides of the gateway, or where events carry numbers"
+)
+
+
+@exchange_rule("T008", "arguments-violate-schema", Severity.ERROR, about={CallStatus.COMPLETE})
+def arguments_violate_schema(context: RuleContext) -> Iterator[Claim]:
+    """Arguments that the tool's own schema does not allow."""
+    told: set[str] = set()
+    for _, call in context.calls():
+        tool = context.asked.tool(call.name)
+        if call.status is not CallStatus.COMPLETE or tool is None or tool.parameters is None:
+            continue
+        outcome = outcome_of(tool.parameters, call.arguments, context.settings)
+        if outcome is None or (not outcome.violations and tool.name in told):
+            continue
+        told |= {tool.name} if outcome.unchecked else set()
+        claim = _violation(call, outcome)
+        spoilt = _spoilt(context, call, tool) if outcome.violations else None
+        if spoilt is not None:
+            claim = replace(
+                claim,
+                message=f"{claim.message}; {spoilt}",
+                hint=HINT,
+                blame=Blame.UPSTREAM,
+            )
+        elif outcome.violations and (lost := _lost(context, call, tool, outcome)):
+            claim = replace(
+                claim,
+                message=f"{claim.message}; {lost}",
+                hint=_EITHER,
+                blame=None,
+                confidence=Confidence.POSSIBLE,
+            )
+        yield about_call(context, call, claim)
+
+
+def _spoilt(context: RuleContext, call: ToolCall, tool: ToolSpec) -> str | None:
+    """What says that the model wrote arguments that fit, and something changed them; None if so."""
+    joined = "".join(fragment.text for fragment in call.fragments)
+    if joined != call.arguments:
+        whole = isinstance(parse(joined).value, dict)
+        good = whole and fits(joined, tool, context.settings) is True
+        return "the deltas, joined, fit it" if good else None
+    trace = trace_of(call.fragments, context.stream.events, tool, context.settings)
+    return told(trace, call.fragments) if trace and trace.fits else None
+
+
+def _lost(context: RuleContext, call: ToolCall, tool: ToolSpec, outcome: "Outcome") -> str:
+    """What says that a piece of the arguments may be missing, as a clause; "" if nothing does.
+
+    The model left a parameter out, or the piece that held it was lost: what remains can be JSON.
+    A parameter under another name is the model's.
+    """
+    missing = [_REQUIRED.match(each.message) for each in outcome.violations if each.path == "$"]
+    known = tool.parameters.get("properties") if tool.parameters else None
+    value = parse(call.arguments).value
+    named = isinstance(known, Mapping) and isinstance(value, dict) and value.keys() <= known.keys()
+    if len(outcome.violations) != 1 or not missing or missing[0] is None or not named:
+        return ""
+    member = missing[0][1]
+    trace = gap_of_member(call.fragments, member, context.stream.events)
+    if trace is None:
+        return ""
+    one, other = (call.fragments[at] for at in (trace.start - 1, trace.start))
+    return (
+        f"the model left it out, or a piece that held it was lost on the way: one fits between"
+        f" fragments {trace.start} and {trace.end} (events {one.event} and {other.event})"
+    )
+
+
+def _violation(call: ToolCall, outcome: "Outcome") -> Claim:
+    skipped = f" (not checked: {', '.join(outcome.unchecked)})" if outcome.unchecked else ""
+    if outcome.violations:
+        wrong = "; ".join(f"{each.path}: {each.message[:200]}" for each in outcome.violations)
+        breaks = any(each.keyword in _BREAKS for each in outcome.violations)
+        return Claim(
+            message=f"the arguments of {label(call)} violate the tool's schema: {wrong}{skipped}",
+            hint="answer the call with the violation, so that the model can correct itself",
+            blame=Blame.MODEL,
+            confidence=Confidence.LIKELY,
+            severity=Severity.ERROR if breaks else Severity.WARNING,
+            evidence=call.arguments,
+        )
+    return Claim(
+        message=f"the arguments of {label(call)} were not checked completely{skipped}",
+        hint="nothing is wrong; the schema is too costly to check, or unusual",
+        blame=None,
+        confidence=Confidence.POSSIBLE,
+        severity=Severity.INFO,
+    )
+
+
+_ESCAPED = r"\\n"
+"""What stands in JSON text for a backslash and `n` in the value."""
+_BREAK = re.compile(r"\\n(?:  |\\n|\\t|\Z)")
+"""In a value: such a break where a line ends, before an indented, an empty, or no line."""
+_FEWEST = 2
+
+
+@exchange_rule("T022", "double-escaped-arguments", Severity.WARNING, about={CallStatus.COMPLETE})
+def double_escaped_arguments(context: RuleContext) -> Iterator[Claim]:
+    """A string of the arguments in which line breaks are escaped twice."""
+    for _, call in context.calls():
+        if call.status is not CallStatus.COMPLETE or call.arguments.count(_ESCAPED) < _FEWEST:
+            continue
+        text = next(filter(_is_escaped, _strings(parse(call.arguments).value)), None)
+        if text is None:
+            continue
+        claim = Claim(
+            message=f"a string in the arguments of {label(call)} has a backslash and 'n' where"
+            f" its lines should end: {excerpt(text, 60)}",
+            hint="ask the model again; unescape nothing blindly",
+            blame=Blame.MODEL,
+            confidence=Confidence.POSSIBLE,
+            evidence=text,
+        )
+        yield about_call(context, call, claim)
+
+
+def _is_escaped(text: str) -> bool:
+    twice = text.count("\\n") >= _FEWEST
+    return twice and "\n" not in text and _BREAK.search(text) is not None
+
+
+def _strings(value: object) -> Iterator[str]:
+    """All strings in a JSON value."""
+    left = [value]
+    while left:
+        match left.pop():
+            case str(text):
+                yield text
+            case dict() as members:
+                left += members.values()
+            case list() as elements:
+                left += elements
+            case _:
+                pass
+
+
+_SHORTEST = 8
+"""Shorter arguments stand in many a text."""
+
+
+@exchange_rule("T023", "arguments-in-text", Severity.WARNING, about={CallStatus.COMPLETE})
+def arguments_in_text(context: RuleContext) -> Iterator[Claim]:
+    """The arguments of a call are shown as text, too."""
+    for choice, call in context.calls():
+        text = call.arguments.strip()
+        if call.status is not CallStatus.COMPLETE or len(text) < _SHORTEST:
+            continue
+        if not text.startswith("{") or text not in choice.text:
+            continue
+        claim = Claim(
+            message=f"the text of the answer repeats the arguments of {label(call)}",
+            hint="in the client, show no text that is the arguments of a call",
+            blame=Blame.UPSTREAM,
+            confidence=Confidence.LIKELY,
+            evidence=text,
+        )
+        yield about_call(context, call, claim)

@@ -1,0 +1,315 @@
+"""Arguments that the application repeats, or runs, other than they were delivered."""
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+
+from deltatape.model.asked import RepeatedCall
+from deltatape.model.digest import Digest, Heard, Pair, ReadBack, SaidCall
+from deltatape.model.finding import Blame, Confidence, Excluded, Severity, weaker
+from deltatape.model.reply import CallStatus
+from deltatape.model.turn import Continuation, Delivered, Turn
+from deltatape.rules._conversation import Grade, against, called, called_in, was_delivered
+from deltatape.rules.context import Claim
+from deltatape.rules.edits import Edit, breaks_schema, explain
+from deltatape.rules.evidence import excerpt
+from deltatape.rules.repeated import CLEAN, Damage, Relation, differences, relation, takes_deltas
+from deltatape.rules.rule import (
+    read_back_rule,
+    turn_rule,
+)
+from deltatape.rules.words import count
+from deltatape.wire.json_value import parse
+
+_SHORT = 200
+"""Characters of arguments that nobody leaves out of a history to save room."""
+_OF_FRAGMENTS = frozenset({Damage.DECODED, Damage.TRIMMED})
+"""What leaves valid JSON, and is no edit all the same: it stops where fragments or reads do."""
+_UNLIKE_EDITS = frozenset({Damage.GLUED, Damage.TORN})
+"""What somebody might do to a text, though nobody has a reason to."""
+_LONG = 2000
+"""Characters of arguments of which histories keep only the beginning."""
+
+
+@read_back_rule("C002", "arguments-changed-by-app", Severity.ERROR)
+def arguments_changed_by_app(read_back: ReadBack) -> Iterator[Claim]:
+    """Arguments that the application repeats differently from how they were delivered."""
+    if not read_back.reply.whole:
+        return
+    for pair in read_back.pairs:
+        if pair.said.status not in CLEAN or not was_delivered(read_back, pair.said):
+            continue
+        found = differences(pair.said, pair.heard)
+        if not found:
+            continue
+        related = relation(pair.said, pair.heard, read_back.reply.calls)
+        schema = read_back.reply.schemas.get(pair.said.name or "")
+        edit = explain(found, schema, [each.content for each in read_back.following])
+        grade = _graded(read_back, pair, related, edit)
+        yield Claim(
+            message=_message(read_back, pair, found[0].path, grade.says),
+            hint=grade.hint,
+            evidence=pair.heard.arguments or "(no arguments)",
+            severity=grade.severity,
+            blame=grade.blame,
+            against=against(
+                Delivered(call=pair.said, reply=read_back.reply), read_back.later, pair.heard
+            ),
+            confidence=weaker(grade.confidence, read_back.confidence),
+            excluded=grade.excluded,
+        )
+
+
+_FACT_HINT = "nothing to fix, unless the tool was to get the value exactly as delivered"
+_LOOK = (
+    "look at what changes the arguments between the reply and the next request: a person's review,"
+    " a validation, a rewrite of the history"
+)
+_DECODER = (
+    "decode the bytes of the whole response with one incremental UTF-8 decoder, never each piece"
+    " alone"
+)
+_NO_EDIT = "somebody edited the arguments, or the framework validated them"
+
+
+def _graded(read_back: ReadBack, pair: Pair, related: Relation | None, edit: Edit | None) -> Grade:
+    """How sure it is that a change is a mistake in the code that joins fragments."""
+    if takes_deltas(pair.said, pair.heard):
+        return Grade(
+            "these are its deltas as they came, and the event that ends the call has others (T015)",
+            "take the arguments from the event that ends the call, where there is one",
+            Confidence.PROVEN,
+            severity=Severity.INFO,
+            blame=None,
+        )
+    if related is None:
+        return _of_values(pair, edit)
+    damage, said = related.damage, pair.said
+    if damage in (Damage.EMPTIED, Damage.EMPTY_OBJECT):
+        return _of_nothing(read_back, pair, related, edit)
+    if damage is Damage.OTHER_CALL and _is_permuted(read_back):
+        return Grade(related.says, _LOOK, Confidence.POSSIBLE, severity=Severity.WARNING)
+    valid = parse(pair.heard.arguments).error is None and damage is not Damage.ENCODED
+    if valid and edit is not None and damage not in _OF_FRAGMENTS | _UNLIKE_EDITS:
+        return _fact(edit)
+    because = f"{related.says}, as no edit leaves it"
+    if damage is Damage.CUT and len(said.arguments) > _SHORT:
+        whole = len(said.arguments) > _LONG
+        doubt = Confidence.POSSIBLE if whole else Confidence.LIKELY
+        elided = Excluded(
+            "the application keeps only the beginning of long arguments",
+            f"they have no more than {len(said.arguments)} characters, and no mark stands for the"
+            " rest",
+        )
+        return Grade(related.says, related.hint, doubt, () if whole else (elided,))
+    if valid and damage not in _OF_FRAGMENTS:
+        exactly = Excluded(_NO_EDIT, f"{related.says}, character by character")
+        return Grade(related.says, related.hint, Confidence.LIKELY, (exactly,))
+    excluded = (
+        Excluded(_NO_EDIT, because),
+        Excluded(
+            "the arguments were left out to save room",
+            f"what is left is no mark of an elision: {excerpt(pair.heard.arguments, 40)!r}",
+        ),
+        Excluded(
+            "the call had not been delivered when the request left",
+            f"its last fragment had come, on line {said.line}",
+        ),
+    )
+    return Grade(related.says, related.hint, Confidence.PROVEN, excluded)
+
+
+def _of_nothing(read_back: ReadBack, pair: Pair, related: Relation, edit: Edit | None) -> Grade:
+    """Nothing is left of the arguments: histories that are kept short have that, too."""
+    said = pair.said
+    if edit is not None:
+        return _fact(edit)
+    short = len(said.arguments) <= _SHORT
+    if not (short and read_back.latest):
+        return Grade(related.says, _LOOK, Confidence.POSSIBLE, severity=Severity.WARNING)
+    room = Excluded(
+        "old or long arguments were left out to save room",
+        f"it is the latest call, and has {count(len(said.arguments), 'character')}",
+    )
+    broken = breaks_schema(read_back.reply.schemas.get(said.name or ""), pair.heard.arguments)
+    if related.damage is Damage.EMPTY_OBJECT:
+        needs = (
+            (Excluded(_NO_EDIT, "the tool's schema requires members that an empty object lacks"),)
+            if broken
+            else ()
+        )
+        return Grade(related.says, related.hint, Confidence.LIKELY, (room, *needs))
+    text = Excluded(_NO_EDIT, "no edit makes an empty text of an object: that is no JSON")
+    return Grade(related.says, related.hint, Confidence.PROVEN, (room, text))
+
+
+def _of_values(pair: Pair, edit: Edit | None) -> Grade:
+    """Two values that differ, and no fragment explains it."""
+    if edit is not None:
+        return _fact(edit)
+    gone = _undecoded(pair.said.arguments, pair.heard.arguments)
+    if gone:
+        return Grade(
+            f"{gone}, as where pieces of the response are decoded one by one",
+            _DECODER,
+            Confidence.LIKELY,
+            (Excluded("a filter left such characters out", gone),),
+        )
+    return Grade(
+        "no fragment of the reply explains it: the app may have changed it on purpose",
+        _LOOK,
+        Confidence.POSSIBLE,
+        severity=Severity.WARNING,
+    )
+
+
+def _undecoded(delivered: str, repeated: str) -> str:
+    """What says that a decoder lost characters, as a clause; "" if nothing does.
+
+    Some characters outside ASCII are missing and nothing else is, and others of the same script are
+    there: a filter would have taken these, too.
+    """
+    one, other = (
+        json.dumps(parse(text).value, ensure_ascii=False, sort_keys=True)
+        for text in (delivered, repeated)
+    )
+    gone, at = set[str](), 0
+    for char in one:
+        if at < len(other) and other[at] == char:
+            at += 1
+        else:
+            gone.add(char)
+    kept = {char for char in other if not char.isascii()}
+    if not gone or at < len(other) or any(char.isascii() for char in gone):
+        return ""
+    scripts = {_script(char) for char in gone}
+    alike = {char for char in kept if _script(char) in scripts}
+    if scripts != {_script(char) for char in alike}:
+        return ""
+    return f"{min(gone)!r} is missing, and others like it are there ({min(alike)!r})"
+
+
+def _script(char: str) -> str:
+    """`LATIN`, `CJK`: the first word of a character's name."""
+    return unicodedata.name(char, "").partition(" ")[0]
+
+
+def _fact(edit: Edit) -> Grade:
+    return Grade(edit.says, _FACT_HINT, Confidence.PROVEN, severity=Severity.INFO, blame=None)
+
+
+def _is_permuted(read_back: ReadBack) -> bool:
+    """Whether just the ids went round: every delivered call is there, under another's id."""
+    delivered = sorted((one.said.name or "", one.said.arguments) for one in read_back.pairs)
+    repeated = sorted((one.heard.name or "", one.heard.arguments) for one in read_back.pairs)
+    return delivered == repeated
+
+
+def _message(read_back: ReadBack, pair: Pair, path: str, why: str) -> str:
+    said, heard = excerpt(pair.said.arguments, 80), excerpt(pair.heard.arguments, 80)
+    extra = len(read_back.extra)
+    more = (
+        f"; it also repeats {count(extra, 'call')} that the wire did not deliver" if extra else ""
+    )
+    return (
+        f"{called(read_back, pair.said)} was delivered with {said!r}, the app repeats {heard!r}"
+        f" (first difference at {path}){': ' if why else ''}{why}{more}"
+    )
+
+
+_ERROR = re.compile(
+    r"error|exception|fail|invalid|incomplete|incorrect|malformed|truncat|cut ?off|broke"
+    r"|interrupt|cancel|abort|denied|reject|refus|missing|required|unable|could ?n[o']t|can ?not"
+    r"|can't|did ?n[o']t|was ?n[o']t|not |no result|never|retry|again|unknown|unexpected|limit"
+    r"|too long|parse|traceback|skipp|stopped|fehler|erreur|\u9519\u8bef|\u5931\u8d25"
+    r"|\u30a8\u30e9\u30fc",
+    re.IGNORECASE,
+)
+"""Words of a result that tells that nothing was run: better too many than too few."""
+
+
+@turn_rule("C016", "broken-call-executed", Severity.ERROR)
+def broken_call_executed(turn: Turn) -> Iterator[Claim]:
+    """A call that was cut off, and run all the same."""
+    found = turn.continues
+    if found is None or found.stored:
+        return
+    history = turn.digest.history
+    repeated = [call for each in history[found.start : found.end] for call in each.calls]
+    results = {each.call_id: each for each in history[found.end :] if each.call_id}
+    for reply, call in _broken(found):
+        again = _named(call, repeated)
+        result = next((results[each] for each in call.answers_to if each in results), None)
+        if again is None or result is None or not _was_run(again, result):
+            continue
+        if not _is_completed(call, again) or _came_otherwise(again, found, reply):
+            continue
+        yield _finding(turn, Delivered(call=call, reply=reply), again, result)
+
+
+def _finding(turn: Turn, delivered: Delivered, again: RepeatedCall, result: Heard) -> Claim:
+    reply = delivered.reply
+    ended = "stopped" if reply.whole else "broke off"
+    if reply.limited:
+        ended = "reached the reply's limit"
+    shown = excerpt(again.arguments, 80)
+    return Claim(
+        message=f"{called_in(delivered)} {ended} in the middle of its arguments; the app"
+        f" completed them to {shown} and ran the call",
+        hint="answer a call that was cut with an error, or ask again with a higher limit;"
+        " never run repaired JSON",
+        blame=Blame.APP,
+        confidence=Confidence.LIKELY,
+        evidence=again.arguments,
+        against=against(delivered, turn.digest, again),
+        excluded=(
+            Excluded(
+                "the app answered the call with an error",
+                f"its result is {excerpt(result.content, 60)!r}",
+            ),
+            Excluded(
+                "another attempt brought the whole call",
+                "no other reply to the same request on the tape has it, and its id is that"
+                " of the call that was cut",
+            ),
+        ),
+    )
+
+
+def _broken(found: Continuation) -> Iterator[tuple[Digest, SaidCall]]:
+    """The calls that did not come to their end, with their replies."""
+    for reply in found.replies:
+        if reply.lossy:
+            continue
+        for call in reply.calls:
+            empty = call.status is CallStatus.EMPTY_SUSPECT and call is reply.calls[-1]
+            if call.status is CallStatus.TRUNCATED or (empty and _stopped(reply)):
+                yield reply, call
+
+
+def _stopped(reply: Digest) -> bool:
+    return reply.limited or reply.failed
+
+
+def _named(call: SaidCall, repeated: Sequence[RepeatedCall]) -> RepeatedCall | None:
+    """What the request makes of `call`: the one call with its id and its name."""
+    same = [each for each in repeated if each.id in call.ids and each.name == call.name]
+    return same[0] if len(same) == 1 else None
+
+
+def _was_run(again: RepeatedCall, result: Heard) -> bool:
+    """Whether the arguments can be run, and the result does not say that they were not."""
+    whole = parse(again.arguments.strip() or "{}").error is None
+    return whole and not _ERROR.search(result.content)
+
+
+def _is_completed(call: SaidCall, again: RepeatedCall) -> bool:
+    """Whether the arguments are more than what was delivered, or nothing in its place."""
+    return again.arguments.strip() != call.arguments.strip() or not call.arguments.strip()
+
+
+def _came_otherwise(again: RepeatedCall, found: Continuation, but: Digest) -> bool:
+    """Whether another reply to the same request has just this call."""
+    others = (call for each in found.replies if each is not but for call in each.calls)
+    return any(each.name == again.name and again.id in each.ids for each in others)

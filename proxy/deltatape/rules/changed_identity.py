@@ -1,0 +1,141 @@
+"""Calls that the application repeats under another name or id."""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from deltatape.model.asked import RepeatedCall
+from deltatape.model.digest import Pair, ReadBack
+from deltatape.model.finding import Blame, Confidence, Excluded, Severity, weaker
+from deltatape.model.turn import Delivered
+from deltatape.rules._conversation import against, called, was_delivered
+from deltatape.rules.context import Claim
+from deltatape.rules.evidence import excerpt
+from deltatape.rules.repeated import first_difference, is_derived, same_id, same_name
+from deltatape.rules.rule import read_back_rule
+
+
+@read_back_rule("C003", "identity-changed-by-app", Severity.ERROR)
+def identity_changed_by_app(read_back: ReadBack) -> Iterator[Claim]:
+    """A call that the application repeats under another name or id."""
+    if not read_back.reply.whole:
+        return
+    for pair in read_back.pairs:
+        changes = [*_name_changes(pair, read_back), *_id_changes(pair, read_back)]
+        if not changes or not was_delivered(read_back, pair.said):
+            continue
+        works = same_name(pair.said, pair.heard) and pair.heard.id in read_back.answered
+        surest = min((each.confidence for each in changes), key=lambda each: each.rank)
+        yield Claim(
+            message=f"{called(read_back, pair.said)} comes back with"
+            f" {' and '.join(each.says for each in changes)}"
+            f"{', its result too' if works else ''}",
+            hint=_HINTS[surest],
+            evidence=f"id {pair.heard.id!r}, name {pair.heard.name!r}",
+            severity=Severity.WARNING if works else Severity.ERROR,
+            blame=Blame.APP,
+            against=against(
+                Delivered(call=pair.said, reply=read_back.reply), read_back.later, pair.heard
+            ),
+            confidence=weaker(surest, read_back.confidence),
+            excluded=tuple(one for each in changes for one in each.excluded),
+        )
+    yield from _twins(read_back)
+
+
+def _twins(read_back: ReadBack) -> Iterator[Claim]:
+    """Copies of delivered calls: one made while they streamed, and one when they had ended."""
+    for heard in read_back.extra:
+        said = next((pair.said for pair in read_back.pairs if _is_copy(pair, heard)), None)
+        if said is None:
+            continue
+        yield Claim(
+            message=f"{called(read_back, said)} comes back twice, the second time with"
+            f" {_change('id', said.id or '', heard.id or '')}",
+            hint="run a call once: either while it streams or when it has ended",
+            evidence=f"id {heard.id!r}, name {heard.name!r}",
+            severity=Severity.WARNING,
+            blame=Blame.APP,
+            against=against(Delivered(call=said, reply=read_back.reply), read_back.later, heard),
+            confidence=Confidence.POSSIBLE,
+        )
+
+
+_HINTS = {
+    Confidence.PROVEN: "take id and name from the first fragment that has them, append nothing",
+    Confidence.LIKELY: "keep the id of a call as it came, in the call and in its result",
+    Confidence.POSSIBLE: "look at what renames the call between the reply and the next request",
+}
+_REPAIR = "the framework repairs names, or has ids of its own"
+_BREAKS = re.compile(r"[\W_]+")
+
+
+class _Change(NamedTuple):
+    """What became of a name or an id, and how sure it is that this is a mistake."""
+
+    says: str
+    confidence: Confidence
+    excluded: tuple[Excluded, ...] = ()
+
+
+def _is_copy(pair: Pair, heard: RepeatedCall) -> bool:
+    """Whether `heard` says the same as the call that stands for the delivered one."""
+    same = same_name(pair.said, heard) and first_difference(pair.said, heard) is None
+    return same and first_difference(pair.said, pair.heard) is None
+
+
+def _name_changes(pair: Pair, read_back: ReadBack) -> list[_Change]:
+    """A name that was not offered, or is spelled otherwise, is repaired by frameworks."""
+    if same_name(pair.said, pair.heard):
+        return []
+    said, heard = pair.said.name or "", pair.heard.name or ""
+    says = _change("name", said, heard)
+    if _times(said, heard) > 1:
+        never = Excluded(_REPAIR, "no tool has a name that is the delivered one several times over")
+        return [_Change(says, Confidence.PROVEN, (never,))]
+    offered = read_back.reply.tools
+    if not heard:
+        needs = Excluded(_REPAIR, "it repeats the call without any name")
+        return [_Change(says, Confidence.LIKELY, (needs,))]
+    if (offered and said not in offered) or _bare(said) == _bare(heard):
+        return []
+    return [_Change(says, Confidence.POSSIBLE)]
+
+
+def _bare(name: str) -> str:
+    """A name without prefixes, case and punctuation: `functions.get_Weather` is `getweather`."""
+    last = re.split(r"[.:/]|__", name)[-1]
+    return _BREAKS.sub("", last).casefold()
+
+
+def _id_changes(pair: Pair, read_back: ReadBack) -> list[_Change]:
+    """An id with nothing of the delivered one may be the application's, or another reply's.
+
+    So may one that the application made of the delivered one on purpose: its result says so.
+    """
+    said, heard = pair.said.id or "", pair.heard.id or ""
+    if same_id(pair.said, pair.heard):
+        return []
+    says = _change("id", said, heard)
+    if _times(said, heard) > 1:
+        never = Excluded(_REPAIR, "nobody makes an id of the delivered one several times over")
+        return [_Change(says, Confidence.PROVEN, (never,))]
+    if heard in read_back.answered or (heard and not is_derived(pair.said, pair.heard)):
+        return []
+    if set(pair.said.ids) & set(read_back.answered):
+        apart = Excluded(_REPAIR, f"its result carries {excerpt(said, 60)!r}")
+        return [_Change(says, Confidence.LIKELY, (apart,))]
+    return [_Change(says, Confidence.POSSIBLE)]
+
+
+def _times(said: str, heard: str) -> int:
+    """How often `heard` is `said`, one after the other; 0 if it is anything else."""
+    times = len(heard) // len(said) if said else 0
+    return times if heard == said * times else 0
+
+
+def _change(what: str, said: str, heard: str) -> str:
+    times = _times(said, heard)
+    repeated = f" (the original {times} times)" if times > 1 else ""
+    shown = repr(excerpt(heard, 80)) if heard else "empty"
+    return f"the {what} {shown} instead of {excerpt(said, 80)!r}{repeated}"

@@ -1,0 +1,153 @@
+"""Errors of the application's parsers about calls that the wire delivered whole."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from deltatape.model.digest import SaidCall
+from deltatape.model.finding import Blame, Confidence, Excluded, Severity
+from deltatape.model.parser_error import Means, ParserError
+from deltatape.model.reply import CallKind, CallStatus
+from deltatape.model.turn import Complaint, Turn
+from deltatape.rules._conversation import against, called_in
+from deltatape.rules.context import Claim
+from deltatape.rules.evidence import excerpt
+from deltatape.rules.repeated import relation
+from deltatape.rules.rule import turn_rule
+from deltatape.wire.json_value import parse
+
+_WHOLE = frozenset({CallStatus.COMPLETE, CallStatus.EMPTY_OK})
+
+
+def is_untrue(error: ParserError, about: Sequence[SaidCall]) -> bool:
+    """Whether the wire had what the parser misses, in each of the calls.
+
+    What a tool refuses may well be true.
+    """
+    if error.means is Means.REFUSED:
+        return False
+    return all(
+        call.status in _WHOLE
+        and (error.means is not Means.DROPPED or bool(call.name))
+        and not _has_broken_deltas(call)
+        for call in about
+    )
+
+
+def _has_broken_deltas(call: SaidCall) -> bool:
+    """Whether the deltas are no JSON, which the last event mended: a client may well take these."""
+    if call.kind is CallKind.TEXT:
+        return False
+    joined = "".join(call.fragments)
+    return bool(joined) and joined != call.arguments and parse(joined).error is not None
+
+
+def is_untrue_of_call(
+    error: ParserError, about: Sequence[SaidCall], *, unread: bool = False
+) -> bool:
+    """Whether an untrue error can be about nothing but the calls themselves.
+
+    It speaks of them or of their arguments; or a parser was given no text, there were no argument
+    bytes, and the application could not read that (`unread`). Where an argument is itself broken
+    JSON, the tool may have read that.
+    """
+    speaks = error.about_call or (unread and is_of_nothing(error, about))
+    return speaks and not any(map(_holds_broken_json, about))
+
+
+def is_of_nothing(error: ParserError, about: Sequence[SaidCall]) -> bool:
+    """Whether a parser was given no text, and there were no argument bytes."""
+    nothing = error.means in (Means.NOTHING, Means.CUT)
+    return nothing and all(not call.arguments for call in about)
+
+
+def _holds_broken_json(call: SaidCall) -> bool:
+    value = parse(call.arguments.strip() or "{}").value
+    texts = value.values() if isinstance(value, Mapping) else ()
+    return any(
+        isinstance(text, str) and text.lstrip()[:1] in ("{", "[") and parse(text).error is not None
+        for text in texts
+    )
+
+
+@turn_rule("C009", "app-error-in-history", Severity.ERROR)
+def app_error_in_history(turn: Turn) -> Iterator[Claim]:
+    """The application's parser complains about a call that the wire delivered whole."""
+    for complaint in turn.complaints:
+        error = complaint.error
+        if not is_untrue(error, [each.call for each in complaint.about]):
+            continue
+        confidence = _confidence(complaint)
+        first = complaint.about[0]
+        yield Claim(
+            message=_message(complaint),
+            hint=_HINTS[error.means],
+            blame=Blame.APP,
+            confidence=confidence,
+            severity=_SEVERITIES[confidence],
+            printed_ns=complaint.t_ns,
+            evidence=error.text,
+            against=against(first, turn.digest, complaint.repeated),
+            excluded=_excluded(complaint, confidence),
+        )
+
+
+_HINTS = {
+    Means.NOTHING: "append every fragment, the first one too; take no argument bytes for {}",
+    Means.CUT: "append every fragment to the entry of its index; parse once, when it is whole",
+    Means.GLUED: "keep one entry per call, and hold back its closing tag; parse once, at the end",
+    Means.SPOILT: "parse the arguments once, as they came, when the call is whole",
+    Means.REFUSED: "give the tool the arguments as they came",
+    Means.DROPPED: "keep id and name from the event that opens the call, by its index",
+}
+_SEVERITIES = {
+    Confidence.PROVEN: Severity.ERROR,
+    Confidence.LIKELY: Severity.WARNING,
+    Confidence.POSSIBLE: Severity.INFO,
+}
+
+
+def _confidence(complaint: Complaint) -> Confidence:
+    if _is_torn(complaint):
+        return Confidence.PROVEN
+    calls = [each.call for each in complaint.about]
+    likely = is_untrue_of_call(complaint.error, calls, unread=bool(complaint.unread))
+    return Confidence.LIKELY if likely and complaint.sure else Confidence.POSSIBLE
+
+
+def _is_torn(complaint: Complaint) -> bool:
+    """Whether the request repeats the call with its fragments lost, doubled or mixed."""
+    first, repeated = complaint.about[0], complaint.repeated
+    if repeated is None:
+        return False
+    return relation(first.call, repeated, first.reply.calls) is not None
+
+
+def _excluded(complaint: Complaint, confidence: Confidence) -> tuple[Excluded, ...]:
+    other = "the tool read something else"
+    if confidence is Confidence.PROVEN:
+        torn = "the request repeats the call with other arguments than were delivered"
+        return (Excluded(other, torn),)
+    if confidence is Confidence.LIKELY:
+        says = "the error speaks of the call's arguments"
+        return (Excluded(other, says if complaint.error.about_call else complaint.unread),)
+    return ()
+
+
+def _message(complaint: Complaint) -> str:
+    first = complaint.about[0]
+    more = len(complaint.about) - 1
+    calls = called_in(first) + (f" and {more} more" if more else "")
+    were = "were" if more else "was"
+    said = excerpt(first.call.arguments, 80)
+    told = "the app printed an error" if complaint.logged else "the app reports an error"
+    text = excerpt(complaint.error.text, 100)
+    return (
+        f"{told} of {complaint.error.parser}, {text!r}, but {calls} {were} delivered"
+        f" whole{f': {said!r}' if said else ', without arguments, which this tool allows'}"
+        f"{_repeated(complaint)}"
+    )
+
+
+def _repeated(complaint: Complaint) -> str:
+    if complaint.repeated is None:
+        return ""
+    return f"; the app made {excerpt(complaint.repeated.arguments, 80)!r} of it"

@@ -1,0 +1,149 @@
+"""What a rule about an exchange looks at, and what it claims.
+
+A rule is stateless and pure: values of the model in, claims out. It never sees a dialect, so that a
+rule on empty arguments holds for every provider.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from deltatape.model.asked import Asked
+from deltatape.model.exchange import Exchange
+from deltatape.model.finding import Against, Blame, Confidence, Excluded, Severity
+from deltatape.model.reply import Choice, Observation, Reply, ToolCall
+from deltatape.model.stream import Event, Place, Stream
+from deltatape.rules.brought import Brought, brought
+from deltatape.rules.evidence import excerpt
+from deltatape.rules.settings import Settings
+
+MOST_ALIKE = 20
+"""Findings of one rule about what a dialect noticed in one exchange."""
+NS = 1_000_000_000
+"""Nanoseconds per second."""
+_UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleContext:
+    """All that a rule may look at: one exchange and what was made of it."""
+
+    exchange: Exchange
+    stream: Stream
+    asked: Asked
+    reply: Reply
+    settings: Settings
+
+    @property
+    def seen(self) -> Confidence:
+        """How sure it is that these bytes came from upstream: proven if a recorder took them."""
+        return Confidence.PROVEN if self.exchange.timed else Confidence.LIKELY
+
+    @property
+    def recognised(self) -> bool:
+        """Whether the response is of a dialect that deltatape reads."""
+        return self.reply.dialect != _UNKNOWN
+
+    @property
+    def successful(self) -> bool:
+        """Whether the response has a 2xx status."""
+        head = self.exchange.response
+        return head is not None and head.status // 100 == 2  # noqa: PLR2004 - the class 2xx
+
+    def observed(self, code: str) -> Iterator[Observation]:
+        """What the dialect noticed under `code`, in wire order."""
+        return (each for each in self.reply.observations if each.code == code)
+
+    def calls(self) -> Iterator[tuple[Choice, ToolCall]]:
+        """Every call with its choice, in the order of the reply."""
+        return ((choice, call) for choice in self.reply.choices for call in choice.tool_calls)
+
+    @property
+    def brought(self) -> Mapping[int, tuple[Brought, ...]]:
+        """By event number what the events brought; to be asked once by a rule, not per event."""
+        return brought(self.reply, self.stream, known=self.recognised)
+
+    def event(self, number: int | None) -> Event | None:
+        """The event with this number, if there is one."""
+        if number is None or not 0 <= number < len(self.stream.events):
+            return None
+        return self.stream.events[number]
+
+    @property
+    def last(self) -> Event | None:
+        """The last event, if there is one."""
+        return self.stream.events[-1] if self.stream.events else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """What a rule has to say, without what the rule and its subject say already.
+
+    Nothing is escaped or cut to its limit yet: `Rule.findings` does that for all.
+    """
+
+    message: str
+    hint: str
+    blame: Blame | None
+    confidence: Confidence
+    severity: Severity | None = None
+    """None: the rule's own."""
+    event: int | None = None
+    place: Place | None = None
+    """None: in a conversation, at the request; else none."""
+    printed_ns: int | None = None
+    """When the application printed what this is about: that is no line of a request."""
+    evidence: str = ""
+    against: Against | None = None
+    excluded: tuple[Excluded, ...] = ()
+
+
+def about_call(context: RuleContext, call: ToolCall, claim: Claim) -> Claim:
+    """`claim` as one about `call`, whose arguments are the evidence.
+
+    It is placed where the claim says, else at the last event of the call.
+    """
+    last = call.fragments[-1] if call.fragments else None
+    event = last.event if last else call.start_event
+    carrier = context.event(event)
+    evidence = claim.evidence or call.arguments_raw or (carrier.data if carrier else "")
+    place = last.place if last else call.start
+    if claim.event is not None:
+        event, place = claim.event, claim.place or place
+    return replace(claim, event=event, place=place, evidence=evidence)
+
+
+def observed(context: RuleContext, code: str, hint: str) -> Iterator[Claim]:
+    """What the dialect's observations under `code` amount to: upstream sent it that way.
+
+    A defect that is everywhere is reported `MOST_ALIKE` times, the last one with a count.
+    """
+    every = tuple(context.observed(code))
+    for number, seen in enumerate(every[:MOST_ALIKE], 1):
+        yield Claim(
+            message=f"{_subject(context, seen)}{seen.detail}{and_more(number, len(every))}",
+            hint=hint,
+            blame=Blame.UPSTREAM,
+            confidence=context.seen,
+            event=seen.event,
+            place=seen.place,
+            evidence=seen.evidence,
+        )
+
+
+def and_more(number: int, of: int) -> str:
+    """How many more of a kind there are, as the end of the message of the last one reported."""
+    left = of - MOST_ALIKE if number == MOST_ALIKE else 0
+    return f" (and {left} more)" if left else ""
+
+
+def _subject(context: RuleContext, seen: Observation) -> str:
+    """The call that an observation is about, as the beginning of a message; "" if about none."""
+    for choice, call in context.calls():
+        if choice.index == seen.choice and call.index == seen.call:
+            return f"{label(call)}: "
+    return ""
+
+
+def label(call: ToolCall) -> str:
+    """How a message names a call: `call 0 (get_weather)`."""
+    return f"call {call.index} ({excerpt(call.name, 60)})" if call.name else f"call {call.index}"

@@ -1,0 +1,270 @@
+"""How answers end: in good order or without the dialect's signal, and what they say of it."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from deltatape.model.exchange import EndReason, Framing
+from deltatape.model.finding import Blame, Confidence, Excluded, Severity
+from deltatape.model.reply import CallKind, CallStatus, Choice, ToolCall
+from deltatape.rules.context import Claim, RuleContext, about_call, label
+from deltatape.rules.evidence import excerpt
+from deltatape.rules.finish import Finish, finish_of, late_calls, late_text
+from deltatape.rules.framing import STREAMS, is_undecoded
+from deltatape.rules.rule import (
+    exchange_rule,
+    observed_rule,
+)
+from deltatape.rules.subject import Subject
+from deltatape.rules.words import count
+
+_UPSTREAM_ENDED = frozenset(
+    {EndReason.COMPLETE, EndReason.UPSTREAM_CLOSED, EndReason.UPSTREAM_RESET, EndReason.TIMEOUT}
+)
+
+
+def unended(context: RuleContext, hint: str) -> Iterator[Claim]:
+    """The finding of `rule` that the terminal signal never came, if so.
+
+    None if an error came in its place, if it was the client or the recorder that stopped, and if
+    not all of the body could be decoded.
+    """
+    reply, exchange = context.reply, context.exchange
+    if reply.terminated or reply.error is not None or not context.successful:
+        return
+    if not context.recognised or context.stream.format not in STREAMS:
+        return
+    if is_undecoded(context.stream):
+        return
+    if exchange.timed and (not exchange.end or exchange.end.reason not in _UPSTREAM_ENDED):
+        return
+    finished = any(choice.finish_reason_raw for choice in reply.choices)
+    last = context.last
+    blame, confidence = _unended_blame(context, finished=finished)
+    # A pasted stream easily loses its end: the signal may be in the event that is not whole.
+    lost = not exchange.timed and context.stream.pending is not None
+    reason = " (there was a finish reason, so the answer itself is whole)" if finished else ""
+    yield Claim(
+        message=f"the stream ended without {reply.terminator}{reason}",
+        hint=hint,
+        blame=blame,
+        confidence=confidence,
+        severity=Severity.WARNING if finished or lost else Severity.ERROR,
+        event=last.number if last else None,
+        place=last.place if last else None,
+        evidence=last.data if last else "",
+        excluded=_TRIED if confidence is Confidence.PROVEN else (),
+    )
+
+
+def ended_well(context: RuleContext, choice: Choice) -> bool:
+    """Whether the answer came to its regular end: it was not cut, limited, filtered or refused."""
+    reply = context.reply
+    if not context.successful or context.exchange.cut or reply.error is not None:
+        return False
+    return reply.terminated and not choice.refusal and finish_of(choice) is Finish.STOP
+
+
+_TRIED = (
+    Excluded("the connection broke", "HTTP says that the body ended as it was announced"),
+    Excluded("the client or the recorder stopped reading", "the body was read to its end"),
+    Excluded("the recorder lost the event", "it wrote as many bytes of the body as it read"),
+    Excluded("a gateway that never sends the last event", "there is no finish reason either"),
+)
+
+
+def _unended_blame(context: RuleContext, *, finished: bool) -> tuple[Blame | None, Confidence]:
+    """An HTTP message that ended as announced leaves only those who wrote it.
+
+    Some gateways never send the last event; who has the finish reason has the whole answer.
+    """
+    exchange = context.exchange
+    if not exchange.timed or exchange.response is None:
+        return None, Confidence.POSSIBLE
+    if exchange.cut:
+        return Blame.TRANSPORT, Confidence.LIKELY
+    if exchange.response.framing is Framing.CLOSE:
+        return None, Confidence.POSSIBLE  # a broken connection looks the same
+    return Blame.UPSTREAM, Confidence.LIKELY if finished else Confidence.PROVEN
+
+
+@exchange_rule(
+    "S001", "no-terminal-event", Severity.ERROR, about={Subject.NO_TERMINAL}, at_end=True
+)
+def no_terminal_event(context: RuleContext) -> Iterator[Claim]:
+    """The stream ends without the event that says that it is whole."""
+    hint = (
+        "in the client, treat a body that ends before the terminal event as an error, and ask"
+        " again; show the provider this tape if it stays so"
+    )
+    if not context.reply.from_app:
+        yield from unended(context, hint)
+
+
+_FREE_CHOICES = frozenset({None, "auto", "required"})
+
+
+@exchange_rule("S002", "finish-reason-mismatch", Severity.ERROR, about={Finish.STOP})
+def finish_reason_mismatch(context: RuleContext) -> Iterator[Claim]:
+    """There are calls, but the finish reason denies it."""
+    asked = context.asked
+    if not context.reply.tool_word:
+        return
+    if asked.tool_choice not in _FREE_CHOICES:
+        return
+    for choice in context.reply.choices:
+        if finish_of(choice) is not Finish.STOP or not _count_calls(choice):
+            continue
+        if _said_tools(context, choice):
+            continue
+        last = context.last
+        yield Claim(
+            message=f"the finish reason is {choice.finish_reason_raw!r}, but the reply has"
+            f" {count(_count_calls(choice), 'tool call')}",
+            hint="in the client, run the calls that are there, whatever the reason says",
+            blame=Blame.UPSTREAM,
+            confidence=context.seen,
+            event=last.number if last else None,
+            place=last.place if last else None,
+            evidence=choice.finish_reason_raw or "",
+        )
+
+
+def _count_calls(choice: Choice) -> int:
+    return sum(call.kind is not CallKind.LEGACY for call in choice.tool_calls)
+
+
+def _said_tools(context: RuleContext, choice: Choice) -> bool:
+    """Whether an earlier finish reason was the right one; the later one is S004's business."""
+    return any(seen.choice == choice.index for seen in context.observed("S004"))
+
+
+@exchange_rule("S003", "finish-without-calls", Severity.ERROR, about={Finish.TOOLS}, at_end=True)
+def finish_without_calls(context: RuleContext) -> Iterator[Claim]:
+    """The finish reason announces calls that are not there."""
+    last = context.last
+    for choice in context.reply.choices:
+        if choice.tool_calls or finish_of(choice) is not Finish.TOOLS:
+            continue
+        yield Claim(
+            message=f"the finish reason is {choice.finish_reason_raw!r},"
+            f" but the reply has no tool call{_if_left(context)}",
+            hint="ask again; look whether the call leaked into the text or the reasoning",
+            blame=Blame.UPSTREAM,
+            confidence=context.seen,
+            event=last.number if last else None,
+            place=last.place if last else None,
+            evidence=choice.text or choice.reasoning or choice.finish_reason_raw or "",
+        )
+
+
+def _if_left(context: RuleContext) -> str:
+    """That the client left then, as a clause: a call that came later is not on the tape."""
+    end = context.exchange.end
+    if end is None or end.reason is not EndReason.CLIENT_CLOSED:
+        return ""
+    return " before it; the client left here, so that one that came later would be lost to it"
+
+
+observed_rule(
+    "S004",
+    "repeated-finish",
+    Severity.WARNING,
+    "let the presence of calls decide, not the last finish reason",
+)
+observed_rule(
+    "S008",
+    "empty-final-snapshot",
+    Severity.WARNING,
+    "in the client, collect the items from response.output_item.done",
+)
+
+
+_HALF = frozenset({CallStatus.TRUNCATED, CallStatus.MALFORMED, CallStatus.EMPTY_SUSPECT})
+
+
+@exchange_rule("S009", "cut-by-limit", Severity.WARNING, about={Finish.FILTER, Finish.LENGTH})
+def cut_by_limit(context: RuleContext) -> Iterator[Claim]:
+    """The answer was cut off by a limit or a filter."""
+    for choice in context.reply.choices:
+        end = finish_of(choice)
+        if end is Finish.LENGTH:
+            yield _cut(context, choice, "the limit of output tokens")
+        elif end is Finish.FILTER:
+            yield _cut(context, choice, "a filter of the provider")
+
+
+def _cut(context: RuleContext, choice: Choice, by: str) -> Claim:
+    half = [label(call) for call in choice.tool_calls if call.status in _HALF]
+    what = f"in the arguments of {' and '.join(half)}" if half else "before the answer was whole"
+    last = context.last
+    return Claim(
+        message=f"{by} cut the reply {what} (finish reason {choice.finish_reason_raw!r})",
+        hint="raise the limit of output tokens or ask for less; run no call of a cut reply",
+        blame=None,
+        confidence=Confidence.PROVEN,
+        severity=Severity.ERROR if half else Severity.WARNING,
+        event=last.number if last else None,
+        place=last.place if last else None,
+        evidence=choice.finish_reason_raw or "",
+    )
+
+
+_LOST = "a client that stops at the finish reason never gets it"
+_ORDER = Excluded(
+    "the recorder mixed up the order",
+    "the tape holds the bytes in the order in which they were read from the provider",
+)
+_HABIT = Excluded(
+    "the server repeats its finish reason on every event",
+    "the events before the finish reason have none",
+)
+
+
+@exchange_rule("S010", "call-after-finish", Severity.ERROR, about={"S010", Subject.LATE})
+def call_after_finish(context: RuleContext) -> Iterator[Claim]:
+    """A call, or text, that comes after the finish reason."""
+    if context.reply.from_app:
+        return
+    for choice in context.reply.choices:
+        for call in late_calls(choice):
+            yield about_call(context, call, _late_call(context, choice, call))
+        yield from _late_text(context, choice)
+    for seen in context.observed("S010"):
+        claim = _late(context, f"{seen.detail}; {_LOST}", seen.evidence)
+        yield replace(claim, event=seen.event, place=seen.place)
+
+
+def _late_text(context: RuleContext, choice: Choice) -> Iterator[Claim]:
+    last = late_text(choice)
+    if last is None or any(seen.event == last.event for seen in context.observed("S006")):
+        return  # where the dialect has no place for it, that is told already
+    told = f"text comes {_after_finish(choice)}, in event {last.event}; {_LOST}"
+    claim = _late(context, told, last.carrier.data)
+    warning = replace(claim, severity=Severity.WARNING)
+    yield replace(warning, event=last.event, place=last.carrier.place)
+
+
+def _late_call(context: RuleContext, choice: Choice, call: ToolCall) -> Claim:
+    opened = call.start_event > (choice.finish_event or 0)
+    event = call.start_event if opened else call.fragments[-1].event
+    told = "is opened" if opened else "goes on"
+    after = f"{told} {_after_finish(choice)}, in event {event}"
+    place = call.start if opened else call.fragments[-1].place
+    return replace(_late(context, f"{label(call)} {after}; {_LOST}", ""), event=event, place=place)
+
+
+def _after_finish(choice: Choice) -> str:
+    reason = next(word for event, word in choice.finishes if event == choice.finish_event)
+    return f"after the finish reason {excerpt(reason, 40)!r} of event {choice.finish_event}"
+
+
+def _late(context: RuleContext, message: str, evidence: str) -> Claim:
+    return Claim(
+        message=message,
+        hint="show the provider this tape: calls belong before the finish reason; in the client,"
+        " read to the end of the stream before running the calls",
+        blame=Blame.UPSTREAM,
+        confidence=context.seen,
+        evidence=evidence,
+        excluded=(_ORDER, _HABIT) if context.exchange.timed else (),
+    )

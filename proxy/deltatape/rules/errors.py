@@ -1,0 +1,265 @@
+"""What the provider says went wrong, whose fault that is, and what to do."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from deltatape.model.exchange import Tap, header
+from deltatape.model.finding import Blame, Confidence, Excluded, Severity
+from deltatape.model.stream import Place, Span
+from deltatape.rules.context import Claim, RuleContext
+from deltatape.rules.evidence import excerpt
+from deltatape.rules.rule import exchange_rule
+from deltatape.wire.json_value import parse
+
+_CLIENT_ERROR = 400
+_SERVER_ERROR = 500
+# The request was in order; the server could or would not just then.
+_NOT_THE_REQUEST = frozenset({408, 409, 425, 429})
+_NOT_FOUND = 404
+_KEYS = frozenset({401, 402, 403, 407})
+_TOO_MANY = 429
+_PROBES = frozenset({404, 405, 501})
+"""What servers say of a path that they do not have."""
+
+
+@exchange_rule("S005", "error-event", Severity.ERROR)
+def error_event(context: RuleContext) -> Iterator[Claim]:
+    """The provider says that something went wrong."""
+    head, reply = context.exchange.response, context.reply
+    if head is not None and head.status >= _CLIENT_ERROR:
+        ruling = _ruling(context, head.status)
+        yield Claim(
+            message=f"the answer is {_said(head.status, reply.error or _text(context))}",
+            hint=ruling.hint,
+            blame=ruling.blame,
+            confidence=Confidence.LIKELY,
+            severity=ruling.severity,
+            place=Place(span=Span(0, len(context.stream.body)), t_ns=head.t_ns, line=head.line),
+            evidence=_text(context),
+            excluded=ruling.excluded,
+        )
+        return
+    seen = next(context.observed("S005"), None)
+    if reply.error is None and seen is None:
+        return
+    yield Claim(
+        message=f"{'the app tells its page of' if reply.from_app else 'upstream sent'} an"
+        f" error under status {head.status if head else '?'}:"
+        f" {reply.error or (seen.detail if seen else '')}",
+        hint="in the client, look for an error in every event; this answer is not whole",
+        blame=None if reply.from_app else Blame.UPSTREAM,
+        confidence=context.seen,
+        event=seen.event if seen else None,
+        place=seen.place if seen else None,
+        evidence=seen.evidence if seen else reply.error or "",
+    )
+
+
+def _later(context: RuleContext) -> str:
+    """When to ask again, as far as the answer says that."""
+    head = context.exchange.response
+    told = header(head.headers, "retry-after") if head is not None else None
+    if told is None:
+        return f"{_LATER}: wait longer before each one, and give up after a few"
+    wait = told.decode("latin-1")
+    unit = " s" if wait.isdigit() else ""
+    return f"{_LATER}: retry-after asks for {excerpt(wait, 40)}{unit}"
+
+
+def _said(status: int, message: str) -> str:
+    """What an error answer says, with its status, which the message may begin with."""
+    known = message.startswith(f"HTTP {status}")
+    return message if known else f"status {status}: {message}"
+
+
+def _text(context: RuleContext) -> str:
+    return context.stream.body[:1000].decode("utf-8", "backslashreplace").strip() or "(no message)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ruling:
+    """Whose fault an error answer is, and what to do."""
+
+    hint: str
+    blame: Blame | None = None
+    severity: Severity | None = None
+    excluded: tuple[Excluded, ...] = ()
+
+
+_LATER = "a later attempt may succeed"
+_KEY = _Ruling(hint="check the key, its rights, and whether it belongs to this provider")
+_NOT_THERE = _Ruling(
+    hint="nothing to do if the client copes: this path is no endpoint of a model",
+    severity=Severity.INFO,
+)
+_PAGE = _Ruling(
+    hint="a web server, proxy or firewall answered, not the API: check the base URL, the proxy"
+    " settings, and who stands between here and the provider"
+)
+_OF_THE_SERVER = _Ruling(
+    hint="the server or gateway says so of itself: change how it is started or configured, or ask"
+    " for no more than it can do"
+)
+_LIMIT = _Ruling(
+    hint="a limit of the model or the account: shorten the history, ask for less, or raise it"
+)
+_FILTERED = _Ruling(hint="a filter of the provider refused the content: ask otherwise")
+_QUOTA = _Ruling(
+    hint="a quota of the account is used up: check its plan and billing; waiting helps only where"
+    " the quota is one per minute or per day"
+)
+_UNKNOWN_MODEL = _Ruling(hint="check the model's name, the base URL, and the key's access to both")
+_NOT_HERE = _Ruling(
+    hint="this model or server does not have what the request asks for: ask without it, or ask"
+    " another model"
+)
+_UNCLEAR = _Ruling(
+    hint="read the message: it does not say which member of the request is wrong, or whether the"
+    " server could have answered"
+)
+_BY_WORDS = (
+    (
+        re.compile(
+            r"(?i)(?:^|[\s(])--[a-z][\w-]+|healthy (?:upstream|deployment)|no endpoints found"
+            r"|no deployments available|no route matched|litellm\.|upstream connect error"
+            r"|provider returned error"
+        ),
+        _OF_THE_SERVER,
+    ),
+    (re.compile(r"(?i)api[ _-]?key|authenticat|unauthori[sz]ed|permission|credential"), _KEY),
+    (
+        re.compile(r"(?i)content[_ -]?(?:filter|policy|management)|safety|moderation|flagged"),
+        _FILTERED,
+    ),
+    (
+        re.compile(
+            r"(?i)context[_ -](?:length|window)|too (?:long|large)|too many tokens|maximum"
+            r"|quota|credit|billing|balance|exceed"
+        ),
+        _LIMIT,
+    ),
+    (
+        re.compile(
+            r"(?i)model[_ -]not[_ -]found|\bmodel\b.{0,80}\b(?:not (?:exist|found|available)|does"
+            r" not exist)|(?:unknown|invalid|no such) model|deployment"
+        ),
+        _UNKNOWN_MODEL,
+    ),
+    (
+        re.compile(
+            r"(?i)unsupported|not supported|does(?: not|n't) support|unrecogni[sz]ed|unknown"
+            r" (?:parameter|field|name|argument)|extra (?:inputs|fields)|not permitted"
+            r"|not allowed|not enabled|deprecated"
+        ),
+        _NOT_HERE,
+    ),
+)
+"""What errors are about that no request is to blame for; the first that fits counts."""
+_NO_QUOTA = re.compile(
+    r"(?i)insufficient[_ ](?:quota|balance|credits?|funds)|exceeded your current quota"
+    r"|credit balance|out of credits"
+)
+"""What a status 429 says that has nothing to do with how often was asked."""
+_INVALID = frozenset(
+    {"invalid_request_error", "badrequesterror", "invalid_argument", "validationexception"}
+    | {"invalid_request_message_order", "bad_request_error", "invalid_request"}
+)
+"""What providers call a request that is wrong."""
+_PATH = re.compile(r"(?:^|[\s`'\"*.])([a-z][A-Za-z_]+)(?=[.\[][\w\[]|:\s|[`'\"]|\s\()")
+_LONGEST_BODY = 64 * 1024
+
+
+def _ruling(context: RuleContext, status: int) -> _Ruling:
+    """Whose fault an answer with this status is."""
+    of_app = context.exchange.tap is Tap.APP
+    if status == _TOO_MANY and _NO_QUOTA.search(_text(context)):
+        return _QUOTA
+    if status >= _SERVER_ERROR or status in _NOT_THE_REQUEST:
+        # What the app's own endpoint passes on need not be of its making.
+        passed_on = of_app and status != _SERVER_ERROR
+        return _Ruling(hint=_later(context), blame=None if passed_on else Blame.UPSTREAM)
+    if status in _PROBES and not context.recognised:
+        return _NOT_THERE
+    if status in _KEYS:
+        return _PAGE if _is_page(context) else _KEY
+    if _is_page(context):
+        return _PAGE
+    message, invalid, named = _error_of(context)
+    for words, ruling in _BY_WORDS:
+        if words.search(message):
+            return ruling
+    if status == _NOT_FOUND:
+        return _UNKNOWN_MODEL
+    if not invalid or not named or not context.recognised or of_app:
+        return _UNCLEAR
+    return _Ruling(
+        hint=f"repair {named!r} in the request, as the message says",
+        blame=Blame.APP,
+        excluded=(
+            Excluded(
+                "a proxy, gateway or server could not answer",
+                f"a provider's own error calls the request invalid ({invalid})",
+            ),
+            Excluded(
+                "a gateway rewrote the request", f"the error names {named!r}, which was sent so"
+            ),
+            Excluded("a limit, a key or a missing feature", "the message speaks of none"),
+        ),
+    )
+
+
+def _is_page(context: RuleContext) -> bool:
+    """Whether a page for people came."""
+    return context.stream.body[:200].lstrip()[:1] == b"<"
+
+
+def _error_of(context: RuleContext) -> tuple[str, str, str]:
+    """What the body says, what it calls a wrong request, which member of the request it names.
+
+    "" for what it does not say.
+    """
+    text = context.stream.body[:_LONGEST_BODY].decode("utf-8", "replace")
+    body = parse(text).value
+    if isinstance(body, list) and len(body) == 1:
+        body = body[0]  # Google's, where a stream was asked for
+    head = context.exchange.response
+    kind = header(head.headers, "x-amzn-errortype") if head else None
+    asked = parse(context.exchange.request.body.decode("utf-8", "replace")).value
+    members = frozenset(asked) if isinstance(asked, dict) else frozenset()
+    if not isinstance(body, dict):
+        return text, "", ""
+    inner = body.get("error")
+    error = inner if isinstance(inner, dict) else body
+    said = error.get("message")
+    if isinstance(said, dict):  # Mistral's: a validation within the message
+        error = {**error, **said}
+    message = text if not isinstance(said, str) else f"{said} {error.get('code')}"
+    invalid = next((name for name in _names_of(error, kind) if name.lower() in _INVALID), "")
+    if isinstance(error.get("detail"), list):
+        invalid = invalid or "a validation error"
+    named = (root for root in _members_in(error, message) if root in members)
+    return message, invalid, next(named, "")
+
+
+def _names_of(error: Mapping[str, object], kind: bytes | None) -> Iterator[str]:
+    """What an error calls itself."""
+    for key in ("type", "status", "code", "__type"):
+        value = error.get(key)
+        if isinstance(value, str):
+            yield value
+    if kind is not None:
+        yield kind.decode("latin-1").partition(":")[0]
+
+
+def _members_in(error: Mapping[str, object], message: str) -> Iterator[str]:
+    """The members of a request that an error may name, without what is inside of them."""
+    param = error.get("param")
+    if isinstance(param, str):
+        yield re.split(r"[.\[]", param, maxsplit=1)[0]
+    details = error.get("detail")
+    for each in details if isinstance(details, list) else ():
+        where = each.get("loc") if isinstance(each, dict) else None
+        yield from (one for one in where or () if isinstance(one, str)) if where else ()
+    for found in _PATH.finditer(message):
+        yield found[1]

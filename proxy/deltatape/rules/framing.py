@@ -1,0 +1,225 @@
+"""The bytes of a stream and its events: framing, encoding, and what no dialect has a place for."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from deltatape.model.exchange import header
+from deltatape.model.finding import Blame, Confidence, Severity
+from deltatape.model.stream import Anomaly, AnomalyKind, Format, Place, Span, Stream
+from deltatape.rules.context import Claim, RuleContext, observed
+from deltatape.rules.loss import is_left
+from deltatape.rules.rule import (
+    exchange_rule,
+    observed_rule,
+)
+from deltatape.rules.subject import Subject
+
+STREAMS = frozenset({Format.SSE, Format.NDJSON, Format.JSON_ARRAY, Format.EVENTSTREAM})
+"""Formats of bodies that arrive event by event."""
+
+
+def is_torn(stream: Stream) -> bool:
+    """Whether the body ends inside an event. Binary messages leave nothing pending."""
+    return stream.pending is not None or (
+        stream.format is Format.EVENTSTREAM
+        and any(each.kind is AnomalyKind.UNTERMINATED_EVENT for each in stream.anomalies)
+    )
+
+
+def is_undecoded(stream: Stream) -> bool:
+    """Whether there is more behind the body's coding than was decoded: what is missing may be."""
+    return any(
+        each.kind in {AnomalyKind.BAD_CONTENT_CODING, AnomalyKind.TOO_LARGE}
+        for each in stream.anomalies
+    )
+
+
+def anomalies(context: RuleContext, kind: AnomalyKind, what: str, hint: str) -> Iterator[Claim]:
+    """One finding for all anomalies of `kind`, placed at the first: a defect repeats itself."""
+    found = [each for each in context.stream.anomalies if each.kind is kind]
+    if not found:
+        return
+    first = found[0]
+    start, end = first.place.span
+    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    yield Claim(
+        message=f"{what}: {first.detail}{more}",
+        hint=hint,
+        blame=Blame.UPSTREAM,
+        confidence=context.seen,
+        event=first.event,
+        place=first.place,
+        evidence=context.stream.body[start:end].decode("utf-8", "backslashreplace"),
+    )
+
+
+_INSIDE = {
+    Format.SSE: "inside an event, after {} bytes of it: clients that keep to the standard"
+    " discard it",
+    Format.NDJSON: "inside a line, after {} bytes of it: they are no JSON value, clients raise",
+    Format.JSON_ARRAY: "inside an element, after {} bytes of it: clients discard it or raise",
+    Format.EVENTSTREAM: "inside a message, after {} bytes of it: clients discard it or raise",
+}
+_UNCLOSED = "before the end of the array: clients that parse it as a whole raise"
+
+
+@exchange_rule(
+    "W001",
+    "unterminated-event",
+    Severity.ERROR,
+    about={AnomalyKind.UNTERMINATED_EVENT},
+    at_end=True,
+)
+def unterminated_event(context: RuleContext) -> Iterator[Claim]:
+    """The body ends before the blank line that dispatches its last event."""
+    if context.exchange.cut:
+        return
+    for anomaly in context.stream.anomalies:
+        if anomaly.kind is not AnomalyKind.UNTERMINATED_EVENT:
+            continue
+        start, end = anomaly.place.span
+        yield Claim(
+            message=f"the body ends {_where_it_ends(context, anomaly).format(end - start)}",
+            hint="end each event, server-sent ones with an empty line; clients can flush",
+            blame=Blame.UPSTREAM if context.exchange.timed else None,
+            confidence=Confidence.LIKELY,
+            severity=_unterminated_severity(context, anomaly),
+            event=anomaly.event,
+            place=anomaly.place,
+            evidence=context.stream.body[start:end].decode("utf-8", "backslashreplace"),
+        )
+
+
+def _where_it_ends(context: RuleContext, anomaly: Anomaly) -> str:
+    """Where the body ends, with a place for how many bytes of the event there are."""
+    return _UNCLOSED if _is_between(context, anomaly) else _INSIDE[context.stream.format]
+
+
+def _unterminated_severity(context: RuleContext, anomaly: Anomaly) -> Severity:
+    """A pasted stream easily loses its end, and a sentinel or a bracket carries nothing."""
+    stream = context.stream
+    data = stream.pending.data if stream.pending else ""
+    sentinel = stream.format is Format.SSE and "{" not in data
+    harmless = not context.exchange.timed or sentinel or _is_between(context, anomaly)
+    return Severity.WARNING if harmless else Severity.ERROR
+
+
+def _is_between(context: RuleContext, anomaly: Anomaly) -> bool:
+    """Whether nothing but the end of an array is missing."""
+    return context.stream.format is Format.JSON_ARRAY and anomaly.event is None
+
+
+@exchange_rule("W002", "invalid-utf8", Severity.WARNING, about={AnomalyKind.INVALID_UTF8})
+def invalid_utf8(context: RuleContext) -> Iterator[Claim]:
+    """Bytes that are not UTF-8."""
+    return anomalies(
+        context,
+        AnomalyKind.INVALID_UTF8,
+        "not UTF-8",
+        "the server must not cut characters; in the client, decode with replacement",
+    )
+
+
+@exchange_rule("W003", "byte-order-mark", Severity.WARNING, about={AnomalyKind.BYTE_ORDER_MARK})
+def byte_order_mark(context: RuleContext) -> Iterator[Claim]:
+    """A byte order mark in front of the stream."""
+    return anomalies(
+        context,
+        AnomalyKind.BYTE_ORDER_MARK,
+        "a byte order mark stands before the first event",
+        "remove it at the server; clients lose the first event over it",
+    )
+
+
+@exchange_rule("W004", "event-not-json", Severity.ERROR, about={"W004"})
+def event_not_json(context: RuleContext) -> Iterator[Claim]:
+    """An event whose data is not JSON where the dialect has nothing but JSON."""
+    hint = "look at the evidence: it tells which server or gateway wrote it"
+    last = len(context.stream.events) - 1
+    for each in observed(context, "W004", hint):
+        if not (each.event == last and is_left(context.exchange)):
+            yield each  # what a client leaves is cut anywhere
+
+
+@exchange_rule("W005", "not-a-stream", Severity.ERROR, about={Subject.STREAM_WANTED})
+def not_a_stream(context: RuleContext) -> Iterator[Claim]:
+    """A stream was asked for, something else came under a status of success."""
+    exchange, stream = context.exchange, context.stream
+    if not context.asked.stream or not context.successful or exchange.response is None:
+        return
+    if stream.format in STREAMS if stream.body else exchange.cut:
+        return  # a stream, or a body that never came because of a cut
+    if is_undecoded(stream):
+        return
+    media = header(exchange.response.headers, "content-type")
+    kind = media.decode("latin-1") if media else "no content type"
+    what = "one JSON document" if stream.format is Format.JSON else "something else"
+    yield Claim(
+        message=f"a stream was asked for, {what if stream.body else 'an empty body'} came"
+        f" ({kind}, {len(stream.body)} bytes): stream readers find no event in it",
+        hint="look at who answered: a sign-in page, a wrong path, no streaming here",
+        blame=Blame.UPSTREAM,
+        confidence=context.seen,
+        place=Place(Span(0, len(stream.body)), exchange.response.t_ns, exchange.response.line),
+        evidence=stream.body[:400].decode("utf-8", "backslashreplace"),
+    )
+
+
+@exchange_rule("W008", "missing-event-line", Severity.WARNING, about={"W008"})
+def missing_event_line(context: RuleContext) -> Iterator[Claim]:
+    """Server-sent events of a dialect that names its events come without their names."""
+    if context.stream.format is Format.SSE:
+        yield from observed(
+            context,
+            "W008",
+            "have the gateway keep the event lines, or go by the type in the data",
+        )
+
+
+@exchange_rule(
+    "W009",
+    "bad-content-coding",
+    Severity.ERROR,
+    about={AnomalyKind.BAD_CONTENT_CODING, AnomalyKind.TOO_LARGE},
+)
+def bad_content_coding(context: RuleContext) -> Iterator[Claim]:
+    """A body that its content coding does not fit."""
+    hint = "ask with accept-encoding: identity; look for a proxy that changes the body"
+    yield from anomalies(
+        context, AnomalyKind.BAD_CONTENT_CODING, "the body cannot be decoded", hint
+    )
+    limit = "the analysis stops at a limit; the tape has all of the body"
+    for found in anomalies(context, AnomalyKind.TOO_LARGE, "not all was read", limit):
+        yield replace(found, severity=Severity.WARNING, blame=None)
+
+
+_REPLACEMENT = "\ufffd".encode()
+_AS_TEXT = "somebody read the body as text and wrote it back: have that proxy pass bytes"
+
+
+@exchange_rule("W010", "corrupt-message", Severity.ERROR, about={AnomalyKind.BAD_MESSAGE})
+def corrupt_message(context: RuleContext) -> Iterator[Claim]:
+    """Bytes in the body that are no part of any message, or a message that was changed."""
+    binary = context.stream.format is Format.EVENTSTREAM
+    as_text = binary and any(_REPLACEMENT in each for each in _bad_bytes(context))
+    hint = _AS_TEXT if as_text else "the evidence tells who wrote into the stream"
+    for found in anomalies(context, AnomalyKind.BAD_MESSAGE, "corrupt", hint):
+        # A file of binary messages may well have been damaged on its way here.
+        yield found if context.exchange.timed else replace(found, blame=None)
+
+
+def _bad_bytes(context: RuleContext) -> Iterator[bytes]:
+    for anomaly in context.stream.anomalies:
+        if anomaly.kind is AnomalyKind.BAD_MESSAGE:
+            yield context.stream.body[slice(*anomaly.place.span)]
+
+
+observed_rule(
+    "S006",
+    "unexpected-event",
+    Severity.WARNING,
+    "in the client, ignore what the dialect does not define",
+)
+observed_rule(
+    "S007", "sequence-gap", Severity.WARNING, "look for the gateway that drops or repeats events"
+)

@@ -1,0 +1,224 @@
+"""Messages in a history that are changed, foreign, doubled, or not kept."""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from deltatape.model.digest import Heard
+from deltatape.model.finding import Blame, Confidence, Excluded, Severity
+from deltatape.model.turn import Delivered, Foreign, TextDamage, Turn
+from deltatape.rules._conversation import against_reply, called_in
+from deltatape.rules.context import Claim
+from deltatape.rules.evidence import excerpt
+from deltatape.rules.rule import turn_rule
+
+_HINTS = {
+    TextDamage.LOST: "append every fragment: also one that comes in the first event, in the last,"
+    " or in one event with something else",
+    TextDamage.DOUBLED: "append each fragment once: either the deltas or the text that ends them,"
+    " and in one place only",
+    TextDamage.ORDER: "append fragments in the order in which they come; do not handle them at the"
+    " same time",
+    TextDamage.ENCODING: "decode the response as UTF-8 with one incremental decoder for the whole"
+    " stream",
+    TextDamage.TRIMMED: "append fragments as they are; trim the whole text if anything",
+}
+
+
+@turn_rule("C012", "text-changed-by-app", Severity.ERROR)
+def text_changed_by_app(turn: Turn) -> Iterator[Claim]:
+    """The application repeats a text that is not the one that was delivered."""
+    found = turn.continues
+    if found is None or found.change is None or found.changed is None:
+        return
+    change, reply = found.change, found.changed
+    confidence, excluded = change.confidence, change.excluded
+    if confidence is Confidence.POSSIBLE and found.times > 1:
+        confidence = Confidence.LIKELY
+        because = f"{found.times} replies lost different words at the same place"
+        excluded = (*excluded, Excluded("the app cut this text on purpose", because))
+    if confidence is Confidence.PROVEN and len(found.replies) > 1:
+        confidence = Confidence.LIKELY
+    messages = turn.digest.history[found.start : found.end]
+    yield Claim(
+        message=f"the app repeats the text of #{reply.exchange} {change.told}",
+        hint=_HINTS[change.damage],
+        blame=Blame.APP,
+        confidence=confidence,
+        evidence=next(each.content for each in messages if each.text),
+        against=against_reply(reply),
+        excluded=excluded,
+    )
+
+
+@turn_rule("C014", "foreign-message", Severity.ERROR)
+def foreign_message(turn: Turn) -> Iterator[Claim]:
+    """A reply or a tool result of one conversation in the history of another."""
+    for foreign in turn.foreign:
+        message = turn.digest.history[foreign.place]
+        donor = foreign.donor
+        yield Claim(
+            message=_foreign_claim(foreign),
+            hint="keep the state of each conversation apart: no shared variable or client",
+            blame=Blame.APP,
+            confidence=Confidence.LIKELY,
+            evidence=message.content,
+            excluded=_foreign_excluded(foreign),
+            against=against_reply(donor),
+        )
+
+
+def _foreign_claim(foreign: Foreign) -> str:
+    donor = foreign.donor
+    if foreign.call is not None:
+        call = called_in(Delivered(call=foreign.call, reply=donor))
+        what = f"the result of {call}"
+        instead = f", at a call of #{foreign.own.exchange}" if foreign.own else ""
+    else:
+        what = f"the reply of #{donor.exchange}"
+        instead = f" instead of that of #{foreign.own.exchange}" if foreign.own else ""
+    other = f"; that conversation has the reply of #{foreign.own.exchange}" if foreign.own else ""
+    return (
+        f"the request carries {what}, which is another conversation's{instead}"
+        f"{other if foreign.exchanged else ''}"
+    )
+
+
+def _foreign_excluded(foreign: Foreign) -> tuple[Excluded, ...]:
+    return (
+        Excluded(
+            "agents that work together hand their answers on",
+            "both have the same instructions and tools, and no message of"
+            f" #{foreign.donor.exchange} stands in this history",
+        ),
+        Excluded(
+            "the history was summarised",
+            "before this message it is the history of a reply on the tape",
+        ),
+    )
+
+
+_USER = "user"
+_WORDS = 3
+_CHARACTERS = 12
+"""A shorter message may well be sent twice: `ok`, `yes`, `continue`."""
+_LOOKED_AT = 100
+"""Messages of a history that are looked at once one stands there twice."""
+_NOTE = re.compile(r"error|invalid|failed|again|retry|did not|must ", re.IGNORECASE)
+"""Notes that a library writes in the user's name, each time that it asks for something better."""
+_NO_CHANCE = 2
+"""So many different messages that all stand twice are no habit of a user."""
+
+
+@turn_rule("C019", "user-message-repeated", Severity.WARNING)
+def user_message_repeated(turn: Turn) -> Iterator[Claim]:
+    """The user's message stands twice in a history."""
+    history, news = turn.digest.history, turn.news
+    for place in range(max(news, 1), len(history)):
+        if not _is_worth(history[place]):
+            continue
+        if _same(history[place - 1], history[place]):
+            yield from _in_a_row(turn, place)
+            return
+        if place == len(history) - 1 and _is_asked_again(history, place, news):
+            yield _repeated_message(
+                turn,
+                place,
+                "the user's message comes again after its answer, and no new one",
+                None,
+            )
+
+
+def _in_a_row(turn: Turn, place: int) -> Iterator[Claim]:
+    history = turn.digest.history
+    first = place - 1 < turn.news
+    found = turn.continues
+    if first and (found is None or not any(each.whole for each in found.replies)):
+        return  # the answer never came: it was asked for again
+    doubled = _all_doubled(history)
+    told = "the user's message stands twice in a row"
+    if doubled >= _NO_CHANCE:
+        because = f"each of the user's last {doubled} messages stands there twice"
+        excluded = Excluded("the user sent the message twice", because)
+        yield _repeated_message(
+            turn, place, f"{told}, as each of {doubled} does", Blame.APP, excluded
+        )
+    else:
+        yield _repeated_message(turn, place, told, None if first else Blame.APP)
+
+
+def _repeated_message(
+    turn: Turn, place: int, told: str, blame: Blame | None, *excluded: Excluded
+) -> Claim:
+    text = turn.digest.history[place].content
+    fact = blame is None
+    unsure = Confidence.PROVEN if fact else Confidence.POSSIBLE
+    return Claim(
+        message=f"{told}: {excerpt(text, 80)!r}",
+        hint="append the user's message in one place only",
+        blame=blame,
+        confidence=Confidence.LIKELY if excluded else unsure,
+        severity=Severity.INFO if fact else None,
+        evidence=text,
+        excluded=excluded,
+    )
+
+
+def _is_worth(message: Heard) -> bool:
+    """Whether it is a message of the user that nobody sends twice without noticing."""
+    text = message.content.strip()
+    if message.role != _USER or message.call_id is not None or len(text) < _CHARACTERS:
+        return False
+    if _NOTE.search(text):
+        return False
+    return len(text.split()) >= _WORDS or not text.isascii()
+
+
+def _same(one: Heard, other: Heard) -> bool:
+    same = one.role == other.role and one.text == other.text and bool(one.text)
+    return same and one.call_id is None and one.content == other.content
+
+
+def _is_asked_again(history: Sequence[Heard], place: int, news: int) -> bool:
+    """Whether the message is the user's last one before, which had an answer in text."""
+    if place - 2 < 0 or place - 1 < news:
+        return False
+    answer, before = history[place - 1], history[place - 2]
+    return bool(answer.text) and not answer.calls and _same(before, history[place])
+
+
+def _all_doubled(history: Sequence[Heard]) -> int:
+    """How many of the user's last messages stand twice in a row; 0 if some long one does not.
+
+    Messages that differ in anything but their text do not count: they may have different pictures.
+    """
+    users = [each for each in history[-_LOOKED_AT:] if _is_worth(each)]
+    found: set[str] = {
+        one.text
+        for one, other in pairwise(users)
+        if one.text == other.text and one.digest == other.digest
+    }
+    alone = [each for each in users if each.text not in found]
+    return 0 if alone else len(found)
+
+
+_STEPS = 2
+"""One answer may have been interrupted."""
+
+
+@turn_rule("C020", "answers-not-kept", Severity.WARNING)
+def answers_not_kept(turn: Turn) -> Iterator[Claim]:
+    """The user's messages go on, and the assistant's answers are not among them."""
+    found = turn.continues
+    if found is None or found.unkept != _STEPS:
+        return
+    reply = found.reply
+    yield Claim(
+        message=f"the request has {len(turn.digest.history)} messages of the user and no"
+        f" answer: that of #{reply.exchange} and the one before were delivered whole",
+        hint="append each answer to the history as a message of the assistant",
+        blame=Blame.APP,
+        confidence=Confidence.POSSIBLE,
+        evidence=turn.digest.history[-1].content,
+        against=against_reply(reply),
+    )

@@ -1,0 +1,214 @@
+"""What is done again and again: calls, retries, requests."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+from deltatape.model.digest import Digest, SaidCall
+from deltatape.model.finding import Against, Blame, Confidence, Excluded, Severity
+from deltatape.model.turn import Again, SameRequest, Turn
+from deltatape.rules._conversation import against_request, names
+from deltatape.rules.context import NS, Claim
+from deltatape.rules.evidence import excerpt
+from deltatape.rules.rule import (
+    SeenTurn,
+    measured_turn_rule,
+    turn_rule,
+)
+from deltatape.rules.settings import Settings
+
+
+@measured_turn_rule("C006", "tool-loop", Severity.INFO)
+def tool_loop(seen: SeenTurn) -> Iterator[Claim]:
+    """The same call again and again, or calls without end."""
+    turn, settings = seen
+    for again in turn.again:
+        if _is_worth_telling(again.times, settings.loop_calls):
+            yield _loop(_same_call(again), again.call, _first_call(turn, again))
+    if _is_worth_telling(turn.silent_calls, settings.loop_turns):
+        told = (
+            f"{turn.silent_calls} replies in a row called tools and said nothing to the user;"
+            f" this one calls {_all_calls(turn)}"
+        )
+        yield _loop(told, turn.digest.calls[0], None)
+
+
+def _loop(message: str, call: SaidCall, first: Against | None) -> Claim:
+    return Claim(
+        message=message,
+        hint="limit the number of turns; make the last request without tools",
+        blame=None,
+        confidence=Confidence.PROVEN,
+        evidence=call.arguments or "(no argument bytes)",
+        against=first,
+    )
+
+
+def _is_worth_telling(times: int, limit: int) -> bool:
+    """At the limit, and whenever that has doubled."""
+    share, rest = divmod(times, limit)
+    return rest == 0 and share > 0 and share & (share - 1) == 0
+
+
+def _same_call(again: Again) -> str:
+    call = again.call
+    first = f" (first in #{again.first})" if again.first is not None else ""
+    return (
+        f"{excerpt(call.name or f'call {call.index}', 60)} is called with the same arguments"
+        f" {again.times} times since the user last spoke{first}"
+    )
+
+
+def _first_call(turn: Turn, again: Again) -> Against | None:
+    if again.first is None:
+        return None
+    return Against(
+        tape=turn.digest.tape,
+        exchange=again.first,
+        line=None,
+        span=None,
+        asked=None,
+        evidence="",
+    )
+
+
+def _all_calls(turn: Turn) -> str:
+    calls = turn.digest.calls
+    more = f" and {len(calls) - 3} more" if len(calls) > 3 else ""  # noqa: PLR2004 - as below
+    return (names(*(call.name for call in calls[:3])) or "a tool without a name") + more
+
+
+_GROWTH = 1.3
+"""By how much a pause grows at least; clients add some chance."""
+_PAUSE_NS = 200_000_000
+"""The first pause of who waits at all."""
+
+
+@measured_turn_rule("C008", "retry-storm", Severity.WARNING)
+def retry_storm(seen: SeenTurn) -> Iterator[Claim]:
+    """The same request again and again after failures."""
+    turn, settings = seen
+    storm = _storm(turn, settings)
+    if len(storm) < settings.retries or not _is_worth_telling(len(storm), settings.retries):
+        return
+    if _backs_off(storm) or _heeds(storm):
+        return
+    first = storm[0]
+    yield Claim(
+        message=f"the same request came {len(storm)} times in {_seconds(storm):.1f} s, each"
+        f" time after the one before had failed (#{first.exchange} and on):"
+        f" {_outcomes(storm)}",
+        hint="retry in one layer only, a few times, with pauses that grow",
+        blame=Blame.APP,
+        confidence=Confidence.LIKELY,
+        evidence=storm[-2].error or "",
+        against=against_request(first, first.error or ""),
+    )
+
+
+def _storm(turn: Turn, settings: Settings) -> Sequence[Digest]:
+    """This exchange and the failed attempts before it, one after the other, within the time."""
+    last = turn.digest
+    storm = [last]
+    for attempt in reversed(turn.attempts):
+        next_ns, end_ns = storm[-1].t_ns, attempt.end_ns
+        if next_ns is None or end_ns is None or last.t_ns is None or attempt.t_ns is None:
+            break
+        if end_ns > next_ns or last.t_ns - attempt.t_ns > settings.retries_time_s * NS:
+            break
+        storm.append(attempt)
+    return storm[::-1]
+
+
+def _heeds(storm: Sequence[Digest]) -> bool:
+    """Whether each pause is at least as long as the provider asked for."""
+    pairs = itertools.pairwise(storm)
+    return all(
+        before.wait_s and (after.t_ns or 0) - (before.t_ns or 0) >= before.wait_s * NS
+        for before, after in pairs
+    )
+
+
+def _backs_off(storm: Sequence[Digest]) -> bool:
+    """Whether each pause is clearly longer than the one before, as it should be."""
+    pairs = itertools.pairwise(storm)
+    pauses = [(after.t_ns or 0) - (before.end_ns or 0) for before, after in pairs]
+    growing = (long >= _GROWTH * short for short, long in itertools.pairwise(pauses))
+    return len(pauses) > 1 and pauses[0] >= _PAUSE_NS and all(growing)
+
+
+def _seconds(storm: Sequence[Digest]) -> float:
+    return ((storm[-1].t_ns or 0) - (storm[0].t_ns or 0)) / NS
+
+
+def _outcomes(storm: Sequence[Digest]) -> str:
+    return ", ".join(_outcome(each) for each in storm[:-1][-8:])
+
+
+def _outcome(digest: Digest) -> str:
+    if digest.status is None:
+        return "no response"
+    return str(digest.status) if digest.status >= 400 else "broke off"  # noqa: PLR2004 - errors
+
+
+@turn_rule("C010", "forced-tool-choice-loop", Severity.WARNING)
+def forced_tool_choice_loop(turn: Turn) -> Iterator[Claim]:
+    """The model is still forced to call when the result is there."""
+    digest = turn.digest
+    if turn.forced_again or not turn.forced_to_loop:
+        return
+    tools = names(*(call.name for call in digest.calls[:3])) or "a tool without a name"
+    yield Claim(
+        message="the request brings tool results and still has tool_choice"
+        f" {excerpt(digest.tool_choice or '', 60)!r}: the model may not answer, it calls"
+        f" {tools} again",
+        hint="set tool_choice back to auto in the requests that bring results",
+        blame=Blame.APP,
+        confidence=Confidence.LIKELY,
+        evidence=digest.calls[0].arguments or "(no argument bytes)",
+        excluded=(
+            Excluded(
+                "the run ends with a call of a tool of its own",
+                "every tool that the request leaves open has been called already",
+            ),
+            Excluded(
+                "the model is to correct a call, or to make another one",
+                "it makes the same call once more, and no result complains",
+            ),
+        ),
+    )
+
+
+_TWICE = 2
+_SOON = 0.05
+
+
+@turn_rule("C018", "request-repeated", Severity.INFO)
+def request_repeated(turn: Turn) -> Iterator[Claim]:
+    """The same request again, although it had been answered."""
+    same, digest = turn.same, turn.digest
+    if same is None or same.times & (same.times - 1):
+        return
+    step = bool(digest.results) and same.ended and same.times == _TWICE and not same.rerun
+    first = same.first
+    yield Claim(
+        message=_request_again(turn, same),
+        hint="if it is not meant: ask in one place only, and wait for the answer",
+        blame=Blame.APP if step else None,
+        confidence=Confidence.POSSIBLE if step else Confidence.PROVEN,
+        severity=Severity.WARNING if step else None,
+        evidence=digest.history[-1].content if digest.history else "",
+        against=against_request(first, first.summary),
+    )
+
+
+def _request_again(turn: Turn, same: SameRequest) -> str:
+    first, digest = same.first, turn.digest
+    results = " with the same tool results" if digest.results else ""
+    if same.times > _TWICE:
+        return f"the same request{results} came {same.times} times, first as #{first.exchange}"
+    when = "after it had been answered in full" if same.ended else "before its answer had ended"
+    waited = ""
+    if digest.t_ns is not None and first.t_ns is not None:
+        seconds = (digest.t_ns - first.t_ns) / NS
+        waited = f" {seconds:.1f} s later" if seconds >= _SOON else " at once"
+    return f"the request of #{first.exchange} came again{results}{waited}, {when}"

@@ -1,0 +1,203 @@
+"""Calls that were delivered, and that the application does not repeat."""
+
+from collections.abc import Iterator
+
+from deltatape.model.asked import RepeatedCall
+from deltatape.model.digest import Heard, ReadBack, SaidCall
+from deltatape.model.finding import Confidence, Excluded, Severity, weaker
+from deltatape.model.reply import CallStatus
+from deltatape.model.turn import Delivered
+from deltatape.rules._conversation import Grade, against, called, was_delivered
+from deltatape.rules.complaints import is_untrue, is_untrue_of_call
+from deltatape.rules.context import Claim
+from deltatape.rules.edits import breaks_schema
+from deltatape.rules.evidence import excerpt
+from deltatape.rules.repeated import CLEAN, Damage, leaves, relation
+from deltatape.rules.rule import read_back_rule
+from deltatape.rules.words import count
+from deltatape.wire.json_value import canonical, parse
+
+_KNOWN_AT_LEAST = 3
+"""Characters of a value that is looked for in a text: shorter ones stand everywhere."""
+
+
+@read_back_rule("C001", "call-lost-by-app", Severity.ERROR)
+def call_lost_by_app(read_back: ReadBack) -> Iterator[Claim]:
+    """A call that was delivered and that the application does not repeat."""
+    if not read_back.reply.whole:
+        return
+    for call in read_back.lost:
+        if call.status not in CLEAN or not was_delivered(read_back, call):
+            continue
+        if _is_repeated_otherwise(read_back, call):
+            continue
+        grade = _graded(read_back, call)
+        yield Claim(
+            message=f"{called(read_back, call)} was delivered whole, but the app does not"
+            f" repeat it: {_instead(read_back)}{grade.says and f'; {grade.says}'}",
+            hint=grade.hint,
+            evidence=call.arguments or "(no argument bytes)",
+            severity=grade.severity,
+            against=against(Delivered(call=call, reply=read_back.reply), read_back.later),
+            blame=grade.blame,
+            confidence=weaker(grade.confidence, read_back.confidence),
+            excluded=grade.excluded,
+        )
+
+
+_LAST = "only the last call survived: keep one entry per index instead of a current call"
+_FIRST = "if all calls are to run, read every entry of tool_calls, and every index"
+_ALL = "keep one entry per index, and keep it whatever the finish reason is"
+_LOOK = (
+    "look at what the app does with a reply that has calls: a filter, a denial, an early return;"
+    " if it drops the call on purpose, nothing is wrong"
+)
+_DROPPED = "the app dropped the call on purpose"
+_DENIED = "a person or a filter denied the call"
+_ONE = "the app runs one call at a time"
+
+
+def _graded(read_back: ReadBack, call: SaidCall) -> Grade:
+    if call.after_finish:
+        return Grade(
+            "it came after the finish reason: a client that stops there never sees it (S010)",
+            "read the stream to its terminal event; the provider should not send calls that late",
+            Confidence.PROVEN,
+            severity=Severity.INFO,
+            blame=None,
+        )
+    if set(call.answers_to) & set(read_back.answered) and call.ids:
+        has = Excluded(_DROPPED, "the request has the result of the call")
+        return Grade("", _ALL, Confidence.PROVEN, (has,))
+    torn = _torn(read_back, call)
+    if torn:
+        return Grade("", _ALL, Confidence.PROVEN, (Excluded(_DROPPED, torn),))
+    otherwise = _otherwise(read_back, call)
+    if otherwise:
+        says = f"{otherwise}, so it may have been dropped on purpose"
+        return Grade(says, _LOOK, Confidence.POSSIBLE, severity=Severity.INFO)
+    error = read_back.printed
+    if error and is_untrue(error, read_back.lost) and is_untrue_of_call(error, read_back.lost):
+        said = Excluded(_DROPPED, f"after this reply the app printed {excerpt(error.text, 100)!r}")
+        return Grade("", _hint_by_place(read_back), Confidence.LIKELY, (said,))
+    line = next((line for each, line in read_back.reported_lost if each in call.ids), "")
+    if line:
+        lost = Excluded(_DROPPED, f"after this reply the app printed {line!r}")
+        says = f"the app printed {line!r}"
+        return Grade(says, _hint_by_place(read_back), Confidence.LIKELY, (lost,))
+    if read_back.habits.broken:
+        torn_elsewhere = Excluded(_DROPPED, f"the app loses calls: {read_back.habits.broken}")
+        return Grade("", _hint_by_place(read_back), Confidence.LIKELY, (torn_elsewhere,))
+    if read_back.pairs:
+        return _of_several(read_back, call)
+    follows = "a message of the user follows" if _user_follows(read_back) else ""
+    return Grade(
+        f"{follows + ', ' if follows else ''}so it may have been dropped on purpose",
+        _LOOK,
+        Confidence.POSSIBLE,
+        severity=Severity.WARNING,
+    )
+
+
+def _of_several(read_back: ReadBack, call: SaidCall) -> Grade:
+    """Others of the calls are repeated: what speaks for a mistake, and what for a choice."""
+    calls = read_back.reply.calls
+    kept = {pair.said.index for pair in read_back.pairs}
+    tools = {pair.said.name for pair in read_back.pairs} | read_back.habits.keeps
+    only_last = kept == {calls[-1].index}
+    hint = _hint_by_place(read_back)
+    refused = call.status is CallStatus.EMPTY_SUSPECT or breaks_schema(
+        read_back.reply.schemas.get(call.name or ""), call.arguments
+    )
+    excluded = []
+    if call.name in tools and not refused:
+        excluded.append(Excluded(_DENIED, f"it keeps other calls of {call.name or 'this tool'}"))
+    if read_back.habits.keeps_several:
+        excluded.append(Excluded(_ONE, "elsewhere on the tape it repeats several calls of a reply"))
+    elif only_last:
+        excluded.append(Excluded(_ONE, "it keeps the last call: such apps take the first"))
+    likely = len(excluded) > 1 or (only_last and len(calls) > 2 and not refused)  # noqa: PLR2004
+    if likely:
+        return Grade("", hint, Confidence.LIKELY, tuple(excluded))
+    return Grade(
+        "it may have been dropped on purpose, by a filter or a limit of one call at a time",
+        f"{hint}; if the app drops it on purpose, nothing is wrong",
+        Confidence.POSSIBLE,
+        severity=Severity.WARNING,
+    )
+
+
+def _hint_by_place(read_back: ReadBack) -> str:
+    """What to change, by which of the calls survived."""
+    calls = read_back.reply.calls
+    kept = {pair.said.index for pair in read_back.pairs}
+    if kept == {calls[-1].index}:
+        return _LAST
+    return _FIRST if kept == {calls[0].index} else _ALL
+
+
+def _torn(read_back: ReadBack, call: SaidCall) -> str:
+    """Where the fragments of `call` are instead, as a clause; "" if they are nowhere."""
+    pieces = {piece for piece in call.fragments if piece}
+    broken = [each for each in read_back.extra if _is_piece(each, pieces)]
+    if broken:
+        return f"{count(len(broken), 'call')} that it repeats instead are made of its fragments"
+    for pair in read_back.pairs:
+        if call.arguments and pair.heard.arguments != pair.said.arguments:
+            found = relation(pair.said, pair.heard, read_back.reply.calls)
+            if found and found.damage is Damage.MIXED:
+                return f"{found.says}, in what the app repeats as call {pair.said.index}"
+    return ""
+
+
+def _is_piece(call: RepeatedCall, pieces: set[str]) -> bool:
+    """Whether a repeated call is one fragment of the delivered one, and no JSON of its own."""
+    return call.arguments in pieces and parse(call.arguments).error is not None
+
+
+def _user_follows(read_back: ReadBack) -> bool:
+    following = read_back.following
+    return bool(following) and following[0].role == "user" and not following[0].call_id
+
+
+def _is_repeated_otherwise(read_back: ReadBack, call: SaidCall) -> bool:
+    """Whether the message has the call in another form: an equal call, or a text with its id."""
+    wanted = _content(call)
+    if any(_content(each) == wanted for each in read_back.heard):
+        return True
+    known = [each for each in call.ids if len(each) > _KNOWN_AT_LEAST]
+    near = read_back.later.history[read_back.start :]
+    return any(each in message.content for message in near for each in known)
+
+
+def _otherwise(read_back: ReadBack, call: SaidCall) -> str:
+    """What may stand for the call somewhere in the request, as a clause; "" if nothing does."""
+    history, wanted = read_back.later.history, _content(call)
+    if any(_content(each) == wanted for message in history for each in message.calls):
+        return "the history has an equal call"
+    if any(_retells(message, call) for message in history[read_back.start :]):
+        return "a text in the request tells of it"
+    return ""
+
+
+def _content(call: SaidCall | RepeatedCall) -> tuple[str | None, str]:
+    return call.name, canonical(call.arguments.strip() or "{}") or call.arguments
+
+
+def _retells(message: Heard, call: SaidCall) -> bool:
+    """Whether a message tells of the call: its name, with a value of its arguments."""
+    text = message.content
+    if not call.name or call.name not in text:
+        return False
+    values = [each for each in leaves(call.arguments) if len(each) >= _KNOWN_AT_LEAST]
+    return not values or any(each in text for each in values)
+
+
+def _instead(read_back: ReadBack) -> str:
+    kept = [pair.said.index for pair in read_back.pairs]
+    if kept:
+        places = ", ".join(str(index) for index in sorted(kept))
+        return f"of {len(read_back.reply.calls)} calls it repeats only call {places}"
+    if read_back.extra:
+        return f"it repeats {count(len(read_back.extra), 'call')} that the wire did not deliver"
+    return "its message has no call at all"

@@ -1,0 +1,227 @@
+"""Answers with nothing in them, and calls that nobody answered."""
+
+import re
+from collections.abc import Iterator
+
+from deltatape.model.digest import SaidCall, Unanswered
+from deltatape.model.finding import Blame, Confidence, Excluded, Severity
+from deltatape.model.reply import CallKind, Choice
+from deltatape.model.watch import CHILD_EXIT, Watch
+from deltatape.rules.context import NS, Claim, RuleContext
+from deltatape.rules.evidence import excerpt
+from deltatape.rules.finish import Finish, finish_of
+from deltatape.rules.rule import (
+    SeenSilence,
+    exchange_rule,
+    silence_rule,
+)
+from deltatape.rules.settings import Settings
+from deltatape.rules.thrown import crashed
+from deltatape.rules.words import count
+from deltatape.wire.json_value import parse
+
+_DRAWS = "image_generation"
+"""The tool of a provider whose result is itself an answer."""
+_NO_ANSWERS = frozenset({"load", "unload", "cancelled", "canceled", "CANCELLED"})
+"""Why replies end that owe no answer: a model is loaded or forgotten, the response cancelled."""
+_ANSWERING = frozenset({"assistant", "model"})
+"""Roles of the model."""
+_FORMS = (
+    "response_format",
+    "format",
+    "grammar",
+    "guided_json",
+    "guided_regex",
+    "guided_choice",
+    "guided_grammar",
+    "structured_outputs",
+    "response_schema",
+    "responseSchema",
+    "responseJsonSchema",
+    "output_format",
+)
+"""Members of requests that prescribe the form of the answer."""
+_PLACES = ("text", "output_config", "generationConfig", "generation_config", "extra_body")
+"""Objects of requests in which they stand."""
+_PLAIN = (None, "text", "", "auto")
+_SILENCE = re.compile(
+    r"\b(?:say|answer|reply|respond|return|output|write)(?: with)? (?:nothing|an empty)\b"
+    r"|\b(?:do not|don't) (?:answer|reply|respond|say)\b|\bno (?:answer|reply|response)\b"
+    r"|\bempty (?:string|answer|reply|response|message)\b|\b(?:stay|remain|be) silent\b",
+    re.IGNORECASE,
+)
+"""How a request says that nothing may be the answer."""
+
+
+@exchange_rule("D002", "silent-answer", Severity.ERROR, at_end=True)
+def silent_answer(context: RuleContext) -> Iterator[Claim]:
+    """An answer without text and without a call."""
+    reply, events = context.reply, context.stream.events
+    if not context.successful or not reply.terminated or reply.error is not None or not events:
+        return
+    if context.exchange.cut or not all(_is_silent(choice) for choice in reply.choices):
+        return
+    word = reply.choices[0].finish_reason_raw
+    if word is None and not reply.from_app:
+        return  # nothing says that this was an answer
+    if reply.results:
+        return  # an app's own endpoint may tell of nothing but a tool that ran on
+    if _prescribes_form(context):
+        return
+    thought = sum(len(choice.reasoning) for choice in reply.choices)
+    only = f", only {thought} characters of reasoning" if thought else ""
+    expected = any(map(_is_expected, reply.choices))
+    asked_for = _may_say_nothing(context)
+    yield Claim(
+        message=f"the answer has no text and no call{only}"
+        f" ({f'finish reason {word!r}, ' if word else ''}{count(len(events), 'event')})"
+        f"{asked_for and f': {asked_for}'}",
+        hint="in the client, treat an empty answer as an error: ask again or tell the user",
+        blame=None if expected or asked_for else Blame.UPSTREAM,
+        confidence=Confidence.LIKELY,
+        severity=_silent_severity(expected=expected, asked_for=bool(asked_for)),
+        event=events[-1].number,
+        place=events[-1].place,
+        evidence=events[-1].data,
+    )
+
+
+def _silent_severity(*, expected: bool, asked_for: bool) -> Severity:
+    if asked_for:
+        return Severity.INFO
+    return Severity.WARNING if expected else Severity.ERROR
+
+
+def _may_say_nothing(context: RuleContext) -> str:
+    """Why nothing may be what was asked for; "" if it is not."""
+    asked = context.asked
+    last = asked.history[-1] if asked.history else None
+    if any(choice.finish_reason_raw == "stop_sequence" for choice in context.reply.choices):
+        return "a stop sequence of the request came first"
+    if last is not None and last.role in _ANSWERING and not last.calls:
+        return "the request ends with a beginning of the answer, and the model adds nothing"
+    if any(_SILENCE.search(message.text) for message in asked.history):
+        return "the request says when to say nothing"
+    if last is not None and last.call_id is not None and asked.tool_choice == "none":
+        return "it follows a tool's result, and the request forbids calls"
+    return ""
+
+
+def _prescribes_form(context: RuleContext) -> bool:
+    """Whether the request prescribes the form of the answer: a schema, a grammar, choices."""
+    body = parse(context.exchange.request.body.decode("utf-8", "replace")).value
+    if not isinstance(body, dict):
+        return False
+    inner = [body, *(body[key] for key in _PLACES if isinstance(body.get(key), dict))]
+    return any(_is_form(each.get(name)) for each in inner for name in _FORMS)
+
+
+def _is_form(value: object) -> bool:
+    """Whether this is more than a wish for plain text."""
+    kind = value.get("type", value) if isinstance(value, dict) else value
+    return not isinstance(kind, str | None) or kind not in _PLAIN
+
+
+def _is_silent(choice: Choice) -> bool:
+    """Nothing to show or run."""
+    said = choice.text.strip() or choice.refusal or choice.tool_calls
+    drawn = any(
+        call.name == _DRAWS or call.kind is CallKind.BUILT_IN for call in choice.server_calls
+    )
+    if said or drawn or choice.media or choice.finish_reason_raw in _NO_ANSWERS:
+        return False
+    return finish_of(choice) not in {Finish.TOOLS, Finish.PAUSE}
+
+
+def _is_expected(choice: Choice) -> bool:
+    """Whether a limit or a filter cut it, or the provider ran tools of its own."""
+    return finish_of(choice) in {Finish.LENGTH, Finish.FILTER} or bool(choice.server_calls)
+
+
+@silence_rule("D003", "unanswered-tool-call", Severity.WARNING)
+def unanswered_tool_call(seen: SeenSilence) -> Iterator[Claim]:
+    """Calls that were delivered, and a silence after them."""
+    silence, settings = seen
+    reply = silence.reply
+    watch, end_ns = reply.watch, reply.end_ns
+    if watch is None or end_ns is None:
+        return
+    watched_s = (silence.until_ns - end_ns) / NS
+    if watched_s < settings.unanswered_s and not crashed(watch):
+        return
+    confidence = _unanswered_confidence(silence, end_ns, settings)
+    long = watched_s >= settings.unanswered_error_s and confidence is Confidence.LIKELY
+    long |= bool(silence.thrown)
+    yield Claim(
+        severity=Severity.ERROR if long else Severity.WARNING,
+        blame=Blame.APP,
+        confidence=confidence,
+        message=_unanswered_message(silence, watch, watched_s),
+        hint=_CRASH if silence.thrown else _HABIT if silence.alike else _HINT,
+        evidence=reply.calls[0].arguments or "(no argument bytes)",
+        excluded=_unanswered_excluded(silence),
+    )
+
+
+_HINT = (
+    "look at what the app does after a reply with calls: a filter on id or name, a finish reason it"
+    " waits for, a swallowed exception, a tool that never returns"
+)
+_HABIT = (
+    "the app answers no calls on this tape: if it takes calls as its output, all is well; else "
+    + _HINT
+)
+_CRASH = (
+    "the app ended by an error of its own before it could answer: the traceback on the tape says"
+    " where; if that is where it parses the arguments, what it parsed is not what was delivered"
+)
+
+
+def _unanswered_excluded(silence: Unanswered) -> tuple[Excluded, ...]:
+    if not silence.thrown:
+        return ()
+    ended = f"it printed {excerpt(silence.thrown, 100)!r} and ended with an error"
+    return (Excluded("the app takes calls as its output, or waits for a person", ended),)
+
+
+def _unanswered_confidence(silence: Unanswered, end_ns: int, settings: Settings) -> Confidence:
+    """Likely if the application lived as long as it should have taken to answer."""
+    alive_s = (silence.alive_ns - end_ns) / NS if silence.alive_ns is not None else 0.0
+    lived = alive_s >= settings.unanswered_s
+    if silence.thrown:
+        return Confidence.LIKELY
+    return Confidence.LIKELY if lived and not silence.alike else Confidence.POSSIBLE
+
+
+def _unanswered_message(silence: Unanswered, watch: Watch, watched_s: float) -> str:
+    calls = silence.reply.calls
+    names = ", ".join(_label(call) for call in calls[:3])
+    more = f" and {len(calls) - 3} more" if len(calls) > 3 else ""  # noqa: PLR2004 - as above
+    were = "was" if len(calls) == 1 else "were"
+    others = f"{silence.alike} later {'reply' if silence.alike == 1 else 'replies'}"
+    alike = f"; the same goes for {others}" if silence.alike else ""
+    came = f"{count(len(calls), 'call')} ({names}{more}) {were} delivered whole, and"
+    if silence.thrown:
+        thrown = excerpt(silence.thrown, 160)
+        return (
+            f"{came} then, without a further request, the app printed {thrown!r} and exited with"
+            f" {watch.exit_code}"
+        )
+    if crashed(watch):
+        ended = f"the app exited with {watch.exit_code}, {watched_s:.1f} s later"
+        return f"{came} no request followed before {ended}{alike}"
+    silent = f"no request followed for {watched_s:.1f} s of watched silence"
+    return f"{came} {silent}; {_then(watch)}{alike}"
+
+
+def _label(call: SaidCall) -> str:
+    return excerpt(call.name or call.id or f"call {call.index}", 60)
+
+
+def _then(watch: Watch) -> str:
+    """What ended the watching."""
+    if watch.stop is None:
+        return "it still goes on" if watch.recording else "then the tape breaks off"
+    if watch.stop == CHILD_EXIT and watch.exit_code is not None:
+        return f"then the app exited with {watch.exit_code}"
+    return f"then the recorder stopped ({excerpt(watch.stop, 60)})"

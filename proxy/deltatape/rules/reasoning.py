@@ -1,0 +1,189 @@
+"""Reasoning that had to come back with its calls, and did not."""
+
+import base64
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from deltatape.model.digest import Digest, Heard, ReadBack
+from deltatape.model.finding import Blame, Confidence, Excluded, Severity
+from deltatape.model.thought import Thought
+from deltatape.model.turn import Delivered
+from deltatape.rules._conversation import against
+from deltatape.rules.context import Claim
+from deltatape.rules.rule import read_back_rule
+from deltatape.rules.words import count
+
+_ASSISTANT = frozenset({"assistant", "model"})
+_REFERENCE = "item_reference"
+_BAD_REQUEST = 400
+_WORDS = ("thinking", "thought", "signature", "reasoning")
+"""One of them stands in each refusal of a request that lacks its reasoning."""
+_OPTIONAL = ("gemini-1", "gemini-2")
+"""Models that take calls without the signatures that they sent."""
+_NUMBERED = re.compile(r"gemini-\d")
+"""Of other names of Gemini's, such as `gemini-flash-latest`, nobody can tell the version."""
+_PLACEHOLDERS = ("skip_thought_signature_validator", "context_engineering_is_the_way_to_go")
+"""What Google documents as a signature for calls that have none."""
+
+
+@read_back_rule("C013", "reasoning-lost-by-app", Severity.WARNING)
+def reasoning_lost_by_app(read_back: ReadBack) -> Iterator[Claim]:
+    """Reasoning that had to come back with its calls, and did not."""
+    reply, later = read_back.reply, read_back.later
+    if not reply.thoughts or not _must_return(reply, later):
+        return
+    turn = _turn(read_back)
+    loss = _loss(reply, later, [each for message in turn for each in message.thoughts])
+    if not turn or loss is None:
+        return
+    refused = _is_refused(later)
+    # Gateways and the compatible endpoint put `models/` or `google/` in front.
+    model = (reply.model or "").rpartition("/")[2]
+    if model.startswith(_OPTIONAL) and not refused:
+        return
+    told = "it was refused (400)" if refused else "providers reject such a request (400)"
+    confidence = Confidence.PROVEN if refused else loss.confidence
+    yield Claim(
+        message=f"{loss.how}: {told}",
+        hint="send the assistant's turn back as it came, reasoning and signatures included",
+        evidence=later.error or "" if refused else loss.evidence,
+        severity=Severity.ERROR if refused else None,
+        against=against(
+            Delivered(call=reply.calls[0], reply=read_back.reply),
+            read_back.later,
+            read_back.heard[0],
+        ),
+        confidence=max(confidence, read_back.confidence, key=lambda each: each.rank),
+        blame=Blame.APP,
+        excluded=tuple(_excluded(later)),
+    )
+
+
+class _Loss(NamedTuple):
+    """What became of the reasoning of a reply."""
+
+    how: str
+    confidence: Confidence
+    evidence: str = ""
+
+
+def _must_return(reply: Digest, later: Digest) -> bool:
+    """Whether the request has to bring the reasoning of the reply: a tool is in use, and thinking.
+
+    What the recorder lost is nobody's fault.
+    """
+    if later.previous is not None or later.dialect != reply.dialect or later.model != reply.model:
+        return False
+    if later.thinking is False or (reply.thinking and later.thinking is None):
+        return False
+    if reply.lossy or not reply.whole or not later.results:
+        return False
+    return all(message.role != _REFERENCE for message in later.history)
+
+
+def _turn(read_back: ReadBack) -> Sequence[Heard]:
+    """The assistant's messages that repeat the reply, if they are the last of the history."""
+    history, calls = read_back.later.history, read_back.heard
+    end = len(history)
+    while end and history[end - 1].role not in _ASSISTANT:
+        end -= 1
+    start = end
+    while start and history[start - 1].role in _ASSISTANT:
+        start -= 1
+    turn = history[start:end]
+    repeated = [call for message in turn for call in message.calls]
+    return turn if any(each is call for each in repeated for call in calls) else ()
+
+
+def _loss(reply: Digest, later: Digest, thoughts: Sequence[Thought]) -> _Loss | None:
+    """What is missing or other than it was; None if nothing is."""
+    here = {_bare(each.signature) for each in thoughts}
+    if here & _BARE_PLACEHOLDERS:
+        return None
+    signed = [each for each in reply.thoughts if each.signature]
+    if not signed:
+        return _unsigned_loss(reply, later, thoughts)
+    missing = [each for each in signed if _bare(each.signature) not in here]
+    if not missing:
+        return _text_loss(reply, thoughts)
+    delivered = {_bare(each.signature) for each in signed}
+    strange = [
+        each for each in thoughts if each.signature and _bare(each.signature) not in delivered
+    ]
+    if strange:
+        return _changed(reply, missing[0].signature, strange[0].signature)
+    of = f"{len(missing)} of {count(len(signed), 'signature')}"
+    unsigned = any(not each.signature for each in thoughts)
+    how = (
+        f"the reasoning of #{reply.exchange} comes back without {of}"
+        if unsigned
+        else f"the calls of #{reply.exchange} come back without their reasoning ({of} missing)"
+    )
+    # Responses take calls without reasoning, only less well; so does Claude without thinking.
+    optional = (
+        later.dialect == "openai-responses"
+        or (reply.signed_text is not None and later.thinking is None)
+        or (later.dialect == "gemini" and not _NUMBERED.match(later.model or ""))
+    )
+    return _Loss(how, Confidence.POSSIBLE if optional else Confidence.LIKELY)
+
+
+def _unsigned_loss(reply: Digest, later: Digest, thoughts: Sequence[Thought]) -> _Loss | None:
+    """Items that have nothing but an id, by which the provider knows them if it kept them."""
+    here = {each.id for each in thoughts}
+    missing = [each.id for each in reply.thoughts if each.id not in here]
+    if not missing or later.store is False:
+        return None
+    how = f"the calls of #{reply.exchange} come back without their reasoning item {missing[0]!r}"
+    return _Loss(how, Confidence.POSSIBLE)
+
+
+def _changed(reply: Digest, was: str, found: str) -> _Loss:
+    cut = was.startswith(found) or was.endswith(found)
+    how = "cut" if cut else "doubled" if found == 2 * was else "changed"
+    sure = Confidence.LIKELY if how == "changed" else Confidence.PROVEN
+    told = f"a signature of the reasoning of #{reply.exchange} comes back {how}"
+    return _Loss(told, sure, found)
+
+
+def _text_loss(reply: Digest, thoughts: Sequence[Thought]) -> _Loss | None:
+    """The text that the signatures vouch for; blanks at its ends do not count."""
+    if reply.signed_text is None:
+        return None
+    was, found = reply.signed_text, "".join(each.text for each in thoughts)
+    if "".join(was.split()) == "".join(found.split()):
+        return None
+    cut = bool(found) and (was.startswith(found) or was.endswith(found))
+    how = "cut" if cut else "changed" if found else "empty"
+    sure = Confidence.PROVEN if cut else Confidence.LIKELY
+    told = f"the text of the reasoning of #{reply.exchange} comes back {how} under its signature"
+    return _Loss(told, sure, found)
+
+
+def _bare(signature: str) -> str:
+    """A signature without what encoders of Base64 write differently."""
+    return signature.rstrip("=").replace("-", "+").replace("_", "/")
+
+
+_BARE_PLACEHOLDERS = frozenset(
+    _bare(each)
+    for text in _PLACEHOLDERS
+    for each in (text, base64.b64encode(text.encode()).decode())
+)
+
+
+def _is_refused(later: Digest) -> bool:
+    error = (later.error or "").lower()
+    return later.status == _BAD_REQUEST and any(word in error for word in _WORDS)
+
+
+def _excluded(later: Digest) -> Iterator[Excluded]:
+    yield Excluded(
+        "it is an older turn, which needs no reasoning",
+        "the request ends with the results of its calls",
+    )
+    if later.thinking:
+        yield Excluded("thinking was turned off", "the request turns it on")
+    model = later.model or "the same"
+    yield Excluded("another model takes over", f"both requests ask for {model}")

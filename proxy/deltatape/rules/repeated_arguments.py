@@ -1,0 +1,190 @@
+"""Arguments that were sent more than once, and sources that disagree on them."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from operator import itemgetter
+
+from deltatape.model.asked import ToolSpec
+from deltatape.model.finding import Blame, Confidence, Severity
+from deltatape.model.reply import CallKind, CallStatus, Observation, ToolCall
+from deltatape.rules._forensics import (
+    HINT,
+    Damage,
+    Trace,
+    beside,
+    concerned,
+    excluded_by,
+    fits,
+    has_twins,
+    proof_of_twin,
+    repeated,
+    runs_of,
+)
+from deltatape.rules.context import Claim, RuleContext, about_call, label, observed
+from deltatape.rules.rule import (
+    exchange_rule,
+    observed_rule,
+)
+from deltatape.wire.json_value import join_pairs, parse
+
+observed_rule(
+    "T014",
+    "repeated-arguments",
+    Severity.ERROR,
+    "the server has to send only what is new; do not remove overlaps blindly in the client",
+)
+
+
+@exchange_rule("T015", "sources-disagree", Severity.ERROR, about={"T015"})
+def sources_disagree(context: RuleContext) -> Iterator[Claim]:
+    """One thing said in several places, and not the same."""
+    calls = {(choice.index, call.index): call for choice, call in context.calls()}
+    found = observed(context, "T015", "nothing depends on it but what is shown")
+    for seen, each in zip(context.observed("T015"), found, strict=False):
+        call = None if seen.call is None else calls.get((seen.choice, seen.call))
+        if call is None:
+            yield replace(each, severity=Severity.WARNING)
+        else:
+            yield _worth(context, call, seen, each)
+
+
+def _worth(context: RuleContext, call: ToolCall, seen: Observation, base: Claim) -> Claim:
+    """`base`, with what the sources are worth."""
+    deltas, end = (_is_good(text, call, context) for text in (call.arguments_raw, call.arguments))
+    if call.arguments == call.arguments_raw:
+        other = _is_good(seen.evidence, call, context)
+        hint = _OTHER if other and not deltas else _DELTAS
+    elif deltas and not end:
+        hint = _DELTAS
+    elif end and not deltas:
+        hint = _END
+    else:
+        hint = _NEITHER if not end else _BOTH
+    cause = beside(call.fragments, call.arguments) if end and call.fragments else ""
+    message = f"{base.message}; {cause}" if cause else base.message
+    return replace(base, hint=hint, message=message)
+
+
+_END = (
+    "in the client, take the arguments from the event that ends the call, not from the deltas;"
+    " show the provider or gateway this tape"
+)
+_DELTAS = (
+    "in the client, take the arguments from the deltas, joined: they are JSON that the tool can"
+    " take, what the other event says is not, or nothing bears it out; show the provider this tape"
+)
+_OTHER = (
+    "in the client, take the arguments from the event that this is about: they are JSON that the"
+    " tool can take, the deltas are not; show the provider or gateway this tape"
+)
+_BOTH = (
+    "both are JSON that the tool can take, and the tape does not say which was meant: by the"
+    " protocol the event that ends the call counts; show the provider or gateway this tape"
+)
+_NEITHER = "no source has arguments that the tool can take: run none, and answer the call so"
+
+
+def _is_good(text: str, call: ToolCall, context: RuleContext) -> bool:
+    """Whether `text` is what a client could run: an object that the schema does not refuse."""
+    if call.kind is CallKind.CUSTOM:
+        return True
+    whole = isinstance(parse(text).value, dict)
+    return whole and fits(text, context.asked.tool(call.name), context.settings) is not False
+
+
+observed_rule(
+    "T017",
+    "empty-object-prefix",
+    Severity.ERROR,
+    "repair the gateway; in the client, parse only when the call has ended",
+)
+
+
+_TOLD_ALREADY = frozenset({"T014", "T015", "T017"})
+"""Repairs that explain repeated pieces."""
+_FEWEST_LETTERS = 3
+_SHORTEST = 4
+"""Characters that a piece without any other sign has to have to be worth a word."""
+_LITERALS = frozenset({"true", "false", "null"})
+_TRIES = 64
+_TEXT = itemgetter(0)
+"""Of a fragment: quicker than its attribute, where every healthy call is asked."""
+
+
+@exchange_rule("T027", "repeated-delta", Severity.WARNING, about={CallStatus.COMPLETE})
+def repeated_delta(context: RuleContext) -> Iterator[Claim]:
+    """The same piece of a call's arguments twice in a row."""
+    for _, call in context.calls():
+        if call.status is not CallStatus.COMPLETE or len(call.fragments) == 1:
+            continue
+        texts = [*map(_TEXT, call.fragments)]
+        if has_twins(texts) and _TOLD_ALREADY.isdisjoint(call.repairs):
+            claim = _repetition(context, call, texts)
+            if claim is not None:
+                yield about_call(context, call, claim)
+
+
+def _repetition(context: RuleContext, call: ToolCall, texts: list[str]) -> Claim | None:
+    tool = context.asked.tool(call.name)
+    refused = fits(call.arguments, tool, context.settings) is False
+    places = [place for _, place in zip(range(_TRIES), runs_of(texts), strict=False)]
+    fact: Trace | None = None
+    for start, end in reversed(places):
+        if _repeats_by_nature("".join(texts[start:end])):
+            continue
+        found = Trace(
+            damage=Damage.DOUBLED,
+            start=start,
+            end=end,
+            fits=refused and _allowed_without(texts, start, end, tool, context),
+            proof=proof_of_twin(call.fragments, start, end, context.stream.events),
+        )
+        if found.proof or found.fits:
+            return _damaged(context, call, found)
+        if sum(map(len, texts[start:end])) >= _SHORTEST:
+            fact = fact or found
+    return _doubtful(call, fact) if fact else None
+
+
+def _damaged(context: RuleContext, call: ToolCall, found: Trace) -> Claim:
+    without = ": only without that are they what the tool's schema allows" if found.fits else ""
+    return Claim(
+        message=f"in the arguments of {label(call)}, {repeated(found, call.fragments)}"
+        f"{without}{f'; {found.proof}' if found.proof else ''}",
+        hint=HINT,
+        blame=Blame.UPSTREAM,
+        confidence=context.seen if found.proof else Confidence.LIKELY,
+        event=concerned(found, call.fragments).event,
+        place=concerned(found, call.fragments).place,
+        excluded=excluded_by(found),
+    )
+
+
+def _doubtful(call: ToolCall, found: Trace) -> Claim:
+    return Claim(
+        message=f"in the arguments of {label(call)}, {repeated(found, call.fragments)}: sent twice,"
+        " or meant so",
+        hint="compare the value with what the tool should get; nothing else speaks for a defect",
+        blame=None,
+        confidence=Confidence.POSSIBLE,
+        severity=Severity.INFO,
+        event=concerned(found, call.fragments).event,
+        place=concerned(found, call.fragments).place,
+    )
+
+
+def _allowed_without(
+    texts: list[str], start: int, end: int, tool: ToolSpec | None, context: RuleContext
+) -> bool:
+    """Whether the arguments without the repetition are what the schema allows."""
+    text = join_pairs("".join([*texts[:start], *texts[end:]]))
+    whole = isinstance(parse(text).value, dict)
+    return whole and fits(text, tool, context.settings) is True
+
+
+def _repeats_by_nature(text: str) -> bool:
+    """Whether `text` is what data and code repeat: blanks, digits, rulers, items of a list."""
+    words = "".join(character if character.isalpha() else " " for character in text).split()
+    if sum(map(len, words)) < _FEWEST_LETTERS or len(set("".join(words))) == 1:
+        return True
+    return _LITERALS.issuperset(words)

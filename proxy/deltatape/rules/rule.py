@@ -1,0 +1,199 @@
+"""What a rule is: a decorated function from what it looks at to claims.
+
+The decorator registers it under its code and says the rest: name, usual severity, and for rules
+about exchanges what must be there for it to be asked at all. What a user reads of a rule is the
+page `docs/CODE.md` beside this file. How a claim becomes a finding is decided here, for all rules.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Generic, NamedTuple, TypeVar
+
+from deltatape.model.digest import Digest, ReadBack, Unanswered
+from deltatape.model.finding import Excluded, Finding, Severity, at_most
+from deltatape.model.turn import Turn
+from deltatape.rules.context import Claim, RuleContext, observed
+from deltatape.rules.evidence import excerpt
+from deltatape.rules.settings import Settings
+
+MAX_MESSAGE = 600
+"""Longest message of a finding, in characters."""
+_GROUPS = "WSTADCX"
+"""In the order of reports: the wire, the stream, the calls, the application's own events, dead
+zones, the conversation, deltatape itself."""
+
+Seen = TypeVar("Seen")
+"""What a rule looks at."""
+Check = Callable[[Seen], Iterable[Claim]]
+
+
+class Where(NamedTuple):
+    """The exchange that findings are about, and where they lie if their claims have no place."""
+
+    tape: str
+    exchange: int
+    line: int | None = None
+    t_ns: int | None = None
+    timed: bool = True
+    """Whether the times of places mean anything."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule(Generic[Seen]):
+    """A rule, and how its claims become findings."""
+
+    code: str
+    name: str
+    severity: Severity
+    """The severity of the usual case; a claim may be milder or graver."""
+    check: Check[Seen]
+    """Every defect of its kind, in wire order. Never raises on wire data."""
+    where: Callable[[Seen], Where]
+    about: frozenset[str] = frozenset()
+    """Subjects of which one must be there for it to report anything; empty: it is always asked."""
+    at_end: bool = False
+    """Whether it judges what an ending left: such a rule is not asked while an exchange goes on."""
+
+    def is_about(self, subjects: frozenset[str]) -> bool:
+        """Whether it may have something to report where there are these subjects."""
+        return not self.about or not self.about.isdisjoint(subjects)
+
+    def findings(self, seen: Seen) -> Iterator[Finding]:
+        """What its claims about `seen` amount to, in their order."""
+        where = self.where(seen)
+        return (self._finding(claim, where) for claim in self.check(seen))
+
+    def _finding(self, claim: Claim, where: Where) -> Finding:
+        place, line, t_ns = claim.place, where.line, where.t_ns
+        if place is not None:
+            line, t_ns = place.line, place.t_ns if where.timed else None
+        elif claim.printed_ns is not None:
+            line, t_ns = None, claim.printed_ns
+        return Finding(
+            code=self.code,
+            name=self.name,
+            severity=at_most(claim.severity or self.severity, claim.blame, claim.confidence),
+            blame=claim.blame,
+            confidence=claim.confidence,
+            message=excerpt(claim.message, MAX_MESSAGE),
+            hint=claim.hint,
+            tape=where.tape,
+            line=line,
+            exchange=where.exchange,
+            event=claim.event,
+            span=place.span if place else None,
+            t_ns=t_ns,
+            evidence=excerpt(claim.evidence),
+            against=claim.against,
+            excluded=tuple(
+                Excluded(excerpt(one.explanation), excerpt(one.because)) for one in claim.excluded
+            ),
+        )
+
+
+class Kind(Generic[Seen]):
+    """The rules that look at the same."""
+
+    def __init__(self, where: Callable[[Seen], Where]) -> None:
+        self._where = where
+        self._rules: dict[str, Rule[Seen]] = {}
+
+    def rule(
+        self,
+        code: str,
+        name: str,
+        severity: Severity,
+        about: Iterable[str] = (),
+        *,
+        at_end: bool = False,
+    ) -> Callable[[Check[Seen]], Check[Seen]]:
+        """A decorator that makes a function a rule. Codes and names are never used twice.
+
+        Args:
+            code: a letter for its group, and a number.
+            name: what users may write in place of the code.
+            severity: that of the usual case.
+            about: subjects of which one must be there for it to report anything; see `subject`.
+            at_end: whether it judges what an ending left.
+        """
+
+        def register(check: Check[Seen]) -> Check[Seen]:
+            self._rules[code] = Rule(
+                code=code,
+                name=name,
+                severity=severity,
+                check=check,
+                where=self._where,
+                about=frozenset(about),
+                at_end=at_end,
+            )
+            return check
+
+        return register
+
+    @property
+    def rules(self) -> tuple[Rule[Seen], ...]:
+        """All of them, in the order of reports."""
+        return tuple(sorted(self._rules.values(), key=order))
+
+
+def order(rule: Rule[Seen]) -> tuple[int, str]:
+    """The place of a rule in reports, by its code."""
+    return _GROUPS.index(rule.code[0]), rule.code
+
+
+class SeenTurn(NamedTuple):
+    """An exchange in its conversation."""
+
+    turn: Turn
+    settings: Settings
+
+
+class SeenSilence(NamedTuple):
+    """A reply with calls, and the silence after it."""
+
+    silence: Unanswered
+    settings: Settings
+
+
+def _at_request(digest: Digest) -> Where:
+    return Where(digest.tape, digest.exchange, digest.line, digest.t_ns)
+
+
+def _at_end(reply: Digest) -> Where:
+    return Where(reply.tape, reply.exchange, reply.end_line, reply.end_ns)
+
+
+EXCHANGES = Kind[RuleContext](
+    lambda seen: Where(seen.exchange.tape, seen.exchange.number, timed=seen.exchange.timed)
+)
+"""Rules about one exchange."""
+READ_BACKS = Kind[ReadBack](lambda seen: _at_request(seen.later))
+"""Rules about what the application made of a reply, as a later request repeats it."""
+TURNS = Kind[SeenTurn](lambda seen: _at_request(seen.turn.digest))
+"""Rules about an exchange in its conversation."""
+SILENCES = Kind[SeenSilence](lambda seen: _at_end(seen.silence.reply))
+"""Rules about a reply that no later request repeats or answers."""
+
+exchange_rule = EXCHANGES.rule
+read_back_rule = READ_BACKS.rule
+measured_turn_rule = TURNS.rule
+silence_rule = SILENCES.rule
+
+
+def turn_rule(code: str, name: str, severity: Severity) -> Callable[[Check[Turn]], Check[Turn]]:
+    """As `measured_turn_rule`, for a function of the turn alone."""
+
+    def register(check: Check[Turn]) -> Check[Turn]:
+        TURNS.rule(code, name, severity)(lambda seen: check(seen.turn))
+        return check
+
+    return register
+
+
+def observed_rule(
+    code: str, name: str, severity: Severity, hint: str, *, at_end: bool = False
+) -> None:
+    """A rule that reports what the dialects observe under its code, and nothing else."""
+    register = EXCHANGES.rule(code, name, severity, {code}, at_end=at_end)
+    register(lambda context: observed(context, code, hint))

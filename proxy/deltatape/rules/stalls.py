@@ -1,0 +1,279 @@
+"""Times in which nothing came, or was taken: stalls, silence after results, slow clients."""
+
+from collections.abc import Iterator
+
+from deltatape.model.exchange import EndReason
+from deltatape.model.finding import Blame, Confidence, Excluded, Severity
+from deltatape.model.stream import Format, Place, Span
+from deltatape.rules.context import NS, Claim, RuleContext, label
+from deltatape.rules.progress import (
+    NOT_WATCHED,
+    Phase,
+    Silence,
+    lags,
+    not_watched,
+    place_of,
+    silence_after_result,
+    silences,
+)
+from deltatape.rules.rule import exchange_rule
+from deltatape.rules.subject import Subject
+from deltatape.rules.words import count
+
+ALIVE = (
+    Excluded("the recorder was held up", "keep-alives passed through it meanwhile"),
+    Excluded("the connection was broken", "keep-alives came over it meanwhile"),
+)
+"""Why a silence with signs of life is that of whoever sent these."""
+_QUIET = 0.7
+"""Signs of life prove something if they came within the silence, not at its edges."""
+_THEN = {
+    EndReason.COMPLETE: "the response ended",
+    EndReason.UPSTREAM_CLOSED: "the upstream closed the connection",
+    EndReason.UPSTREAM_RESET: "the connection was reset",
+    EndReason.CLIENT_CLOSED: "the client gave up",
+    EndReason.TIMEOUT: "the recorder gave up",
+    EndReason.REFUSED: "the connection failed",
+    EndReason.STOPPED: "the recorder was stopped",
+}
+
+
+@exchange_rule("D001", "stall", Severity.WARNING, about={Subject.TIMES})
+def stall(context: RuleContext) -> Iterator[Claim]:
+    """A long time without progress."""
+    if not context.exchange.timed:
+        return
+    other = silence_after_result(context)
+    for silence in silences(context, int(context.settings.stall_s * NS)):
+        if silence == other or _is_awaited(context, silence):
+            continue
+        blame, confidence = _stall_blame(context, silence)
+        yield Claim(
+            message=_stall_message(context, silence),
+            hint=_stall_hint(context, silence),
+            blame=blame,
+            confidence=confidence,
+            severity=_stall_severity(context, silence),
+            event=silence.after.number if silence.after else None,
+            place=place_of(silence),
+            evidence=silence.after.data if silence.after else "",
+            excluded=ALIVE if confidence is Confidence.PROVEN else (),
+        )
+
+
+_HINTS = {
+    Phase.BEFORE_FIRST: "a long prompt, a reasoning model or a queue; show the user that you wait",
+    Phase.IN_TEXT: "in the client, time progress instead of bytes, and offer to ask again",
+    Phase.IN_ARGUMENTS: "ask for fine-grained streaming of arguments, or allow for it in timeouts",
+    Phase.AFTER_CALL: "the call was whole: a client may run it when the finish reason is there",
+    Phase.BEFORE_END: "end at the terminal event instead of waiting for the end of the body",
+}
+
+
+def _stall_hint(context: RuleContext, silence: Silence) -> str:
+    if not _is_known(silence, context.settings.stall_s):
+        return NOT_WATCHED
+    if context.reply.from_app and silence.phase is Phase.AFTER_CALL:
+        return "the tool takes that long, or hangs: tell the page that it runs, and limit its time"
+    return _HINTS[silence.phase]
+
+
+def _is_awaited(context: RuleContext, silence: Silence) -> bool:
+    """Whether the whole answer came after it, and no stream was asked for."""
+    if silence.open or context.asked.stream or not context.asked.known:
+        return False
+    short = silence.end_ns - silence.start_ns < context.settings.stall_error_s * NS
+    return short and context.stream.format is Format.JSON
+
+
+def _stall_message(context: RuleContext, silence: Silence) -> str:
+    seconds = (silence.end_ns - silence.start_ns) / NS
+    where = f" of {label(silence.call)}" if silence.call else ""
+    between = [
+        count(number, what)
+        for number, what in (
+            (silence.comments, "keep-alive comment"),
+            (silence.idle_events, "empty event"),
+        )
+        if number
+    ]
+    noise = f", with {' and '.join(between)} in between" if between else ""
+    then = _then(context, silence)
+    unseen = not_watched(silence)
+    return f"no progress for {seconds:.1f} s ({silence.phase}{where}){noise}{unseen}; {then}"
+
+
+def _then(context: RuleContext, silence: Silence) -> str:
+    if not silence.open:
+        return "then it went on"
+    if context.exchange.open:
+        return "and it still goes on"
+    end = context.exchange.end
+    return f"then {_THEN[end.reason]}" if end else "then the tape ends"
+
+
+def _stall_severity(context: RuleContext, silence: Silence) -> Severity:
+    """An answer that never went on, or came later than common timeouts, is an error."""
+    if not _is_known(silence, context.settings.stall_s):
+        return Severity.INFO
+    long = silence.watched_ns >= context.settings.stall_error_s * NS
+    if silence.open and not context.reply.terminated:
+        return Severity.ERROR
+    return Severity.ERROR if long and silence.phase is not Phase.BEFORE_END else Severity.WARNING
+
+
+def _stall_blame(context: RuleContext, silence: Silence) -> tuple[Blame | None, Confidence]:
+    """Keep-alives prove a living connection; a client that takes nothing stops the reading."""
+    if not _is_known(silence, context.settings.stall_s):
+        return None, Confidence.POSSIBLE
+    half = (silence.end_ns - silence.start_ns) / 2
+    for lag in lags(context.exchange):
+        shared = min(lag.end_ns, silence.end_ns) - max(lag.start_ns, silence.start_ns)
+        if shared >= half:
+            return Blame.APP, Confidence.LIKELY
+    if silence.quiet_ns <= _QUIET * (silence.end_ns - silence.start_ns):
+        return Blame.UPSTREAM, Confidence.LIKELY if silence.unwatched_ns else Confidence.PROVEN
+    if context.exchange.end is None and silence.open and not context.exchange.open:
+        return None, Confidence.POSSIBLE
+    return Blame.UPSTREAM, Confidence.LIKELY
+
+
+def _is_known(silence: Silence, least_s: float) -> bool:
+    """Whether the recorder watched for long enough of it."""
+    return silence.watched_ns >= least_s * NS
+
+
+_MS = 1_000_000
+
+
+@exchange_rule("D004", "silence-after-tool-result", Severity.ERROR, about={Subject.TIMES})
+def silence_after_tool_result(context: RuleContext) -> Iterator[Claim]:
+    """The application sent the results of its tools, and nothing came back."""
+    silence = silence_after_result(context)
+    if silence is None:
+        return
+    blame, confidence = _result_blame(context, silence)
+    yield Claim(
+        message=_result_message(context, silence),
+        hint=_result_hint(context, silence),
+        blame=blame,
+        confidence=confidence,
+        severity=None if _is_known(silence, context.settings.after_result_s) else Severity.INFO,
+        place=_place(context, silence),
+        excluded=ALIVE if confidence is Confidence.PROVEN else (),
+    )
+
+
+def _result_hint(context: RuleContext, silence: Silence) -> str:
+    if not _is_known(silence, context.settings.after_result_s):
+        return NOT_WATCHED
+    if context.exchange.sent is None:
+        return "check the upstream's address, DNS, the proxy settings and the network"
+    return (
+        "ask again with the same history, the tools need not run again; in the client, limit the"
+        " time to the first byte"
+    )
+
+
+def _result_blame(context: RuleContext, silence: Silence) -> tuple[Blame | None, Confidence]:
+    """Signs of life prove whose silence it was; a client that leaves early may just be hasty."""
+    exchange = context.exchange
+    if not _is_known(silence, context.settings.after_result_s):
+        return None, Confidence.POSSIBLE
+    if exchange.sent is None and exchange.response is None:
+        return Blame.TRANSPORT, Confidence.POSSIBLE
+    if silence.comments or silence.idle_events:
+        return Blame.UPSTREAM, Confidence.LIKELY if silence.unwatched_ns else Confidence.PROVEN
+    if exchange.end is None and not exchange.open:
+        return None, Confidence.POSSIBLE
+    left = exchange.end is not None and exchange.end.reason is EndReason.CLIENT_CLOSED
+    if left and silence.end_ns - silence.start_ns < context.settings.stall_error_s * NS:
+        return Blame.APP, Confidence.POSSIBLE
+    watched = any(silence.start_ns < at <= silence.end_ns for at in exchange.idle_ns)
+    likely = exchange.response is not None or watched
+    return Blame.UPSTREAM, Confidence.LIKELY if likely else Confidence.POSSIBLE
+
+
+def _result_message(context: RuleContext, silence: Silence) -> str:
+    exchange = context.exchange
+    start_ns = exchange.request.t_ns
+    if exchange.sent:
+        gone = f"left {_seconds(exchange.sent.t_ns - start_ns)} after it came"
+    else:
+        gone = "never left" if exchange.response is None else "left"
+    status = f"status {exchange.response.status} and then " if exchange.response else ""
+    return (
+        f"the request with tool results {gone}; {status}nothing came from the upstream for"
+        f" {_seconds(silence.end_ns - silence.start_ns)}{_signs(context, silence)}"
+        f"{not_watched(silence)}; {_client(context, silence)}"
+    )
+
+
+def _signs(context: RuleContext, silence: Silence) -> str:
+    """What was heard meanwhile, of the upstream and of the recorder."""
+    watched = sum(silence.start_ns < at <= silence.end_ns for at in context.exchange.idle_ns)
+    signs = [
+        count(number, what)
+        for number, what in (
+            (silence.comments, "keep-alive comment"),
+            (silence.idle_events, "empty event"),
+            (watched, "idle record"),
+        )
+        if number
+    ]
+    return f" ({', '.join(signs)})" if signs else ""
+
+
+def _client(context: RuleContext, silence: Silence) -> str:
+    """The other clock: what the client did, and when that was."""
+    exchange = context.exchange
+    waited = _seconds(silence.end_ns - exchange.request.t_ns)
+    if exchange.end is None:
+        ongoing = "it still goes on" if exchange.open else "then the tape breaks off"
+        return f"the client had waited {waited}, {ongoing}"
+    if exchange.end.reason is EndReason.CLIENT_CLOSED:
+        return f"the client gave up after {waited}"
+    ended = _STILL_THERE[exchange.end.reason]
+    return f"the client was still there {waited} after its request, {ended}"
+
+
+_STILL_THERE = {
+    EndReason.COMPLETE: "when the response ended",
+    EndReason.UPSTREAM_CLOSED: "when the upstream closed the connection",
+    EndReason.UPSTREAM_RESET: "when the connection was reset",
+    EndReason.TIMEOUT: "when the recorder gave up",
+    EndReason.REFUSED: "when the connection failed",
+    EndReason.STOPPED: "when the recorder was stopped",
+}
+
+
+def _seconds(ns: int) -> str:
+    return f"{ns / NS:.1f} s" if ns >= NS else f"{ns // _MS} ms"
+
+
+def _place(context: RuleContext, silence: Silence) -> Place:
+    """Where the silence begins: at the request on its way."""
+    return Place(span=Span(0, 0), t_ns=silence.start_ns, line=context.exchange.request.line)
+
+
+@exchange_rule("D005", "slow-client", Severity.WARNING, about={Subject.TIMES})
+def slow_client(context: RuleContext) -> Iterator[Claim]:
+    """A client that takes the answer later than it comes."""
+    found = lags(context.exchange) if context.exchange.timed else ()
+    worst = max(found, key=lambda lag: lag.end_ns - lag.start_ns, default=None)
+    if worst is None:
+        return
+    seconds = (worst.end_ns - worst.start_ns) / NS
+    if seconds < context.settings.slow_client_s:
+        return
+    offset = worst.offset
+    # What was delivered is counted as sent, spans in the body after content-coding.
+    coded = len(context.stream.body) != len(context.exchange.body)
+    shown = 0 if coded else offset
+    yield Claim(
+        message=f"the client took byte {offset} of the body {seconds:.1f} s after it came",
+        hint="look at what the application does between two reads",
+        blame=Blame.APP,
+        confidence=Confidence.PROVEN,
+        place=Place(span=Span(shown, shown), t_ns=worst.end_ns, line=worst.line),
+    )

@@ -1,0 +1,190 @@
+"""Tool calls that stand in the text, where nobody runs them."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from deltatape.model.asked import Asked, Message
+from deltatape.model.finding import Blame, Confidence, Severity
+from deltatape.model.reply import Channel, Choice, TextCall
+from deltatape.rules.context import Claim, RuleContext, about_call, label
+from deltatape.rules.finish import Finish, finish_of
+from deltatape.rules.rule import exchange_rule
+from deltatape.rules.subject import Subject
+from deltatape.wire.json_value import canonical, parse
+
+_GENERIC = "tool"
+_TAG = re.compile(r"[^\s{>\]]{0,60}+[>\]]?")
+_SHORTEST_TAG = 5
+_SPECIAL = re.compile(r"<[^<>\s]{1,60}>|\[[A-Z_/]{1,40}\]")
+"""What models put between and behind their calls."""
+_OWN = frozenset({"assistant", "model", "tool"})
+"""Roles of what the model wrote itself, or tools gave it."""
+
+
+def is_asked_for(asked: Asked, written: TextCall) -> bool:
+    """Whether such calls are the application's own protocol.
+
+    So it is if the request declares no tools, and the notation is the generic one or its opening
+    tag stands in the messages: the prompt asks for it.
+    """
+    if asked.tools:
+        return False
+    return written.family == _GENERIC or _stands_in(asked.history, written)
+
+
+def is_told_of(asked: Asked, written: TextCall) -> bool:
+    """Whether the opening tag of such a call stands in what the request tells the model."""
+    told = [message for message in asked.history if message.role not in _OWN]
+    return _stands_in(told, written)
+
+
+def _stands_in(messages: Sequence[Message], written: TextCall) -> bool:
+    """Whether the opening tag of such a call stands in one of `messages`."""
+    tag = _TAG.match(written.call.arguments_raw)
+    told = tag[0] if tag else ""
+    return len(told) >= _SHORTEST_TAG and any(told in message.text for message in messages)
+
+
+def is_followed(choice: Choice, written: TextCall) -> bool:
+    """Whether the text goes on behind a call with something that is no call and no special token.
+
+    A model that calls ends its turn with its calls.
+    """
+    at = written.end
+    for other in choice.text_calls:
+        if other.channel is written.channel and other.start >= at:
+            if _has_words(choice.text[at : other.start]):
+                return True
+            at = other.end
+    return _has_words(choice.text[at:])
+
+
+def _has_words(text: str) -> bool:
+    return re.search(r"\w", _SPECIAL.sub("", text)) is not None
+
+
+def in_answer(context: RuleContext) -> Iterator[TextCall]:
+    """The closed calls in the text of the answer, which an application will take apart."""
+    for choice in context.reply.choices:
+        for written in choice.text_calls:
+            if written.closed and written.channel is Channel.TEXT:
+                yield written
+
+
+def is_structured(choice: Choice, written: TextCall) -> bool:
+    """Whether the reply also has this call as a tool call: the same name and arguments."""
+    call = written.call
+    wanted = _value(call.arguments)
+    return any(
+        other.name == call.name and _value(other.arguments) == wanted for other in choice.tool_calls
+    )
+
+
+def _value(arguments: str) -> str:
+    """The arguments for comparison; none are an empty object."""
+    return canonical(arguments or "{}") or arguments
+
+
+def where(written: TextCall) -> str:
+    """How a message names the call: `call 0 (get_weather) in the text (hermes)`."""
+    channel = "reasoning" if written.channel is Channel.REASONING else "text"
+    return f"{label(written.call)} in the {channel} ({written.family})"
+
+
+@exchange_rule("T018", "tool-call-in-text", Severity.ERROR, about={Subject.WRITTEN}, at_end=True)
+def tool_call_in_text(context: RuleContext) -> Iterator[Claim]:
+    """A tool call in the text, where nobody runs it."""
+    for choice in context.reply.choices:
+        for written in choice.text_calls:
+            if written.closed and not is_asked_for(context.asked, written):
+                claim = _closed(context, choice, written)
+                yield about_call(context, written.call, claim)
+
+
+def _closed(context: RuleContext, choice: Choice, written: TextCall) -> Claim:
+    if written.channel is Channel.REASONING:
+        return Claim(
+            message=f"{where(written)}: the model thinks of a call",
+            hint="do not execute it",
+            blame=None,
+            confidence=Confidence.POSSIBLE,
+            severity=Severity.INFO,
+        )
+    if is_structured(choice, written):
+        return Claim(
+            message=f"{where(written)} came as a tool call too",
+            hint="run it once; do not show the markup",
+            blame=Blame.UPSTREAM,
+            confidence=Confidence.LIKELY,
+            severity=Severity.WARNING,
+        )
+    if context.asked.tool(written.call.name) is None:
+        none = "though the request offers no tools"
+        known = "is none of the request's tools" if context.asked.tools else f"came {none}"
+        return Claim(
+            message=f"{where(written)} {known}; the reply has no such tool call",
+            hint="offer the tools in the request, or look for the prompt that asks for such calls",
+            blame=Blame.MODEL if context.asked.tools else None,
+            confidence=Confidence.POSSIBLE,
+            severity=Severity.WARNING,
+        )
+    if is_followed(choice, written) or is_told_of(context.asked, written):
+        return Claim(
+            message=f"{where(written)} is of an offered tool; the text may only be about it:"
+            " it goes on behind the call, or the request speaks of the notation",
+            hint="nothing to do if the answer explains calls; else set the server's tool parser",
+            blame=None,
+            confidence=Confidence.POSSIBLE,
+            severity=Severity.INFO,
+        )
+    return Claim(
+        message=f"{where(written)} is of an offered tool, and the reply has no such tool call:"
+        " the server's tool parser missed it",
+        hint="set the server's tool parser to this notation, and use the model's chat template",
+        blame=Blame.UPSTREAM,
+        confidence=Confidence.LIKELY,
+    )
+
+
+@exchange_rule(
+    "T019", "unclosed-text-tool-call", Severity.ERROR, about={Subject.WRITTEN}, at_end=True
+)
+def unclosed_text_tool_call(context: RuleContext) -> Iterator[Claim]:
+    """A tool call in the text that does not end."""
+    for choice in context.reply.choices:
+        for written in choice.text_calls:
+            if not written.closed:
+                claim = _unclosed(context, choice, written)
+                yield about_call(context, written.call, claim)
+
+
+def _unclosed(context: RuleContext, choice: Choice, written: TextCall) -> Claim:
+    call = written.call
+    whole = call.name is not None and parse(call.arguments).error is None
+    missing = "its arguments are whole, the closing tag is missing" if whole else "it is cut off"
+    why, blame, confidence = _what_ended(context, choice)
+    severity = Severity.WARNING if whole else Severity.ERROR
+    if written.channel is Channel.REASONING:
+        severity = Severity.INFO
+    if context.asked.tools and is_told_of(context.asked, written):
+        severity, blame = Severity.INFO, None
+        why = f"{why}; the request speaks of the notation, so the text may only be about it"
+    return Claim(
+        message=f"{where(written)} is not closed: {missing}; {why}",
+        hint="do not run it; give up an open call with an error when the stream ends",
+        blame=blame,
+        confidence=confidence,
+        severity=severity,
+    )
+
+
+def _what_ended(context: RuleContext, choice: Choice) -> tuple[str, Blame | None, Confidence]:
+    """What ended the text, who did that, and how sure that is."""
+    reason = choice.finish_reason_raw
+    if finish_of(choice) in {Finish.LENGTH, Finish.FILTER}:
+        return f"the provider cut the reply (finish reason {reason!r})", None, Confidence.PROVEN
+    if reason is not None:
+        return "the reply went on to its regular end", Blame.UPSTREAM, Confidence.LIKELY
+    if context.exchange.cut:
+        return "the stream was cut", None, Confidence.LIKELY
+    return "the stream ended without a finish reason", None, Confidence.LIKELY

@@ -1,0 +1,130 @@
+"""Calls that the request forbids or demands, and calls that nobody asked for."""
+
+from collections.abc import Iterator
+
+from deltatape.model.finding import Blame, Confidence, Excluded, Severity
+from deltatape.model.reply import Choice
+from deltatape.model.turn import Turn
+from deltatape.rules._conversation import names
+from deltatape.rules.context import Claim, RuleContext, about_call, label
+from deltatape.rules.endings import ended_well
+from deltatape.rules.evidence import excerpt
+from deltatape.rules.rule import (
+    exchange_rule,
+    turn_rule,
+)
+from deltatape.rules.subject import Subject
+
+_NONE = "none"
+_OPEN = frozenset({None, "auto", _NONE, "required", "any", "validated"})
+"""What is not the name of a tool."""
+
+
+@exchange_rule("T024", "call-against-choice", Severity.ERROR, about={Subject.CALLS})
+def call_against_choice(context: RuleContext) -> Iterator[Claim]:
+    """A call that the request forbids."""
+    choice = context.asked.tool_choice
+    if choice != _NONE and (choice in _OPEN or context.asked.tool(choice) is None):
+        return
+    for _, call in context.calls():
+        if choice == _NONE or call.name not in (None, choice):
+            yield about_call(context, call, _forbidden(label(call), choice or ""))
+
+
+def _forbidden(call: str, choice: str) -> Claim:
+    return Claim(
+        message=f"{call} was made although the request's tool choice is {excerpt(choice, 60)!r}",
+        hint="do not run it; where the server ignores the choice, leave the tools out",
+        blame=Blame.UPSTREAM,
+        confidence=Confidence.PROVEN,
+        evidence=f"tool choice {choice!r}",
+    )
+
+
+_ANY = frozenset({"required", "any"})
+_OLLAMA = "ollama"
+"""A server that documents that it knows no tool choice, and how it calls its own API."""
+_MARK = '"fp_ollama"'
+"""The fingerprint of its OpenAI-compatible answers."""
+_SENT_TWICE = Excluded("the calls are one that was sent twice", "their names or arguments differ")
+_IGNORES = "this server documents that it ignores it"
+
+
+@exchange_rule("T025", "choice-not-obeyed", Severity.ERROR, about={Subject.CHOICE}, at_end=True)
+def choice_not_obeyed(context: RuleContext) -> Iterator[Claim]:
+    """Several calls where one was allowed, or none where one was demanded."""
+    for choice in context.reply.choices:
+        if context.asked.one_call and len(choice.tool_calls) > 1:
+            yield _too_many(context, choice)
+        elif _lacks_call(context, choice):
+            yield _none_at_all(context, choice)
+
+
+def _too_many(context: RuleContext, choice: Choice) -> Claim:
+    second = choice.tool_calls[1]
+    equal = len({(call.name, call.arguments) for call in choice.tool_calls}) == 1
+    claim = Claim(
+        message=f"the request forbids parallel calls, and the reply has"
+        f" {len(choice.tool_calls)}: {', '.join(map(label, choice.tool_calls[:4]))}",
+        hint="answer every call that came; where the server ignores the option, ask for one"
+        " call in the prompt",
+        blame=Blame.UPSTREAM,
+        confidence=Confidence.POSSIBLE if equal else Confidence.LIKELY,
+        excluded=() if equal else (_SENT_TWICE,),
+    )
+    return about_call(context, second, claim)
+
+
+def _none_at_all(context: RuleContext, choice: Choice) -> Claim:
+    last = context.last
+    wanted = excerpt(context.asked.tool_choice or "", 60)
+    ignores = _ignores_choices(context)
+    return Claim(
+        message=f"the tool choice {wanted!r} demands a call, and the reply has none (finish"
+        f" reason {choice.finish_reason_raw!r})" + (f"; {_IGNORES}" if ignores else ""),
+        hint="ask again where no call came; look up whether the server knows the tool choice",
+        blame=None if ignores else Blame.UPSTREAM,
+        confidence=Confidence.LIKELY,
+        severity=Severity.INFO if ignores else Severity.ERROR,
+        event=last.number if last else None,
+        place=last.place if last else None,
+        evidence=choice.text or (last.data if last else ""),
+        excluded=(
+            Excluded("a limit or a filter cut the reply", "the finish reason is a normal end"),
+            Excluded("the model refused", "there is no refusal"),
+        ),
+    )
+
+
+def _lacks_call(context: RuleContext, choice: Choice) -> bool:
+    """Whether the reply had to call a tool, ended as it should, and has no call of any kind."""
+    asked, wanted = context.asked, context.asked.tool_choice
+    if not asked.must_call or choice.tool_calls or choice.server_calls or choice.text_calls:
+        return False
+    if wanted not in _ANY and asked.tool(wanted) is None:
+        return False
+    offered = bool(asked.tools) and not context.reply.from_app
+    return offered and ended_well(context, choice)
+
+
+def _ignores_choices(context: RuleContext) -> bool:
+    first = context.stream.events[0].data if context.stream.events else ""
+    return context.reply.dialect == _OLLAMA or _MARK in first
+
+
+@turn_rule("C007", "tool-call-on-small-talk", Severity.INFO)
+def tool_call_on_small_talk(turn: Turn) -> Iterator[Claim]:
+    """A tool call in answer to a greeting, thanks or a farewell."""
+    digest = turn.digest
+    called = (*digest.calls, *digest.text_calls)
+    if not digest.small_talk or not called or digest.must_call:
+        return
+    tools = names(*(call.name for call in called[:3])) or "a tool without a name"
+    yield Claim(
+        message=f"the user says only {excerpt(digest.small_talk, 80)!r}, and the model"
+        f" calls {tools}",
+        hint="say in the instructions that greetings, thanks and farewells need no tool",
+        blame=Blame.MODEL,
+        confidence=Confidence.LIKELY,
+        evidence=called[0].arguments or "(no argument bytes)",
+    )

@@ -1,0 +1,287 @@
+"""Tool results: without their calls, missing, swapped, or not serialised."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from deltatape.model.asked import RepeatedCall
+from deltatape.model.digest import Heard
+from deltatape.model.finding import Blame, Confidence, Excluded, Severity
+from deltatape.model.turn import Missing, Orphan, Turn
+from deltatape.rules._conversation import against, called_in, names
+from deltatape.rules.context import Claim
+from deltatape.rules.evidence import excerpt
+from deltatape.rules.rule import turn_rule
+from deltatape.wire.json_value import read_object
+
+
+@turn_rule("C004", "orphan-tool-result", Severity.ERROR)
+def orphan_tool_result(turn: Turn) -> Iterator[Claim]:
+    """A tool result whose call is nowhere in the same request."""
+    for orphan in turn.orphans:
+        if orphan.trimmed and not turn.digest.refused:
+            continue
+        confidence = _orphan_confidence(turn, orphan)
+        mild = confidence is Confidence.POSSIBLE or (orphan.twice and not turn.digest.refused)
+        delivered = orphan.delivered
+        yield Claim(
+            message=_orphan_message(turn, orphan),
+            hint=_orphan_hint(orphan),
+            blame=Blame.APP,
+            confidence=confidence,
+            severity=Severity.WARNING if mild else None,
+            evidence=f"result for {orphan.call_id!r}",
+            against=against(delivered, turn.digest) if delivered else None,
+            excluded=_orphan_excluded(orphan) if confidence is Confidence.PROVEN else (),
+        )
+
+
+_ORPHAN = (
+    "append the assistant's message with its calls to the history before the results, and keep"
+    " their ids"
+)
+_TRIMMED = "when a history is shortened, drop a call and its result together"
+_TWICE = "run a call once: either while it streams or when it has ended, told apart by its id"
+
+
+def _orphan_hint(orphan: Orphan) -> str:
+    if orphan.twice:
+        return _TWICE
+    return _TRIMMED if orphan.trimmed else _ORPHAN
+
+
+def _orphan_confidence(turn: Turn, orphan: Orphan) -> Confidence:
+    refused = Confidence.LIKELY if turn.digest.refused else Confidence.POSSIBLE
+    if orphan.twice or orphan.trimmed or orphan.delivered is None:
+        return refused
+    return Confidence.PROVEN if orphan.same_conversation else refused
+
+
+def _orphan_excluded(orphan: Orphan) -> tuple[Excluded, ...]:
+    reply = orphan.delivered.reply.exchange if orphan.delivered else 0
+    return (
+        Excluded(
+            "the history was shortened in front",
+            f"all of the history of #{reply}, which delivered the call, is still there",
+        ),
+        Excluded(
+            "the id is another conversation's, or an example's",
+            f"#{reply} delivered the call to just this history",
+        ),
+    )
+
+
+def _orphan_message(turn: Turn, orphan: Orphan) -> str:
+    refused = f"; the provider refused it ({turn.digest.status})" if turn.digest.refused else ""
+    if orphan.delivered and orphan.twice:
+        call = called_in(orphan.delivered)
+        return (
+            f"the request brings a second result of {call}, which the wire delivered once{refused}"
+        )
+    if orphan.delivered:
+        of = f"{called_in(orphan.delivered)}, but no assistant message in it has that call"
+    else:
+        shown = excerpt(orphan.call_id, 60)
+        of = f"the call {shown!r}, which no assistant message in it has"
+    trimmed = ": the history was cut off between the two" if orphan.trimmed else ""
+    return f"the request brings the result of {of}{trimmed}{refused}"
+
+
+@turn_rule("C005", "missing-tool-result", Severity.ERROR)
+def missing_tool_result(turn: Turn) -> Iterator[Claim]:
+    """A call in the history that no result follows, although the history goes on."""
+    for missing in turn.missing:
+        delivered = missing.delivered
+        yield Claim(
+            message=_missing_message(turn, missing),
+            hint="answer every call before the history goes on, if only with an error",
+            blame=Blame.APP,
+            confidence=_missing_confidence(turn),
+            severity=None if turn.digest.refused else Severity.WARNING,
+            excluded=_missing_excluded(turn),
+            evidence=missing.call.arguments or "(no arguments)",
+            against=against(delivered, turn.digest, missing.call) if delivered else None,
+        )
+
+
+_ABOUT_CALLS = ("tool", "function", "call", "result")
+"""One of them stands in a refusal that is about calls and their results."""
+
+
+def _is_refused_for_it(turn: Turn) -> bool:
+    error = (turn.digest.error or "").lower()
+    return turn.digest.refused and any(word in error for word in _ABOUT_CALLS)
+
+
+def _missing_confidence(turn: Turn) -> Confidence:
+    if _is_refused_for_it(turn):
+        return Confidence.PROVEN
+    return Confidence.LIKELY if turn.digest.refused else Confidence.POSSIBLE
+
+
+def _missing_excluded(turn: Turn) -> tuple[Excluded, ...]:
+    if not turn.digest.refused:
+        return ()
+    refused = f"it refused the request with {turn.digest.status}"
+    return (Excluded("the provider takes a history without the result", refused),)
+
+
+def _missing_message(turn: Turn, missing: Missing) -> str:
+    if missing.delivered:
+        call = called_in(missing.delivered)
+    else:
+        call = f"a call ({names(missing.call.name, missing.call.id)})"
+    status = turn.digest.status
+    if turn.digest.refused:
+        then = f"; the provider refused the request ({status})"
+    else:
+        then = "; this provider took it" if status is not None and not turn.digest.failed else ""
+    return f"the history goes on after {call} without its result{then}"
+
+
+@turn_rule("C015", "results-swapped", Severity.ERROR)
+def results_swapped(turn: Turn) -> Iterator[Claim]:
+    """The results of parallel calls stand at each other's calls."""
+    if not turn.swapped:
+        return
+    first = turn.swapped[0]
+    calls = " and ".join(dict.fromkeys(called_in(each.call) for each in turn.swapped[:3]))
+    yield Claim(
+        message=f"the results of {calls} are swapped: each names what another call was"
+        " asked for, and nothing of its own",
+        hint="keep each call's id with its task: tools end in an order of their own",
+        blame=Blame.APP,
+        confidence=Confidence.LIKELY,
+        evidence=f"the result for {first.call.call.id!r} speaks of {first.about.call.arguments}",
+        excluded=(
+            Excluded(
+                "a result speaks of other things, too",
+                "at least two of them name only the arguments of another call",
+            ),
+        ),
+        against=against(first.call, turn.digest),
+    )
+
+
+_LONGEST = 400
+"""Characters of such a text."""
+_ADDRESS = r"at 0x[0-9a-fA-F]{4,}"
+_REPRS = (
+    # JavaScript
+    (re.compile(r"\[object [A-Z]\w*\](?:, ?\[object [A-Z]\w*\])*"), "an object turned into text"),
+    (re.compile(r"Promise \{.*\}", re.DOTALL), "a promise that nobody awaited"),
+    # Python
+    (re.compile(rf"<coroutine object .+ {_ADDRESS}>"), "a coroutine that nobody awaited"),
+    (re.compile(r"<_?(?:asyncio\.)?(?:Task|Future) .+>", re.DOTALL), "a task that nobody awaited"),
+    (
+        re.compile(rf"<(?:async_)?generator object .+ {_ADDRESS}>"),
+        "a generator that nobody has run through",
+    ),
+    (re.compile(r"<(?:bound method|function) .+>", re.DOTALL), "a function that nobody called"),
+    (re.compile(rf"<[\w.]+(?: object)? {_ADDRESS}>"), "an object without a text of its own"),
+    (re.compile(r"<Response \[\d{3}\]>"), "a response instead of its body"),
+    # Ruby, Java, .NET
+    (
+        re.compile(r"#<[A-Z][\w:]*(?::0x[0-9a-f]+)?(?: .*)?>", re.DOTALL),
+        "an object turned into text",
+    ),
+    (re.compile(r"(?:[a-z]\w*\.)+[A-Z][\w$]*@[0-9a-f]{5,8}"), "an object turned into text"),
+    (
+        re.compile(r"System\.(?:\w+\.)*\w+`\d\[.+\]", re.DOTALL),
+        "a .NET object turned into text",
+    ),
+)
+_VAGUE = re.compile(r"undefined|NaN")
+"""What tools without a result, and calculators, may say on purpose."""
+_RUNS_CODE = re.compile(
+    r"code|python|javascript|node|ruby|eval|exec|run|shell|bash|repl|interpret|script|notebook"
+    r"|jupyter|terminal|command|console|sandbox|sql|query|read|file|fetch|open|http|curl|cat\b",
+    re.IGNORECASE,
+)
+"""Names of tools whose results may be any text that somebody else wrote."""
+_CODE = re.compile(r"[\w\]]\(|=>|console\.|;\\n|\bdef \b|\bawait \b|\bimport \b|\breturn\b")
+"""Arguments that hold code."""
+
+
+@turn_rule("C017", "result-not-serialised", Severity.ERROR)
+def result_not_serialised(turn: Turn) -> Iterator[Claim]:
+    """A tool's result that is the name of an object instead of its content."""
+    history = turn.digest.history
+    for place in range(turn.news, len(history)):
+        message = history[place]
+        if message.call_id is None or not message.text:
+            continue
+        text = _inner(message.content)
+        what = _what_it_names(text)
+        if what:
+            call = _call_of(history, place) or _delivered(turn, message.call_id)
+            yield _unserialised(message, text, what, call)
+
+
+def _unserialised(result: Heard, text: str, what: str, call: RepeatedCall | None) -> Claim:
+    name = call.name if call and call.name else result.call_id or "a tool"
+    if _VAGUE.fullmatch(text) or (call is not None and _may_be_output(call, text)):
+        blame, confidence, severity = None, Confidence.POSSIBLE, Severity.INFO
+    else:
+        blame, severity = Blame.APP, None
+        confidence = Confidence.LIKELY if call is not None else Confidence.POSSIBLE
+    because = f"{excerpt(name, 60)} takes no code, and this is all of its result"
+    return Claim(
+        message=f"the result of {excerpt(name, 60)} is {excerpt(text, 80)!r}: {what}",
+        hint="await the tool, and serialise what it returns (JSON.stringify, json.dumps)",
+        blame=blame,
+        confidence=confidence,
+        severity=severity,
+        evidence=result.content,
+        excluded=(Excluded("the tool printed that", because),)
+        if confidence is Confidence.LIKELY
+        else (),
+    )
+
+
+def _inner(content: str) -> str:
+    """The text of a result, which some interfaces and applications wrap into an object."""
+    text = content.strip()
+    if len(text) > _LONGEST:
+        return text
+    if text[0] == '"' and text[-1] == '"':
+        return text[1:-1].strip()
+    wrapped = read_object(text) if text[0] == "{" else None
+    values = list(wrapped.values()) if wrapped else []
+    return values[0].strip() if len(values) == 1 and isinstance(values[0], str) else text
+
+
+def _what_it_names(text: str) -> str:
+    """What the text is the name of; "" if it is none."""
+    if len(text) > _LONGEST:
+        return ""
+    if _VAGUE.fullmatch(text):
+        return "no value"
+    return next((what for form, what in _REPRS if form.fullmatch(text)), "")
+
+
+def _call_of(history: Sequence[Heard], place: int) -> RepeatedCall | None:
+    """The call that the result at `place` answers: it stands in the messages right before."""
+    wanted = history[place].call_id
+    for message in reversed(history[:place]):
+        found = [call for call in message.calls if wanted in (call.id, call.name)]
+        if found:
+            return found[-1]
+        if message.call_id is None and not message.calls and message.text:
+            return None
+    return None
+
+
+def _delivered(turn: Turn, call_id: str) -> RepeatedCall | None:
+    """The call as it was delivered, where the provider keeps the history."""
+    calls = turn.continues.reply.calls if turn.continues and turn.continues.stored else ()
+    found = next((call for call in calls if call_id in call.answers_to), None)
+    if found is None:
+        return None
+    return RepeatedCall(id=call_id, name=found.name, arguments=found.arguments)
+
+
+def _may_be_output(call: RepeatedCall, text: str) -> bool:
+    """Whether the tool may have found just this text somewhere, or run code that prints it."""
+    if _RUNS_CODE.search(call.name or "") or _CODE.search(call.arguments):
+        return True
+    return text in call.arguments

@@ -1,0 +1,287 @@
+"""How a response came over the connection: cut off, or all at once."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from deltatape.model.exchange import EndReason, Exchange, header
+from deltatape.model.finding import Blame, Confidence, Excluded, Severity
+from deltatape.model.reply import CallStatus
+from deltatape.model.stream import Place, Span
+from deltatape.rules.context import NS, Claim, RuleContext, label
+from deltatape.rules.framing import is_torn
+from deltatape.rules.loss import is_exhausted, is_own_patience, is_refusal, unwatched_ns
+from deltatape.rules.rule import exchange_rule
+from deltatape.rules.subject import Subject
+
+LEFT = "the client closed the connection"
+GAVE_UP = "the client gave up after"
+"""How the message begins where a client left an answer that had been silent for a while."""
+TIMED_OUT = "as long as its read timeout"
+"""What the message says where the client's own head tells that its timeout has come."""
+STALLED = "a stall of the upstream"
+"""What it says where the silence was too long for a timeout to be too short."""
+NOT_SENT = "the request had not left yet"
+"""What it says where the upstream had not even been asked."""
+_NOTICED_NS = 1 * NS
+"""A silence that is shorter is no reason to leave."""
+_TIMEOUTS = ("x-stainless-read-timeout", "x-stainless-timeout")
+"""Fields by which the SDKs of OpenAI, Anthropic and others tell their timeout, in seconds."""
+_EARLY, _LATE = 0.1, 0.5
+"""How much sooner or later than its timeout a client may be seen to leave, in seconds."""
+
+
+@exchange_rule("W006", "stream-cut", Severity.ERROR, about={Subject.CUT}, at_end=True)
+def stream_cut(context: RuleContext) -> Iterator[Claim]:
+    """The transport ended before the response was whole."""
+    if not context.exchange.cut:
+        return
+    end = context.exchange.end
+    if end is not None and end.reason is EndReason.CLIENT_CLOSED:
+        if not _had_all(context):
+            yield _left(context)
+        return
+    ending = _ending(context.exchange)
+    detail = f" ({end.detail})" if end and end.detail else ""
+    confidence = _confidence(context, ending)
+    yield Claim(
+        message=f"{ending.what}{detail}{_where(context)}",
+        hint=ending.hint,
+        blame=ending.blame,
+        confidence=confidence,
+        severity=_severity(context, ending),
+        place=_last_place(context),
+        evidence=_tail(context),
+        excluded=_TRIED if ending.blame and confidence is Confidence.PROVEN else (),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Ending:
+    """What a way to end means."""
+
+    what: str
+    hint: str
+    blame: Blame | None
+
+
+_TRIED = (
+    Excluded("the client left first", "it was still connected when the other side ended"),
+    Excluded(
+        "the recorder cut it, or lost the rest",
+        "it was not stopped, had what it needs to connect, and wrote all that it read",
+    ),
+)
+_CLOSED_HINT = (
+    "look for idle timeouts and restarts of servers and proxies between here and the provider"
+)
+_ENDINGS = {
+    EndReason.UPSTREAM_CLOSED: _Ending(
+        "the upstream closed the connection before the response was whole",
+        _CLOSED_HINT,
+        Blame.TRANSPORT,
+    ),
+    EndReason.UPSTREAM_RESET: _Ending(
+        "the connection to the upstream was reset", _CLOSED_HINT, Blame.TRANSPORT
+    ),
+    EndReason.TIMEOUT: _Ending(
+        "the recorder gave up waiting for the upstream",
+        "nothing came from the upstream: look at the network and at the provider's status",
+        Blame.TRANSPORT,
+    ),
+    EndReason.REFUSED: _Ending(
+        "there was no connection to the upstream",
+        "check the upstream's address, DNS, the proxy settings and the certificate",
+        Blame.TRANSPORT,
+    ),
+    EndReason.STOPPED: _Ending(
+        "the recorder was stopped while the response was still coming",
+        "nothing is known of what came after: tape it again and let it finish",
+        None,
+    ),
+    None: _Ending(
+        "the tape breaks off: the recorder died before this response had ended",
+        "nothing is known of what came after: tape it again",
+        None,
+    ),
+}
+_UNSEEN = _Ending(
+    "the tape breaks off before the end of this response, although the recorder went on: it could"
+    " not write on",
+    "nothing is known of what came after; the recorder said why when it ran: tape it again",
+    None,
+)
+_EXHAUSTED = _Ending(
+    "the recorder could not connect: its own machine had no descriptor, memory or port left",
+    "raise the limit (ulimit -n) for the recorder, or end what holds so many connections",
+    None,
+)
+_NOT_TAKEN = _Ending(
+    "the recorder refused the head of the response, and ended the exchange itself",
+    "others may take such a head: tape it with the other recorder (--via mitm), and report it with"
+    " the tape",
+    None,
+)
+_IMPATIENT = _Ending(
+    "the recorder's own patience ended",
+    "give mitmproxy a longer tcp_timeout; why nothing came is told as a silence (D001)",
+    None,
+)
+
+
+def _ending(exchange: Exchange) -> _Ending:
+    """How the exchange ended, if it was not the client that left."""
+    end = exchange.end
+    if end is None:
+        stopped = exchange.watch is not None and exchange.watch.stop is not None
+        return _UNSEEN if stopped else _ENDINGS[None]
+    if end.reason is EndReason.REFUSED and is_exhausted(end.detail):
+        return _EXHAUSTED
+    if is_refusal(end.detail):
+        return _NOT_TAKEN
+    if is_own_patience(end.detail):
+        return _IMPATIENT
+    return _ENDINGS[end.reason]
+
+
+def _half_calls(context: RuleContext) -> list[str]:
+    return [label(call) for _, call in context.calls() if call.status is CallStatus.TRUNCATED]
+
+
+def _where(context: RuleContext) -> str:
+    """Where in the answer that was."""
+    stream = context.stream
+    if context.exchange.response is None:
+        return ", before any response"
+    if not stream.body:
+        return ", before the first byte of the body"
+    if context.reply.terminated:
+        return ", after the terminal event: no part of the answer is missing"
+    inside = ", in the middle of an event" if is_torn(stream) else ""
+    if half := _half_calls(context):
+        return f"{inside}, in the arguments of {' and '.join(half)}"
+    if any(choice.finish_reason_raw for choice in context.reply.choices):
+        return f"{inside}, after the finish reason"
+    return f"{inside}, after {len(stream.events)} events and before the end of the answer"
+
+
+def _severity(context: RuleContext, ending: _Ending) -> Severity:
+    """Graver the more is missing, and never an error where only the watching ended."""
+    if context.reply.terminated:
+        return Severity.INFO
+    return Severity.WARNING if ending.blame is None else Severity.ERROR
+
+
+def _confidence(context: RuleContext, ending: _Ending) -> Confidence:
+    """Between two events a provider that gave up looks like a network that did."""
+    end = context.exchange.end
+    if ending.blame is not Blame.TRANSPORT:
+        return Confidence.PROVEN
+    if end is not None and end.reason is EndReason.TIMEOUT:
+        return Confidence.LIKELY
+    torn = is_torn(context.stream) or context.exchange.response is None
+    reset = end is not None and end.reason in {EndReason.UPSTREAM_RESET, EndReason.REFUSED}
+    return Confidence.PROVEN if reset or torn else Confidence.LIKELY
+
+
+def _had_all(context: RuleContext) -> bool:
+    """Whether the client lost nothing by leaving: nobody reads an error to its end either."""
+    reply = context.reply
+    if reply.terminated or reply.error is not None:  # which a status from 400 on is, too
+        return True
+    return bool(reply.choices) and all(choice.finish_reason_raw for choice in reply.choices)
+
+
+def _left(context: RuleContext) -> Claim:
+    """What there is to say of a client that left in the middle of an answer."""
+    end = context.exchange.end
+    detail = f" ({end.detail})" if end and end.detail else ""
+    hint = "if nobody pressed stop, look for a timeout or an exception in the application"
+    what = LEFT
+    exchange = context.exchange
+    silence_ns = _silence_ns(exchange)
+    if silence_ns >= _NOTICED_NS:
+        what = f"{GAVE_UP} {silence_ns / NS:.1f} s of silence{_timeout(exchange)}"
+        hint = "if nobody pressed stop, give the app's client a longer timeout, and ask again"
+    if exchange.sent is None and exchange.response is None:
+        what = f"{what}, and {NOT_SENT}"
+    elif silence_ns >= context.settings.stall_s * NS and _was_watched(exchange, silence_ns):
+        what = f"{what}, {STALLED}"
+    return Claim(
+        message=f"{what}{detail}{_where(context)}",
+        hint=hint,
+        blame=None,
+        confidence=Confidence.POSSIBLE,
+        severity=Severity.INFO,
+        place=_last_place(context),
+        evidence=_tail(context),
+    )
+
+
+def _was_watched(exchange: Exchange, silence_ns: int) -> bool:
+    end_ns = exchange.end.t_ns if exchange.end else 0
+    return not unwatched_ns(exchange, end_ns - silence_ns, end_ns)
+
+
+def _silence_ns(exchange: Exchange) -> int:
+    """For how long nothing at all had come when the client left."""
+    heads = (each for each in (exchange.sent, exchange.response) if each is not None)
+    known = [exchange.request.t_ns, *(each.t_ns for each in heads)]
+    known += [read.t_ns for read in exchange.reads[-1:]]
+    return exchange.end.t_ns - max(known) if exchange.end else 0
+
+
+def _timeout(exchange: Exchange) -> str:
+    """What the client's head says of its patience, if that had just ended; else ""."""
+    headers = exchange.request.headers
+    told = (header(headers, name) for name in _TIMEOUTS)
+    limit_s = next((_seconds(value) for value in told if value), None)
+    if limit_s is None or exchange.end is None:
+        return ""
+    waited = (_silence_ns(exchange), exchange.end.t_ns - exchange.request.t_ns)
+    if not any(-_EARLY <= ns / NS - limit_s <= _LATE for ns in waited):
+        return ""
+    return f", {TIMED_OUT} ({limit_s:g} s)"
+
+
+def _seconds(value: bytes) -> float | None:
+    try:
+        return float(value)
+    except ValueError:
+        return None
+
+
+def _tail(context: RuleContext) -> str:
+    return context.stream.body[-200:].decode("utf-8", "backslashreplace")
+
+
+def _last_place(context: RuleContext) -> Place | None:
+    """The end of what came, at the time at which the transport ended."""
+    exchange, size = context.exchange, len(context.stream.body)
+    last = exchange.reads[-1] if exchange.reads else None
+    if exchange.end:
+        return Place(span=Span(size, size), t_ns=exchange.end.t_ns, line=exchange.end.line)
+    return Place(span=Span(size, size), t_ns=last.t_ns, line=last.line) if last else None
+
+
+@exchange_rule("W007", "buffered-burst", Severity.WARNING, about={Subject.TIMES})
+def buffered_burst(context: RuleContext) -> Iterator[Claim]:
+    """All events at once, after a long silence."""
+    exchange, events, settings = context.exchange, context.stream.events, context.settings
+    if not exchange.timed or len(events) < settings.burst_events:
+        return
+    asked_ns = exchange.sent.t_ns if exchange.sent else exchange.request.t_ns
+    wait_ns = events[0].t_ns - asked_ns
+    burst_ns = events[-1].t_ns - events[0].t_ns
+    if wait_ns < settings.burst_wait_s * NS or burst_ns > settings.burst_share * wait_ns:
+        return
+    yield Claim(
+        message=f"{len(events)} events came within {burst_ns / NS:.3f} s after"
+        f" {wait_ns / NS:.1f} s of silence, in {len(exchange.reads)} reads:"
+        " somebody upstream collected the stream",
+        hint="switch off response buffering and compression wherever the stream passes",
+        blame=Blame.UPSTREAM,
+        confidence=Confidence.LIKELY,
+        event=events[0].number,
+        place=events[0].place,
+        evidence=events[0].data,
+    )

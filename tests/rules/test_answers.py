@@ -1,0 +1,520 @@
+from dataclasses import replace
+
+import pytest
+
+from deltatape.diagnose.check import check
+from deltatape.model.exchange import Exchange
+from deltatape.model.finding import Blame, Confidence, Finding, Severity
+from deltatape.rules.settings import DEFAULTS
+from helpers import gemini, messages, responses
+from helpers.chat import FINISH, choice, sse
+from helpers.exchanges import (
+    FINISH_TEXT,
+    TEXT,
+    USER,
+    asks,
+    assistant,
+    call,
+    codes,
+    found,
+    from_bytes,
+    one,
+    pasted,
+)
+
+
+def answered(asked: object, answers: object, **more: object) -> Exchange:
+    request = {**asks(USER, **more), "model": asked}
+    return pasted({**TEXT, "model": answers}, FINISH_TEXT, request=request)
+
+
+@pytest.mark.parametrize(
+    ("asked", "answers", "how"),
+    [
+        ("gpt-4o", "gpt-4o-mini-2024-07-18", "another tier of the family"),
+        ("gpt-4o", "claude-sonnet-4-5", "another family of models"),
+        ("gpt-4.1-mini", "moonshotai/kimi-k2", "another family of models"),
+        ("openai/gpt-4o", "gpt-4.1", "another version"),
+        ("gpt-4", "gpt-4o", "another version"),
+        ("o3", "o4-mini", "another tier of the family"),
+        ("claude-opus-4-1", "claude-opus-4-20250514", None),
+        ("claude-opus-4-1", "claude-opus-4-5-20251101", "another version"),
+        ("claude-3-5-sonnet-latest", "claude-3-7-sonnet-20250219", "another version"),
+        ("us.anthropic.claude-haiku-4-5-20251001-v1:0", "claude-sonnet-4-5", "another tier"),
+        ("gemini-2.5-pro", "gemini-2.5-flash", "another tier"),
+        ("gemini-2.5-flash", "gemini-2.0-flash-001", "another version"),
+        ("meta-llama/Llama-3.3-70B-Instruct", "llama-3.1-8b-instant", "another size"),
+    ],
+)
+def test_names_that_cannot_mean_the_same(asked: str, answers: str, how: str | None) -> None:
+    exchange = answered(asked, answers)
+    if how is None:
+        assert not found(exchange, "S011")
+        return
+    finding = one(exchange, "S011")
+    assert finding.message.startswith(
+        f"the request asks for {asked!r}, and {answers!r} answers: {how}"
+    )
+    assert (finding.severity, finding.blame) == (Severity.WARNING, Blame.UPSTREAM)
+    assert finding.confidence is Confidence.POSSIBLE
+
+
+@pytest.mark.parametrize(
+    ("asked", "answers"),
+    [
+        ("gpt-4o", "gpt-4o-2024-08-06"),
+        ("gpt-4-turbo-preview", "gpt-4-0125-preview"),
+        ("gpt-3.5-turbo", "gpt-35-turbo"),
+        ("gpt-5.2_2025-12-11", "gpt-5.2-2025-12-11"),
+        ("o4-mini", "o4-mini-2025-04-16"),
+        ("claude-sonnet-4-0", "claude-sonnet-4-20250514"),
+        ("anthropic/claude-haiku-4.5", "anthropic/claude-4.5-haiku-20251001"),
+        ("anthropic.claude-3-5-sonnet-20240620-v1:0", "claude-3-5-sonnet-20240620"),
+        ("claude-3-7-sonnet@20250219", "claude-3-7-sonnet-20250219"),
+        ("gemini-flash-latest", "gemini-3.6-flash"),
+        ("models/gemini-1.5-pro", "gemini-1.5-pro-002"),
+        ("accounts/fireworks/models/llama-v3p3-70b-instruct", "llama-3.3-70b"),
+        ("mistral-large-latest", "mistral-large-2411"),
+        ("openrouter/auto", "gpt-4o"),
+        ("claude-sonnet-4-5", "claude-fake"),
+        ("model-router", "gpt-4o-mini"),
+        ("my-deployment", "gpt-4o"),
+        ("gpt-4o", "default"),
+        ("gpt-4o", "/models/model.gguf"),
+        ("arn:aws:bedrock:us-east-1:1:inference-profile/abc", "claude-sonnet-4"),
+        (None, "gpt-4o"),
+        ("gpt-4o", None),
+    ],
+)
+def test_aliases_routers_and_names_of_owners_are_fine(asked: object, answers: object) -> None:
+    assert not found(answered(asked, answers), "S011")
+
+
+@pytest.mark.parametrize("more", [{"models": ["claude-sonnet-4"]}, {"fallbacks": ["gpt-4o-mini"]}])
+def test_a_request_may_allow_other_models(more: dict[str, object]) -> None:
+    assert not found(answered("gpt-4o", "claude-sonnet-4", **more), "S011")
+
+
+def test_deployments_are_called_as_their_owner_likes() -> None:
+    body = sse({**TEXT, "model": "gpt-4o-mini"}, FINISH_TEXT)
+    request = {**asks(USER), "model": "gpt-4o"}
+    url = "https://x.openai.azure.com/openai/v1/chat/completions"
+    exchange = Exchange.from_body(body, content_type="text/event-stream", url=url, request=request)
+    assert not found(exchange, "S011")
+
+
+def told(**usage: object) -> list[Finding]:
+    return found(pasted(TEXT, {**FINISH_TEXT, "usage": usage}), "S012")
+
+
+@pytest.mark.parametrize(
+    ("usage", "how"),
+    [
+        ({"prompt_tokens": -1}, "the count of the prompt is -1"),
+        (
+            {"prompt_tokens": 9, "prompt_tokens_details": {"cached_tokens": -1}},
+            "the count of the cached tokens is -1",
+        ),
+        (
+            {"prompt_tokens": 90, "completion_tokens": 20, "total_tokens": 50},
+            "the total is 50, of 90 and 20",
+        ),
+        (
+            {"prompt_tokens": 5, "prompt_tokens_details": {"cached_tokens": 9}},
+            "9 tokens of a prompt of 5 were cached",
+        ),
+        (
+            {"promptTokenCount": 5, "cachedContentTokenCount": 9},
+            "9 tokens of a prompt of 5 were cached",
+        ),
+    ],
+)
+def test_counts_that_contradict_each_other(usage: dict[str, object], how: str) -> None:
+    (finding,) = told(**usage)
+    assert finding.message == f"the usage cannot be: {how}"
+    assert (finding.severity, finding.blame) == (Severity.WARNING, Blame.UPSTREAM)
+    assert finding.confidence is Confidence.LIKELY
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 14},
+        {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 10},
+        {"prompt_tokens": 9, "completion_tokens": 0, "total_tokens": 9},
+    ],
+)
+def test_a_total_that_is_off_and_an_answer_of_no_tokens_are_remarks(
+    usage: dict[str, object],
+) -> None:
+    (finding,) = told(**usage)
+    assert (finding.severity, finding.confidence) == (Severity.INFO, Confidence.POSSIBLE)
+
+
+def test_a_call_of_no_tokens_is_a_remark_too() -> None:
+    usage = {"prompt_tokens": 9, "completion_tokens": 0}
+    assert one(pasted(*call(), {**FINISH, "usage": usage}), "S012").severity is Severity.INFO
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11},
+        {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0},
+        {"input_tokens": 3, "output_tokens": 2, "cache_read_input_tokens": 900},
+        {
+            "prompt_tokens": 9,
+            "completion_tokens": 2,
+            "total_tokens": 16,
+            "completion_tokens_details": {"reasoning_tokens": 5},
+        },
+        {
+            "promptTokenCount": 9,
+            "candidatesTokenCount": 2,
+            "thoughtsTokenCount": 5,
+            "toolUsePromptTokenCount": 4,
+            "totalTokenCount": 20,
+        },
+        {"inputTokens": 9, "outputTokens": 2, "cacheReadInputTokens": 7, "totalTokens": 18},
+        {"prompt_tokens": 9, "completion_tokens": 2, "prompt_tokens_details": None},
+        {"completion_tokens": 2},
+        {"prompt_tokens": "9"},
+        {},
+    ],
+)
+def test_counts_that_can_be(usage: dict[str, object]) -> None:
+    assert not told(**usage)
+
+
+def test_an_answer_that_was_cut_or_says_nothing_is_not_looked_at() -> None:
+    usage = {"prompt_tokens": 9, "completion_tokens": 0}
+    assert not found(pasted({**TEXT, "usage": usage}, done=False), "S012")
+    assert not found(pasted({**FINISH_TEXT, "usage": usage}), "S012")
+
+
+SCHEMA: dict[str, object] = {
+    "type": "object",
+    "properties": {"city": {"type": "string", "maxLength": 5}},
+    "required": ["city"],
+}
+STRICT = {"type": "json_schema", "json_schema": {"name": "c", "schema": SCHEMA, "strict": True}}
+SIMPLE = {"type": "json_schema", "json_schema": {"schema": {"type": "object"}}}
+LOOSE = {"type": "json_schema", "json_schema": {"name": "c", "schema": SCHEMA}}
+OBJECT = {"type": "json_object"}
+
+
+def formatted(
+    text: str, wanted: object = OBJECT, end: object = FINISH_TEXT, **request: object
+) -> Exchange:
+    body = asks(USER, response_format=wanted, **request)
+    return pasted(choice({"content": text}), end, request=body)
+
+
+def broken(text: str, wanted: object = OBJECT) -> tuple[str, Severity, Blame | None]:
+    finding = one(formatted(text, wanted), "S013")
+    assert finding.confidence is Confidence.LIKELY
+    how = finding.message.removeprefix("the request asks for an answer in JSON, and ")
+    return how, finding.severity, finding.blame
+
+
+@pytest.mark.parametrize("wanted", [OBJECT, LOOSE])
+def test_a_fence_and_text_around_the_json_are_warnings_where_nothing_is_promised(
+    wanted: object,
+) -> None:
+    warning = (Severity.WARNING, Blame.MODEL)
+    for fenced in ('```json\n{"city":"Gent"}\n```', '```\n{"city":"Gent"}'):
+        assert broken(fenced, wanted) == ("the JSON stands in a Markdown fence", *warning)
+    around = 'Here it is: {"city":"Gent"}. Anything else?'
+    assert broken(around, wanted) == ("other text stands around the JSON", *warning)
+
+
+def test_in_a_strict_mode_they_are_errors_of_those_who_promised_it() -> None:
+    how, severity, blame = broken('```json\n{"city":"Gent"}\n```', STRICT)
+    assert (severity, blame) == (Severity.ERROR, Blame.UPSTREAM)
+    assert "fence" in how
+
+
+@pytest.mark.parametrize("text", ["Sunny.", '{"city":"Ge', '{"city":"Gent"}}', "{'city': 'Gent'}"])
+def test_what_is_no_json_is_an_error(text: str) -> None:
+    how, severity, _ = broken(text)
+    assert how.startswith("the text is no JSON: ")
+    assert severity is Severity.ERROR
+
+
+def test_two_answers_after_each_other_are_no_json() -> None:
+    assert broken('{"city":"Gent"}{"city":"Gent"}')[0].startswith("the text is no JSON")
+
+
+def test_json_that_violates_the_schema() -> None:
+    how, severity, blame = broken('{"town":"Gent"}', LOOSE)
+    assert how == "it violates the schema: $: 'city' is a required property"
+    assert (severity, blame) == (Severity.ERROR, Blame.MODEL)
+    how, severity, blame = broken('{"city":"Antwerpen"}', STRICT)
+    assert "too long" in how
+    assert (severity, blame) == (Severity.WARNING, Blame.UPSTREAM)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ('{"city":"Gent"}', STRICT),
+        ('\n {"city":"Gent"} \n', LOOSE),
+        ('{"town":1}', OBJECT),
+        ('{"town":1}', SIMPLE),
+        ("Sunny.", None),
+        ("Sunny.", {"type": "text"}),
+        (" ", OBJECT),
+    ],
+)
+def test_what_fits_is_fine_and_other_formats_and_empty_answers_are_not_looked_at(
+    text: str, wanted: object
+) -> None:
+    assert not found(formatted(text, wanted), "S013")
+
+
+@pytest.mark.parametrize("word", ["length", "content_filter", "stop_sequence", "odd"])
+def test_an_answer_that_did_not_come_to_its_end_is_fine(word: str) -> None:
+    assert not found(formatted('{"city":', end=choice({}, word)), "S013")
+
+
+def test_refusals_errors_and_calls_in_its_place_are_fine() -> None:
+    request = asks(USER, response_format=STRICT)
+    refused = (choice({"content": "No"}), choice({"refusal": "I can't."}), FINISH_TEXT)
+    failed = (choice({"content": "No"}), {"error": {"message": "overloaded"}}, FINISH_TEXT)
+    called = (choice({"content": "I look."}), *call(), FINISH)
+    cut = (choice({"content": '{"ci'}),)
+    for chunks in (refused, failed, called):
+        assert not found(pasted(*chunks, request=request), "S013")
+    assert not found(pasted(*cut, request=request, done=False), "S013")
+
+
+def test_a_call_that_was_written_as_text_is_another_matter() -> None:
+    assert not found(formatted('<tool_call>{"name":"get","arguments":{}}</tool_call>'), "S013")
+
+
+def test_stop_sequences_and_an_answer_that_the_request_begins_are_fine() -> None:
+    assert not found(formatted('{"city":', stop=["}"]), "S013")
+    request = asks(USER, assistant(text="{"), response_format=OBJECT)
+    exchange = pasted(choice({"content": '"city":"Gent"}'}), FINISH_TEXT, request=request)
+    assert not found(exchange, "S013")
+
+
+def test_each_of_several_answers_is_looked_at() -> None:
+    request = asks(USER, response_format=OBJECT, n=2)
+    said = [choice({"content": text}, None, at) for at, text in enumerate(("{}", "No"))]
+    ends = [choice({}, "stop", at) for at in range(2)]
+    assert one(pasted(*said, *ends, request=request), "S013").evidence == "No"
+
+
+def test_an_answer_that_is_too_long_to_be_checked_is_not() -> None:
+    exchange = formatted('{"town":"Gent"}', LOOSE)
+    few = replace(DEFAULTS, schema_characters=5)
+    assert "S013" not in [finding.code for finding in check(exchange, few)]
+    broken = {**LOOSE, "json_schema": {"schema": {"type": "no type", "minLength": "x"}}}
+    assert not found(formatted('{"town":"Gent"}', broken), "S013")
+
+
+def of(
+    body: bytes, url: str, request: dict[str, object], kind: str = "text/event-stream"
+) -> Finding:
+    return one(Exchange.from_body(body, content_type=kind, url=url, request=request), "S013")
+
+
+def test_responses_ask_for_a_format_of_their_text() -> None:
+    wanted = {"type": "json_schema", "name": "c", "schema": SCHEMA, "strict": True}
+    events = (responses.created(), responses.ended(responses.message("Sunny.")))
+    request: dict[str, object] = {"model": "m", "input": "Hi", "text": {"format": wanted}}
+    (finding,) = [
+        each for each in responses.findings(*events, request=request) if each.code == "S013"
+    ]
+    assert finding.blame is Blame.UPSTREAM
+    free: dict[str, object] = {**request, "text": {"format": {"type": "text"}}}
+    assert "S013" not in responses.codes(*events, request=free)
+
+
+@pytest.mark.parametrize("key", ["output_format", "output_config"])
+def test_messages_ask_for_a_format_in_two_places(key: str) -> None:
+    wanted: dict[str, object] = {"type": "json_schema", "schema": SCHEMA}
+    request = {**messages.request(), key: wanted if key == "output_format" else {"format": wanted}}
+    said = (messages.start(), messages.text_block(), messages.text("No"), messages.stop())
+    body = messages.sse(*said, messages.reason("end_turn"), messages.STOP)
+    assert of(body, messages.URL, request).blame is Blame.UPSTREAM
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"responseSchema": {"type": "OBJECT", "properties": {"city": {"type": "STRING"}}}},
+        {"responseJsonSchema": SCHEMA},
+        {},
+    ],
+)
+def test_gemini_asks_for_a_media_type(schema: dict[str, object]) -> None:
+    config = {"responseMimeType": "application/json", **schema}
+    request: dict[str, object] = {
+        "contents": [{"parts": [{"text": "Hi"}]}],
+        "generationConfig": config,
+    }
+    body = gemini.sse(gemini.candidate({"text": "Sunny."}, finish="STOP"))
+    assert of(body, gemini.STREAM, request).blame is Blame.UPSTREAM
+    stops = {**request, "generationConfig": {**config, "stopSequences": ["}"]}}
+    exchange = Exchange.from_body(
+        body, content_type="text/event-stream", url=gemini.STREAM, request=stops
+    )
+    assert not found(exchange, "S013")
+
+
+@pytest.mark.parametrize("wanted", ["json", SCHEMA])
+def test_ollama_asks_for_a_format_by_name_or_schema(wanted: object) -> None:
+    line = b'{"model":"m","message":{"role":"assistant","content":"No"},"done":true'
+    body = line + b',"done_reason":"stop"}\n'
+    request: dict[str, object] = {"model": "m", "messages": [USER], "format": wanted}
+    url = "http://127.0.0.1:11434/api/chat"
+    assert of(body, url, request, "application/x-ndjson").blame is Blame.UPSTREAM
+    stops = {**request, "options": {"stop": ["}"]}}
+    exchange = Exchange.from_body(body, content_type="application/x-ndjson", url=url, request=stops)
+    assert not found(exchange, "S013")
+
+
+PAGE = (
+    "<!DOCTYPE html>\n<html><head><title>502 Bad\n Gateway</title></head><body>nginx</body></html>"
+)
+GARBLED = "Le café, l'été, la crème".encode().decode("latin-1")
+QUOTES = "It\u2019s \u201cfine\u2019s"
+
+
+def answer(*pieces: str, question: str = "How are you?") -> Exchange:
+    request = asks({"role": "user", "content": question})
+    return pasted(*(choice({"content": one}) for one in pieces), FINISH_TEXT, request=request)
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        "<|im_end|>",
+        "<|eot_id|>",
+        "<|endoftext|>",
+        "<|return|>",
+        "<end_of_turn>",
+        "</s>",
+        "<eos>",
+        "[/INST]",
+        "<\uff5cend\u2581of\u2581sentence\uff5c>",
+    ],
+)
+def test_a_token_at_the_end_is_likely_the_servers(token: str) -> None:
+    finding = one(answer("Fine.", f"{token}\n"), "S014")
+    assert finding.message == (
+        f"the text of the answer holds the token {token!r}, at the end of a turn"
+    )
+    assert (finding.severity, finding.blame) == (Severity.ERROR, Blame.UPSTREAM)
+    assert (finding.confidence, finding.event) == (Confidence.LIKELY, 1)
+    assert len(finding.excluded) == 2
+
+
+def test_a_model_that_goes_on_with_the_users_part_is_likely_not_stopped() -> None:
+    finding = one(answer("Fine.<|im_end|>\n<|im_start|>user\nThanks!"), "S014")
+    assert finding.confidence is Confidence.LIKELY
+
+
+def test_a_token_in_the_middle_is_possibly_the_models_own() -> None:
+    finding = one(answer("Fine<|im_end|> and well."), "S014")
+    assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.POSSIBLE)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The token `<|im_end|>` ends it.",
+        "```\n<|im_start|>user\nHi<|im_end|>\n```",
+        'It is called "<|im_end|>".',
+        "A <s>word</s>",
+        "Use <|box|> or |x|.",
+        "a < b and </s> in the middle of it",
+    ],
+)
+def test_what_is_quoted_or_code_or_markup_is_fine(text: str) -> None:
+    assert not found(answer(text), "S014")
+
+
+def test_what_the_request_has_or_asks_about_is_fine() -> None:
+    assert not found(answer("Fine.<|im_end|>", question="What is <|im_end|>?"), "S014")
+    told = answer("It is <|im_end|>, I think.", question="Which ChatML token ends a message?")
+    assert not found(told, "S014")
+    last = answer("It is <|im_end|>", question="Which ChatML token ends a message?")
+    assert one(last, "S014").confidence is Confidence.POSSIBLE
+
+
+def test_a_page_that_tells_of_an_error_is_no_answer() -> None:
+    finding = one(answer(PAGE), "S014")
+    assert finding.message == (
+        "the text of the answer holds an HTML page with the title '502 Bad Gateway'"
+    )
+    assert finding.confidence is Confidence.LIKELY
+
+
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        (PAGE, "Write an HTML page for a 502."),
+        (PAGE.replace("502 Bad\n Gateway", "My cat"), "Hi"),
+        ("<html><body>Hello</body></html>", "Hi"),
+        (f"Here it is: ```{PAGE}```", "Hi"),
+    ],
+)
+def test_pages_that_were_asked_for_or_tell_of_no_error_are_fine(text: str, question: str) -> None:
+    assert not found(answer(text, question=question), "S014")
+
+
+def test_a_page_behind_other_text_may_be_meant() -> None:
+    finding = one(answer(f"The capital of {PAGE}"), "S014")
+    assert finding.message.endswith("with the title '502 Bad Gateway', at the end of a turn")
+    assert finding.confidence is Confidence.POSSIBLE
+
+
+@pytest.mark.parametrize(
+    "text", [GARBLED, QUOTES.encode().decode("cp1252"), QUOTES.encode().decode("latin-1")]
+)
+def test_text_in_another_encoding(text: str) -> None:
+    finding = one(answer(text), "S014")
+    assert "UTF-8 that was read as Latin-1" in finding.message
+    assert (finding.severity, finding.confidence) == (Severity.ERROR, Confidence.LIKELY)
+
+
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        ("NÃO, SÃO PAULO e AMANHÃ", "Hi"),
+        ("Ã© once", "Hi"),
+        (GARBLED, f"Translate {GARBLED}"),
+        (f"```\n{GARBLED}\n```", "Hi"),
+        ("café été crème \u2019 \u2013 \u201c", "Hi"),
+    ],
+)
+def test_accents_and_what_the_request_has_are_fine(text: str, question: str) -> None:
+    assert not found(answer(text, question=question), "S014")
+
+
+def test_a_question_about_encodings_leaves_it_possible() -> None:
+    finding = one(answer(GARBLED, question="Show me garbled text"), "S014")
+    assert finding.confidence is Confidence.POSSIBLE
+
+
+def test_a_character_that_was_cut_is_possibly_upstreams() -> None:
+    finding = one(answer("A smile: ", "\ufffd\ufffd!"), "S014")
+    assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.POSSIBLE)
+    assert finding.event == 1
+    assert not found(answer("It is \ufffd.", question="What is \ufffd?"), "S014")
+    assert not found(answer("It is `\ufffd`."), "S014")
+
+
+def test_bytes_that_are_invalid_on_the_wire_are_told_as_that() -> None:
+    body = b'data: {"choices":[{"index":0,"delta":{"content":"caf\xc3"}}]}\n\ndata: [DONE]\n\n'
+    assert "W002" in codes(from_bytes(body))
+    assert not found(from_bytes(body), "S014")
+
+
+def test_reasoning_is_not_looked_at() -> None:
+    assert not found(
+        pasted(choice({"reasoning_content": "x<|im_end|>", "content": "Hi"}), FINISH_TEXT), "S014"
+    )

@@ -1,0 +1,352 @@
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from deltatape.conversation import check_conversation
+from deltatape.model.digest import Digest
+from deltatape.model.finding import Blame, Confidence, Finding, Severity
+from helpers.chat import FINISH, calls, choice, entry
+from helpers.exchanges import USER, asks, assistant, call, digests, result
+
+ONE = [*call(), FINISH]
+Json = dict[str, object]
+
+
+def tool(**properties: object) -> Json:
+    """`get` with these parameters, of which `city` is required."""
+    schema = {"type": "object", "properties": properties, "required": ["city"]}
+    return {"type": "function", "function": {"name": "get", "parameters": schema}}
+
+
+def graded(
+    delivered: str, repeated: str, *after: Json, pieces: int = 2, tools: Sequence[Json] = ()
+) -> Finding:
+    """What is found of a call whose arguments come in so many pieces."""
+    size = -(-len(delivered) // pieces)
+    cut = [delivered[at : at + size] for at in range(0, len(delivered), size)]
+    chunks = [
+        calls(entry(0, "c1", name="get", arguments="")),
+        *(calls(entry(0, arguments=piece)) for piece in cut),
+        FINISH,
+    ]
+    said = assistant(("c1", "get", repeated))
+    tape = digests(
+        (asks(USER, tools=list(tools)), chunks), (asks(USER, said, result("c1"), *after), [])
+    )
+    (finding,) = (each for each in check_conversation(tape) if each.code == "C002")
+    return finding
+
+
+def grade(finding: Finding) -> tuple[Severity, Blame | None, Confidence]:
+    return finding.severity, finding.blame, finding.confidence
+
+
+PROVEN = (Severity.ERROR, Blame.APP, Confidence.PROVEN)
+LIKELY = (Severity.ERROR, Blame.APP, Confidence.LIKELY)
+POSSIBLE = (Severity.WARNING, Blame.APP, Confidence.POSSIBLE)
+FACT = (Severity.INFO, None, Confidence.PROVEN)
+SHORT, LONG, HUGE = (f'{{"city":"{"Gent " * times}"}}' for times in (2, 60, 600))
+MORE: Json = {"role": "user", "content": "And tomorrow?"}
+
+
+@pytest.mark.parametrize(
+    ("delivered", "repeated", "expected", "says"),
+    [
+        (SHORT, SHORT[:11], PROVEN, "it is fragment 1 of 2 alone"),
+        (SHORT, SHORT + SHORT, PROVEN, "it is the arguments twice"),
+        (SHORT, SHORT[:-3], PROVEN, "it is the first 18 of 21 characters"),
+        (LONG, LONG[:100], LIKELY, "it is the first 100 of 311 characters"),
+        (HUGE, HUGE[:100], POSSIBLE, "it is the first 100 of 3011 characters"),
+        (SHORT, "", PROVEN, "the app repeats no arguments at all"),
+        (SHORT, "{}", LIKELY, "the app repeats an empty object"),
+        (LONG, "", POSSIBLE, "the app repeats no arguments at all"),
+        (LONG, "{}", POSSIBLE, "the app repeats an empty object"),
+        ('{"city":null}', "{}", FACT, "an empty value was left out ($.city)"),
+        (SHORT, '{"city":"gent gent"}', FACT, "a text was normalised ($.city)"),
+        (SHORT, '{"city":"Rome"}', POSSIBLE, "no fragment of the reply explains it"),
+    ],
+)
+def test_a_change_is_as_sure_as_what_it_is_made_of(
+    delivered: str,
+    repeated: str,
+    expected: tuple[Severity, Blame | None, Confidence],
+    says: str,
+) -> None:
+    finding = graded(delivered, repeated)
+    assert grade(finding) == expected
+    assert says in finding.message
+    assert bool(finding.excluded) is (expected in (PROVEN, LIKELY))
+
+
+def test_old_calls_may_be_left_out_of_a_history() -> None:
+    assert grade(graded(SHORT, "", assistant(text="Hello"), MORE)) == POSSIBLE
+
+
+def test_an_empty_object_lacks_what_the_schema_requires() -> None:
+    free: Json = {
+        "type": "function",
+        "function": {"name": "get", "parameters": {"required": ["x"]}},
+    }
+    assert grade(graded('{"x":1}', "{}", tools=[free])) == LIKELY
+    finding = graded(SHORT, "{}", tools=[tool(city={"type": "string"})])
+    assert grade(finding) == LIKELY
+    assert "requires members that an empty object lacks" in finding.excluded[1].because
+
+
+def test_a_reply_that_broke_off_accuses_nobody() -> None:
+    limited = [*call(), choice({}, "length")]
+    tape = digests((asks(USER), limited), (asks(USER, assistant(("c1", "get", "")), MORE), []))
+    assert not [each for each in check_conversation(tape) if each.code in ("C001", "C002", "C003")]
+
+
+def test_a_fragment_that_is_json_by_itself_is_likely_only() -> None:
+    chunks = [
+        calls(entry(0, "c1", name="get", arguments='{"a":1')),
+        calls(entry(0, arguments=',"b":2')),
+        calls(entry(0, arguments="}")),
+        FINISH,
+    ]
+    (finding,) = changed(("c1", "get", '{"a":1}'), chunks=chunks)
+    assert grade(finding) == LIKELY
+    assert finding.excluded[0].because == "fragment 2 of 3 is missing, character by character"
+    null = [chunks[0], calls(entry(0, arguments=',"b":null')), *chunks[2:]]
+    (finding,) = changed(("c1", "get", '{"a":1}'), chunks=null)
+    assert grade(finding) == FACT
+
+
+def test_what_a_parser_of_partial_json_makes_of_the_first_fragments_is_likely() -> None:
+    finding = graded('{"city":"Antwerp","day":"Monday"}', '{"city":"Antw"}', pieces=3)
+    assert grade(finding) == POSSIBLE
+    finding = graded('{"city":"Antwerp","day":"Monday"}', '{"city":"An"}', pieces=3)
+    assert grade(finding) == LIKELY
+    assert "it is the first 1 of 3 fragments, closed by a partial parser" in finding.message
+
+
+TWICE = [*call("get"), *call("get", '{"a":2}', 1), FINISH]
+
+
+def test_the_arguments_of_another_call_are_likely_unless_the_ids_went_round() -> None:
+    found = changed(("c1", "get", '{"a":2}'), ("c2", "get", '{"a":2}'), chunks=TWICE)
+    assert [grade(finding) for finding in found] == [LIKELY]
+    assert "these are the arguments of call 1" in found[0].message
+    found = changed(("c1", "get", '{"a":2}'), ("c2", "get", '{"a":1}'), chunks=TWICE)
+    assert [grade(finding) for finding in found] == [POSSIBLE] * 2
+
+
+def test_a_call_that_came_after_the_request_is_not_held_against_it() -> None:
+    first, second = digests(
+        (asks(USER), ONE), (asks(USER, assistant(("c1", "get", "")), result("c1")), [])
+    )
+    assert [each.code for each in check_conversation([first, second])] == ["C002"]
+    early = replace(second, t_ns=(first.calls[0].t_ns or 0) - 1)
+    said = replace(first, said_ns=1)
+    assert not check_conversation([said, early])
+
+
+def changed(
+    *repeated: tuple[str | None, str | None, str], chunks: Sequence[object]
+) -> list[Finding]:
+    after = asks(USER, assistant(*repeated), result("c1"))
+    found = check_conversation(digests((asks(USER), chunks), (after, [])))
+    return [finding for finding in found if finding.code == "C002"]
+
+
+def test_the_message_names_both_texts_the_path_and_the_mistake() -> None:
+    (finding,) = changed(("c1", "get", ""), chunks=ONE)
+    assert finding.message == (
+        "call 0 (get, c1) of #1 was delivered with '{\"a\":1}', the app repeats ''"
+        " (first difference at $.a): the app repeats no arguments at all"
+    )
+    assert finding.evidence == "(no arguments)"
+
+
+def test_calls_that_were_never_delivered_are_mentioned() -> None:
+    fragments = (("c1", "get", ""), (None, None, '{"a"'), (None, None, ":1}"))
+    (finding,) = changed(*fragments, chunks=ONE)
+    assert "it also repeats 2 calls that the wire did not deliver" in finding.message
+
+
+def test_a_value_that_nothing_explains_is_possible_only() -> None:
+    (finding,) = changed(("c1", "get", '{"z":9}'), chunks=ONE)
+    assert "(first difference at $.a): no fragment of the reply explains it" in finding.message
+    assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.POSSIBLE)
+    assert "append" not in finding.hint
+
+
+def test_another_spelling_and_mended_arguments_of_a_broken_call_are_fine() -> None:
+    half = [calls(entry(0, "c1", name="get", arguments='{"a":')), FINISH]
+    assert not changed(("c1", "get", '{ "a": 1 }'), chunks=ONE)
+    assert not changed(("c1", "get", "{}"), chunks=half)
+
+
+def test_fragments_that_were_stripped_are_no_normalisation() -> None:
+    chunks = [
+        calls(entry(0, "c1", name="get", arguments='{"city":"New')),
+        calls(entry(0, arguments=" York")),
+        calls(entry(0, arguments=' City on"}')),
+        FINISH,
+    ]
+    (finding,) = changed(("c1", "get", '{"city":"NewYorkCity on"}'), chunks=chunks)
+    assert grade(finding) == PROVEN
+    assert finding.hint.startswith("append fragments as they come")
+
+
+def test_words_that_are_glued_where_fragments_meet_are_likely_stripped_fragments() -> None:
+    finding = graded('{"t":"ab cd ef gh ij"}', '{"t":"abcdefghij"}', pieces=8)
+    assert grade(finding) == LIKELY
+    assert finding.hint.startswith("append fragments as they come")
+
+
+def test_who_takes_the_deltas_of_a_call_whose_last_event_has_others_did_nothing_wrong() -> None:
+    (reply, later) = digests(
+        (asks(USER), [*call("get", '{"a":1}'), FINISH]),
+        (
+            asks(USER, assistant(("c1", "get", '{"a"1}')), result("c1", "Expecting ':' delimiter")),
+            [],
+        ),
+    )
+    (said,) = reply.calls
+    mended = replace(reply, calls=(replace(said, fragments=('{"a"', "1}")),))
+    found = check_conversation([mended, later])
+    (told,) = [each for each in found if each.code == "C002"]
+    assert (told.severity, told.blame) == (Severity.INFO, None)
+    assert "the event that ends the call has others (T015)" in told.message
+    assert not [each for each in found if each.code == "C009"]
+
+
+@pytest.mark.parametrize(
+    ("delivered", "repeated", "expected"),
+    [
+        ('{"city":"Größe, São Tomé"}', '{"city": "Grße, São Tomé"}', LIKELY),
+        ('{"city":"東京, 大阪"}', '{"city":"東, 大阪"}', LIKELY),
+        # A filter: none of the script is left; or something else is missing, too, or is new.
+        ('{"city":"Besançon🌧FR"}', '{"city":"BesançonFR"}', FACT),
+        ('{"city":"Besançon東"}', '{"city":"Besançon"}', POSSIBLE),
+        ('{"city":"Größe, São Tomé"}', '{"city":"Grße, São"}', POSSIBLE),
+        ('{"city":"Größe, São Tomé"}', '{"city":"Grüße, São Tomé"}', POSSIBLE),
+    ],
+)
+def test_characters_that_only_a_decoder_loses_are_no_choice(
+    delivered: str, repeated: str, expected: tuple[Severity, Blame | None, Confidence]
+) -> None:
+    finding = graded(delivered, repeated, pieces=1)
+    assert grade(finding) == expected
+    if expected == LIKELY:
+        assert "others like it are there" in finding.message
+        assert "one incremental UTF-8 decoder" in finding.hint
+
+
+def test_a_default_in_place_of_null_is_the_schemas() -> None:
+    unit: Json = {"type": ["string", "null"], "default": "celsius"}
+    finding = graded(
+        '{"city":"Gent","unit":null}', '{"city":"Gent","unit":"celsius"}', tools=[tool(unit=unit)]
+    )
+    assert grade(finding) == FACT
+    assert "a default of the schema was filled in" in finding.message
+
+
+LENGTH = choice({}, "length")
+CUT: Sequence[object] = [
+    calls(entry(0, "c1", name="write", arguments="")),
+    calls(entry(0, arguments='{"text":"Dear An')),
+]
+NOTHING: Sequence[object] = CUT[:1]
+MADE = '{"text":"Dear An"}'
+
+
+def ran(tape: list[Digest]) -> list[Finding]:
+    return [each for each in check_conversation(tape) if each.code == "C016"]
+
+
+def cut(
+    arguments: str = MADE,
+    text: str = "saved",
+    chunks: Sequence[object] = CUT,
+    end: object = LENGTH,
+) -> list[Digest]:
+    history = [assistant(("c1", "write", arguments)), result("c1", text)]
+    return digests((asks(USER), [*chunks, end]), (asks(USER, *history), []))
+
+
+def test_a_call_that_the_limit_cut_and_the_app_completed() -> None:
+    (finding,) = ran(cut())
+    assert finding.message == (
+        "call 0 (write, c1) of #1 reached the reply's limit in the middle of its arguments; the app"
+        ' completed them to {"text":"Dear An"} and ran the call'
+    )
+    assert (finding.exchange, finding.severity) == (2, Severity.ERROR)
+    assert (finding.blame, finding.confidence) == (Blame.APP, Confidence.LIKELY)
+    assert finding.excluded[0].because == "its result is 'saved'"
+    assert finding.against
+    assert finding.against.exchange == 1
+
+
+def test_a_call_that_broke_off_with_the_stream() -> None:
+    first, second = cut()
+    (finding,) = ran([replace(first, failed=True, limited=False), second])
+    assert "broke off in the middle" in finding.message
+
+
+def test_a_call_without_its_end_in_a_reply_that_ended_as_it_should() -> None:
+    (finding,) = ran(cut(end=FINISH))
+    assert "stopped in the middle" in finding.message
+    assert not ran(cut("{}", chunks=NOTHING, end=FINISH))
+
+
+@pytest.mark.parametrize("arguments", ["{}", MADE])
+def test_a_call_without_any_argument_that_was_run_all_the_same(arguments: str) -> None:
+    assert len(ran(cut(arguments, chunks=NOTHING))) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Error: the arguments were incomplete",
+        "The call was not executed.",
+        "Interrupted by the user",
+        "Could not parse the arguments",
+        "Tool call denied",
+    ],
+)
+def test_a_call_that_is_answered_with_an_error_is_answered_rightly(text: str) -> None:
+    assert not ran(cut(text=text))
+    assert not ran(cut("{}", text=text))
+
+
+def test_arguments_that_nobody_completed_are_no_guess() -> None:
+    assert not ran(cut('{"text":"Dear An'))
+
+
+def test_a_whole_call_in_front_of_a_cut_one_may_be_run() -> None:
+    whole = calls(entry(0, "c1", name="write", arguments=MADE))
+    assert not ran(cut(chunks=[whole]))
+    assert not ran(cut(chunks=[whole], end=FINISH))
+
+
+def test_another_call_or_none_is_not_this_one() -> None:
+    first = digests((asks(USER), [*CUT, LENGTH]))[0]
+    for history in (
+        [assistant(("c2", "write", MADE)), result("c2")],
+        [assistant(("c1", "read", MADE)), result("c1")],
+        [assistant(("c1", "write", MADE)), USER],
+        [assistant(text="It was cut."), USER],
+    ):
+        tape = digests((asks(USER), [*CUT, LENGTH]), (asks(USER, *history), []))
+        assert not ran(tape)
+        assert tape[0].calls[0].status == first.calls[0].status
+
+
+def test_a_second_attempt_that_brings_the_call_acquits() -> None:
+    history = [assistant(("c1", "write", MADE)), result("c1", "saved")]
+    whole = calls(entry(0, "c1", name="write", arguments=MADE))
+    tape = digests(
+        (asks(USER), [*CUT, LENGTH]), (asks(USER), [whole, FINISH]), (asks(USER, *history), [])
+    )
+    assert not ran(tape)
+
+
+def test_what_the_recorder_lost_is_no_cut() -> None:
+    first, second = cut()
+    assert not ran([replace(first, lossy=True), second])
+    assert not ran([replace(first, reply_id="r1"), replace(second, previous="r1")])

@@ -1,0 +1,360 @@
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from deltatape.conversation import check_conversation
+from deltatape.model.digest import Digest
+from deltatape.model.finding import Blame, Confidence, Finding, Severity
+from deltatape.rules.settings import DEFAULTS, Settings
+from helpers.chat import FINISH, choice
+from helpers.exchanges import FINISH_TEXT, TEXT, USER, asks, assistant, call, digests, result
+
+MORE: dict[str, object] = {"role": "user", "content": "Again, what is the weather?"}
+Exchange = tuple[dict[str, object], list[object]]
+
+
+def rounds(number: int, *, distinct: bool = False, name: str = "get") -> list[Exchange]:
+    """An agent that calls a tool in every reply."""
+    history, made = [USER], []
+    for at in range(number):
+        arguments = f'{{"a":{at if distinct else 1}}}'
+        made.append((asks(*history), [*call(name, arguments), FINISH]))
+        history += [assistant(("c1", name, arguments)), result("c1")]
+    return made
+
+
+def loops(tape: list[Digest], settings: Settings = DEFAULTS) -> list[Finding]:
+    return [each for each in check_conversation(tape, settings) if each.code == "C006"]
+
+
+def test_the_third_time_of_a_call_is_told_and_then_each_doubling() -> None:
+    found = loops(digests(*rounds(7)))
+    assert [finding.exchange for finding in found] == [3, 6]
+    assert found[0].message == (
+        "get is called with the same arguments 3 times since the user last spoke (first in #1)"
+    )
+    assert (found[0].severity, found[0].blame) == (Severity.INFO, None)
+    assert (found[0].confidence, found[0].evidence) == (Confidence.PROVEN, '{"a":1}')
+    assert found[0].against is not None
+    assert found[0].against.exchange == 1
+
+
+def test_the_limits_are_settings() -> None:
+    assert [each.exchange for each in loops(digests(*rounds(2)), Settings(loop_calls=2))] == [2]
+    short = Settings(loop_turns=3, loop_calls=100)
+    assert [each.exchange for each in loops(digests(*rounds(3)), short)] == [3]
+
+
+def test_calls_of_other_arguments_are_no_repetition_but_a_cycle_without_a_word() -> None:
+    found = loops(digests(*rounds(11, distinct=True)))
+    assert [finding.exchange for finding in found] == [10]
+    assert found[0].message == (
+        "10 replies in a row called tools and said nothing to the user; this one calls get"
+    )
+    assert found[0].against is None
+
+
+def test_many_and_nameless_calls_are_named_in_short() -> None:
+    short = Settings(loop_turns=1, loop_calls=100)
+    many = [each for at in range(5) for each in call(f"t{at}", "{}", at)]
+    (finding,) = loops(digests((asks(USER), [*many, FINISH])), short)
+    assert finding.message.endswith("this one calls t0, t1, t2 and 2 more")
+    (finding,) = loops(digests((asks(USER), [*call(name=""), FINISH])), short)
+    assert finding.message.endswith("this one calls a tool without a name")
+
+
+def test_a_question_of_the_user_begins_anew() -> None:
+    two = rounds(2)
+    again = [*two[1][0]["messages"], assistant(("c1", "get", '{"a":1}')), result("c1")]  # type: ignore[misc]
+    asked = asks(*again, assistant(text="Hi"), MORE)
+    tape = digests(*two, (asks(*again), [TEXT, FINISH_TEXT]), (asked, [*call(), FINISH]))
+    assert not loops(tape)
+
+
+def test_a_word_to_the_user_ends_a_cycle() -> None:
+    made = rounds(4, distinct=True)
+    made[2] = (made[2][0], [TEXT, *made[2][1]])
+    assert not loops(digests(*made), Settings(loop_turns=3))
+
+
+def test_calls_that_the_application_drops_from_its_history_are_counted_all_the_same() -> None:
+    history, made = [USER], []
+    for at in range(3):
+        made.append((asks(*history), [*call(index=at), FINISH]))
+        history.append(result(f"c{at + 1}"))
+    found = loops(digests(*made), Settings(loop_turns=3))
+    assert [finding.message.partition(" (")[0] for finding in found] == [
+        "get is called with the same arguments 3 times since the user last spoke",
+        "3 replies in a row called tools and said nothing to the user; this one calls get",
+    ]
+
+
+def test_what_came_before_the_tape_is_counted_from_the_history() -> None:
+    last = rounds(3)[-1:]
+    (finding,) = loops(digests(*last))
+    assert finding.message.endswith("3 times since the user last spoke")
+    assert finding.against is None
+    assert len(loops(digests(*last), Settings(loop_turns=3))) == 2
+
+
+def test_the_same_request_again_is_no_further_round() -> None:
+    made = rounds(3)
+    assert [each.exchange for each in loops(digests(*made, made[-1]))] == [3]
+
+
+NS = 1_000_000_000
+
+
+def attempts(number: int, *, every_s: float = 1.0, lasts_s: float = 0.5) -> list[Digest]:
+    """The same request again and again, each refused."""
+    made = digests(*[(asks(USER), [])] * number)
+    return [
+        replace(
+            each,
+            t_ns=round(at * every_s * NS),
+            end_ns=round((at * every_s + lasts_s) * NS),
+            status=429,
+            error="slow down",
+            failed=True,
+        )
+        for at, each in enumerate(made)
+    ]
+
+
+def storms(tape: list[Digest], settings: Settings = DEFAULTS) -> list[Finding]:
+    return [each for each in check_conversation(tape, settings) if each.code == "C008"]
+
+
+def test_the_fifth_attempt_in_a_minute_is_told_and_then_each_doubling() -> None:
+    found = storms(attempts(11))
+    assert [finding.exchange for finding in found] == [5, 10]
+    assert found[0].message == (
+        "the same request came 5 times in 4.0 s, each time after the one before had failed (#1 and"
+        " on): 429, 429, 429, 429"
+    )
+    assert (found[0].severity, found[0].blame) == (Severity.WARNING, Blame.APP)
+    assert (found[0].confidence, found[0].evidence) == (Confidence.LIKELY, "slow down")
+    assert found[0].against is not None
+    assert (found[0].against.exchange, found[0].against.evidence) == (1, "slow down")
+
+
+def test_the_limits_of_retries_are_settings() -> None:
+    assert [each.exchange for each in storms(attempts(3), Settings(retries=3))] == [3]
+    assert not storms(attempts(5), Settings(retries_time_s=3.5))
+
+
+def test_whether_the_last_attempt_succeeds_does_not_matter_and_then_it_is_over() -> None:
+    tape = attempts(10)
+    tape[4] = replace(tape[4], failed=False, status=200, error=None)
+    assert [each.exchange for each in storms(tape)] == [5, 10]
+
+
+def test_broken_and_missing_answers_are_failures_too() -> None:
+    tape = attempts(5)
+    tape[0] = replace(tape[0], status=200, error=None)
+    tape[3] = replace(tape[3], status=None, error=None)
+    (finding,) = storms(tape)
+    assert finding.message.endswith("broke off, 429, 429, no response")
+    assert finding.evidence == ""
+
+
+def test_pauses_that_the_provider_asks_for_are_no_storm() -> None:
+    tape = [replace(each, wait_s=10) for each in attempts(5, every_s=10.5)]
+    assert not storms(tape)
+    assert storms([replace(each, wait_s=11) for each in tape])
+    assert storms([*tape[:2], replace(tape[2], wait_s=0), *tape[3:]])
+
+
+def test_requests_side_by_side_are_no_retries() -> None:
+    assert not storms(attempts(9, lasts_s=1.5))
+
+
+def test_requests_without_times_or_without_history_tell_nothing() -> None:
+    assert not storms([replace(each, t_ns=None) for each in attempts(5)])
+    empty = digests(*[(asks(), [])] * 5)
+    assert not storms([replace(each, failed=True) for each in empty])
+
+
+def test_another_request_in_between_does_not_count() -> None:
+    other = digests((asks(USER, USER), []))[0]
+    tape = attempts(5)
+    assert len(storms([*tape[:3], other, *tape[3:]])) == 1
+
+
+def test_pauses_that_grow_are_how_it_should_be() -> None:
+    grows = [
+        replace(each, t_ns=round(2**at * NS), end_ns=round((2**at + 0.1) * NS))
+        for at, each in enumerate(attempts(5))
+    ]
+    assert not storms(grows)
+    hasty = [replace(grows[0], end_ns=grows[1].t_ns), *grows[1:]]
+    assert storms(hasty)
+
+
+Json = dict[str, object]
+NAMED = {"type": "function", "function": {"name": "get"}}
+SAME = [*call(), FINISH]
+OTHER = [*call("get", '{"a":2}'), FINISH]
+ANSWER = assistant(("c1", "get", '{"a":1}'))
+ROUND = [ANSWER, result("c1")]
+TOOLS = [
+    {"type": "function", "function": {"name": name, "parameters": {}}} for name in ("get", "answer")
+]
+
+
+def forced(
+    choice: object, chunks: list[object], after: Sequence[Json] = ROUND, tools: int = 1
+) -> list[Finding]:
+    offered = TOOLS[:tools]
+    tape = digests(
+        (asks(USER, tool_choice=choice, tools=offered), SAME),
+        (asks(USER, *after, tool_choice=choice, tools=offered), chunks),
+    )
+    return [finding for finding in check_conversation(tape) if finding.code == "C010"]
+
+
+def test_a_named_tool_that_is_still_forced_when_its_result_is_there() -> None:
+    (finding,) = forced(NAMED, SAME)
+    assert finding.message == (
+        "the request brings tool results and still has tool_choice 'get': the model may not answer,"
+        " it calls get again"
+    )
+    assert (finding.exchange, finding.severity) == (2, Severity.WARNING)
+    assert (finding.blame, finding.confidence) == (Blame.APP, Confidence.LIKELY)
+    assert len(finding.excluded) == 2
+    assert finding.evidence == '{"a":1}'
+
+
+def test_where_the_model_may_choose_only_a_repeated_call_tells() -> None:
+    assert not forced("required", OTHER)
+    (finding,) = forced("required", SAME)
+    assert "tool_choice 'required'" in finding.message
+
+
+def test_a_tool_that_was_not_called_yet_may_end_the_run() -> None:
+    assert not forced("required", SAME, tools=2)
+    assert forced(NAMED, SAME, tools=2)
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        [ANSWER, result("c1", "1 validation error: city is missing")],
+        [*ROUND, {"role": "user", "content": "And in Rome?"}],
+    ],
+    ids=["correction", "new question"],
+)
+def test_a_correction_and_a_new_question_are_no_loop(after: Sequence[Json]) -> None:
+    assert not forced(NAMED, SAME, after)
+
+
+@pytest.mark.parametrize(
+    ("choice", "chunks"), [("auto", SAME), (None, SAME), (NAMED, [TEXT, FINISH_TEXT])]
+)
+def test_what_may_be_answered_is_no_loop(choice: object, chunks: list[object]) -> None:
+    assert not forced(choice, chunks)
+
+
+def test_it_is_told_once_in_a_conversation() -> None:
+    tape = digests(
+        (asks(USER, tool_choice=NAMED), SAME),
+        (asks(USER, *ROUND, tool_choice=NAMED), SAME),
+        (asks(USER, *ROUND, *ROUND, tool_choice=NAMED), SAME),
+    )
+    found = [finding for finding in check_conversation(tape) if finding.code == "C010"]
+    assert [finding.exchange for finding in found] == [2]
+
+
+STEP = (USER, assistant(("c1", "get", '{"a":1}')), result("c1"))
+SAID = [TEXT, FINISH_TEXT]
+SAME_TOOLS = [{"type": "function", "function": {"name": "get"}}]
+
+
+def repeated(tape: list[Digest]) -> list[Finding]:
+    return [each for each in check_conversation(tape) if each.code == "C018"]
+
+
+def test_the_same_question_again_is_a_fact() -> None:
+    (finding,) = repeated(digests((asks(USER), SAID), (asks(USER), SAID)))
+    assert finding.message == (
+        "the request of #1 came again 10.0 s later, after it had been answered in full"
+    )
+    assert (finding.exchange, finding.severity) == (2, Severity.INFO)
+    assert (finding.blame, finding.confidence) == (None, Confidence.PROVEN)
+    assert finding.against
+    assert finding.against.exchange == 1
+
+
+def test_the_same_step_of_an_agent_again_may_be_the_application() -> None:
+    tape = digests((asks(USER), [*call(), FINISH]), (asks(*STEP), SAID), (asks(*STEP), SAID))
+    (finding,) = repeated(tape)
+    assert "came again with the same tool results 10.0 s later" in finding.message
+    assert (finding.exchange, finding.severity) == (3, Severity.WARNING)
+    assert (finding.blame, finding.confidence) == (Blame.APP, Confidence.POSSIBLE)
+
+
+def test_a_conversation_that_is_run_again_is_a_fact() -> None:
+    question, step = (asks(USER), [*call(), FINISH]), (asks(*STEP), SAID)
+    found = repeated(digests(question, step, question, step))
+    assert [(each.exchange, each.blame) for each in found] == [(3, None), (4, None)]
+
+
+def test_at_once_is_not_told_in_seconds() -> None:
+    first, second = digests((asks(USER), SAID), (asks(USER), SAID))
+    (finding,) = repeated([first, replace(second, t_ns=first.t_ns)])
+    assert finding.message == "the request of #1 came again at once, before its answer had ended"
+
+
+def test_side_by_side_it_is_a_fact_of_an_agent_too() -> None:
+    first, second = digests((asks(*STEP), SAID), (asks(*STEP), SAID))
+    (finding,) = repeated([replace(first, end_ns=(second.t_ns or 0) + 1), second])
+    assert finding.message.endswith("before its answer had ended")
+    assert finding.blame is None
+
+
+def test_it_is_told_whenever_the_number_has_doubled() -> None:
+    found = repeated(digests(*[(asks(*STEP), SAID)] * 9))
+    assert [each.exchange for each in found] == [2, 4, 8]
+    assert (
+        found[1].message == "the same request with the same tool results came 4 times, first as #1"
+    )
+    assert found[1].blame is None
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        asks(USER, model="another"),
+        asks(USER, tools=SAME_TOOLS),
+        asks({"role": "system", "content": "Be kind."}, USER),
+        asks({"role": "user", "content": "And tomorrow?"}),
+        asks(USER, tool_choice="none"),
+        {"input": "What?"},
+    ],
+)
+def test_another_request_is_another(other: dict[str, object]) -> None:
+    assert not repeated(digests((asks(USER), SAID), (other, SAID)))
+
+
+def test_attempts_after_a_failure_are_none() -> None:
+    first, second = digests((asks(USER), SAID), (asks(USER), SAID))
+    assert not repeated([replace(first, whole=False, failed=True), second])
+    assert not repeated([replace(first, lossy=True), second])
+    assert not repeated(digests((asks(USER), [choice({}, "stop")]), (asks(USER), SAID)))
+
+
+def test_without_times_and_on_another_tape() -> None:
+    first, second = digests((asks(USER), SAID), (asks(USER), SAID))
+    (finding,) = repeated([first, replace(second, t_ns=None)])
+    assert finding.message == "the request of #1 came again, after it had been answered in full"
+    assert not repeated([first, replace(second, tape="other.tape")])
+
+
+def test_of_requests_that_nobody_can_read_nothing_is_known() -> None:
+    unread = [
+        replace(each, known=False) for each in digests((asks(USER), SAID), (asks(USER), SAID))
+    ]
+    assert not repeated(unread)
+    stored = [replace(each, history=()) for each in digests((asks(USER), SAID), (asks(USER), SAID))]
+    assert [each.evidence for each in repeated(stored)] == [""]
