@@ -46,6 +46,32 @@ class Pair:
 
 
 Pairs = Mapping[str, Pair]
+Innocent = Mapping[str, Mapping[str, Scene]]
+"""By the code of a rule, and by what happens in them, scenes that accuse nobody."""
+_PAIRS: list[Callable[[], Pairs]] = []
+_INNOCENT: list[Callable[[], Innocent]] = []
+
+
+def recordings(pairs: Callable[[], Pairs]) -> Callable[[], Pairs]:
+    """A decorator: the recordings of the rules whose codes are the keys of what it returns."""
+    _PAIRS.append(pairs)
+    return pairs
+
+
+def innocents(more: Callable[[], Innocent]) -> Callable[[], Innocent]:
+    """A decorator: further innocent scenes of rules that have recordings."""
+    _INNOCENT.append(more)
+    return more
+
+
+def registered() -> Pairs:
+    """All that was registered so far, by the codes of the rules."""
+    by_rule = {code: pair for pairs in _PAIRS for code, pair in pairs().items()}
+    for more in _INNOCENT:
+        for code, scenes in more().items():
+            pair = by_rule[code]
+            by_rule[code] = replace(pair, innocent={**pair.innocent, **scenes})
+    return by_rule
 
 
 def pair(fires: Staged, silent: Staged, *also: str) -> Pair:

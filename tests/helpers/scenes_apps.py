@@ -17,6 +17,7 @@ from helpers.scenes import (
     asked,
     chat,
     pair,
+    recordings,
     spared,
     spoken,
     weather,
@@ -50,6 +51,7 @@ def ui(*events: Json) -> Staged:
     return replace(base, reads=[*base.reads, DONE], target="/api/chat", headers=UI)
 
 
+@recordings
 def events() -> Pairs:
     """Rules about the application's own events."""
     fine = app(text("I look it up."), call(), result(), text(" It is 13 °C."), done())
@@ -89,6 +91,7 @@ def events() -> Pairs:
     }
 
 
+@recordings
 def dead_zones() -> Pairs:
     """Rules about silence."""
     role = choice({"role": "assistant", "content": ""})
@@ -145,6 +148,7 @@ def _again(*repeated: tuple[str, str], name: str = "get_weather") -> Staged:
     return replace(chat(TEXT, STOP, request=asked(messages=history)), at_s=2.0)
 
 
+@recordings
 def conversations() -> Pairs:
     """Rules about what an application made of a reply."""
     both = [(f"call_fake{at}", city) for at, city in enumerate(CITIES)]

@@ -15,6 +15,7 @@ from helpers.scenes import (
     asked,
     chat,
     pair,
+    recordings,
     spared,
     spoken,
     weather,
@@ -61,6 +62,7 @@ def offering(city: Json) -> Json:
 STRING: Json = {"type": "string"}
 
 
+@recordings
 def shape() -> Pairs:
     """Rules about what a call is."""
     free: Json = {"name": "get_weather", "parameters": {"type": "object", "properties": {}}}
@@ -116,6 +118,7 @@ def shape() -> Pairs:
     }
 
 
+@recordings
 def joined() -> Pairs:
     """Rules about how the pieces of a call belong together."""
     healthy = chat(*HEALTHY)
@@ -138,6 +141,7 @@ def joined() -> Pairs:
     }
 
 
+@recordings
 def content() -> Pairs:
     """Rules about what whole arguments say."""
     code = '{"city":"Gent:%s    Ledeberg%s"}'
@@ -171,6 +175,7 @@ def free(*inputs: str) -> list[responses.Object]:
     return [responses.created(), *told, responses.ended(*items)]
 
 
+@recordings
 def several() -> Pairs:
     """Rules about several calls, and several sources of one."""
     first, rome = weather(ARGUMENTS), '{"city":"Rome"}'
@@ -195,6 +200,7 @@ def several() -> Pairs:
     }
 
 
+@recordings
 def in_text() -> Pairs:
     """Rules about calls that the model wrote into its text."""
     call = '{"name": "get_weather", "arguments": {"city": "Gent"}}'

@@ -1,14 +1,27 @@
 """Scenes about histories: messages of other conversations, and what correct programs do to calls.
 
-The innocent ones are each named after an explanation in the docstring of their rule.
+The innocent ones are each named after an explanation on the page of their rule.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from helpers import exchanges
 from helpers.chat import FINISH, calls, choice, entry
-from helpers.scenes import HEALTHY, STOP, TEXT, Pair, Pairs, Scene, asked, chat, weather
+from helpers.scenes import (
+    HEALTHY,
+    STOP,
+    TEXT,
+    Innocent,
+    Pair,
+    Pairs,
+    Scene,
+    asked,
+    chat,
+    innocents,
+    recordings,
+    weather,
+)
 from helpers.scenes_apps import BOTH, CITIES, USER
 from helpers.scenes_turns import CALLS, COMPLAINT, told, turn
 from helpers.staged import Json, Staged, Timed
@@ -58,6 +71,7 @@ def again(at_s: float, history: Sequence[Json], **more: object) -> Staged:
     return replace(chat(TEXT, STOP, request=body), at_s=at_s)
 
 
+@recordings
 def misplaced() -> Pairs:
     """Rules about messages and results in the wrong place."""
     shipped, invoice = said(0.0, [ORDER], SHIPPED), said(1.0, [BILL], INVOICE)
@@ -117,7 +131,8 @@ def misplaced() -> Pairs:
 CITY_TEXTS = ("Gent: 13 °C", "Rome: 21 °C")
 
 
-def innocent() -> Mapping[str, Mapping[str, Scene]]:
+@innocents
+def innocent() -> Innocent:
     """By the code of a rule, scenes that look like a mistake and are none."""
     one, both = chat(*HEALTHY), chat(*BOTH)
     asks, result = exchanges.assistant(CALLS[0]), exchanges.result("call_fake0", "13 °C")

@@ -1,15 +1,15 @@
 """Scenes of programs that look mistaken and are not, beside those that stand with their rules.
 
-Each is named after an explanation in the docstring of its rule. Nothing here has happened.
+Each is named after an explanation on the page of its rule. Nothing here has happened.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from helpers import exchanges, messages, responses, scenes_reasoning
 from helpers.app import available, call, done, output, result, text
 from helpers.chat import FINISH, calls, choice, entry
-from helpers.scenes import HEALTHY, STOP, TEXT, Scene, asked, chat, weather
+from helpers.scenes import HEALTHY, STOP, TEXT, Innocent, Scene, asked, chat, innocents, weather
 from helpers.scenes_apps import BOTH, CITIES, USER, app, ui
 from helpers.scenes_histories import called, said
 from helpers.scenes_requests import ANSWER, LAST, MORE, PIECES, SYSTEM, answered, text_scene
@@ -17,13 +17,13 @@ from helpers.scenes_turns import CALLS, COMPLAINT, told, turn
 from helpers.scenes_wire import GREETED, claude, response
 from helpers.staged import Json, Staged
 
-Innocent = Mapping[str, Mapping[str, Scene]]
 ASKS = exchanges.assistant(CALLS[0])
 RESULT = exchanges.result("call_fake0", "13 °C")
 STEP = (ASKS, RESULT)
 HELLO = answered("Hello")
 
 
+@innocents
 def innocent() -> Innocent:
     """By the code of a rule, its scenes by what happens in them."""
     return {

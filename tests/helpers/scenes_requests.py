@@ -5,7 +5,18 @@ from dataclasses import replace
 
 from helpers import exchanges
 from helpers.chat import FINISH, choice
-from helpers.scenes import HEALTHY, STOP, Pair, Pairs, Scene, asked, chat, spared, weather
+from helpers.scenes import (
+    HEALTHY,
+    STOP,
+    Pair,
+    Pairs,
+    Scene,
+    asked,
+    chat,
+    recordings,
+    spared,
+    weather,
+)
 from helpers.scenes_apps import USER
 from helpers.scenes_turns import CALLS, told, turn
 from helpers.staged import Json, Staged
@@ -34,6 +45,7 @@ def text_scene(repeated: str, *pieces: str) -> Scene:
     return told(chat(*said(*(pieces or PIECES))), turn(2.0, answered(repeated), MORE))
 
 
+@recordings
 def texts() -> Pairs:
     """Rules about the text of an answer."""
     two = ("Now that is", " 13 °C.")
@@ -66,6 +78,7 @@ def texts() -> Pairs:
     }
 
 
+@recordings
 def broken_calls() -> Pairs:
     """Rules about calls that were cut, and about their results."""
     cut = chat(*weather('{"city":"Ge'), LENGTH)
@@ -109,6 +122,7 @@ def broken_calls() -> Pairs:
     }
 
 
+@recordings
 def repetitions() -> Pairs:
     """Rules about what comes twice, or is left out."""
     first = chat(*said(*PIECES))
@@ -157,6 +171,7 @@ def repetitions() -> Pairs:
     }
 
 
+@recordings
 def agents() -> Pairs:
     """Rules about what the next request leaves out of the agent."""
     step = [exchanges.assistant(CALLS[0]), exchanges.result("call_fake0", "13 °C")]

@@ -5,7 +5,19 @@ from dataclasses import replace
 
 from helpers import exchanges, messages
 from helpers.chat import FINISH, choice
-from helpers.scenes import HEALTHY, STOP, TEXT, Pair, Pairs, Scene, asked, chat, pair, weather
+from helpers.scenes import (
+    HEALTHY,
+    STOP,
+    TEXT,
+    Pair,
+    Pairs,
+    Scene,
+    asked,
+    chat,
+    pair,
+    recordings,
+    weather,
+)
 from helpers.scenes_apps import BOTH, CITIES, USER
 from helpers.scenes_wire import GREETED, claude
 from helpers.staged import Json, Staged
@@ -27,6 +39,7 @@ def told(first: Staged, *later: Staged) -> Scene:
     return Scene(exchanges=[first, *later])
 
 
+@recordings
 def histories() -> Pairs:
     """Rules about what a request's own history holds."""
     one, both = chat(*HEALTHY), chat(*BOTH)
@@ -61,6 +74,7 @@ def _thinks(at_s: float, *history: Json, frames: Sequence[messages.Frame]) -> St
     return replace(claude(*frames), request=request, at_s=at_s)
 
 
+@recordings
 def reasoning() -> Pairs:
     """Rules about the reasoning that comes back with calls."""
     thought = messages.thinking("The user wants the weather.", "fake-signature")
@@ -89,6 +103,7 @@ def reasoning() -> Pairs:
     }
 
 
+@recordings
 def rounds() -> Pairs:
     """Rules about conversations that go round."""
     role = {"type": "function", "function": {"name": "get_weather"}}

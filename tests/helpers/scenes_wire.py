@@ -18,6 +18,7 @@ from helpers.scenes import (
     asked,
     chat,
     pair,
+    recordings,
     spared,
     spoken,
 )
@@ -99,6 +100,7 @@ def _left(staged: Staged, end_s: float) -> Staged:
     return replace(staged, reason=EndReason.CLIENT_CLOSED, end_s=end_s)
 
 
+@recordings
 def wire() -> Pairs:
     """Rules about the wire."""
     plain = sse(TEXT, STOP)
@@ -150,6 +152,7 @@ def wire() -> Pairs:
     }
 
 
+@recordings
 def stream() -> Pairs:
     """Rules about the stream."""
     error = {"error": {"message": "overloaded", "code": 502}}
@@ -211,6 +214,7 @@ def stream() -> Pairs:
     }
 
 
+@recordings
 def recorder() -> Pairs:
     """What the recorder itself lost."""
     return {
