@@ -60,8 +60,7 @@ class Rule(Generic[Seen]):
 
     def findings(self, seen: Seen) -> Iterator[Finding]:
         """What its claims about `seen` amount to, in their order."""
-        where = self.where(seen)
-        return (self._finding(claim, where) for claim in self.check(seen))
+        return (self._finding(claim, self.where(seen)) for claim in self.check(seen))
 
     def _finding(self, claim: Claim, where: Where) -> Finding:
         place, line, t_ns = claim.place, where.line, where.t_ns
