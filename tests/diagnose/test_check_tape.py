@@ -2,13 +2,16 @@ import gc
 from collections.abc import Iterator
 from dataclasses import replace
 
-from deltatape.diagnose.check_tape import check_exchanges
+from deltatape.diagnose.check import check
+from deltatape.diagnose.check_tape import check_exchanges, fingerprint, request_identity, shape
+from deltatape.diagnose.digest import digest
 from deltatape.model.exchange import EndReason, Exchange
 from deltatape.model.finding import Severity
 from deltatape.model.log import LogEntry, LogStream
 from deltatape.rules.settings import DEFAULTS
 from deltatape.store.reader import open_tape
-from helpers.exchanges import FINISH_TEXT, TEXT, USER, asks, conversation, timed
+from helpers.chat import FINISH, calls, entry
+from helpers.exchanges import FINISH_TEXT, TEXT, USER, asks, conversation, pasted, timed
 from helpers.incidents import BROKEN, EMPTY, FIXED
 from helpers.mutated import RECORDINGS
 
@@ -129,3 +132,46 @@ def test_a_client_that_left_is_told_with_what_the_tape_knows_of_it() -> None:
     left = replace(exchange, end=replace(exchange.end, reason=EndReason.CLIENT_CLOSED))
     (found,) = check_exchanges("x.tape", [left], DEFAULTS).reported
     assert (found.finding.code, found.finding.blame) == ("W006", None)
+
+
+ASK: dict[str, object] = {"role": "user", "content": "What is the weather?"}
+OTHER: dict[str, object] = {"role": "user", "content": "What is the time?"}
+
+
+def bad(*history: object, call_id: str = "call_a1", name: str = "get") -> Exchange:
+    asked: dict[str, object] = {"model": "m", "messages": list(history)}
+    return pasted(calls(entry(0, call_id, name=name, arguments="[1]")), FINISH, request=asked)
+
+
+def printed(exchange: Exchange) -> str:
+    (finding,) = check(exchange)
+    return fingerprint(finding, request_identity(digest(exchange)))
+
+
+def test_what_differs_from_run_to_run_is_left_out_of_a_message() -> None:
+    assert shape("call 0 (get): 'call_a1' becomes 'call_b2' after 1.5 s") == (
+        shape("call 3 (get): 'call_c4' becomes 'call_d5' after 27 s")
+    )
+    assert shape("call 0 (get)") != shape("call 0 (put)")
+
+
+def test_it_is_the_same_when_it_is_recorded_again() -> None:
+    again = replace(bad(ASK, call_id="call_b2"), tape="other.tape", number=7, id="x")
+    assert printed(bad(ASK)) == printed(again)
+
+
+def test_it_differs_by_call_and_by_what_was_asked() -> None:
+    assert len({printed(bad(ASK)), printed(bad(ASK, name="put")), printed(bad(OTHER))}) == 3
+
+
+def test_a_question_is_another_one_after_its_tools_have_answered() -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "get", "arguments": "{}"}}
+    said = {"role": "assistant", "content": None, "tool_calls": [call]}
+    result = {"role": "tool", "tool_call_id": "c", "content": "1"}
+    later = {"role": "tool", "tool_call_id": "c", "content": "2"}
+    assert printed(bad(ASK)) != printed(bad(ASK, said, result))
+    assert printed(bad(ASK, said, later)) == printed(bad(ASK, said, result))
+
+
+def test_a_request_that_is_not_known_has_one_too() -> None:
+    assert len(request_identity(digest(pasted(FINISH)))) == 16

@@ -1,9 +1,21 @@
+import json
 from dataclasses import replace
 
-from deltatape.diagnose.digest import digest, digest_analysis
+import pytest
+
+from deltatape.diagnose.digest import (
+    HeardHistory,
+    argument_spans,
+    digest,
+    digest_analysis,
+    heard_history,
+)
 from deltatape.diagnose.rebuild import analyse
+from deltatape.model.asked import Message, RepeatedCall
+from deltatape.model.digest import Heard
 from deltatape.model.exchange import Exchange
 from deltatape.rules.settings import Settings
+from deltatape.store.reader import open_tape
 from helpers.chat import FINISH, calls, choice, entry, sse
 from helpers.exchanges import (
     FINISH_TEXT,
@@ -155,7 +167,7 @@ def test_errors_of_parsers_are_kept_of_results_and_of_messages_that_are_nothing_
     (made,) = digests(
         (asks(result("c1", f"It says: {text}"), spoken, alone, assistant(text=text)), [])
     )
-    assert [heard.failure for heard in made.history] == [text, "", text, ""]
+    assert [digest.failure for digest in made.history] == [text, "", text, ""]
 
 
 def test_a_call_has_its_place_in_the_response() -> None:
@@ -179,3 +191,145 @@ def test_calls_in_text_are_whole_if_nothing_but_their_end_follows_on_their_json(
     assert statuses("<function=f><parameter=a>1</parameter></function>") == ["complete"]
     deep = '<tool>{"tool_name": "f", "arguments": ' + '{"a":' * 5000 + "1" + "}" * 5001 + "</tool>"
     assert len(statuses(deep)) == 1
+
+
+def made(arguments: str, call_id: str | None = "c1") -> RepeatedCall:
+    return RepeatedCall(id=call_id, name="get", arguments=arguments)
+
+
+def found(body: str, *calls: RepeatedCall) -> list[str]:
+    spans = argument_spans(body.encode(), calls)
+    return [body.encode()[span.start : span.end].decode() for _, span in spans]
+
+
+@pytest.mark.parametrize(
+    ("body", "arguments", "there"),
+    [
+        ('{"id":"c1","function":{"arguments":"{\\"a\\":1}"}}', '{"a":1}', '"{\\"a\\":1}"'),
+        ('{"id":"c1","function":{"arguments" : ""}}', "", '""'),
+        ('{"id":"c1","input":{"a": "é"}}', '{"a": "é"}', '{"a": "é"}'),
+        ('{"id":"c1","arguments":"é"}', "é", '"é"'),
+        ('{"id":"c1","arguments":"\\u00e9"}', "é", '"\\u00e9"'),
+    ],
+)
+def test_arguments_are_found_behind_the_id(body: str, arguments: str, there: str) -> None:
+    assert found(body, made(arguments)) == [there]
+
+
+def test_what_does_not_agree_is_no_place() -> None:
+    assert not found('{"id":"c1","input":{"b":1}}', made('{"a":1}'))
+    assert not found('{"id":"c2","input":{"a":1}}', made('{"a":1}'))
+    assert not found('{"id":"c1","name":"get"}', made(""))
+    assert not found('{"id":"c1"}' + " " * 5000 + '{"input":{}}', made("{}"))
+
+
+def test_calls_without_an_id_are_looked_for_by_what_they_say() -> None:
+    body = '[{"args":{"a":1}},{"args":{"a":2}},{"args":{}}]'
+    assert found(body, made('{"a":1}', None), made("{}", None), made('{"a":3}', None)) == [
+        '{"a":1}'
+    ]
+
+
+def test_a_digest_knows_where_the_last_calls_stand() -> None:
+    old, new = assistant(("c1", "get", "{}")), assistant(("c2", "get", '{"b":2}'))
+    request = asks(USER, old, result("c1"), new, assistant(("c3", "put", "[]")), result("c2"))
+    (exchange,) = conversation((request, []))
+    body = exchange.request.body
+    told = digest(exchange).asked_at
+    assert [call.id for call, _ in told] == ["c2", "c3"]
+    assert [json.loads(body[span.start : span.end]) for _, span in told] == ['{"b":2}', "[]"]
+
+
+def test_lone_surrogates_are_looked_for_as_they_are_written() -> None:
+    assert found('{"id":"c1","arguments":"\\ud800"}', made("\ud800")) == ['"\\ud800"']
+
+
+def test_it_can_be_read_off_a_tape() -> None:
+    tape = open_tape("recordings/rules/C002/fires.tape")
+    last = list(tape)[-1]
+    told = [last.request.body[span.start : span.end] for _, span in digest(last).asked_at]
+    assert told == [b'"{\\"city\\":\\"Gent\\"}"', b'""']
+
+
+@pytest.fixture(autouse=True)
+def empty_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("deltatape.diagnose.digest._memory", ())
+
+
+class Ear:
+    """Counts the messages that are looked at."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self, message: Message) -> Heard:
+        self.count += 1
+        return Heard(role=message.role, text=message.text, calls=(), call_id=None)
+
+
+def messages(count: int, name: str = "m") -> list[Message]:
+    return [
+        Message(role="user", text=f"{name}{at}", calls=(), call_id=None, digest=f"{name}{at}")
+        for at in range(count)
+    ]
+
+
+def link(so_far: str, message: Message) -> str:
+    return f"{so_far}-{message.digest}"
+
+
+def heard_by(ear: Ear, history: list[Message], start: str = "") -> tuple[HeardHistory, int]:
+    """What is kept, and how many messages were looked at for it."""
+    before = ear.count
+    made = heard_history(history, ear, link, start)
+    assert len(made.heard) == len(history)
+    assert [each.text for each in made.heard] == [each.text for each in history]
+    so_far = [start]
+    for message in history:
+        so_far.append(link(so_far[-1], message))
+    assert made.prefixes == tuple(so_far)
+    return made, ear.count - before
+
+
+def test_messages_that_an_earlier_history_had_are_not_looked_at_again() -> None:
+    ear, history = Ear(), messages(30)
+    first, count = heard_by(ear, history[:20])
+    second, more = heard_by(ear, history)
+    assert (count, more) == (20, 10)
+    assert all(one is other for one, other in zip(first.heard, second.heard, strict=False))
+
+
+def test_equal_messages_that_are_other_objects_are_looked_at() -> None:
+    ear = Ear()
+    assert [heard_by(ear, messages(20))[1] for _ in range(2)] == [20, 20]
+
+
+def test_histories_share_as_much_as_they_have_in_common() -> None:
+    ear, history = Ear(), messages(20)
+    heard_by(ear, history)
+    assert heard_by(ear, [*history[:15], *messages(5, "n")])[1] == 5
+    assert heard_by(ear, history[5:])[1] == 15
+
+
+def test_several_conversations_are_remembered_and_not_too_many() -> None:
+    ear = Ear()
+    every = [messages(20, name) for name in "abcdefgh"]
+    for history in every:
+        heard_by(ear, history)
+    assert [heard_by(ear, history)[1] for history in every] == [0] * 8
+    heard_by(ear, messages(20, "i"))
+    assert heard_by(ear, every[0])[1] == 20
+
+
+def test_short_histories_and_other_ears_share_nothing() -> None:
+    ear, history = Ear(), messages(7)
+    assert [heard_by(ear, history)[1] for _ in range(2)] == [7, 7]
+    long = messages(20)
+    heard_by(ear, long)
+    assert heard_by(Ear(), long)[1] == 20
+
+
+def test_where_a_history_starts_is_told_apart() -> None:
+    ear, history = Ear(), messages(20)
+    heard_by(ear, history)
+    heard_by(ear, history, start="stored")

@@ -1,6 +1,6 @@
 import pytest
 
-from deltatape.diagnose.framing import format_of, is_plain
+from deltatape.diagnose.decode import format_of, is_plain
 from deltatape.model.stream import Format
 from helpers.eventstream import event
 

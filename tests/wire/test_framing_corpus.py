@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from deltatape.diagnose.framing import format_of
+from deltatape.diagnose.decode import format_of
 from deltatape.model.stream import Format
 from deltatape.wire.aws_eventstream import EventStreamDecoder
 from deltatape.wire.framer import Decoder

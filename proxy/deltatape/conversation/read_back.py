@@ -6,7 +6,7 @@ reply's own request, message by message, followed by one assistant message (or s
 Where histories are trimmed or edited, a call id links, too, if it is too random to be anybody
 else's, no other reply used it, the last user message of the reply's request is in the history, and
 name or arguments are the same. Where the provider keeps the history, only results come back: see
-`stored`.
+`read_stored`.
 
 Accusing wrongly is worse than saying nothing. Hence:
 - a message is judged once, in the first request that carries it, and a reply once: applications
@@ -26,15 +26,13 @@ Accusing wrongly is worse than saying nothing. Hence:
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from operator import itemgetter
 
-from deltatape.conversation.block import Block, blocks
-from deltatape.conversation.pairing import Pairing, pair_calls
-from deltatape.conversation.stored import read_stored
 from deltatape.model.asked import RepeatedCall
-from deltatape.model.digest import ASSISTANT, Digest, Habits, Heard, ReadBack, SaidCall
+from deltatape.model.digest import ASSISTANT, Digest, Habits, Heard, Pair, ReadBack, SaidCall
 from deltatape.model.exchange import Tap
 from deltatape.model.finding import Confidence
 from deltatape.rules.repeated import (
@@ -45,6 +43,7 @@ from deltatape.rules.repeated import (
     is_distinctive,
     is_related,
     relation,
+    same_id,
     same_name,
 )
 
@@ -56,75 +55,67 @@ _LOOKED_AT = 16
 """Messages after a reply that may repeat it in a history that was changed."""
 
 
-def goes_on_from(later: Digest, reply: Digest) -> bool:
-    """Whether a request's history begins with all of the history that `reply` answers."""
-    place = len(reply.history)
-    return len(later.history) > place > 0 and later.prefixes[place] == reply.prefixes[-1]
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """What may repeat one reply: assistant messages in a row, `later.history[start:end]`."""
+
+    later: Digest
+    start: int
+    end: int
+
+    @property
+    def messages(self) -> Sequence[Heard]:
+        """The messages themselves."""
+        return self.later.history[self.start : self.end]
+
+    @cached_property
+    def calls(self) -> tuple[RepeatedCall, ...]:
+        """Their calls."""
+        return tuple(call for message in self.messages for call in message.calls)
+
+    @property
+    def texts(self) -> frozenset[str]:
+        """Hashes of their texts."""
+        return frozenset(message.text for message in self.messages if message.text)
+
+    @cached_property
+    def further(self) -> tuple[RepeatedCall, ...]:
+        """The calls of all later messages of the history."""
+        rest = self.later.history[self.end :]
+        return tuple(call for message in rest for call in message.calls)
+
+    @cached_property
+    def answered(self) -> tuple[str, ...]:
+        """The ids answered between this block and the next assistant message."""
+        found = []
+        for message in self.later.history[self.end :]:
+            if message.role in ASSISTANT:
+                break
+            if message.call_id:
+                found.append(message.call_id)
+        return tuple(found)
+
+    @cached_property
+    def ids(self) -> frozenset[str]:
+        """The ids of its calls, and those answered after it."""
+        return frozenset(call.id for call in self.calls if call.id) | frozenset(self.answered)
 
 
-def goes_on_without(reply: Digest, later: Iterable[Digest]) -> Digest | None:
-    """The first of the `later` requests that goes on from the reply's history, but without it.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pairing:
+    """Delivered calls in pairs with what stands for them, and what is left on both sides."""
 
-    That is no proof of anything: applications drop an answer when the user interrupts them.
-    """
-    place = len(reply.history)
-    for digest in later:
-        known = len(digest.history) > place and digest.prefixes[place] == reply.prefixes[-1]
-        if place and known and digest.history[place].role not in ASSISTANT:
-            return digest
-    return None
+    pairs: tuple[Pair, ...]
+    lost: tuple[SaidCall, ...]
+    extra: tuple[RepeatedCall, ...]
 
-
-def read_backs(digests: Iterable[Digest]) -> tuple[ReadBack, ...]:
-    """Every reply that a later request repeats, rightly or wrongly, in the order of requests.
-
-    What was taken in front of the application's own endpoint is no conversation with a model.
-    """
-    ledger = _Ledger()
-    judged: list[ReadBack | _Doubt] = []
-    for place, digest in enumerate(each for each in digests if each.tap is Tap.PROVIDER):
-        ledger.place = place
-        ledger.look_for_orphans(digest)
-        judged += _in_request(ledger, digest)
-        ledger.enter(digest)
-    settled = (_settle(ledger, each) if isinstance(each, _Doubt) else each for each in judged)
-    found = [each for each in settled if each]
-    habits = _habits(found, ledger.orphaned)
-    return tuple(replace(each, habits=habits[each.later.tape]) for each in found)
-
-
-def _habits(links: Sequence[ReadBack], orphaned: Mapping[str, str]) -> dict[str, Habits]:
-    """By tape: how the application treats the calls of its replies.
-
-    Args:
-        links: what it repeats.
-        orphaned: by tape, the first result that came back without its call.
-    """
-    found: dict[str, Habits] = {}
-    for link in links:
-        tape = link.later.tape
-        so_far = found.get(tape, Habits(broken=orphaned.get(tape, "")))
-        several = len(link.pairs) > 1 and not link.lost
-        names = frozenset(pair.said.name for pair in link.pairs if pair.said.name)
-        found[tape] = Habits(
-            keeps_several=so_far.keeps_several or several,
-            keeps=so_far.keeps if names <= so_far.keeps else so_far.keeps | names,
-            broken=so_far.broken or _broken(link),
+    @property
+    def identical(self) -> bool:
+        """Whether the application repeats exactly the calls that were delivered."""
+        return not (self.lost or self.extra) and all(
+            _is_same(pair.said, pair.heard) and same_id(pair.said, pair.heard)
+            for pair in self.pairs
         )
-    return found
-
-
-def _broken(link: ReadBack) -> str:
-    """What shows that the application tears calls apart, as a clause; "" if nothing does."""
-    if not link.reply.whole or link.confidence is not Confidence.PROVEN:
-        return ""
-    for pair in link.pairs:
-        if pair.said.arguments == pair.heard.arguments or pair.said.status not in CLEAN:
-            continue
-        found = relation(pair.said, pair.heard, link.reply.calls)
-        if found is not None and found.damage in _TEARING:
-            return f"#{link.later.exchange} repeats a call of #{link.reply.exchange}: {found.says}"
-    return ""
 
 
 @dataclass(slots=True)
@@ -204,10 +195,6 @@ class _Ledger:
         return any(block is not but and _pair(reply, block).identical for block in near)
 
 
-def _names(calls: Iterable[SaidCall | RepeatedCall]) -> tuple[str, ...]:
-    return tuple(sorted(call.name or "" for call in calls))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Doubt:
     """A message that shows no id of the replies it may repeat: what comes later may tell more."""
@@ -218,6 +205,62 @@ class _Doubt:
     sure: bool
     """Whether there never was another candidate, and the system messages are the same."""
     place: int
+
+
+def read_backs(digests: Iterable[Digest]) -> tuple[ReadBack, ...]:
+    """Every reply that a later request repeats, rightly or wrongly, in the order of requests.
+
+    What was taken in front of the application's own endpoint is no conversation with a model.
+    """
+    ledger = _Ledger()
+    judged: list[ReadBack | _Doubt] = []
+    for place, digest in enumerate(each for each in digests if each.tap is Tap.PROVIDER):
+        ledger.place = place
+        ledger.look_for_orphans(digest)
+        judged += _in_request(ledger, digest)
+        ledger.enter(digest)
+    settled = (_settle(ledger, each) if isinstance(each, _Doubt) else each for each in judged)
+    found = [each for each in settled if each]
+    habits = _habits(found, ledger.orphaned)
+    return tuple(replace(each, habits=habits[each.later.tape]) for each in found)
+
+
+def _habits(links: Sequence[ReadBack], orphaned: Mapping[str, str]) -> dict[str, Habits]:
+    """By tape: how the application treats the calls of its replies.
+
+    Args:
+        links: what it repeats.
+        orphaned: by tape, the first result that came back without its call.
+    """
+    found: dict[str, Habits] = {}
+    for link in links:
+        tape = link.later.tape
+        so_far = found.get(tape, Habits(broken=orphaned.get(tape, "")))
+        several = len(link.pairs) > 1 and not link.lost
+        names = frozenset(pair.said.name for pair in link.pairs if pair.said.name)
+        found[tape] = Habits(
+            keeps_several=so_far.keeps_several or several,
+            keeps=so_far.keeps if names <= so_far.keeps else so_far.keeps | names,
+            broken=so_far.broken or _broken(link),
+        )
+    return found
+
+
+def _broken(link: ReadBack) -> str:
+    """What shows that the application tears calls apart, as a clause; "" if nothing does."""
+    if not link.reply.whole or link.confidence is not Confidence.PROVEN:
+        return ""
+    for pair in link.pairs:
+        if pair.said.arguments == pair.heard.arguments or pair.said.status not in CLEAN:
+            continue
+        found = relation(pair.said, pair.heard, link.reply.calls)
+        if found is not None and found.damage in _TEARING:
+            return f"#{link.later.exchange} repeats a call of #{link.reply.exchange}: {found.says}"
+    return ""
+
+
+def _names(calls: Iterable[SaidCall | RepeatedCall]) -> tuple[str, ...]:
+    return tuple(sorted(call.name or "" for call in calls))
 
 
 def _in_request(ledger: _Ledger, digest: Digest) -> Iterator[ReadBack | _Doubt]:
@@ -266,6 +309,17 @@ def _judge(ledger: _Ledger, block: Block) -> ReadBack | _Doubt | None:
         return None
     sure = bool(same_system) and len(candidates) == 1
     return _Doubt(block=block, reply=left[0], sure=sure, place=ledger.place)
+
+
+def blocks(digest: Digest) -> Iterator[Block]:
+    """The runs of assistant messages in a request's history; not one that ends the request."""
+    start = None
+    for place, message in enumerate(digest.history):
+        if message.role in ASSISTANT:
+            start = place if start is None else start
+        elif start is not None:
+            yield Block(later=digest, start=start, end=place)
+            start = None
 
 
 def _nearest(replies: Sequence[Digest], block: Block) -> Sequence[Digest]:
@@ -431,3 +485,149 @@ def _read_back(reply: Digest, block: Block, pairing: Pairing, confidence: Confid
         start=block.start,
         end=block.end,
     )
+
+
+# Which delivered call a repeated call stands for.
+#
+# Ids decide where both sides have them; then equality, then the name, and only between equally long
+# rests the order. A call that nothing stands for is lost, unless the request repeats it further on.
+
+_Test = Callable[[SaidCall, RepeatedCall], bool]
+
+
+def pair_calls(
+    said: Sequence[SaidCall], heard: Sequence[RepeatedCall], further: Sequence[RepeatedCall]
+) -> Pairing:
+    """Pairs the calls of a reply with those of the message that repeats it.
+
+    Args:
+        said: the delivered calls.
+        heard: the calls of the message.
+        further: calls of later messages of the same request: some applications repeat one reply
+            as several messages. They only keep a call from being lost.
+    """
+    left, open_calls = list(said), list(heard)
+    pairs = _take_named(left, open_calls)
+    elsewhere = list(further)
+    _take_named(left, elsewhere)
+    pairs += _take(left, open_calls, _is_same)
+    _take(left, elsewhere, _is_same)
+    pairs += _take(left, open_calls, _is_named)
+    if len(left) == len(open_calls):
+        pairs += _take(left, open_calls, _may_stand_for)
+    pairs.sort(key=lambda pair: pair.said.index)
+    return Pairing(pairs=tuple(pairs), lost=tuple(left), extra=tuple(open_calls))
+
+
+def _take_named(said: list[SaidCall], heard: list[RepeatedCall]) -> list[Pair]:
+    """As `_take`, by id: most calls go this way, and a reply may have thousands."""
+    by_id: dict[str, list[RepeatedCall]] = {}
+    for each in reversed(heard):
+        if each.id is not None:
+            by_id.setdefault(each.id, []).append(each)
+    pairs = []
+    for call in said:
+        same = next((by_id[each] for each in call.ids if by_id.get(each)), None)
+        if same:
+            pairs.append(Pair(said=call, heard=same.pop()))
+    taken = {id(each) for pair in pairs for each in (pair.said, pair.heard)}
+    said[:] = [each for each in said if id(each) not in taken]
+    heard[:] = [each for each in heard if id(each) not in taken]
+    return pairs
+
+
+def _take(said: list[SaidCall], heard: list[RepeatedCall], test: _Test) -> list[Pair]:
+    """Moves what passes `test` out of both lists, each call at most once, in order."""
+    pairs = []
+    for call in tuple(said):
+        match = next((each for each in heard if test(call, each)), None)
+        if match is None:
+            continue
+        said.remove(call)
+        heard.remove(match)
+        pairs.append(Pair(said=call, heard=match))
+    return pairs
+
+
+def _is_same(said: SaidCall, heard: RepeatedCall) -> bool:
+    return same_name(said, heard) and first_difference(said, heard) is None
+
+
+def _is_named(said: SaidCall, heard: RepeatedCall) -> bool:
+    return said.name is not None and said.name == heard.name
+
+
+def _may_stand_for(said: SaidCall, heard: RepeatedCall) -> bool:
+    """Whether a spoiled call may stand for this one: not if id and name are another call's."""
+    name, other = said.name or "", heard.name or ""
+    return not heard.id or is_derived(said, heard) or name in other or other in name
+
+
+# Reading back where the provider keeps the history: only the results of calls come back.
+#
+# A request names the stored reply, or the conversation, that it goes on from. Nothing shows what
+# the application made of names and arguments; but which calls it knew shows in the results it
+# brings, and under which ids it knew them.
+
+
+def read_stored(reply: Digest, later: Digest) -> ReadBack | None:
+    """What the results in `later` show of the calls of `reply`, which it goes on from.
+
+    Returns:
+        None where it brings no result: then the user may have interrupted. A call without one is
+        lost, if the request goes on from this very reply; results of a conversation may have been
+        stored otherwise.
+    """
+    answered = tuple(message.call_id for message in later.history if message.call_id)
+    left, pairs = list(answered), []
+    lost: list[SaidCall] = []
+    for call in reply.calls:
+        found = next((each for each in left if each in call.answers_to), None)
+        if found is None:
+            lost.append(call)
+        else:
+            left.remove(found)
+            pairs.append(Pair(said=call, heard=_known_as(call, found)))
+    for call in tuple(lost):
+        found = next((each for each in left if is_derived(call, _known_as(call, each))), None)
+        if found is not None:
+            left.remove(found)
+            lost.remove(call)
+            pairs.append(Pair(said=call, heard=_known_as(call, found)))
+    if not pairs:
+        return None
+    exact = reply.reply_id is not None and reply.reply_id == later.previous
+    return ReadBack(
+        reply=reply,
+        later=later,
+        confidence=Confidence.PROVEN if exact else Confidence.LIKELY,
+        pairs=tuple(pairs),
+        lost=tuple(lost) if exact else (),
+        extra=(),
+        answered=answered,
+        heard=tuple(pair.heard for pair in pairs),
+    )
+
+
+def _known_as(call: SaidCall, call_id: str) -> RepeatedCall:
+    """The call as far as its result shows it; the rest is as it was delivered."""
+    return RepeatedCall(id=call_id, name=call.name, arguments=call.arguments)
+
+
+def goes_on_from(later: Digest, reply: Digest) -> bool:
+    """Whether a request's history begins with all of the history that `reply` answers."""
+    place = len(reply.history)
+    return len(later.history) > place > 0 and later.prefixes[place] == reply.prefixes[-1]
+
+
+def goes_on_without(reply: Digest, later: Iterable[Digest]) -> Digest | None:
+    """The first of the `later` requests that goes on from the reply's history, but without it.
+
+    That is no proof of anything: applications drop an answer when the user interrupts them.
+    """
+    place = len(reply.history)
+    for digest in later:
+        known = len(digest.history) > place and digest.prefixes[place] == reply.prefixes[-1]
+        if place and known and digest.history[place].role not in ASSISTANT:
+            return digest
+    return None

@@ -19,10 +19,9 @@ from deltatape.conversation.complaints import (
     with_unread,
     without_echoes,
 )
-from deltatape.conversation.continuing import Continuations
+from deltatape.conversation.continuing import Continuations, Thread, call_key, is_result
 from deltatape.conversation.foreign import misplaced
 from deltatape.conversation.read_back import goes_on_from
-from deltatape.conversation.thread import Thread, call_key, is_result
 from deltatape.model.digest import ASSISTANT, Digest, Heard, ReadBack
 from deltatape.model.exchange import Tap
 from deltatape.model.log import LogEntry

@@ -9,8 +9,7 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from deltatape.diagnose.check_tape import Reported
-from deltatape.diagnose.fingerprint import shape
+from deltatape.diagnose.check_tape import Reported, shape
 from deltatape.errors import UsageError
 
 VERSION = 1

@@ -4,14 +4,13 @@ import hashlib
 import json
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from itertools import accumulate, takewhile
+from operator import is_
 from typing import NamedTuple
 
-from deltatape.diagnose.asked_spans import argument_spans
-from deltatape.diagnose.heard import HeardHistory, heard_history
 from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.model.app_names import CONTRACT, AppNames
 from deltatape.model.asked import Asked, Message, RepeatedCall
@@ -45,6 +44,27 @@ _PART = re.compile(
 """What of an event names the part of a message that its text belongs to."""
 _CLOSERS = frozenset("<[]`{,|)")
 """What may follow on the JSON of a call in text: a tag, a fence, the next call."""
+_HISTORIES = 8
+"""That are remembered."""
+_SHORT = 8
+"""Messages of a history that is made anew."""
+
+
+class HeardHistory(NamedTuple):
+    """What is kept of a history, and a hash for every number of its first messages."""
+
+    heard: tuple[Heard, ...]
+    prefixes: tuple[str, ...]
+
+
+class _Known(NamedTuple):
+    hear: Callable[[Message], Heard]
+    messages: Sequence[Message]
+    made: HeardHistory
+
+
+_memory: tuple[_Known, ...] = ()
+"""The last histories, the latest first: replaced as a whole, for threads."""
 
 
 def digest(exchange: Exchange, app: AppNames = CONTRACT) -> Digest:
@@ -375,3 +395,111 @@ def _summary(reply: Reply, choice: Choice) -> str:
         parts.append(f"error: {reply.error}")
     parts.append(f"finish {choice.finish_reason_raw or 'unknown'}")
     return "; ".join(parts)
+
+
+# Histories as digests keep them, of which each message is looked at once.
+#
+# Requests of one conversation share the messages that an earlier one had, as objects (see
+# `dialects._shared`): what was made of those is taken over instead of being made again. So a
+# conversation's digests hold each message once, and not once for every request that repeats it.
+#
+# The last few histories are remembered. No result depends on it, only time and memory.
+
+
+def heard_history(
+    messages: Sequence[Message],
+    hear: Callable[[Message], Heard],
+    link: Callable[[str, Message], str],
+    start: str,
+) -> HeardHistory:
+    """What `hear` makes of each of `messages`, and their prefixes.
+
+    Args:
+        messages: a history, without those of the system.
+        hear: looks at the message alone.
+        link: the hash for one message more.
+        start: the hash of no messages.
+    """
+    global _memory  # noqa: PLW0603 - as a cache of functools: no result depends on it
+    known, count = _nearest(messages, hear, start) if len(messages) >= _SHORT else (None, 0)
+    heard = list(known.made.heard[:count]) if known else []
+    prefixes = list(known.made.prefixes[: count + 1]) if known else [start]
+    for message in messages[count:]:
+        heard.append(hear(message))
+        prefixes.append(link(prefixes[-1], message))
+    made = HeardHistory(tuple(heard), tuple(prefixes))
+    if len(messages) >= _SHORT:
+        old = known if known and 2 * count >= len(known.messages) else None
+        others = [each for each in _memory if each is not old]
+        _memory = (_Known(hear, messages, made), *others[: _HISTORIES - 1])
+    return made
+
+
+def _nearest(
+    messages: Sequence[Message], hear: Callable[[Message], Heard], start: str
+) -> tuple[_Known | None, int]:
+    """The remembered history that begins with most of `messages`, and with how many."""
+    found, most = None, 0
+    for known in _memory:
+        if known.hear is not hear or known.made.prefixes[0] != start:
+            continue
+        shared = list(map(is_, messages, known.messages))
+        count = len(shared) if all(shared) else shared.index(False)
+        if count > most:
+            found, most = known, count
+    return found, most
+
+
+# Where the arguments of repeated calls stand in a request's body.
+#
+# Strategy: the id of a call stands beside its arguments, and before the result that names it, so
+# that the first place of the id is the call's. Behind it the member that holds the arguments is
+# looked for. What is found is compared with what the request was read as: what does not agree is no
+# place. Calls without an id are looked for by their arguments alone, from the end.
+
+_MEMBER = re.compile(rb'"(?:arguments|input|args)"[ \t\r\n]*+:[ \t\r\n]*+')
+_NEAR = 4096
+"""Bytes behind an id in which the arguments of its call begin."""
+_LEAST = 3
+"""Arguments of fewer bytes are not looked for without an id: they are everywhere."""
+
+
+def argument_spans(
+    body: bytes, calls: Iterable[RepeatedCall]
+) -> tuple[tuple[RepeatedCall, Span], ...]:
+    """The calls whose arguments were found, with the bytes of these, a string's quotes included.
+
+    Args:
+        body: of the request.
+        calls: what it was read as.
+    """
+    each = ((call, _by_id(body, call) if call.id else _by_text(body, call)) for call in calls)
+    return tuple([(call, span) for call, span in each if span is not None])
+
+
+def _by_id(body: bytes, call: RepeatedCall) -> Span | None:
+    at = body.find(json.dumps(call.id).encode())
+    member = _MEMBER.search(body, at, at + _NEAR) if at >= 0 else None
+    if member is None:
+        return None
+    found = (_at(body, member.end(), text) for text in _spellings(call.arguments))
+    return next((span for span in found if span is not None), None)
+
+
+def _by_text(body: bytes, call: RepeatedCall) -> Span | None:
+    for text in _spellings(call.arguments):
+        at = body.rfind(text) if len(text) >= _LEAST else -1
+        if at >= 0:
+            return Span(at, at + len(text))
+    return None
+
+
+def _at(body: bytes, start: int, text: bytes) -> Span | None:
+    return Span(start, start + len(text)) if body.startswith(text, start) else None
+
+
+def _spellings(arguments: str) -> Iterator[bytes]:
+    """How arguments may be written: as a string of JSON, in ASCII or not, or as they are."""
+    yield json.dumps(arguments, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    yield json.dumps(arguments).encode()
+    yield arguments.encode("utf-8", "surrogatepass")

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from deltatape.diagnose.framing import format_of
+from deltatape.diagnose.decode import format_of
 from deltatape.importers._base import Answered, Asked, Material, PlainHeaders, build
 from deltatape.importers.envelope import read_request, read_response
 from deltatape.model.exchange import Exchange, header

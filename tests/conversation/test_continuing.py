@@ -1,6 +1,6 @@
 import pytest
 
-from deltatape.conversation.thread import Thread, call_key, is_result
+from deltatape.conversation.continuing import Thread, call_key, is_result
 from deltatape.diagnose.digest import digest
 from deltatape.model.asked import RepeatedCall
 from deltatape.model.digest import Digest, Heard
