@@ -8,11 +8,12 @@ from hypothesis import strategies as st
 
 from deltatape.clock import SystemClock
 from deltatape.compare import Kind, compare_exchanges
-from deltatape.compare.events import changes_of
+from deltatape.compare.events import MAX_EDITS, Runs, align, changes_of
 from deltatape.diagnose.rebuild import analyse
 from helpers.chat import FINISH, calls, choice, entry
 from helpers.compared import analysed, between, call, chat, paths, units, unlike, words
 from helpers.mutated import changed, recorded
+from helpers.splits import cut, random_cuts
 
 STREAM = [*words("I ", "am ", "here."), *call('{"a"', ':"x', '"}'), FINISH]
 
@@ -167,3 +168,126 @@ def test_ten_thousand_events_take_seconds() -> None:
     assert len(unlike(compare_exchanges(left, right))) == 101
     assert [kind for kind, *_ in between(left, merged)] == ["merged"]
     assert SystemClock.now_ns() - start_ns < 30 * 10**9
+
+
+SHORT = st.text("abcd", max_size=14)
+
+
+def longest(left: str, right: str) -> int:
+    """The length of the longest common subsequence, by the textbook."""
+    row = [0] * (len(right) + 1)
+    for one in left:
+        before = 0
+        for at, other in enumerate(right, 1):
+            before, row[at] = row[at], before + 1 if one == other else max(row[at], row[at - 1])
+    return row[-1]
+
+
+@settings(max_examples=60, deadline=None)
+@given(SHORT, SHORT)
+def test_pairs_ascend_and_hold_equal_values(left: str, right: str) -> None:
+    pairs = align(left, right)
+    assert all(left[i] == right[j] for i, j in pairs)
+    for side in zip(*pairs, strict=True):
+        assert list(side) == sorted(set(side))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.sampled_from("ab"), max_size=9), st.lists(st.sampled_from("ab"), max_size=9))
+def test_without_anchors_the_alignment_is_the_longest(left: list[str], right: list[str]) -> None:
+    # Between walls of values that stand twice there is nothing to be an anchor.
+    one, other = "xyxy" + "".join(left * 2), "zwzw" + "".join(right * 2)
+    if all(one.count(each) != 1 != other.count(each) for each in "ab"):
+        assert len(align(one + "vv", other + "uu")) == longest(one, other)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(0, 99), max_size=60), st.data())
+def test_what_is_left_out_or_put_in_is_all_that_is_not_paired(
+    left: list[int], data: st.DataObject
+) -> None:
+    left = list(dict.fromkeys(left))
+    gone = data.draw(st.sets(st.sampled_from(left))) if left else set()
+    right = [each for each in left if each not in gone]
+    right.insert(data.draw(st.integers(0, len(right))), -1)
+    pairs = align(left, right)
+    assert [left[i] for i, _ in pairs] == [each for each in right if each != -1]
+
+
+def test_one_left_out_of_many_equal_ones_is_one() -> None:
+    assert len(align("a" * 10_000, "a" * 9_999)) == 9_999
+
+
+@pytest.mark.exhaustive
+def test_ten_thousand_events_with_many_changes_take_moments() -> None:
+    words = [f"word {at % 50}" for at in range(10_000)]
+    changed = [word for at, word in enumerate(words) if at % 7]
+    backwards = words[::-1]
+    start_ns = SystemClock.now_ns()
+    assert len(align(words, changed)) > 8_000
+    assert align(words, backwards)
+    assert SystemClock.now_ns() - start_ns < 20 * 10**9
+
+
+def test_unlike_beginnings_do_not_keep_what_follows_from_being_found() -> None:
+    left = "a" * MAX_EDITS * 2 + "xy" * 100
+    right = "b" * MAX_EDITS * 2 + "xy" * 99 + "yx"
+    assert len(align(left, right)) > 150
+
+
+def run(left: list[object], right: list[object], i: int = 0, j: int = 0) -> object:
+    return Runs(units(chat(*left, done=False)), units(chat(*right, done=False))).at(i, j)
+
+
+def test_a_run_ends_where_both_sides_end_an_event() -> None:
+    assert run(words("Hel", "lo", "x"), words("Hello", "x")) == (2, 1)
+    assert run(words("Hello", "x"), words("Hel", "lo", "x")) == (1, 2)
+    assert run(words("ab", "c"), words("a", "bc")) == (2, 2)
+    assert run(words("a"), words("a")) == (1, 1)
+
+
+def test_no_run_begins_where_the_texts_differ_or_one_side_ends() -> None:
+    assert run(words("Hel"), words("Helo")) is None
+    assert run(words("Hex"), words("Hello")) is None
+    assert run(words("a"), call("a")) is None
+    assert run([{"choices": []}], words("a")) is None
+    assert run(words("a"), [{"choices": []}]) is None
+    assert run(words("a"), words("a"), 1, 0) is None
+
+
+def test_a_call_may_come_with_its_arguments_in_one_event() -> None:
+    opened, *later = call('{"a"', ":1}")
+    whole = call('{"a":1}')
+    assert run([opened, *later], whole, 1, 1) == (3, 2)
+    assert run(call("x", index=1, name="put"), call("x", index=1)) is None
+
+
+def test_what_brings_nothing_ends_a_run() -> None:
+    assert run(words("a", "") + words("b"), words("ab")) is None
+
+
+def test_an_end_is_compared_as_a_whole() -> None:
+    assert run([*words("a"), FINISH], [*words("a"), FINISH], 1, 1) == (2, 2)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(min_size=1, max_size=20), st.data())
+def test_any_two_cuttings_of_a_text_are_runs(text: str, data: st.DataObject) -> None:
+    sides = [words(*cut(text, data.draw(random_cuts(len(text))))) for _ in range(2)]
+    left, right = (units(chat(*side, done=False)) for side in sides)
+    runs = Runs(left, right)
+    i = j = 0
+    while i < len(left) and j < len(right):
+        found = runs.at(i, j)
+        assert found is not None
+        i, j = found
+    assert (i, j) == (len(left), len(right))
+
+
+def test_attempts_that_fail_do_not_go_on_for_ever() -> None:
+    left, right = (units(chat(*words(*"a" * 300, end), done=False)) for end in ("x", "y"))
+    runs = Runs(left[:-1], right)
+    assert all(runs.at(0, 0) == (1, 1) for _ in range(5))
+    merged = units(chat(*words("a" * 299 + "b"), done=False))
+    tries = Runs(left, merged)
+    assert [tries.at(at, 0) for at in range(300)] == [None] * 300

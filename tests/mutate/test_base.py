@@ -1,6 +1,6 @@
-from deltatape.model.exchange import Exchange
+from deltatape.model.exchange import EndReason, Exchange
 from deltatape.mutate import Chance, Mutator, Seeded
-from deltatape.mutate._base import CHAT, mutator
+from deltatape.mutate._base import CHAT, cut_before, mutator
 from deltatape.mutate._draft import Draft
 from helpers.mutated import ONE
 from helpers.taped import taped
@@ -24,3 +24,32 @@ def test_a_function_with_a_docstring_is_a_mutator() -> None:
 def test_what_cannot_be_rewritten_is_not() -> None:
     gzip = taped(headers=((b"content-encoding", b"gzip"),))
     assert first_gone.mutate(gzip, Seeded(1)) is None
+
+
+def test_a_body_ends_in_good_order_or_breaks() -> None:
+    reasons = set()
+    for seed in range(20):
+        draft = Draft.of(ONE)
+        assert draft
+        cut_before(draft, 2, Seeded(seed))
+        result = draft.result()
+        assert result
+        assert result.end
+        assert result.body.count(b"data: ") == 2
+        reasons.add(result.end.reason)
+    assert reasons == {EndReason.COMPLETE, EndReason.UPSTREAM_CLOSED, EndReason.UPSTREAM_RESET}
+
+
+def test_the_same_seed_chooses_the_same() -> None:
+    one, other = Seeded(7), Seeded(7)
+    assert [one.choose(10) for _ in range(50)] == [other.choose(10) for _ in range(50)]
+
+
+def test_the_choices_of_a_seed_stay_what_they_are() -> None:
+    chance = Seeded(1)
+    assert [chance.choose(100) for _ in range(4)] == [65, 19, 90, 35]
+
+
+def test_every_choice_is_made_and_none_beyond() -> None:
+    chance = Seeded(-3)
+    assert {chance.choose(5) for _ in range(200)} == {0, 1, 2, 3, 4}

@@ -8,13 +8,14 @@ missing on one side. What is missing here and too much there has been moved.
 Each step looks only at what the steps before left, so the cost stays that of `align`.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from bisect import bisect_left
+from collections import Counter, deque
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import groupby
+from typing import NamedTuple, TypeAlias
 
-from deltatape.compare.align import align
-from deltatape.compare.runs import Runs
-from deltatape.compare.units import Unit
+from deltatape.compare.units import DELTAS, Token, Unit
 from deltatape.compare.values import Change, Kind
 from deltatape.compare.volatile import identities
 from deltatape.match.difference import Difference, compare
@@ -183,3 +184,257 @@ def _joined(changes: Iterator[Change]) -> Iterator[Change]:
             left=tuple(number for change in run for number in change.left),
             right=tuple(number for change in run for number in change.right),
         )
+
+
+# Which places of two long sequences belong together: a diff in nearly linear time.
+#
+# Strategy: common ends are cut off; values that stand exactly once on both sides become anchors
+# (the longest ascending run of them, as in "patience diff" by Bram Cohen); what lies between is
+# diffed by the greedy algorithm of Eugene W. Myers, "An O(ND) Difference Algorithm and Its
+# Variations" (1986), which stops after `MAX_EDITS` edits, takes the furthest way it has found, and
+# goes on from there. So the result is a good alignment, not always the longest, and the time grows
+# with the length times `MAX_EDITS` at most, whatever is compared.
+#
+# Invariant: pairs ascend on both sides, and paired values are equal.
+
+MAX_EDITS = 128
+_MAX_DEPTH = 12
+"""How often anchors are looked for between anchors."""
+Pair: TypeAlias = tuple[int, int]
+
+
+class _Block(NamedTuple):
+    """A part of both sequences, half-open."""
+
+    left: int
+    left_end: int
+    right: int
+    right_end: int
+    depth: int
+
+
+def align(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[Pair]:
+    """Places in `left` and `right` that hold the same value, ascending on both sides."""
+    pairs: list[Pair] = []
+    blocks = [_Block(0, len(left), 0, len(right), 0)]
+    while blocks:
+        block = _trimmed(blocks.pop(), left, right, pairs)
+        if block.left == block.left_end or block.right == block.right_end:
+            continue
+        anchors = _anchors(block, left, right) if block.depth < _MAX_DEPTH else []
+        if anchors:
+            pairs += anchors
+            blocks += _blocks_between(block, anchors)
+        else:
+            pairs += _greedy(block, left, right)
+    return sorted(pairs)
+
+
+def _trimmed(
+    block: _Block, left: Sequence[Hashable], right: Sequence[Hashable], pairs: list[Pair]
+) -> _Block:
+    """`block` without what is common at its ends, which goes to `pairs`."""
+    i, i_end, j, j_end, depth = block
+    while i < i_end and j < j_end and left[i] == right[j]:
+        pairs.append((i, j))
+        i, j = i + 1, j + 1
+    while i < i_end and j < j_end and left[i_end - 1] == right[j_end - 1]:
+        i_end, j_end = i_end - 1, j_end - 1
+        pairs.append((i_end, j_end))
+    return _Block(i, i_end, j, j_end, depth)
+
+
+def _anchors(block: _Block, left: Sequence[Hashable], right: Sequence[Hashable]) -> list[Pair]:
+    """What stands once on both sides, as far as it is in the same order."""
+    here = Counter(left[block.left : block.left_end])
+    there = Counter(right[block.right : block.right_end])
+    place = {right[j]: j for j in range(block.right, block.right_end) if there[right[j]] == 1}
+    once = [
+        (i, place[left[i]])
+        for i in range(block.left, block.left_end)
+        if here[left[i]] == 1 and left[i] in place
+    ]
+    return _ascending(once)
+
+
+def _ascending(pairs: Sequence[Pair]) -> list[Pair]:
+    """The longest run of `pairs`, whose left sides ascend, in which the right ones do, too."""
+    ends: list[int] = []  # the least right side in which a run of this length ends
+    tails: list[int] = []  # and the pair that is its end
+    before: list[int] = []
+    for at, (_, j) in enumerate(pairs):
+        length = bisect_left(ends, j)
+        before.append(tails[length - 1] if length else -1)
+        ends[length : length + 1] = [j]
+        tails[length : length + 1] = [at]
+    found: list[Pair] = []
+    at = tails[-1] if tails else -1
+    while at >= 0:
+        found.append(pairs[at])
+        at = before[at]
+    return found[::-1]
+
+
+def _blocks_between(block: _Block, anchors: Sequence[Pair]) -> Iterator[_Block]:
+    i, j = block.left, block.right
+    for anchor_i, anchor_j in (*anchors, (block.left_end, block.right_end)):
+        yield _Block(i, anchor_i, j, anchor_j, block.depth + 1)
+        i, j = anchor_i + 1, anchor_j + 1
+
+
+def _greedy(block: _Block, left: Sequence[Hashable], right: Sequence[Hashable]) -> list[Pair]:
+    pairs: list[Pair] = []
+    i, j = block.left, block.right
+    while i < block.left_end and j < block.right_end:
+        way = _furthest(_Block(i, block.left_end, j, block.right_end, 0), left, right)
+        pairs += way[:-1]
+        i, j = way[-1]
+    return pairs
+
+
+def _furthest(block: _Block, left: Sequence[Hashable], right: Sequence[Hashable]) -> list[Pair]:
+    """The pairs on the way that gets furthest with `MAX_EDITS` edits; last where it ends."""
+    i0, j0 = block.left, block.right
+    width, height = block.left_end - i0, block.right_end - j0
+    reached = {1: 0}
+    trace: list[dict[int, int]] = []
+    best = (0, 0, 0, 0)  # how far, how near the middle, after how many edits, on which diagonal
+    for edits in range(min(MAX_EDITS, width + height) + 1):
+        trace.append(dict(reached))
+        for diagonal in range(-edits, edits + 1, 2):
+            x = _step(reached, diagonal, edits)
+            y = x - diagonal
+            while x < width and y < height and left[i0 + x] == right[j0 + y]:
+                x, y = x + 1, y + 1
+            reached[diagonal] = x
+            # Ways may leave the grid, where nothing is equal; none of them comes back.
+            if x <= width and y <= height:
+                best = max(best, (x + y, -abs(diagonal), edits, diagonal))
+            if x == width and y == height:
+                return _back(trace, edits, diagonal, (x, y), (i0, j0))
+    far, _, edits, diagonal = best
+    x = (far + diagonal) // 2
+    return _back(trace, edits, diagonal, (x, x - diagonal), (i0, j0))
+
+
+def _step(reached: dict[int, int], diagonal: int, edits: int) -> int:
+    """Where an edit more leads on this diagonal: from above, or from the left."""
+    down, across = reached.get(diagonal + 1, -1), reached.get(diagonal - 1, -1)
+    if diagonal == -edits or (diagonal != edits and across < down):
+        return down
+    return across + 1
+
+
+def _back(
+    trace: Sequence[dict[int, int]], edits: int, diagonal: int, end: Pair, origin: Pair
+) -> list[Pair]:
+    """The pairs on the way to `end`, ascending, and `end` itself, as places in the sequences."""
+    i0, j0 = origin
+    x, y = end
+    found = [(i0 + x, j0 + y)]
+    while True:
+        reached = trace[edits]
+        start = _step(reached, diagonal, edits)
+        while x > start:
+            x, y = x - 1, y - 1
+            found.append((i0 + x, j0 + y))
+        if not edits:
+            return found[::-1]
+        down, across = reached.get(diagonal + 1, -1), reached.get(diagonal - 1, -1)
+        came_down = diagonal == -edits or (diagonal != edits and across < down)
+        diagonal += 1 if came_down else -1
+        x = x if came_down else x - 1
+        y = x - diagonal
+        edits -= 1
+
+
+# Deltas that were cut in another way: several events of one side that bring what others do.
+#
+# Strategy: two readers go over the things that the events of both sides bring, as long as these are
+# equal character by character, each taking its next event when it has nothing left; where both have
+# nothing left at the same time, a run ends. The work that attempts may cost is bounded.
+
+_EFFORT = 20
+"""How many events attempts that fail may look at, for each event that there is."""
+
+
+@dataclass(slots=True)
+class _Reader:
+    """What one side has still to bring."""
+
+    units: Sequence[Unit]
+    next: int
+    left: deque[Token] = field(default_factory=deque)
+    read: int = 0
+    """Characters of the first token that have been read."""
+
+    def load(self) -> bool:
+        """Take the next event; whether there is one that brings something."""
+        if self.next >= len(self.units):
+            return False
+        tokens = self.units[self.next].tokens
+        self.left.extend(each for each in tokens if each.text or each.what not in DELTAS)
+        self.next += 1
+        return bool(self.left)
+
+    @property
+    def rest(self) -> int:
+        """How many characters of the first token are left."""
+        return len(self.left[0].text) - self.read
+
+    def take(self, size: int) -> None:
+        """So many characters have been read."""
+        self.read += size
+        if not self.rest:
+            self.left.popleft()
+            self.read = 0
+
+
+class Runs:
+    """Looks for runs in a part of both sides.
+
+    Args:
+        left: the events of that part.
+        right: those of the other side.
+    """
+
+    def __init__(self, left: Sequence[Unit], right: Sequence[Unit]) -> None:
+        self._left = left
+        self._right = right
+        self._effort = _EFFORT * (len(left) + len(right))
+
+    def at(self, i: int, j: int) -> tuple[int, int] | None:
+        """Where the shortest run that begins at these places ends on both sides; None: none does.
+
+        A run of one event on each side brings the same; what differs is nothing that is brought.
+        """
+        one, other = _Reader(self._left, i), _Reader(self._right, j)
+        if not one.load() or not other.load():
+            return None
+        while _agree(one, other):
+            if not one.left and not other.left:
+                return one.next, other.next
+            if self._effort <= 0 or not (other if one.left else one).load():
+                break
+            self._effort -= 1
+        return None
+
+
+def _agree(one: _Reader, other: _Reader) -> bool:
+    """Read what both have; whether it is the same."""
+    while one.left and other.left:
+        a, b = one.left[0], other.left[0]
+        if (a.what, a.owner) != (b.what, b.owner):
+            return False
+        if a.what not in DELTAS:
+            if a.text != b.text:
+                return False
+            one.left.popleft()
+            other.left.popleft()
+            continue
+        size = min(one.rest, other.rest)
+        if a.text[one.read : one.read + size] != b.text[other.read : other.read + size]:
+            return False
+        one.take(size)
+        other.take(size)
+    return True

@@ -1,8 +1,7 @@
 """Defects seen in the wild, as small changes of healthy exchanges: the rest stays byte for byte."""
 
-from deltatape.mutate._base import Mutator
+from deltatape.mutate._base import Chance, Mutator, Seeded
 from deltatape.mutate._calls import Entry, chat_calls, echoed
-from deltatape.mutate._chance import Chance, Seeded
 from deltatape.mutate._draft import Draft
 from deltatape.mutate._json import at
 from deltatape.mutate._units import Unit

@@ -2,10 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
-from deltatape.model.exchange import Exchange
-from deltatape.mutate._chance import Chance
+from deltatape.model.exchange import EndReason, Exchange
 from deltatape.mutate._draft import Draft
 
 OPENAI = ("openai-chat",)
@@ -16,6 +15,14 @@ CONVERSE = ("bedrock-converse",)
 GEMINI = ("gemini",)
 SDK_UI = ("ai-sdk-ui",)
 APP_EVENTS = ("app-events",)
+
+
+class Chance(Protocol):
+    """Makes the choices of a mutator."""
+
+    def choose(self, number: int) -> int:
+        """One of 0 to `number` - 1; `number` >= 1."""
+
 
 Change: TypeAlias = Callable[[Draft, Chance], None]
 
@@ -57,3 +64,34 @@ def mutator(name: str, row: int, dialects: tuple[str, ...]) -> Callable[[Change]
         )
 
     return made
+
+
+_MASK = (1 << 64) - 1
+_STEP = 0x9E3779B97F4A7C15
+
+
+class Seeded:
+    """Choices that follow from a seed alone, on every machine and version.
+
+    Source: SplitMix64, Steele, Lea, Flood, "Fast splittable pseudorandom number generators" (2014).
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._state = seed & _MASK
+
+    def choose(self, number: int) -> int:
+        """See `Chance.choose`."""
+        self._state = (self._state + _STEP) & _MASK
+        mixed = self._state
+        mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+        mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & _MASK
+        return (mixed ^ (mixed >> 31)) % number
+
+
+_ENDINGS = (None, EndReason.UPSTREAM_CLOSED, EndReason.UPSTREAM_RESET)
+"""Of a body that is cut: as announced, which nobody but the server does, or broken."""
+
+
+def cut_before(draft: Draft, place: int, chance: Chance) -> None:
+    """Ends the body in front of the unit number `place`, which is not the first."""
+    draft.cut_after(draft.units[place - 1], reason=_ENDINGS[chance.choose(len(_ENDINGS))])

@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import NamedTuple
 
+from deltatape.model.exchange import Exchange
 from deltatape.mutate._draft import Draft
 from deltatape.mutate._json import Path, at, listed
 from deltatape.mutate._units import Unit
+from deltatape.wire.json_value import parse
 
 
 class Piece(NamedTuple):
@@ -243,3 +245,25 @@ def remove_entry(entry: Entry) -> None:
     finished = at(unit.value, *choice, "finish_reason") or at(unit.value, "usage")
     if not says and not finished:
         unit.removed = True
+
+
+# What a request says of a tool: as much as mutators of its arguments must know.
+
+_SCHEMAS = (("parameters",), ("input_schema",), ("inputSchema", "json"))
+
+
+def needs(exchange: Exchange, name: str) -> bool | None:
+    """Whether the tool called `name` has parameters that are required; None if unknown."""
+    for tool in _tools(exchange):
+        if at(tool, "name") == name:
+            for path in _SCHEMAS:
+                if isinstance(at(tool, *path), dict):
+                    return bool(listed(tool, *path, "required"))
+    return None
+
+
+def _tools(exchange: Exchange) -> Iterator[object]:
+    """The tools of the request, without what some APIs wrap them in."""
+    asked = parse(exchange.request.body.decode(errors="replace")).value
+    for tool in (*listed(asked, "tools"), *listed(asked, "toolConfig", "tools")):
+        yield at(tool, "function") or at(tool, "toolSpec") or tool

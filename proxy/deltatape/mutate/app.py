@@ -1,7 +1,6 @@
 """Defects of streams that applications send to their own users."""
 
-from deltatape.mutate._base import APP_EVENTS, SDK_UI, mutator
-from deltatape.mutate._chance import Chance
+from deltatape.mutate._base import APP_EVENTS, SDK_UI, Chance, mutator
 from deltatape.mutate._draft import Draft
 from deltatape.mutate._json import at
 from deltatape.mutate._units import kinds

@@ -5,10 +5,8 @@ import re
 from collections.abc import Callable
 from itertools import pairwise
 
-from deltatape.mutate._asked import needs
-from deltatape.mutate._base import CHAT, CONVERSE, MESSAGES, RESPONSES, mutator
-from deltatape.mutate._calls import Call, Piece, calls, chat_calls, echoed
-from deltatape.mutate._chance import Chance
+from deltatape.mutate._base import CHAT, CONVERSE, MESSAGES, RESPONSES, Chance, mutator
+from deltatape.mutate._calls import Call, Piece, calls, chat_calls, echoed, needs
 from deltatape.mutate._draft import Draft
 
 _STREAMED = CHAT + RESPONSES + MESSAGES + CONVERSE

@@ -3,10 +3,8 @@
 from itertools import pairwise
 from typing import NamedTuple
 
-from deltatape.mutate._base import CHAT, MESSAGES, RESPONSES, mutator
+from deltatape.mutate._base import CHAT, MESSAGES, RESPONSES, Chance, cut_before, mutator
 from deltatape.mutate._calls import Call, chat_calls, entries, message_calls, remove_entry
-from deltatape.mutate._chance import Chance
-from deltatape.mutate._cuts import cut_before
 from deltatape.mutate._draft import Draft
 from deltatape.mutate._json import Path, at, listed
 from deltatape.mutate._units import Unit, kinds

@@ -2,19 +2,17 @@
 
 from collections.abc import Callable
 
-from deltatape.mutate._asked import needs
-from deltatape.mutate._base import CHAT, GEMINI, RESPONSES, mutator
+from deltatape.mutate._base import CHAT, GEMINI, RESPONSES, Chance, cut_before, mutator
 from deltatape.mutate._calls import (
     Call,
     ChatCall,
     chat_calls,
     echoed,
     entries,
+    needs,
     remove_entry,
     response_calls,
 )
-from deltatape.mutate._chance import Chance
-from deltatape.mutate._cuts import cut_before
 from deltatape.mutate._draft import Draft
 from deltatape.mutate._json import at, listed
 from deltatape.mutate.indexes import whole

@@ -2,9 +2,8 @@
 
 import json
 
-from deltatape.mutate._base import CHAT, OPENAI, mutator
+from deltatape.mutate._base import CHAT, OPENAI, Chance, mutator
 from deltatape.mutate._calls import ChatCall, Entry, chat_calls, entries, remove_entry
-from deltatape.mutate._chance import Chance
 from deltatape.mutate._draft import Draft
 
 _INDEX = ("index",)

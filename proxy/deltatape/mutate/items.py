@@ -2,10 +2,8 @@
 
 import json
 
-from deltatape.mutate._base import CONVERSE, MESSAGES, RESPONSES, mutator
+from deltatape.mutate._base import CONVERSE, MESSAGES, RESPONSES, Chance, cut_before, mutator
 from deltatape.mutate._calls import message_calls, response_calls
-from deltatape.mutate._chance import Chance
-from deltatape.mutate._cuts import cut_before
 from deltatape.mutate._draft import Draft
 from deltatape.mutate._json import Path, at
 from deltatape.mutate._units import Unit, kinds

@@ -1,8 +1,7 @@
 """Defects of ids and names in the tool calls of chat completions."""
 
-from deltatape.mutate._base import CHAT, OPENAI, mutator
+from deltatape.mutate._base import CHAT, OPENAI, Chance, mutator
 from deltatape.mutate._calls import ChatCall, chat_calls, entries
-from deltatape.mutate._chance import Chance
 from deltatape.mutate._draft import Draft
 from deltatape.mutate._json import at
 

@@ -2,9 +2,8 @@
 
 import json
 
-from deltatape.mutate._base import CHAT, mutator
+from deltatape.mutate._base import CHAT, Chance, mutator
 from deltatape.mutate._calls import ChatCall, chat_calls, remove_entry
-from deltatape.mutate._chance import Chance
 from deltatape.mutate._draft import Draft
 from deltatape.mutate._json import at, listed, quoted
 from deltatape.mutate._units import Unit

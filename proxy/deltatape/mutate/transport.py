@@ -12,10 +12,10 @@ from deltatape.mutate._base import (
     MESSAGES,
     RESPONSES,
     SDK_UI,
+    Chance,
     mutator,
 )
 from deltatape.mutate._calls import chat_calls, converse_calls, message_calls
-from deltatape.mutate._chance import Chance
 from deltatape.mutate._draft import Draft
 from deltatape.mutate._units import Unit
 from deltatape.mutate.indexes import whole

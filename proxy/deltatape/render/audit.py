@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from deltatape.compare.shape import PRESENT
-from deltatape.compare.today import Asked, Aspect, Drift, Today
+from deltatape.compare.today import PRESENT, Asked, Aspect, Drift, Today
 from deltatape.model.exchange import Exchange
 from deltatape.model.finding import Severity
 from deltatape.redact.audit import Kind, Problem, Report
