@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from deltatape.redact.order import ExchangeOrder
+from deltatape.redact.audit import ExchangeOrder
 from helpers.planted import exchange, numbered, record
 from helpers.readings import told
 

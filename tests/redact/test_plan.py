@@ -1,4 +1,5 @@
 import gzip
+import hashlib
 import json
 
 import pytest
@@ -6,9 +7,26 @@ import pytest
 from deltatape.model.log import LogStream
 from deltatape.redact.fillers import Fillers
 from deltatape.redact.layers import Edit, apply
-from deltatape.redact.plan import Plan, Planner, words_of
+from deltatape.redact.plan import (
+    CONTENT,
+    Body,
+    Coded,
+    Plan,
+    Planner,
+    Rewriter,
+    Side,
+    blanked,
+    by_line,
+    codings_of,
+    look,
+    mend,
+    words_of,
+)
+from deltatape.tape.decode import decode_record
+from deltatape.tape.fields import bytes_from_json, bytes_to_json
 from helpers.eventstream import event
-from helpers.planted import KEY, STARS, TOOL, exchange, numbered, record
+from helpers.planted import KEY, STARS, TOOL, exchange, numbered, payloads, record, tape
+from helpers.readings import told
 from helpers.tapes import MASKER
 
 NAME = MASKER.value(KEY.encode()).hash
@@ -152,3 +170,234 @@ def test_the_vocabulary_is_that_of_all_requests() -> None:
     unfinished = exchange(2, request=[request.replace(b"city", b"town")])[:2]
     assert words_of(numbered([*lines, *unfinished])) >= {"city", "town", "kelvin"}
     assert words_of(numbered(exchange(request=[]))) == frozenset()
+
+
+def made(*pieces: bytes, side: Side = Side.RESPONSE, codings: tuple[str, ...] = ()) -> Body:
+    body = Body(exchange=1, side=side, codings=codings)
+    for line, piece in enumerate(pieces, 5):
+        body.add(line, piece)
+    return body
+
+
+def test_a_secret_that_records_cut_in_two_is_found_and_brought_back_to_them() -> None:
+    body = made(b'{"k":"sk-fake', b"fake", b'fake0000"}')
+    found = look(body)
+    assert (found.coded, [secret.kind for secret in found.secrets]) == (Coded.NO, ["API key"])
+    edits = dict(by_line(body, found.secrets[0].edits))
+    assert edits == {5: Edit(6, "*******"), 6: Edit(0, "****"), 7: Edit(0, "********")}
+    assert (body.at(0).line, body.at(12).line, body.at(13).line) == (5, 5, 6)
+
+
+def test_lines_of_a_log_are_searched_with_their_line_feeds() -> None:
+    pem = b"-----BEGIN PRIVATE KEY-----\nfake\n-----END PRIVATE KEY-----"
+    body = made(*pem.split(b"\n"), side=Side.STDERR)
+    (secret,) = look(body).secrets
+    assert {line for line, _ in by_line(body, secret.edits)} == {5, 6, 7}
+    assert list(body.cut(27, 28)) == []
+
+
+def test_a_coded_body_is_decoded_and_searched() -> None:
+    body = made(gzip.compress(f"a {KEY}".encode()), codings=("gzip",))
+    found = look(body)
+    assert (found.coded, found.detail) == (Coded.READ, "")
+    assert [secret.spans for secret in found.secrets] == [((2, 21),)]
+    (edit,) = blanked(body)
+    assert (edit.start, set(edit.text), len(edit.text)) == (0, {"*"}, len(body.data))
+
+
+def test_a_coded_body_that_breaks_off_is_searched_as_far_as_it_goes() -> None:
+    found = look(made(gzip.compress(f"{KEY} ".encode() * 9)[:-6], codings=("gzip",)))
+    assert found.coded is Coded.READ
+    assert found.secrets
+    assert "cut" in found.detail
+
+
+def test_nobody_can_look_into_a_body_of_unknown_coding() -> None:
+    found = look(made(KEY.encode(), codings=("rot13",)))
+    assert (found.coded, found.secrets) == (Coded.UNREADABLE, ())
+    assert "unknown coding 'rot13'" in found.detail
+
+
+def test_an_imported_body_that_has_lost_its_coding_is_searched_as_it_is() -> None:
+    found = look(made(f'{{"k":"{KEY}"}}'.encode(), codings=("gzip",)))
+    assert (found.coded, len(found.secrets), found.detail) == (Coded.NO, 1, "")
+
+
+def test_an_imported_stream_of_messages_that_has_lost_its_coding_is_searched_as_it_is() -> None:
+    found = look(made(event("a", {"k": KEY}), codings=("gzip",)))
+    assert (found.coded, len(found.secrets)) == (Coded.NO, 1)
+
+
+def test_checksums_that_masking_broke_are_mended_in_the_body() -> None:
+    whole = event("a", {"k": KEY})
+    at = whole.index(KEY.encode())
+    masked = whole.replace(KEY.encode(), STARS.encode())
+    body = Body(exchange=1, side=Side.RESPONSE)
+    body.add(5, whole + masked[:7])
+    body.add(6, masked[7:], ((at - 7, at - 7 + len(KEY), "ab12cd34"),))
+    assert [edit.start for edit in mend(body).mends] == [2 * len(whole) - 4]
+    assert body.data == whole + event("a", {"k": STARS})
+    assert mend(body) == ((), ())
+
+
+def test_checksums_are_looked_at_only_where_the_messages_stand_in_the_body() -> None:
+    broken = event("a", {"k": KEY})[:-1] + b"?"
+    assert mend(made(broken)).wrong == (0,)
+    assert mend(made(broken, codings=("gzip",))) == ((), ())
+    assert mend(made(broken, side=Side.REQUEST)) == ((), ())
+
+
+def test_codings_are_read_from_the_head() -> None:
+    assert codings_of(((b"Content-Encoding", b"gzip, br"),)) == ("gzip", "br")
+    assert codings_of(()) == ()
+
+
+def rewritten(content: bytes, *, fill: bool = False) -> bytes:
+    lines = content.splitlines(keepends=True)
+    fillers = Fillers(words_of(numbered(lines[1:]))) if fill else None
+    planner = Planner(MASKER, fillers)
+    for number, one in numbered(lines[1:]):
+        planner.take(number, one)
+    rewriter = Rewriter(planner.finish(), MASKER, fillers)
+    done = [lines[0]]
+    for number, line in enumerate(lines[1:], 2):
+        done += rewriter.lines(number, line)
+    for line in done[1:]:
+        decode_record(line)
+    return b"".join(done)
+
+
+def test_a_tape_without_secrets_stays_as_it_is_byte_by_byte() -> None:
+    odd = b'[1, 7, "odd", {"b":1, "a": [ ]} ]\n'
+    content = tape(*exchange(), odd, record(5, 0, "note", {"text": "é"}))
+    assert rewritten(content) == content
+
+
+def test_a_secret_is_overwritten_told_and_the_sum_made_anew() -> None:
+    content = tape(*exchange(reads=[f"a {KEY}".encode(), b" b"]))
+    after = rewritten(content)
+    assert payloads(after, "read") == [f"a {STARS}", " b"]
+    assert payloads(after, "masked") == [{"spans": [[2, 21, NAME]]}]
+    (end,) = payloads(after, "end")
+    assert isinstance(end, dict)
+    assert end["sha256"] == hashlib.sha256(f"a {STARS} b".encode()).hexdigest()
+    assert end["bytes"] == 23
+    assert rewritten(after) == after
+
+
+def test_every_record_keeps_its_length_in_bytes() -> None:
+    content = tape(
+        *exchange(reads=[b"\xff " + KEY.encode()], request=[KEY.encode()]),
+        record(1, 0, "log", {"stream": "stdout", "line": KEY, "more": 1}),
+    )
+    after = rewritten(content)
+    kept = [line for line in after.splitlines() if b'"masked"' not in line]
+    assert len(kept) == len(content.splitlines())
+    assert payloads(after, "request-body") == [STARS]
+    assert payloads(after, "log") == [{"stream": "stdout", "line": STARS, "more": 1}]
+    assert payloads(after, "read") == [bytes_to_json(b"\xff " + STARS.encode())]
+
+
+def test_messages_keep_their_lengths_and_get_right_checksums() -> None:
+    whole = event("a", {"t": KEY}) + event("b", {})
+    content = tape(*exchange(reads=[whole[:90], whole[90:]]))
+    after = rewritten(content)
+    reads = [bytes_from_json(payload) for payload in payloads(after, "read")]
+    assert [len(data) for data in reads] == [90, len(whole) - 90]
+    assert b"".join(reads) == event("a", {"t": STARS}) + event("b", {})
+    (end,) = payloads(after, "end")
+    assert isinstance(end, dict)
+    assert end["sha256"] == hashlib.sha256(b"".join(reads)).hexdigest()
+    assert rewritten(after) == after
+
+
+def test_checksums_that_masking_broke_are_made_anew_once() -> None:
+    masked = event("a", {"t": KEY}).replace(KEY.encode(), STARS.encode())
+    at = masked.index(b"*")
+    lines = exchange(reads=[masked])
+    span = record(60, 1, "masked", {"spans": [[at, at + len(KEY), NAME]]})
+    after = rewritten(tape(*lines[:4], span, *lines[4:]))
+    assert payloads(after, "read") == [bytes_to_json(event("a", {"t": STARS}))]
+    assert len(payloads(after, "note")) == 1
+    assert rewritten(after) == after
+
+
+def test_a_message_that_came_broken_stays_so() -> None:
+    broken = event("a", {"t": KEY})[:-4] + b"fake"
+    after = rewritten(tape(*exchange(reads=[broken])))
+    (data,) = map(bytes_from_json, payloads(after, "read"))
+    assert data[:-4] == event("a", {"t": STARS})[:-4]
+    assert data != event("a", {"t": STARS})
+    assert rewritten(after) == after
+
+
+def test_a_masked_record_that_is_there_takes_the_new_spans() -> None:
+    lines = exchange(reads=[f"** {KEY}".encode()])
+    lines.insert(4, record(60, 1, "masked", {"spans": [[0, 2, "ab12cd34"]], "x": 1}))
+    after = rewritten(tape(*lines))
+    assert payloads(after, "masked") == [{"spans": [[0, 2, "ab12cd34"], [3, 22, NAME]], "x": 1}]
+    assert rewritten(after) == after
+
+
+def test_heads_are_cleaned_and_keep_keys_that_nobody_knows() -> None:
+    lines = exchange(asked=[["Authorization", "Bearer fake"]])
+    head = json.loads(lines[0])
+    head[3]["future"] = {"key": KEY}
+    (request,) = payloads(rewritten(tape(record(*head), *lines[1:])), "request")
+    assert isinstance(request, dict)
+    assert request["future"] == {"key": STARS}
+    assert request["headers"][0][1]["masked"]["length"] == 11
+
+
+def test_a_sum_that_did_not_fit_is_not_mended() -> None:
+    lines = exchange(reads=[KEY.encode()])
+    end = json.loads(lines[-1])
+    end[3]["sha256"] = "0" * 64
+    (payload,) = payloads(rewritten(tape(*lines[:-1], record(*end))), "end")
+    assert isinstance(payload, dict)
+    assert payload["sha256"] == "0" * 64
+    end[3]["recorder"] = {"lost_records": 1}
+    (payload,) = payloads(rewritten(tape(*lines[:-1], record(*end))), "end")
+    assert isinstance(payload, dict)
+    assert payload["sha256"] == hashlib.sha256(STARS.encode()).hexdigest()
+
+
+def test_masked_content_is_told_once() -> None:
+    frame = record(70, 1, "frame", {"side": "client", "opcode": 1, "data": "Hello"})
+    content = tape(*exchange(reads=[b'{"content":"Hello"}'], request=[b'{"content":"Hi"}']), frame)
+    after = rewritten(content, fill=True)
+    assert payloads(after, "note") == [{"text": CONTENT}]
+    assert payloads(after, "read") == ['{"content":"xxxxx"}']
+    assert payloads(after, "frame") == [{"side": "client", "opcode": 1, "data": "xxxxx"}]
+    assert rewritten(after, fill=True) == after
+    assert payloads(rewritten(content), "frame") == [
+        {"side": "client", "opcode": 1, "data": "Hello"}
+    ]
+
+
+def test_a_body_that_was_overwritten_as_a_whole_is_told() -> None:
+    coded = exchange(reads=[b"\x1f\x8b\x08x"], answered=[["Content-Encoding", "gzip"]])
+    after = rewritten(tape(*coded), fill=True)
+    assert payloads(after, "read") == ["****"]
+    assert len(payloads(after, "note")) == 2
+    assert rewritten(after, fill=True) == after
+
+
+def test_changes_after_an_end_do_not_touch_it() -> None:
+    lines = exchange(reads=[b"x"])
+    after = rewritten(tape(*lines, record(1, 1, "read", KEY), lines[-1]))
+    assert payloads(after, "read") == ["x", STARS]
+    assert len(set(map(str, payloads(after, "end")))) == 1
+
+
+def test_what_was_read_of_an_exchange_goes_with_what_was_overwritten() -> None:
+    kept, leaky = told(1), told(2, f"data: {KEY}\n\n".encode())
+    after = rewritten(tape(*kept, *leaky))
+    assert after.count(b'"parsed"') == 1
+    assert kept[-1] in after
+    asked = exchange(3, request=[f'{{"a":"{KEY}"}}'.encode()])
+    assert b'"parsed"' not in rewritten(tape(*asked, record(9100, 3, "parsed", payload(kept[-1]))))
+
+
+def payload(line: bytes) -> object:
+    return json.loads(line)[3]

@@ -1,14 +1,36 @@
+import gzip
+import json
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltatape.diagnose.check import check
-from deltatape.shrink.passes import COARSE, FINE, shrink
+from deltatape.model.exchange import (
+    BROKEN_CHUNKS,
+    Delivered,
+    Exchange,
+    Headers,
+    Note,
+    ResponseHead,
+)
+from deltatape.shrink.passes import (
+    COARSE,
+    FINE,
+    STEP_NS,
+    fewer_exchanges,
+    fewer_fields_of_heads,
+    plainer,
+    shorter_data,
+    shorter_texts,
+    shrink,
+)
 from deltatape.shrink.search import Exchanges, Search
 from deltatape.store.reader import open_tape
-from helpers.chat import FINISH, calls, choice, entry
+from helpers.chat import FINISH, calls, choice, entry, sse
 from helpers.mutated import RECORDINGS
-from helpers.shrunk import Asked, bodies, having, said, search_of, smallest, streamed
+from helpers.shrunk import Asked, bodies, having, recorded, said, search_of, smallest, streamed
 
 EVENTS = 2000
 MARKED = (301, 1204, 1899)
@@ -86,3 +108,207 @@ def test_every_pass_has_a_name_of_its_own() -> None:
 
 def test_an_empty_tape_is_as_small_as_can_be() -> None:
     assert shrink(Search((), lambda _: None), lambda _: None)
+
+
+WHOLE = streamed(choice({"role": "assistant"}), choice({"content": "abc"}), FINISH)
+
+
+def headed(exchange: Exchange, headers: Headers) -> Exchange:
+    assert exchange.response is not None
+    return replace(exchange, response=replace(exchange.response, headers=headers))
+
+
+def left(search_made: Exchange | None) -> Exchange:
+    assert search_made is not None
+    return search_made
+
+
+def test_exchanges_that_do_not_matter_go() -> None:
+    several = [replace(WHOLE, number=number) for number in range(1, 9)]
+    several[4] = replace(streamed(choice({"content": "needle"})), number=5)
+    search = search_of(*several, judge=having(b"needle"))
+    fewer_exchanges(search)
+    assert search.numbers == (5,)
+    fewer_exchanges(search)  # a single one is not asked about
+    assert search.numbers == (5,)
+
+
+def test_an_answer_becomes_plain_in_one_run() -> None:
+    zipped = recorded(gzip.compress(sse(choice({"content": "abc"}), FINISH), mtime=0))
+    coded = headed(
+        zipped, ((b"content-type", b"text/event-stream"), (b"Content-Encoding", b"gzip"))
+    )
+    early = ResponseHead(
+        status=103, reason=b"", http="1.1", framing=coded.response.framing, headers=(), t_ns=0,
+        line=None,
+    ) if coded.response else None  # fmt: skip
+    assert early is not None
+    full = replace(
+        coded,
+        informational=(early,),
+        notes=(Note(t_ns=0, text="x"), Note(t_ns=0, text=f"{BROKEN_CHUNKS}: y")),
+        delivered=(Delivered(t_ns=0, bytes=1),),
+        idle_ns=(5,),
+    )
+    judge = having()
+    search = search_of(full, judge=judge)
+    plainer(search)
+    plain = left(search.get(1))
+    assert len(judge.known) == 1
+    assert plain.body == sse(choice({"content": "abc"}), FINISH)
+    assert [read.data for read in plain.reads] == [
+        sse(choice({"content": "abc"}), done=False),
+        sse(FINISH, done=False),
+        sse(),
+    ]
+    assert plain.response is not None
+    assert plain.response.headers == ((b"content-type", b"text/event-stream"),)
+    start = plain.response.t_ns
+    assert [read.t_ns - start for read in plain.reads] == [STEP_NS, 2 * STEP_NS, 3 * STEP_NS]
+    assert plain.end is not None
+    assert plain.end.t_ns == start + 4 * STEP_NS
+    assert [note.text for note in plain.notes] == [f"{BROKEN_CHUNKS}: y"]
+    assert not plain.informational
+    assert not plain.delivered
+    assert not plain.idle_ns
+    plainer(search)  # what is plain is left alone
+    assert len(judge.known) == 1
+
+
+def test_where_reads_matter_times_still_become_even() -> None:
+    joined = WHOLE.reads[0]._replace(data=WHOLE.body, boundaries=(len(WHOLE.body),))
+    whole = replace(WHOLE, reads=(joined,))
+    search = search_of(whole, judge=Asked(lambda found: len(found[0].reads) == 1))
+    plainer(search)
+    found = left(search.get(1))
+    assert found.response is not None
+    assert [read.t_ns for read in found.reads] == [found.response.t_ns + STEP_NS]
+
+
+def test_what_cannot_be_made_plain_stays() -> None:
+    masked = WHOLE.reads[0]._replace(masked=((6, 8, "00000000"),))
+    exchange = replace(WHOLE, reads=(masked._replace(data=WHOLE.body),))
+    search = search_of(exchange, judge=having())
+    plainer(search)
+    assert len(left(search.get(1)).reads) == 1
+    answerless = replace(WHOLE, response=None, reads=(), end=None, number=2)
+    search = search_of(answerless, judge=having())
+    plainer(search)
+    fewer_fields_of_heads(search)
+    assert search.exchanges == (answerless,)
+
+
+def test_fields_of_heads_go_but_for_those_that_say_how_to_read() -> None:
+    headers = (
+        (b"Content-Type", b"text/event-stream"),
+        (b"x-request-id", b"1"),
+        (b"Needed", b"1"),
+        (b"date", b"now"),
+    )
+    exchange = replace(headed(WHOLE, headers), trailers=((b"a", b"b"),))
+
+    def holds(found: tuple[Exchange, ...]) -> bool:
+        response = found[0].response
+        return response is not None and (b"Needed", b"1") in response.headers
+
+    search = search_of(exchange, judge=Asked(holds))
+    fewer_fields_of_heads(search)
+    found = left(search.get(1))
+    assert found.response is not None
+    assert found.response.headers == (headers[0], headers[2])
+    assert found.trailers == ()
+
+
+def test_an_exchange_that_has_gone_meanwhile_is_passed_over() -> None:
+    other = replace(WHOLE, number=2, notes=(Note(t_ns=0, text="x"),))
+    noted = replace(WHOLE, notes=(Note(t_ns=0, text="x"),), trailers=((b"a", b"b"),))
+    search = search_of(noted, other, judge=Asked(lambda _: True))
+    search._judge = lambda found: found[:1]
+    plainer(search)
+    assert search.numbers == (1,)
+    search = search_of(noted, other, judge=Asked(lambda _: True))
+    search._judge = lambda found: found[:1]
+    fewer_fields_of_heads(search)
+    assert search.numbers == (1,)
+
+
+def test_texts_lose_what_can_go() -> None:
+    event = choice({"content": "a long text with \u00e9 and a needle in it"})
+    search = search_of(streamed(event, done=False), judge=having(b"needle"))
+    shorter_texts(search)
+    assert said(search) == [choice({"content": "needle"})]
+
+
+def test_an_escape_goes_as_a_whole() -> None:
+    exchange = recorded(b'data: {"t":"\\u00e9 \\" \\n 12"}\n\n')
+    search = search_of(exchange, judge=having(b"2", b"\\n"))
+    shorter_texts(search)
+    assert bodies(search.exchanges) == b'data: {"t":"\\n2"}\n\n'
+
+
+def test_a_word_that_is_needed_becomes_a_letter() -> None:
+    events = [{"id": "chatcmpl-123", "a": "chatcmpl-123"}, {"id": "chatcmpl-123"}]
+
+    def holds(found: Exchanges) -> bool:
+        values = [json.loads(line[6:]) for line in bodies(found).split(b"\n\n") if line]
+        return len({value["id"] for value in values}) == 1 and bool(values[0]["id"])
+
+    search = search_of(streamed(*events, done=False), judge=(judge := Asked(holds)))
+    shorter_texts(search)
+    assert said(search) == [{"id": "c", "a": "c"}, {"id": "c"}]
+    assert len(judge.known) == 2
+
+
+def test_words_of_the_protocol_stay_whole() -> None:
+    event = {"type": "text_delta", "object": "x y", "name": "get"}
+    search = search_of(streamed(event, done=False), judge=(judge := Asked(lambda _: False)))
+    shorter_texts(search)
+    assert said(search) == [event]
+    assert judge.known == {}
+
+
+def test_json_in_a_text_stays_json() -> None:
+    arguments = json.dumps({"city": "Lisbon in \u00e9t\u00e9", "days": [1, 2, 3], "x": {"y": "z"}})
+    events = [calls(entry(0, arguments=arguments)), {"done": {"arguments": arguments}}]
+
+    def holds(found: Exchanges) -> bool:
+        texts = [json.loads(line[6:]) for line in bodies(found).split(b"\n\n") if line]
+        first = texts[0]["choices"][0]["delta"]["tool_calls"][0]["function"]["arguments"]
+        if not first:
+            return False
+        value = json.loads(first)
+        return (
+            texts[1]["done"]["arguments"] == first
+            and "city" in value
+            and 2 in value.get("days", ())
+        )
+
+    search = search_of(streamed(*events, done=False), judge=Asked(holds))
+    shorter_texts(search)
+    assert said(search)[1] == {"done": {"arguments": '{"city": "", "days": [2]}'}}
+
+
+def test_a_text_that_went_with_another_is_not_looked_at() -> None:
+    events = [{"a": "abcdef", "b": "needle"}, {"a": "abcde"}]
+    keep = replace(streamed({"keep": 1}), number=2)
+    search = search_of(streamed(*events, done=False), keep, judge=Asked(lambda _: True))
+    search._judge = lambda found: found[1:]
+    shorter_texts(search)
+    shorter_data(search)
+    assert search.numbers == (2,)
+
+
+def test_data_that_is_no_json_loses_what_can_go() -> None:
+    exchange = recorded(b"data: plain text 42\n\ndata: {broken\n\ndata: [DONE]\n\ndata: 1\n\n")
+    search = search_of(exchange, judge=having(b"42", b"bro"))
+    shorter_data(search)
+    assert said(search) == [42, "bro", "[DONE]", 1]
+
+
+@pytest.mark.parametrize("each", [shorter_texts, shorter_data])
+def test_a_body_that_cannot_be_rewritten_is_passed_over(each: object) -> None:
+    assert callable(each)
+    bare = replace(streamed(choice({})), reads=())
+    search = search_of(bare, judge=(judge := Asked(lambda _: False)))
+    each(search)
+    assert judge.known == {}

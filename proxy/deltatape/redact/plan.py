@@ -1,4 +1,4 @@
-"""What has to change on a tape, record by record; also the search that changes nothing.
+"""What has to change on a tape, record by record, and the lines with those changes.
 
 Strategy: one pass over the records puts the bodies together and searches each as soon as it is
 whole; what is found is kept as changes of single records, so that a second pass can rewrite the
@@ -7,30 +7,28 @@ tape line by line. In memory stand the bodies of open exchanges, the log, and th
 What comes after an exchange's `end` is no part of it, but may hold secrets like anything else.
 """
 
+import bisect
+import enum
+import hashlib
+import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from deltatape.model.exchange import MaskedSpan
-from deltatape.redact.bodies import (
-    Body,
-    Coded,
-    Looked,
-    Side,
-    blanked,
-    by_line,
-    codings_of,
-    look,
-    mend,
-)
+from deltatape.model.exchange import Headers, MaskedSpan, header
 from deltatape.redact.content import mask, vocabulary
-from deltatape.redact.eventstream import Checked
+from deltatape.redact.eventstream import Checked, check, unfold
 from deltatape.redact.fillers import Fillers
-from deltatape.redact.layers import Edit
-from deltatape.redact.search import Secret, overwrite
-from deltatape.redact.strings import clean
+from deltatape.redact.framing import framed
+from deltatape.redact.layers import Edit, View, apply
+from deltatape.redact.search import Secret, overwrite, secrets
+from deltatape.redact.strings import clean, filled
 from deltatape.rules.words import count
 from deltatape.tape.assemble import Numbered
+from deltatape.tape.decode import CODES
+from deltatape.tape.encode import json_bytes, json_text
+from deltatape.tape.fields import bytes_from_json
 from deltatape.tape.heads import RequestHead, ResponseStart
 from deltatape.tape.mask import Masker
 from deltatape.tape.payload import (
@@ -39,12 +37,24 @@ from deltatape.tape.payload import (
     Ending,
     LogLine,
     MaskedSpans,
+    ParsedAs,
     RequestBody,
 )
 from deltatape.tape.record import Record
+from deltatape.wire.content_coding import ContentDecoder, parse_codings
 
 SpanOf = tuple[int, int, str]
 """`[start, end)` in a record, and the hash of the credential that stood there."""
+
+
+class Side(enum.StrEnum):
+    """Whose bytes."""
+
+    REQUEST = "request body"
+    RESPONSE = "response body"
+    STDOUT = "stdout"
+    STDERR = "stderr"
+    OUTPUT = "output"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +115,79 @@ class Plan:
     def kinds(self) -> Counter[str]:
         """How many secrets of each kind were found."""
         return Counter(leak.kind for leak in self.leaks)
+
+
+# The bodies of a tape as they are put together from its records, and what is secret in them.
+#
+# A body is the request's or the response's of an exchange, or all lines of one stream of the
+# recorded program. Its secrets are searched in the whole, since a record may begin anywhere in
+# them.
+#
+# A body with a content-coding cannot be changed byte by byte: it is decoded, searched, and
+# overwritten as a whole if it holds anything.
+
+
+class Coded(enum.Enum):
+    """What a content-coding hides."""
+
+    NO = enum.auto()
+    READ = enum.auto()
+    """It was decoded as far as it goes."""
+    UNREADABLE = enum.auto()
+    """Nobody knows what is in it."""
+
+
+class Piece(NamedTuple):
+    """What a record holds of a body."""
+
+    line: int
+    start: int
+    size: int
+
+
+@dataclass(slots=True, kw_only=True)
+class Body:
+    """A body and the records that it stands on."""
+
+    exchange: int
+    side: Side
+    codings: tuple[str, ...] = ()
+    pieces: list[Piece] = field(default_factory=list)
+    data: bytearray = field(default_factory=bytearray)
+    masked: list[tuple[int, int]] = field(default_factory=list)
+    """What the tape itself says was overwritten."""
+
+    def add(self, line: int, data: bytes, masked: Iterable[MaskedSpan] = ()) -> None:
+        """The next record; the line of a log takes its line feed with it."""
+        at = len(self.data)
+        self.masked += ((at + start, at + end) for start, end, _ in masked)
+        self.pieces.append(Piece(line, len(self.data), len(data)))
+        self.data += data
+        if self.side in (Side.STDOUT, Side.STDERR, Side.OUTPUT):
+            self.data += b"\n"
+
+    def at(self, offset: int) -> Piece:
+        """The record that holds the byte at `offset`."""
+        return self.pieces[bisect.bisect_right(self.pieces, offset, key=lambda p: p.start) - 1]
+
+    def cut(self, start: int, end: int) -> Iterator[tuple[Piece, int, int]]:
+        """The records that hold `[start, end)`, each with the part of it that it holds."""
+        place = bisect.bisect_right(self.pieces, start, key=lambda piece: piece.start) - 1
+        for piece in map(self.pieces.__getitem__, range(place, len(self.pieces))):
+            if piece.start >= end:
+                return
+            first, last = max(start, piece.start), min(end, piece.start + piece.size)
+            if first < last:
+                yield piece, first - piece.start, last - piece.start
+
+
+class Looked(NamedTuple):
+    """What was found in a body; where `coded` is READ, in the decoded one."""
+
+    coded: Coded
+    secrets: tuple[Secret, ...]
+    detail: str = ""
+    """Why nobody can read it."""
 
 
 class Planner:
@@ -284,3 +367,150 @@ def words_of(records: Iterable[Numbered]) -> frozenset[str]:
     for body in bodies.values():
         words |= vocabulary(bytes(body))
     return frozenset(words)
+
+
+def codings_of(headers: Headers) -> tuple[str, ...]:
+    """The content-codings that a head names."""
+    return parse_codings(header(headers, "content-encoding"))
+
+
+def mend(body: Body) -> Checked:
+    """The checksums of a body; those that masking had broken are mended in it."""
+    if body.side is not Side.RESPONSE or body.codings:
+        return Checked((), ())
+    found = check(bytes(body.data), body.masked)
+    apply(body.data, found.mends)
+    return found
+
+
+def look(body: Body) -> Looked:
+    """Search a body, decoded if it is coded."""
+    data = bytes(body.data)
+    if not body.codings:
+        return Looked(Coded.NO, secrets(data))
+    decoder = ContentDecoder(body.codings)
+    plain = decoder.feed(data)
+    decoder.end()
+    fault = decoder.fault
+    if fault is None or plain:
+        return Looked(Coded.READ, secrets(plain), fault.detail if fault else "")
+    if framed(View(data.decode("latin-1"))).events or unfold(data):
+        # What was imported from a file has lost its coding while the head still names it.
+        return Looked(Coded.NO, secrets(data))
+    return Looked(Coded.UNREADABLE, (), fault.detail)
+
+
+def blanked(body: Body) -> tuple[Edit, ...]:
+    """The change that overwrites all of a body."""
+    return (Edit(0, "*" * len(body.data)),)
+
+
+def by_line(body: Body, edits: Iterable[Edit]) -> Iterator[tuple[int, Edit]]:
+    """Changes of a body as changes of its records: the line of each."""
+    for edit in edits:
+        for piece, start, end in body.cut(edit.start, edit.end):
+            offset = piece.start + start - edit.start
+            yield piece.line, Edit(start, edit.text[offset : offset + end - start])
+
+
+# The lines of a tape, with what a plan says changed.
+#
+# Lines that nothing changes are kept byte by byte, also those of codes that nobody knows. The
+# header is kept, its `id` included: a redacted tape is the same recording with less in it, and
+# redacting it again changes nothing. `end.sha256` is made anew over what the tape now holds, since
+# the old one would let anyone try guesses at what was there; if it did not fit before, it stays as
+# it is.
+#
+# Format: recordings/README.md.
+
+CONTENT = "content was replaced by fillers of the same length"
+_BODIES = frozenset(("request-body", "read"))
+
+
+class _Hashes:
+    """The response of an exchange as it was and as it becomes."""
+
+    def __init__(self) -> None:
+        self.old = hashlib.sha256()
+        self.new = hashlib.sha256()
+
+
+class Rewriter:
+    """Rewrites the lines of a tape, in order.
+
+    Args:
+        plan: of the same tape.
+        masker: as of the plan.
+        fillers: as of the plan; a note tells of them.
+    """
+
+    def __init__(self, plan: Plan, masker: Masker, fillers: Fillers | None = None) -> None:
+        self._plan = plan
+        self._masker = masker
+        self._fillers = fillers
+        self._hashes = {exchange: _Hashes() for exchange in plan.changed}
+        self._edited = set(plan.changed)
+
+    def lines(self, number: int, line: bytes) -> Iterator[bytes]:
+        """What stands in the place of the line `number`, a record with its line feed."""
+        if number == 2 and self._fillers is not None:  # noqa: PLR2004 - the first record
+            note = _record(0, 0, "note", {"text": CONTENT})
+            if line != note:
+                yield note
+        t_ns, exchange, code, value = json.loads(line)
+        if number in self._plan.edits:
+            self._edited.add(exchange)
+        if code == ParsedAs.code and exchange in self._edited:
+            return  # what was read is not on the tape any more
+        if number in self._plan.remarks:
+            yield _record(t_ns, exchange, "note", {"text": self._plan.remarks[number]})
+        spans = self._plan.spans.get(number, [])
+        if code == "masked" and spans:
+            yield _record(t_ns, exchange, code, {**value, "spans": _merged(value["spans"], spans)})
+            return
+        if spans:
+            yield _record(t_ns, exchange, "masked", {"spans": _merged([], spans)})
+        changed = self._changed(number, exchange, code, value)
+        yield line if changed == value else _record(t_ns, exchange, code, changed)
+
+    def _changed(self, number: int, exchange: int, code: str, value: object) -> object:
+        edits = self._plan.edits.get(number, [])
+        if code in _BODIES:
+            return self._body(exchange, code, value, edits)
+        if code == "log" and isinstance(value, dict):
+            line = overwrite(bytes_from_json(value["line"]), edits)
+            return {**value, "line": json.loads(json_bytes(line))} if edits else value
+        if code in ("masked", "boundaries"):
+            return value
+        cleaned = clean(value, self._masker).value
+        if code not in CODES and self._fillers is not None:
+            return filled(cleaned, self._fillers)
+        return self._ended(exchange, cleaned) if code == "end" else cleaned
+
+    def _body(self, exchange: int, code: str, value: object, edits: Sequence[Edit]) -> object:
+        hashes = self._hashes.get(exchange)
+        if hashes is None and not edits:
+            return value
+        old = bytes_from_json(value)
+        new = overwrite(old, edits)
+        if hashes is not None and code == "read":
+            hashes.old.update(old)
+            hashes.new.update(new)
+        return value if new == old else json.loads(json_bytes(new))
+
+    def _ended(self, exchange: int, value: object) -> object:
+        hashes = self._hashes.pop(exchange, None)
+        if hashes is None or not isinstance(value, dict):
+            return value
+        if value["sha256"] != hashes.old.hexdigest() and not value.get("recorder"):
+            return value
+        return {**value, "sha256": hashes.new.hexdigest()}
+
+
+def _record(t_ns: int, exchange: int, code: str, value: object) -> bytes:
+    return f"[{t_ns},{exchange},{json_text(code)},{json_text(value)}]\n".encode()
+
+
+def _merged(known: Iterable[Sequence[object]], spans: Sequence[SpanOf]) -> list[SpanOf]:
+    """The spans of a `masked` record and further ones, in their order."""
+    return sorted({*((int(str(a)), int(str(b)), str(name)) for a, b, name in known), *spans})

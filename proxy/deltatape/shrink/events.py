@@ -7,8 +7,7 @@ from functools import partial
 from typing import TypeAlias
 
 from deltatape.shrink.body import Body, Path, Place
-from deltatape.shrink.deletion import fewest, largest, patient
-from deltatape.shrink.search import Search
+from deltatape.shrink.search import Search, fewest, largest, patient
 
 _NAMES = frozenset(
     {"call_id", "content_index", "contentBlockIndex", "id", "index", "item_id", "name"}

@@ -5,9 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from deltatape.shrink.body import Body, Path, Place, Span
-from deltatape.shrink.deletion import fewest
 from deltatape.shrink.events import leaves
-from deltatape.shrink.search import Search
+from deltatape.shrink.search import Search, fewest
 
 _BLANKS = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[ \t\r\n]+', re.DOTALL)
 """Texts in JSON, which stay, and blanks."""

@@ -17,8 +17,7 @@ from pathlib import Path
 from deltatape.errors import TapeFormatError, UsageError
 from deltatape.redact.audit import Auditor, Report
 from deltatape.redact.fillers import Fillers
-from deltatape.redact.plan import Plan, Planner, words_of
-from deltatape.redact.rewrite import Rewriter
+from deltatape.redact.plan import Plan, Planner, Rewriter, words_of
 from deltatape.store.names import SUFFIX, open_new
 from deltatape.store.reader import MAX_LINE, Tape, open_tape
 from deltatape.tape.mask import Masker

@@ -1,4 +1,4 @@
-r"""Strict JSON, scanned as it arrives: is it whole, a prefix, followed by more, or malformed?
+"""Strict JSON, scanned as it arrives: is it whole, a prefix, followed by more, or malformed?
 
 Spec: RFC 8259. Where its grammar leaves room, we say what we do: duplicate keys and lone surrogates
 are grammatical and only noted; a value nested deeper than `DEPTH_LIMIT` counts as malformed, so
@@ -17,11 +17,8 @@ import re
 from collections.abc import Callable
 from typing import TypeAlias
 
-from deltatape.wire.json_number import WHOLE_NUMBERS, NumberState, run_number
-
 DEPTH_LIMIT = 512
 """Arrays and objects inside each other; deeper text counts as malformed."""
-
 _BLANKS = re.compile(r"[ \t\n\r]*")
 _PLAIN = re.compile(r'[^"\\\x00-\x1f]*')
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
@@ -29,8 +26,6 @@ _HEX = frozenset("0123456789abcdefABCDEF")
 _ESCAPES = frozenset('"\\/bfnrt')
 _HIGH = range(0xD800, 0xDC00)
 _LOW = range(0xDC00, 0xE000)
-
-
 _Lexer: TypeAlias = Callable[["JsonScanner", str, int], int]
 """A function of the class, not a bound method: that would hold the scanner that holds it. Takes the
 text and an offset in it, returns the offset from which on to go on."""
@@ -341,3 +336,60 @@ def scan(text: str) -> JsonScanner:
     scanner = JsonScanner()
     scanner.feed(text)
     return scanner
+
+
+# The grammar of JSON numbers as a table.
+#
+# Spec: RFC 8259 section 6: number = [ minus ] int [ frac ] [ exp ]. A number tells its end only by
+# what follows it, so "is it whole" is a property of the state, not an event.
+
+_DIGITS = re.compile(r"[0-9]*")
+
+
+class NumberState(enum.Enum):
+    """How far a number got; the value says what must follow where it is not whole."""
+
+    MINUS = "a digit after '-'"
+    ZERO = "zero"
+    INTEGER = "integer"
+    POINT = "a digit after '.'"
+    FRACTION = "fraction"
+    E = "a digit or sign in the exponent"
+    SIGN = "a digit in the exponent"
+    EXPONENT = "exponent"
+
+
+_S = NumberState
+WHOLE_NUMBERS = frozenset({_S.ZERO, _S.INTEGER, _S.FRACTION, _S.EXPONENT})
+"""States in which the characters so far are a number."""
+_RUNS = frozenset({_S.INTEGER, _S.FRACTION, _S.EXPONENT})
+_STEPS = {
+    _S.MINUS: {"0": _S.ZERO, "1-9": _S.INTEGER},
+    _S.ZERO: {".": _S.POINT, "e": _S.E},
+    _S.INTEGER: {".": _S.POINT, "e": _S.E},
+    _S.POINT: {"0": _S.FRACTION, "1-9": _S.FRACTION},
+    _S.FRACTION: {"e": _S.E},
+    _S.E: {"0": _S.EXPONENT, "1-9": _S.EXPONENT, "+-": _S.SIGN},
+    _S.SIGN: {"0": _S.EXPONENT, "1-9": _S.EXPONENT},
+    _S.EXPONENT: {},
+}
+_CLASSES = {
+    "0": "0",
+    **dict.fromkeys("123456789", "1-9"),
+    **dict.fromkeys("+-", "+-"),
+    **dict.fromkeys("eE", "e"),
+    ".": ".",
+}
+
+
+def run_number(state: NumberState, text: str, at: int) -> tuple[NumberState, int]:
+    """The state after the characters from `at` on that continue the number, and where they end."""
+    while True:
+        if state in _RUNS:
+            digits = _DIGITS.match(text, at)
+            at = digits.end() if digits else at
+        step = _STEPS[state].get(_CLASSES.get(text[at : at + 1], ""))
+        if step is None:
+            return state, at
+        state = step
+        at += 1
