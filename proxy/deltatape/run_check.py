@@ -44,7 +44,7 @@ from deltatape.model.asked import Asked, Message
 from deltatape.model.digest import Digest, ReadBack
 from deltatape.model.exchange import End, EndReason, Exchange
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
-from deltatape.model.log import LogEntry
+from deltatape.model.watch import LogEntry
 from deltatape.rules.repeated import first_difference
 from deltatape.rules.settings import DEFAULTS, Settings
 

@@ -8,7 +8,7 @@ from deltatape.diagnose.rebuild import rebuild
 from deltatape.model.exchange import EndReason, Exchange
 from deltatape.mutate import MUTATORS
 from deltatape.store.reader import open_tape
-from deltatape.vary.said import said
+from deltatape.vary._base import said
 from deltatape.vary.variation import HARMLESS, HOSTILE
 from helpers.console import called
 

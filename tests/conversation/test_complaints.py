@@ -1,6 +1,6 @@
 from deltatape.conversation import read_backs, turns
 from deltatape.conversation.complaints import printed, without_echoes
-from deltatape.model.log import LogEntry, LogStream
+from deltatape.model.watch import LogEntry, LogStream
 from deltatape.rules.settings import DEFAULTS, Settings
 from helpers.chat import FINISH
 from helpers.exchanges import FINISH_TEXT, TEXT, USER, asks, assistant, call, digests, result

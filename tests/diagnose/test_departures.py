@@ -6,9 +6,8 @@ import pytest
 from deltatape.diagnose.check_tape import check_exchanges
 from deltatape.model.exchange import EndReason, Exchange, Sent, Tap
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
-from deltatape.model.log import LogEntry, LogStream
 from deltatape.model.story import Surroundings
-from deltatape.model.watch import Watch
+from deltatape.model.watch import LogEntry, LogStream, Watch
 from deltatape.rules.settings import DEFAULTS
 from deltatape.why import tell
 from helpers.exchanges import FINISH_TEXT, TEXT, USER, asks, conversation, timed

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deltatape.child.child import run_child
-from deltatape.model.log import LogStream
+from deltatape.model.watch import LogStream
 
 LIMIT_S = 20.0
 

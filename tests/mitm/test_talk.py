@@ -22,7 +22,7 @@ from deltatape.mitm.talk import (
     log_order,
     logged,
 )
-from deltatape.model.log import LogStream
+from deltatape.model.watch import LogStream
 from helpers.upstream import eventually, run
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from deltatape.model.log import LogStream
+from deltatape.model.watch import LogStream
 from deltatape.redact.fillers import Fillers
 from deltatape.redact.layers import Edit, apply
 from deltatape.redact.plan import (

@@ -3,8 +3,8 @@ from dataclasses import replace
 import pytest
 
 from deltatape.model.exchange import EndReason, Exchange
-from deltatape.model.log import LogEntry, LogStream
 from deltatape.model.story import Story, Surroundings
+from deltatape.model.watch import LogEntry, LogStream
 from deltatape.render.lines import WIDTH, plain
 from deltatape.render.story import next_step, short_lines, story_lines
 from deltatape.why import tell

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltatape.model.parser_error import Means
+from deltatape.model.digest import Means
 from deltatape.rules.parser_errors import (
     OF_FRAMEWORKS,
     OF_LIBRARIES,

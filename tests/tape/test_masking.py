@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltatape.model.exchange import EndReason, Exchange, Framing, Headers
-from deltatape.model.log import LogStream
+from deltatape.model.watch import LogStream
 from deltatape.tape import encode
 from deltatape.tape.assemble import assemble
 from deltatape.tape.decode import decode_record

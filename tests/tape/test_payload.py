@@ -1,6 +1,6 @@
 import pytest
 
-from deltatape.model.log import LogStream
+from deltatape.model.watch import LogStream
 from deltatape.tape.fields import MalformedError
 from deltatape.tape.payload import Boundaries, Ending, LogLine, MaskedSpans, ParsedAs, Stop
 

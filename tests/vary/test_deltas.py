@@ -9,7 +9,19 @@ from deltatape.model.reply import Channel
 from deltatape.mutate import MUTATORS
 from deltatape.wire.json_value import parse
 from helpers.chat import FINISH, calls, choice, entry
-from helpers.mutated import ONE, START, TWO, WORDS, chat, in_pieces, pasted, said, told
+from helpers.mutated import (
+    ONE,
+    START,
+    TWO,
+    WHOLE,
+    WORDS,
+    chat,
+    in_pieces,
+    joined,
+    pasted,
+    said,
+    told,
+)
 from helpers.taped import taped
 from helpers.varied import STEMS, made, named, of, varied
 
@@ -176,3 +188,21 @@ def test_in_a_broken_stream_what_would_change_the_reply_has_no_place() -> None:
     repeated = [calls(entry(0, arguments='{"a":')), calls(entry(0, arguments='"b"}'))]
     assert told(chat(START, opened, *repeated, FINISH))
     assert varied("no-tool-streaming", chat(START, opened, *repeated, FINISH)) is None
+
+
+def test_a_call_that_came_whole_is_opened_first() -> None:
+    after = made("opened-first", WHOLE)
+    opened, arguments = told(after)
+    assert opened == {"index": 0, "id": "c0", "function": {"name": "get", "arguments": ""}}
+    assert arguments == {"index": 0, "function": {"arguments": '{"a":"x"}'}}
+    assert joined(after) == rebuild(WHOLE).tool_calls[0].arguments
+
+
+def test_a_call_that_was_opened_first_stays() -> None:
+    assert varied("opened-first", ONE) is None
+    assert varied("opened-first", of("ollama")) is None
+
+
+def test_without_an_index_nobody_could_tell_that_the_arguments_are_its_own() -> None:
+    bare = calls(entry(None, "c0", name="get", arguments="{}"))
+    assert varied("opened-first", chat(START, bare, FINISH)) is None

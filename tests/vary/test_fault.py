@@ -8,7 +8,7 @@ from deltatape.mutate import Seeded
 from deltatape.rules.progress import Phase
 from deltatape.vary.coded import plain
 from deltatape.vary.fault import FAULTS, OPTIONS, parse_fault
-from deltatape.vary.where import parse_where
+from deltatape.vary.places import parse_where
 from helpers.taped import MS, taped
 from helpers.varied import STEMS, TWO, broken_gzip, gzipped, of, pieces
 

@@ -1,5 +1,5 @@
 from deltatape.diagnose.rebuild import rebuild
-from deltatape.vary.said import said
+from deltatape.vary._base import said
 from helpers.chat import FINISH
 from helpers.mutated import ONE, START, chat, in_pieces
 from helpers.varied import of

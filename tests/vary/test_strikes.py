@@ -8,8 +8,7 @@ from deltatape.model.exchange import EndReason, Exchange, Framing
 from deltatape.mutate import Seeded
 from deltatape.vary import strikes
 from deltatape.vary.failures import Failure
-from deltatape.vary.places import Places
-from deltatape.vary.where import MIDDLE, Where, parse_where
+from deltatape.vary.places import MIDDLE, Places, Where, parse_where
 from deltatape.wire.json_value import parse
 from helpers.mutated import pasted
 from helpers.taped import MS, taped

@@ -14,7 +14,7 @@ from deltatape.diagnose.rebuild import rebuild
 from deltatape.model.exchange import EndReason, Exchange
 from deltatape.model.reply import Reply
 from deltatape.mutate import Seeded
-from deltatape.vary.said import said
+from deltatape.vary._base import said
 from deltatape.vary.variation import HARMLESS, HOSTILE, VARIATIONS, Variation
 from helpers.corpus import every_case, needs_corpus
 from helpers.defects import as_recorded

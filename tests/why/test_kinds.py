@@ -4,8 +4,7 @@ import pytest
 
 from deltatape.diagnose.rebuild import analyse
 from deltatape.model.exchange import Exchange
-from deltatape.why.kinds import Kinds
-from deltatape.why.news import news
+from deltatape.why.kinds import Kinds, news
 from helpers.chat import FINISH, calls, choice, entry
 from helpers.exchanges import TEXT, call, pasted
 

@@ -4,9 +4,8 @@ from dataclasses import replace
 import pytest
 
 from deltatape.model.exchange import EndReason, Exchange, Tap
-from deltatape.model.log import LogEntry, LogStream
 from deltatape.model.story import ALONE, Entry, Surroundings, Teller
-from deltatape.model.watch import ClientChange, Watch
+from deltatape.model.watch import ClientChange, LogEntry, LogStream, Watch
 from deltatape.why.surroundings import MOST, are_linked, around, stop_of
 from helpers.chat import FINISH
 from helpers.exchanges import FINISH_TEXT, TEXT, USER, asks, call, conversation, pasted, timed

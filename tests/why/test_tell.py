@@ -6,10 +6,11 @@ from deltatape.demo.demo import INCIDENTS
 from deltatape.errors import UsageError
 from deltatape.model.exchange import Tap
 from deltatape.model.finding import Blame
-from deltatape.model.log import LogEntry, LogStream
 from deltatape.model.story import Story, Surroundings, Teller, VerdictKind
+from deltatape.model.watch import LogEntry, LogStream
 from deltatape.store.reader import open_tape
 from deltatape.why import tell
+from deltatape.why.tell import came_from
 from helpers.chat import FINISH, calls, entry
 from helpers.exchanges import (
     FINISH_TEXT,
@@ -232,3 +233,23 @@ def test_a_mark_about_a_result_stands_at_that_result() -> None:
     story = tell(conversation((asks(USER), two), (asks(USER, said, *swapped), [])), 1)
     (marked,) = [each.what for each in story.timeline if "C015" in each.codes]
     assert marked.startswith("brings the result of c1")
+
+
+(EXCHANGE,) = conversation((asks(USER), [TEXT]))
+
+
+@pytest.mark.parametrize("name", [b"x-request-id", b"Request-ID", b"CF-Ray"])
+def test_the_upstream_the_request_and_the_hour_are_told(name: bytes) -> None:
+    assert EXCHANGE.response
+    named = replace(EXCHANGE.response, headers=((name, b"req_1"),))
+    assert came_from(replace(EXCHANGE, response=named)) == (
+        "https://api.openai.com, request id req_1, tape begun 2026-11-21T20:36:01Z"
+    )
+
+
+def test_what_is_not_known_is_left_out() -> None:
+    assert came_from(replace(EXCHANGE, response=None)) == (
+        "https://api.openai.com, tape begun 2026-11-21T20:36:01Z"
+    )
+    bare = pasted(TEXT)
+    assert came_from(replace(bare, request=replace(bare.request, upstream=""))) == ""

@@ -14,7 +14,7 @@ from pathlib import Path
 from deltatape.cli.tapes import is_tape, named
 from deltatape.diagnose.check_tape import TapeReport, check_exchanges
 from deltatape.errors import DeltatapeError
-from deltatape.model.log import LogEntry
+from deltatape.model.watch import LogEntry
 from deltatape.rules.settings import Settings
 from deltatape.store.listing import locate
 from deltatape.store.reader import Tape, open_tape

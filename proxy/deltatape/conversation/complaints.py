@@ -8,10 +8,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from deltatape.model.digest import Digest, ReadBack
-from deltatape.model.log import LogEntry
-from deltatape.model.parser_error import ParserError
+from deltatape.model.digest import Digest, ParserError, ReadBack
 from deltatape.model.turn import Complaint, Delivered, Turn
+from deltatape.model.watch import LogEntry
 from deltatape.rules.complaints import is_of_nothing
 from deltatape.rules.evidence import excerpt
 from deltatape.rules.parser_errors import in_log

@@ -24,8 +24,8 @@ from deltatape.conversation.foreign import misplaced
 from deltatape.conversation.read_back import goes_on_from
 from deltatape.model.digest import ASSISTANT, Digest, Heard, ReadBack
 from deltatape.model.exchange import Tap
-from deltatape.model.log import LogEntry
 from deltatape.model.turn import Again, Complaint, Delivered, Missing, Orphan, Reused, Turn
+from deltatape.model.watch import LogEntry
 from deltatape.rules.repeated import is_distinctive
 from deltatape.rules.settings import DEFAULTS, Settings
 

@@ -20,9 +20,8 @@ from dataclasses import dataclass, field, replace
 
 from deltatape.model.digest import Digest, ReadBack, SaidCall, Unanswered
 from deltatape.model.exchange import Tap
-from deltatape.model.log import LogEntry
 from deltatape.model.reply import CallStatus
-from deltatape.model.watch import CHILD_EXIT, Watch
+from deltatape.model.watch import CHILD_EXIT, LogEntry, Watch
 from deltatape.rules.thrown import crashed, last_thrown
 from deltatape.wire.json_value import canonical
 

@@ -21,7 +21,7 @@ from deltatape.dialects._unknown import UNKNOWN
 from deltatape.model.digest import Digest
 from deltatape.model.exchange import Exchange
 from deltatape.model.finding import Finding, Severity
-from deltatape.model.log import LogEntry
+from deltatape.model.watch import LogEntry
 from deltatape.rules.settings import Settings
 
 _REFUSAL = "S005"

@@ -12,7 +12,7 @@ from dataclasses import replace
 from deltatape.model.digest import Digest
 from deltatape.model.exchange import Tap
 from deltatape.model.finding import Blame, Confidence, Excluded, Finding, Severity
-from deltatape.model.log import LogEntry
+from deltatape.model.watch import LogEntry
 from deltatape.rules.evidence import excerpt
 from deltatape.rules.thrown import THROWN, crashed, last_thrown, shown
 from deltatape.rules.transport import GAVE_UP, LEFT, NOT_SENT, STALLED, TIMED_OUT

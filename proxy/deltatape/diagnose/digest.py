@@ -14,9 +14,8 @@ from typing import NamedTuple
 from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.model.app_names import CONTRACT, AppNames
 from deltatape.model.asked import Asked, Message, RepeatedCall
-from deltatape.model.digest import MAX_CONTENT, Digest, Heard, SaidCall
+from deltatape.model.digest import MAX_CONTENT, Digest, Heard, ParserError, SaidCall
 from deltatape.model.exchange import EndReason, Exchange, Tap, header
-from deltatape.model.parser_error import ParserError
 from deltatape.model.reply import CallStatus, Channel, Choice, Piece, Reply, ToolCall
 from deltatape.model.stream import Span
 from deltatape.rules.finish import Finish, finish_of

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, MutableMapping
 from typing import TypeAlias
 
 from deltatape.mitm.flows import Options
-from deltatape.model.log import LogStream
+from deltatape.model.watch import LogStream
 
 VARIABLE = "DELTATAPE_MITM_PARENT"
 """Names the file descriptor of the socket."""

@@ -1,12 +1,13 @@
 """What is kept of an exchange to compare it with later requests of the same conversation."""
 
+import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from deltatape.model.asked import RepeatedCall
 from deltatape.model.exchange import Tap
 from deltatape.model.finding import Confidence
-from deltatape.model.parser_error import ParserError
 from deltatape.model.reply import CallKind, CallStatus
 from deltatape.model.stream import Span
 from deltatape.model.thought import Thought
@@ -20,6 +21,35 @@ MAX_CONTENT = 16_384
 """Characters of a message's text that a digest keeps."""
 _WRONG = frozenset({400, 409, 413, 422})
 """Statuses with which providers refuse what is in a request."""
+
+
+class Means(enum.StrEnum):
+    """What a parser's complaint says about the text that it was given."""
+
+    NOTHING = "nothing"
+    """It was empty."""
+    CUT = "cut"
+    """It ended too early, or was empty."""
+    GLUED = "glued"
+    """Something stands after a complete value."""
+    SPOILT = "spoilt"
+    """It is no JSON."""
+    REFUSED = "refused"
+    """It is JSON, and not what the tool wants."""
+    DROPPED = "dropped"
+    """A call without id, name or arguments was left out."""
+
+
+class ParserError(NamedTuple):
+    """The error text of a JSON parser, and what it says."""
+
+    parser: str
+    """Whose text it is."""
+    means: Means
+    text: str
+    """From where it begins, escaped, at most 200 characters."""
+    about_call: bool
+    """Whether the text around it speaks of a tool call or its arguments."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

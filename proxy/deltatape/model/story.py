@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 from deltatape.model.asked import RepeatedCall
 from deltatape.model.finding import Blame, Confidence, Finding
-from deltatape.model.log import LogEntry
 from deltatape.model.reply import NOT_OURS, CallKind, ToolCall
 from deltatape.model.suspect import Suspect, Tried
-from deltatape.model.watch import ClientChange
+from deltatape.model.watch import ClientChange, LogEntry
 
 
 class Teller(enum.StrEnum):

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from deltatape.model.asked import RepeatedCall
-from deltatape.model.digest import ASSISTANT, Digest, Heard, ReadBack, SaidCall
+from deltatape.model.digest import ASSISTANT, Digest, Heard, ParserError, ReadBack, SaidCall
 from deltatape.model.finding import Confidence, Excluded
-from deltatape.model.parser_error import ParserError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,5 +1,9 @@
-"""How long a tape was watched, and what ended that: silence is proven only meanwhile."""
+"""What a tape says beside its exchanges: how long it was watched, and what its program printed.
 
+Silence is proven only while a tape was watched.
+"""
+
+import enum
 from dataclasses import dataclass
 
 CHILD_EXIT = "child-exit"
@@ -29,3 +33,23 @@ class ClientChange:
     t_ns: int
     connection: int
     opened: bool
+
+
+class LogStream(enum.StrEnum):
+    """Where a program printed."""
+
+    STDOUT = "stdout"
+    STDERR = "stderr"
+    BOTH = "output"
+    """stdout and stderr, which were one terminal, pipe or file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogEntry:
+    """A line that the recorded program printed. `t_ns` is nanoseconds since `recorded_at`."""
+
+    t_ns: int
+    """When the line was complete."""
+    stream: LogStream
+    line: bytes
+    """Without its line feed; terminal escapes and carriage returns are kept."""

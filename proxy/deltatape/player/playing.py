@@ -8,7 +8,7 @@ from deltatape.match.request import Asking, Miss, Rung
 from deltatape.match.schedule import RECORDED, Tempo
 from deltatape.model.exchange import Exchange
 from deltatape.model.finding import Finding
-from deltatape.model.log import LogEntry
+from deltatape.model.watch import LogEntry
 from deltatape.rules.settings import DEFAULTS, Settings
 
 if TYPE_CHECKING:

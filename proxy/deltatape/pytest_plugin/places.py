@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from deltatape.errors import UsageError
 from deltatape.model.exchange import Exchange, Tap
-from deltatape.model.log import LogEntry
+from deltatape.model.watch import LogEntry
 from deltatape.store.listing import locate
 from deltatape.store.names import SUFFIX
 from deltatape.store.reader import open_tape

@@ -7,16 +7,16 @@ from collections.abc import Iterable
 
 from deltatape.diagnose.rebuild import Analysis
 from deltatape.model.exchange import Exchange
-from deltatape.model.log import LogEntry
 from deltatape.model.reply import TextCall, ToolCall
 from deltatape.model.story import Attempts, Entry, Story
 from deltatape.model.stream import Event
 from deltatape.model.suspect import Made, Suspect, Tried
+from deltatape.model.watch import LogEntry
 from deltatape.render.audit import Audit, today_object
 from deltatape.render.findings_json import finding_object
 from deltatape.render.json_document import document
 from deltatape.render.listing import TapeRow
-from deltatape.why.news import news
+from deltatape.why.kinds import news
 
 
 def story_json(story: Story) -> str:

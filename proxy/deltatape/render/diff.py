@@ -17,8 +17,7 @@ from deltatape.render.json_document import VERSION, inert_json
 from deltatape.render.lines import BOLD, DIM, GOOD, WIDTH, Line, Segment, cropped, line, wrapped
 from deltatape.rules.evidence import excerpt
 from deltatape.rules.words import count
-from deltatape.why.kinds import identity, label
-from deltatape.why.news import news
+from deltatape.why.kinds import identity, label, news
 
 CONTEXT = 2
 """Equal events that are shown before and after what differs."""

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from deltatape.diagnose.rebuild import Analysis
 from deltatape.model.exchange import Exchange
-from deltatape.model.log import LogEntry
 from deltatape.model.reply import CallKind, CallStatus, ToolCall
 from deltatape.model.stream import Comment, Event
+from deltatape.model.watch import LogEntry
 from deltatape.render.lines import (
     BOLD,
     DIM,
@@ -26,7 +26,7 @@ from deltatape.render.lines import (
 from deltatape.render.units import NO_TIMES, seconds, since_request
 from deltatape.rules.evidence import escape, excerpt
 from deltatape.rules.words import count
-from deltatape.why.news import news
+from deltatape.why.kinds import news
 
 _BROKEN = "red"
 _FINE = frozenset({CallStatus.COMPLETE, CallStatus.EMPTY_OK})

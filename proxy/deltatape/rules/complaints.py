@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from deltatape.model.digest import SaidCall
+from deltatape.model.digest import Means, ParserError, SaidCall
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity
-from deltatape.model.parser_error import Means, ParserError
 from deltatape.model.reply import CallKind, CallStatus
 from deltatape.model.turn import Complaint, Turn
 from deltatape.rules._conversation import against, called_in

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from deltatape.model.parser_error import Means, ParserError
+from deltatape.model.digest import Means, ParserError
 from deltatape.rules.evidence import excerpt
 from deltatape.wire.json_value import parse
 

@@ -3,8 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from deltatape.model.log import LogEntry
-from deltatape.model.watch import CHILD_EXIT, Watch
+from deltatape.model.watch import CHILD_EXIT, LogEntry, Watch
 
 _LINE = 4000
 """Bytes of a line that are looked at."""

@@ -21,8 +21,7 @@ from typing import BinaryIO, TypeAlias
 
 from deltatape.errors import TapeFormatError, UsageError, did_you_mean
 from deltatape.model.exchange import Exchange
-from deltatape.model.log import LogEntry
-from deltatape.model.watch import ClientChange, Watch
+from deltatape.model.watch import ClientChange, LogEntry, Watch
 from deltatape.tape.assemble import Numbered, assemble
 from deltatape.tape.decode import CODES, decode_header, decode_lines, decode_record
 from deltatape.tape.fields import MalformedError

@@ -13,7 +13,17 @@ from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.dialects import UNKNOWN
 from deltatape.model.exchange import Exchange
 from deltatape.model.stream import Format, Stream
-from deltatape.mutate import MUTATORS, Chance, Draft, Unit, at, renumbered
+from deltatape.mutate import (
+    MUTATORS,
+    Chance,
+    Draft,
+    Entry,
+    Unit,
+    at,
+    chat_calls,
+    echoed,
+    renumbered,
+)
 from deltatape.rules.brought import Brought, What, brought
 from deltatape.vary._base import Variation, legal
 from deltatape.wire.json_value import parse
@@ -63,7 +73,6 @@ _LEGAL = (
     "args-custom-empty",
 )
 """Mutations that are legal: clients stumble over them, and the reply stays as it is."""
-
 _Path: TypeAlias = tuple[str | int, ...]
 
 
@@ -262,6 +271,32 @@ def _mutated(name: str) -> Variation:
     return legal(name)(change)
 
 
+# Some servers send a call with its id, its name and all of its arguments in one event, others open
+# it first and send the arguments behind. A client that has met the first only may take an event for
+# a call.
+
+_OPENING = (("id",), ("type",), ("function", "name"))
+
+
+@legal("opened-first")
+def opened_first(draft: Draft, _stream: Stream, _: Chance) -> None:
+    """A call that came whole comes in two events: first it is opened, then its arguments come."""
+    for call in chat_calls(draft):
+        first = call.entries[0]
+        if first.arguments.text and first.says("index") is not None:
+            _opened_before(draft, first)
+
+
+def _opened_before(draft: Draft, entry: Entry) -> None:
+    """Puts an event in front that opens the call, and leaves the arguments where they are."""
+    opening = echoed(entry.arguments)
+    opening.write("")
+    opening.unit.drop(("usage",))
+    draft.add_before(entry.unit, opening.unit)
+    for path in _OPENING:
+        entry.drop(*path)
+
+
 DELTAS = (
     finer_text,
     coarser_text,
@@ -270,4 +305,5 @@ DELTAS = (
     pings,
     late_usage,
     *(_mutated(name) for name in _LEGAL),
+    opened_first,
 )

@@ -26,8 +26,7 @@ from deltatape.mutate import Chance, Seeded
 from deltatape.vary import strikes
 from deltatape.vary.coded import plain, recoded
 from deltatape.vary.failures import OVERLOADED, Failure, answered
-from deltatape.vary.places import Places
-from deltatape.vary.where import MIDDLE, Kind, Where, parse_duration, parse_where
+from deltatape.vary.places import MIDDLE, Kind, Places, Where, parse_duration, parse_where
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _STATUS = re.compile(r"[45][0-9]{2}")

@@ -8,9 +8,8 @@ from deltatape.diagnose.rebuild import rebuild
 from deltatape.model.exchange import Exchange
 from deltatape.mutate import Chance
 from deltatape.rules.progress import Phase
-from deltatape.vary._base import Variation
+from deltatape.vary._base import Variation, said
 from deltatape.vary.fault import parse_fault
-from deltatape.vary.said import said
 
 _ENDS = {
     "cut": "The connection is closed {}.",

@@ -4,9 +4,8 @@ from deltatape.model.exchange import EndReason, Exchange, Read
 from deltatape.model.stream import Format
 from deltatape.mutate import Draft, Unit
 from deltatape.vary.failures import Failure, error_event
-from deltatape.vary.places import Places
+from deltatape.vary.places import Places, Where
 from deltatape.vary.shape import delayed, is_chunked, recut, refitted, truncated
-from deltatape.vary.where import Where
 
 _NUL = b"\0"
 

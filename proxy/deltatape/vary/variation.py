@@ -11,11 +11,10 @@ from deltatape.vary.hostile import HOSTILE_ANSWERS, HOSTILE_ENDS, HOSTILE_EVENTS
 from deltatape.vary.lines import LINES
 from deltatape.vary.transport import TRANSPORT
 from deltatape.vary.values import VALUES
-from deltatape.vary.whole_calls import WHOLE_CALLS
 
 __all__ = ["HARMLESS", "HOSTILE", "VARIATIONS", "Variation"]
 
-HARMLESS: tuple[Variation, ...] = (*CUTTINGS, *LINES, *VALUES, *DELTAS, *WHOLE_CALLS, *TRANSPORT)
+HARMLESS: tuple[Variation, ...] = (*CUTTINGS, *LINES, *VALUES, *DELTAS, *TRANSPORT)
 """Those that say the same: the outcome may not change."""
 HOSTILE: tuple[Variation, ...] = (*HOSTILE_ENDS, *HOSTILE_EVENTS, *HOSTILE_ANSWERS)
 """Those that fail: they have to end in an error that somebody sees."""

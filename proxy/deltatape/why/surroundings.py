@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from deltatape.model.exchange import Exchange, Tap, header
-from deltatape.model.log import LogEntry
 from deltatape.model.story import Entry, Surroundings, Teller
-from deltatape.model.watch import CHILD_EXIT, Watch
+from deltatape.model.watch import CHILD_EXIT, LogEntry, Watch
 from deltatape.rules.progress import watched_until
 from deltatape.rules.words import count
 from deltatape.why.timeline import ENDINGS, SILENCE_NS

@@ -22,8 +22,8 @@ from deltatape.errors import UsageError
 from deltatape.model.digest import Digest, ReadBack
 from deltatape.model.exchange import Exchange, Tap
 from deltatape.model.finding import Finding, Severity
-from deltatape.model.log import LogEntry
 from deltatape.model.story import Attempts
+from deltatape.model.watch import LogEntry
 from deltatape.rules.settings import Settings
 from deltatape.why.verdict import decides, is_leaving
 

@@ -8,7 +8,7 @@ from deltatape.conversation.attempts import again
 from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.model.app_names import AppNames
 from deltatape.model.digest import ReadBack
-from deltatape.model.exchange import Exchange
+from deltatape.model.exchange import Exchange, header
 from deltatape.model.finding import Finding
 from deltatape.model.story import (
     ALONE,
@@ -27,12 +27,16 @@ from deltatape.model.suspect import Suspect, Tried
 from deltatape.rules.repeated import first_difference, same_id, same_name
 from deltatape.rules.settings import DEFAULTS, Settings
 from deltatape.suspects import Delivered, delivered, matrix, reads_rightly, suspects_of
-from deltatape.why.accusation import is_open_to_suspicion, with_suspects, worth_naming
-from deltatape.why.addressed import came_from
+from deltatape.why.accusation import (
+    Matter,
+    is_open_to_suspicion,
+    matter_of,
+    with_suspects,
+    worth_naming,
+)
 from deltatape.why.ruling import case_of, codes_of, ruling, ruling_on_all
 from deltatape.why.surroundings import around, stop_of
 from deltatape.why.survey import Survey, survey
-from deltatape.why.symptoms import Matter, matter_of
 from deltatape.why.timeline import ending_of, is_printed, timeline
 from deltatape.why.verdict import Case, as_sentence
 
@@ -347,3 +351,26 @@ def _repeats(each: Repeated) -> str:
     how = "differently" if each.differs else "as delivered"
     arguments = each.heard.arguments or "(no arguments)"
     return f"repeats call {each.index} {how}: {each.heard.name or 'no name'} {arguments}"
+
+
+_IDS = ("x-request-id", "request-id", "x-amzn-requestid", "cf-ray")
+"""Header fields in which providers name a request, the most telling first."""
+_SECONDS = 19
+"""Characters of an RFC 3339 time up to its seconds."""
+
+
+def came_from(exchange: Exchange) -> str:
+    """What a provider needs to find the answer, as far as it is known.
+
+    `https://api.openai.com, request id req_1, tape begun 2026-11-22T08:16:12Z`
+    """
+    head = exchange.response
+    headers = head.headers if head else ()
+    named = (header(headers, name) for name in _IDS)
+    identifier = next((value.decode("latin-1") for value in named if value), "")
+    parts = (
+        exchange.request.upstream,
+        identifier and f"request id {identifier}",
+        exchange.timed and f"tape begun {exchange.recorded_at[:_SECONDS]}Z",
+    )
+    return ", ".join(part for part in parts if part)
