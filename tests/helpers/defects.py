@@ -20,6 +20,7 @@ from deltatape.model.exchange import End, EndReason, Exchange, Framing, Read, So
 from deltatape.model.finding import Blame, Finding, Severity
 from deltatape.mutate import MUTATORS, Mutator, Seeded
 from deltatape.store.reader import open_tape
+from helpers import gemini
 from helpers.chat import FINISH, URL, calls, choice, entry, request, sse
 from helpers.corpus import every_case
 
@@ -167,10 +168,34 @@ def _same_tool_twice() -> Exchange:
         pieces.append(calls(entry(place, f"call_fake{place}", name="get_weather", arguments="")))
         pieces.append(calls(entry(place, arguments='{"city":')))
         pieces.append(calls(entry(place, arguments=f'"{city}"}}')))
-    body = sse(*pieces, FINISH)
-    asked = request(get_weather=schema)
+    return _built(sse(*pieces, FINISH), URL, request(get_weather=schema))
+
+
+def _call_without_arguments() -> Exchange:
+    """The only call is of a tool that needs no arguments."""
+    body = sse(
+        choice({"role": "assistant", "content": None}),
+        calls(entry(0, "call_fake0", name="get_time", arguments="")),
+        calls(entry(0, arguments="{}")),
+        FINISH,
+    )
+    return _built(body, URL, request(get_time={"type": "object", "properties": {}}))
+
+
+def _streamed_arguments() -> Exchange:
+    """Arguments of Gemini in parts, in the event with the finish reason closed by an empty call."""
+    city = gemini.piece(jsonPath="$.city", stringValue="Gent")
+    body = gemini.sse(
+        gemini.candidate(gemini.call("get_weather", willContinue=True)),
+        gemini.candidate(gemini.pieces(city)),
+        gemini.candidate(gemini.call(), finish="STOP"),
+    )
+    return _built(body, gemini.STREAM, {"contents": []})
+
+
+def _built(body: bytes, url: str, asked: Mapping[str, object]) -> Exchange:
     return as_recorded(
-        Exchange.from_body(body, content_type="text/event-stream", url=URL, request=asked)
+        Exchange.from_body(body, content_type="text/event-stream", url=url, request=asked)
     )
 
 
@@ -179,6 +204,8 @@ def _recorded() -> Iterator[tuple[str, str, Exchange]]:
     for path in sorted(RECORDINGS.glob("*.tape")):
         (exchange,) = open_tape(path)
         yield path.stem, BUILT, exchange
+    yield "openai-chat-no-arguments", BUILT, _call_without_arguments()
+    yield "gemini-partial-arguments", BUILT, _streamed_arguments()
 
 
 def as_recorded(exchange: Exchange) -> Exchange:

@@ -30,7 +30,7 @@ each_mutator = pytest.mark.parametrize("mutator", MUTATORS, ids=lambda mutator: 
 
 
 def test_every_row_has_a_mutator_of_its_name_or_a_suspect() -> None:
-    assert [row.number for row in rows()] == list(range(1, 105))
+    assert [row.number for row in rows()] == list(range(1, len(rows()) + 1))
     expected = {row.number: row.name for row in OF_OTHERS}
     assert {mutator.row: mutator.name for mutator in MUTATORS} == expected
     assert len(MUTATORS) == len(expected)
@@ -88,11 +88,13 @@ def _is_whole(exchange: Exchange) -> bool:
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("row", OF_OTHERS, ids=lambda row: row.name)
 def test_a_defect_is_caught_and_a_trap_fires_no_error(row: Row) -> None:
+    """Without the corpus, so that whoever adds a mutator sees it hold."""
     found = [trial for trial in trials(row) if trial.healthy.origin == BUILT]
+    assert found
     if row.trap:
         assert not [trial for trial in found if trial.errors]
-    elif row.codes and found:
-        assert [trial for trial in found if trial.caught]
+    elif row.codes:
+        assert [trial for trial in found if trial.as_expected]
 
 
 @needs_corpus

@@ -1,32 +1,29 @@
 """Defects seen in the wild, as small changes of healthy exchanges: the rest stays byte for byte."""
 
+from deltatape.mutate import (
+    app,
+    arguments,
+    finish,
+    fragments,
+    indexes,
+    items,
+    names,
+    text,
+    transport,
+)
 from deltatape.mutate._base import Chance, Mutator, Seeded
 from deltatape.mutate._calls import Entry, chat_calls, echoed
 from deltatape.mutate._draft import Draft
 from deltatape.mutate._json import at
 from deltatape.mutate._units import Unit
-from deltatape.mutate.app import APP
-from deltatape.mutate.arguments import ARGUMENTS
-from deltatape.mutate.finish import FINISH
-from deltatape.mutate.fragments import FRAGMENTS
-from deltatape.mutate.indexes import INDEXES
-from deltatape.mutate.items import ITEMS, renumbered
-from deltatape.mutate.names import NAMES
-from deltatape.mutate.text import TEXT
-from deltatape.mutate.transport import TRANSPORT
+from deltatape.mutate.items import renumbered
 
-MUTATORS: tuple[Mutator, ...] = (
-    *INDEXES,
-    *NAMES,
-    *ITEMS,
-    *ARGUMENTS,
-    *FRAGMENTS,
-    *FINISH,
-    *TEXT,
-    *TRANSPORT,
-    *APP,
+_FAMILIES = (indexes, names, items, arguments, fragments, finish, text, transport, app)
+
+MUTATORS: tuple[Mutator, ...] = tuple(
+    each for family in _FAMILIES for each in vars(family).values() if isinstance(each, Mutator)
 )
-"""All of them, by family."""
+"""All that `mutator` makes of the functions of a family, by family and in their order there."""
 
 __all__ = [
     "MUTATORS",

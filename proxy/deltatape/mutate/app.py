@@ -39,6 +39,3 @@ def app_toolcall_per_chunk(draft: Draft, _: Chance) -> None:
             new.put(("arguments",), str(10 * (number + piece)))
             draft.add_after(unit, new)
         unit.removed = True
-
-
-APP = (agui_order, ui_no_start, app_toolcall_per_chunk)

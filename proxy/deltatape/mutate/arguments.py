@@ -84,6 +84,17 @@ def args_missing_head(draft: Draft, chance: Chance) -> None:
         call.splice(0, call.text.index('"') + 1, "")
 
 
+@mutator("args-lost-after-empty-call", 45, CHAT)
+def args_lost_after_empty_call(draft: Draft, _: Chance) -> None:
+    """A call has `{}`, and the arguments of the next one are lost."""
+    found = [call for call in calls(draft) if call.pieces]
+    for call, following in pairwise(found):
+        if needs(draft.exchange, following.name) and following.text:
+            call.spread("{}")
+            following.spread("")
+            return
+
+
 @mutator("args-extra-brace", 46, CHAT)
 def args_extra_brace(draft: Draft, chance: Chance) -> None:
     """One closing brace too many ends the arguments."""
@@ -143,31 +154,3 @@ def _string(call: Call, chance: Chance) -> tuple[int, int]:
     """Where one of the strings of a call that has some begins and ends, inside of its quotes."""
     found = [match.span(1) for match in _STRING_VALUE.finditer(call.text)]
     return found[chance.choose(len(found))]
-
-
-@mutator("args-lost-after-empty-call", 45, CHAT)
-def args_lost_after_empty_call(draft: Draft, _: Chance) -> None:
-    """A call has `{}`, and the arguments of the next one are lost."""
-    found = [call for call in calls(draft) if call.pieces]
-    for call, following in pairwise(found):
-        if needs(draft.exchange, following.name) and following.text:
-            call.spread("{}")
-            following.spread("")
-            return
-
-
-ARGUMENTS = (
-    args_empty_noarg,
-    args_double_encoded,
-    args_empty_obj_prefix,
-    args_missing_tail,
-    args_corrupt_punct,
-    args_missing_head,
-    args_lost_after_empty_call,
-    args_extra_brace,
-    args_trailing_ws,
-    args_json_prefix,
-    args_control_chars,
-    args_invalid_fgts,
-    args_double_escaped_str,
-)

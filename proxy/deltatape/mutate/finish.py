@@ -216,21 +216,3 @@ def provider_diff_crash(draft: Draft, chance: Chance) -> None:
     new.text = '{"error":{"code":500,"message":"Invalid diff: now finding less tool calls!"}}'
     draft.cut_after(unit)
     draft.add_after(unit, new)
-
-
-FINISH = (
-    finish_stop_with_calls,
-    finish_calls_without_calls,
-    finish_masks_length,
-    finish_twice,
-    finish_empty_string,
-    finish_always_stop,
-    finish_same_chunk,
-    no_finish_no_done,
-    r_no_terminal,
-    err_flat_responses,
-    empty_choices,
-    delta_null,
-    function_call_legacy,
-    provider_diff_crash,
-)

@@ -131,17 +131,3 @@ def finish_later_chunk(draft: Draft, _: Chance) -> None:
             unit.drop(("candidates", 0, "finishReason"))
             draft.add_after(unit, new)
             return
-
-
-FRAGMENTS = (
-    args_empty_lost,
-    args_null,
-    args_absent,
-    args_object,
-    args_cumulative,
-    args_final_repeat,
-    args_lost_in_one_delta,
-    args_custom_empty,
-    g_partial_args_open,
-    finish_later_chunk,
-)

@@ -152,18 +152,3 @@ def bridge_identity_lost(draft: Draft, _: Chance) -> None:
     if _in_turn(calls, draft):
         for entry in (entry for call in calls for entry in call.entries):
             _set(entry, 0)
-
-
-INDEXES = (
-    index_missing,
-    index_null,
-    index_all_zero,
-    index_all_zero_no_id,
-    index_chunk_local,
-    index_by_name,
-    index_not_zero_based,
-    index_split_call,
-    index_wrong_call,
-    index_dup_in_chunk,
-    bridge_identity_lost,
-)

@@ -143,19 +143,3 @@ def no_message_stop(draft: Draft, chance: Chance) -> None:
     ]
     if ends and ends[0]:
         cut_before(draft, ends[0], chance)
-
-
-ITEMS = (
-    item_id_rotates,
-    done_item_no_id,
-    output_index_collides,
-    delta_unknown_block,
-    text_on_tool_block,
-    done_only_args,
-    empty_first_delta,
-    cipher_delta,
-    completed_output_empty,
-    no_item_done,
-    dup_message_start,
-    no_message_stop,
-)

@@ -115,19 +115,3 @@ def chunk_id_changes(draft: Draft, _: Chance) -> None:
         id_ = at(unit.value, "id")
         if isinstance(id_, str) and at(unit.value, "choices") is not None:
             unit.put_text(_ID, f"{id_}-{number}")
-
-
-NAMES = (
-    id_empty_cont,
-    id_null_cont,
-    id_string_null,
-    id_missing,
-    id_repeated,
-    id_changes,
-    name_repeated,
-    name_split,
-    name_late,
-    name_empty_first,
-    name_polluted,
-    chunk_id_changes,
-)

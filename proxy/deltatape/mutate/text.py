@@ -50,12 +50,6 @@ def text_tool_leak(draft: Draft, _: Chance) -> None:
     _into(draft, "content")
 
 
-@mutator("reasoning-tool", 89, CHAT)
-def reasoning_tool(draft: Draft, _: Chance) -> None:
-    """The calls stand in the reasoning, and there are no others."""
-    _into(draft, "reasoning_content")
-
-
 @mutator("text-partial-leak", 88, CHAT)
 def text_partial_leak(draft: Draft, _: Chance) -> None:
     """The beginning of the model's notation of a call stands in the text, the call is whole."""
@@ -66,6 +60,12 @@ def text_partial_leak(draft: Draft, _: Chance) -> None:
         draft.add_before(first.unit, _said(first.unit, first.choice, text))
 
 
+@mutator("reasoning-tool", 89, CHAT)
+def reasoning_tool(draft: Draft, _: Chance) -> None:
+    """The calls stand in the reasoning, and there are no others."""
+    _into(draft, "reasoning_content")
+
+
 @mutator("content-duplicates-args", 92, CHAT)
 def content_duplicates_args(draft: Draft, chance: Chance) -> None:
     """The arguments of a call are in the text, too."""
@@ -74,6 +74,3 @@ def content_duplicates_args(draft: Draft, chance: Chance) -> None:
         call = found[chance.choose(len(found))]
         last = call.entries[-1]
         draft.add_after(last.unit, _said(last.unit, last.choice, call.text))
-
-
-TEXT = (text_tool_leak, text_partial_leak, reasoning_tool, content_duplicates_args)

@@ -114,14 +114,3 @@ def sse_no_event_line(draft: Draft, _: Chance) -> None:
     if message_calls(draft):
         for unit in draft.units:
             unit.unnamed()
-
-
-TRANSPORT = (
-    sse_comment_as_data,
-    sse_interleaved_json,
-    proxy_buffered,
-    long_silent_tool,
-    no_tool_streaming,
-    sse_last_event_unterminated,
-    sse_no_event_line,
-)
