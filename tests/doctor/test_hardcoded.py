@@ -18,8 +18,7 @@ from deltatape.doctor.hardcoded import (
     is_usual,
     places_of_host,
 )
-from deltatape.doctor.literals import Use, literals
-from deltatape.doctor.sources import Limits, Source
+from deltatape.doctor.sources import Limits, Source, Use, literals
 from helpers.projects import put
 
 ROUTER = "https://openrouter.ai/api/v1"

@@ -12,8 +12,8 @@ import trustme
 
 from deltatape.errors import UsageError
 from deltatape.gateway.outbound import Direct, Outbound, Proxy, outbound_from
+from deltatape.mitm.environment import outward
 from deltatape.mitm.mitmdump import MitmOptions, arguments
-from deltatape.mitm.outward import outward
 from deltatape.mitm.session import Outcome, serve_child
 from deltatape.mitm.talk import CA_FILE, CA_FOLDER, CLIENT_CERTS, OPTIONS_VARIABLE, PROXY_LOGIN
 from deltatape.store.reader import open_tape

@@ -15,8 +15,16 @@ from itertools import islice, takewhile
 from pathlib import Path
 from typing import NamedTuple
 
-from deltatape.doctor.literals import Literal, Use, is_base_name, literals
-from deltatape.doctor.sources import COMPOSE, Limits, Source, Sources
+from deltatape.doctor.sources import (
+    COMPOSE,
+    Limits,
+    Literal,
+    Source,
+    Sources,
+    Use,
+    is_base_name,
+    literals,
+)
 from deltatape.environment.application import DEFAULT_PORT, Prefixes, parse_url
 from deltatape.environment.variables import (
     ON_DEMAND,

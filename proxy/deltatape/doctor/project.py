@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deltatape.doctor.hardcoded import Hardcoded, find
-from deltatape.doctor.literals import Use
-from deltatape.doctor.sources import Limits
+from deltatape.doctor.sources import Limits, Use
 from deltatape.environment.variables import SERVED, SIGNED
 from deltatape.render.doctor import Level, Remark
 from deltatape.rules.words import count

@@ -16,12 +16,12 @@ from deltatape.mitm.environment import (
     LOOPBACK,
     NODE_PROXY,
     ca_bundle,
+    outward,
     past,
     state_folder,
     variables,
 )
 from deltatape.mitm.mitmdump import Ended, Mitmdump, MitmOptions, Started
-from deltatape.mitm.outward import outward
 from deltatape.model.watch import CHILD_EXIT
 from deltatape.rules.words import count
 
