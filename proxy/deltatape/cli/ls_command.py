@@ -13,7 +13,7 @@ from deltatape.render.as_json import tapes_json
 from deltatape.render.listing import TapeRow, tape_lines
 from deltatape.settings.defaults import current_rules
 from deltatape.store.listing import FOLDERS, Listed, list_named, list_tapes
-from deltatape.store.reader import Tape, open_tape
+from deltatape.store.reader import open_tape
 from deltatape.why.overview import overview
 
 _ONE_BYTES = 2 << 20
@@ -66,7 +66,7 @@ def _row(listed: Listed, now_ns: int, *, analysed: bool) -> TapeRow:
             seen = overview(tape, current_rules())
             exchanges = seen.exchanges
         else:
-            exchanges = _count(tape, listed)
+            exchanges = len(tape) if listed.size <= _COUNTED_BYTES else None
     except TapeFormatError as problem:
         error = f"line {problem.line}: {problem.problem}" if problem.line else problem.problem
     except DeltatapeError as problem:  # moved away meanwhile, or not ours to read
@@ -80,7 +80,3 @@ def _row(listed: Listed, now_ns: int, *, analysed: bool) -> TapeRow:
         overview=seen,
         error=error,
     )
-
-
-def _count(tape: Tape, listed: Listed) -> int | None:
-    return len(tape) if listed.size <= _COUNTED_BYTES else None

@@ -81,16 +81,13 @@ def _volatile(
     for change in changes:
         if change.kind is Kind.EQUAL:
             for i, j in zip(change.left, change.right, strict=True):
-                found.update(_differing(_ignored(ours[i]), _ignored(theirs[j])))
+                one, other = _ignored(ours[i]), _ignored(theirs[j])
+                found.update(path for path in {*one, *other} if one.get(path) != other.get(path))
     return tuple(sorted(found.items(), key=lambda pair: (-pair[1], pair[0])))
 
 
 def _ignored(unit: Unit) -> Mapping[str, str]:
     return unit.forms.ignored if unit.forms else {}
-
-
-def _differing(one: Mapping[str, str], other: Mapping[str, str]) -> Iterable[str]:
-    return (path for path in {*one, *other} if one.get(path) != other.get(path))
 
 
 def _by_events(changes: Sequence[Change]) -> Cause:

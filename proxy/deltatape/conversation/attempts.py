@@ -66,7 +66,10 @@ def settled(rows: Iterable[Attempts]) -> frozenset[int]:
 def sentence(row: Attempts) -> str:
     """`2 attempts: #1 status 429, asked again after 0.4 s, answered by #3`, without a full stop."""
     first, *rest = row.tries
-    parts = [f"#{first.exchange} {first.outcome}", *(_again(each) for each in rest)]
+    parts = [
+        f"#{first.exchange} {first.outcome}",
+        *(f"{_asked(each)}: #{each.exchange} {each.outcome}" for each in rest),
+    ]
     if row.answered:
         parts[-1] = f"{_asked(rest[-1])}, answered by #{rest[-1].exchange}"
     elif row.pending:
@@ -83,10 +86,6 @@ def again(attempt: Attempt) -> str:
     """What a later attempt is on a timeline: `asks the same again after 0.4 s: status 429`."""
     how = f", {attempt.changed}" if attempt.changed else ""
     return f"asks the same again{_after(attempt)}{how}: {attempt.outcome}"
-
-
-def _again(attempt: Attempt) -> str:
-    return f"{_asked(attempt)}: #{attempt.exchange} {attempt.outcome}"
 
 
 def _asked(attempt: Attempt) -> str:

@@ -123,7 +123,9 @@ def printed(
         settings: how long after its end a reply may be complained of.
     """
     found: dict[int, Complaint] = {}
-    waiting = [each for each in digests if each.t_ns is not None and _called(each)]
+    waiting = [
+        each for each in digests if each.t_ns is not None and (each.calls or each.text_calls)
+    ]
     if not waiting:
         return {}
     waiting.reverse()
@@ -201,10 +203,6 @@ def without_echoes(turns: Sequence[Turn]) -> Iterator[Turn]:
 
 def _may_concern(reply: Digest, t_ns: int, settings: Settings) -> bool:
     return reply.end_ns is None or t_ns <= reply.end_ns + settings.app_error_s * _NS
-
-
-def _called(reply: Digest) -> bool:
-    return bool(reply.calls or reply.text_calls)
 
 
 def _calls(reply: Digest) -> tuple[Delivered, ...]:

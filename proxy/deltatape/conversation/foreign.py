@@ -107,7 +107,7 @@ class _Search:
             self.seen.update(digest.prefixes[1:])
             self.by_history[digest.prefixes[-1]].append(digest)
         if len(digest.content) >= _ENOUGH or digest.calls:
-            self.by_content[_reply_key(digest)].append(digest)
+            self.by_content[_key(digest.text, digest.calls)].append(digest)
         for call in digest.calls:
             for each in call.ids:
                 self.by_id[each].append(Delivered(call=call, reply=digest))
@@ -135,7 +135,7 @@ class _Search:
             return None
         donors = [
             each
-            for each in self.by_content.get(_message_key(message), ())
+            for each in self.by_content.get(_key(message.text, message.calls), ())
             if _had_come(each, digest)
         ]
         if len(donors) != 1:
@@ -247,14 +247,6 @@ def _is_mentioned(digest: Digest, place: int, other: SaidCall, own: SaidCall) ->
 
 def _values(call: SaidCall) -> frozenset[str]:
     return frozenset(each.casefold() for each in leaves(call.arguments) if len(each) >= _VALUE)
-
-
-def _reply_key(digest: Digest) -> str:
-    return _key(digest.text, digest.calls)
-
-
-def _message_key(message: Heard) -> str:
-    return _key(message.text, message.calls)
 
 
 def _key(text: str, calls: Sequence[SaidCall] | Sequence[RepeatedCall]) -> str:

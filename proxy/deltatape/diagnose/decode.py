@@ -72,14 +72,10 @@ def _undone(exchange: Exchange, codings: Sequence[str]) -> tuple[Sequence[bytes]
     decoder = ContentDecoder(codings)
     pieces = [decoder.feed(data) for data in plain]
     decoder.end()
-    if decoder.fault is not None and not any(pieces) and _is_plain(exchange):
-        return plain, None
+    fault = decoder.fault is not None and not any(pieces)
+    if fault and not exchange.timed and is_plain(exchange.body):
+        return plain, None  # an import: its content-coding was undone, its head left as it was
     return pieces, decoder.fault
-
-
-def _is_plain(exchange: Exchange) -> bool:
-    """Whether an imported body has lost its content-coding while the head still names it."""
-    return not exchange.timed and is_plain(exchange.body)
 
 
 def _decode_stream(

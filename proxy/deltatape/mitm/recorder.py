@@ -273,5 +273,4 @@ class Recorder:
 
 
 def _folder(text: str) -> Path:
-    """A folder as an option names it."""
     return Path(text).expanduser()

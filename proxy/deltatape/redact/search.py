@@ -155,7 +155,6 @@ def _in_channels(frame: Framed, channels: _Channels) -> Iterator[Secret]:
 
 
 def _spans(edits: Iterable[Edit]) -> tuple[tuple[int, int], ...]:
-    """The bytes that `edits` overwrite."""
     return joined((edit.start, edit.end) for edit in edits)
 
 

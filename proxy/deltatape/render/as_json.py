@@ -109,7 +109,9 @@ def events_json(analysis: Analysis) -> str:
 
 def reads_json(exchange: Exchange) -> str:
     """`show --reads --format json`; data that is not UTF-8 is in hexadecimal."""
-    return document(reads=[_read(data, t_ns) for data, t_ns in _reads(exchange)])
+    return document(
+        reads=[_read(read.data, read.t_ns if exchange.timed else None) for read in exchange.reads]
+    )
 
 
 def log_json(entries: Iterable[LogEntry]) -> str:
@@ -216,10 +218,6 @@ def _event(event: Event, exchange: Exchange, new: str) -> dict[str, object]:
         "line": event.line,
         "t_ns": event.t_ns if exchange.timed else None,
     }
-
-
-def _reads(exchange: Exchange) -> Iterable[tuple[bytes, int | None]]:
-    return ((read.data, read.t_ns if exchange.timed else None) for read in exchange.reads)
 
 
 def _read(data: bytes, t_ns: int | None) -> dict[str, object]:

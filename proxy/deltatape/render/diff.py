@@ -160,16 +160,14 @@ def _call_lines(call: CallChange, width: int) -> Iterator[Line]:
     sides = [(mark, each) for mark, each in (("-", call.left), ("+", call.right)) if each]
     if call.damage is not Damage.IDENTITY:
         for mark, each in sides:
-            yield cropped(line(Segment(f"      {mark} {_arguments(each)}", DIM)), width)
+            yield cropped(
+                line(Segment(f"      {mark} {excerpt(each.arguments) or '(no bytes)'}", DIM)), width
+            )
     if call.damage is Damage.IDENTITY or any(len(each.arguments) > _LONG for _, each in sides):
         for difference in call.differences[:_MOST_DIFFERENCES]:
             yield from _difference(difference, 6, width)
     if call.cause is not None:
         yield cropped(line(f"      first by {_cause(call.cause)}"), width)
-
-
-def _arguments(call: ToolCall) -> str:
-    return excerpt(call.arguments) or "(no bytes)"
 
 
 def _cause(change: Change) -> str:

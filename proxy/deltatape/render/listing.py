@@ -69,7 +69,11 @@ def tape_lines(rows: Sequence[TapeRow], width: int = WIDTH) -> list[Line]:
 
 def _fitting(rows: list[list[Segment]], width: int) -> list[Line]:
     """`rows` without the columns that are empty in all of them, and without those too many."""
-    shown = [column for column, cells in enumerate(zip(*rows, strict=True)) if _any(cells)]
+    shown = [
+        column
+        for column, cells in enumerate(zip(*rows, strict=True))
+        if any(cell.text for cell in cells)
+    ]
     least = column_widths(rows)
     for column, lowest in _GIVE.items():
         least[column] = min(least[column], lowest)
@@ -87,10 +91,6 @@ def _fitting(rows: list[list[Segment]], width: int) -> list[Line]:
         width=width,
         give={at: _GIVE[column] for at, column in enumerate(shown) if column in _GIVE},
     )
-
-
-def _any(cells: Sequence[Segment]) -> bool:
-    return any(cell.text for cell in cells)
 
 
 def _total(widths: Sequence[int], shown: Sequence[int]) -> int:

@@ -30,5 +30,4 @@ def counted(kinds: Mapping[str, int]) -> str:
 
 
 def _plain(text: str) -> str:
-    """`text` as a part of a file's name."""
     return _UNFIT.sub("-", text)

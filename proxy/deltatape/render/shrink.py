@@ -197,7 +197,6 @@ def _is_own(kit: ShrinkKit) -> bool:
 
 
 def _limit(kit: ShrinkKit) -> str:
-    """How many seconds a test may take."""
     return f"{kit.deadline_s + _START_S:g}"
 
 

@@ -45,7 +45,8 @@ def explain(name: str) -> str | None:
     """
     preset = find(name)
     if preset is not None:
-        return f"# {preset.name}\n\n{_text(preset)}\n\n{_axes(preset)}"
+        axes = f"On the axes of all clients: {_points(preset)}.\n"
+        return f"# {preset.name}\n\n{_text(preset)}\n\n{axes}"
     return _explain_mistakes(name.strip().lower()) if _COMPOSED.fullmatch(name.strip()) else None
 
 
@@ -87,7 +88,8 @@ def page() -> str:
     for title, presets in GROUPS.items():
         sections.append(f"## {title}\n")
         for preset in presets:
-            table.append(_row(preset))
+            points = _points(preset)
+            table.append(f"| [{preset.name}](#{preset.name}) | {points} | {preset.summary} |\n")
             sections.append(f"### {preset.name}\n\n{_text(preset, level=4)}\n")
     return "\n".join([_HEAD, "".join(table), *sections, _space()])
 
@@ -115,14 +117,6 @@ def _points(preset: Preset) -> str:
         ",".join(f"{one.axis}={one.value}" for one in mistakes_of(each)) for each in preset.clients
     )
     return " or ".join(f"`{one}`" for one in named)
-
-
-def _axes(preset: Preset) -> str:
-    return f"On the axes of all clients: {_points(preset)}.\n"
-
-
-def _row(preset: Preset) -> str:
-    return f"| [{preset.name}](#{preset.name}) | {_points(preset)} | {preset.summary} |\n"
 
 
 def _space() -> str:

@@ -190,7 +190,6 @@ class Fields(NamedTuple):
 
 @cache
 def _members(kind: type[E]) -> Mapping[str, E]:
-    """The members by their values."""
     return {member.value: member for member in kind}
 
 

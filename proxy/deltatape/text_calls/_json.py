@@ -182,7 +182,7 @@ def _read_object(source: Source, at: int, closer: str | None) -> _Written | None
     name = _name_of(source, head)
     if name is None:
         waiting = scanned.state is State.CUT and (head is None or not head[2])
-        return _nameless(scanned) if waiting else None
+        return _Written(name="", arguments="", id=None, extent=scanned) if waiting else None
     extent = _settle(source, at, scanned, closer)
     arguments = _arguments_of(source.text, at, extent)
     if not arguments and head is not None and source.starts("{", head[0]):
@@ -194,10 +194,6 @@ def _read_object(source: Source, at: int, closer: str | None) -> _Written | None
         id=_string(source.text, identity),
         extent=extent,
     )
-
-
-def _nameless(scanned: Extent) -> _Written:
-    return _Written(name="", arguments="", id=None, extent=scanned)
 
 
 def _read_loosely(source: Source, at: int, closer: str | None) -> _Written | None:

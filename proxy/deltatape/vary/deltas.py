@@ -250,7 +250,6 @@ def late_usage(draft: Draft, _stream: Stream, _: Chance) -> None:
 
 
 def _wants_usage(exchange: Exchange) -> bool:
-    """Whether the request asks for it."""
     body = exchange.request.body.decode("utf-8", "replace")
     return at(parse(body).value, "stream_options", "include_usage") is True
 

@@ -177,12 +177,10 @@ def _again(
 
 
 def _in_order(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
-    """By time; what has none stays at its place."""
-    return tuple(sorted(entries, key=lambda entry: entry.t_ns or 0)) if _timed(entries) else entries
-
-
-def _timed(entries: Iterable[Entry]) -> bool:
-    return all(entry.t_ns is not None for entry in entries)
+    """By time; as they are where one has none."""
+    if any(entry.t_ns is None for entry in entries):
+        return entries
+    return tuple(sorted(entries, key=lambda entry: entry.t_ns or 0))
 
 
 def _told(analysis: Analysis, case: Case, context: Iterable[Entry]) -> Iterator[Entry]:

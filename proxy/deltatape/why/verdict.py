@@ -197,8 +197,9 @@ def _by_findings(case: Grounds) -> Verdict | None:
     warnings = [each for each in own if decides(each)]
     odd = [each for each in warnings if each.code[0] in "ST"]
     if silences:
-        then = f" What followed: {silences[0].message}."
-        return _by_wire(_nearest(odd), then) if odd else _by_silence(silences[0])
+        if odd:
+            return _by_wire(_nearest(odd), f" What followed: {silences[0].message}.")
+        return _verdict(silences[0], f"The wire was in order: {silences[0].message}.")
     if case.gone_on is not None and odd:
         return _by_wire(_nearest(odd), f" Request #{case.gone_on} goes on without this reply.")
     if case.gone_on is None and warnings:
@@ -212,7 +213,6 @@ def _by_findings(case: Grounds) -> Verdict | None:
 
 
 def _nearest(findings: Iterable[Finding]) -> Finding:
-    """The one that is nearest to the cause."""
     return min(findings, key=_nearness)
 
 
@@ -294,10 +294,6 @@ def _by_conversation(findings: Sequence[Finding], then: str) -> Verdict:
 def _graveness(finding: Finding) -> tuple[int, bool, bool]:
     """A result that is sent back shows that the call was not lost, but its message was."""
     return finding.severity.rank, finding.blame is None, finding.code != "C004"
-
-
-def _by_silence(silence: Finding) -> Verdict:
-    return _verdict(silence, f"The wire was in order: {silence.message}.")
 
 
 def _by_absence(reply: Reply, number: int) -> Verdict:
