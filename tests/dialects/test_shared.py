@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltatape.dialects import _shared as shared
+from deltatape.dialects import ai_sdk_ui
 from deltatape.dialects._anthropic import request as anthropic
 from deltatape.dialects._chat import request as chat
 from deltatape.dialects._shared import SMALL, read_history
 from deltatape.dialects._source import Source
-from deltatape.dialects.ai_sdk_ui import request as ai_sdk_ui
 from deltatape.dialects.gemini import request as gemini
 from deltatape.dialects.gemini_interactions import request as interactions
 from deltatape.dialects.openai_responses import request as responses

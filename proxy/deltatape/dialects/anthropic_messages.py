@@ -3,9 +3,8 @@
 from dataclasses import replace
 from typing import ClassVar
 
-from deltatape.dialects._anthropic.reducer import MessageReducer
+from deltatape.dialects._anthropic.reducer import STREAMED, MessageReducer, is_document, is_error
 from deltatape.dialects._anthropic.request import read_request
-from deltatape.dialects._anthropic.shape import STREAMED, is_document, is_error
 from deltatape.dialects._base import Hints
 from deltatape.model.asked import Asked
 

@@ -8,8 +8,7 @@ the events say. The path names the model and whether the answer is streamed.
 from typing import ClassVar
 
 from deltatape.dialects._base import Hints
-from deltatape.dialects._bedrock_path import read_path
-from deltatape.dialects._converse.request import read_conversation
+from deltatape.dialects._converse.request import read_conversation, read_path
 from deltatape.dialects._converse.table import STREAMED, converse_table, is_document
 from deltatape.dialects._table import TableReducer
 from deltatape.model.asked import Asked

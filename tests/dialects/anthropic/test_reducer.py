@@ -1,6 +1,7 @@
 import pytest
 
 from deltatape.diagnose.rebuild import rebuild
+from deltatape.dialects._anthropic.reducer import is_document, is_error, is_event
 from deltatape.model.exchange import Exchange
 from deltatape.model.reply import CallStatus
 from helpers.chat import codes, told
@@ -284,3 +285,26 @@ def test_the_model_that_went_on_is_the_one_that_answered() -> None:
     rest = (stop(), text_block(1), text("Hi", 1), stop(1), *END)
     assert reply_to(start(), switch({"model": "other"}), *rest).model == "other"
     assert reply_to(start(), switch(None), *rest).model == "m"
+
+
+def test_events_are_known_by_their_type() -> None:
+    assert is_event({"type": "content_block_delta"})
+    assert not is_event({"type": "ping"})
+    assert not is_event({"type": ["message_start"]})
+
+
+def test_a_document_has_blocks_and_a_stop_reason() -> None:
+    message: dict[str, object] = {"type": "message", "content": [], "stop_reason": None}
+    assert is_document(message)
+    assert not is_document({**message, "content": "text"})
+    assert not is_document({"type": "message", "content": []})
+
+
+def test_errors_of_others_have_codes_or_numbers() -> None:
+    error: dict[str, object] = {"type": "error", "error": {"type": "api_error", "message": "no"}}
+    assert is_error(error)
+    assert not is_error({**error, "sequence_number": 2})
+    assert not is_error({"type": "error", "error": {"type": "server_error", "code": None}})
+    assert not is_error({"type": "error", "error": {"message": "no"}})
+    assert not is_error({"type": "error", "message": "no"})
+    assert not is_error({"error": {"type": "api_error"}})

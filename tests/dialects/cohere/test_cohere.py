@@ -1,7 +1,7 @@
 import pytest
 
 from deltatape.diagnose.rebuild import rebuild
-from deltatape.dialects.cohere import Cohere
+from deltatape.dialects.cohere import V1, V2, Cohere
 from deltatape.model.exchange import Exchange
 from deltatape.model.reply import CallStatus
 from deltatape.model.stream import Format
@@ -293,3 +293,14 @@ def test_nothing_at_all_is_an_empty_reply() -> None:
 def test_no_value_of_any_type_anywhere_raises(stream: list[Json]) -> None:
     for frames in spoilt(stream):
         reduced(Cohere(), events(*frames))
+
+
+def test_both_versions_are_the_same_dialect_and_end_in_words_of_their_own() -> None:
+    assert V1.name == V2.name == "cohere"
+    assert (V1.terminator, V2.terminator) == ("stream-end", "message-end")
+    assert V1.terminator in V1.events
+    assert V2.terminator in V2.events
+
+
+def test_only_version_2_has_ids() -> None:
+    assert (V1.policy.ids, V2.policy.ids) == (False, True)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltatape.dialects.gemini.request import method_of, read_request
+from deltatape.dialects.gemini.request import DEPTH_LIMIT, json_schema, method_of, read_request
 from deltatape.model.asked import NOTHING_ASKED, Asked, RepeatedCall, ToolSpec
 
 PATH = "/v1beta/models/gemini-x:generateContent"
@@ -172,3 +172,62 @@ def test_a_type_nested_without_end_is_no_type() -> None:
     deep = '{"type":' + "[" * 400 + "]" * 400 + "}"
     body = f'{{"tools":[{{"functionDeclarations":[{{"name":"f","parameters":{deep}}}]}}]}}'
     assert read_request(body.encode(), PATH).tools == (ToolSpec(name="f", parameters={}),)
+
+
+@pytest.mark.parametrize(
+    ("own", "standard"),
+    [
+        ({"type": "STRING"}, {"type": "string"}),
+        ({"type": "object"}, {"type": "object"}),
+        ({"type": 6}, {"type": "object"}),
+        ({"type": 99}, {}),
+        ({"type": "TYPE_UNSPECIFIED"}, {}),
+        ({"type": {}}, {}),
+        ({"type": ["STRING", "null"]}, {"type": ["string", "null"]}),
+        ({"type": "STRING", "nullable": True}, {"type": ["string", "null"]}),
+        ({"type": "STRING", "nullable": False}, {"type": "string"}),
+        (
+            {"type": "STRING", "enum": ["a"], "nullable": True},
+            {"type": ["string", "null"], "enum": ["a", None]},
+        ),
+        (
+            {"any_of": [{"type": "NUMBER"}], "nullable": True},
+            {"anyOf": [{"type": "number"}, {"type": "null"}]},
+        ),
+        ({"nullable": True, "enum": [None]}, {"enum": [None]}),
+        (
+            {"minItems": "2", "maxLength": 3, "minLength": "x"},
+            {"minItems": 2, "maxLength": 3, "minLength": "x"},
+        ),
+        (
+            {
+                "type": "OBJECT",
+                "properties": {"type": {"type": "INTEGER"}, "x": 5},
+                "required": ["type"],
+            },
+            {
+                "type": "object",
+                "properties": {"type": {"type": "integer"}, "x": 5},
+                "required": ["type"],
+            },
+        ),
+        ({"items": {"type": "BOOLEAN"}, "anyOf": 5}, {"items": {"type": "boolean"}, "anyOf": 5}),
+        ({"additionalProperties": False}, {"additionalProperties": False}),
+        ({"description": "d", "example": 1}, {"description": "d", "example": 1}),
+    ],
+)
+def test_geminis_schemas_become_json_schema(
+    own: dict[str, object], standard: dict[str, object]
+) -> None:
+    assert json_schema(own) == standard
+
+
+def test_what_is_too_deep_allows_everything() -> None:
+    schema: dict[str, object] = {"type": "STRING"}
+    for _ in range(DEPTH_LIMIT + 5):
+        schema = {"type": "ARRAY", "items": schema}
+    found: object = json_schema(schema)
+    depth = 0
+    while isinstance(found, dict) and found:
+        found, depth = found["items"], depth + 1
+    assert depth == DEPTH_LIMIT

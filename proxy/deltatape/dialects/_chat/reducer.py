@@ -7,8 +7,7 @@ frame. Only deltas after `[DONE]` are left out, since every client has stopped t
 from collections.abc import Mapping, Sequence
 
 from deltatape.dialects._alike import Alike
-from deltatape.dialects._chat.choice import ChatChoice
-from deltatape.dialects._chat.sources import Sources
+from deltatape.dialects._chat.choice import ChatChoice, Sources
 from deltatape.dialects._choice import Policy
 from deltatape.dialects._errors import may_fail
 from deltatape.dialects._json import Frame, as_object, get_index, get_str

@@ -7,6 +7,8 @@ provider runs itself, and their results, are the assistant's; they are no calls.
 
 from collections.abc import Iterator, Mapping
 from itertools import chain
+from typing import NamedTuple
+from urllib.parse import unquote
 
 from deltatape.dialects._anthropic.request import thinking_in
 from deltatape.dialects._json import as_object, get_array, get_object, get_str
@@ -110,3 +112,24 @@ def _repeated(use: Mapping[str, object], source: Source) -> RepeatedCall:
         name=get_str(use, "name"),
         arguments=source_of(use, "input", source),
     )
+
+
+# The paths of Amazon Bedrock: model and action, `/model/MODEL/ACTION`, perhaps behind a prefix.
+#
+# Source:
+# https://docs.aws.amazon.com/bedrock/latest/APIReference/API_Operations_Amazon_Bedrock_Runtime.html.
+
+
+class BedrockPath(NamedTuple):
+    """What the path of a request says."""
+
+    model: str | None
+    """None if it names none. May be an ARN with slashes, escaped or not."""
+    action: str
+    """Its last part."""
+
+
+def read_path(path: str) -> BedrockPath:
+    """What `path`, without query, says."""
+    head, _, action = path.rstrip("/").rpartition("/")
+    return BedrockPath(model=unquote(head.partition("/model/")[2]) or None, action=action)

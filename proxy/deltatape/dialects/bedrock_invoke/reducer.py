@@ -14,8 +14,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from deltatape.dialects._alike import NEVER_ALIKE
-from deltatape.dialects._anthropic.reducer import MessageReducer
-from deltatape.dialects._anthropic.shape import is_document, is_event
+from deltatape.dialects._anthropic.reducer import MessageReducer, is_document, is_event
 from deltatape.dialects._base import Reducer
 from deltatape.dialects._chat.reducer import ChatReducer
 from deltatape.dialects._chat.shape import is_chat

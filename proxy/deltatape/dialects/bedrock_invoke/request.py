@@ -3,9 +3,8 @@
 from dataclasses import replace
 
 from deltatape.dialects._anthropic import request as messages
-from deltatape.dialects._bedrock_path import read_path
 from deltatape.dialects._chat import request as chat
-from deltatape.dialects._converse.request import read_conversation
+from deltatape.dialects._converse.request import read_conversation, read_path
 from deltatape.dialects._json import get_str
 from deltatape.dialects._request import read_body, said
 from deltatape.model.asked import NOTHING_ASKED, Asked

@@ -11,13 +11,15 @@ from typing import ClassVar
 
 from deltatape.dialects._alike import NEVER_ALIKE
 from deltatape.dialects._base import Hints
-from deltatape.dialects._cohere_v1 import is_v1
+from deltatape.dialects._choice import Policy
+from deltatape.dialects._cohere_v1 import ABNORMAL, ERRORS, is_v1, v1_table
 from deltatape.dialects._json import Frame, as_object, get_object, get_str
-from deltatape.dialects._table import TableReducer
+from deltatape.dialects._table import Index, Table, TableReducer, path
+from deltatape.dialects._table_calls import CallDelta, CallEnd, CallStart, CallWhole, Strings
+from deltatape.dialects._table_steps import Fail, Finish, Say, Tell, Terminal
 from deltatape.dialects.cohere.request import read_request
-from deltatape.dialects.cohere.tables import V1, V2
 from deltatape.model.asked import Asked
-from deltatape.model.reply import Reply
+from deltatape.model.reply import Channel, Reply
 from deltatape.model.stream import Event
 from deltatape.wire.json_value import parse
 
@@ -34,12 +36,71 @@ _TYPES = frozenset(
 )
 _OTHER_MARKS = frozenset({"event_type", "generation_id", "finish_reason"})
 """Members of which an event of version 1 has one, and the answers that are not streamed."""
+_NAME = "cohere"
+_INDEX = Index(path("index"))
+_CALL = path("delta.message.tool_calls")
+_TEXT = path("delta.message.content.text")
+_THINKING = path("delta.message.content.thinking")
+_CONTENT = (
+    Say(channel=Channel.TEXT, text=(_TEXT,)),
+    Say(channel=Channel.REASONING, text=(_THINKING,)),
+)
+_ARGUMENTS = path("function.arguments")
+V2 = Table(
+    name=_NAME,
+    terminator="message-end",
+    policy=Policy(abnormal=ABNORMAL, tool_word=True, explicit_end=True),
+    type_keys=("type",),
+    events={
+        "content-start": _CONTENT,
+        "content-delta": _CONTENT,
+        "tool-plan-delta": (
+            Say(channel=Channel.REASONING, text=(path("delta.message.tool_plan"),)),
+        ),
+        "tool-call-start": (
+            CallStart(
+                key=_INDEX,
+                entry=_CALL,
+                id=path("id"),
+                name=path("function.name"),
+                fragment=_ARGUMENTS,
+            ),
+        ),
+        "tool-call-delta": (CallDelta(key=_INDEX, entry=_CALL, fragment=_ARGUMENTS, encoded=True),),
+        "tool-call-end": (CallEnd(key=_INDEX),),
+        "message-end": (
+            Tell(usage=path("delta.usage")),
+            Fail(message=(path("delta.error"),), optional=True),
+            Finish(reason=path("delta.finish_reason"), errors=ERRORS),
+            Terminal(),
+        ),
+    },
+    document=(
+        Fail(message=(path("message"),), optional=True),
+        Say(channel=Channel.REASONING, text=(path("message.tool_plan"),)),
+        Say(channel=Channel.REASONING, each=path("message.content"), text=(path("thinking"),)),
+        Say(channel=Channel.TEXT, each=path("message.content"), text=(path("text"),)),
+        CallWhole(
+            entry=path("message.tool_calls"),
+            id=(path("id"),),
+            name=(path("function.name"),),
+            arguments=(_ARGUMENTS,),
+            strings=Strings.TEXT,
+        ),
+        Tell(usage=path("usage")),
+        Finish(reason=path("finish_reason"), errors=ERRORS),
+        Terminal(proof=path("finish_reason")),
+    ),
+)
+"""Version 2."""
+V1 = v1_table(_NAME)
+"""Version 1: its events are those of `_cohere_v1`."""
 
 
 class Cohere:
     """The dialect. See `Dialect`."""
 
-    name: ClassVar[str] = "cohere"
+    name: ClassVar[str] = _NAME
 
     def claims(self, hints: Hints) -> bool:
         """See `Dialect.claims`."""

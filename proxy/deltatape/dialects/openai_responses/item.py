@@ -15,8 +15,14 @@ from deltatape.dialects._calls import CallDraft
 from deltatape.dialects._choice import ChoiceDraft
 from deltatape.dialects._json import get_str, shown
 from deltatape.dialects._source import Member, Source
-from deltatape.dialects.openai_responses.kinds import NOT_ON_THE_WIRE, Form, Shape, shape_of
-from deltatape.dialects.openai_responses.rank import NAMES, Rank
+from deltatape.dialects.openai_responses.kinds import (
+    NAMES,
+    NOT_ON_THE_WIRE,
+    Form,
+    Rank,
+    Shape,
+    shape_of,
+)
 from deltatape.dialects.openai_responses.texts import ItemTexts, Whole
 from deltatape.model.asked import Asked
 from deltatape.model.reply import CallKind, Piece

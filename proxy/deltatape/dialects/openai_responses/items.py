@@ -19,8 +19,7 @@ from deltatape.dialects._choice import ChoiceDraft
 from deltatape.dialects._json import Frame, as_array, as_object, get_index, get_str
 from deltatape.dialects._source import Element, Elements, Member, Source, Whole
 from deltatape.dialects.openai_responses.item import ItemDraft
-from deltatape.dialects.openai_responses.kinds import shape_of
-from deltatape.dialects.openai_responses.rank import Rank
+from deltatape.dialects.openai_responses.kinds import Rank, shape_of
 from deltatape.model.asked import Asked
 from deltatape.model.reply import CallKind
 from deltatape.model.stream import Event

@@ -101,3 +101,28 @@ def _is_hosted(item: Mapping[str, object]) -> bool:
 def _is_search_on_x(item: Mapping[str, object], asked: Asked) -> bool:
     """Whether a custom call is one of the tools behind `x_search`, which nobody offered by name."""
     return asked.tool(_SEARCH_ON_X) is not None and asked.tool(get_str(item, "name")) is None
+
+
+# What tells the arguments of a call, or a text, and how much it is to be believed.
+
+
+class Rank(enum.IntEnum):
+    """A source, in the order of its authority.
+
+    Pieces that streamed count more than `ADDED`, which is sent before anything is known and is
+    mostly empty, and less than all others.
+    """
+
+    ADDED = 0
+    PART_DONE = 1
+    SNAPSHOT = 2
+    ITEM_DONE = 3
+
+
+NAMES = {
+    Rank.ADDED: "response.output_item.added",
+    Rank.PART_DONE: "the event that ends the pieces",
+    Rank.SNAPSHOT: "the final response",
+    Rank.ITEM_DONE: "response.output_item.done",
+}
+"""What a message calls a source."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from deltatape.dialects._json import as_object, get_array, get_str
-from deltatape.dialects.openai_responses.rank import Rank
+from deltatape.dialects.openai_responses.kinds import Rank
 from deltatape.model.reply import Channel, Piece
 from deltatape.model.stream import Event
 from deltatape.wire.json_value import join_pairs

@@ -3,8 +3,8 @@ import json
 import pytest
 
 from deltatape.diagnose.check import check
-from deltatape.dialects.app_events import AppEvents
-from deltatape.model.app_names import AppNames
+from deltatape.dialects.app_events import AppEvents, table
+from deltatape.model.app_names import CONTRACT, AppNames
 from deltatape.model.exchange import Exchange
 from deltatape.model.reply import CallStatus, Reply
 from deltatape.model.stream import Format
@@ -12,7 +12,6 @@ from helpers.fed import codes, events, reduced, spoilt
 from helpers.hints import hints
 
 Json = dict[str, object]
-
 STREAM: list[Json] = [
     {"type": "status", "state": "thinking"},
     {"type": "thinking", "content": "Hm."},
@@ -221,3 +220,22 @@ def test_a_request_is_read_where_it_looks_like_one() -> None:
 def test_no_value_of_any_type_anywhere_raises() -> None:
     for frames in spoilt(STREAM):
         reply_to(*frames)
+
+
+def test_every_type_of_the_contract_is_in_it() -> None:
+    made = table(CONTRACT)
+    assert set(made.events) == {
+        "text",
+        "reasoning",
+        "thinking",
+        "tool_call",
+        "tool_result",
+        "done",
+        "error",
+    }
+    assert all(made.events.values())
+
+
+def test_of_a_word_for_two_things_the_more_telling_meaning_counts() -> None:
+    made = table(AppNames(text=("text", "done"), error=("error",)))
+    assert made.events["done"] == made.events["text"]

@@ -10,15 +10,19 @@ name, and arguments that are a JSON object; whatever else stands there is kept a
 `done` or `error` ends it. As the dialect that asks least of its events it has to be asked last.
 """
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from deltatape.dialects._base import Hints
 from deltatape.dialects._chat.request import read_request
+from deltatape.dialects._choice import Policy
 from deltatape.dialects._json import Frame
-from deltatape.dialects._table import Path, TableReducer, at, path
-from deltatape.dialects.app_events.table import NAME, table
+from deltatape.dialects._table import Path, Step, Table, TableReducer, at, path
+from deltatape.dialects._table_calls import CallWhole
+from deltatape.dialects._table_steps import Fail, Result, Say, SayWhole, Terminal
 from deltatape.model.app_names import CONTRACT, AppNames
 from deltatape.model.asked import Asked
+from deltatape.model.reply import Channel
 from deltatape.model.stream import Format
 
 _FORMATS = frozenset({Format.SSE, Format.NDJSON})
@@ -33,6 +37,8 @@ _FOREIGN_STARTS = (
     "tool-input-",
     "tool-call-",
 )
+NAME = "app-events"
+_MESSAGES = (path("message"), path("error"), path("error.message"))
 
 
 class AppEvents:
@@ -97,3 +103,36 @@ def _has(one: Frame, keys: Path) -> bool:
 def _is_foreign(kind: str) -> bool:
     """Whether a type is of another protocol: `thread.run.created`, `RUN_STARTED`, `text-start`."""
     return "." in kind or kind.isupper() or kind.startswith(_FOREIGN_STARTS)
+
+
+def table(names: AppNames) -> Table:
+    """The table for an application that uses `names`."""
+    content = _paths(names.content)
+    meanings: Sequence[tuple[tuple[str, ...], Sequence[Step]]] = (
+        (names.error, (Fail(message=(*content, *_MESSAGES)), Terminal(normal=False))),
+        (names.done, (SayWhole(text=content), Terminal())),
+        (names.tool_result, (Result(id=_paths(names.id), name=_paths(names.name)),)),
+        (names.tool_call, (_call(names),)),
+        (names.reasoning, (Say(channel=Channel.REASONING, text=content),)),
+        (names.text, (Say(channel=Channel.TEXT, text=content),)),
+    )
+    return Table(
+        name=NAME,
+        terminator=" or ".join(dict.fromkeys((*names.done, *names.error))),
+        policy=Policy(explicit_end=True, ids=False, app=True),
+        type_keys=names.type,
+        sentinel=True,
+        final=True,
+        due=frozenset({None}),
+        events={kind: steps for kinds, steps in meanings for kind in kinds},
+    )
+
+
+def _call(names: AppNames) -> CallWhole:
+    return CallWhole(
+        id=_paths(names.id), name=_paths(names.name), arguments=_paths(names.arguments)
+    )
+
+
+def _paths(names: tuple[str, ...]) -> tuple[Path, ...]:
+    return tuple(map(path, names))

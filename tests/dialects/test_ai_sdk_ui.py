@@ -1,6 +1,9 @@
+import json
+
 import pytest
 
 from deltatape.dialects.ai_sdk_ui import AISDKUI
+from deltatape.model.asked import NOTHING_ASKED, Asked, RepeatedCall
 from deltatape.model.reply import CallKind, CallStatus, Reply
 from helpers.fed import codes, events, reduced, said, spoilt
 from helpers.hints import hints
@@ -217,3 +220,92 @@ def test_what_is_no_event_is_told_and_passed_over(frame: str) -> None:
 def test_no_value_of_any_type_anywhere_raises() -> None:
     for frames in spoilt(STREAM):
         reply_to(*frames)
+
+
+def test_texts_may_interleave_and_each_needs_its_start() -> None:
+    reply = reduced(
+        AISDKUI(),
+        events(
+            {"type": "text-start", "id": "a"},
+            {"type": "reasoning-start", "id": "a"},
+            {"type": "text-delta", "id": "a", "delta": "1"},
+            {"type": "reasoning-delta", "id": "a", "delta": "2"},
+            {"type": "text-end", "id": "a"},
+            {"type": "text-delta", "id": "a", "delta": "3"},
+            {"type": "reasoning-end", "id": "a"},
+            "[DONE]",
+        ),
+    )
+    assert (reply.text, reply.reasoning) == ("13", "2")
+    assert said(reply, "S006") == ["a piece of text that never started"]
+
+
+def test_the_end_of_a_step_ends_its_texts() -> None:
+    reply = reduced(
+        AISDKUI(),
+        events(
+            {"type": "text-start", "id": "a"},
+            {"type": "finish-step"},
+            {"type": "text-delta", "id": "a", "delta": "1"},
+            "[DONE]",
+        ),
+    )
+    assert said(reply, "S006") == ["a piece of text that never started"]
+
+
+def read(*messages: object) -> Asked:
+    return AISDKUI().read_request(json.dumps({"id": "x", "messages": messages}).encode(), "/")
+
+
+def tool(state: str, **more: object) -> Json:
+    return {"type": "tool-get", "toolCallId": "c", "state": state, "input": {"a": 1}, **more}
+
+
+def test_what_is_no_object_asks_for_nothing() -> None:
+    assert AISDKUI().read_request(b"", "/") is NOTHING_ASKED
+
+
+def test_parts_are_text_calls_and_results() -> None:
+    dynamic = {"type": "dynamic-tool", "toolCallId": "d", "toolName": "f", "state": "output-error"}
+    asked = read(
+        {"role": "user", "parts": [{"type": "text", "text": "hi"}, {"type": "file"}, 1]},
+        {
+            "role": "assistant",
+            "parts": [
+                {"type": "step-start"},
+                {"type": "text", "text": "Let me"},
+                tool("output-available", output="13"),
+                {**dynamic, "errorText": "no"},
+                tool("output-available", output=1, providerExecuted=True),
+                {"type": "text", "text": " see"},
+            ],
+        },
+        {"role": "user", "content": "old"},
+        None,
+    )
+    assert (asked.known, asked.model, asked.stream, asked.tools) == (True, None, True, ())
+    assert [(one.role, one.text, one.call_id) for one in asked.history] == [
+        ("user", "hi", None),
+        ("assistant", "Let me see", None),
+        ("tool", "13", "c"),
+        ("tool", "no", "d"),
+        ("user", "old", None),
+    ]
+    assert asked.history[1].calls == (
+        RepeatedCall(id="c", name="get", arguments='{"a": 1}'),
+        RepeatedCall(id="d", name="f", arguments=""),
+    )
+
+
+def test_an_answer_does_not_change_the_digest_of_its_call() -> None:
+    before = read({"role": "assistant", "parts": [tool("input-available")]})
+    after = read({"role": "assistant", "parts": [tool("output-available", output={"b": 2})]})
+    assert [one.call_id for one in after.history] == [None, "c"]
+    assert before.history[0].digest == after.history[0].digest
+
+
+def test_no_value_anywhere_in_a_request_raises() -> None:
+    parts: list[object] = [{"type": "text", "text": "a"}, tool("output-available", output="o")]
+    message: Json = {"role": "assistant", "content": "x", "parts": parts}
+    for messages in spoilt([message]):
+        assert read(*messages).known

@@ -1,0 +1,244 @@
+"""The UI message stream of Vercel's AI SDK: what an application's endpoint sends to its page.
+
+Shapes: https://ai-sdk.dev/docs/ai-sdk-ui/stream-protocol. Calls are keyed by `toolCallId`; their
+pieces are what the model wrote, and the whole input that follows is what the application made of
+it: that is what gets executed. Texts have ids and must be started. `finish` and `[DONE]` end it.
+
+Not here: the line protocol of older versions (`0:"text"`), which is no event stream.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from typing import ClassVar
+
+from deltatape.dialects._base import Hints
+from deltatape.dialects._choice import Policy
+from deltatape.dialects._json import Frame, get_str
+from deltatape.dialects._request import content_text, exact, objects_at, said
+from deltatape.dialects._shared import read_history
+from deltatape.dialects._source import Source
+from deltatape.dialects._table import Id, Table, TableDraft, TableReducer, path, text_at
+from deltatape.dialects._table_calls import CallDelta, CallStart, CallWhole, Strings, When
+from deltatape.dialects._table_steps import Fail, Finish, Result, Terminal
+from deltatape.model.asked import NOTHING_ASKED, Asked, Message, RepeatedCall
+from deltatape.model.reply import Channel
+from deltatape.model.stream import Event
+
+_HEADER = "\nx-vercel-ai-ui-message-stream\n"
+
+
+# Texts in parts, each with an id, that must be started before they go on: clients throw else.
+
+_PART_ID = ("id",)
+_DELTA = ("delta",)
+
+
+@dataclass(frozen=True, slots=True)
+class PartStart:
+    """A text begins."""
+
+    channel: Channel
+
+    def take(self, draft: TableDraft, frame: Frame, event: Event) -> None:
+        """See `Step.take`."""
+        del event
+        draft.parts.add((self.channel, text_at(frame, _PART_ID)))
+
+
+@dataclass(frozen=True, slots=True)
+class PartDelta:
+    """A text goes on."""
+
+    channel: Channel
+
+    def take(self, draft: TableDraft, frame: Frame, event: Event) -> None:
+        """See `Step.take`."""
+        draft.watch(frame, event)
+        if (self.channel, text_at(frame, _PART_ID)) not in draft.parts:
+            draft.choice.odd(f"a piece of {self.channel} that never started", frame, event)
+        text = text_at(frame, _DELTA)
+        if text is None:
+            draft.choice.odd(f"a piece of {self.channel} without a delta", frame, event)
+        else:
+            draft.choice.say(self.channel, text, event)
+
+
+@dataclass(frozen=True, slots=True)
+class PartEnd:
+    """A text is whole."""
+
+    channel: Channel
+
+    def take(self, draft: TableDraft, frame: Frame, event: Event) -> None:
+        """See `Step.take`."""
+        part = (self.channel, text_at(frame, _PART_ID))
+        if part not in draft.parts:
+            draft.choice.odd(f"the end of a {self.channel} that never started", frame, event)
+        draft.parts.discard(part)
+
+
+@dataclass(frozen=True, slots=True)
+class StepEnd:
+    """A step of the agent is over, and with it all its texts."""
+
+    def take(self, draft: TableDraft, frame: Frame, event: Event) -> None:
+        """See `Step.take`."""
+        del frame, event
+        draft.parts.clear()
+
+
+# The table of the stream.
+
+_ABNORMAL = frozenset({"length", "content-filter", "error"})
+_ID = path("toolCallId")
+_ERRORS = (path("errorText"), path("error.message"), path("error"), path("message"))
+"""The first is the protocol's; applications also send what their provider sent."""
+_KEY = Id(_ID)
+_NAME = path("toolName")
+_SERVER = When(path("providerExecuted"), (True,))
+_RESULT = Result(id=(_ID,), preliminary=path("preliminary"))
+
+
+def _whole(*, weak: bool) -> CallWhole:
+    return CallWhole(
+        key=_KEY,
+        id=(_ID,),
+        name=(_NAME,),
+        arguments=(path("input"),),
+        strings=Strings.TEXT if weak else Strings.FREE,
+        server=_SERVER,
+        weak=weak,
+    )
+
+
+_TABLE = Table(
+    name="ai-sdk-ui",
+    terminator="finish and [DONE]",
+    policy=Policy(abnormal=_ABNORMAL, explicit_end=True, app=True),
+    type_keys=("type",),
+    sentinel=True,
+    due=frozenset({"stop"}),
+    events={
+        "text-start": (PartStart(Channel.TEXT),),
+        "text-delta": (PartDelta(Channel.TEXT),),
+        "text-end": (PartEnd(Channel.TEXT),),
+        "reasoning-start": (PartStart(Channel.REASONING),),
+        "reasoning-delta": (PartDelta(Channel.REASONING),),
+        "reasoning-end": (PartEnd(Channel.REASONING),),
+        "tool-input-start": (CallStart(key=_KEY, id=_ID, name=_NAME, server=_SERVER),),
+        "tool-input-delta": (CallDelta(key=_KEY, fragment=path("inputTextDelta")),),
+        "tool-input-available": (_whole(weak=False),),
+        "tool-input-error": (_whole(weak=True), _RESULT),
+        "tool-output-available": (_RESULT,),
+        "tool-output-error": (_RESULT,),
+        "tool-output-denied": (_RESULT,),
+        "finish-step": (StepEnd(),),
+        "error": (Fail(message=_ERRORS),),
+        "finish": (Finish(reason=path("finishReason")), Terminal()),
+        "abort": (Terminal(normal=False),),
+    },
+)
+
+
+class AISDKUI:
+    """The dialect. See `Dialect`."""
+
+    name: ClassVar[str] = _TABLE.name
+
+    def claims(self, hints: Hints) -> bool:
+        """See `Dialect.claims`."""
+        return _HEADER in hints.headers or (bool(hints.kinds) and any(map(_is_ours, hints.first)))
+
+    def serves(self, path: str) -> bool:
+        """See `Dialect.serves`: an application's paths are its own."""
+        del path
+        return False
+
+    def read_request(self, body: bytes, path: str) -> Asked:
+        """See `Dialect.read_request`."""
+        del path
+        return read_request(body)
+
+    def reducer(self, asked: Asked) -> TableReducer:
+        """See `Dialect.reducer`."""
+        return TableReducer(_TABLE, asked)
+
+
+def _is_ours(one: Frame) -> bool:
+    """Whether `one` is an event that no other dialect has."""
+    kind = get_str(one, "type") or ""
+    if kind.startswith("tool-input-"):
+        return "toolCallId" in one
+    if kind in ("text-start", "reasoning-start"):
+        return "id" in one
+    return kind in ("start-step", "finish-step") or (kind == "start" and "messageId" in one)
+
+
+# What a page that uses the AI SDK sends to its application: UI messages, which consist of parts.
+#
+# Shapes: https://ai-sdk.dev/docs/reference/ai-sdk-core/ui-message. A tool's call and its result are
+# one part, which grows: `tool-NAME`, or `dynamic-tool` with a `toolName`. Tools and model are the
+# application's business and not in there.
+
+_PATH = ("messages",)
+_TOOL = "tool-"
+_DYNAMIC = "dynamic-tool"
+_ANSWERED = frozenset({"output-available", "output-error", "output-denied"})
+_RESULT_KEYS = ("toolCallId", "state", "output", "errorText")
+
+
+def read_request(body: bytes) -> Asked:
+    """What `body` asks for; `NOTHING_ASKED` if it is no JSON object."""
+    found = read_history(body, _PATH, _entry)
+    if found is None:
+        return NOTHING_ASKED
+    return Asked(
+        known=True,
+        model=None,
+        stream=True,
+        tools=(),
+        tool_choice=None,
+        history=tuple(chain.from_iterable(found.entries)),
+    )
+
+
+def _entry(message: Mapping[str, object], source: Source) -> tuple[Message, ...]:
+    return tuple(_messages(message, source))
+
+
+def _messages(message: Mapping[str, object], source: Source) -> Iterator[Message]:
+    """A message, and the results of the tools that it called."""
+    parts = list(objects_at(message, "parts", source))
+    tools = [(part, name, where) for part, where in parts if (name := _tool_name(part)) is not None]
+    text = [part for part, _ in parts if part.get("type") == "text"]
+    role = get_str(message, "role") or ""
+    calls = [
+        RepeatedCall(
+            id=get_str(part, "toolCallId"), name=name, arguments=exact(part, "input", where)
+        )
+        for part, name, where in tools
+    ]
+    told = [[call.id, call.name, call.arguments] for call in calls]
+    visible = content_text(text) or get_str(message, "content") or ""
+    yield said(role, visible, [role, text, message.get("content"), told], calls=calls)
+    for part, _, _ in tools:
+        if get_str(part, "state") in _ANSWERED:
+            yield _result(part)
+
+
+def _tool_name(part: Mapping[str, object]) -> str | None:
+    """The tool that `part` calls; None if it calls none, or the provider ran it."""
+    kind = get_str(part, "type") or ""
+    if part.get("providerExecuted") is True:
+        return None
+    if kind == _DYNAMIC:
+        return get_str(part, "toolName") or ""
+    return kind.removeprefix(_TOOL) if kind.startswith(_TOOL) else None
+
+
+def _result(part: Mapping[str, object]) -> Message:
+    output = part.get("output")
+    text = get_str(part, "errorText") or (output if isinstance(output, str) else "")
+    digested = {key: part.get(key) for key in _RESULT_KEYS}
+    return said("tool", text, digested, call_id=get_str(part, "toolCallId"))
