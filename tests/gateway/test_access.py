@@ -3,16 +3,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltatape.gateway.access import (
-    KEY_FORMS,
     Addressed,
-    KeyForm,
     check_access,
     mismatch,
     read_address,
 )
-from deltatape.gateway.llm_hosts import LLM_HOSTS
-from deltatape.gateway.routes import PROVIDERS, Refusal
+from deltatape.gateway.routes import Refusal
 from deltatape.http1.head import Fields, parse_request
+from deltatape.providers import PROVIDERS, UPSTREAMS
 
 
 def code(
@@ -149,6 +147,7 @@ def test_the_token_is_never_passed_on(target: str) -> None:
 
 
 TARGET = b"/v1/chat/completions"
+PREFIXES = [(name, prefix) for name, each in PROVIDERS.items() for prefix in each.key_prefixes]
 
 
 def bearer(key: bytes) -> Fields:
@@ -224,20 +223,22 @@ def test_an_owner_without_a_prefix_here_needs_an_upstream() -> None:
     assert "--upstream perplexity=https://HOST" in problem
 
 
-@pytest.mark.parametrize("form", KEY_FORMS, ids=lambda form: form.prefix.decode())
-def test_each_form_is_accepted_by_hosts_that_exist(form: KeyForm) -> None:
-    assert set(form.accepted_by) <= set(LLM_HOSTS)
-    name = form.path.split("/")[1] if form.path else ""
-    assert bool(form.path) == any(each in PROVIDERS for each in form.accepted_by)
-    assert not form.path or name in form.accepted_by
+@pytest.mark.parametrize(("owner", "prefix"), PREFIXES)
+def test_the_owner_of_a_key_is_told_with_where_it_is_reached(owner: str, prefix: str) -> None:
+    problem = mismatch(bearer(prefix.encode() + b"fake"), TARGET, "api.sambanova.ai")
+    assert problem is not None
+    assert PROVIDERS[owner].title in problem
+    assert (f"ends with /{owner}" in problem) == (owner in UPSTREAMS)
+    assert (f"--upstream {owner}=https://HOST" in problem) == (owner not in UPSTREAMS)
 
 
 @settings(max_examples=60, deadline=None)
 @given(
-    st.sampled_from(KEY_FORMS),
+    st.sampled_from(PREFIXES),
     st.binary(min_size=6, max_size=40),
     st.sampled_from(["api.openai.com", "api.anthropic.com", "api.groq.com"]),
 )
-def test_no_message_holds_the_key(form: KeyForm, rest: bytes, host: str) -> None:
-    problem = mismatch(bearer(form.prefix + rest), TARGET, host)
-    assert problem is None or (form.prefix + rest).decode("latin-1") not in problem
+def test_no_message_holds_the_key(owned: tuple[str, str], rest: bytes, host: str) -> None:
+    key = owned[1].encode() + rest
+    problem = mismatch(bearer(key), TARGET, host)
+    assert problem is None or key.decode("latin-1") not in problem

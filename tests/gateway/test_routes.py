@@ -1,7 +1,8 @@
 import pytest
 
 from deltatape.errors import UsageError
-from deltatape.gateway.routes import PROVIDERS, Refusal, Route, Routes, parse_upstream
+from deltatape.gateway.routes import Refusal, Route, Routes, parse_upstream
+from deltatape.providers import UPSTREAMS
 
 
 def resolve(target: bytes, *upstreams: str) -> tuple[str, bytes]:
@@ -19,9 +20,9 @@ def test_a_prefix_names_the_provider() -> None:
     assert resolve(b"/openai?x=/y") == ("https://api.openai.com", b"/?x=/y")
 
 
-@pytest.mark.parametrize("name", PROVIDERS)
+@pytest.mark.parametrize("name", UPSTREAMS)
 def test_every_provider_has_a_route(name: str) -> None:
-    assert resolve(f"/{name}/x".encode()) == (PROVIDERS[name], b"/x")
+    assert resolve(f"/{name}/x".encode()) == (UPSTREAMS[name], b"/x")
 
 
 def test_anthropic_messages_means_v1_messages() -> None:

@@ -34,9 +34,8 @@ from deltatape.environment.variables import (
     may_be_redirected,
     sounds_like_base_url,
 )
-from deltatape.gateway.llm_hosts import provider_of_host
-from deltatape.gateway.routes import PROVIDERS
 from deltatape.http1.listener import is_loopback
+from deltatape.providers import COMPATIBLE, PROVIDERS, UPSTREAMS, provider_of_host
 from deltatape.rules.evidence import excerpt
 
 MOST = 200
@@ -45,16 +44,16 @@ _SHOWN = 120
 _LEAD = 20
 _VISIBLE = 66
 """Characters of a line that are seen on a narrow terminal."""
-_SERVERS = {"11434": "ollama", "1234": "lmstudio"}
-"""Ports that nothing but an LLM server uses."""
+_SERVERS = {each.local_port: name for name, each in PROVIDERS.items() if each.local_port}
 _API = re.compile(r"/v1(?:/|\Z)")
+_CLASSES = "|".join(each.client for each in PROVIDERS.values() if each.client)
 _CLIENTS = re.compile(
-    r"(?P<call>\b(?:(?:Async|Chat|create)?(?:OpenAI|Anthropic|Groq|Mistral|Cohere|Ollama|DeepSeek)\w*"
+    rf"(?P<call>\b(?:(?:Async|Chat|create)?(?:{_CLASSES})\w*"
     r"|init_chat_model|LiteLLM|litellm\.\w+|completion|genai\.Client)\s*\()"
 )
 _OPENAI_MODULE = re.compile(r"\bopenai\.\w*\Z", re.IGNORECASE)
-_WEB_SITES = frozenset({"openrouter.ai", "ollama.com"})
-"""Hosts that people visit, too; there only `_SERVED` is the API."""
+_WEB_SITES = frozenset(host for each in PROVIDERS.values() for host in each.sites)
+"""There only `_SERVED` is the API."""
 _SERVED = re.compile(r"https?://[^/]*(?:/(?:api|v1)\b.*)?\Z")
 _PAGES = re.compile(r"https?://[^/]*/(?:docs|keys|settings|login|signup|playground)\b")
 _TEMPLATE = re.compile(r"\.(?:example|sample|template|dist|defaults)\Z")
@@ -65,8 +64,8 @@ _TEMPLATE = re.compile(r"\.(?:example|sample|template|dist|defaults)\Z")
 # Strategy: a program takes the URL from the variable that `deltatape record -- CMD` sets, with the
 # URL as its default, so that nothing changes without a recorder. A file that no variable reaches
 # gets the gateway's own address for as long as a recording lasts. An address that is no provider's
-# usual one is named when recording, where it becomes the upstream. Bedrock is left at its host, for
-# which requests are signed.
+# usual one is named when recording, where it becomes the upstream. What is signed for its host is
+# left at it.
 
 GATEWAY = f"http://127.0.0.1:{DEFAULT_PORT}"
 """Where `deltatape record` listens when no command is given."""
@@ -135,7 +134,7 @@ class _Split(NamedTuple):
 
 def advise(literal: Literal, provider: str) -> Advice:
     """What to do about a URL of `provider` ("" for an unknown one)."""
-    if provider == "bedrock":
+    if provider in PROVIDERS and PROVIDERS[provider].is_signed:
         how = f"leave it as it is: `{VIA_MITM}` tapes what goes there"
         return Advice(old="", new="", variable=literal.variable, how=how)
     if literal.use is Use.DEFAULT:
@@ -156,8 +155,8 @@ def _split(literal: Literal, provider: str) -> _Split:
     if provider in ON_DEMAND:
         variable, origin = next(iter(ON_DEMAND[provider])), _origin(plain)
         return _Split(variable, origin, plain[len(origin) :], usual=False)
-    variable, path = next(iter(SERVED.get(provider, SERVED["openai"]).items()))
-    base = PROVIDERS.get(provider, "") + path
+    variable, path = next(iter(SERVED.get(provider, SERVED[COMPATIBLE]).items()))
+    base = UPSTREAMS.get(provider, "") + path
     if "://localhost" in plain:
         base = base.replace("://127.0.0.1", "://localhost")
     if f"{plain}/".startswith(f"{base}/"):
@@ -171,7 +170,7 @@ def _split(literal: Literal, provider: str) -> _Split:
 def is_usual(variable: str, url: str) -> bool:
     """Whether `deltatape record -- CMD`, left to itself, makes `variable` stand for `url`."""
     return any(
-        PROVIDERS[provider] + names[variable] == url.rstrip("/")
+        UPSTREAMS[provider] + names[variable] == url.rstrip("/")
         for provider, names in SERVED.items()
         if variable in names
     )
@@ -221,7 +220,7 @@ def _default(literal: Literal) -> Advice:
 
 
 def _bare_host(provider: str) -> Advice:
-    variable = next(iter({**SERVED, **ON_DEMAND}.get(provider, SERVED["openai"])))
+    variable = next(iter({**SERVED, **ON_DEMAND}.get(provider, SERVED[COMPATIBLE])))
     how = f"take scheme, host and port from {variable}; then `{RECORD}` redirects it"
     return Advice(old="", new="", variable=variable, how=how)
 

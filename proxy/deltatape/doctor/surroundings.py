@@ -21,6 +21,7 @@ from deltatape.environment.application import DEFAULT_PORT, is_deltatape, parse_
 from deltatape.environment.application import GATEWAY as DELTATAPE_URL
 from deltatape.environment.dotenv import Setting, read_dotenv, settings
 from deltatape.environment.variables import is_listed, sounds_like_base_url
+from deltatape.providers import PROVIDERS
 from deltatape.render.doctor import Level, Remark
 from deltatape.render.units import size
 from deltatape.store.names import DEFAULT_FOLDER
@@ -36,9 +37,12 @@ _CERTIFICATES = (
     "NODE_EXTRA_CA_CERTS",
 )
 _USERINFO = re.compile(r"^((?:[a-z0-9+.-]+://)?)[^/]*@", re.IGNORECASE)
+_WORDS = (
+    *("AI", "LLM"),
+    *(word for each in PROVIDERS.values() for word in (*each.words, *each.key_words)),
+)
 _KEY = re.compile(
-    r"(?:^|_)(?:OPENAI|ANTHROPIC|CLAUDE|GEMINI|GOOGLE|OPENROUTER|GROQ|MISTRAL|DEEPSEEK|XAI|COHERE|CO"
-    r"|TOGETHER|FIREWORKS|OLLAMA|AZURE|BEDROCK|AWS|HF|NVIDIA|PERPLEXITY|CEREBRAS|LLM|AI)"
+    rf"(?:^|_)(?:{'|'.join(_WORDS)})"
     r"(?:_[A-Z0-9]+)*_(?:KEY|TOKEN|SECRET|BEDROCK)(?:_[A-Z]+)?$"
 )
 

@@ -28,8 +28,8 @@ from deltatape.environment.variables import (
     sounds_like_base_url,
 )
 from deltatape.errors import UsageError
-from deltatape.gateway.llm_hosts import provider_of_host
-from deltatape.gateway.routes import PROVIDERS, Origin, Upstream, parse_upstream
+from deltatape.gateway.routes import Origin, Upstream, parse_upstream
+from deltatape.providers import PROVIDERS, UPSTREAMS, provider_of_host
 
 GATEWAY = "DELTATAPE_URL"
 """The gateway's base URL, for applications, and for a deltatape started inside of another."""
@@ -88,7 +88,7 @@ def _ollama(value: str) -> str:
         authority, slash, path = value.strip().partition("/")
         host, colon, port = authority.rpartition(":")
         if not colon or "]" in port:
-            host, port = authority, "11434"
+            host, port = authority, PROVIDERS["ollama"].local_port
         value = f"http://{host or '127.0.0.1'}:{port}{slash}{path}"
     return re.sub(r"//(?:0\.0\.0\.0|\[::\])(?=[:/]|$)", "//127.0.0.1", value)
 
@@ -117,7 +117,7 @@ class Prefixes:
     def __init__(self, configured: Iterable[Upstream]) -> None:
         """Args: configured: those of the user, which come first and replace a provider's."""
         self._upstreams = {upstream.name: upstream for upstream in configured}
-        for name, url in PROVIDERS.items():
+        for name, url in UPSTREAMS.items():
             self._upstreams.setdefault(name, parse_upstream(f"{name}={url}"))
         self.added: list[str] = []
         """`NAME=URL` each."""
@@ -283,7 +283,8 @@ class _Planner:
                 self.variables |= {n: f"{self.base}/{provider}{p}" for n, p in names.items()}
         for name in self._own_names():
             self._redirect(name)
-        if "bedrock" in self._named and self._purpose is Purpose.RECORD:
+        is_signed = any(PROVIDERS[name].is_signed for name in self._named if name in PROVIDERS)
+        if is_signed and self._purpose is Purpose.RECORD:
             self.told.append(_CONFIGURED_UNSIGNED if self._is_unsigned() else _CONFIGURED_SIGNED)
 
     def _on_demand(self) -> dict[str, dict[str, str]]:
@@ -408,7 +409,8 @@ class _Planner:
 
 def _is_for_boto3(url: Url) -> bool:
     """Whether it is what AWS's SDKs take; Bedrock's base URLs for others' SDKs have a path."""
-    return provider_of_host(url.origin.host) == "bedrock" and not url.path.strip("/")
+    owner = provider_of_host(url.origin.host)
+    return owner is not None and PROVIDERS[owner].is_signed and not url.path.strip("/")
 
 
 _VIA_MITM = "`deltatape record --via mitm -- CMD` tapes them"

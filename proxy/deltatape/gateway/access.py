@@ -12,10 +12,16 @@ from http import HTTPStatus
 from urllib.parse import unquote_to_bytes
 
 from deltatape.errors import UsageError
-from deltatape.gateway.llm_hosts import PASS_KEYS_ON, provider_of_host
 from deltatape.gateway.routes import Refusal
 from deltatape.http1.access import check_origin
 from deltatape.http1.head import Fields, RequestHead, field
+from deltatape.providers import (
+    KEY_FIELDS,
+    PROVIDERS,
+    Provider,
+    provider_of_host,
+    provider_of_key,
+)
 from deltatape.store.names import check_name
 
 # What a request says to the gateway itself: which tape, and the token.
@@ -118,50 +124,7 @@ def check_access(
 # are let pass.
 #
 # No message holds more of a key than its prefix.
-#
-# Source: the forms that the providers document and secret scanners look for.
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeyForm:
-    """A prefix that only one provider's keys have."""
-
-    prefix: bytes
-    owner: str
-    """As people call it."""
-    accepted_by: tuple[str, ...]
-    """Names of `llm_hosts.LLM_HOSTS`."""
-    path: str = ""
-    """The path of a base URL at the gateway, where it has a prefix for the owner."""
-
-
-KEY_FORMS: tuple[KeyForm, ...] = (
-    KeyForm(prefix=b"sk-ant-", owner="Anthropic", accepted_by=("anthropic",), path="/anthropic"),
-    KeyForm(
-        prefix=b"sk-or-", owner="OpenRouter", accepted_by=("openrouter",), path="/openrouter/api/v1"
-    ),
-    KeyForm(prefix=b"sk-proj-", owner="OpenAI", accepted_by=("openai",), path="/openai/v1"),
-    KeyForm(prefix=b"sk-svcacct-", owner="OpenAI", accepted_by=("openai",), path="/openai/v1"),
-    KeyForm(prefix=b"sk-admin-", owner="OpenAI", accepted_by=("openai",), path="/openai/v1"),
-    KeyForm(prefix=b"gsk_", owner="Groq", accepted_by=("groq",), path="/groq/openai/v1"),
-    KeyForm(prefix=b"xai-", owner="xAI", accepted_by=("xai",), path="/xai/v1"),
-    KeyForm(prefix=b"AIza", owner="Google", accepted_by=("gemini", "vertex"), path="/gemini"),
-    KeyForm(
-        prefix=b"fw_", owner="Fireworks", accepted_by=("fireworks",), path="/fireworks/inference/v1"
-    ),
-    KeyForm(prefix=b"tgp_v1_", owner="Together", accepted_by=("together",), path="/together/v1"),
-    KeyForm(prefix=b"pplx-", owner="Perplexity", accepted_by=("perplexity",)),
-    KeyForm(prefix=b"hf_", owner="Hugging Face", accepted_by=("huggingface",)),
-    KeyForm(prefix=b"nvapi-", owner="NVIDIA", accepted_by=("nvidia",)),
-    KeyForm(prefix=b"csk-", owner="Cerebras", accepted_by=("cerebras",)),
-    KeyForm(prefix=b"r8_", owner="Replicate", accepted_by=("replicate",)),
-    KeyForm(prefix=b"ABSKQmVkcm9ja0FQSUtleS", owner="Amazon Bedrock", accepted_by=("bedrock",)),
-    KeyForm(prefix=b"bedrock-api-key-", owner="Amazon Bedrock", accepted_by=("bedrock",)),
-    KeyForm(prefix=b"github_pat_", owner="GitHub", accepted_by=("github",)),
-    KeyForm(prefix=b"ghp_", owner="GitHub", accepted_by=("github",)),
-)
-"""Only forms that nobody else uses; the longest word that says so is the prefix."""
-_KEY_FIELDS = (b"authorization", b"x-api-key", b"api-key", b"x-goog-api-key")
 _SCHEME = re.compile(rb"bearer[ \t]+", re.IGNORECASE)
 
 
@@ -174,19 +137,19 @@ def mismatch(fields: Fields, target: bytes, origin_host: str) -> str | None:
         origin_host: the upstream's host name.
     """
     host_owner = provider_of_host(origin_host)
-    if host_owner is None or host_owner in PASS_KEYS_ON:
+    if host_owner is None or PROVIDERS[host_owner].passes_keys_on:
         return None
     for place, key in _keys(fields, target):
-        form = next((form for form in KEY_FORMS if key.startswith(form.prefix)), None)
-        if form is not None and host_owner not in form.accepted_by:
-            return _explain(form, place, host_owner, origin_host)
+        owner, prefix = provider_of_key(key)
+        if owner is not None and host_owner not in (owner.name, *owner.keys_fit):
+            return _explain(owner, prefix, place, origin_host)
     return None
 
 
 def _keys(fields: Fields, target: bytes) -> Iterator[tuple[str, bytes]]:
     """Each credential of a request, with the place it stands in."""
     for name, value in fields:
-        if name.lower() in _KEY_FIELDS:
+        if name.lower() in KEY_FIELDS:
             yield name.decode("latin-1"), _SCHEME.sub(b"", value.strip(), count=1)
     for pair in target.partition(b"?")[2].split(b"&"):
         name, _, value = pair.partition(b"=")
@@ -194,15 +157,16 @@ def _keys(fields: Fields, target: bytes) -> Iterator[tuple[str, bytes]]:
             yield "?key=", unquote_to_bytes(value)
 
 
-def _explain(form: KeyForm, place: str, host_owner: str, host: str) -> str:
-    prefix = form.prefix.decode()
-    own = form.accepted_by[0]
-    if form.path:
-        base = f"a base URL that ends with {form.path}"
+def _explain(owner: Provider, prefix: str, place: str, host: str) -> str:
+    name, asked = owner.name, provider_of_host(host)
+    if owner.url:
+        base = f"a base URL that ends with /{name}{owner.api_path}"
     else:
-        base = f"an upstream of its own (--upstream {own}=https://HOST) and a base URL with /{own}"
+        base = (
+            f"an upstream of its own (--upstream {name}=https://HOST) and a base URL with /{name}"
+        )
     return (
-        f"the key in {place} begins with {prefix}, so it belongs to {form.owner}, but this request"
-        f" goes to {host} ({host_owner}), which must not see it; nothing was sent. Give the"
-        f" application {base}, or a key of {host_owner}; --allow-key-mismatch sends it all the same"
+        f"the key in {place} begins with {prefix}, so it belongs to {owner.title}, but this request"
+        f" goes to {host} ({asked}), which must not see it; nothing was sent. Give the"
+        f" application {base}, or a key of {asked}; --allow-key-mismatch sends it all the same"
     )

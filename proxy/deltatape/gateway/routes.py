@@ -4,29 +4,13 @@ With prefixes (`/openai/v1/...`), since every SDK keeps a path prefix; or one up
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from deltatape.errors import UsageError
+from deltatape.providers import PROVIDERS, UPSTREAMS
 
-PROVIDERS: Mapping[str, str] = {
-    "openai": "https://api.openai.com",
-    "anthropic": "https://api.anthropic.com",
-    "gemini": "https://generativelanguage.googleapis.com",
-    "openrouter": "https://openrouter.ai",
-    "groq": "https://api.groq.com",
-    "mistral": "https://api.mistral.ai",
-    "deepseek": "https://api.deepseek.com",
-    "xai": "https://api.x.ai",
-    "cohere": "https://api.cohere.com",
-    "together": "https://api.together.xyz",
-    "fireworks": "https://api.fireworks.ai",
-    "ollama": "http://127.0.0.1:11434",
-}
-"""Prefixes that work without configuration."""
-
-_NEEDS_CONFIGURATION = ("azure", "bedrock")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _CREDENTIALS = re.compile(r"[?#].*|[^/@=]*@", re.DOTALL)
 """Where one may stand in what was meant as a URL."""
@@ -136,7 +120,7 @@ class Routes:
                 " with several, each is NAME=URL"
             )
         self.single = unnamed[0] if unnamed else None
-        builtin = (parse_upstream(f"{name}={url}") for name, url in PROVIDERS.items())
+        builtin = (parse_upstream(f"{name}={url}") for name, url in UPSTREAMS.items())
         self.named = {u.name: u for u in (*builtin, *given) if u.name}
 
     @property
@@ -163,7 +147,7 @@ class Routes:
 
     def _unknown(self, name: str) -> Refusal:
         known = " ".join(f"/{each}" for each in self.named)
-        if name in _NEEDS_CONFIGURATION:
+        if name in PROVIDERS and PROVIDERS[name].own_url:
             message = (
                 f"/{name} has no upstream yet, since each account has its own: start deltatape with"
                 f" --upstream {name}=https://YOUR-ENDPOINT"
@@ -185,10 +169,10 @@ def _split_prefix(target: bytes) -> tuple[str, bytes]:
 
 
 def _repair_path(name: str, rest: bytes) -> bytes:
-    """A documented difference: `/anthropic/messages` means `/v1/messages`.
-
-    One SDK family expects `ANTHROPIC_BASE_URL` with `/v1`, the other without.
-    """
-    if name == "anthropic" and re.match(rb"/messages(?:[/?]|$)", rest):
-        return b"/v1" + rest
+    """`/anthropic/messages` means `/v1/messages`. See `Provider.optional_path`."""
+    missing = PROVIDERS[name].optional_path if name in PROVIDERS else None
+    if missing is not None:
+        beginning, path = map(str.encode, missing)
+        if re.match(rb"%b(?:[/?]|$)" % re.escape(path), rest):
+            return beginning + rest
     return rest

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from deltatape.gateway.dial import DialError, Dialler
-from deltatape.gateway.llm_hosts import provider_of_host
 from deltatape.http1.head import (
     BadMessageError,
     Fields,
@@ -30,6 +29,7 @@ from deltatape.http1.head import (
 )
 from deltatape.http1.listener import BACKLOG, is_loopback
 from deltatape.http1.socket import leftovers, reset
+from deltatape.providers import provider_of_host
 
 HOST = "127.0.0.1"
 USER = "deltatape"

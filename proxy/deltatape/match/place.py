@@ -18,6 +18,7 @@ from urllib.parse import parse_qsl, unquote_to_bytes, urlsplit
 
 from deltatape.match.masks import fits
 from deltatape.model.exchange import Request
+from deltatape.providers import PROVIDERS
 from deltatape.rules.evidence import excerpt
 from deltatape.tape.mask import credential_spans, is_credential_parameter
 
@@ -30,8 +31,12 @@ _OWN = re.compile(rb"/[st]/[^/]*(?=/)")
 _TOKEN = re.compile(rb"((?:https?://[^/?]*)?(?:/s/[^/?]*)?/t/)[^/?]+")
 _ENCODED = re.compile(rb"%[0-9A-Fa-f]{2}")
 _RESERVED = b"/?#%"
-_ANTHROPIC = b"anthropic"
-"""Whose SDKs disagree about /v1, as the gateway knows."""
+_OPTIONAL = {
+    name.encode(): each.optional_path[0].encode()
+    for name, each in PROVIDERS.items()
+    if each.optional_path is not None
+}
+"""By prefix, what the gateway puts before a path that lacks it."""
 
 
 def _as_it_is(text: str) -> str:
@@ -80,8 +85,8 @@ def _meant(path: bytes) -> Iterator[bytes]:
         yield path
     prefix, _, rest = path.removeprefix(b"/").partition(b"/")
     yield b"/" + rest
-    if prefix == _ANTHROPIC:
-        yield b"/v1/" + rest
+    if prefix in _OPTIONAL:
+        yield _OPTIONAL[prefix] + b"/" + rest
 
 
 def masked_pieces(request: Request) -> tuple[bytes, ...]:

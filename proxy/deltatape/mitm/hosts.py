@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 
 from deltatape.errors import UsageError
-from deltatape.gateway.llm_hosts import provider_of_host
+from deltatape.providers import provider_of_host
 
 _PATTERN = re.compile(r"[A-Za-z0-9*._:-]{1,253}")
 

@@ -23,12 +23,10 @@ from deltatape.compare.today import Asked, compare_today
 from deltatape.diagnose.rebuild import analyse
 from deltatape.dialects._unknown import UNKNOWN
 from deltatape.environment.application import without_overlap
-from deltatape.environment.variables import KEY_VARIABLES
 from deltatape.errors import UsageError
 from deltatape.gateway.analysis import Ended
 from deltatape.gateway.dial import Dialler
 from deltatape.gateway.gateway import Gateway
-from deltatape.gateway.llm_hosts import provider_of_host
 from deltatape.gateway.outbound import Outbound
 from deltatape.gateway.recorder import Recorder
 from deltatape.gateway.routes import Refusal, Routes, Upstream
@@ -37,6 +35,7 @@ from deltatape.http1.head import end_to_end, field, write_request
 from deltatape.http1.listener import Address
 from deltatape.model.exchange import EndReason, Exchange, Masked, Request, Source, Tap
 from deltatape.model.reply import Reply
+from deltatape.providers import KEY_FIELDS, PROVIDERS, Provider, provider_of_host
 from deltatape.rules.settings import Settings
 from deltatape.rules.words import count
 from deltatape.store.reader import open_tape
@@ -58,20 +57,6 @@ _BLOCK = 1 << 16
 #
 # Source: the variables that the providers' SDKs document.
 
-_FURTHER: Mapping[str, tuple[str, ...]] = {
-    "cerebras": ("CEREBRAS_API_KEY",),
-    "github": ("GITHUB_TOKEN",),
-    "huggingface": ("HF_TOKEN",),
-    "nvidia": ("NVIDIA_API_KEY",),
-    "ollama": ("OLLAMA_API_KEY",),
-    "perplexity": ("PERPLEXITY_API_KEY",),
-}
-"""Of providers whose keys are none of `KEY_VARIABLES`."""
-_TOKENS: Mapping[str, tuple[str, ...]] = {
-    "anthropic": ("ANTHROPIC_AUTH_TOKEN",),
-    "bedrock": ("AWS_BEARER_TOKEN_BEDROCK",),
-}
-"""What goes into `Authorization`, where that is not the key."""
 _BY_DIALECT = {
     "anthropic-messages": "anthropic",
     "bedrock-converse": "bedrock",
@@ -86,11 +71,10 @@ _BY_DIALECT = {
     "openai-responses": "openai",
 }
 """Whose key it is where no host tells."""
-_KEYS = frozenset({b"authorization", b"x-api-key", b"api-key", b"x-goog-api-key"})
 _SETTINGS = {
-    b"openai-organization": ("OPENAI_ORG_ID", "OPENAI_ORGANIZATION"),
-    b"openai-project": ("OPENAI_PROJECT_ID", "OPENAI_PROJECT"),
+    name: variables for each in PROVIDERS.values() for name, variables in each.settings.items()
 }
+"""By header field, the variables that its value stands in."""
 _ONCE = frozenset(
     {
         b"connection",
@@ -152,7 +136,8 @@ def request_again(
     """
     request = exchange.request
     _check_whole(exchange)
-    keys = _Keys(_provider(request, upstream) or _BY_DIALECT.get(dialect), environment)
+    provider = _provider(request, upstream) or _BY_DIALECT.get(dialect, "")
+    keys = _Keys(PROVIDERS.get(provider), environment)
     target = without_overlap(upstream.path, _target(request, keys))
     left_out = [name for name, value in _fields(request, keys) if value is None]
     fields = [(name, value) for name, value in _fields(request, keys) if value is not None]
@@ -191,7 +176,7 @@ def _recorded(request: Request) -> str | None:
 class _Keys:
     """The credentials of one provider."""
 
-    provider: str | None
+    provider: Provider | None
     environment: Mapping[str, str]
 
     def of(self, name: str, variables: tuple[str, ...]) -> str:
@@ -214,13 +199,12 @@ class _Keys:
     @property
     def variables(self) -> tuple[str, ...]:
         """Where the key stands."""
-        provider = self.provider or ""
-        return KEY_VARIABLES.get(provider) or _FURTHER.get(provider, ())
+        return self.provider.keys if self.provider else ()
 
     @property
     def tokens(self) -> tuple[str, ...]:
         """Where the credential for `Authorization` stands."""
-        return _TOKENS.get(self.provider or "", self.variables)
+        return (self.provider.tokens if self.provider else ()) or self.variables
 
 
 def _target(request: Request, keys: _Keys) -> str:
@@ -250,7 +234,7 @@ def _credential(name: bytes, keys: _Keys) -> bytes | None:
     value: str | None
     if lower == b"authorization":
         value = f"Bearer {keys.of(shown, keys.tokens)}"
-    elif lower in _KEYS:
+    elif lower in KEY_FIELDS:
         value = keys.of(shown, keys.variables)
     else:
         value = keys.first(_SETTINGS.get(lower, ()))

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from deltatape import __version__
 from deltatape.doctor.hardcoded import Hardcoded
 from deltatape.gateway.analysis import Ended
-from deltatape.gateway.routes import PROVIDERS, Refusal, Routes
+from deltatape.gateway.routes import Refusal, Routes
 from deltatape.gateway.tunnel import Passed
 from deltatape.model.finding import Severity
+from deltatape.providers import COMMON, PROVIDERS, UPSTREAMS
 from deltatape.render.summary import finding_lines, live_lines
 from deltatape.rules.words import count
 
@@ -109,7 +110,7 @@ def _nothing(ended: Ended) -> None:
 # What a recorder says when it starts: where it tapes, where it forwards, what to set.
 
 NO_TRAFFIC_S = 20.0
-_SHOWN = ("OPENAI_BASE_URL", "ANTHROPIC_BASE_URL")
+_SHOWN = tuple(next(iter(PROVIDERS[name].base_urls)) for name in COMMON)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +159,7 @@ def _where_to(beginning: Beginning) -> Iterator[str]:
     names = f"; NAME: {' '.join(routes.named)}" if beginning.alone else ""
     yield f"  forward  {base}/NAME -> the provider{names}"
     for name, upstream in routes.named.items():
-        if PROVIDERS.get(name) != upstream.origin.url + upstream.path:
+        if UPSTREAMS.get(name) != upstream.origin.url + upstream.path:
             yield f"           {base}/{name} -> {upstream.origin.url}{upstream.path}"
 
 

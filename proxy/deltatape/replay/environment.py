@@ -16,34 +16,16 @@ from urllib.parse import urlsplit
 from deltatape.environment.application import Purpose, plan
 from deltatape.environment.dotenv import DotenvFile, read_dotenv, settings
 from deltatape.environment.variables import KEY_VARIABLES, ON_DEMAND, SERVED
-from deltatape.gateway.llm_hosts import provider_of_host
 from deltatape.gateway.routes import Upstream, parse_upstream
 from deltatape.model.exchange import Exchange
+from deltatape.providers import COMMON, COMPATIBLE, PROVIDERS, provider_of_host
 
 PLACEHOLDER = "sk-replay-000000"
 """A key that no provider takes."""
 
-_BEARER = "AWS_BEARER_TOKEN_BEDROCK"
 _PROXIES = frozenset({"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NODE_USE_ENV_PROXY"})
 
-_ALSO: Mapping[str, tuple[str, ...]] = {
-    "anthropic": ("ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"),
-    "azure": ("AZURE_OPENAI_AD_TOKEN",),
-    "bedrock": ("AWS_PROFILE",),
-}
-"""Names beside which none of the provider's keys is needed."""
-
-_REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
 _REGION = "us-east-1"
-
-_PATHS = (
-    ("/messages", ("anthropic",)),
-    (":generateContent", ("gemini",)),
-    (":streamGenerateContent", ("gemini",)),
-    ("/chat/completions", ("openai",)),
-    ("/responses", ("openai",)),
-)
-"""Whose SDK asks so, where the host tells nothing: a server of the user's own, or a gateway."""
 
 
 def replay_environment(
@@ -64,12 +46,14 @@ def replay_environment(
     providers = _whose(exchanges)
     planned = plan(url, environ, dotenv, tuple(_needed(providers)), Purpose.REPLAY)
     kept = {name: value for name, value in environ.items() if name.upper() not in _PROXIES}
-    if "bedrock" in providers:
-        # AWS's SDKs send a token over https alone, which a player does not speak: let them sign.
-        kept.pop(_BEARER, None)
+    for each in (PROVIDERS[name] for name in providers if PROVIDERS[name].is_signed):
+        # Its SDKs send a token over https alone, which a player does not speak: let them sign.
+        for name in each.tokens:
+            kept.pop(name, None)
     found = _set(environ, dotenv)
     # An app that talks to Azure as well: a recording leaves OpenAI's own alone then.
-    own = {name: url + path for name, path in SERVED["openai"].items() if "openai" in providers}
+    names = SERVED[COMPATIBLE] if COMPATIBLE in providers else {}
+    own = {name: url + path for name, path in names.items()}
     own = own if found.isdisjoint(own) else {}
     return {**own, **kept, **planned.variables, **dict(_placeholders(providers, found))}
 
@@ -99,8 +83,9 @@ def _providers(exchanges: Iterable[Exchange]) -> Iterator[str]:
         if provider is not None and provider in KEY_VARIABLES:
             yield provider
         else:
-            named = (names for end, names in _PATHS if path.endswith(end))
-            yield from next(named, ("openai", "anthropic"))
+            named = (each.name for each in PROVIDERS.values() if path.endswith(each.request_ends))
+            found = next(named, None)
+            yield from COMMON if found is None else (found,)
 
 
 def _host(exchange: Exchange) -> str:
@@ -116,8 +101,8 @@ def _needed(providers: Iterable[str]) -> Iterator[Upstream]:
 
 def _placeholders(providers: Iterable[str], found: frozenset[str]) -> Iterator[tuple[str, str]]:
     for provider in sorted(providers):
-        names = KEY_VARIABLES[provider]
-        if found.isdisjoint((*names, *_ALSO.get(provider, ()))):
-            yield from ((name, PLACEHOLDER) for name in names)
-        if provider == "bedrock" and found.isdisjoint(_REGIONS):
-            yield from ((name, _REGION) for name in _REGIONS)
+        known = PROVIDERS[provider]
+        if found.isdisjoint((*known.keys, *known.instead_of_keys)):
+            yield from ((name, PLACEHOLDER) for name in known.keys)
+        if found.isdisjoint(known.regions):
+            yield from ((name, _REGION) for name in known.regions)

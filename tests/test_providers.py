@@ -4,8 +4,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from deltatape.gateway.llm_hosts import LLM_HOSTS, PASS_KEYS_ON, provider_of_host
-from deltatape.gateway.routes import PROVIDERS
+from deltatape.providers import PROVIDERS, UPSTREAMS, provider_of_host, provider_of_key
 
 KNOWN = [
     ("api.openai.com", "openai"),
@@ -70,15 +69,26 @@ def test_another_host_has_none(host: str) -> None:
     assert provider_of_host(host) is None
 
 
-@pytest.mark.parametrize("name", [name for name in PROVIDERS if name != "ollama"])
+@pytest.mark.parametrize("name", [name for name in UPSTREAMS if name != "ollama"])
 def test_the_gateway_s_own_upstreams_are_known_by_their_prefix(name: str) -> None:
-    assert provider_of_host(urlsplit(PROVIDERS[name]).hostname or "") == name
+    assert provider_of_host(urlsplit(UPSTREAMS[name]).hostname or "") == name
 
 
 def test_no_host_stands_in_the_table_twice() -> None:
-    hosts = [host for each in LLM_HOSTS.values() for host in each]
+    hosts = [host for each in PROVIDERS.values() for host in each.hosts]
     assert len(hosts) == len(set(hosts))
 
 
-def test_the_gateways_that_pass_keys_on_are_in_the_table() -> None:
-    assert set(LLM_HOSTS) >= PASS_KEYS_ON
+def test_what_names_another_provider_names_one_that_is_there() -> None:
+    assert {name for each in PROVIDERS.values() for name in each.keys_fit} <= PROVIDERS.keys()
+    assert all(each.sites <= set(each.hosts) for each in PROVIDERS.values())
+
+
+def test_a_key_is_known_by_its_beginning_and_by_no_other() -> None:
+    prefixes = [prefix for each in PROVIDERS.values() for prefix in each.key_prefixes]
+    assert not [(a, b) for a in prefixes for b in prefixes if a != b and a.startswith(b)]
+    for each in PROVIDERS.values():
+        assert bool(each.key_prefixes) <= bool(each.title)
+        for prefix in each.key_prefixes:
+            assert provider_of_key(prefix.encode() + b"fake") == (each, prefix)
+    assert provider_of_key(b"sk-fake") == (None, "")
