@@ -1,6 +1,6 @@
 from deltatape.model.exchange import EndReason, Exchange
 from deltatape.mutate import Chance, Mutator, Seeded
-from deltatape.mutate._base import CHAT, cut_before, mutator
+from deltatape.mutate._base import CHAT, cut_before, indexed, mutator
 from deltatape.mutate._draft import Draft
 from helpers.mutated import ONE
 from helpers.taped import taped
@@ -14,11 +14,17 @@ def first_gone(draft: Draft, _: Chance) -> None:
 
 def test_a_function_with_a_docstring_is_a_mutator() -> None:
     assert isinstance(first_gone, Mutator)
-    assert (first_gone.name, first_gone.row, first_gone.dialects) == ("first-gone", 1, CHAT)
+    assert (first_gone.name, first_gone.row) == ("first-gone", 1)
+    assert first_gone.dialects == ("openai-chat", "mistral")
     assert first_gone.summary == "The first event is missing."
     changed = first_gone.mutate(ONE, Seeded(1))
     assert isinstance(changed, Exchange)
     assert ONE.body.endswith(changed.body)
+
+
+def test_a_mutator_may_ask_for_more_than_a_shape() -> None:
+    made = mutator("first-gone", 1, CHAT, indexed)(first_gone.change)
+    assert made.dialects == ("openai-chat",)
 
 
 def test_what_cannot_be_rewritten_is_not() -> None:

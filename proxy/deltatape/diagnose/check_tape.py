@@ -17,7 +17,7 @@ from deltatape.diagnose.departures import explained, is_departure
 from deltatape.diagnose.digest import digest_analysis
 from deltatape.diagnose.rebuild import Analysis, analyse_all
 from deltatape.diagnose.wire_excerpt import WireExcerpt, excerpt_of
-from deltatape.dialects._unknown import UNKNOWN
+from deltatape.dialects import UNKNOWN
 from deltatape.model.digest import Digest
 from deltatape.model.exchange import Exchange
 from deltatape.model.finding import Finding, Severity

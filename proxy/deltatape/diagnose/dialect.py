@@ -23,8 +23,6 @@ _GROWTH = 4
 _BARE_ERROR = frozenset({"message", "Message", "__type"})
 """All that an error of Amazon's services may consist of."""
 _HTTP_ERROR = 400
-_SHARED = ("/api/chat", "/api/generate")
-"""Paths of a provider that applications use as well."""
 
 
 class Spoken(NamedTuple):
@@ -72,7 +70,7 @@ def spoken_in(exchange: Exchange, stream: Stream, among: Sequence[Dialect] = DIA
 def _answers_otherwise(exchange: Exchange, stream: Stream, dialect: Dialect) -> bool:
     """Whether this is what somebody answers in place of a stream of `dialect`."""
     request = exchange.request
-    if request.path.rstrip("/").endswith(_SHARED):
+    if request.path.rstrip("/").endswith(dialect.traits.shared_paths):
         return stream.format is Format.OTHER and not _is_text(exchange, stream)
     if stream.format is Format.JSON:
         return dialect.read_request(request.body, request.path).stream

@@ -3,7 +3,14 @@
 from collections.abc import Sequence
 
 from deltatape.dialects._base import Dialect, Hints, Reducer, feed_all
-from deltatape.dialects._errors import error_message, failure_message
+from deltatape.dialects._errors import (
+    OVERLOADED,
+    amazon_error_type,
+    bare_error,
+    error_message,
+    failure_message,
+)
+from deltatape.dialects._traits import EventShape, Traits
 from deltatape.dialects._unknown import UNKNOWN, UnknownReducer
 from deltatape.dialects.ai_sdk_ui import AISDKUI
 from deltatape.dialects.anthropic_messages import AnthropicMessages
@@ -35,6 +42,8 @@ DIALECTS: tuple[Dialect, ...] = (
     AISDKUI(),
     AppEvents(),
 )
+_TRAITS = {dialect.name: dialect.traits for dialect in DIALECTS}
+_NO_TRAITS = Traits()
 
 
 def dialects_for(names: AppNames) -> tuple[Dialect, ...]:
@@ -55,17 +64,28 @@ def expect(path: str, among: Sequence[Dialect] = DIALECTS) -> Dialect | None:
     return next((dialect for dialect in among if dialect.serves(path)), None)
 
 
+def traits_of(name: str) -> Traits:
+    """What is true of the dialect called `name`; the defaults if there is none."""
+    return _TRAITS.get(name, _NO_TRAITS)
+
+
 __all__ = [
     "DIALECTS",
+    "OVERLOADED",
     "UNKNOWN",
     "Dialect",
+    "EventShape",
     "Hints",
     "Reducer",
+    "Traits",
     "UnknownReducer",
+    "amazon_error_type",
+    "bare_error",
     "detect",
     "dialects_for",
     "error_message",
     "expect",
     "failure_message",
     "feed_all",
+    "traits_of",
 ]

@@ -11,6 +11,7 @@ from typing import ClassVar, Protocol
 
 from deltatape.dialects._alike import Alike
 from deltatape.dialects._json import Frame
+from deltatape.dialects._traits import Traits
 from deltatape.model.asked import Asked
 from deltatape.model.reply import Reply
 from deltatape.model.stream import Event, Format
@@ -85,6 +86,7 @@ class Dialect(Protocol):
     """A provider's language on the wire."""
 
     name: ClassVar[str]
+    traits: ClassVar[Traits]
 
     def claims(self, hints: Hints) -> bool:
         """Whether the response is of this dialect, and of no other."""

@@ -1,8 +1,13 @@
-"""Errors that providers and gateways send in place of a reply, or in the middle of one."""
+"""Errors that providers and gateways send in place of a reply, or in the middle of one.
+
+How each dialect words its errors is in its `Traits`; what several have in common is here. Sources:
+the error pages of the providers' API references; what the dialects read as an error.
+"""
 
 from collections.abc import Mapping
 
 from deltatape.dialects._json import as_object, get_str, shown
+from deltatape.model.exchange import Headers
 from deltatape.model.stream import Event
 
 _FIELDS = ("message", "Message", "detail", "details", "errors", "error_description", "title")
@@ -47,3 +52,61 @@ def error_message(frame: Mapping[str, object], event_type: str) -> str | None:
     if event_type == "error" or frame.get("object") == "error":
         return get_str(frame, "message") or shown(frame)
     return None
+
+
+OVERLOADED = 529
+"""Not registered; Anthropic's status for a service that has too much to do."""
+OPENAI_KINDS: Mapping[int, str] = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    429: "rate_limit_error",
+}
+"""By status; others are a `server_error`."""
+_GOOGLE = {
+    400: "INVALID_ARGUMENT",
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    429: "RESOURCE_EXHAUSTED",
+    503: "UNAVAILABLE",
+    504: "DEADLINE_EXCEEDED",
+}
+_AMAZON = {
+    400: "ValidationException",
+    403: "AccessDeniedException",
+    404: "ResourceNotFoundException",
+    429: "ThrottlingException",
+    503: "ServiceUnavailableException",
+}
+_TOO_MANY_REQUESTS = 429
+
+
+def openai_error(status: int, message: str) -> Mapping[str, object]:
+    """The document of an error as OpenAI words it, and most others do."""
+    kind = OPENAI_KINDS.get(status, "server_error")
+    code = "rate_limit_exceeded" if status == _TOO_MANY_REQUESTS else None
+    return {"error": {"message": message, "type": kind, "param": None, "code": code}}
+
+
+def google_error(status: int, message: str) -> Mapping[str, object]:
+    """The document of an error as Google words it."""
+    name = _GOOGLE.get(status, "INTERNAL")
+    return {"error": {"code": status, "message": message, "status": name}}
+
+
+def bare_error(status: int, message: str) -> Mapping[str, object]:
+    """The document of an error that says nothing but its message: Cohere's, Amazon's."""
+    del status
+    return {"message": message}
+
+
+def amazon_error_type(status: int) -> str:
+    """How Amazon's services call an error."""
+    return _AMAZON.get(status, "InternalServerException")
+
+
+def amazon_error_headers(status: int) -> Headers:
+    """The field in which Amazon names an error, which nothing else does there."""
+    return ((b"x-amzn-ErrorType", amazon_error_type(status).encode()),)

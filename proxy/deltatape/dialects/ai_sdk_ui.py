@@ -21,9 +21,10 @@ from deltatape.dialects._source import Source
 from deltatape.dialects._table import Id, Table, TableDraft, TableReducer, path, text_at
 from deltatape.dialects._table_calls import CallDelta, CallStart, CallWhole, Strings, When
 from deltatape.dialects._table_steps import Fail, Finish, Result, Terminal
+from deltatape.dialects._traits import Errors, EventShape, Traits
 from deltatape.model.asked import NOTHING_ASKED, Asked, Message, RepeatedCall
 from deltatape.model.reply import Channel
-from deltatape.model.stream import Event
+from deltatape.model.stream import Event, Format
 
 _HEADER = "\nx-vercel-ai-ui-message-stream\n"
 
@@ -141,10 +142,24 @@ _TABLE = Table(
 )
 
 
+def _error_event(status: int, message: str, form: Format) -> tuple[str, Mapping[str, object]]:
+    del status, form
+    return "", {"type": "error", "errorText": message}
+
+
 class AISDKUI:
     """The dialect. See `Dialect`."""
 
     name: ClassVar[str] = _TABLE.name
+    traits: ClassVar[Traits] = Traits(
+        shape=EventShape.PARTS,
+        formats=frozenset({Format.SSE}),
+        policy=_TABLE.policy,
+        errors=Errors(event=_error_event),
+        delta_keys=frozenset({"delta", "inputTextDelta"}),
+        whole_types=("end", "available"),
+        strict=True,
+    )
 
     def claims(self, hints: Hints) -> bool:
         """See `Dialect.claims`."""

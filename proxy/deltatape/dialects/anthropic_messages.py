@@ -1,23 +1,64 @@
 """Anthropic's messages, also as Vertex and other gateways hand them on."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import ClassVar
 
-from deltatape.dialects._anthropic.reducer import STREAMED, MessageReducer, is_document, is_error
+from deltatape.dialects._anthropic.reducer import (
+    CLOSING_KEYS,
+    DELTA_KEYS,
+    PING,
+    POLICY,
+    STREAMED,
+    MessageReducer,
+    is_document,
+    is_error,
+)
 from deltatape.dialects._anthropic.request import read_request
 from deltatape.dialects._base import Hints
+from deltatape.dialects._errors import OPENAI_KINDS, OVERLOADED
+from deltatape.dialects._traits import Errors, EventShape, Traits
 from deltatape.model.asked import Asked
+from deltatape.model.stream import Format
 
 _PATHS = ("/v1/messages", "/anthropic/messages")
 _OTHERS = frozenset({"message", "error"})
 """Types of what is not streamed; others have such, too."""
 _VERTEX = "/publishers/anthropic/models/"
 
+_ERRORS = {
+    **OPENAI_KINDS,
+    413: "request_too_large",
+    504: "timeout_error",
+    OVERLOADED: "overloaded_error",
+}
+
+
+def _error(status: int, message: str) -> Mapping[str, object]:
+    kind = _ERRORS.get(status, "api_error")
+    return {"type": "error", "error": {"type": kind, "message": message}}
+
+
+def _error_event(status: int, message: str, form: Format) -> tuple[str, Mapping[str, object]]:
+    del form
+    return "error", _error(status, message)
+
 
 class AnthropicMessages:
     """The dialect. See `Dialect`."""
 
     name: ClassVar[str] = "anthropic-messages"
+    traits: ClassVar[Traits] = Traits(
+        provider="anthropic",
+        shape=EventShape.MESSAGES,
+        policy=POLICY,
+        errors=Errors(document=_error, event=_error_event),
+        delta_keys=DELTA_KEYS,
+        closing_keys=CLOSING_KEYS,
+        whole_types=("stop",),
+        ping=PING,
+        named_events=True,
+    )
 
     def claims(self, hints: Hints) -> bool:
         """See `Dialect.claims`."""

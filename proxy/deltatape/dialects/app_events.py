@@ -10,7 +10,7 @@ name, and arguments that are a JSON object; whatever else stands there is kept a
 `done` or `error` ends it. As the dialect that asks least of its events it has to be asked last.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from deltatape.dialects._base import Hints
@@ -20,6 +20,7 @@ from deltatape.dialects._json import Frame
 from deltatape.dialects._table import Path, Step, Table, TableReducer, at, path
 from deltatape.dialects._table_calls import CallWhole
 from deltatape.dialects._table_steps import Fail, Result, Say, SayWhole, Terminal
+from deltatape.dialects._traits import Errors, EventShape, Traits
 from deltatape.model.app_names import CONTRACT, AppNames
 from deltatape.model.asked import Asked
 from deltatape.model.reply import Channel
@@ -38,7 +39,13 @@ _FOREIGN_STARTS = (
     "tool-call-",
 )
 NAME = "app-events"
+_POLICY = Policy(explicit_end=True, ids=False, app=True)
 _MESSAGES = (path("message"), path("error"), path("error.message"))
+
+
+def _error_event(status: int, message: str, form: Format) -> tuple[str, Mapping[str, object]]:
+    del status, form
+    return "", {"type": "error", "content": message}
 
 
 class AppEvents:
@@ -49,6 +56,20 @@ class AppEvents:
     """
 
     name: ClassVar[str] = NAME
+    traits: ClassVar[Traits] = Traits(
+        shape=EventShape.APP,
+        formats=_FORMATS,
+        policy=_POLICY,
+        errors=Errors(event=_error_event),
+        delta_keys=frozenset(
+            {
+                *("content", "text", "delta", "reasoning", "reasoning_content", "thinking"),
+                *("refusal", "arguments", "input"),
+            }
+        ),
+        closing_keys=frozenset({"finish_reason", "stop_reason", "done", "signature"}),
+        whole_types=("done", "stop", "end", "completed", "output"),
+    )
 
     def __init__(self, names: AppNames = CONTRACT) -> None:
         self._table = table(names)
@@ -119,7 +140,7 @@ def table(names: AppNames) -> Table:
     return Table(
         name=NAME,
         terminator=" or ".join(dict.fromkeys((*names.done, *names.error))),
-        policy=Policy(explicit_end=True, ids=False, app=True),
+        policy=_POLICY,
         type_keys=names.type,
         sentinel=True,
         final=True,

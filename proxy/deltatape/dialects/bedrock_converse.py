@@ -10,7 +10,9 @@ from typing import ClassVar
 from deltatape.dialects._base import Hints
 from deltatape.dialects._converse.request import read_conversation, read_path
 from deltatape.dialects._converse.table import STREAMED, converse_table, is_document
+from deltatape.dialects._errors import amazon_error_headers, bare_error
 from deltatape.dialects._table import TableReducer
+from deltatape.dialects._traits import Errors, EventShape, Traits
 from deltatape.model.asked import Asked
 from deltatape.model.stream import Format
 
@@ -23,6 +25,14 @@ class BedrockConverse:
     """The dialect. See `Dialect`."""
 
     name: ClassVar[str] = _TABLE.name
+    traits: ClassVar[Traits] = Traits(
+        provider="bedrock",
+        shape=EventShape.CONVERSE,
+        formats=frozenset({Format.EVENTSTREAM, Format.JSON}),
+        policy=_TABLE.policy,
+        errors=Errors(document=bare_error, headers=amazon_error_headers),
+        delta_keys=frozenset({"text", "input"}),
+    )
 
     def claims(self, hints: Hints) -> bool:
         """See `Dialect.claims`."""

@@ -4,22 +4,38 @@ Shapes: https://docs.mistral.ai/api/#tag/chat. Calls need no index, an absent id
 "null", names are repeated as "", reasoning is a part of `content`.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import ClassVar
 
 from deltatape.dialects._base import Hints
 from deltatape.dialects._chat.reducer import POLICY, ChatReducer
 from deltatape.dialects._chat.request import read_request
-from deltatape.dialects._chat.shape import is_mistral
+from deltatape.dialects._chat.shape import CLOSING_KEYS, DELTA_KEYS, is_mistral
+from deltatape.dialects._errors import OPENAI_KINDS
+from deltatape.dialects._traits import Errors, EventShape, Traits
 from deltatape.model.asked import Asked
 
 _POLICY = replace(POLICY, indexes=False, abnormal=POLICY.abnormal | {"model_length"})
+
+
+def _error(status: int, message: str) -> Mapping[str, object]:
+    kind = OPENAI_KINDS.get(status, "server_error")
+    return {"object": "error", "message": message, "type": kind, "param": None, "code": None}
 
 
 class Mistral:
     """The dialect. See `Dialect`."""
 
     name: ClassVar[str] = "mistral"
+    traits: ClassVar[Traits] = Traits(
+        provider="mistral",
+        shape=EventShape.CHAT,
+        policy=_POLICY,
+        errors=Errors(document=_error),
+        delta_keys=DELTA_KEYS,
+        closing_keys=CLOSING_KEYS,
+    )
 
     def claims(self, hints: Hints) -> bool:
         """See `Dialect.claims`."""

@@ -19,12 +19,14 @@ from deltatape.dialects._judge import Ending
 from deltatape.dialects._reply import ReplyDraft
 from deltatape.dialects._request import exact
 from deltatape.dialects._source import Element, Elements, Member, Source, Whole
+from deltatape.dialects._traits import Errors, EventShape, Traits
 from deltatape.model.asked import Asked
 from deltatape.model.reply import CallKind, Channel, Reply
 from deltatape.model.stream import Event, Format
 
 TERMINATOR = 'a line with "done": true'
 _POLICY = Policy(abnormal=frozenset({"length", "load", "unload"}), ids=False)
+_PATHS = ("/api/chat", "/api/generate")
 _METRICS = ("prompt_eval_count", "eval_count", "total_duration", "load_duration")
 _BODIES = ("message", "response")
 _TEXT, _REASONING = Channel.TEXT, Channel.REASONING
@@ -36,10 +38,25 @@ _SAID_BY_MESSAGE = ("content", "thinking", "images", "tool_calls")
 _HEAD = ("model", "created_at")
 
 
+def _error(status: int, message: str) -> Mapping[str, object]:
+    del status
+    return {"error": message}
+
+
 class Ollama:
     """The dialect. See `Dialect`."""
 
     name: ClassVar[str] = "ollama"
+    traits: ClassVar[Traits] = Traits(
+        provider="ollama",
+        shape=EventShape.LINES,
+        formats=frozenset({Format.NDJSON, Format.JSON}),
+        policy=_POLICY,
+        shared_paths=_PATHS,
+        errors=Errors(document=_error),
+        delta_keys=frozenset({"content", "thinking"}),
+        closing_keys=frozenset({"done", "done_reason"}),
+    )
 
     def claims(self, hints: Hints) -> bool:
         """See `Dialect.claims`."""
@@ -49,7 +66,7 @@ class Ollama:
 
     def serves(self, path: str) -> bool:
         """See `Dialect.serves`."""
-        return path.rstrip("/").endswith(("/api/chat", "/api/generate"))
+        return path.rstrip("/").endswith(_PATHS)
 
     def read_request(self, body: bytes, path: str) -> Asked:
         """See `Dialect.read_request`: it streams unless it says that it does not."""

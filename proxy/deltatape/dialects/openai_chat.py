@@ -3,9 +3,17 @@
 from typing import ClassVar
 
 from deltatape.dialects._base import Hints
-from deltatape.dialects._chat.reducer import ChatReducer
+from deltatape.dialects._chat.reducer import POLICY, ChatReducer
 from deltatape.dialects._chat.request import read_request
-from deltatape.dialects._chat.shape import MARKS, is_chat, is_completion, is_mistral
+from deltatape.dialects._chat.shape import (
+    CLOSING_KEYS,
+    DELTA_KEYS,
+    MARKS,
+    is_chat,
+    is_completion,
+    is_mistral,
+)
+from deltatape.dialects._traits import EventShape, Traits
 from deltatape.model.asked import Asked
 
 
@@ -13,6 +21,14 @@ class OpenAIChat:
     """The dialect. See `Dialect`."""
 
     name: ClassVar[str] = "openai-chat"
+    traits: ClassVar[Traits] = Traits(
+        provider="openai",
+        shape=EventShape.CHAT,
+        policy=POLICY,
+        delta_keys=DELTA_KEYS,
+        closing_keys=CLOSING_KEYS,
+        late_usage=True,
+    )
 
     def claims(self, hints: Hints) -> bool:
         """See `Dialect.claims`."""

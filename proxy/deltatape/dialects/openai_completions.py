@@ -15,6 +15,7 @@ from deltatape.dialects._json import Frame, as_object, get_array, get_index, get
 from deltatape.dialects._judge import Ending
 from deltatape.dialects._reply import ReplyDraft
 from deltatape.dialects._request import read_body, said
+from deltatape.dialects._traits import Traits
 from deltatape.model.asked import NOTHING_ASKED, Asked, Message
 from deltatape.model.reply import Channel, Reply
 from deltatape.model.stream import Event
@@ -27,6 +28,12 @@ class OpenAICompletions:
     """The dialect. See `Dialect`."""
 
     name: ClassVar[str] = "openai-completions"
+    traits: ClassVar[Traits] = Traits(
+        provider="openai",
+        delta_keys=frozenset({"text", "reasoning"}),
+        closing_keys=frozenset({"finish_reason"}),
+        late_usage=True,
+    )
 
     def claims(self, hints: Hints) -> bool:
         """See `Dialect.claims`."""

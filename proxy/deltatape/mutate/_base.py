@@ -4,17 +4,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
+from deltatape.dialects import DIALECTS, EventShape, Traits
 from deltatape.model.exchange import EndReason, Exchange
 from deltatape.mutate._draft import Draft
 
-OPENAI = ("openai-chat",)
-CHAT = (*OPENAI, "mistral")
-RESPONSES = ("openai-responses",)
-MESSAGES = ("anthropic-messages", "bedrock-invoke")
-CONVERSE = ("bedrock-converse",)
-GEMINI = ("gemini",)
-SDK_UI = ("ai-sdk-ui",)
-APP_EVENTS = ("app-events",)
+CHAT = (EventShape.CHAT,)
+RESPONSES = (EventShape.ITEMS,)
+MESSAGES = (EventShape.MESSAGES,)
+CONVERSE = (EventShape.CONVERSE,)
+GEMINI = (EventShape.CANDIDATES,)
+SDK_UI = (EventShape.PARTS,)
+APP_EVENTS = (EventShape.APP,)
 
 
 class Chance(Protocol):
@@ -35,11 +35,16 @@ class Mutator:
     """In words with dashes: `index-missing`."""
     row: int
     """Its number in the table of defects (docs/defects.md)."""
-    dialects: tuple[str, ...]
-    """Those whose streams it can change."""
+    suits: Callable[[Traits], bool]
+    """Whether it can change the streams of a dialect."""
     summary: str
     """One sentence: what the wire shows then."""
     change: Change
+
+    @property
+    def dialects(self) -> tuple[str, ...]:
+        """The names of those whose streams it can change."""
+        return tuple(each.name for each in DIALECTS if self.suits(each.traits))
 
     def mutate(self, exchange: Exchange, chance: Chance) -> Exchange | None:
         """`exchange` with the defect, all else byte for byte as it was; None if it has no place.
@@ -55,13 +60,31 @@ class Mutator:
         return draft.result()
 
 
-def mutator(name: str, row: int, dialects: tuple[str, ...]) -> Callable[[Change], Mutator]:
-    """Makes a mutator of a function, whose docstring becomes the summary."""
+def indexed(traits: Traits) -> bool:
+    """Whether every delta of a call has an index."""
+    return traits.policy.indexes
+
+
+def mutator(
+    name: str,
+    row: int,
+    shapes: tuple[EventShape, ...],
+    also: Callable[[Traits], bool] = lambda _: True,
+) -> Callable[[Change], Mutator]:
+    """Makes a mutator of a function, whose docstring becomes the summary.
+
+    Args:
+        name: see `Mutator`.
+        row: see `Mutator`.
+        shapes: of the events that it can change.
+        also: what must be true of a dialect besides.
+    """
+
+    def suits(traits: Traits) -> bool:
+        return traits.shape in shapes and also(traits)
 
     def made(change: Change) -> Mutator:
-        return Mutator(
-            name=name, row=row, dialects=dialects, summary=change.__doc__ or "", change=change
-        )
+        return Mutator(name=name, row=row, suits=suits, summary=change.__doc__ or "", change=change)
 
     return made
 

@@ -2,7 +2,7 @@
 
 import json
 
-from deltatape.mutate._base import CHAT, OPENAI, Chance, mutator
+from deltatape.mutate._base import CHAT, Chance, indexed, mutator
 from deltatape.mutate._calls import ChatCall, Entry, chat_calls, entries, remove_entry
 from deltatape.mutate._draft import Draft
 
@@ -44,14 +44,14 @@ def _set(entry: Entry, index: int) -> None:
     entry.put(_INDEX, str(index))
 
 
-@mutator("index-missing", 1, OPENAI)
+@mutator("index-missing", 1, CHAT, indexed)
 def index_missing(draft: Draft, _: Chance) -> None:
     """The entries of `tool_calls` come without `index`."""
     for entry in entries(draft):
         entry.drop("index")
 
 
-@mutator("index-null", 2, OPENAI)
+@mutator("index-null", 2, CHAT, indexed)
 def index_null(draft: Draft, _: Chance) -> None:
     """The entries of `tool_calls` come with `"index":null`."""
     for entry in entries(draft):

@@ -1,6 +1,6 @@
 """Defects of ids and names in the tool calls of chat completions."""
 
-from deltatape.mutate._base import CHAT, OPENAI, Chance, mutator
+from deltatape.mutate._base import CHAT, Chance, indexed, mutator
 from deltatape.mutate._calls import ChatCall, chat_calls, entries
 from deltatape.mutate._draft import Draft
 from deltatape.mutate._json import at
@@ -108,7 +108,7 @@ def name_polluted(draft: Draft, chance: Chance) -> None:
         call.entries[0].put_text(_NAME, f"{call.name}<|channel|>commentary")
 
 
-@mutator("chunk-id-changes", 22, OPENAI)
+@mutator("chunk-id-changes", 22, CHAT, indexed)
 def chunk_id_changes(draft: Draft, _: Chance) -> None:
     """Every event of one answer has another `id`."""
     for number, unit in enumerate(draft.units):

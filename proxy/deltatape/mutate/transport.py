@@ -3,18 +3,10 @@
 import re
 from itertools import accumulate
 
+from deltatape.dialects import EventShape, Traits
 from deltatape.model.exchange import Read
-from deltatape.mutate._base import (
-    APP_EVENTS,
-    CHAT,
-    CONVERSE,
-    GEMINI,
-    MESSAGES,
-    RESPONSES,
-    SDK_UI,
-    Chance,
-    mutator,
-)
+from deltatape.model.stream import Format
+from deltatape.mutate._base import APP_EVENTS, CHAT, CONVERSE, MESSAGES, Chance, mutator
 from deltatape.mutate._calls import chat_calls, converse_calls, message_calls
 from deltatape.mutate._draft import Draft
 from deltatape.mutate._units import Unit
@@ -22,12 +14,19 @@ from deltatape.mutate.indexes import whole
 
 NS = 1_000_000_000
 _LINE_ENDS = re.compile(rb"(?:\r\n|\n|\r)([\r\n]*)\Z")
-_NAMED = ("anthropic-messages",)
-_SSE = (*CHAT, *RESPONSES, *_NAMED, *GEMINI, "cohere", *SDK_UI, *APP_EVENTS)
-_EVERY = (*CHAT, *RESPONSES, *MESSAGES, *CONVERSE, *GEMINI, "cohere", "ollama", *SDK_UI)
+_EVERY = tuple(EventShape)
+_BUFFERED = tuple(each for each in EventShape if each not in APP_EVENTS)
 
 
-@mutator("sse-comment-as-data", 96, _SSE)
+def _over_sse(traits: Traits) -> bool:
+    return Format.SSE in traits.formats
+
+
+def _is_named(traits: Traits) -> bool:
+    return traits.named_events
+
+
+@mutator("sse-comment-as-data", 96, _EVERY, _over_sse)
 def sse_comment_as_data(draft: Draft, chance: Chance) -> None:
     """A keep-alive comment comes as the data of an event."""
     if draft.is_sse and draft.units:
@@ -37,7 +36,7 @@ def sse_comment_as_data(draft: Draft, chance: Chance) -> None:
         draft.add_before(unit, new)
 
 
-@mutator("sse-interleaved-json", 99, _SSE)
+@mutator("sse-interleaved-json", 99, _EVERY, _over_sse)
 def sse_interleaved_json(draft: Draft, chance: Chance) -> None:
     """An event is broken off in its JSON, and another one, `data:` and all, goes on there."""
     if not draft.is_sse:
@@ -55,7 +54,7 @@ def sse_interleaved_json(draft: Draft, chance: Chance) -> None:
         unit.removed = True
 
 
-@mutator("proxy-buffered", 100, _EVERY)
+@mutator("proxy-buffered", 100, _BUFFERED)
 def proxy_buffered(draft: Draft, chance: Chance) -> None:
     """A proxy collects the body and hands it on in one burst at the end."""
     exchange = draft.exchange
@@ -99,7 +98,7 @@ def no_tool_streaming(draft: Draft, _: Chance) -> None:
         whole(call)
 
 
-@mutator("sse-last-event-unterminated", 103, _SSE)
+@mutator("sse-last-event-unterminated", 103, _EVERY, _over_sse)
 def sse_last_event_unterminated(draft: Draft, _: Chance) -> None:
     """The body ends behind its last event's data, without the blank line."""
     if draft.is_sse and draft.units:
@@ -108,7 +107,7 @@ def sse_last_event_unterminated(draft: Draft, _: Chance) -> None:
             draft.shorten(len(ends[1]))
 
 
-@mutator("sse-no-event-line", 104, _NAMED)
+@mutator("sse-no-event-line", 104, MESSAGES, _is_named)
 def sse_no_event_line(draft: Draft, _: Chance) -> None:
     """The events have no `event:` line, though their data has a type."""
     if message_calls(draft):

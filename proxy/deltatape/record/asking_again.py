@@ -21,7 +21,7 @@ from deltatape import __version__
 from deltatape.clock import Clock
 from deltatape.compare.today import Asked, compare_today
 from deltatape.diagnose.rebuild import analyse
-from deltatape.dialects._unknown import UNKNOWN
+from deltatape.dialects import UNKNOWN, traits_of
 from deltatape.environment.application import without_overlap
 from deltatape.errors import UsageError
 from deltatape.gateway.analysis import Ended
@@ -57,20 +57,6 @@ _BLOCK = 1 << 16
 #
 # Source: the variables that the providers' SDKs document.
 
-_BY_DIALECT = {
-    "anthropic-messages": "anthropic",
-    "bedrock-converse": "bedrock",
-    "bedrock-invoke": "bedrock",
-    "cohere": "cohere",
-    "gemini": "gemini",
-    "gemini-interactions": "gemini",
-    "mistral": "mistral",
-    "ollama": "ollama",
-    "openai-chat": "openai",
-    "openai-completions": "openai",
-    "openai-responses": "openai",
-}
-"""Whose key it is where no host tells."""
 _SETTINGS = {
     name: variables for each in PROVIDERS.values() for name, variables in each.settings.items()
 }
@@ -136,7 +122,7 @@ def request_again(
     """
     request = exchange.request
     _check_whole(exchange)
-    provider = _provider(request, upstream) or _BY_DIALECT.get(dialect, "")
+    provider = _provider(request, upstream) or traits_of(dialect).provider
     keys = _Keys(PROVIDERS.get(provider), environment)
     target = without_overlap(upstream.path, _target(request, keys))
     left_out = [name for name, value in _fields(request, keys) if value is None]

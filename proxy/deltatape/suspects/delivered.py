@@ -1,8 +1,9 @@
 """What the wire delivered to an application, as far as suspects need it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from deltatape.dialects import EventShape, Traits, traits_of
 from deltatape.model.asked import NOTHING_ASKED, Asked, RepeatedCall
 from deltatape.model.exchange import Exchange, header
 from deltatape.model.reply import Channel, Reply, ToolCall
@@ -18,19 +19,16 @@ from deltatape.suspects.steps import (
 )
 from deltatape.wire.content_coding import ContentDecoder, parse_codings
 
-FAMILIES = {
-    "openai-chat": Family.CHAT,
-    "mistral": Family.CHAT,
-    "openai-responses": Family.ITEMS,
-    "anthropic-messages": Family.BLOCKS,
-    "bedrock-invoke": Family.BLOCKS,
-    "bedrock-converse": Family.BLOCKS,
-    "cohere": Family.BLOCKS,
-    "gemini": Family.PARTS,
-    "ollama": Family.PARTS,
+FAMILIES: Mapping[EventShape | None, Family] = {
+    EventShape.CHAT: Family.CHAT,
+    EventShape.ITEMS: Family.ITEMS,
+    EventShape.MESSAGES: Family.BLOCKS,
+    EventShape.CONVERSE: Family.BLOCKS,
+    EventShape.COHERE: Family.BLOCKS,
+    EventShape.CANDIDATES: Family.PARTS,
+    EventShape.LINES: Family.PARTS,
 }
-"""The dialects of whose clients something is known."""
-_WITHOUT_IDS = frozenset({"gemini", "ollama"})
+"""The shapes of whose clients something is known."""
 _STREAMED = frozenset({Format.SSE, Format.NDJSON})
 _ABNORMAL = frozenset(
     {"length", "max_tokens", "MAX_TOKENS", "incomplete", "failed", "content_filter", "error"}
@@ -54,12 +52,12 @@ class Delivered:
     @property
     def family(self) -> Family | None:
         """What its clients have in common; None if nothing is known of them."""
-        return FAMILIES.get(self.reply.dialect)
+        return FAMILIES.get(self._traits.shape)
 
     @property
     def ids(self) -> frozenset[str | None]:
         """The ids that a client must repeat; empty in dialects whose calls need none."""
-        if self.reply.dialect in _WITHOUT_IDS:
+        if not self._traits.policy.ids:
             return frozenset()
         return frozenset(each for call in self.reply.tool_calls for each in call.ids)
 
@@ -87,17 +85,21 @@ class Delivered:
 
     def steps(self, events: Iterable[Event]) -> Iterator[Step]:
         """What `events` ask a client to do."""
-        dialect = self.reply.dialect
+        traits = self._traits
         if self.family is Family.CHAT:
             index = self.reply.choices[0].index
-            return chat_steps(events, index, indexed=dialect == "openai-chat")
+            return chat_steps(events, index, indexed=traits.policy.indexes)
         if self.family is Family.ITEMS:
             return responses_steps(events)
         if self.family is Family.BLOCKS:
             return block_steps(events)
-        if dialect == "gemini":
+        if traits.shape is EventShape.CANDIDATES:
             return gemini_steps(events, self.reply.tool_calls)
         return ollama_steps(events)
+
+    @property
+    def _traits(self) -> Traits:
+        return traits_of(self.reply.dialect)
 
 
 def delivered(

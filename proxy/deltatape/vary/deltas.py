@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from deltatape.diagnose.rebuild import Analysis, analyse
-from deltatape.dialects import UNKNOWN
+from deltatape.dialects import UNKNOWN, Traits, traits_of
 from deltatape.model.exchange import Exchange
 from deltatape.model.stream import Format, Stream
 from deltatape.mutate import (
@@ -30,35 +30,8 @@ from deltatape.wire.json_value import parse
 
 _TEXTS = frozenset({What.TEXT, What.REASONING, What.REFUSAL})
 _ARGUMENTS = frozenset({What.ARGUMENTS})
-_KEYS = frozenset(
-    {
-        *(
-            "content",
-            "text",
-            "delta",
-            "thinking",
-            "refusal",
-            "reasoning",
-            "reasoning_content",
-            "tool_plan",
-        ),
-        *("arguments", "input", "partial_json", "inputTextDelta"),
-    }
-)
-"""Under which dialects send deltas."""
-_WHOLE = ("done", "stop", "end", "completed", "available", "output")
-"""How the types of events end that repeat what deltas said."""
-_OWN = (
-    *("finish_reason", "finishReason", "stop_reason", "done", "done_reason"),
-    *("signature", "thoughtSignature"),
-)
-"""What stands beside a delta and tells of all that came."""
-_RUNNING = ("usageMetadata",)
-"""What many events repeat: the count so far."""
 _MOST = 5_000
 """Events that a body may come to have."""
-_PINGED = ("anthropic-messages", "bedrock-invoke")
-_CHAT = ("openai-chat", "openai-completions")
 _LEGAL = (
     "index-dup-in-chunk",
     "id-empty-cont",
@@ -91,13 +64,15 @@ def _deltas(draft: Draft, stream: Stream, wanted: frozenset[What]) -> Iterator[_
     """The events that bring nothing but a piece of what is wanted, in order."""
     analysis = analyse(draft.exchange)
     starts = {event.start: event.number for event in stream.events}
-    things = _things(analysis)
+    things, traits = _things(analysis), traits_of(analysis.reply.dialect)
     for unit in draft.units:
         found = things.get(starts.get(unit.start or 0, -1), ())
-        if len(found) == 1 and found[0].what in wanted and not _is_whole(unit):
+        if len(found) == 1 and found[0].what in wanted and not _is_whole(unit, traits):
             thing = found[0]
             paths = [path for path, text in _strings(unit.value) if text == thing.text]
-            if len(paths) == 1 and paths[0][-1] in _KEYS and not _has_more(unit.value, paths[0]):
+            if len(paths) != 1 or paths[0][-1] not in traits.delta_keys:
+                continue
+            if not _has_more(unit.value, paths[0], traits):
                 call = None if thing.call is None else thing.call.index
                 owner = (thing.what, call, paths[0], _index(unit.value))
                 yield _Delta(unit=unit, path=paths[0], owner=owner, text=thing.text)
@@ -109,12 +84,12 @@ def _things(analysis: Analysis) -> Mapping[int, tuple[Brought, ...]]:
     return brought(analysis.reply, analysis.stream, known=True)
 
 
-def _is_whole(unit: Unit) -> bool:
+def _is_whole(unit: Unit, traits: Traits) -> bool:
     kind = at(unit.value, "type") or at(unit.value, "event_type")
-    return isinstance(kind, str) and kind.endswith(_WHOLE)
+    return isinstance(kind, str) and kind.endswith(traits.whole_types)
 
 
-def _has_more(value: object, path: _Path) -> bool:
+def _has_more(value: object, path: _Path, traits: Traits) -> bool:
     """Whether something stands beside a delta that belongs to all of its text.
 
     As annotations, log probabilities or a signature do: which piece would they come with?
@@ -124,13 +99,15 @@ def _has_more(value: object, path: _Path) -> bool:
     key, *rest = path
     if isinstance(value, dict):
         beside = ((name, each) for name, each in value.items() if name != key)
-        if any(each and (name in _OWN or _is_own(name, each)) for name, each in beside):
+        if any(each and _is_of_all(name, each, traits) for name, each in beside):
             return True
-    return _has_more(at(value, key), tuple(rest))
+    return _has_more(at(value, key), tuple(rest), traits)
 
 
-def _is_own(name: str, value: object) -> bool:
-    return isinstance(value, dict | list) and name not in _RUNNING
+def _is_of_all(name: str, value: object, traits: Traits) -> bool:
+    if name in traits.closing_keys:
+        return True
+    return isinstance(value, dict | list) and name not in traits.running_keys
 
 
 def _index(value: object) -> object:
@@ -216,18 +193,19 @@ def coarser_arguments(draft: Draft, stream: Stream, _: Chance) -> None:
 @legal("pings")
 def pings(draft: Draft, _stream: Stream, _: Chance) -> None:
     """A ping follows every event but the last."""
-    if analyse(draft.exchange).reply.dialect in _PINGED:
+    ping = traits_of(analyse(draft.exchange).reply.dialect).ping
+    if ping is not None:
         for unit in draft.units[:-1]:
             new = unit.like()
-            new.text = '{"type": "ping"}'
-            new.rename("ping")
+            kind, new.text = ping
+            new.rename(kind)
             draft.add_after(unit, new)
 
 
 @legal("late-usage")
 def late_usage(draft: Draft, _stream: Stream, _: Chance) -> None:
     """The usage comes in an event of its own, without choices, behind the finish reason."""
-    if analyse(draft.exchange).reply.dialect not in _CHAT:
+    if not traits_of(analyse(draft.exchange).reply.dialect).late_usage:
         return
     finishes = [unit for unit in draft.units if _choices(unit)]
     if not finishes:
@@ -263,7 +241,8 @@ def _mutated(name: str) -> Variation:
 
     def change(draft: Draft, _stream: Stream, chance: Chance) -> None:
         analysis = analyse(draft.exchange)
-        if analysis.reply.dialect in mutator.dialects and analysis.stream.format is not Format.JSON:
+        fits = mutator.suits(traits_of(analysis.reply.dialect))
+        if fits and analysis.stream.format is not Format.JSON:
             mutator.change(draft, chance)
 
     change.__doc__ = mutator.summary

@@ -1,49 +1,15 @@
-"""Errors as each provider words them: answers with the status of an error, and error events.
-
-Sources: the error pages of the providers' API references; what the dialects read as an error.
-"""
+"""Errors as each dialect words them: answers with the status of an error, and error events."""
 
 import json
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 
+from deltatape.dialects import OVERLOADED, amazon_error_type, bare_error, traits_of
 from deltatape.model.exchange import EndReason, Exchange, Framing, Headers, Read, ResponseHead
 from deltatape.model.stream import Format
 from deltatape.vary.message import message
 from deltatape.vary.shape import refitted
 
-OVERLOADED = 529
-"""Not registered; Anthropic's word for a service that has too much to do."""
-_OPENAI = {
-    400: "invalid_request_error",
-    401: "authentication_error",
-    403: "permission_error",
-    404: "not_found_error",
-    429: "rate_limit_error",
-}
-_ANTHROPIC = {
-    **_OPENAI,
-    413: "request_too_large",
-    504: "timeout_error",
-    OVERLOADED: "overloaded_error",
-}
-_GOOGLE = {
-    400: "INVALID_ARGUMENT",
-    401: "UNAUTHENTICATED",
-    403: "PERMISSION_DENIED",
-    404: "NOT_FOUND",
-    429: "RESOURCE_EXHAUSTED",
-    503: "UNAVAILABLE",
-    504: "DEADLINE_EXCEEDED",
-}
-_AMAZON = {
-    400: "ValidationException",
-    403: "AccessDeniedException",
-    404: "ResourceNotFoundException",
-    429: "ThrottlingException",
-    503: "ServiceUnavailableException",
-}
 _REASONS = {OVERLOADED: "Overloaded"}
 
 
@@ -116,65 +82,17 @@ def _page(failure: Failure) -> tuple[bytes, bytes]:
 
 
 def _document(dialect: str, failure: Failure) -> tuple[bytes, bytes]:
-    make = _DOCUMENTS.get(dialect, _openai)
-    return _dumped(make(failure)), b"application/json"
+    document = traits_of(dialect).errors.document
+    return _dumped(document(failure.status, failure.says)), b"application/json"
 
 
 def _typed(dialect: str, failure: Failure) -> Headers:
-    """The field in which Amazon names an error, which nothing else does there."""
-    if not dialect.startswith("bedrock") or failure.html:
-        return ()
-    return ((b"x-amzn-ErrorType", _amazon(failure.status).encode()),)
+    headers = traits_of(dialect).errors.headers
+    return () if headers is None or failure.html else headers(failure.status)
 
 
 def _dumped(value: object) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode()
-
-
-def _openai(failure: Failure) -> dict[str, object]:
-    kind = _OPENAI.get(failure.status, "server_error")
-    code = "rate_limit_exceeded" if failure.status == HTTPStatus.TOO_MANY_REQUESTS else None
-    return {"error": {"message": failure.says, "type": kind, "param": None, "code": code}}
-
-
-def _anthropic(failure: Failure) -> dict[str, object]:
-    kind = _ANTHROPIC.get(failure.status, "api_error")
-    return {"type": "error", "error": {"type": kind, "message": failure.says}}
-
-
-def _google(failure: Failure) -> dict[str, object]:
-    status = _GOOGLE.get(failure.status, "INTERNAL")
-    return {"error": {"code": failure.status, "message": failure.says, "status": status}}
-
-
-def _mistral(failure: Failure) -> dict[str, object]:
-    kind = _OPENAI.get(failure.status, "server_error")
-    return {"object": "error", "message": failure.says, "type": kind, "param": None, "code": None}
-
-
-def _ollama(failure: Failure) -> dict[str, object]:
-    return {"error": failure.says}
-
-
-def _message_only(failure: Failure) -> dict[str, object]:
-    return {"message": failure.says}
-
-
-def _amazon(status: int) -> str:
-    return _AMAZON.get(status, "InternalServerException")
-
-
-_DOCUMENTS: Mapping[str, Callable[[Failure], dict[str, object]]] = {
-    "anthropic-messages": _anthropic,
-    "gemini": _google,
-    "gemini-interactions": _google,
-    "mistral": _mistral,
-    "ollama": _ollama,
-    "cohere": _message_only,
-    "bedrock-converse": _message_only,
-    "bedrock-invoke": _message_only,
-}
-"""By dialect, what the body of such an answer is; else OpenAI's, which most others copy."""
 
 
 def error_event(dialect: str, form: Format, failure: Failure) -> bytes:
@@ -183,63 +101,21 @@ def error_event(dialect: str, form: Format, failure: Failure) -> bytes:
     In a JSON array that is an element, without what separates it from others.
     """
     if form is Format.EVENTSTREAM:
-        name = _amazon(failure.status)
+        name = amazon_error_type(failure.status)
         kind = name[0].lower() + name[1:]
         headers = {
             ":exception-type": kind,
             ":content-type": "application/json",
             ":message-type": "exception",
         }
-        return message(headers, _dumped(_message_only(failure)))
-    is_v1 = dialect == "cohere" and form is Format.NDJSON
-    name, value = _of_cohere_v1(failure) if is_v1 else _event(dialect, failure)
+        return message(headers, _dumped(bare_error(failure.status, failure.says)))
+    errors = traits_of(dialect).errors
+    if errors.event is None:
+        name, value = "", errors.document(failure.status, failure.says)
+    else:
+        name, value = errors.event(failure.status, failure.says, form)
     data = _dumped(value)
     if form is Format.SSE:
         line = f"event: {name}\n".encode() if name else b""
         return b"%bdata: %b\n\n" % (line, data)
     return data + b"\n" if form is Format.NDJSON else data
-
-
-def _event(dialect: str, failure: Failure) -> tuple[str, dict[str, object]]:
-    """The name and the data of an error event."""
-    make = _EVENTS.get(dialect)
-    if make is not None:
-        return make(failure)
-    named = "error" if dialect == "anthropic-messages" else ""
-    return named, _DOCUMENTS.get(dialect, _openai)(failure)
-
-
-def _of_responses(failure: Failure) -> tuple[str, dict[str, object]]:
-    kind = _OPENAI.get(failure.status, "server_error")
-    return "error", {"type": "error", "code": kind, "message": failure.says, "param": None}
-
-
-def _of_cohere(failure: Failure) -> tuple[str, dict[str, object]]:
-    delta = {"finish_reason": "ERROR", "error": failure.says}
-    return "message-end", {"type": "message-end", "delta": delta}
-
-
-def _of_cohere_v1(failure: Failure) -> tuple[str, dict[str, object]]:
-    return "", {"event_type": "stream-error", "err": failure.says, "finish_reason": "ERROR"}
-
-
-def _of_interactions(failure: Failure) -> tuple[str, dict[str, object]]:
-    return "error", {"event_type": "error", **_google(failure)}
-
-
-def _of_app(failure: Failure) -> tuple[str, dict[str, object]]:
-    return "", {"type": "error", "content": failure.says}
-
-
-def _of_sdk_ui(failure: Failure) -> tuple[str, dict[str, object]]:
-    return "", {"type": "error", "errorText": failure.says}
-
-
-_EVENTS: Mapping[str, Callable[[Failure], tuple[str, dict[str, object]]]] = {
-    "openai-responses": _of_responses,
-    "cohere": _of_cohere,
-    "gemini-interactions": _of_interactions,
-    "app-events": _of_app,
-    "ai-sdk-ui": _of_sdk_ui,
-}
-"""By dialect, where an error event is another than the document of an answer."""

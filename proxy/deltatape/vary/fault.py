@@ -20,12 +20,13 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from deltatape.dialects import OVERLOADED
 from deltatape.errors import UsageError
 from deltatape.model.exchange import EndReason, Exchange, Headers
 from deltatape.mutate import Chance, Seeded
 from deltatape.vary import strikes
 from deltatape.vary.coded import plain, recoded
-from deltatape.vary.failures import OVERLOADED, Failure, answered
+from deltatape.vary.failures import Failure, answered
 from deltatape.vary.places import MIDDLE, Kind, Places, Where, parse_duration, parse_where
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")

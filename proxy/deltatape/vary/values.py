@@ -7,13 +7,11 @@ import re
 from collections.abc import Callable, Iterator
 
 from deltatape.diagnose.rebuild import analyse
+from deltatape.dialects import traits_of
 from deltatape.model.stream import Format, Stream
 from deltatape.mutate import Chance, Draft, Unit
 from deltatape.vary._base import rewriting
 from deltatape.vary.message import with_header
-
-_STRICT = ("ai-sdk-ui",)
-"""Dialects whose readers refuse members that they do not know."""
 
 
 def _objects(draft: Draft) -> Iterator[Unit]:
@@ -48,7 +46,7 @@ def json_order(draft: Draft, _stream: Stream, _: Chance) -> None:
 @rewriting("unknown-member")
 def unknown_member(draft: Draft, stream: Stream, _: Chance) -> None:
     """Every event has a member that no client knows, as padding against eavesdroppers."""
-    if analyse(draft.exchange).reply.dialect in _STRICT:
+    if traits_of(analyse(draft.exchange).reply.dialect).strict:
         return
     name = "p" if stream.format is Format.EVENTSTREAM else "obfuscation"
     for unit in _objects(draft):

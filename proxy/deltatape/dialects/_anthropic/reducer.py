@@ -26,12 +26,18 @@ _UNNAMED = "message"
 """The type of a server-sent event that has no event line."""
 _FALLBACK = "fallback"
 """The block behind which another model goes on."""
-_POLICY = Policy(
+POLICY = Policy(
     abnormal=frozenset({"max_tokens", "model_context_window_exceeded", "refusal", "pause_turn"}),
     tool_word=True,
     explicit_end=True,
     signs_text=True,
 )
+DELTA_KEYS = frozenset({"text", "thinking", "partial_json"})
+"""See `Traits`."""
+CLOSING_KEYS = frozenset({"stop_reason", "signature"})
+"""See `Traits`."""
+PING = ("ping", '{"type": "ping"}')
+"""See `Traits`."""
 
 
 # What tells Anthropic's events and documents from those of others.
@@ -73,7 +79,7 @@ class MessageReducer:
     """Rebuilds a message. See `Reducer`."""
 
     def __init__(self, name: str, asked: Asked) -> None:
-        self._reply = ReplyDraft(name, TERMINATOR, asked, _POLICY)
+        self._reply = ReplyDraft(name, TERMINATOR, asked, POLICY)
         self._choice = self._reply.choice()
         self.alike = Alike()
         self._blocks = Blocks(self._choice, self.alike)

@@ -14,6 +14,15 @@ _NOT_MISTRAL = ("matched_stop", "system_fingerprint")
 """Members that others with ids like Mistral's have: SGLang and what is built on it, SiliconFlow."""
 MARKS = frozenset({"object", "choices"})
 """Members of which a chunk, of chat or of the older completions, has one."""
+DELTA_KEYS = frozenset(
+    {
+        *("content", "text", "refusal", "reasoning", "reasoning_content", "thinking"),
+        *("arguments", "input"),
+    }
+)
+"""See `Traits`."""
+CLOSING_KEYS = frozenset({"finish_reason", "signature"})
+"""See `Traits`."""
 _BODIES = frozenset({"delta", "message"})
 _CHOICE = frozenset({"delta", "message", "finish_reason", "index", "content_filter_results"})
 

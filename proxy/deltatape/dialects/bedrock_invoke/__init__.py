@@ -8,7 +8,11 @@ what is not streamed is the model's document. The path names the model and wheth
 
 from typing import ClassVar
 
+from deltatape.dialects._anthropic import reducer as anthropic
 from deltatape.dialects._base import Hints
+from deltatape.dialects._chat import shape as chat
+from deltatape.dialects._errors import amazon_error_headers, bare_error
+from deltatape.dialects._traits import Errors, EventShape, Traits
 from deltatape.dialects.bedrock_invoke.flat import is_own
 from deltatape.dialects.bedrock_invoke.reducer import CHUNK, InvokeReducer
 from deltatape.dialects.bedrock_invoke.request import read_request, serves
@@ -20,6 +24,16 @@ class BedrockInvoke:
     """The dialect. See `Dialect`."""
 
     name: ClassVar[str] = "bedrock-invoke"
+    traits: ClassVar[Traits] = Traits(
+        provider="bedrock",
+        shape=EventShape.MESSAGES,
+        formats=frozenset({Format.EVENTSTREAM, Format.JSON}),
+        errors=Errors(document=bare_error, headers=amazon_error_headers),
+        delta_keys=anthropic.DELTA_KEYS | chat.DELTA_KEYS,
+        closing_keys=anthropic.CLOSING_KEYS | chat.CLOSING_KEYS,
+        whole_types=("stop", "end"),
+        ping=anthropic.PING,
+    )
 
     def claims(self, hints: Hints) -> bool:
         """See `Dialect.claims`: documents are known by their head, some by their shape."""

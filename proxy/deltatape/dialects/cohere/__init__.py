@@ -13,14 +13,16 @@ from deltatape.dialects._alike import NEVER_ALIKE
 from deltatape.dialects._base import Hints
 from deltatape.dialects._choice import Policy
 from deltatape.dialects._cohere_v1 import ABNORMAL, ERRORS, is_v1, v1_table
+from deltatape.dialects._errors import bare_error
 from deltatape.dialects._json import Frame, as_object, get_object, get_str
 from deltatape.dialects._table import Index, Table, TableReducer, path
 from deltatape.dialects._table_calls import CallDelta, CallEnd, CallStart, CallWhole, Strings
 from deltatape.dialects._table_steps import Fail, Finish, Say, Tell, Terminal
+from deltatape.dialects._traits import Errors, EventShape, Traits
 from deltatape.dialects.cohere.request import read_request
 from deltatape.model.asked import Asked
 from deltatape.model.reply import Channel, Reply
-from deltatape.model.stream import Event
+from deltatape.model.stream import Event, Format
 from deltatape.wire.json_value import parse
 
 _TYPES = frozenset(
@@ -97,10 +99,28 @@ V1 = v1_table(_NAME)
 """Version 1: its events are those of `_cohere_v1`."""
 
 
+def _error_event(status: int, message: str, form: Format) -> tuple[str, Mapping[str, object]]:
+    del status
+    if form is Format.NDJSON:
+        return "", {"event_type": "stream-error", "err": message, "finish_reason": "ERROR"}
+    delta = {"finish_reason": "ERROR", "error": message}
+    return "message-end", {"type": "message-end", "delta": delta}
+
+
 class Cohere:
     """The dialect. See `Dialect`."""
 
     name: ClassVar[str] = _NAME
+    traits: ClassVar[Traits] = Traits(
+        provider="cohere",
+        shape=EventShape.COHERE,
+        formats=frozenset({Format.SSE, Format.NDJSON, Format.JSON}),
+        policy=V2.policy,
+        errors=Errors(document=bare_error, event=_error_event),
+        delta_keys=frozenset({"text", "thinking", "tool_plan", "arguments"}),
+        closing_keys=frozenset({"finish_reason"}),
+        whole_types=("end",),
+    )
 
     def claims(self, hints: Hints) -> bool:
         """See `Dialect.claims`."""

@@ -10,10 +10,13 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from deltatape.dialects._base import Hints
+from deltatape.dialects._errors import google_error
 from deltatape.dialects._json import as_array, as_object, get_object
-from deltatape.dialects.gemini.reducer import GeminiReducer
+from deltatape.dialects._traits import Errors, EventShape, Traits
+from deltatape.dialects.gemini.reducer import POLICY, GeminiReducer
 from deltatape.dialects.gemini.request import method_of, read_request
 from deltatape.model.asked import Asked
+from deltatape.model.stream import Format
 
 _OBJECTS = ("usageMetadata", "promptFeedback")
 _MARKS = frozenset({*_OBJECTS, "candidates", "response"})
@@ -24,6 +27,16 @@ class Gemini:
     """The dialect. See `Dialect`."""
 
     name: ClassVar[str] = "gemini"
+    traits: ClassVar[Traits] = Traits(
+        provider="gemini",
+        shape=EventShape.CANDIDATES,
+        formats=frozenset({Format.SSE, Format.JSON_ARRAY, Format.JSON}),
+        policy=POLICY,
+        errors=Errors(document=google_error),
+        delta_keys=frozenset({"text"}),
+        closing_keys=frozenset({"finishReason", "thoughtSignature"}),
+        running_keys=frozenset({"usageMetadata"}),
+    )
 
     def claims(self, hints: Hints) -> bool:
         """See `Dialect.claims`."""

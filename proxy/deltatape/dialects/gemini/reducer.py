@@ -152,7 +152,7 @@ class Candidate:
             self._draft.finish(reason, event, detail)
 
 
-_POLICY = Policy(abnormal=ABNORMAL, ids=False, finishes_often=True)
+POLICY = Policy(abnormal=ABNORMAL, ids=False, finishes_often=True)
 _FAILURES = frozenset(
     {
         "MALFORMED_FUNCTION_CALL",
@@ -171,7 +171,7 @@ class GeminiReducer:
     alike = NEVER_ALIKE
 
     def __init__(self, name: str, asked: Asked) -> None:
-        self._reply = ReplyDraft(name, TERMINATOR, asked, _POLICY)
+        self._reply = ReplyDraft(name, TERMINATOR, asked, POLICY)
         self._candidates: dict[int, Candidate] = {}
         self._blocked = False
 

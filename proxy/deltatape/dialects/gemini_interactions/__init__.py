@@ -10,19 +10,35 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from deltatape.dialects._base import Hints
+from deltatape.dialects._errors import google_error
 from deltatape.dialects._json import get_str
-from deltatape.dialects.gemini_interactions.reducer import InteractionsReducer
+from deltatape.dialects._traits import Errors, Traits
+from deltatape.dialects.gemini_interactions.reducer import POLICY, InteractionsReducer
 from deltatape.dialects.gemini_interactions.request import read_request
 from deltatape.model.asked import Asked
+from deltatape.model.stream import Format
 
 _MARKS = frozenset({"event_type", "object"})
 _FAMILIES = ("interaction.", "step.", "content.")
+
+
+def _error_event(status: int, message: str, form: Format) -> tuple[str, Mapping[str, object]]:
+    del form
+    return "error", {"event_type": "error", **google_error(status, message)}
 
 
 class GeminiInteractions:
     """The dialect. See `Dialect`."""
 
     name: ClassVar[str] = "gemini-interactions"
+    traits: ClassVar[Traits] = Traits(
+        provider="gemini",
+        policy=POLICY,
+        errors=Errors(document=google_error, event=_error_event),
+        delta_keys=frozenset({"text", "arguments"}),
+        closing_keys=frozenset({"signature"}),
+        whole_types=("stop", "completed"),
+    )
 
     def claims(self, hints: Hints) -> bool:
         """See `Dialect.claims`."""

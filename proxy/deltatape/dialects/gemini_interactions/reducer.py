@@ -21,7 +21,7 @@ from deltatape.model.stream import Event
 TERMINATOR = "interaction.completed"
 _SENTINEL = "[DONE]"
 _UNFINISHED = frozenset({"in_progress", "queued"})
-_POLICY = Policy(
+POLICY = Policy(
     abnormal=frozenset(
         {"budget_exceeded", "cancelled", "failed", "incomplete", "requires_continuation"}
     ),
@@ -40,7 +40,7 @@ class InteractionsReducer:
     alike = NEVER_ALIKE
 
     def __init__(self, name: str, asked: Asked) -> None:
-        self._reply = ReplyDraft(name, TERMINATOR, asked, _POLICY)
+        self._reply = ReplyDraft(name, TERMINATOR, asked, POLICY)
         self._steps = Steps(self._reply.choice())
         self._has_steps = False
 

@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from deltatape.dialects._base import Hints
-from deltatape.dialects.openai_responses.reducer import ResponsesReducer
+from deltatape.dialects._errors import OPENAI_KINDS
+from deltatape.dialects._traits import Errors, EventShape, Traits
+from deltatape.dialects.openai_responses.reducer import POLICY, ResponsesReducer
 from deltatape.dialects.openai_responses.request import read_request
 from deltatape.model.asked import Asked
 from deltatape.model.stream import Format
@@ -21,10 +23,24 @@ _REALTIME = ("session.", "input_audio_buffer.")
 _MARKS = frozenset({"type", "output"})
 
 
+def _error_event(status: int, message: str, form: Format) -> tuple[str, Mapping[str, object]]:
+    del form
+    kind = OPENAI_KINDS.get(status, "server_error")
+    return "error", {"type": "error", "code": kind, "message": message, "param": None}
+
+
 class OpenAIResponses:
     """The dialect. See `Dialect`."""
 
     name: ClassVar[str] = "openai-responses"
+    traits: ClassVar[Traits] = Traits(
+        provider="openai",
+        shape=EventShape.ITEMS,
+        policy=POLICY,
+        errors=Errors(event=_error_event),
+        delta_keys=frozenset({"delta", "text", "refusal", "arguments", "input"}),
+        whole_types=("done", "completed"),
+    )
 
     def claims(self, hints: Hints) -> bool:
         """See `Dialect.claims`."""

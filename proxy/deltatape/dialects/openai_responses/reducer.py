@@ -31,7 +31,7 @@ TERMINATOR = "response.completed, response.incomplete or response.failed"
 FINISHES = frozenset({"completed", "incomplete", "failed", "cancelled"})
 """The statuses after which nothing comes; each has an event of its own."""
 _ABNORMAL = FINISHES - {"completed"}
-_POLICY = Policy(abnormal=_ABNORMAL, explicit_end=True)
+POLICY = Policy(abnormal=_ABNORMAL, explicit_end=True)
 _PREFIX = "response."
 _SENTINEL = "[DONE]"
 _ERROR = "response.error"
@@ -65,7 +65,7 @@ class ResponsesReducer:
     """Rebuilds a response. See `Reducer`."""
 
     def __init__(self, name: str, asked: Asked) -> None:
-        self._reply = ReplyDraft(name, TERMINATOR, asked, _POLICY)
+        self._reply = ReplyDraft(name, TERMINATOR, asked, POLICY)
         self._choice = self._reply.choice()
         self._items = Items(self._choice, asked)
         self._handlers = self._handlers_by_type()
