@@ -1,14 +1,13 @@
 """Dialects as providers speak them: a `Speech` as the body of a response, with its framing."""
 
 import json
-import struct
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import count
 from typing import TypeAlias
-from zlib import crc32
 
 from benchmarks.speech import Speech
+from deltatape.wire.aws_eventstream import encode_headers, encode_message
 
 Event: TypeAlias = tuple[str, dict[str, object]]
 """Its type, and its data before it becomes JSON."""
@@ -79,15 +78,8 @@ def _amazon(events: Iterable[Event]) -> bytes:
 
 
 def _message(kind: str, payload: bytes) -> bytes:
-    """See https://smithy.io/2.0/aws/amazon-eventstream.html."""
     names = {":event-type": kind, ":content-type": "application/json", ":message-type": "event"}
-    headers = b"".join(
-        b"%c%b\x07%b%b" % (len(name), name.encode(), struct.pack(">H", len(value)), value.encode())
-        for name, value in names.items()
-    )
-    prelude = struct.pack(">II", 16 + len(headers) + len(payload), len(headers))
-    message = prelude + struct.pack(">I", crc32(prelude)) + headers + payload
-    return message + struct.pack(">I", crc32(message))
+    return encode_message(encode_headers(names), payload)
 
 
 def _chat(speech: Speech) -> Iterator[Event]:

@@ -1,12 +1,9 @@
-"""Amazon's event stream encoding, to build bodies from.
-
-Source: https://smithy.io/2.0/aws/amazon-eventstream.html
-"""
+"""Messages in Amazon's event stream encoding, as its services send them."""
 
 import json
-import struct
 from collections.abc import Mapping
-from zlib import crc32
+
+from deltatape.wire.aws_eventstream import encode_headers, encode_message
 
 STRING = 7
 JSON = "application/json"
@@ -19,20 +16,12 @@ def header(name: str, kind: int, value: bytes) -> bytes:
 
 def frame(headers: bytes, payload: bytes) -> bytes:
     """One message around encoded headers, with both checksums right."""
-    total = 12 + len(headers) + len(payload) + 4
-    prelude = struct.pack(">II", total, len(headers))
-    prelude += struct.pack(">I", crc32(prelude))
-    body = prelude + headers + payload
-    return body + struct.pack(">I", crc32(body))
+    return encode_message(headers, payload)
 
 
 def message(headers: Mapping[str, str], payload: bytes) -> bytes:
     """One message whose headers are all strings."""
-    encoded = [
-        header(name, STRING, struct.pack(">H", len(value.encode())) + value.encode())
-        for name, value in headers.items()
-    ]
-    return frame(b"".join(encoded), payload)
+    return encode_message(encode_headers(headers), payload)
 
 
 def event(event_type: str, payload: object) -> bytes:

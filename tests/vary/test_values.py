@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltatape.diagnose.decode import decode
-from deltatape.vary.message import message
 from deltatape.vary.values import escaped, reversed_members, spaced
+from helpers.eventstream import message
 from helpers.mutated import pasted
 from helpers.varied import made, of, varied
 

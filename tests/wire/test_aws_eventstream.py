@@ -10,9 +10,14 @@ from hypothesis import strategies as st
 from deltatape.wire.aws_eventstream import (
     HEADERS_LIMIT,
     PAYLOAD_LIMIT,
+    PRELUDE_SIZE,
     EventStreamDecoder,
+    encode_headers,
+    encode_message,
+    header_places,
     is_message,
     parse_headers,
+    payload_span,
 )
 from helpers import eventstream
 from helpers.framing import Framed, framed, noted
@@ -267,6 +272,41 @@ def test_a_prelude_tells_a_message() -> None:
     assert not is_message(b"\0" * 12)
     assert not is_message(prelude(15, 0))
     assert not is_message(broken(START, 2))
+
+
+_NAMED = "00 00 00 3d 00 00 00 20 07 fd 83 96 0c %s 07 00 10 %s %s 8d 9c 08 b1"
+BOTOCORES = [
+    ({}, b"", bytes.fromhex("00 00 00 10 00 00 00 00 05 c2 48 eb 7d 98 c8 ff")),
+    (
+        {"content-type": "application/json"},
+        b"{'foo':'bar'}",
+        bytes.fromhex(
+            _NAMED % (b"content-type".hex(), b"application/json".hex(), b"{'foo':'bar'}".hex())
+        ),
+    ),
+]
+"""Headers, payload and message, from the tests of Amazon's own clients."""
+
+
+@pytest.mark.parametrize(("headers", "payload", "message"), BOTOCORES)
+def test_a_message_is_written_as_amazon_writes_it(
+    headers: dict[str, str], payload: bytes, message: bytes
+) -> None:
+    made = encode_message(encode_headers(headers), payload)
+    assert made == message
+    start, end = payload_span(made)
+    assert made[start:end] == payload
+    assert parse_headers(made[PRELUDE_SIZE:start]) == headers
+
+
+@given(st.dictionaries(st.text(max_size=20), st.text(max_size=40)), st.binary(max_size=40))
+def test_what_is_written_is_read(headers: dict[str, str], payload: bytes) -> None:
+    encoded = encode_headers(headers)
+    assert parse_headers(encoded) == headers
+    places = list(header_places(encoded, 0, len(encoded)))
+    assert [encoded[slice(*place.name)].decode() for place in places] == list(headers)
+    assert [encoded[slice(*place.value)].decode() for place in places] == list(headers.values())
+    assert is_message(encode_message(encoded, payload))
 
 
 PARTS = st.sampled_from([START, DELTA, STOP, SMALL, broken(SMALL, 4), prelude(60, 0), b"\0\0"])

@@ -10,11 +10,16 @@ from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
-from zlib import crc32
 
 from deltatape.model.stream import Event
 from deltatape.mutate._json import Path, append, drop, put, quoted, source_at
-from deltatape.wire.aws_eventstream import EventStreamDecoder, is_message
+from deltatape.wire.aws_eventstream import (
+    PRELUDE_SIZE,
+    EventStreamDecoder,
+    encode_message,
+    is_message,
+    payload_span,
+)
 from deltatape.wire.framer import Decoder
 from deltatape.wire.json_array import JsonArrayDecoder
 from deltatape.wire.json_value import parse
@@ -24,9 +29,6 @@ from deltatape.wire.sse import SseDecoder
 _DATA_LINE = re.compile(rb"^data: ?([^\r\n]*)", re.MULTILINE)
 _NAME_LINE = re.compile(rb"^event: ?[^\r\n]*(\r\n?|\n)", re.MULTILINE)
 _BYTES = re.compile(rb'"bytes"\s*+:\s*+"([A-Za-z0-9+/=]*+)"')
-_PRELUDE = 12
-_CHECKSUM = 4
-_FOUR = 4
 
 Span: TypeAlias = tuple[int, int]
 
@@ -136,7 +138,7 @@ class Message(Unit):
     """A binary message; its text is its payload, or what that carries."""
 
     def __init__(self, start: int | None, raw: bytes, type_: str) -> None:
-        payload = (_PRELUDE + int.from_bytes(raw[_FOUR : 2 * _FOUR]), len(raw) - _CHECKSUM)
+        payload = payload_span(raw)
         super().__init__(start, raw, payload, type_)
         self._carried: Span | None = None
         found = _BYTES.search(raw, *payload)
@@ -155,13 +157,7 @@ class Message(Unit):
         if self._carried:
             first, last = self._carried
             data = self.raw[start:first] + b64encode(data) + self.raw[last:end]
-        headers = self.raw[_PRELUDE:start]
-        lengths = b"".join(
-            number.to_bytes(_FOUR)
-            for number in (_PRELUDE + len(headers) + len(data) + _CHECKSUM, len(headers))
-        )
-        message = lengths + crc32(lengths).to_bytes(_FOUR) + headers + data
-        return message + crc32(message).to_bytes(_FOUR)
+        return encode_message(self.raw[PRELUDE_SIZE:start], data)
 
     def _named(self, raw: bytes) -> bytes:
         return raw

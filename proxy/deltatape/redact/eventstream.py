@@ -19,22 +19,24 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
-from zlib import crc32
 
 from deltatape.model.stream import AnomalyKind
 from deltatape.redact.framing import Framed, framed
 from deltatape.redact.layers import Edit, View, joined
-from deltatape.wire.aws_eventstream import EventStreamDecoder, is_message
+from deltatape.wire.aws_eventstream import (
+    CHECKSUM_SIZE,
+    PRELUDE_SIZE,
+    STRING_KINDS,
+    EventStreamDecoder,
+    checksum,
+    header_places,
+    is_message,
+)
 
 Span = tuple[int, int]
 
-_PRELUDE = 12
-_CHECKSUM = 4
 _COMPLEMENT = 0xFFFFFFFF
 _GLUE = b"\n\0\n"
-_SIZES = {0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}
-"""Of header values, by type; the others begin with their length in two bytes."""
-_SIZED = (6, 7)
 _STRUCTURE = frozenset(
     (b":message-type", b":event-type", b":content-type", b":exception-type", b":error-code")
 )
@@ -92,10 +94,10 @@ class _Message(NamedTuple):
 
     def checksum(self, body: bytes | bytearray) -> tuple[bytes, int]:
         """What there is of the message's checksum, and the right one."""
-        stop = self.start + self.size - _CHECKSUM
+        stop = self.start + self.size - CHECKSUM_SIZE
         if not self.size or stop >= self.end:
             return b"", 0
-        return bytes(body[stop : self.end]), crc32(body[self.start : stop])
+        return bytes(body[stop : self.end]), checksum(body[self.start : stop])
 
     def sealed(self, body: bytearray, before: bytes) -> None:
         """Puts a checksum on the message if it is not what it was `before`."""
@@ -219,7 +221,7 @@ def _messages(body: bytes) -> tuple[_Message, ...]:
     places += [a.place for a in decoder.anomalies if a.kind in _SPOTTED]
     found = []
     for start, end in sorted({(place.span.start, place.span.end) for place in places}):
-        known = is_message(body[start : start + _PRELUDE])
+        known = is_message(body[start : start + PRELUDE_SIZE])
         found.append(_Message(start, end, int.from_bytes(body[start : start + 4]) if known else 0))
     return tuple(found) if any(message.size for message in found) else ()
 
@@ -241,27 +243,21 @@ class _Layout:
         if not size:
             self._prose(start, end)
             return
-        prelude = self._body[start : start + _PRELUDE]
-        payload = min(start + _PRELUDE + int.from_bytes(prelude[4:8]), end)
-        self._headers(start + _PRELUDE, payload)
-        self._payload(payload, min(start + size - _CHECKSUM, end))
+        prelude = self._body[start : start + PRELUDE_SIZE]
+        payload = min(start + PRELUDE_SIZE + int.from_bytes(prelude[4:8]), end)
+        self._headers(start + PRELUDE_SIZE, payload)
+        self._payload(payload, min(start + size - CHECKSUM_SIZE, end))
 
     def _headers(self, at: int, end: int) -> None:
         """Names and values, as far as they can be read; the rest as it is."""
-        while at < end:
-            first = at + 1
-            name_end = min(first + self._body[at], end)
-            kind = self._body[name_end] if name_end < end else -1
-            value = name_end + (3 if kind in _SIZED else 1)
-            if kind not in _SIZES and (kind not in _SIZED or value > end):
-                self._prose(at, end)
-                return
-            self._part(first, name_end)
+        for (first, last), kind, (start, stop) in header_places(self._body, at, end):
+            self._part(first, last)
             self._end()
-            size = _SIZES.get(kind, int.from_bytes(self._body[name_end + 1 : value]))
-            at = min(value + size, end)
-            if kind in _SIZED:
-                self._value(self._body[first:name_end], value, at)
+            at = min(stop, end)
+            if kind in STRING_KINDS:
+                self._value(self._body[first:last], start, at)
+        if at < end:
+            self._prose(at, end)
 
     def _value(self, name: bytes, start: int, end: int) -> None:
         if name in _STRUCTURE:

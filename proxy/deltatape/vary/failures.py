@@ -7,8 +7,8 @@ from http import HTTPStatus
 from deltatape.dialects import OVERLOADED, amazon_error_type, bare_error, traits_of
 from deltatape.model.exchange import EndReason, Exchange, Framing, Headers, Read, ResponseHead
 from deltatape.model.stream import Format
-from deltatape.vary.message import message
 from deltatape.vary.shape import refitted
+from deltatape.wire.aws_eventstream import encode_headers, encode_message
 
 _REASONS = {OVERLOADED: "Overloaded"}
 
@@ -108,7 +108,8 @@ def error_event(dialect: str, form: Format, failure: Failure) -> bytes:
             ":content-type": "application/json",
             ":message-type": "exception",
         }
-        return message(headers, _dumped(bare_error(failure.status, failure.says)))
+        document = bare_error(failure.status, failure.says)
+        return encode_message(encode_headers(headers), _dumped(document))
     errors = traits_of(dialect).errors
     if errors.event is None:
         name, value = "", errors.document(failure.status, failure.says)

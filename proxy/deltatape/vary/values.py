@@ -11,7 +11,12 @@ from deltatape.dialects import traits_of
 from deltatape.model.stream import Format, Stream
 from deltatape.mutate import Chance, Draft, Unit
 from deltatape.vary._base import rewriting
-from deltatape.vary.message import with_header
+from deltatape.wire.aws_eventstream import (
+    PRELUDE_SIZE,
+    encode_headers,
+    encode_message,
+    payload_span,
+)
 
 
 def _objects(draft: Draft) -> Iterator[Unit]:
@@ -60,7 +65,13 @@ def unknown_header(draft: Draft, stream: Stream, _: Chance) -> None:
     if stream.format is Format.EVENTSTREAM:
         for event in stream.events:
             start, end = event.place.span
-            draft.edit(start, end, with_header(stream.body[start:end], "x-trace", "fake"))
+            draft.edit(start, end, _with_header(stream.body[start:end], "x-trace", "fake"))
+
+
+def _with_header(message: bytes, name: str, value: str) -> bytes:
+    start, end = payload_span(message)
+    headers = message[PRELUDE_SIZE:start] + encode_headers({name: value})
+    return encode_message(headers, message[start:end])
 
 
 VALUES = (json_blanks, json_escapes, json_order, unknown_member, unknown_header)

@@ -1,4 +1,4 @@
-"""Amazon's event stream encoding: binary messages with checksums.
+"""Amazon's event stream encoding, read and written: binary messages with checksums.
 
 Spec: https://smithy.io/2.0/aws/amazon-eventstream.html. A message is, in network byte order: u32
 total length, u32 length of the headers, u32 CRC-32 of these eight bytes (together the *prelude*),
@@ -15,7 +15,7 @@ byte once, and computes a checksum only where the lengths could be some.
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from struct import Struct
 from typing import NamedTuple, TypeAlias
@@ -28,18 +28,22 @@ HEADERS_LIMIT = 128 * 1024
 PAYLOAD_LIMIT = 24 * 1024 * 1024
 """Bytes of headers and of payload that Amazon's own clients take."""
 
+PRELUDE_SIZE = 12
+CHECKSUM_SIZE = 4
+
 _PRELUDE = Struct(">III")
 _LENGTHS = 8
-_CHECKSUM = 4
-_FRAME = _PRELUDE.size + _CHECKSUM
+_FRAME = PRELUDE_SIZE + CHECKSUM_SIZE
 """Bytes of a message without headers and payload."""
 _POSSIBLE = re.compile(rb"(?:\x01|\x00(?!\x00\x00[\x00-\x0f]))(?=.{3}\x00[\x00-\x02])", re.DOTALL)
 """Where lengths within the limits could stand: `_FRAME` to 0x01820010, and up to 0x00020000."""
 _LARGEST_FIRST = 1
 _HEADS_LIMIT = 64
-_INTEGERS = {2: 1, 3: 2, 4: 4, 5: 8, 8: 8}
-"""Sizes of byte, short, integer, long and timestamp, by type."""
-_UUID = 16
+_STRING = 7
+_SIZES = {0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}
+"""Of the values of headers, by type: true, false, byte, short, integer, long, timestamp, UUID."""
+STRING_KINDS = (6, _STRING)
+"""Types of values, bytes and strings, that begin with their length in two bytes."""
 _NAMED_BY = {"exception": ":exception-type", "error": ":error-code"}
 """By the type of message, the header that says which error it is."""
 
@@ -81,7 +85,7 @@ class EventStreamDecoder(Framer):
         self._buffer = bytearray()
         """What begins at `_offset` of the body."""
         self._state: _State = EventStreamDecoder._at_prelude
-        self._needed = _PRELUDE.size
+        self._needed = PRELUDE_SIZE
         """Bytes without which `_state` can do nothing."""
         self._prelude = _Prelude(0, 0, 0)
         """Of the message that is being read."""
@@ -133,7 +137,7 @@ class EventStreamDecoder(Framer):
         self._start = self._offset + at
         prelude = _prelude(self._buffer, at)
         if prelude is None:
-            self._expect(EventStreamDecoder._in_junk, _PRELUDE.size)
+            self._expect(EventStreamDecoder._in_junk, PRELUDE_SIZE)
             return at + 1
         self._prelude = prelude
         payload = prelude.size - _FRAME - prelude.headers
@@ -146,13 +150,13 @@ class EventStreamDecoder(Framer):
 
     def _in_junk(self, at: int) -> int:
         """In bytes that are no message, up to where a prelude may begin that is not all there."""
-        last = len(self._buffer) - _PRELUDE.size
+        last = len(self._buffer) - PRELUDE_SIZE
         found = _POSSIBLE.search(self._buffer, at)
         while found is not None and found.start() <= last:
             start = found.start()
             if _prelude(self._buffer, start) is not None:
                 self._bad("bytes that are no message", self._start, self._offset + start)
-                self._expect(EventStreamDecoder._at_prelude, _PRELUDE.size)
+                self._expect(EventStreamDecoder._at_prelude, PRELUDE_SIZE)
                 return start
             found = _POSSIBLE.search(self._buffer, start + 1)
         return last + 1
@@ -163,25 +167,27 @@ class EventStreamDecoder(Framer):
         self._left -= step
         if self._left == 0:
             self._too_large(self._offset + at + step)
-            self._expect(EventStreamDecoder._at_prelude, _PRELUDE.size)
+            self._expect(EventStreamDecoder._at_prelude, PRELUDE_SIZE)
         return at + step
 
     def _in_message(self, at: int) -> int:
         """At a message that is all there."""
         size, headers_size, checksum = self._prelude
         raw = bytes(self._buffer[at : at + size])
-        self._expect(EventStreamDecoder._at_prelude, _PRELUDE.size)
-        head = self._head(raw[_PRELUDE.size : _PRELUDE.size + headers_size])
+        self._expect(EventStreamDecoder._at_prelude, PRELUDE_SIZE)
+        head = self._head(raw[PRELUDE_SIZE : PRELUDE_SIZE + headers_size])
         start, end = self._start, self._start + size
         # The prelude's checksum is that of the first bytes: no need to go over them again.
-        right = crc32(raw[_LENGTHS:-_CHECKSUM], checksum) == int.from_bytes(raw[-_CHECKSUM:])
+        right = crc32(raw[_LENGTHS:-CHECKSUM_SIZE], checksum) == int.from_bytes(
+            raw[-CHECKSUM_SIZE:]
+        )
         if head is None:
             self._bad("a message whose headers cannot be read", start, end)
         elif not right:
             self._bad(f"a message ({head.type}) whose checksum is wrong", start, end)
         else:
-            payload = raw[_PRELUDE.size + headers_size : -_CHECKSUM]
-            text = self._text(payload, start + _PRELUDE.size + headers_size)
+            payload = raw[PRELUDE_SIZE + headers_size : -CHECKSUM_SIZE]
+            text = self._text(payload, start + PRELUDE_SIZE + headers_size)
             self._events.append(
                 self._event(text or head.message, start, end, head.type, exception=head.exception)
             )
@@ -209,7 +215,40 @@ class EventStreamDecoder(Framer):
 
 def is_message(body: bytes) -> bool:
     """Whether a message's prelude stands at the beginning of `body`."""
-    return len(body) >= _PRELUDE.size and _prelude(body, 0) is not None
+    return len(body) >= PRELUDE_SIZE and _prelude(body, 0) is not None
+
+
+def payload_span(message: bytes) -> tuple[int, int]:
+    """Where the payload of a whole message is in it; the headers stand before it."""
+    return PRELUDE_SIZE + int.from_bytes(message[4:8]), len(message) - CHECKSUM_SIZE
+
+
+def checksum(data: bytes | bytearray) -> int:
+    """The checksum of a message, of which `data` is all but that, or of the two lengths."""
+    return crc32(data)
+
+
+class HeaderPlace(NamedTuple):
+    """Where a header stands, and the type of its value."""
+
+    name: tuple[int, int]
+    kind: int
+    value: tuple[int, int]
+    """Without its length. May end behind the headers, if these are cut."""
+
+
+def header_places(data: bytes, start: int, end: int) -> Iterator[HeaderPlace]:
+    """The headers in `[start, end)` of `data`, up to the first that cannot be read."""
+    at = start
+    while at < end:
+        name, name_end = at + 1, at + 1 + data[at]
+        kind = data[name_end] if name_end < end else -1
+        value = name_end + (3 if kind in STRING_KINDS else 1)
+        if kind not in _SIZES and (kind not in STRING_KINDS or value > end):
+            return
+        size = _SIZES.get(kind, int.from_bytes(data[name_end + 1 : value]))
+        at = value + size
+        yield HeaderPlace((name, name_end), kind, (value, at))
 
 
 def parse_headers(encoded: bytes) -> dict[str, HeaderValue]:
@@ -220,45 +259,43 @@ def parse_headers(encoded: bytes) -> dict[str, HeaderValue]:
             name twice.
     """
     headers: dict[str, HeaderValue] = {}
-    at = 0
-    while at < len(encoded):
-        name, at = _sized(encoded, at, 1)
-        kind, at = _taken(encoded, at, 1)
+    read = 0
+    for (start, end), kind, (first, read) in header_places(encoded, 0, len(encoded)):
+        raw = encoded[first:read]
         value: HeaderValue
-        match kind[0]:
+        match kind:
             case 0 | 1:
-                value = kind[0] == 0
-            case 2 | 3 | 4 | 5 | 8:
-                raw, at = _taken(encoded, at, _INTEGERS[kind[0]])
-                value = int.from_bytes(raw, signed=True)
-            case 6:
-                value, at = _sized(encoded, at, 2)
+                value = kind == 0
             case 7:
-                raw, at = _sized(encoded, at, 2)
                 value = raw.decode()
-            case 9:
-                value, at = _taken(encoded, at, _UUID)
+            case 6 | 9:
+                value = raw
             case _:
-                raise ValueError(f"header type {kind[0]}, expected 0 to 9")
-        key = name.decode()
+                value = int.from_bytes(raw, signed=True)
+        key = encoded[start:end].decode()
         if key in headers:
             raise ValueError(f"header {key!r} twice")
         headers[key] = value
+    if read != len(encoded):
+        raise ValueError(f"{len(encoded)} bytes of headers that cannot be read up to their end")
     return headers
 
 
-def _sized(data: bytes, at: int, width: int) -> tuple[bytes, int]:
-    """Bytes behind their length, a number of `width` bytes at `at`, and where they end."""
-    size, at = _taken(data, at, width)
-    return _taken(data, at, int.from_bytes(size))
+def encode_headers(headers: Mapping[str, str]) -> bytes:
+    """Headers whose values are all strings."""
+    return b"".join(_encoded_header(name.encode(), text.encode()) for name, text in headers.items())
 
 
-def _taken(data: bytes, at: int, size: int) -> tuple[bytes, int]:
-    """The `size` bytes at `at`, and where they end."""
-    end = at + size
-    if end > len(data):
-        raise ValueError(f"headers of {len(data)} bytes, expected at least {end}")
-    return data[at:end], end
+def encode_message(headers: bytes, payload: bytes) -> bytes:
+    """A message with these headers, encoded, and this payload."""
+    size = _FRAME + len(headers) + len(payload)
+    lengths = size.to_bytes(4) + len(headers).to_bytes(4)
+    message = lengths + crc32(lengths).to_bytes(4) + headers + payload
+    return message + crc32(message).to_bytes(4)
+
+
+def _encoded_header(name: bytes, value: bytes) -> bytes:
+    return b"%c%b%c%b%b" % (len(name), name, _STRING, len(value).to_bytes(2), value)
 
 
 def _prelude(data: bytes | bytearray, at: int) -> _Prelude | None:
