@@ -38,7 +38,6 @@ from deltatape.diagnose.check import check
 from deltatape.diagnose.digest import digest_analysis
 from deltatape.diagnose.rebuild import analyse
 from deltatape.match.body import NOT_JSON, json_value, reduce
-from deltatape.match.json_path import parse_path
 from deltatape.match.masks import agree, blanked
 from deltatape.model.asked import Asked, Message
 from deltatape.model.digest import Digest, ReadBack
@@ -47,6 +46,7 @@ from deltatape.model.finding import Blame, Confidence, Finding, Severity
 from deltatape.model.watch import LogEntry
 from deltatape.rules.repeated import first_difference
 from deltatape.rules.settings import DEFAULTS, Settings
+from deltatape.wire.json_path import parse_path
 
 _ASSISTANT = frozenset({"assistant", "model"})
 _HISTORY = frozenset({"messages", "input", "contents", "chat_history", "message", "tool_results"})

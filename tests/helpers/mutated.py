@@ -6,8 +6,8 @@ from deltatape.diagnose.decode import decode
 from deltatape.model.exchange import Exchange, Read
 from deltatape.mutate import MUTATORS, Seeded
 from deltatape.mutate._draft import Draft
-from deltatape.mutate._json import at, listed
 from deltatape.store.reader import open_tape
+from deltatape.wire.json_edit import at, listed
 from deltatape.wire.json_value import parse
 from helpers.chat import FINISH, URL, calls, choice, entry, request, sse
 from helpers.defects import as_recorded

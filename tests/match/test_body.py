@@ -1,7 +1,7 @@
 import pytest
 
 from deltatape.match.body import NOT_JSON, exact_form, forms_of, json_value, reduce
-from deltatape.match.json_path import parse_path
+from deltatape.wire.json_path import parse_path
 
 
 def test_how_json_is_written_does_not_count() -> None:

@@ -1,4 +1,4 @@
-from deltatape.mutate._json import at
+from deltatape.wire.json_edit import at
 from helpers.mutated import WORDS, changed, of_type, pasted, recorded, said
 
 SDK_UI = recorded("ai-sdk-ui")

@@ -6,7 +6,7 @@ from deltatape.model.exchange import Exchange
 from deltatape.mutate import Seeded
 from deltatape.mutate._calls import calls
 from deltatape.mutate._draft import Draft
-from deltatape.mutate._json import at
+from deltatape.wire.json_edit import at
 from helpers import chat as shape
 from helpers.mutated import (
     NEEDS,

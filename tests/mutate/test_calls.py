@@ -16,7 +16,7 @@ from deltatape.mutate._calls import (
     response_calls,
 )
 from deltatape.mutate._draft import Draft
-from deltatape.mutate._json import at
+from deltatape.wire.json_edit import at
 from helpers import chat as shape
 from helpers.mutated import NEEDS, ONE, TWO, WHOLE, chat, recorded
 

@@ -1,4 +1,4 @@
-from deltatape.mutate._json import at
+from deltatape.wire.json_edit import at
 from helpers import chat as shape
 from helpers.mutated import (
     ONE,

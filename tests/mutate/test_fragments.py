@@ -1,6 +1,6 @@
 import pytest
 
-from deltatape.mutate._json import at, listed
+from deltatape.wire.json_edit import at, listed
 from helpers import chat as shape
 from helpers.mutated import (
     NEEDS,

@@ -1,4 +1,4 @@
-from deltatape.mutate._json import at
+from deltatape.wire.json_edit import at
 from helpers.mutated import WORDS, changed, chat, of_type, recorded, said
 
 RESPONSES = recorded("openai-responses")

@@ -1,6 +1,6 @@
 import pytest
 
-from deltatape.mutate._json import at
+from deltatape.wire.json_edit import at
 from helpers.mutated import ONE, WHOLE, WORDS, changed, chat, joined, said, told
 
 

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 from deltatape.model.exchange import Source
-from deltatape.mutate._json import at
+from deltatape.wire.json_edit import at
 from helpers.mutated import ONE, WORDS, changed, chat, joined, pasted, reads, recorded, said, told
 
 NS = 10**9

@@ -2,9 +2,9 @@ import json
 
 import pytest
 
-from deltatape.mutate._json import at
 from deltatape.mutate._units import Message, is_array, is_sse, kinds, units_of
 from deltatape.wire.aws_eventstream import EventStreamDecoder
+from deltatape.wire.json_edit import at
 from helpers.eventstream import message
 
 SSE = b': hi\n\nevent: a\ndata:{"x": 1}\nid: 7\n\nretry: 1\ndata: [DONE]\r\n\r\n'

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from deltatape.errors import UsageError
-from deltatape.match.json_path import Wild, parse_path
+from deltatape.wire.json_path import Wild, parse_path
 
 VOLATILE = (
     "id",

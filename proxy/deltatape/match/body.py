@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from deltatape.match.json_path import Step, drop
+from deltatape.wire.json_path import Step, drop
 
 Paths: TypeAlias = Sequence[tuple[Step, ...]]
 

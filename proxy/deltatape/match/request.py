@@ -20,7 +20,6 @@ from difflib import SequenceMatcher
 
 from deltatape.match.body import NOT_JSON, Forms, exact_form, forms_of, json_value, reduce
 from deltatape.match.difference import Difference, compare
-from deltatape.match.json_path import parse_path
 from deltatape.match.masks import agree, blanked, fits, may_be_filled, pieces
 from deltatape.match.place import (
     Place,
@@ -31,6 +30,7 @@ from deltatape.match.place import (
     shown,
 )
 from deltatape.model.exchange import Exchange
+from deltatape.wire.json_path import parse_path
 
 _LISTED = 5
 _SHOWN = 200

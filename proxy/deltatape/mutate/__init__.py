@@ -14,9 +14,9 @@ from deltatape.mutate import (
 from deltatape.mutate._base import Chance, Mutator, Seeded
 from deltatape.mutate._calls import Entry, chat_calls, echoed
 from deltatape.mutate._draft import Draft
-from deltatape.mutate._json import at
 from deltatape.mutate._units import Unit
 from deltatape.mutate.items import renumbered
+from deltatape.wire.json_edit import at
 
 _FAMILIES = (indexes, names, items, arguments, fragments, finish, text, transport, app)
 

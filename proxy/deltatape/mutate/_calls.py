@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from deltatape.model.exchange import Exchange
 from deltatape.mutate._draft import Draft
-from deltatape.mutate._json import Path, at, listed
 from deltatape.mutate._units import Unit
+from deltatape.wire.json_edit import Path, at, listed
 from deltatape.wire.json_value import parse
 
 

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from deltatape.model.stream import Event
-from deltatape.mutate._json import Path, append, drop, put, quoted, source_at
 from deltatape.wire.aws_eventstream import (
     PRELUDE_SIZE,
     EventStreamDecoder,
@@ -22,6 +21,7 @@ from deltatape.wire.aws_eventstream import (
 )
 from deltatape.wire.framer import Decoder
 from deltatape.wire.json_array import JsonArrayDecoder
+from deltatape.wire.json_edit import Path, append, drop, put, quoted, source_at
 from deltatape.wire.json_value import parse
 from deltatape.wire.ndjson import NdjsonDecoder
 from deltatape.wire.sse import SseDecoder
@@ -79,7 +79,7 @@ class Unit:
         return self._value
 
     def put(self, path: Path, source: str) -> None:
-        """Sets what is at `path` of the data, see `_json.put`."""
+        """Sets what is at `path` of the data, see `json_edit.put`."""
         if self.value is not None:
             self.text = put(self._text, path, source)
 

@@ -2,8 +2,8 @@
 
 from deltatape.mutate._base import APP_EVENTS, SDK_UI, Chance, mutator
 from deltatape.mutate._draft import Draft
-from deltatape.mutate._json import at
 from deltatape.mutate._units import kinds
+from deltatape.wire.json_edit import at
 
 
 @mutator("agui-order", 93, SDK_UI)

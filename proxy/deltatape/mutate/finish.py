@@ -6,8 +6,8 @@ from typing import NamedTuple
 from deltatape.mutate._base import CHAT, MESSAGES, RESPONSES, Chance, cut_before, mutator
 from deltatape.mutate._calls import Call, chat_calls, entries, message_calls, remove_entry
 from deltatape.mutate._draft import Draft
-from deltatape.mutate._json import Path, at, listed
 from deltatape.mutate._units import Unit, kinds
+from deltatape.wire.json_edit import Path, at, listed
 
 _ENDS = ("response.completed", "response.incomplete")
 

@@ -14,9 +14,9 @@ from deltatape.mutate._calls import (
     response_calls,
 )
 from deltatape.mutate._draft import Draft
-from deltatape.mutate._json import at, listed
 from deltatape.mutate.indexes import whole
 from deltatape.mutate.items import renumbered
+from deltatape.wire.json_edit import at, listed
 from deltatape.wire.json_value import read_object
 
 _ARGUMENTS = ("function", "arguments")

@@ -5,8 +5,8 @@ import json
 from deltatape.mutate._base import CONVERSE, MESSAGES, RESPONSES, Chance, cut_before, mutator
 from deltatape.mutate._calls import message_calls, response_calls
 from deltatape.mutate._draft import Draft
-from deltatape.mutate._json import Path, at
 from deltatape.mutate._units import Unit, kinds
+from deltatape.wire.json_edit import Path, at
 
 _INDEX = ("output_index",)
 

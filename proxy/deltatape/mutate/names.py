@@ -3,7 +3,7 @@
 from deltatape.mutate._base import CHAT, Chance, indexed, mutator
 from deltatape.mutate._calls import ChatCall, chat_calls, entries
 from deltatape.mutate._draft import Draft
-from deltatape.mutate._json import at
+from deltatape.wire.json_edit import at
 
 _ID = ("id",)
 _NAME = ("function", "name")

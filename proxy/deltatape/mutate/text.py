@@ -5,8 +5,8 @@ import json
 from deltatape.mutate._base import CHAT, Chance, mutator
 from deltatape.mutate._calls import ChatCall, chat_calls, remove_entry
 from deltatape.mutate._draft import Draft
-from deltatape.mutate._json import at, listed, quoted
 from deltatape.mutate._units import Unit
+from deltatape.wire.json_edit import at, listed, quoted
 
 _STOPS = ("tool_calls", "function_call")
 

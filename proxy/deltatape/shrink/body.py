@@ -13,8 +13,8 @@ from typing import TypeAlias
 from deltatape.diagnose.decode import media_type
 from deltatape.model.exchange import EndReason, Exchange, Framing, Read
 from deltatape.mutate import Draft, Unit
-from deltatape.mutate._json import drop, put, source_at
 from deltatape.wire.aws_eventstream import is_message
+from deltatape.wire.json_edit import drop, put, source_at
 from deltatape.wire.json_value import parse
 
 Path: TypeAlias = tuple[str | int, ...]

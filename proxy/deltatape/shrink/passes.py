@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from deltatape.diagnose.decode import decode
 from deltatape.model.exchange import BROKEN_CHUNKS, Exchange, Read
-from deltatape.mutate._json import drop, put, quoted
 from deltatape.shrink.body import Body, Path, Place, from_behind, with_reads
 from deltatape.shrink.events import (
     fewer_events,
@@ -32,6 +31,7 @@ from deltatape.shrink.fields import (
     smaller_numbers,
 )
 from deltatape.shrink.search import Search, UsedUpError, fewest
+from deltatape.wire.json_edit import drop, put, quoted
 from deltatape.wire.json_value import parse
 
 # Passes over what is not said in events: whole exchanges, heads, times, reads, codings.

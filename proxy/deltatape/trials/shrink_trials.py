@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from deltatape.match.body import NOT_JSON, forms_of, json_value, reduce
-from deltatape.match.json_path import parse_path
 from deltatape.match.masks import agree, blanked, fits, pieces
 from deltatape.match.schedule import Tempo
 from deltatape.model.exchange import Exchange, Request
@@ -27,6 +26,7 @@ from deltatape.shrink.search import Exchanges, UsedUpError
 from deltatape.trials.shrink_memory import Answer, AskedBody, Memory, Secrets, content_of
 from deltatape.trials.torture_judge import Oracle
 from deltatape.trials.trial import Company, Outcome, attempt
+from deltatape.wire.json_path import parse_path
 
 HOLD_S = 3600.0
 """Silence of which the tape does not say how it ended lasts longer than any run."""

@@ -173,25 +173,25 @@ def slice_at(text: str, path: Sequence[str | int]) -> str | None:
     Returns:
         The exact characters, or None if nothing is there.
     """
-    at = _skip_blanks(text, 0)
+    at = skip_blanks(text, 0)
     for step in path:
         found = _member(text, at, step) if isinstance(step, str) else _element(text, at, step)
         if found is None:
             return None
         at = found
-    return text[at : _skip_value(text, at)]
+    return text[at : skip_value(text, at)]
 
 
 def elements_of(text: str) -> list[str]:
     """The source texts of the elements of `text`, a whole, valid JSON array; one pass for all."""
     found = []
-    at = _skip_blanks(text, _skip_blanks(text, 0) + 1)
+    at = skip_blanks(text, skip_blanks(text, 0) + 1)
     while text[at] != "]":
-        end = _skip_value(text, at)
+        end = skip_value(text, at)
         found.append(text[at:end])
-        at = _skip_blanks(text, end)
+        at = skip_blanks(text, end)
         if text[at] == ",":
-            at = _skip_blanks(text, at + 1)
+            at = skip_blanks(text, at + 1)
     return found
 
 
@@ -202,13 +202,13 @@ def values_in(text: str) -> list[str] | None:
     than `VALUES_LIMIT` values.
     """
     found: list[str] = []
-    at = _skip_blanks(text, 0)
+    at = skip_blanks(text, 0)
     while at < len(text):
-        end = _skip_value(text, at) if text[at] in '{["' else at
+        end = skip_value(text, at) if text[at] in '{["' else at
         if scan(text[at:end]).verdict is not Verdict.COMPLETE or len(found) == VALUES_LIMIT:
             return None
         found.append(text[at:end])
-        at = _skip_blanks(text, end)
+        at = skip_blanks(text, end)
     return found
 
 
@@ -235,12 +235,13 @@ def join_pairs(text: str) -> str:
     return text
 
 
-def _skip_blanks(text: str, at: int) -> int:
+def skip_blanks(text: str, at: int) -> int:
+    """The offset behind the whitespace at `at`."""
     blanks = _BLANKS.match(text, at)
     return blanks.end() if blanks else at
 
 
-def _skip_value(text: str, at: int) -> int:
+def skip_value(text: str, at: int) -> int:
     """The offset behind the value that starts at `at`."""
     if text[at] not in "{[":
         scalar = _SCALAR.match(text, at)
@@ -262,12 +263,12 @@ def _member(text: str, at: int, wanted: str) -> int | None:
     if text[at] != "{":
         return None
     found = None
-    at = _skip_blanks(text, at + 1)
+    at = skip_blanks(text, at + 1)
     while key := _KEY.match(text, at):
         at, name = key.end(), key[1]
         if name[1:-1] == wanted or ("\\" in name and json.loads(name) == wanted):
             found = at
-        at = _skip_value(text, at)
+        at = skip_value(text, at)
         between = _BETWEEN.match(text, at)
         at = between.end() if between else at
     return found
@@ -277,10 +278,10 @@ def _element(text: str, at: int, index: int) -> int | None:
     """Where the element number `index` starts."""
     if text[at] != "[":
         return None
-    at = _skip_blanks(text, at + 1)
+    at = skip_blanks(text, at + 1)
     for _ in range(index):
-        at = _skip_blanks(text, _skip_value(text, at))
+        at = skip_blanks(text, skip_value(text, at))
         if text[at : at + 1] != ",":
             return None
-        at = _skip_blanks(text, at + 1)
+        at = skip_blanks(text, at + 1)
     return None if text[at] == "]" else at

@@ -27,6 +27,7 @@ from deltatape.dialects._json import as_object, get_array, get_str
 from deltatape.dialects._source import Element, Elements, Member, Sole, Source, Whole
 from deltatape.model.reply import CallKind
 from deltatape.model.stream import Event
+from deltatape.wire.json_path import PlaceStep, parse_place
 from deltatape.wire.json_value import canonical, join_pairs
 
 _NO_ARGUMENTS = "{}"
@@ -39,54 +40,6 @@ _NO_ARGUMENTS = "{}"
 # in the order in which the values came first, without whitespace; numbers keep their source.
 
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
-
-
-# The paths of streamed arguments: JSONPath queries for one value, as steps from the root.
-#
-# Source: RFC 9535, section 2.3 (name and index selectors, shorthand names). Only what names exactly
-# one value is taken; a path without `$` is, as clients do, seen from the root.
-
-STEPS_LIMIT = 100
-"""Steps of a path that is still followed; arguments are never nested that deeply."""
-Step: TypeAlias = str | int
-"""The name of a member, or the index of an element."""
-_STEP = re.compile(
-    r"""\.(?P<name>[^.\[\]]++)
-      | \[\ *+(?P<index>0|[1-9][0-9]{0,8})\ *+\]
-      | \[\ *+'(?P<single>[^'\\]*+(?:\\.[^'\\]*+)*+)'\ *+\]
-      | \[\ *+"(?P<double>[^"\\]*+(?:\\.[^"\\]*+)*+)"\ *+\]""",
-    re.VERBOSE | re.DOTALL,
-)
-_ESCAPED_QUOTE = re.compile(r"\\'|\"|\\.", re.DOTALL)
-_REQUOTED = {"\\'": "'", '"': '\\"'}
-
-
-def parse_path(text: str) -> tuple[Step, ...] | None:
-    """The steps of the path `text`, at least one; None if it does not name one value."""
-    if not text.startswith("$"):
-        text = f"${text}" if text.startswith("[") else f"$.{text}"
-    steps: list[Step] = []
-    at = 1
-    while at < len(text):
-        found = _STEP.match(text, at)
-        step = _step(found) if found else None
-        if found is None or step is None or len(steps) == STEPS_LIMIT:
-            return None
-        steps.append(step)
-        at = found.end()
-    return tuple(steps) or None
-
-
-def _step(found: re.Match[str]) -> Step | None:
-    quoted = found["double"]
-    if found["single"] is not None:
-        quoted = _ESCAPED_QUOTE.sub(lambda one: _REQUOTED.get(one[0], one[0]), found["single"])
-    if quoted is not None:
-        try:
-            return join_pairs(str(json.loads(f'"{quoted}"')))
-        except ValueError:
-            return None
-    return found["name"] if found["index"] is None else int(found["index"])
 
 
 @dataclass(slots=True)
@@ -110,7 +63,7 @@ class _Branch:
     """An object or an array."""
 
     is_array: bool
-    members: "dict[Step, _Node]" = field(default_factory=dict)
+    members: "dict[PlaceStep, _Node]" = field(default_factory=dict)
 
 
 _Node: TypeAlias = _Leaf | _Branch
@@ -174,13 +127,13 @@ class PartialArguments:
         """The value at `path`, new if nothing stands there; None if there can be no value."""
         leaf = self._leaves.get(path)
         if leaf is None:
-            steps = parse_path(path)
+            steps = parse_place(path)
             leaf = self._grow(steps) if steps else None
             if leaf is not None:
                 self._leaves[path] = leaf
         return leaf
 
-    def _grow(self, steps: tuple[Step, ...]) -> _Leaf | None:
+    def _grow(self, steps: tuple[PlaceStep, ...]) -> _Leaf | None:
         node: _Node = self._root
         for step, following in zip(steps, (*steps[1:], None), strict=True):
             if isinstance(node, _Leaf) or node.is_array != isinstance(step, int):

@@ -1,16 +1,18 @@
-"""JSON paths: which members of a body are meant, and the body without them.
+"""JSON paths, a part of RFC 9535: those that users write and those that providers send.
 
-A part of RFC 9535: member names (`.name`, `['name']`), places in arrays (`[0]`, `[-1]`), every
-member or element (`.*`, `[*]`), and descendants (`..name`). The `$` at the front may be left out.
-A path is written as misses print it.
+A user's path may mean many members: names (`.name`, `['name']`), places in arrays (`[0]`, `[-1]`),
+every member or element (`.*`, `[*]`), and descendants (`..name`). The `$` at the front may be left
+out. It is written as misses print it. A provider's path means one value: see `parse_place`.
 """
 
 import enum
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from deltatape.errors import UsageError
+from deltatape.wire.json_value import join_pairs
 
 
 class Wild(enum.Enum):
@@ -125,3 +127,51 @@ def _containers(value: object) -> Iterator[object]:
         elif isinstance(each, list):
             yield each
             pending += each
+
+
+# The paths of one value, as providers send them (Gemini's streamed arguments).
+#
+# Source: RFC 9535, section 2.3 (name and index selectors, shorthand names). Only what names exactly
+# one value is taken; a path without `$` is, as clients do, seen from the root.
+
+PLACE_LIMIT = 100
+"""Steps of a path that is still followed; arguments are never nested that deeply."""
+PlaceStep: TypeAlias = str | int
+"""The name of a member, or the index of an element."""
+_PLACE_STEP = re.compile(
+    r"""\.(?P<name>[^.\[\]]++)
+      | \[\ *+(?P<index>0|[1-9][0-9]{0,8})\ *+\]
+      | \[\ *+'(?P<single>[^'\\]*+(?:\\.[^'\\]*+)*+)'\ *+\]
+      | \[\ *+"(?P<double>[^"\\]*+(?:\\.[^"\\]*+)*+)"\ *+\]""",
+    re.VERBOSE | re.DOTALL,
+)
+_ESCAPED_QUOTE = re.compile(r"\\'|\"|\\.", re.DOTALL)
+_REQUOTED = {"\\'": "'", '"': '\\"'}
+
+
+def parse_place(text: str) -> tuple[PlaceStep, ...] | None:
+    """The steps of the path `text`, at least one; None if it does not name one value."""
+    if not text.startswith("$"):
+        text = f"${text}" if text.startswith("[") else f"$.{text}"
+    steps: list[PlaceStep] = []
+    at = 1
+    while at < len(text):
+        found = _PLACE_STEP.match(text, at)
+        step = _place_step(found) if found else None
+        if found is None or step is None or len(steps) == PLACE_LIMIT:
+            return None
+        steps.append(step)
+        at = found.end()
+    return tuple(steps) or None
+
+
+def _place_step(found: re.Match[str]) -> PlaceStep | None:
+    quoted = found["double"]
+    if found["single"] is not None:
+        quoted = _ESCAPED_QUOTE.sub(lambda one: _REQUOTED.get(one[0], one[0]), found["single"])
+    if quoted is not None:
+        try:
+            return join_pairs(str(json.loads(f'"{quoted}"')))
+        except ValueError:
+            return None
+    return found["name"] if found["index"] is None else int(found["index"])

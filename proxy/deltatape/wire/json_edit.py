@@ -8,15 +8,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
+from deltatape.wire.json_value import skip_blanks, skip_value, slice_at
+
 Path: TypeAlias = tuple[str | int, ...]
 """Keys and indexes from the outside in."""
 
-_BLANKS = re.compile(r"[ \t\n\r]*")
-_STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
-_KEY = re.compile(_STRING)
-_SCALAR = re.compile(rf"{_STRING}|[^\s,\]}}]+")
-_TOKEN = re.compile(rf"{_STRING}|[\[\]{{}}]")
-_STEPS = {"{": 1, "[": 1, "}": -1, "]": -1}
+_KEY = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"')
 
 
 class _Child(NamedTuple):
@@ -104,8 +101,7 @@ def append(text: str, path: Path, source: str) -> str:
 
 def source_at(text: str, path: Path) -> str:
     """The source of the value at `path`; "" if nothing is there."""
-    found = _find(text, path)
-    return text[found.start : found.end] if found else ""
+    return slice_at(text, path) or ""
 
 
 def _is_unicode(text: str) -> bool:
@@ -117,8 +113,8 @@ def _is_unicode(text: str) -> bool:
 
 
 def _find(text: str, path: Path) -> _Child | None:
-    start = _skip_blanks(text, 0)
-    found = _Child("", start, start, _skip_value(text, start))
+    start = skip_blanks(text, 0)
+    found = _Child("", start, start, skip_value(text, start))
     for step in path:
         # Of equal keys the last counts, as for parsers.
         fitting = [child for child in _children(text, found.start) if child.step == step]
@@ -135,38 +131,22 @@ def _children(text: str, start: int) -> list[_Child]:
 
 
 def _members(text: str, start: int) -> Iterator[_Child]:
-    begin = _skip_blanks(text, start + 1)
+    begin = skip_blanks(text, start + 1)
     while key := _KEY.match(text, begin):
-        value = _skip_blanks(text, _skip_blanks(text, key.end()) + 1)
-        end = _skip_value(text, value)
+        value = skip_blanks(text, skip_blanks(text, key.end()) + 1)
+        end = skip_value(text, value)
         yield _Child(json.loads(key[0]), begin, value, end)
-        begin = _skip_blanks(text, _skip_blanks(text, end) + 1)
+        begin = skip_blanks(text, skip_blanks(text, end) + 1)
 
 
 def _elements(text: str, start: int) -> Iterator[_Child]:
-    begin = _skip_blanks(text, start + 1)
+    begin = skip_blanks(text, start + 1)
     number = 0
     while text[begin : begin + 1] not in {"]", ""}:
-        end = _skip_value(text, begin)
+        end = skip_value(text, begin)
         yield _Child(number, begin, begin, end)
         number += 1
-        following = _skip_blanks(text, end)
+        following = skip_blanks(text, end)
         if text[following] == "]":
             return
-        begin = _skip_blanks(text, following + 1)
-
-
-def _skip_blanks(text: str, start: int) -> int:
-    blanks = _BLANKS.match(text, start)
-    return blanks.end() if blanks else start
-
-
-def _skip_value(text: str, start: int) -> int:
-    if text[start] not in "{[":
-        scalar = _SCALAR.match(text, start)
-        return scalar.end() if scalar else start
-    depth, end = 1, start + 1
-    while depth and (token := _TOKEN.search(text, end)):
-        depth += _STEPS.get(token[0], 0)
-        end = token.end()
-    return end
+        begin = skip_blanks(text, following + 1)

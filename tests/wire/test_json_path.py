@@ -1,7 +1,15 @@
 import pytest
 
 from deltatape.errors import UsageError
-from deltatape.match.json_path import Step, Wild, drop, parse_path
+from deltatape.wire.json_path import (
+    PLACE_LIMIT,
+    PlaceStep,
+    Step,
+    Wild,
+    drop,
+    parse_path,
+    parse_place,
+)
 
 ANY, DEEP = Wild.ANY, Wild.DEEP
 
@@ -66,3 +74,36 @@ def test_what_a_path_names_is_taken_out(path: str, left: object) -> None:
     value = {"a": 1, "b": [{"a": 2}, {"a": 3, "c": [{"a": 4}]}]}
     drop(value, parse_path(path))
     assert value == (whole if left is None else left)
+
+
+@pytest.mark.parametrize(
+    ("path", "steps"),
+    [
+        ("$.location", ("location",)),
+        ("$.a[0].b", ("a", 0, "b")),
+        ("$['a b'][ 12 ]", ("a b", 12)),
+        ('$["a.b"]["c[0]"]', ("a.b", "c[0]")),
+        (r"$['it\'s']['say \"hi\"']", ("it's", 'say "hi"')),
+        ("$['say \"hi\"']", ('say "hi"',)),
+        (r'$["\ud83d\ude00\n"]', ("\U0001f600\n",)),
+        ("$.größe.名", ("größe", "名")),
+        ("$['']", ("",)),
+        ("location.city", ("location", "city")),
+        ("[0]", (0,)),
+    ],
+)
+def test_a_path_to_one_value_is_read(path: str, steps: tuple[PlaceStep, ...]) -> None:
+    assert parse_place(path) == steps
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["", "$", "$.", "$..a", "$.a[*]", "$[-1]", "$[01]", "$['a", r"$['\x']", "$.a[?@.b]", "$[]"],
+)
+def test_a_path_to_no_or_many_values_is_none(path: str) -> None:
+    assert parse_place(path) is None
+
+
+def test_a_path_without_end_is_none() -> None:
+    assert len(parse_place("$" + ".a" * PLACE_LIMIT) or ()) == PLACE_LIMIT
+    assert parse_place("$" + "[0]" * (PLACE_LIMIT + 1)) is None

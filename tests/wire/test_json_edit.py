@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltatape.mutate._json import Path, append, at, drop, listed, put, quoted, source_at
+from deltatape.wire.json_edit import Path, append, at, drop, listed, put, quoted, source_at
 
 SPELLED = '{ "a": [1,  {"b" :"\\u00e9"}], "c":null }'
 JSON = st.recursive(
