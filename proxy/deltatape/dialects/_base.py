@@ -2,7 +2,8 @@
 
 A dialect is stateless; what a reply needs while it arrives lives in its `Reducer`. Both are pure
 and raise on no input: whatever the wire got wrong becomes an `Observation`, a call's status or a
-repair. A new dialect is one module or package and one line in `DIALECTS`.
+repair. What others than its reducer need to know of it are its `Traits`. A new dialect is one
+module or package and its entry in `DIALECTS`; no dialect imports another one.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -87,6 +88,7 @@ class Dialect(Protocol):
 
     name: ClassVar[str]
     traits: ClassVar[Traits]
+    """What is true of it for those who write, change or judge its streams."""
 
     def claims(self, hints: Hints) -> bool:
         """Whether the response is of this dialect, and of no other."""
