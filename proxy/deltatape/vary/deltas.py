@@ -105,9 +105,8 @@ def _has_more(value: object, path: _Path, traits: Traits) -> bool:
 
 
 def _is_of_all(name: str, value: object, traits: Traits) -> bool:
-    if name in traits.closing_keys:
-        return True
-    return isinstance(value, dict | list) and name not in traits.running_keys
+    holds_more = isinstance(value, dict | list) and name not in traits.running_keys
+    return holds_more or name in traits.closing_keys
 
 
 def _index(value: object) -> object:
