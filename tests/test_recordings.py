@@ -14,7 +14,7 @@ from deltatape.model.exchange import EndReason, Framing
 from deltatape.store.reader import MAX_LINE, open_tape
 from deltatape.tape import encode, mask
 from deltatape.tape.decode import CODES, decode_header, decode_record
-from deltatape.tape.payload import Remark, Stop
+from deltatape.tape.payload import RemarkRecord, Stop
 from deltatape.tape.tap import PIECE, ExchangeTap
 from helpers.tapes import HEADER, start, taped, whole_tape, write_tape
 
@@ -184,7 +184,7 @@ def unmasked_target() -> bytes:
     return re.sub(rb'"target":\[.*?\],"up', b'"target":"/v1?key=k","up', head)
 
 
-NOTE = encode.payload_record(1, 1, Remark(text="x"))
+NOTE = encode.payload_record(1, 1, RemarkRecord(text="x"))
 
 
 @pytest.mark.parametrize(

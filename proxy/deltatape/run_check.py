@@ -39,7 +39,7 @@ from deltatape.diagnose.digest import digest_analysis
 from deltatape.diagnose.rebuild import analyse
 from deltatape.match.body import NOT_JSON, json_value, reduce
 from deltatape.match.masks import agree, blanked
-from deltatape.model.asked import Asked, Message
+from deltatape.model.asked import Message, RequestSummary
 from deltatape.model.digest import Digest, ReadBack
 from deltatape.model.exchange import End, EndReason, Exchange
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
@@ -125,7 +125,7 @@ class Correction:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mistake:
+class RunMistake:
     """What the application did wrong in the run.
 
     Attributes:
@@ -149,7 +149,7 @@ class _Recorded:
     """A request of the tape."""
 
     digest: Digest
-    asked: Asked
+    asked: RequestSummary
     rest: object
     """Its body without the conversation."""
 
@@ -308,7 +308,7 @@ class RunCheck:
                     found.update(self._successors(parent.position))
         return frozenset(found)
 
-    def mistakes(self) -> tuple[Mistake, ...]:
+    def mistakes(self) -> tuple[RunMistake, ...]:
         """What the application did wrong so far, in the order of the requests that show it."""
         digests = self._run_digests()
         found = [self._mistake(each) for each in self._findings(digests)]
@@ -321,7 +321,7 @@ class RunCheck:
 
     # The run.
 
-    def _mistake(self, finding: Finding) -> Mistake:
+    def _mistake(self, finding: Finding) -> RunMistake:
         request = self._requests[finding.exchange - 1]
         fails = True
         if request.corrected:
@@ -329,11 +329,11 @@ class RunCheck:
             if request.position is not None:
                 wrong = self._tape.codes.get(request.position, wrong)
             fails = finding.code in wrong
-        return Mistake(
+        return RunMistake(
             finding=finding, request=request.number, recorded=request.recorded, fails=fails
         )
 
-    def _silences(self, digests: Sequence[Digest]) -> Iterator[Mistake]:
+    def _silences(self, digests: Sequence[Digest]) -> Iterator[RunMistake]:
         """Replies that nothing came back for, as on the tape."""
         if not any(self._is_played(request) for request in self._requests):
             return
@@ -349,7 +349,7 @@ class RunCheck:
         for request in waiting:
             if request.number not in continued and self._is_played(request):
                 assert request.position is not None
-                yield Mistake(
+                yield RunMistake(
                     finding=silences[request.position],
                     request=request.number,
                     recorded=request.recorded,
@@ -543,7 +543,9 @@ class RunCheck:
 
     # A request and a recorded one.
 
-    def _differs_only_there(self, reply: int, recorded: int, asked: Asked, rest: object) -> bool:
+    def _differs_only_there(
+        self, reply: int, recorded: int, asked: RequestSummary, rest: object
+    ) -> bool:
         """Whether all that the mistake did not touch is the same.
 
         Args:
@@ -586,12 +588,12 @@ class RunCheck:
             each for digest in said for call in digest.calls for each in call.answers_to
         ) - frozenset(right)
 
-    def _may_end_here(self, recorded: int, asked: Asked, rest: object) -> bool:
+    def _may_end_here(self, recorded: int, asked: RequestSummary, rest: object) -> bool:
         """Whether a request asks for nothing that the recorded conversation does not ask for."""
         one = self._tape.requests[recorded]
         return agree(one.rest, rest) and _begin_alike(one, asked)
 
-    def _asked(self, exchange: Exchange) -> Asked:
+    def _asked(self, exchange: Exchange) -> RequestSummary:
         return analyse(exchange, self._settings.app).asked
 
     def _reduced(self, body: bytes) -> bytes:
@@ -638,7 +640,7 @@ def _goes_on(earlier: Digest, later: Digest) -> bool:
     return 0 < length < len(later.history) and later.prefixes[length] == earlier.prefixes[-1]
 
 
-def _begin_alike(recorded: _Recorded, asked: Asked) -> bool:
+def _begin_alike(recorded: _Recorded, asked: RequestSummary) -> bool:
     """Whether what system and user say now is what they said then, or the beginning of that.
 
     What answers a call in text stands there as well: where that was an error of the application's
@@ -651,7 +653,7 @@ def _begin_alike(recorded: _Recorded, asked: Asked) -> bool:
     )
 
 
-def _plain(asked: Asked) -> Iterator[Message]:
+def _plain(asked: RequestSummary) -> Iterator[Message]:
     """The messages that are neither the model's nor results."""
     return (each for each in asked.history if each.role not in _ASSISTANT and not each.call_id)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import deltatape
 from deltatape.diagnose.decode import decode
 from deltatape.model.asked import RepeatedCall
-from deltatape.model.digest import Digest, SaidCall
+from deltatape.model.digest import DeliveredCall, Digest
 from deltatape.model.exchange import EndReason, Exchange
 from framework_tapes.script import CITIES, first_prompts
 
@@ -112,7 +112,7 @@ def _both(tapes: Tapes, scenario: str, tell: Callable[[Conversation], str]) -> s
     return f"streamed: {words[0]}; whole: {words[1]}"
 
 
-def _delivered(turns: Conversation) -> list[SaidCall]:
+def _delivered(turns: Conversation) -> list[DeliveredCall]:
     """The calls of all answers but the last."""
     return [call for turn in turns[:-1] for call in turn.digest.calls]
 
@@ -122,7 +122,7 @@ def _repeated(turns: Conversation) -> list[RepeatedCall]:
     return [call for message in turns[-1].digest.history for call in message.calls]
 
 
-def _pairs(turns: Conversation) -> Iterator[tuple[SaidCall, RepeatedCall]] | None:
+def _pairs(turns: Conversation) -> Iterator[tuple[DeliveredCall, RepeatedCall]] | None:
     """Delivered calls and what the last request repeats, None if their numbers differ."""
     said, heard = _delivered(turns), _repeated(turns)
     return zip(said, heard, strict=True) if said and len(said) == len(heard) else None
@@ -189,7 +189,7 @@ def _text(turns: Conversation) -> str:
     return f"written anew, {order}" if anew else "as delivered"
 
 
-def _values(call: SaidCall | RepeatedCall) -> Mapping[str, object]:
+def _values(call: DeliveredCall | RepeatedCall) -> Mapping[str, object]:
     told: Mapping[str, object] = json.loads(call.arguments or "{}")
     return told
 

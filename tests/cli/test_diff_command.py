@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from deltatape.compare import VOLATILE, Damage, Kind, Spacing
+from deltatape.compare import VOLATILE, CallDamage, ChangeKind, SpacingDifference
 from helpers.chat import FINISH, choice, sse
 from helpers.console import called, on_terminal
 from helpers.mutated import RECORDINGS
@@ -112,9 +112,9 @@ def test_a_path_that_is_none_is_refused(tmp_path: Path) -> None:
 def test_the_page_lists_every_field_that_may_differ() -> None:
     page = (RECORDINGS.parents[1] / "docs" / "diff.md").read_text()
     assert all(f"`{path}`" in page for path in VOLATILE)
-    assert all(f"`{kind}`" in page for kind in Kind)
-    assert all(f"`{damage}`" in page for damage in Damage)
-    assert all(f"`{spacing}`" in page for spacing in Spacing)
+    assert all(f"`{kind}`" in page for kind in ChangeKind)
+    assert all(f"`{damage}`" in page for damage in CallDamage)
+    assert all(f"`{spacing}`" in page for spacing in SpacingDifference)
 
 
 def test_colours_are_for_terminals_only(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from deltatape.demo.demo import LIMIT_S
-from deltatape.model.exchange import Masked, Source, header
+from deltatape.model.exchange import MaskedCredential, Source, header
 from deltatape.store.reader import open_tape
 from helpers.chat import FINISH, calls, choice, entry, sse
 from helpers.console import called
@@ -69,7 +69,7 @@ def test_a_captured_case_becomes_a_tape_without_its_credentials(tmp_path: Path) 
     assert exchange.request.upstream == "https://api.example.com"
     assert json.loads(exchange.request.body) == ASKED
     assert header(exchange.request.headers, "x-a") == b"1"
-    assert isinstance(exchange.request.target[1], Masked)
+    assert isinstance(exchange.request.target[1], MaskedCredential)
     assert b"fake" not in (tmp_path / "x.tape").read_bytes()
 
 

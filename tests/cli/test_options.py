@@ -4,7 +4,7 @@ import click
 import pytest
 
 from deltatape.cli import COMMANDS, deltatape
-from deltatape.cli.options import Wrapper, seconds
+from deltatape.cli.options import WrapperCommand, seconds
 
 
 def options() -> list[tuple[str, click.Option]]:
@@ -50,12 +50,12 @@ def test_what_is_no_duration_is_told_with_what_would_be(text: str) -> None:
         seconds(click.Context(click.Command("x")), option, text)
 
 
-@click.command("wrap", cls=Wrapper)
+@click.command("wrap", cls=WrapperCommand)
 @click.option("--own", default="")
 @click.pass_context
 def wrap(ctx: click.Context, own: str) -> tuple[str, tuple[str, ...]]:
     """Give back what was understood."""
-    return own, Wrapper.command_of(ctx)
+    return own, WrapperCommand.command_of(ctx)
 
 
 @pytest.mark.parametrize(

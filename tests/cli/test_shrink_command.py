@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from deltatape.cli.shrink_command import Progress
+from deltatape.cli.shrink_command import ShrinkProgress
 from deltatape.demo.demo import background
 from deltatape.model.exchange import Exchange, Tap
 from deltatape.store.reader import open_tape
 from deltatape.tape.payload import Stop
 from deltatape.tape.written import tape_lines
-from deltatape.trials.shrink import Step
+from deltatape.trials.shrink import ShrinkStep
 from helpers.console import called, on_terminal
 from helpers.failing import app, words
 from helpers.program import environment
@@ -216,19 +216,19 @@ def test_an_oracle_that_is_not_there_shrinks_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "bug-small.tape").exists()
 
 
-def step(what: str, events: int, runs: int) -> Step:
-    return Step(what=what, exchanges=(words(of=events),), runs=runs)
+def step(what: str, events: int, runs: int) -> ShrinkStep:
+    return ShrinkStep(what=what, exchanges=(words(of=events),), runs=runs)
 
 
 def test_a_pass_that_took_something_away_is_told_once(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    progress = Progress()
-    with Progress().shown():
+    progress = ShrinkProgress()
+    with ShrinkProgress().shown():
         pass  # nothing came of it
     with progress.shown():
         for each in (
-            Step(what="", exchanges=(), runs=1, note="looking for: exit code 1"),
+            ShrinkStep(what="", exchanges=(), runs=1, note="looking for: exit code 1"),
             step("exchanges", 9, 2),
             step("events", 9, 3),
             step("", 5, 4),

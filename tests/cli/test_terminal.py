@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from deltatape.cli import terminal
-from deltatape.render.lines import BOLD, Segment, line
+from deltatape.render.lines import BOLD, StyledText, line
 from helpers.console import called, on_terminal
 from helpers.hostile import FILE_NAME, assert_harmless, bad, hostile_tape
 from helpers.incidents import BROKEN, CUT, recorded
@@ -171,7 +171,7 @@ def test_what_is_said_is_wrapped_between_words_where_there_is_a_terminal(
 def test_lines_are_plain_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     told = io.StringIO()
     monkeypatch.setattr(sys, "stdout", told)
-    terminal.show([line(Segment("bold", BOLD), " plain [red]x[/red]")])
+    terminal.show([line(StyledText("bold", BOLD), " plain [red]x[/red]")])
     assert told.getvalue() == "bold plain [red]x[/red]\n"
 
 
@@ -255,7 +255,7 @@ def test_a_stuck_terminal_holds_nobody_up_and_its_lines_are_counted(
     gate = threading.Event()
     write = terminal._write_line
     monkeypatch.setattr(terminal, "_write_line", lambda line: (gate.wait(20), write(line)))
-    voice = terminal.Voice()
+    voice = terminal.TerminalWriter()
     for number in range(50):
         voice.put(f"line {number}")
     gate.set()

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from deltatape.http1.listener import Address
-from deltatape.match.schedule import Tempo
+from deltatape.match.schedule import ReplayTempo
 from deltatape.model.exchange import Exchange
 from deltatape.player.player import Player
-from deltatape.player.playing import Playing
+from deltatape.player.playing import PlayOptions
 from helpers.clients import CURL, SDKS, Client, available
 from helpers.recording import recording
 from helpers.upstream import SSE_HEAD, Peer, chunk, connect, post, provider, run
@@ -82,7 +82,7 @@ async def stream(peer: Peer) -> None:
 
 @contextlib.asynccontextmanager
 async def playing(exchanges: list[Exchange]) -> AsyncIterator[Player]:
-    player = Player(exchanges, lambda _: None, Playing(tempo=Tempo(factor=0.0)))
+    player = Player(exchanges, lambda _: None, PlayOptions(tempo=ReplayTempo(factor=0.0)))
     await player.start(Address("127.0.0.1", 0))
     try:
         yield player

@@ -6,10 +6,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltatape.compare import VOLATILE, Kind, Spacing, compare_exchanges, first_damage
+from deltatape.compare import (
+    VOLATILE,
+    ChangeKind,
+    SpacingDifference,
+    compare_exchanges,
+    first_damage,
+)
 from deltatape.compare.volatile import DEEPEST
 from deltatape.diagnose.rebuild import Analysis, analyse
-from deltatape.mutate import MUTATORS, Seeded
+from deltatape.mutate import MUTATORS, SeededChoices
 from helpers.chat import FINISH, URL
 from helpers.compared import analysed, call, chat, words
 from helpers.mutated import RECORDINGS, changed, recorded
@@ -38,7 +44,7 @@ def test_every_recording_equals_itself(stem: str) -> None:
 def test_a_mutated_recording_differs_unless_only_times_or_ids_of_answers_do(stem: str) -> None:
     healthy = recorded(stem)
     for mutator in MUTATORS:
-        mutated = mutator.mutate(healthy, Seeded(2))
+        mutated = mutator.mutate(healthy, SeededChoices(2))
         if mutated is None:
             continue
         comparison = compare_exchanges(analyse(healthy), analyse(mutated))
@@ -60,8 +66,8 @@ def test_every_event_of_both_sides_is_told_once(left: list[object], right: list[
     ):
         assert sorted(numbers) == [event.number for event in side.stream.events]
     for change in changes:
-        assert change.kind is not Kind.EQUAL or len(change.left) == len(change.right)
-    equal = [change for change in changes if change.kind is Kind.EQUAL]
+        assert change.kind is not ChangeKind.EQUAL or len(change.left) == len(change.right)
+    equal = [change for change in changes if change.kind is ChangeKind.EQUAL]
     for at in ("left", "right"):
         order = [number for change in equal for number in getattr(change, at)]
         assert order == sorted(order)
@@ -136,7 +142,7 @@ PLAIN = b'data: {"type":"a","x":1}\n\ndata: {"type":"b"}\n\n'
 
 def framed(left: Analysis, right: Analysis) -> list[tuple[str, int, str, str]]:
     comparison = compare_exchanges(left, right)
-    assert {change.kind for change in comparison.changes} <= {Kind.EQUAL}
+    assert {change.kind for change in comparison.changes} <= {ChangeKind.EQUAL}
     return [(each.what.value, each.count, each.left, each.right) for each in comparison.framing]
 
 
@@ -186,7 +192,7 @@ def test_a_gateway_that_pads_nothing_is_told_with_the_first_events() -> None:
     assert bare is not None
     comparison = compare_exchanges(analyse(healthy), analyse(bare))
     (found,) = comparison.framing
-    assert (found.what, found.event) == (Spacing.EVENT_LINE, (0, 0))
+    assert (found.what, found.event) == (SpacingDifference.EVENT_LINE, (0, 0))
     assert found.count == len(comparison.left.stream.events)
     assert not comparison.equal
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from deltatape.compare import Comparison, Damage, Kind, compare_exchanges
+from deltatape.compare import CallDamage, ChangeKind, Comparison, compare_exchanges
 from deltatape.compare.content import argument_differences, pairs_of, reply_differences
 from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.model.reply import CallKind, CallStatus, ToolCall
@@ -53,7 +53,7 @@ def told(comparison: Comparison) -> list[tuple[str, str, tuple[int, ...], tuple[
     return [
         (change.kind.value, change.part, change.left, change.right)
         for change in comparison.changes
-        if change.kind is not Kind.EQUAL
+        if change.kind is not ChangeKind.EQUAL
     ]
 
 
@@ -83,12 +83,16 @@ def test_a_lost_and_an_added_call_are_named_with_their_events() -> None:
     without = chat(*words("I am"), choice({}, "stop"))
     (lost,) = compare_exchanges(MESSAGE, without).calls
     assert lost.cause is not None
-    assert (lost.cause.kind, lost.cause.left, lost.cause.right) == (Kind.DROPPED, (5, 6, 7), ())
+    assert (lost.cause.kind, lost.cause.left, lost.cause.right) == (
+        ChangeKind.DROPPED,
+        (5, 6, 7),
+        (),
+    )
     more = chat(*words("I am"), *call('{"a":1}'), *call("{}", index=1, name="put"), FINISH)
     (added,) = compare_exchanges(MESSAGE, more).calls
     assert added.cause is not None
     assert (added.cause.kind, added.cause.right, added.cause.part) == (
-        Kind.INSERTED,
+        ChangeKind.INSERTED,
         (3, 4),
         "call 1",
     )
@@ -208,7 +212,7 @@ def test_the_first_event_that_brings_it_about_is_named() -> None:
     left = chat(*words("a"), *call('{"a":', '"x"', "}"), FINISH)
     right = chat(*words("b"), *call('{"a":', '"y"', "}"), FINISH)
     (change,) = compare_exchanges(left, right).calls
-    assert change.damage is Damage.ARGUMENTS
+    assert change.damage is CallDamage.ARGUMENTS
     assert [(each.path, each.recorded, each.received) for each in change.differences] == [
         ("$.a", '"x"', '"y"')
     ]
@@ -302,4 +306,4 @@ def test_calls_of_choices_that_are_missing_are_lost() -> None:
         FINISH,
     )
     (change,) = compare_exchanges(more, chat(*call("{}"), FINISH)).calls
-    assert (change.damage, change.choice) == (Damage.LOST, 1)
+    assert (change.damage, change.choice) == (CallDamage.LOST, 1)

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltatape.clock import SystemClock
-from deltatape.compare import Kind, compare_exchanges
-from deltatape.compare.events import MAX_EDITS, Runs, align, changes_of
+from deltatape.compare import ChangeKind, compare_exchanges
+from deltatape.compare.events import MAX_EDITS, RunMatcher, align, changes_of
 from deltatape.diagnose.rebuild import analyse
 from helpers.chat import FINISH, calls, choice, entry
 from helpers.compared import analysed, between, call, chat, paths, units, unlike, words
@@ -24,7 +24,7 @@ def kinds_of(name: str, stem: str) -> tuple[set[str], set[str]]:
     mutated = changed(name, healthy)
     assert mutated is not None
     comparison = compare_exchanges(analyse(healthy), analyse(mutated))
-    found = [change for change in comparison.changes if change.kind is not Kind.EQUAL]
+    found = [change for change in comparison.changes if change.kind is not ChangeKind.EQUAL]
     return {change.kind.value for change in found}, {
         path.rpartition(".")[2] for change in found for path in paths(change)
     }
@@ -74,7 +74,7 @@ def test_what_a_mutator_did_is_named(
 def test_equal_streams_are_one_equal_change() -> None:
     (change,) = changes_of(units(chat(*STREAM)), units(chat(*STREAM)))
     assert (change.kind, change.left, change.right) == (
-        Kind.EQUAL,
+        ChangeKind.EQUAL,
         tuple(range(9)),
         tuple(range(9)),
     )
@@ -114,7 +114,9 @@ def test_an_altered_event_tells_where() -> None:
     left = chat(*words("a", "b"), FINISH)
     right = chat(*words("a"), choice({"content": "c", "role": "x"}), FINISH)
     (found,) = (
-        change for change in compare_exchanges(left, right).changes if change.kind is Kind.ALTERED
+        change
+        for change in compare_exchanges(left, right).changes
+        if change.kind is ChangeKind.ALTERED
     )
     assert paths(found) == ["$.choices[0].delta.content", "$.choices[0].delta.role"]
 
@@ -122,7 +124,7 @@ def test_an_altered_event_tells_where() -> None:
 def test_data_that_is_no_json_and_types_are_told_as_such() -> None:
     left, right = chat("oops", done=False), chat("other", done=False)
     (found,) = compare_exchanges(left, right).changes
-    assert (found.kind, paths(found)) == (Kind.ALTERED, ["(data)"])
+    assert (found.kind, paths(found)) == (ChangeKind.ALTERED, ["(data)"])
     (one,) = units(chat(*words("a"), done=False))
     other = replace(one, key="k", loose="l", event=one.event._replace(type="other"))
     (renamed,) = changes_of([one], [other])
@@ -134,7 +136,7 @@ def test_a_type_may_be_all_that_differs() -> None:
         analysed(f"event: {name}\ndata: hello\n\n".encode(), "http://127.0.0.1/x") for name in "ab"
     )
     (found,) = compare_exchanges(one, other).changes
-    assert (found.kind, paths(found)) == (Kind.ALTERED, ["(event type)"])
+    assert (found.kind, paths(found)) == (ChangeKind.ALTERED, ["(event type)"])
 
 
 def test_events_of_different_sorts_are_no_altered_forms_of_each_other() -> None:
@@ -153,8 +155,8 @@ def test_calls_that_change_places_are_told_by_their_events() -> None:
 def test_merged_calls_tell_when_they_are_for_somebody_else() -> None:
     left = chat(*call('{"a"', ":1}", index=1), FINISH)
     right = chat(calls(entry(0, "c1", name="get", arguments='{"a":1}')), FINISH)
-    (found,) = (c for c in compare_exchanges(left, right).changes if c.kind is not Kind.EQUAL)
-    assert (found.kind, [*paths(found)]) == (Kind.MERGED, ["choices.delta.tool_calls.index"])
+    (found,) = (c for c in compare_exchanges(left, right).changes if c.kind is not ChangeKind.EQUAL)
+    assert (found.kind, [*paths(found)]) == (ChangeKind.MERGED, ["choices.delta.tool_calls.index"])
     assert (found.differences[0].recorded, found.differences[0].received) == ("1", "0")
 
 
@@ -236,7 +238,7 @@ def test_unlike_beginnings_do_not_keep_what_follows_from_being_found() -> None:
 
 
 def run(left: list[object], right: list[object], i: int = 0, j: int = 0) -> object:
-    return Runs(units(chat(*left, done=False)), units(chat(*right, done=False))).at(i, j)
+    return RunMatcher(units(chat(*left, done=False)), units(chat(*right, done=False))).at(i, j)
 
 
 def test_a_run_ends_where_both_sides_end_an_event() -> None:
@@ -275,7 +277,7 @@ def test_an_end_is_compared_as_a_whole() -> None:
 def test_any_two_cuttings_of_a_text_are_runs(text: str, data: st.DataObject) -> None:
     sides = [words(*cut(text, data.draw(random_cuts(len(text))))) for _ in range(2)]
     left, right = (units(chat(*side, done=False)) for side in sides)
-    runs = Runs(left, right)
+    runs = RunMatcher(left, right)
     i = j = 0
     while i < len(left) and j < len(right):
         found = runs.at(i, j)
@@ -286,8 +288,8 @@ def test_any_two_cuttings_of_a_text_are_runs(text: str, data: st.DataObject) -> 
 
 def test_attempts_that_fail_do_not_go_on_for_ever() -> None:
     left, right = (units(chat(*words(*"a" * 300, end), done=False)) for end in ("x", "y"))
-    runs = Runs(left[:-1], right)
+    runs = RunMatcher(left[:-1], right)
     assert all(runs.at(0, 0) == (1, 1) for _ in range(5))
     merged = units(chat(*words("a" * 299 + "b"), done=False))
-    tries = Runs(left, merged)
+    tries = RunMatcher(left, merged)
     assert [tries.at(at, 0) for at in range(300)] == [None] * 300

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from deltatape.compare.today import Aspect, Today, compare_today, is_part
+from deltatape.compare.today import Aspect, RecheckedExchange, compare_today, is_part
 from deltatape.diagnose.rebuild import analyse
 from deltatape.model.exchange import EndReason, Exchange, Framing, Headers, Source
 from deltatape.rules.settings import DEFAULTS
@@ -20,7 +20,7 @@ def spoken(*chunks: object, headers: Headers = SSE, done: bool = True) -> Exchan
     return taped([(10, sse(*chunks, done=done))], body=asks(), headers=headers)
 
 
-def today(recorded: Exchange, now: Exchange) -> Today:
+def today(recorded: Exchange, now: Exchange) -> RecheckedExchange:
     return compare_today(analyse(recorded), analyse(now), DEFAULTS)
 
 

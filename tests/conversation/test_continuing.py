@@ -1,9 +1,9 @@
 import pytest
 
-from deltatape.conversation.continuing import Thread, call_key, is_result
+from deltatape.conversation.continuing import ConversationState, call_key, is_result
 from deltatape.diagnose.digest import digest
 from deltatape.model.asked import RepeatedCall
-from deltatape.model.digest import Digest, Heard
+from deltatape.model.digest import Digest, HistoryMessage
 from helpers.chat import FINISH
 from helpers.exchanges import (
     FINISH_TEXT,
@@ -20,7 +20,7 @@ from helpers.exchanges import (
 RIGHT = assistant(("c1", "get", '{"a":1}'))
 
 
-def history(*messages: dict[str, object]) -> tuple[Heard, ...]:
+def history(*messages: dict[str, object]) -> tuple[HistoryMessage, ...]:
     return digests((asks(*messages), []))[0].history
 
 
@@ -28,9 +28,9 @@ def replying(*chunks: object) -> Digest:
     return digest(conversation((asks(USER), [*chunks]))[0])
 
 
-def grown(reply: Digest, *later: dict[str, object]) -> Thread:
+def grown(reply: Digest, *later: dict[str, object]) -> ConversationState:
     """A thread that has taken a request, and then a longer one."""
-    thread = Thread()
+    thread = ConversationState()
     thread.take(reply.history, 0)
     thread.enter(reply)
     thread.take(history(USER, *later), 1)
@@ -60,7 +60,7 @@ def test_results_are_told_by_their_id_or_their_role() -> None:
 
 
 def test_a_call_waits_for_its_result_unless_the_history_ends_with_it() -> None:
-    thread = Thread()
+    thread = ConversationState()
     thread.take(history(USER, RIGHT), 0)
     assert not list(thread.unanswered())
     thread.take(history(USER, RIGHT, USER), 2)
@@ -69,7 +69,7 @@ def test_a_call_waits_for_its_result_unless_the_history_ends_with_it() -> None:
 
 
 def test_of_calls_under_one_name_only_those_that_end_the_history_are_left() -> None:
-    thread = Thread()
+    thread = ConversationState()
     nameless = assistant((None, "get", '{"a":1}'))
     thread.take(history(USER, nameless, USER, nameless), 0)
     assert len(list(thread.unanswered())) == 1
@@ -115,15 +115,15 @@ def test_a_reply_with_words_ends_the_silence_even_if_they_are_not_repeated() -> 
 def test_a_history_from_its_beginning(
     messages: list[dict[str, object]], silent: int, calls: int
 ) -> None:
-    thread = Thread()
+    thread = ConversationState()
     thread.take(history(*messages), 0)
     assert (thread.silent, len(thread.tallies)) == (silent, calls)
 
 
 def test_a_history_that_names_messages_which_it_does_not_hold() -> None:
-    thread = Thread()
-    reference = Heard(role="item_reference", text="", calls=(), call_id=None)
-    owner = Heard(role="assistant", text="", calls=(), call_id=None, owns=("m1",))
+    thread = ConversationState()
+    reference = HistoryMessage(role="item_reference", text="", calls=(), call_id=None)
+    owner = HistoryMessage(role="assistant", text="", calls=(), call_id=None, owns=("m1",))
     thread.take((reference, owner), 0)
     assert thread.by_reference
     assert thread.owned == {"m1"}
@@ -133,7 +133,7 @@ def test_a_history_that_names_messages_which_it_does_not_hold() -> None:
 def test_the_exchange_before_is_that_with_another_history() -> None:
     first, again = replying(TEXT, FINISH_TEXT), replying(TEXT)
     (later,) = digests((asks(USER, assistant(text="Hello"), USER), []))
-    thread = Thread()
+    thread = ConversationState()
     for each in (first, again, later):
         thread.take(each.history, 1 if thread.last else 0)
         thread.enter(each)
@@ -143,7 +143,7 @@ def test_the_exchange_before_is_that_with_another_history() -> None:
 
 
 def test_a_result_of_a_call_that_has_one_already_comes_twice() -> None:
-    thread = Thread()
+    thread = ConversationState()
     thread.take(history(USER, RIGHT, result("c1"), result("c1")), 0)
     assert thread.twice == ["c1"]
     thread.take(history(USER, RIGHT, result("c1"), result("c1"), RIGHT, result("c1")), 4)
@@ -151,7 +151,7 @@ def test_a_result_of_a_call_that_has_one_already_comes_twice() -> None:
 
 
 def test_after_a_result_that_names_no_call_nobody_knows_which_are_open() -> None:
-    thread = Thread()
+    thread = ConversationState()
     any_call: dict[str, object] = {"role": "tool", "content": "ok"}
     thread.take(history(USER, RIGHT, result("c1"), any_call, result("c1")), 0)
     assert thread.twice == []

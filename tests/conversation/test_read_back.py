@@ -3,9 +3,9 @@ from dataclasses import replace
 import pytest
 
 from deltatape.conversation import check_conversation, goes_on_without, read_backs
-from deltatape.conversation.read_back import Block, Pairing, blocks, pair_calls
+from deltatape.conversation.read_back import AssistantRun, CallPairing, blocks, pair_calls
 from deltatape.model.asked import RepeatedCall
-from deltatape.model.digest import Digest, SaidCall
+from deltatape.model.digest import DeliveredCall, Digest
 from deltatape.model.exchange import Tap
 from deltatape.model.finding import Confidence, Severity
 from deltatape.model.reply import CallKind, CallStatus
@@ -363,7 +363,7 @@ def test_of_a_thousand_replies_to_the_same_history_the_named_one_is_found() -> N
     assert link.reply.calls[0].id == "c7"
 
 
-def made(*history: dict[str, object]) -> list[Block]:
+def made(*history: dict[str, object]) -> list[AssistantRun]:
     (digest,) = digests((asks(*history), []))
     return list(blocks(digest))
 
@@ -389,8 +389,8 @@ def test_a_block_that_ends_the_request_is_none() -> None:
     assert made(USER) == []
 
 
-def said(index: int, name: str, arguments: str = "{}", call_id: str | None = None) -> SaidCall:
-    return SaidCall(
+def said(index: int, name: str, arguments: str = "{}", call_id: str | None = None) -> DeliveredCall:
+    return DeliveredCall(
         index=index,
         id=call_id,
         ids=(call_id,) if call_id else (),
@@ -406,7 +406,7 @@ def heard(name: str | None, arguments: str = "{}", call_id: str | None = None) -
     return RepeatedCall(id=call_id, name=name, arguments=arguments)
 
 
-def shape(pairing: Pairing) -> tuple[list[tuple[int, str]], list[int], int]:
+def shape(pairing: CallPairing) -> tuple[list[tuple[int, str]], list[int], int]:
     pairs = [(pair.said.index, pair.heard.arguments) for pair in pairing.pairs]
     return pairs, [call.index for call in pairing.lost], len(pairing.extra)
 

@@ -6,7 +6,7 @@ from deltatape.conversation import check_conversation, read_backs, unanswered
 from deltatape.diagnose.digest import digest
 from deltatape.model.digest import Digest, Unanswered
 from deltatape.model.exchange import Tap
-from deltatape.model.watch import Watch
+from deltatape.model.watch import TapeSummary
 from helpers.chat import FINISH, calls, choice, entry
 from helpers.corpus import cases, needs_corpus
 from helpers.exchanges import FINISH_TEXT, TEXT, USER, asks, assistant, call, result
@@ -146,7 +146,7 @@ def test_without_knowing_how_long_was_watched_nothing_is_unanswered() -> None:
 
 def test_a_tape_that_was_followed_by_another_tells_what_it_saw() -> None:
     (reply,) = watched_digests(CALLS, until_s=400)
-    rotated = Watch(until_ns=400 * NS, stop="rotated")
+    rotated = TapeSummary(until_ns=400 * NS, stop="rotated")
     assert silent([replace(reply, watch=rotated)])
 
 
@@ -159,7 +159,7 @@ def test_other_tapes_prove_nothing_about_this_one() -> None:
 @needs_corpus
 def test_of_real_applications_no_reply_that_they_go_on_from_is_unanswered() -> None:
     """All on one tape that was watched for an hour: only ends of conversations are left."""
-    watch = Watch(until_ns=3_600 * NS, stop="interrupted")
+    watch = TapeSummary(until_ns=3_600 * NS, stop="interrupted")
     tape = [
         replace(digest(case.exchange), exchange=place, t_ns=place * NS, end_ns=place * NS)
         for place, case in enumerate(cases("openai-chat"), 1)
@@ -179,7 +179,7 @@ def test_of_real_applications_no_reply_that_they_go_on_from_is_unanswered() -> N
 
 @needs_corpus
 def test_a_tape_of_real_calls_that_was_stopped_at_once_says_nothing_about_silence() -> None:
-    watch = Watch(until_ns=2 * NS, stop="interrupted")
+    watch = TapeSummary(until_ns=2 * NS, stop="interrupted")
     for case in cases("openai-chat"):
         made = replace(digest(case.exchange), t_ns=0, end_ns=NS // 2, watch=watch)
         assert not check_conversation([made])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from deltatape.demo import app
-from deltatape.demo.app import Accumulator, Call, by_index, run_tool, single_call
+from deltatape.demo.app import Accumulator, AppToolCall, by_index, run_tool, single_call
 from helpers.chat import FINISH, calls, choice, entry, sse
 from helpers.upstream import SSE_HEAD, Peer, Script, chunk, free_port, provider, run
 
@@ -35,33 +35,42 @@ FRAMES = (
 )
 
 
-def understood(accumulate: Accumulator, deltas: Iterable[dict[str, Any]]) -> list[Call]:
+def understood(accumulate: Accumulator, deltas: Iterable[dict[str, Any]]) -> list[AppToolCall]:
     return accumulate(iter(deltas)).calls
 
 
 @pytest.mark.parametrize("accumulate", [single_call, by_index])
 def test_both_understand_text_and_a_single_call(accumulate: Accumulator) -> None:
-    assert understood(accumulate, ONE) == [Call("a", "get", '{"q":1}')]
+    assert understood(accumulate, ONE) == [AppToolCall("a", "get", '{"q":1}')]
     words: list[dict[str, Any]] = [{"content": "hel"}, {"content": None}, {"content": "lo"}]
     assert accumulate(iter(words)).text == "hello"
 
 
 def test_the_broken_one_gives_fragments_to_the_call_opened_last() -> None:
     assert understood(single_call, TWO) == [
-        Call("a", "get", ""),
-        Call("b", "put", '{"q":1}{"p":2}'),
+        AppToolCall("a", "get", ""),
+        AppToolCall("b", "put", '{"q":1}{"p":2}'),
     ]
 
 
 def test_the_fixed_one_gives_fragments_to_the_call_of_their_index() -> None:
-    assert understood(by_index, TWO) == [Call("a", "get", '{"q":1}'), Call("b", "put", '{"p":2}')]
+    assert understood(by_index, TWO) == [
+        AppToolCall("a", "get", '{"q":1}'),
+        AppToolCall("b", "put", '{"p":2}'),
+    ]
 
 
 def test_a_tool_is_run_with_its_arguments_or_says_what_is_wrong_with_them(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert json.loads(run_tool(Call("a", "get", '{"q": 1}'))) == {"ok": True, "asked": {"q": 1}}
-    assert "bad arguments: Expecting value" in json.loads(run_tool(Call("a", "get", "")))["error"]
+    assert json.loads(run_tool(AppToolCall("a", "get", '{"q": 1}'))) == {
+        "ok": True,
+        "asked": {"q": 1},
+    }
+    assert (
+        "bad arguments: Expecting value"
+        in json.loads(run_tool(AppToolCall("a", "get", "")))["error"]
+    )
     assert capsys.readouterr().out.splitlines() == [
         "app: get({'q': 1})",
         "app: get failed: bad arguments '': Expecting value: line 1 column 1 (char 0)",

@@ -9,7 +9,7 @@ from deltatape.clock import SystemClock
 from deltatape.diagnose.check import check, check_analysis
 from deltatape.diagnose.digest import digest
 from deltatape.diagnose.rebuild import analyse
-from deltatape.model.exchange import Delivered, EndReason, Exchange, Framing, Source, Tap
+from deltatape.model.exchange import DeliveryProgress, EndReason, Exchange, Framing, Source, Tap
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
 from deltatape.rules import EXCHANGE_RULES
 from deltatape.rules.settings import Settings
@@ -225,7 +225,7 @@ def test_a_client_that_left_may_have_had_the_end_that_is_missing() -> None:
 def test_a_whole_answer_is_read_although_other_records_are_missing() -> None:
     silent = timed((0.1, calls(entry(0, "c1", name="get", arguments="{a}"))), (0.2, FINISH))
     assert codes(without(silent)) == ["X002", "T002"]
-    slow = replace(WHOLE, delivered=(Delivered(t_ns=9_000 * MS, bytes=10),))
+    slow = replace(WHOLE, delivered=(DeliveryProgress(t_ns=9_000 * MS, bytes=10),))
     assert "D005" in codes(slow)
     assert codes(without(slow)) == ["X002"]
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltatape.diagnose.decode import decode, media_type
-from deltatape.model.exchange import Exchange, Headers, Masked, Read, Source
+from deltatape.model.exchange import Exchange, Headers, MaskedCredential, Read, Source
 from deltatape.model.stream import AnomalyKind, Format, Span
 from deltatape.wire.content_coding import ContentDecoder
 from deltatape.wire.sse import SseDecoder
@@ -180,7 +180,7 @@ def test_bytes_of_a_json_document_that_are_no_text_are_told() -> None:
 def test_a_media_type_is_in_lower_case_without_parameters() -> None:
     assert media_type(((b"content-TYPE", b"Text/Event-Stream ; charset=x"),)) == "text/event-stream"
     assert media_type(()) == ""
-    assert media_type(((b"content-type", Masked(length=3, hash="00000000")),)) == ""
+    assert media_type(((b"content-type", MaskedCredential(length=3, hash="00000000")),)) == ""
 
 
 def test_an_exchange_without_response_has_no_events() -> None:

@@ -4,10 +4,10 @@ from dataclasses import replace
 import pytest
 
 from deltatape.diagnose.check_tape import check_exchanges
-from deltatape.model.exchange import EndReason, Exchange, Sent, Tap
+from deltatape.model.exchange import EndReason, Exchange, RequestSent, Tap
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
-from deltatape.model.story import Surroundings
-from deltatape.model.watch import LogEntry, LogStream, Watch
+from deltatape.model.story import TapeContext
+from deltatape.model.watch import LogEntry, LogStream, TapeSummary
 from deltatape.rules.settings import DEFAULTS
 from deltatape.why import tell
 from helpers.exchanges import FINISH_TEXT, TEXT, USER, asks, conversation, timed
@@ -24,12 +24,14 @@ def gave_up(
     """An answer whose client leaves after so much silence."""
     exchange = timed((0.1, TEXT), end_s=0.1 + wait_s, request=request or asks(USER))
     assert exchange.end
-    code = Watch(until_ns=60_000 * MS, stop="child-exit", exit_code=exit_code)
+    code = TapeSummary(until_ns=60_000 * MS, stop="child-exit", exit_code=exit_code)
     return replace(
         exchange,
-        sent=Sent(t_ns=1, connect_ns=0, tls_ns=0, reused=True),
+        sent=RequestSent(t_ns=1, connect_ns=0, tls_ns=0, reused=True),
         end=replace(exchange.end, reason=EndReason.CLIENT_CLOSED),
-        watch=code if exit_code is not None else Watch(until_ns=60_000 * MS, stop="interrupted"),
+        watch=code
+        if exit_code is not None
+        else TapeSummary(until_ns=60_000 * MS, stop="interrupted"),
     )
 
 
@@ -62,7 +64,7 @@ def test_a_timeout_that_the_app_prints_is_likely_the_apps_and_named() -> None:
 
 
 def test_why_tells_the_same() -> None:
-    story = tell([gave_up()], beside=Surroundings(logs=(printed(5_200, OPENAI),)))
+    story = tell([gave_up()], beside=TapeContext(logs=(printed(5_200, OPENAI),)))
     assert (story.verdict.code, story.verdict.blame) == ("W006", Blame.APP)
     assert OPENAI in story.verdict.summary
 
@@ -161,7 +163,7 @@ def test_an_exchange_that_goes_on_has_nothing_printed_about_its_end() -> None:
         timed((0.1, TEXT), request=asks(USER)),
         end=None,
         open=True,
-        watch=Watch(until_ns=40_000 * MS, recording=True),
+        watch=TapeSummary(until_ns=40_000 * MS, recording=True),
         idle_ns=idle_times(100, 40_000),
     )
     reported = check_exchanges("x", [stalled], DEFAULTS, logs=[printed(31_000, OPENAI)]).reported

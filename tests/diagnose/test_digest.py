@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 
 from deltatape.diagnose.digest import (
-    HeardHistory,
+    HistoryDigest,
     argument_spans,
     digest,
     digest_analysis,
@@ -12,7 +12,7 @@ from deltatape.diagnose.digest import (
 )
 from deltatape.diagnose.rebuild import analyse
 from deltatape.model.asked import Message, RepeatedCall
-from deltatape.model.digest import Heard
+from deltatape.model.digest import HistoryMessage
 from deltatape.model.exchange import Exchange
 from deltatape.rules.settings import Settings
 from deltatape.store.reader import open_tape
@@ -262,9 +262,9 @@ class Ear:
     def __init__(self) -> None:
         self.count = 0
 
-    def __call__(self, message: Message) -> Heard:
+    def __call__(self, message: Message) -> HistoryMessage:
         self.count += 1
-        return Heard(role=message.role, text=message.text, calls=(), call_id=None)
+        return HistoryMessage(role=message.role, text=message.text, calls=(), call_id=None)
 
 
 def messages(count: int, name: str = "m") -> list[Message]:
@@ -278,7 +278,7 @@ def link(so_far: str, message: Message) -> str:
     return f"{so_far}-{message.digest}"
 
 
-def heard_by(ear: Ear, history: list[Message], start: str = "") -> tuple[HeardHistory, int]:
+def heard_by(ear: Ear, history: list[Message], start: str = "") -> tuple[HistoryDigest, int]:
     """What is kept, and how many messages were looked at for it."""
     before = ear.count
     made = heard_history(history, ear, link, start)

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from deltatape.dialects.ai_sdk_ui import AISDKUI
-from deltatape.model.asked import NOTHING_ASKED, Asked, RepeatedCall
+from deltatape.model.asked import NOTHING_ASKED, RepeatedCall, RequestSummary
 from deltatape.model.reply import CallKind, CallStatus, Reply
 from helpers.fed import codes, events, reduced, said, spoilt
 from helpers.hints import hints
@@ -253,7 +253,7 @@ def test_the_end_of_a_step_ends_its_texts() -> None:
     assert said(reply, "S006") == ["a piece of text that never started"]
 
 
-def read(*messages: object) -> Asked:
+def read(*messages: object) -> RequestSummary:
     return AISDKUI().read_request(json.dumps({"id": "x", "messages": messages}).encode(), "/")
 
 

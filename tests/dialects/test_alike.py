@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from deltatape.dialects import DIALECTS, Reducer, feed_all
-from deltatape.dialects._alike import Alike
+from deltatape.dialects._alike import DeltaFastPath
 from deltatape.model.asked import NOTHING_ASKED
 from deltatape.model.reply import Reply
 from deltatape.model.stream import Event
@@ -12,11 +12,11 @@ from helpers.events import event_of
 
 
 class Said:
-    """What an `Alike` that learned from an event appends."""
+    """What a `DeltaFastPath` that learned from an event appends."""
 
     def __init__(self, data: str, name: str = "text", number: object = None) -> None:
         self.texts: list[str] = []
-        self.alike = Alike()
+        self.alike = DeltaFastPath()
         self.before = event_of(data)
         self.name = name
         self.learn(number)
@@ -315,7 +315,7 @@ class Parsing:
         self.count = 0
 
     @property
-    def alike(self) -> Alike:
+    def alike(self) -> DeltaFastPath:
         return self.reducer.alike
 
     def feed(self, event: Event, frame: Mapping[str, object] | None = None) -> None:

@@ -19,22 +19,22 @@ from typing import ClassVar
 
 from deltatape.dialects._base import Hints
 from deltatape.dialects._chat.request import read_request
-from deltatape.dialects._choice import Policy
-from deltatape.dialects._table import Table, TableReducer, path
-from deltatape.dialects._table_steps import Finish, Say, Terminal
+from deltatape.dialects._choice import DialectPolicy
+from deltatape.dialects._table import DialectTable, TableReducer, path
+from deltatape.dialects._table_steps import FinishStep, TextStep, TerminalStep
 from deltatape.dialects._traits import Errors, EventShape, Traits
-from deltatape.model.asked import Asked
+from deltatape.model.asked import RequestSummary
 from deltatape.model.reply import Channel
 from deltatape.model.stream import Format
 
-_TABLE = Table(
+_TABLE = DialectTable(
     name="toy",
     terminator="end",
-    policy=Policy(),
+    policy=DialectPolicy(),
     type_keys=("toy",),
     events={
-        "say": (Say(channel=Channel.TEXT, text=(path("text"),)),),
-        "end": (Finish(reason=path("why")), Terminal()),
+        "say": (TextStep(channel=Channel.TEXT, text=(path("text"),)),),
+        "end": (FinishStep(reason=path("why")), TerminalStep()),
     },
 )
 
@@ -60,10 +60,10 @@ class Toy:
     def serves(self, path: str) -> bool:
         return path.endswith("/toy")
 
-    def read_request(self, body: bytes, path: str) -> Asked:
+    def read_request(self, body: bytes, path: str) -> RequestSummary:
         return read_request(body)
 
-    def reducer(self, asked: Asked) -> TableReducer:
+    def reducer(self, asked: RequestSummary) -> TableReducer:
         return TableReducer(_TABLE, asked)
 '''
 PROGRAM = """
@@ -72,8 +72,8 @@ from deltatape.diagnose.check import check
 from deltatape.diagnose.rebuild import rebuild
 from deltatape.match.place import asked_places, recorded_places
 from deltatape.model.stream import Format
-from deltatape.mutate import MUTATORS, Seeded
-from deltatape.vary.failures import Failure, answered, error_event
+from deltatape.mutate import MUTATORS, SeededChoices
+from deltatape.vary.failures import ProviderFailure, answered, error_event
 from deltatape.vary.variation import VARIATIONS
 from helpers.taped import taped
 
@@ -91,8 +91,8 @@ def tape(data):
 
 
 whole = tape(body(*LINES, END))
-made = {each.name: each.make(whole, Seeded(1)) for each in VARIATIONS}
-failed = answered(whole, "toy", Failure(status=500))
+made = {each.name: each.make(whole, SeededChoices(1)) for each in VARIATIONS}
+failed = answered(whole, "toy", ProviderFailure(status=500))
 json.dump(
     {
         "dialect": rebuild(whole).dialect,
@@ -103,7 +103,7 @@ json.dump(
         "finer": rebuild(made["finer-text"]).text if made["finer-text"] else None,
         "events": made["finer-text"].body.count(b"\\n") if made["finer-text"] else 0,
         "error": [rebuild(failed).dialect, rebuild(failed).error],
-        "event": error_event("toy", Format.NDJSON, Failure(status=500)).decode(),
+        "event": error_event("toy", Format.NDJSON, ProviderFailure(status=500)).decode(),
         "matches": bool({*recorded_places(whole.request)} & {*asked_places("POST", b"/v1/toy")}),
     },
     sys.stdout,

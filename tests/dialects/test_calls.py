@@ -1,5 +1,5 @@
 from deltatape.dialects._calls import CallDraft
-from deltatape.dialects._judge import Ending
+from deltatape.dialects._judge import CallEndCause
 from deltatape.model.asked import NOTHING_ASKED
 from deltatape.model.reply import CallKind, CallStatus, ToolCall
 from deltatape.model.stream import Event
@@ -54,7 +54,7 @@ def test_a_surrogate_pair_cut_between_fragments_is_one_character() -> None:
 
 
 def judged(made: CallDraft, *, ids: bool = False) -> ToolCall:
-    return made.judged(2, Ending.NORMAL, NOTHING_ASKED, ids=ids)
+    return made.judged(2, CallEndCause.NORMAL, NOTHING_ASKED, ids=ids)
 
 
 def test_a_call_is_built_with_its_first_id_and_the_codes_that_touched_it() -> None:

@@ -1,25 +1,25 @@
 import pytest
 
-from deltatape.dialects._choice import ChoiceDraft, Policy
-from deltatape.dialects._judge import Ending
+from deltatape.dialects._choice import ChoiceDraft, DialectPolicy
+from deltatape.dialects._judge import CallEndCause
 from deltatape.model.asked import NOTHING_ASKED
 from deltatape.model.reply import CallKind, CallStatus, Channel, Choice, Reply
 from deltatape.model.stream import Event
 from helpers.chat import choice, reply_to, request
 from helpers.events import event_of
 
-CUT = Policy(abnormal=frozenset({"length"}), explicit_end=True)
+CUT = DialectPolicy(abnormal=frozenset({"length"}), explicit_end=True)
 
 
 def event(number: int) -> Event:
     return event_of(number=number)
 
 
-def draft(policy: Policy = CUT) -> ChoiceDraft:
+def draft(policy: DialectPolicy = CUT) -> ChoiceDraft:
     return ChoiceDraft(0, NOTHING_ASKED, policy)
 
 
-def built(made: ChoiceDraft, ending: Ending = Ending.NORMAL) -> Choice:
+def built(made: ChoiceDraft, ending: CallEndCause = CallEndCause.NORMAL) -> Choice:
     return made.build(ending)[0]
 
 
@@ -46,7 +46,7 @@ def test_calls_that_the_provider_runs_are_kept_apart() -> None:
         call = made.open(kind, event(0))
         call.identify(name, name)
         call.note("", "T017", "told", "", event(0))
-    choice, seen = made.build(Ending.NORMAL)
+    choice, seen = made.build(CallEndCause.NORMAL)
     assert [call.name for call in choice.tool_calls] == ["a"]
     assert [(call.index, call.name) for call in choice.server_calls] == [(0, "b"), (1, "c")]
     assert [one.call for one in seen] == [0, None, None]
@@ -57,13 +57,15 @@ def test_the_last_finish_reason_counts_and_a_different_one_before_is_noted() -> 
     made.finish("stop", event(1), "because")
     made.finish("stop", event(2))
     made.finish("tool_calls", event(3))
-    choice, seen = made.build(Ending.NORMAL)
+    choice, seen = made.build(CallEndCause.NORMAL)
     assert (choice.finish_reason_raw, choice.finish_detail) == ("tool_calls", "because")
     assert choice.finishes == ((1, "stop"), (2, "stop"), (3, "tool_calls"))
     assert [one.code for one in seen] == ["S004"]
 
 
-def status(ending: Ending, *, reason: str | None, ended: bool, policy: Policy = CUT) -> CallStatus:
+def status(
+    ending: CallEndCause, *, reason: str | None, ended: bool, policy: DialectPolicy = CUT
+) -> CallStatus:
     made = draft(policy)
     call = made.open(CallKind.FUNCTION, event(0))
     call.identify("c1", "get")
@@ -76,19 +78,24 @@ def status(ending: Ending, *, reason: str | None, ended: bool, policy: Policy = 
 
 
 def test_a_call_without_its_end_signal_is_whole_only_if_the_answer_came_to_its_end() -> None:
-    assert status(Ending.CUT, reason=None, ended=False) is CallStatus.TRUNCATED
-    assert status(Ending.CUT, reason=None, ended=True) is CallStatus.COMPLETE
-    assert status(Ending.CUT, reason="stop", ended=False) is CallStatus.COMPLETE
-    assert status(Ending.NORMAL, reason="length", ended=False) is CallStatus.TRUNCATED
-    assert status(Ending.NORMAL, reason="length", ended=True) is CallStatus.COMPLETE
-    assert status(Ending.CUT, reason=None, ended=False, policy=Policy()) is CallStatus.COMPLETE
+    assert status(CallEndCause.CUT, reason=None, ended=False) is CallStatus.TRUNCATED
+    assert status(CallEndCause.CUT, reason=None, ended=True) is CallStatus.COMPLETE
+    assert status(CallEndCause.CUT, reason="stop", ended=False) is CallStatus.COMPLETE
+    assert status(CallEndCause.NORMAL, reason="length", ended=False) is CallStatus.TRUNCATED
+    assert status(CallEndCause.NORMAL, reason="length", ended=True) is CallStatus.COMPLETE
+    assert (
+        status(CallEndCause.CUT, reason=None, ended=False, policy=DialectPolicy())
+        is CallStatus.COMPLETE
+    )
 
 
 def test_an_odd_shape_is_noted_once() -> None:
     made = draft()
     made.odd("a part is no object", 5, event(0))
     made.odd("a part is no object", 6, event(1))
-    assert [(one.code, one.evidence) for one in made.build(Ending.NORMAL)[1]] == [("S006", "5")]
+    assert [(one.code, one.evidence) for one in made.build(CallEndCause.NORMAL)[1]] == [
+        ("S006", "5")
+    ]
 
 
 def test_texts_of_parts_that_mix_are_ordered_by_part() -> None:
@@ -104,7 +111,7 @@ def test_an_id_that_two_calls_have_is_told_once_of_the_second() -> None:
     made = draft()
     for number, identifier in enumerate(["c1", "c1", "c2", None, None]):
         made.open(CallKind.FUNCTION, event(number)).identify(identifier, "get")
-    observations = made.build(Ending.NORMAL)[1]
+    observations = made.build(CallEndCause.NORMAL)[1]
     told = [(seen.code, seen.call) for seen in observations if seen.code == "T010"]
     assert told == [("T010", 1)]
 

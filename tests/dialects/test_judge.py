@@ -1,13 +1,15 @@
 import pytest
 
-from deltatape.dialects._judge import Ending, judge, judge_call
-from deltatape.model.asked import NOTHING_ASKED, Asked, ToolSpec
+from deltatape.dialects._judge import CallEndCause, judge, judge_call
+from deltatape.model.asked import NOTHING_ASKED, RequestSummary, ToolSpec
 from deltatape.model.reply import CallKind, CallStatus
 
 
-def asked(**tools: dict[str, object] | None) -> Asked:
+def asked(**tools: dict[str, object] | None) -> RequestSummary:
     specs = tuple(ToolSpec(name=name, parameters=schema) for name, schema in tools.items())
-    return Asked(known=True, model=None, stream=True, tools=specs, tool_choice=None, history=())
+    return RequestSummary(
+        known=True, model=None, stream=True, tools=specs, tool_choice=None, history=()
+    )
 
 
 @pytest.mark.parametrize(
@@ -32,9 +34,9 @@ def asked(**tools: dict[str, object] | None) -> Asked:
         ("10", CallStatus.NOT_OBJECT),
     ],
 )
-@pytest.mark.parametrize("ending", [Ending.NORMAL, Ending.CUT])
+@pytest.mark.parametrize("ending", [CallEndCause.NORMAL, CallEndCause.CUT])
 def test_arguments_are_judged_by_themselves_when_there_are_any(
-    text: str, status: CallStatus, ending: Ending
+    text: str, status: CallStatus, ending: CallEndCause
 ) -> None:
     assert judge(text, "get", ending, NOTHING_ASKED) is status
 
@@ -53,7 +55,7 @@ def test_arguments_are_judged_by_themselves_when_there_are_any(
 def test_a_call_whose_end_signal_never_came_is_not_whole_even_as_json(
     text: str, status: CallStatus
 ) -> None:
-    assert judge(text, "get", Ending.OPEN, NOTHING_ASKED) is status
+    assert judge(text, "get", CallEndCause.OPEN, NOTHING_ASKED) is status
 
 
 @pytest.mark.parametrize(
@@ -68,20 +70,20 @@ def test_a_call_whose_end_signal_never_came_is_not_whole_even_as_json(
     ],
 )
 def test_empty_arguments_are_judged_by_the_tools_schema(
-    request_: Asked, status: CallStatus
+    request_: RequestSummary, status: CallStatus
 ) -> None:
-    assert judge("", "get", Ending.NORMAL, request_) is status
-    assert judge(" ", "get", Ending.NORMAL, request_) is status
-    assert judge("", "get", Ending.CUT, request_) is CallStatus.TRUNCATED
+    assert judge("", "get", CallEndCause.NORMAL, request_) is status
+    assert judge(" ", "get", CallEndCause.NORMAL, request_) is status
+    assert judge("", "get", CallEndCause.CUT, request_) is CallStatus.TRUNCATED
 
 
 def test_a_call_without_name_cannot_be_run() -> None:
-    status = judge_call(CallKind.FUNCTION, "{}", "", Ending.NORMAL, NOTHING_ASKED)
+    status = judge_call(CallKind.FUNCTION, "{}", "", CallEndCause.NORMAL, NOTHING_ASKED)
     assert status is CallStatus.NO_NAME
 
 
 def test_a_custom_tools_input_is_whole_if_its_end_was_seen() -> None:
     for text in ("", "free text", '{"a":'):
-        ended = judge_call(CallKind.CUSTOM, text, "run", Ending.NORMAL, NOTHING_ASKED)
-        cut = judge_call(CallKind.CUSTOM, text, "run", Ending.CUT, NOTHING_ASKED)
+        ended = judge_call(CallKind.CUSTOM, text, "run", CallEndCause.NORMAL, NOTHING_ASKED)
+        cut = judge_call(CallKind.CUSTOM, text, "run", CallEndCause.CUT, NOTHING_ASKED)
         assert (ended, cut) == (CallStatus.COMPLETE, CallStatus.TRUNCATED)

@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltatape.dialects._mend import mend
-from deltatape.wire.json_scan import Verdict, scan
+from deltatape.wire.json_scan import ScanState, scan
 
 PLAIN = [
     [],
@@ -72,7 +72,7 @@ def test_anything_else_stays_as_the_wire_said_it(pieces: list[str]) -> None:
 @given(st.lists(st.sampled_from(["{}", '{"a":', "1}", '{"a":1}', " ", "{", "}"]), max_size=6))
 def test_mending_yields_one_value_or_what_is_left_of_the_wire(pieces: list[str]) -> None:
     mended = mend(pieces)
-    whole = scan(mended.text).verdict is Verdict.COMPLETE
+    whole = scan(mended.text).verdict is ScanState.COMPLETE
     repaired = [code for code, _ in mended.repairs]
     assert whole or "T014" not in repaired
     assert repaired or mended.text == "".join(pieces)

@@ -1,4 +1,4 @@
-from deltatape.dialects._notes import Notes
+from deltatape.dialects._notes import ObservationLog
 from deltatape.model.stream import Event
 from helpers.events import event_of
 
@@ -8,7 +8,7 @@ def event(number: int) -> Event:
 
 
 def test_a_kind_is_noted_once_per_code_and_anything_else_each_time() -> None:
-    notes = Notes()
+    notes = ObservationLog()
     notes.once("again", "T009", "first", "e", event(0))
     notes.once("again", "T009", "second", "e", event(1))
     notes.once("again", "T010", "third", "e", event(2))

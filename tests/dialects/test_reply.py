@@ -1,5 +1,5 @@
-from deltatape.dialects._choice import Policy
-from deltatape.dialects._judge import Ending
+from deltatape.dialects._choice import DialectPolicy
+from deltatape.dialects._judge import CallEndCause
 from deltatape.dialects._reply import ReplyDraft
 from deltatape.model.asked import NOTHING_ASKED
 from deltatape.model.reply import Channel
@@ -12,11 +12,11 @@ def event(data: str, kind: str = "message", *, exception: bool = False) -> Event
 
 
 def draft() -> ReplyDraft:
-    return ReplyDraft("some", "the end", NOTHING_ASKED, Policy())
+    return ReplyDraft("some", "the end", NOTHING_ASKED, DialectPolicy())
 
 
 def codes(made: ReplyDraft) -> list[str]:
-    reply = made.build(Ending.NORMAL, terminated=False)
+    reply = made.build(CallEndCause.NORMAL, terminated=False)
     return [seen.code for seen in reply.observations]
 
 
@@ -61,7 +61,7 @@ def test_a_choice_may_begin_anew() -> None:
     made = draft()
     made.choice(0).say(Channel.TEXT, "lost", event(""))
     made.restart(0).say(Channel.TEXT, "kept", event(""))
-    assert made.build(Ending.NORMAL, terminated=True).text == "kept"
+    assert made.build(CallEndCause.NORMAL, terminated=True).text == "kept"
 
 
 def test_choices_come_out_in_the_order_of_their_index() -> None:
@@ -69,12 +69,12 @@ def test_choices_come_out_in_the_order_of_their_index() -> None:
     made.choice(1).say(Channel.TEXT, "b", event(""))
     made.choice(0).say(Channel.TEXT, "a", event(""))
     made.terminal = event("")
-    reply = made.build(Ending.NORMAL, terminated=True)
+    reply = made.build(CallEndCause.NORMAL, terminated=True)
     assert [(choice.index, choice.text) for choice in reply.choices] == [(0, "a"), (1, "b")]
     assert (reply.dialect, reply.terminated, reply.terminator) == ("some", True, "the end")
     assert reply.terminal_event == 4
 
 
 def test_a_reply_without_events_has_one_empty_choice() -> None:
-    reply = draft().build(Ending.CUT, terminated=False)
+    reply = draft().build(CallEndCause.CUT, terminated=False)
     assert (len(reply.choices), reply.text, reply.terminal_event) == (1, "", None)

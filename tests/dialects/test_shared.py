@@ -10,11 +10,11 @@ from deltatape.dialects import ai_sdk_ui
 from deltatape.dialects._anthropic import request as anthropic
 from deltatape.dialects._chat import request as chat
 from deltatape.dialects._shared import SMALL, read_history
-from deltatape.dialects._source import Source
+from deltatape.dialects._source import JsonSource
 from deltatape.dialects.gemini import request as gemini
 from deltatape.dialects.gemini_interactions import request as interactions
 from deltatape.dialects.openai_responses import request as responses
-from deltatape.model.asked import Asked
+from deltatape.model.asked import RequestSummary
 from deltatape.wire.json_value import parse
 
 LONG = "x" * (SMALL // 2) + ' "messages":[{} é \u2028 \\'
@@ -39,7 +39,7 @@ class Reads:
     def __init__(self) -> None:
         self.count = 0
 
-    def __call__(self, element: Mapping[str, object], source: Source) -> str:
+    def __call__(self, element: Mapping[str, object], source: JsonSource) -> str:
         self.count += 1
         assert parse(source.text).value == element
         return source.text
@@ -208,7 +208,7 @@ def test_what_is_remembered_is_bounded() -> None:
     assert len(shared._memory) == 1
 
 
-READERS: Mapping[str, tuple[str, Callable[[bytes], Asked]]] = {
+READERS: Mapping[str, tuple[str, Callable[[bytes], RequestSummary]]] = {
     "chat": ("messages", chat.read_request),
     "nameless": ("messages", lambda body: chat.read_request(body, nameless=True)),
     "anthropic": ("messages", anthropic.read_request),

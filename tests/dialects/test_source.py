@@ -1,19 +1,19 @@
 import pytest
 
-from deltatape.dialects._source import Element, Elements, Member, Sole, Whole
+from deltatape.dialects._source import Element, Elements, MemberValue, SoleMember, WholeString
 
 TEXT = '{"a": [ 1 , {"b" : "x"}, []], "e": []}'
 
 
 def test_the_source_of_a_nested_value_is_exact() -> None:
-    elements = Elements(Member(Whole(TEXT), "a"))
+    elements = Elements(MemberValue(WholeString(TEXT), "a"))
     assert [Element(elements, place).text for place in range(3)] == ["1", '{"b" : "x"}', "[]"]
-    assert Member(Element(elements, 1), "b").text == '"x"'
-    assert Member(Whole(TEXT), "e").text == "[]"
+    assert MemberValue(Element(elements, 1), "b").text == '"x"'
+    assert MemberValue(WholeString(TEXT), "e").text == "[]"
 
 
 def test_nothing_stands_where_no_key_is() -> None:
-    assert Member(Whole(TEXT), "z").text == ""
+    assert MemberValue(WholeString(TEXT), "z").text == ""
 
 
 @pytest.mark.parametrize(
@@ -29,4 +29,4 @@ def test_nothing_stands_where_no_key_is() -> None:
     ],
 )
 def test_a_sole_key_is_found_without_reading_the_rest(text: str, value: str) -> None:
-    assert Sole(text, "key", Whole("otherwise")).text == value
+    assert SoleMember(text, "key", WholeString("otherwise")).text == value

@@ -1,9 +1,9 @@
-from deltatape.dialects._choice import Policy
-from deltatape.dialects._source import Whole
+from deltatape.dialects._choice import DialectPolicy
+from deltatape.dialects._source import WholeString
 from deltatape.dialects._table import (
-    Id,
-    Index,
-    Table,
+    CallsById,
+    CallsByIndex,
+    DialectTable,
     TableDraft,
     TableReducer,
     at,
@@ -14,29 +14,29 @@ from deltatape.dialects._table import (
     text_at,
 )
 from deltatape.dialects._table_calls import CallDelta
-from deltatape.dialects._table_steps import Finish, Say, Terminal
+from deltatape.dialects._table_steps import FinishStep, TerminalStep, TextStep
 from deltatape.model.asked import NOTHING_ASKED
 from deltatape.model.reply import CallKind, Channel, Reply
 from helpers.fed import codes, events, said
 
 _TEXT = (path("text"),)
-_STEPS = (Say(channel=Channel.TEXT, text=_TEXT),)
+_STEPS = (TextStep(channel=Channel.TEXT, text=_TEXT),)
 
 
-def table(**more: object) -> Table:
+def table(**more: object) -> DialectTable:
     """A dialect of two types of events."""
-    plain = Table(
+    plain = DialectTable(
         name="toy",
         terminator="end",
-        policy=Policy(),
+        policy=DialectPolicy(),
         type_keys=("type", "kind"),
-        events={"text": _STEPS, "end": (Finish(reason=path("why")), Terminal())},
+        events={"text": _STEPS, "end": (FinishStep(reason=path("why")), TerminalStep())},
     )
-    names = {name: getattr(plain, name) for name in Table.__dataclass_fields__}
-    return Table(**{**names, **more})
+    names = {name: getattr(plain, name) for name in DialectTable.__dataclass_fields__}
+    return DialectTable(**{**names, **more})
 
 
-def reduced(made: Table, *frames: object, types: tuple[str, ...] = ()) -> Reply:
+def reduced(made: DialectTable, *frames: object, types: tuple[str, ...] = ()) -> Reply:
     reducer = TableReducer(made, NOTHING_ASKED)
     for event in events(*frames, types=types):
         reducer.feed(event)
@@ -52,7 +52,7 @@ def test_a_path_leads_into_objects() -> None:
     assert text_at(frame, path("n")) is None
     assert first_text(frame, (path("n"), path("x"), path("a.b"))) == "c"
     assert first_text(frame, ()) is None
-    assert source_at(Whole('{"a": {"b" : [1 ]}}'), path("a.b")).text == "[1 ]"
+    assert source_at(WholeString('{"a": {"b" : [1 ]}}'), path("a.b")).text == "[1 ]"
 
 
 def test_an_object_or_the_objects_of_a_list_are_listed_with_their_place() -> None:
@@ -62,11 +62,11 @@ def test_an_object_or_the_objects_of_a_list_are_listed_with_their_place() -> Non
 
 
 def test_a_key_is_an_index_or_an_id() -> None:
-    assert Index(path("a.i")).of({"a": {"i": "2"}}) == 2
-    assert Index(path("a.i")).of({"a": 3}) is None
-    assert Index(path("i")).of({"i": "x"}) is None
-    assert Id(path("id")).of({"id": "x"}) == "x"
-    assert Id(path("id")).of({"id": ""}) is None
+    assert CallsByIndex(path("a.i")).of({"a": {"i": "2"}}) == 2
+    assert CallsByIndex(path("a.i")).of({"a": 3}) is None
+    assert CallsByIndex(path("i")).of({"i": "x"}) is None
+    assert CallsById(path("id")).of({"id": "x"}) == "x"
+    assert CallsById(path("id")).of({"id": ""}) is None
 
 
 def test_a_draft_knows_the_call_of_a_key_and_the_last_one() -> None:
@@ -128,19 +128,19 @@ def test_the_sentinel_ends_where_the_table_says_so() -> None:
 
 
 def test_a_call_needs_its_end_only_where_the_table_promises_one() -> None:
-    step = CallDelta(key=Id(path("id")), fragment=path("text"), name=path("name"))
-    made = {"text": (step,), "end": (Terminal(),)}
+    step = CallDelta(key=CallsById(path("id")), fragment=path("text"), name=path("name"))
+    made = {"text": (step,), "end": (TerminalStep(),)}
     frames = {"type": "text", "id": "x", "name": "f", "text": "{}"}, {"type": "end"}
     assert codes(reduced(table(events=made), *frames)) == []
-    ending = table(events=made, policy=Policy(explicit_end=True))
+    ending = table(events=made, policy=DialectPolicy(explicit_end=True))
     assert codes(reduced(ending, *frames)) == ["S006"]
     assert codes(reduced(ending, frames[0])) == []
 
 
 def test_an_abnormal_end_says_why_a_call_has_no_end() -> None:
-    step = CallDelta(key=Id(path("id")), fragment=path("text"), name=path("name"))
-    made = {"text": (step,), "end": (Finish(reason=path("why")), Terminal())}
-    policy = Policy(explicit_end=True, abnormal=frozenset({"limit"}))
+    step = CallDelta(key=CallsById(path("id")), fragment=path("text"), name=path("name"))
+    made = {"text": (step,), "end": (FinishStep(reason=path("why")), TerminalStep())}
+    policy = DialectPolicy(explicit_end=True, abnormal=frozenset({"limit"}))
     cut = table(events=made, policy=policy)
     call = {"type": "text", "id": "x", "name": "f", "text": "{}"}
     assert codes(reduced(cut, call, {"type": "end", "why": "limit"})) == []

@@ -1,39 +1,46 @@
 from collections.abc import Sequence
 
-from deltatape.dialects._choice import Policy
-from deltatape.dialects._table import Id, Index, Step, Table, TableReducer, path
+from deltatape.dialects._choice import DialectPolicy
+from deltatape.dialects._table import (
+    CallsById,
+    CallsByIndex,
+    DialectTable,
+    TableReducer,
+    TableStep,
+    path,
+)
 from deltatape.dialects._table_calls import (
     CallDelta,
     CallEnd,
     CallStart,
     CallWhole,
     Strings,
-    When,
+    ValueCondition,
 )
-from deltatape.dialects._table_steps import Terminal
+from deltatape.dialects._table_steps import TerminalStep
 from deltatape.model.asked import NOTHING_ASKED
 from deltatape.model.reply import CallKind, CallStatus, Reply
 from helpers.fed import codes, events, said
 
-_INDEX = Index(path("i"))
+_INDEX = CallsByIndex(path("i"))
 _ID = path("id")
 _NAME = path("name")
 _START = CallStart(key=_INDEX, entry=path("call"), id=_ID, name=_NAME, fragment=path("text"))
 _DELTA = CallDelta(key=_INDEX, entry=path("call"), fragment=path("text"))
 _WHOLE = CallWhole(key=_INDEX, id=(_ID,), name=(_NAME,), arguments=(path("in"),))
-_TABLE: dict[str, Sequence[Step]] = {
+_TABLE: dict[str, Sequence[TableStep]] = {
     "start": (_START,),
     "delta": (_DELTA,),
     "end": (CallEnd(key=_INDEX),),
-    "last": (Terminal(),),
+    "last": (TerminalStep(),),
 }
 
 
-def reply_to(*frames: object, **more: Sequence[Step]) -> Reply:
-    table = Table(
+def reply_to(*frames: object, **more: Sequence[TableStep]) -> Reply:
+    table = DialectTable(
         name="toy",
         terminator="last",
-        policy=Policy(explicit_end=True, ids=False),
+        policy=DialectPolicy(explicit_end=True, ids=False),
         type_keys=("type",),
         events={**_TABLE, **more},
     )
@@ -60,7 +67,7 @@ def told(reply: Reply) -> list[tuple[str | None, str, CallStatus]]:
 
 
 def test_a_condition_holds_for_its_values_and_nothing_else() -> None:
-    when = When(path("a.b"), (True, "x"))
+    when = ValueCondition(path("a.b"), (True, "x"))
     assert when.holds({"a": {"b": "x"}})
     assert not when.holds({"a": {"b": [1]}})
     assert not when.holds({})
@@ -141,7 +148,7 @@ def test_what_belongs_to_no_call_is_odd_unless_it_may_be_something_else() -> Non
 
 
 def test_pieces_may_name_a_call_that_nothing_starts() -> None:
-    step = CallDelta(key=Id(path("id")), fragment=path("text"), name=_NAME)
+    step = CallDelta(key=CallsById(path("id")), fragment=path("text"), name=_NAME)
     reply = reply_to(
         {"type": "piece", "id": "c", "name": "f"},
         {"type": "piece", "id": "c", "text": "{}"},
@@ -152,7 +159,7 @@ def test_pieces_may_name_a_call_that_nothing_starts() -> None:
 
 
 def test_the_provider_may_say_that_a_call_is_its_own() -> None:
-    step = CallStart(key=_INDEX, id=_ID, name=_NAME, server=When(path("own"), (True,)))
+    step = CallStart(key=_INDEX, id=_ID, name=_NAME, server=ValueCondition(path("own"), (True,)))
     reply = reply_to(
         {"type": "begin", "i": 0, "name": "f", "own": True},
         end(0),
@@ -207,7 +214,7 @@ def test_whole_calls_of_a_list_may_lie_deeper_and_be_keyed_by_place() -> None:
         id=(),
         name=(_NAME,),
         arguments=(path("in"),),
-        server=When(path("own"), (True,)),
+        server=ValueCondition(path("own"), (True,)),
     )
     first = {"call": {"name": "f", "in": {}}}
     second = {"call": {"name": "g", "in": {"b": 1}}}

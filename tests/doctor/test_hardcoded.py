@@ -9,8 +9,8 @@ import pytest
 
 from deltatape.doctor.hardcoded import (
     MOST,
-    Advice,
     Hardcoded,
+    MigrationAdvice,
     advise,
     conceal,
     find,
@@ -18,7 +18,7 @@ from deltatape.doctor.hardcoded import (
     is_usual,
     places_of_host,
 )
-from deltatape.doctor.sources import Limits, Source, Use, literals
+from deltatape.doctor.sources import Limits, SourceFile, UrlUse, literals
 from helpers.projects import put
 
 ROUTER = "https://openrouter.ai/api/v1"
@@ -40,7 +40,7 @@ def test_a_find_names_its_place_its_provider_and_what_to_write(tmp_path: Path) -
     assert (found.path, found.line, found.column) == ("src/llm.py", 3, code.index(ROUTER) + 1)
     assert found.code == code.replace("fake-000", "***")
     assert (found.provider, found.host, found.url) == ("openrouter", "openrouter.ai", ROUTER)
-    assert (found.use, found.certain, found.variable) == (Use.SENT_TO, True, "")
+    assert (found.use, found.certain, found.variable) == (UrlUse.SENT_TO, True, "")
     assert found.advice.old == f'base_url="{ROUTER}"'
     assert found.advice.new == f'base_url=os.environ.get("OPENROUTER_API_BASE", "{ROUTER}")'
 
@@ -105,7 +105,7 @@ def test_what_is_reached_or_no_llm_is_no_find(tmp_path: Path, path: str, code: s
 def test_a_default_that_record_would_send_to_another_provider_is_found(tmp_path: Path) -> None:
     put(tmp_path, "a.py", f'os.getenv("OPENAI_BASE_URL", "{ROUTER}")')
     found = only(tmp_path)
-    assert (found.use, found.certain, found.variable) == (Use.DEFAULT, False, "OPENAI_BASE_URL")
+    assert (found.use, found.certain, found.variable) == (UrlUse.DEFAULT, False, "OPENAI_BASE_URL")
     assert finds(tmp_path, "OPENAI_BASE_URL") == (), "the user's own URL becomes the upstream"
 
 
@@ -230,8 +230,8 @@ LEAVE = "leave it as it is: `deltatape record --via mitm -- CMD` tapes what goes
 HERE = "http://127.0.0.1:9999/here"
 
 
-def advice(language: str, text: str, provider: str) -> Advice:
-    (found,) = literals(Source(path="x", language=language, text=text))
+def advice(language: str, text: str, provider: str) -> MigrationAdvice:
+    (found,) = literals(SourceFile(path="x", language=language, text=text))
     return advise(found, provider)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from deltatape.doctor.project import (
-    Installed,
+    InstalledSdk,
     code_remarks,
     is_node_project,
     node_sdks,
@@ -17,13 +17,13 @@ from deltatape.doctor.project import (
     sdk_remarks,
 )
 from deltatape.doctor.sources import Limits
-from deltatape.render.doctor import Level
+from deltatape.render.doctor import RemarkLevel
 from helpers.projects import node_package, put, python_environment
 
 ROUTER = "https://openrouter.ai/api/v1"
 
 
-def said(folder: Path, **environment: str) -> list[tuple[Level, str, str]]:
+def said(folder: Path, **environment: str) -> list[tuple[RemarkLevel, str, str]]:
     found = sdk_remarks(folder, environment)
     return [(each.level, each.text, each.fix) for each in found]
 
@@ -35,12 +35,12 @@ def node(folder: Path, version: str) -> str:
 
 SAID = {
     "aiohttp-3.14.5": (
-        Level.NOTE,
+        RemarkLevel.NOTE,
         ": what goes past is only noticed with ClientSession(trust_env=True)",
         "",
     ),
     "botocore-1.44.5": (
-        Level.NOTE,
+        RemarkLevel.NOTE,
         (
             " reads AWS_ENDPOINT_URL_BEDROCK_RUNTIME; for Bedrock only, where it signs for the host"
             " or sends a token over https alone: `deltatape record --via mitm -- CMD` tapes it"
@@ -48,17 +48,17 @@ SAID = {
         "",
     ),
     "langchain-openai-1.0.0": (
-        Level.OK,
+        RemarkLevel.OK,
         " reads OPENAI_API_BASE, then OPENAI_BASE_URL: set by `deltatape record -- CMD`",
         "",
     ),
     "mistralai-3.7.0": (
-        Level.NOTE,
+        RemarkLevel.NOTE,
         " reads no variable for its base URL",
         "pass server_url=... in code, or use `deltatape mitm`",
     ),
     "openai-3.54.0": (
-        Level.OK,
+        RemarkLevel.OK,
         " reads OPENAI_BASE_URL: set by `deltatape record -- CMD`",
         "",
     ),
@@ -77,7 +77,7 @@ def test_an_endpoint_of_bedrock_is_not_said_to_be_set_by_a_recording(tmp_path: P
     python_environment(tmp_path, "botocore-1.44.5")
     url = "https://bedrock-runtime.eu-west-1.amazonaws.com"
     (told, *_) = said(tmp_path, AWS_ENDPOINT_URL_BEDROCK_RUNTIME=url)
-    assert told[0] is Level.NOTE
+    assert told[0] is RemarkLevel.NOTE
     assert told[1].endswith(SAID["botocore-1.44.5"][1])
 
 
@@ -94,15 +94,15 @@ def test_node_packages_are_told_with_where_they_are_from(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("version", "level"),
     [
-        ("20.20.2", Level.NOTE),
-        ("22.20.0", Level.NOTE),
-        ("22.21.0", Level.OK),
-        ("23.11.0", Level.NOTE),
-        ("24.0.0", Level.OK),
+        ("20.20.2", RemarkLevel.NOTE),
+        ("22.20.0", RemarkLevel.NOTE),
+        ("22.21.0", RemarkLevel.OK),
+        ("23.11.0", RemarkLevel.NOTE),
+        ("24.0.0", RemarkLevel.OK),
     ],
 )
 def test_a_node_whose_fetch_ignores_proxies_is_noted(
-    tmp_path: Path, version: str, level: Level
+    tmp_path: Path, version: str, level: RemarkLevel
 ) -> None:
     put(tmp_path, "package.json", "{}")
     python_environment(tmp_path)
@@ -126,10 +126,10 @@ def test_hard_coded_urls_are_problems_and_mentions_are_not(tmp_path: Path) -> No
     put(tmp_path, "tests/d.py", f'url = "{ROUTER}"\n')
     found = list(code_remarks(tmp_path, (), Limits()))
     assert [(each.level, each.text) for each in found] == [
-        (Level.PROBLEM, "a.py:1:8 goes to openrouter.ai, and no variable redirects it"),
-        (Level.NOTE, "b.py:1:39 mentions openrouter.ai"),
-        (Level.NOTE, "c.py:1:31 goes to openrouter.ai unless OPENAI_BASE_URL is set"),
-        (Level.NOTE, "tests/d.py:1:8 goes to openrouter.ai; a test"),
+        (RemarkLevel.PROBLEM, "a.py:1:8 goes to openrouter.ai, and no variable redirects it"),
+        (RemarkLevel.NOTE, "b.py:1:39 mentions openrouter.ai"),
+        (RemarkLevel.NOTE, "c.py:1:31 goes to openrouter.ai unless OPENAI_BASE_URL is set"),
+        (RemarkLevel.NOTE, "tests/d.py:1:8 goes to openrouter.ai; a test"),
     ]
     assert found[0].shown == f'url = "{ROUTER}"'
     assert found[0].instead == f'url = os.environ.get("OPENROUTER_API_BASE", "{ROUTER}")'
@@ -153,12 +153,12 @@ def test_a_search_that_stopped_says_so(tmp_path: Path) -> None:
     put(tmp_path, "b.py", "")
     (found,) = code_remarks(tmp_path, (), Limits(files=1))
     assert (found.level, found.text) == (
-        Level.NOTE,
+        RemarkLevel.NOTE,
         "1 file read; the search stopped after 1 files",
     )
 
 
-def named(found: tuple[Installed, ...]) -> list[tuple[str, str, bool]]:
+def named(found: tuple[InstalledSdk, ...]) -> list[tuple[str, str, bool]]:
     return [(each.package, each.version, each.present) for each in found]
 
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from deltatape.doctor.sources import (
     LANGUAGES,
     Limits,
-    Source,
-    Sources,
-    Use,
+    SourceFile,
+    SourceFiles,
+    UrlUse,
     is_base_name,
     language_of,
     literals,
@@ -23,7 +23,7 @@ from deltatape.doctor.sources import (
 
 
 def paths(folder: Path, limits: Limits | None = None) -> list[str]:
-    return [source.path for source in Sources(folder, limits or Limits())]
+    return [source.path for source in SourceFiles(folder, limits or Limits())]
 
 
 def put(folder: Path, path: str, text: str = "x = 1\n") -> None:
@@ -112,20 +112,20 @@ def test_links_pipes_and_what_cannot_be_read_are_left_out(tmp_path: Path) -> Non
 def test_the_search_stops_after_so_many_files_and_says_so(tmp_path: Path) -> None:
     for number in range(5):
         put(tmp_path, f"{number}.py")
-    sources = Sources(tmp_path, Limits(files=3))
+    sources = SourceFiles(tmp_path, Limits(files=3))
     assert [source.path for source in sources] == ["0.py", "1.py", "2.py"]
     assert (sources.read, sources.stopped) == (3, "after 3 files")
 
 
 def test_the_search_stops_after_some_time_and_says_so(tmp_path: Path) -> None:
     put(tmp_path, "a.py")
-    sources = Sources(tmp_path, Limits(seconds=0))
+    sources = SourceFiles(tmp_path, Limits(seconds=0))
     assert list(sources) == []
     assert sources.stopped == "after 0 s"
 
 
 def test_a_place_is_a_line_and_a_column_from_one() -> None:
-    source = Source(path="x.py", language="python", text="ab\ncd\n")
+    source = SourceFile(path="x.py", language="python", text="ab\ncd\n")
     assert [source.place(offset) for offset in (0, 1, 3, 4)] == [(1, 1), (1, 2), (2, 1), (2, 2)]
 
 
@@ -142,7 +142,7 @@ def test_a_place_is_a_line_and_a_column_from_one() -> None:
     ],
 )
 def test_a_test_is_known_by_its_path(path: str, *, is_test: bool) -> None:
-    assert Source(path=path, language="", text="").is_test is is_test
+    assert SourceFile(path=path, language="", text="").is_test is is_test
 
 
 def test_of_a_notebook_the_code_is_read_with_its_lines_in_the_file(tmp_path: Path) -> None:
@@ -189,12 +189,12 @@ def test_a_line_that_is_written_in_an_unusual_way_gets_the_place_before_it(tmp_p
 URL = "https://api.openai.com/v1"
 
 
-def seen(language: str, text: str) -> list[tuple[str, Use, str, str]]:
-    source = Source(path="x", language=language, text=text)
+def seen(language: str, text: str) -> list[tuple[str, UrlUse, str, str]]:
+    source = SourceFile(path="x", language=language, text=text)
     return [(each.url, each.use, each.key, each.variable) for each in literals(source)]
 
 
-def use(language: str, text: str) -> tuple[Use, str, str]:
+def use(language: str, text: str) -> tuple[UrlUse, str, str]:
     (found,) = seen(language, text)
     return found[1:]
 
@@ -221,7 +221,7 @@ def use(language: str, text: str) -> tuple[Use, str, str]:
     ],
 )
 def test_a_url_given_to_such_a_name_is_sent_to(language: str, text: str, key: str) -> None:
-    assert use(language, text) == (Use.SENT_TO, key, "")
+    assert use(language, text) == (UrlUse.SENT_TO, key, "")
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ def test_a_url_given_to_such_a_name_is_sent_to(language: str, text: str, key: st
     ],
 )
 def test_a_url_that_is_an_argument_of_a_request_is_sent_to(language: str, text: str) -> None:
-    assert use(language, text)[0] is Use.SENT_TO
+    assert use(language, text)[0] is UrlUse.SENT_TO
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def test_a_url_that_is_an_argument_of_a_request_is_sent_to(language: str, text: 
     ],
 )
 def test_any_other_url_is_only_mentioned(language: str, text: str) -> None:
-    assert use(language, text)[0] is Use.MENTIONED
+    assert use(language, text)[0] is UrlUse.MENTIONED
 
 
 @pytest.mark.parametrize(
@@ -296,7 +296,7 @@ def test_the_default_of_a_variable_is_known_with_its_variable(
     language: str, text: str, variable: str
 ) -> None:
     found, _, found_variable = use(language, text)
-    assert (found, found_variable) == (Use.DEFAULT, variable)
+    assert (found, found_variable) == (UrlUse.DEFAULT, variable)
 
 
 @pytest.mark.parametrize(
@@ -350,7 +350,7 @@ def test_urls_end_where_the_code_around_begins() -> None:
     text = f"markdown_url = '[x]({URL}), y'"
     assert seen("python", text)[0][0] == URL
     (found,) = literals(
-        Source(path="x", language="yaml", text="url: http://u:p@Host.example:80/a;")
+        SourceFile(path="x", language="yaml", text="url: http://u:p@Host.example:80/a;")
     )
     assert (found.host, found.url) == ("host.example:80", "http://u:p@Host.example:80/a")
 
@@ -358,7 +358,7 @@ def test_urls_end_where_the_code_around_begins() -> None:
 def test_a_bare_host_is_seen_between_quotes() -> None:
     text = 'HTTPSConnection("api.openai.com"); name = "some.file"; x = "api.openai.com/v1"'
     assert [each[0] for each in seen("python", text)] == ["api.openai.com", "some.file"]
-    assert seen("python", text)[0][1] is Use.SENT_TO
+    assert seen("python", text)[0][1] is UrlUse.SENT_TO
 
 
 def test_lines_that_nobody_wrote_are_left_out() -> None:
@@ -381,5 +381,5 @@ def test_other_names_are_none() -> None:
 )
 @settings(max_examples=60)
 def test_any_text_is_taken(language: str, text: str) -> None:
-    for found in literals(Source(path="x", language=language, text=f"{text}'{URL}'")):
+    for found in literals(SourceFile(path="x", language=language, text=f"{text}'{URL}'")):
         assert found.host

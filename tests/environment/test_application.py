@@ -5,10 +5,10 @@ from collections.abc import Mapping
 import pytest
 
 from deltatape.environment.application import (
-    Plan,
-    Prefixes,
-    Purpose,
-    Url,
+    BaseUrl,
+    EnvironmentPlan,
+    EnvironmentPurpose,
+    ProxyPrefixes,
     is_deltatape,
     parse_url,
     plan,
@@ -27,9 +27,9 @@ def planned(
     environment: Mapping[str, str] | None = None,
     *upstreams: str,
     dotenv: str = "",
-    purpose: Purpose = Purpose.RECORD,
+    purpose: EnvironmentPurpose = EnvironmentPurpose.RECORD,
     base: str = BASE,
-) -> Plan:
+) -> EnvironmentPlan:
     files = [parse_dotenv(dotenv, ".env")] if dotenv else []
     given = [parse_upstream(each) for each in upstreams]
     return plan(base, environment or {}, files, given, purpose)
@@ -175,7 +175,7 @@ def test_at_a_replay_nothing_may_go_elsewhere() -> None:
         "OPENAI_BASE_URL": "http://127.0.0.1:8377/openai/v1",
         AMAZONS: "https://b.example",
     }
-    answer = planned(environment, purpose=Purpose.REPLAY)
+    answer = planned(environment, purpose=EnvironmentPurpose.REPLAY)
     assert answer.variables["OPENAI_BASE_URL"] == f"{BASE}/127.0.0.1-8377/openai/v1"
     assert answer.variables[AMAZONS] == f"{BASE}/b.example"
 
@@ -258,7 +258,7 @@ def test_a_configured_bedrock_sets_no_variable_that_an_app_would_fail_with() -> 
     assert AMAZONS not in bearer.variables
     (told,) = bearer.told
     assert told.startswith(f"{AMAZONS} does not point at /bedrock: AWS's SDKs, such as boto3, send")
-    replayed = planned({}, upstream, purpose=Purpose.REPLAY)
+    replayed = planned({}, upstream, purpose=EnvironmentPurpose.REPLAY)
     assert {replayed.variables[name] for name in (AMAZONS, *others)} == {f"{BASE}/bedrock"}
     assert replayed.told == ()
 
@@ -324,7 +324,7 @@ def test_problems_of_files_and_keys_in_them_are_handed_on() -> None:
     assert answer.secrets == (b"sk-fake-000000",)
 
 
-def url(value: str, name: str = "OPENAI_BASE_URL") -> Url:
+def url(value: str, name: str = "OPENAI_BASE_URL") -> BaseUrl:
     parsed = parse_url(name, value)
     assert parsed is not None
     return parsed
@@ -381,7 +381,7 @@ def test_the_short_forms_of_ollama_are_understood(value: str, origin: str) -> No
     ],
 )
 def test_an_origin_has_a_prefix(value: str, split: tuple[str, str]) -> None:
-    prefixes = Prefixes([])
+    prefixes = ProxyPrefixes([])
     known = prefixes.has(url(value))
     assert prefixes.split(url(value)) == split
     assert prefixes.split(url(value)) == split
@@ -394,7 +394,7 @@ def test_an_origin_has_a_prefix(value: str, split: tuple[str, str]) -> None:
 
 
 def test_two_origins_never_share_a_prefix() -> None:
-    prefixes = Prefixes([])
+    prefixes = ProxyPrefixes([])
     long = "x" * 60
     hosts = [f"https://{long}{end}.example:8443" for end in "abc"]
     names = [prefixes.split(url(host))[0] for host in hosts]
@@ -402,7 +402,7 @@ def test_two_origins_never_share_a_prefix() -> None:
 
 
 def test_an_upstream_of_the_users_is_used_where_it_fits() -> None:
-    prefixes = Prefixes([parse_upstream("corp=https://llm.corp.example/llm")])
+    prefixes = ProxyPrefixes([parse_upstream("corp=https://llm.corp.example/llm")])
     assert prefixes.split(url("https://llm.corp.example/llm/v1")) == ("corp", "/v1")
     assert prefixes.split(url("https://llm.corp.example/llm")) == ("corp", "")
     assert prefixes.split(url("https://llm.corp.example/llmx")) == ("llm.corp.example", "/llmx")

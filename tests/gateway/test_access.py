@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltatape.gateway.access import (
-    Addressed,
+    AddressedTarget,
     check_access,
     mismatch,
     read_address,
@@ -21,7 +21,7 @@ def code(
     token: bool = False,
 ) -> str | None:
     raw = "\r\n".join((line, *fields, "", "")).encode("latin-1")
-    addressed = Addressed(b"/x", None, token)
+    addressed = AddressedTarget(b"/x", None, token)
     refusal = check_access(parse_request(raw), addressed, guarded=guarded, local=local)
     return refusal.code if refusal else None
 
@@ -78,7 +78,7 @@ TOKEN = "t-000"  # noqa: S105 - a fake
 
 def read(
     target: str, *fields: str, token: str | None = TOKEN, reserved: bool = True
-) -> Addressed | Refusal:
+) -> AddressedTarget | Refusal:
     raw = "\r\n".join((f"POST {target} HTTP/1.1", "Host: h", *fields, "", "")).encode()
     return read_address(parse_request(raw), token, reserved=reserved)
 
@@ -106,30 +106,32 @@ def test_the_path_names_the_tape_and_brings_the_token(
     tape: str | None,
     allowed: bool,  # noqa: FBT001
 ) -> None:
-    assert read(target) == Addressed(rest, tape, allowed)
+    assert read(target) == AddressedTarget(rest, tape, allowed)
 
 
 def test_fields_do_the_same() -> None:
     both = read("/openai", "X-Deltatape-Tape: a", "X-Deltatape-Token: t-000")
-    assert both == Addressed(b"/openai", "a", token=True)
+    assert both == AddressedTarget(b"/openai", "a", token=True)
 
 
 def test_what_stands_in_the_path_outranks_the_fields() -> None:
-    assert read("/s/path/openai", "X-Deltatape-Tape: field") == Addressed(
+    assert read("/s/path/openai", "X-Deltatape-Tape: field") == AddressedTarget(
         b"/openai", "path", token=False
     )
 
 
 def test_an_app_of_its_own_keeps_all_paths_but_that_of_the_right_token() -> None:
-    assert read("/s/a/v1", reserved=False) == Addressed(b"/s/a/v1", None, token=False)
-    assert read("/t/x/v1", reserved=False) == Addressed(b"/t/x/v1", None, token=False)
-    assert read("/t/t-000/v1", reserved=False) == Addressed(b"/v1", None, token=True)
-    assert read("/v1", "X-Deltatape-Tape: a", reserved=False) == Addressed(b"/v1", "a", token=False)
+    assert read("/s/a/v1", reserved=False) == AddressedTarget(b"/s/a/v1", None, token=False)
+    assert read("/t/x/v1", reserved=False) == AddressedTarget(b"/t/x/v1", None, token=False)
+    assert read("/t/t-000/v1", reserved=False) == AddressedTarget(b"/v1", None, token=True)
+    assert read("/v1", "X-Deltatape-Tape: a", reserved=False) == AddressedTarget(
+        b"/v1", "a", token=False
+    )
 
 
 def test_without_a_token_nothing_is_the_right_one() -> None:
-    assert read("/t//openai", token=None) == Addressed(b"/openai", None, token=False)
-    assert read("/t/None/openai", token=None) == Addressed(b"/openai", None, token=False)
+    assert read("/t//openai", token=None) == AddressedTarget(b"/openai", None, token=False)
+    assert read("/t/None/openai", token=None) == AddressedTarget(b"/openai", None, token=False)
 
 
 @pytest.mark.parametrize("name", ["", ".hidden", "a%2Fb", "x" * 65, "a.ring", "a.ring-2"])

@@ -8,10 +8,10 @@ import pytest
 
 from deltatape.clock import SystemClock
 from deltatape.gateway import analysis
-from deltatape.gateway.analysis import Analyst, Ended, Kept
+from deltatape.gateway.analysis import AnalysisThread, AnalyzedExchange, PendingLines
 from deltatape.gateway.tapes import OpenTape
 from deltatape.model.exchange import EndReason
-from deltatape.store.tape_file import Ledger
+from deltatape.store.tape_file import LossCounter
 from deltatape.store.writer import TapeWriter
 from deltatape.tape.tap import ExchangeTap, TapeTap
 from helpers.chat import FINISH, calls, entry, sse
@@ -27,7 +27,7 @@ CALL = sse(calls(entry(0, "c1", name="get", arguments='{"q":1}')), FINISH)
 def lines(number: int, *reads: bytes, body: bytes = b"{}", at: int = 0) -> list[bytes]:
     """The lines of an exchange with these reads, the later the greater its number or `at`."""
     begun_ns = 1_000 * (at or number)
-    kept = Kept()
+    kept = PendingLines()
     kept.begin(number)
     tap = ExchangeTap(number, kept.put, MASKER)
     start(tap, body=body, t_ns=begun_ns)
@@ -41,19 +41,21 @@ def lines(number: int, *reads: bytes, body: bytes = b"{}", at: int = 0) -> list[
 
 def open_tape(name: str | None = None) -> OpenTape:
     """A tape that lies nowhere."""
-    writer = TapeWriter(None, HEADER, SystemClock(), 0, Ledger(print))
+    writer = TapeWriter(None, HEADER, SystemClock(), 0, LossCounter(print))
     return OpenTape(name, writer, TapeTap(writer.put, MASKER))
 
 
 TAPE = open_tape()
 
 
-def analysed(*work: tuple[int, list[bytes] | None], tape: OpenTape = TAPE) -> list[Ended]:
+def analysed(
+    *work: tuple[int, list[bytes] | None], tape: OpenTape = TAPE
+) -> list[AnalyzedExchange]:
     """What an analyst tells of these exchanges."""
-    told: list[Ended] = []
+    told: list[AnalyzedExchange] = []
 
     async def scenario() -> None:
-        analyst = Analyst(told.append)
+        analyst = AnalysisThread(told.append)
         for number, kept in work:
             analyst.submit(tape, number, number, kept)
         await analyst.finish()
@@ -101,10 +103,10 @@ def test_a_story_goes_on_when_the_tape_is_rotated_but_not_on_a_tape_of_another_n
     repeated = [USER, assistant(("c1", "get", "")), result("c1")]
     body = json.dumps({"model": "m", "messages": repeated}).encode()
     asked = json.dumps({"model": "m", "messages": [USER]}).encode()
-    told: list[Ended] = []
+    told: list[AnalyzedExchange] = []
 
     async def scenario(second: OpenTape) -> None:
-        analyst = Analyst(told.append)
+        analyst = AnalysisThread(told.append)
         analyst.submit(TAPE, 1, 1, lines(1, CALL, body=asked))
         analyst.submit(second, 1, 2, lines(1, HI, DONE, body=body, at=2))
         await analyst.finish()
@@ -124,7 +126,7 @@ def test_results_come_in_the_order_of_endings() -> None:
 
 @pytest.mark.parametrize("kept", [None, []])
 def test_an_exchange_without_lines_is_told_without_an_analysis(kept: list[bytes] | None) -> None:
-    assert analysed((7, kept)) == [Ended(TAPE, 7, None, ())]
+    assert analysed((7, kept)) == [AnalyzedExchange(TAPE, 7, None, ())]
 
 
 def test_finishing_without_work_returns_at_once() -> None:
@@ -132,11 +134,11 @@ def test_finishing_without_work_returns_at_once() -> None:
 
 
 def test_work_that_is_cancelled_is_not_told() -> None:
-    told: list[Ended] = []
+    told: list[AnalyzedExchange] = []
     gate = threading.Event()
 
     async def scenario() -> None:
-        analyst = Analyst(told.append)
+        analyst = AnalysisThread(told.append)
         analyst._pool.submit(gate.wait, 10)
         analyst.submit(TAPE, 1, 1, [])
         for future in tuple(analyst._open):
@@ -149,7 +151,7 @@ def test_work_that_is_cancelled_is_not_told() -> None:
 
 
 def test_lines_are_kept_for_each_exchange_alone_and_only_once() -> None:
-    kept = Kept()
+    kept = PendingLines()
     kept.begin(1)
     kept.begin(2)
     for number, line in ((1, b"a"), (2, b"b"), (1, b"c"), (3, b"unknown")):
@@ -164,7 +166,7 @@ def test_lines_are_kept_for_each_exchange_alone_and_only_once() -> None:
 
 def test_no_more_is_kept_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(analysis, "MAX_KEPT_BYTES", 10)
-    kept = Kept()
+    kept = PendingLines()
     kept.begin(1)
     kept.put(1, b"12345")
     kept.put(1, b"67890")
@@ -177,4 +179,4 @@ def test_no_more_is_kept_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_an_analysis_that_fails_is_told_as_an_exchange_without_one() -> None:
-    assert analysed((3, [b"not a record\n"])) == [Ended(TAPE, 3, None, ())]
+    assert analysed((3, [b"not a record\n"])) == [AnalyzedExchange(TAPE, 3, None, ())]

@@ -21,14 +21,14 @@ from deltatape.gateway import dial as dialling
 from deltatape.gateway.dial import (
     TLS_BUFFER_BYTES,
     Address,
-    DialError,
-    Dialler,
+    ConnectionFailedError,
+    Connector,
     ProxyError,
     connect,
     connect_first,
     pass_through,
 )
-from deltatape.gateway.outbound import Outbound, Proxy, outbound_from
+from deltatape.gateway.outbound import OutboundSettings, Proxy, outbound_from
 from deltatape.gateway.routes import Origin
 from helpers.corporate import PASSWORD, USER, corporate_proxy, server_context
 from helpers.dialling import dialler, failure, get, hang_up, hello, say_nothing, speak_http
@@ -78,7 +78,7 @@ def test_a_trusted_connection_has_both_times(authority: trustme.CA, tmp_path: Pa
 
 
 def test_a_certificate_of_nobody_we_trust() -> None:
-    async def scenario() -> DialError:
+    async def scenario() -> ConnectionFailedError:
         async with provider(say_nothing, tls=server_context(trustme.CA(), "127.0.0.1")) as port:
             return await failure(dialler(), Origin("https", "127.0.0.1", port))
 
@@ -88,7 +88,7 @@ def test_a_certificate_of_nobody_we_trust() -> None:
 
 
 def test_a_certificate_for_another_name(authority: trustme.CA, tmp_path: Path) -> None:
-    async def scenario() -> DialError:
+    async def scenario() -> ConnectionFailedError:
         async with provider(say_nothing, tls=server_context(authority, "api.test")) as port:
             how = dialler(tmp_path / "ca.pem")
             return await failure(how, Origin("https", "127.0.0.1", port))
@@ -108,7 +108,7 @@ def test_a_client_certificate_is_shown_to_who_asks(authority: trustme.CA, tmp_pa
         context.verify_mode = ssl.CERT_REQUIRED
         async with provider(hello, tls=context) as port:
             outbound = outbound_from({}, ca=tmp_path / "ca.pem", client_cert=cert)
-            return await get(Dialler(outbound, SystemClock()), Origin("https", "127.0.0.1", port))
+            return await get(Connector(outbound, SystemClock()), Origin("https", "127.0.0.1", port))
 
     assert run(scenario()) == b"hello"
 
@@ -126,7 +126,7 @@ def test_an_upstream_without_tls_is_told_soon(
 ) -> None:
     monkeypatch.setattr(dialling, "TLS_TIMEOUT_S", 0.3)
 
-    async def scenario() -> DialError:
+    async def scenario() -> ConnectionFailedError:
         async with provider(script) as port:
             return await failure(dialler(), Origin("https", "127.0.0.1", port))
 
@@ -138,7 +138,7 @@ def test_an_upstream_without_tls_is_told_soon(
 def test_a_connection_that_nobody_accepts_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dialling, "CONNECT_TIMEOUT_S", 0.2)
 
-    async def scenario() -> DialError:
+    async def scenario() -> ConnectionFailedError:
         async with provider(say_nothing) as port:
             return await failure(dialler(), Origin("https", "127.0.0.1", port))
 
@@ -151,7 +151,7 @@ def test_a_file_that_has_gone_bad_since_the_start_is_told(
     assert authority.cert_pem
     ca = tmp_path / "ca.pem"
 
-    async def scenario() -> tuple[DialError, DialError]:
+    async def scenario() -> tuple[ConnectionFailedError, ConnectionFailedError]:
         async with provider(say_nothing) as port:
             direct = dialler(ca)
             proxied = dialler(ca, HTTPS_PROXY=f"https://127.0.0.1:{port}")
@@ -172,7 +172,7 @@ def test_a_tls_connection_holds_a_small_buffer(authority: trustme.CA, tmp_path: 
     """On the Python that runs, the attribute exists and is what a connection allocates by."""
 
     async def scenario() -> None:
-        assert Dialler(Outbound(), SystemClock())
+        assert Connector(OutboundSettings(), SystemClock())
         context = ssl.create_default_context(cafile=str(tmp_path / "ca.pem"))
         async with provider(say_nothing, tls=server_context(authority, "127.0.0.1")) as port:
             transport, _ = await asyncio.get_running_loop().create_connection(

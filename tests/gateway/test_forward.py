@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from deltatape.model.exchange import EndReason, Framing, Masked
+from deltatape.model.exchange import EndReason, Framing, MaskedCredential
 from helpers.recording import recording
 from helpers.upstream import SSE_HEAD, Peer, chunk, eventually, post, provider, run
 
@@ -105,7 +105,7 @@ def test_credentials_reach_upstream_and_never_the_tape(tmp_path: Path) -> None:
             raw = gateway.writer.path.read_bytes()
             assert b"fake" not in raw
             assert exchange.request.target[0] == b"/v1/x?key="
-            assert isinstance(exchange.request.target[1], Masked)
+            assert isinstance(exchange.request.target[1], MaskedCredential)
             assert exchange.request.target[2] == b"&alt=sse"
 
     run(scenario())

@@ -10,7 +10,7 @@ from deltatape.gateway import analysis, gateway
 from deltatape.http1.listener import Address
 from deltatape.model.exchange import EndReason
 from deltatape.store.reader import open_tape
-from deltatape.tape.payload import Client, Stop
+from deltatape.tape.payload import ClientRecord, Stop
 from deltatape.tape.tap import ExchangeTap
 from helpers.recording import Recording, recording
 from helpers.upstream import SSE_HEAD, Peer, chunk, eventually, post, provider, run
@@ -177,7 +177,7 @@ def test_stopping_cuts_what_goes_on_and_says_so(tmp_path: Path) -> None:
             assert exchange.end.reason is EndReason.STOPPED
             payloads = [record.payload for _, record in tape.records()]
             assert payloads[-1] == Stop(reason="sigterm", exit_code=None)
-            assert [p.state.value for p in payloads if isinstance(p, Client)] == [
+            assert [p.state.value for p in payloads if isinstance(p, ClientRecord)] == [
                 "opened",
                 "closed",
             ]
@@ -203,7 +203,9 @@ def test_stopping_tapes_the_end_of_every_connection_and_loses_nothing(
             assert running.writer.lost_records == 0
         tape = open_tape(running.writer.path or Path())
         assert tape.stopped
-        states = [r.payload.state.value for _, r in tape.records() if isinstance(r.payload, Client)]
+        states = [
+            r.payload.state.value for _, r in tape.records() if isinstance(r.payload, ClientRecord)
+        ]
         assert states == ["opened", "closed"]
 
     run(scenario())

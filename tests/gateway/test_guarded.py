@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from deltatape.gateway.guarded import Guarded
+from deltatape.gateway.guarded import GuardedTaping
 from deltatape.tape.tap import ExchangeTap
 from helpers.tapes import MASKER, Lines
 
@@ -21,7 +21,7 @@ class Ticking:
         return {"exchange": exchange}
 
 
-class Idler(Guarded):
+class Idler(GuardedTaping):
     """Writes one kind of record."""
 
     def idle(self) -> None:

@@ -10,7 +10,7 @@ import pytest
 import trustme
 
 from deltatape.errors import UsageError
-from deltatape.gateway.outbound import Outbound, Proxy, outbound_from
+from deltatape.gateway.outbound import OutboundSettings, Proxy, outbound_from
 from helpers.corporate import server_context
 
 HTTPS = ("https", "api.example.com", 443)
@@ -34,7 +34,7 @@ def problem(environment: Mapping[str, str], **files: Path) -> str:
 
 
 def test_without_variables_everything_is_direct() -> None:
-    assert outbound_from({}) == Outbound()
+    assert outbound_from({}) == OutboundSettings()
     assert proxy_of({}) is None
 
 
@@ -175,7 +175,7 @@ def authority() -> trustme.CA:
     return trustme.CA()
 
 
-def trusts(outbound: Outbound, authority: trustme.CA) -> bool:
+def trusts(outbound: OutboundSettings, authority: trustme.CA) -> bool:
     """Whether a handshake with a server of `authority` succeeds."""
     client, server = (ssl.MemoryBIO(), ssl.MemoryBIO()), (ssl.MemoryBIO(), ssl.MemoryBIO())
     a = outbound.trust.upstream_context().wrap_bio(*client, server_hostname="api.test")

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from deltatape.errors import UsageError
-from deltatape.gateway.gateway import Policy
+from deltatape.gateway.gateway import TapPolicy
 from deltatape.gateway.routes import Refusal
 from deltatape.http1.listener import Address
 from deltatape.model.app_names import CONTRACT
 from deltatape.model.exchange import Tap
 from deltatape.store.parsed import misreadings
 from deltatape.store.reader import open_tape
-from deltatape.tape.payload import ParsedAs, Remark, RequestBody, Stop
+from deltatape.tape.payload import ParsedAs, RemarkRecord, RequestBodyPiece, Stop
 from helpers.recording import Recording, recording
 from helpers.upstream import Peer, connect, eventually, post, provider, run
 
@@ -82,7 +82,7 @@ def test_names_count_before_one_upstream_but_not_before_an_app(tmp_path: Path) -
         async with provider(echo_target) as port:
             async with recording(tmp_path / "one", port) as running:
                 assert (await ask(running, asked)).endswith(b"\r\n\r\n/v1")
-            app = Policy(side=Tap.APP)
+            app = TapPolicy(side=Tap.APP)
             async with recording(tmp_path / "app", port, policy=app) as running:
                 assert (await ask(running, asked)).endswith(b"\r\n\r\n/s/n/v1")
         assert numbers(tmp_path / "one" / "n.tape") == [1]
@@ -96,7 +96,7 @@ def test_a_name_that_no_tape_can_have_is_refused_and_noted(tmp_path: Path) -> No
             got = await ask(running, post(target="/s/..%2Fx/up/v1"))
             assert got.startswith(b"HTTP/1.1 400 Bad Request")
         payloads = [record.payload for _, record in open_tape(tmp_path / "test.tape").records()]
-        assert Remark(text="a request was refused with 400 bad_tape_name") in payloads
+        assert RemarkRecord(text="a request was refused with 400 bad_tape_name") in payloads
 
     run(scenario())
 
@@ -114,7 +114,7 @@ def test_a_key_of_another_provider_is_refused_unless_allowed(tmp_path: Path) -> 
                 assert b"sk-ant-" in got
                 assert b"fake-000" not in got
                 assert [r.code for r in running.seen.refusals] == ["key_mismatch"]
-            policy = Policy(check_keys=False)
+            policy = TapPolicy(check_keys=False)
             async with recording(tmp_path, port, policy=policy) as running:
                 assert (await ask(running, post(extra=key))).endswith(b"ok")
 
@@ -123,7 +123,7 @@ def test_a_key_of_another_provider_is_refused_unless_allowed(tmp_path: Path) -> 
 
 def test_where_others_can_reach_the_port_only_the_token_opens_it(tmp_path: Path) -> None:
     async def scenario() -> None:
-        policy = Policy(token=TOKEN)
+        policy = TapPolicy(token=TOKEN)
         anywhere = Address("0.0.0.0", 0)  # noqa: S104 - what is tested
         with pytest.raises(UsageError, match="a token is needed"):
             async with recording(tmp_path, "http://127.0.0.1:9", at=anywhere):
@@ -171,14 +171,14 @@ def test_a_body_that_is_not_wanted_is_not_on_the_tape(tmp_path: Path) -> None:
             assert exchange.request.body == b""
             assert exchange.body == b"ok"
             payloads = [record.payload for _, record in open_tape(running.path).records()]
-            assert not any(isinstance(payload, RequestBody) for payload in payloads)
+            assert not any(isinstance(payload, RequestBodyPiece) for payload in payloads)
 
     run(scenario())
 
 
 def test_which_side_of_the_app_a_tap_is_on_stands_on_the_tape(tmp_path: Path) -> None:
     async def scenario() -> None:
-        policy = Policy(side=Tap.APP)
+        policy = TapPolicy(side=Tap.APP)
         async with provider(answer) as port, recording(tmp_path, port, policy=policy) as running:
             await ask(running, post(extra="Connection: close\r\n"))
             (exchange,) = await running.ended()

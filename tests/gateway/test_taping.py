@@ -6,16 +6,16 @@ from pathlib import Path
 import pytest
 
 from deltatape.gateway.tapes import OpenTape
-from deltatape.gateway.taping import Taping
-from deltatape.http1.head import ResponseHead
+from deltatape.gateway.taping import ExchangeTaping
+from deltatape.http1.head import ParsedResponseHead
 from deltatape.model.exchange import EndReason, Framing, Source
 from deltatape.store.writer import TapeWriter
 from deltatape.tape.decode import decode_record
-from deltatape.tape.payload import Ending
+from deltatape.tape.payload import EndRecord
 from deltatape.tape.tap import ExchangeTap, TapeTap
 from helpers.tapes import MASKER, Lines
 
-HEAD = ResponseHead(
+HEAD = ParsedResponseHead(
     status=200,
     reason=b"OK",
     http="1.1",
@@ -25,7 +25,7 @@ HEAD = ResponseHead(
     keep_alive=True,
 )
 
-STEPS: dict[str, Callable[[Taping], None]] = {
+STEPS: dict[str, Callable[[ExchangeTaping], None]] = {
     "request": lambda taping: taping.request(
         method="POST", target=b"/x", upstream="http://a", http="1.1", headers=((b"Host", b"a"),)
     ),
@@ -78,8 +78,8 @@ def tape(tmp_path: Path) -> Iterator[OpenTape]:
 
 def taping(
     tape: OpenTape, put: Callable[[int, bytes], None], alarms: list[str], *, bodies: bool = True
-) -> Taping:
-    return Taping(7, "ID", tape, ExchangeTap(1, put, MASKER), alarms.append, bodies=bodies)
+) -> ExchangeTaping:
+    return ExchangeTaping(7, "ID", tape, ExchangeTap(1, put, MASKER), alarms.append, bodies=bodies)
 
 
 def test_each_step_is_one_record_with_the_time_of_the_recorder(tape: OpenTape) -> None:
@@ -107,7 +107,7 @@ def test_the_end_tells_what_was_lost(tmp_path: Path) -> None:
     STEPS["end"](exchange)
     record = decode_record(lines.all[-1])
     assert record is not None
-    assert isinstance(record.payload, Ending)
+    assert isinstance(record.payload, EndRecord)
     assert record.payload.recorder["lost_records"] == 1
     assert record.payload.detail == "detail"
 

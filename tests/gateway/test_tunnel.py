@@ -11,7 +11,7 @@ import pytest
 import trustme
 
 from deltatape.gateway.outbound import outbound_from
-from deltatape.gateway.tunnel import Passed
+from deltatape.gateway.tunnel import TunnelledConnection
 from helpers.corporate import corporate_proxy, server_context
 from helpers.tunnelling import Tunnelling, tunnelling
 from helpers.upstream import Peer, eventually, free_port, provider, run
@@ -36,7 +36,9 @@ def test_an_llm_host_is_told_with_its_provider() -> None:
             outbound = outbound_from({"HTTPS_PROXY": f"http://127.0.0.1:{proxy.port}"})
             async with tunnelling(outbound) as t:
                 await t.through(443, "openrouter.ai")
-                assert t.passed == [Passed(host="openrouter.ai", port=443, llm="openrouter")]
+                assert t.passed == [
+                    TunnelledConnection(host="openrouter.ai", port=443, llm="openrouter")
+                ]
 
     run(scenario())
 

@@ -5,15 +5,17 @@ from dataclasses import replace
 from deltatape.model.asked import RepeatedCall
 from deltatape.model.exchange import Exchange
 from deltatape.model.story import Story
-from deltatape.model.suspect import Made, Mistake, Suspect, Tried
+from deltatape.model.suspect import ClientMistake, ClientReading, ClientTrial, Suspect
 from deltatape.why import tell
 from helpers.chat import FINISH
 from helpers.exchanges import FINISH_TEXT, TEXT, USER, asks, assistant, call, conversation, result
 
 TOOLS = [{"type": "function", "function": {"name": "get"}}]
 THROWN = "Unexpected end of JSON input"
-SINGLE = Mistake(axis="key", value="single", says="keeps one call", fix="keep a call per index")
-LATE = Mistake(axis="emit", value="late", says="waits", fix="do not wait")
+SINGLE = ClientMistake(
+    axis="key", value="single", says="keeps one call", fix="keep a call per index"
+)
+LATE = ClientMistake(axis="emit", value="late", says="waits", fix="do not wait")
 
 
 def lost_arguments(name: str = "get", arguments: str = "") -> Story:
@@ -33,19 +35,19 @@ def suspect(name: str = "single-current-call", *, exact: bool = True, throws: st
         fix="keep a call per index",
         mistakes=(SINGLE,),
         exact=exact,
-        made=Made(
+        made=ClientReading(
             calls=(RepeatedCall(id="c1", name="get", arguments=""),),
             errors=(throws,) if throws else (),
         ),
     )
 
 
-def tried(name: str, *calls: RepeatedCall, throws: str = "", problem: str = "") -> Tried:
+def tried(name: str, *calls: RepeatedCall, throws: str = "", problem: str = "") -> ClientTrial:
     """A client that makes these calls, which is wrong."""
-    made = Made(calls=calls, errors=(throws,) if throws else ())
-    return Tried(name=name, made=made, differs=True, problem=problem)
+    made = ClientReading(calls=calls, errors=(throws,) if throws else ())
+    return ClientTrial(name=name, made=made, differs=True, problem=problem)
 
 
-def accused(story: Story, *suspects: Suspect, tried: tuple[Tried, ...] = ()) -> Story:
+def accused(story: Story, *suspects: Suspect, tried: tuple[ClientTrial, ...] = ()) -> Story:
     """`story` with suspects and clients."""
     return replace(story, suspects=suspects, tried=tried)

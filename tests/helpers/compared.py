@@ -1,8 +1,8 @@
 """Exchanges to be compared, in a few words."""
 
-from deltatape.compare import Change, Comparison, Kind, compare_exchanges
-from deltatape.compare.units import Unit, units_of
-from deltatape.compare.volatile import VOLATILE, Ignoring
+from deltatape.compare import ChangeKind, Comparison, EventChange, compare_exchanges
+from deltatape.compare.units import ComparableEvent, units_of
+from deltatape.compare.volatile import VOLATILE, FieldFilter
 from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.model.exchange import Exchange
 from helpers.chat import URL, calls, choice, entry, sse
@@ -37,9 +37,9 @@ def said(*frames: str) -> Analysis:
     return analysed("".join(f"{frame}\n\n" for frame in frames).encode(), MESSAGES)
 
 
-def units(analysis: Analysis) -> tuple[Unit, ...]:
+def units(analysis: Analysis) -> tuple[ComparableEvent, ...]:
     """Its events as they are compared by default."""
-    return units_of(analysis, Ignoring(VOLATILE))
+    return units_of(analysis, FieldFilter(VOLATILE))
 
 
 def unlike(comparison: Comparison) -> list[tuple[str, tuple[int, ...], tuple[int, ...]]]:
@@ -47,7 +47,7 @@ def unlike(comparison: Comparison) -> list[tuple[str, tuple[int, ...], tuple[int
     return [
         (change.kind.value, change.left, change.right)
         for change in comparison.changes
-        if change.kind is not Kind.EQUAL
+        if change.kind is not ChangeKind.EQUAL
     ]
 
 
@@ -56,6 +56,6 @@ def between(left: Analysis, right: Analysis) -> list[tuple[str, tuple[int, ...],
     return unlike(compare_exchanges(left, right))
 
 
-def paths(change: Change) -> list[str]:
+def paths(change: EventChange) -> list[str]:
     """Where it differs."""
     return [difference.path for difference in change.differences]

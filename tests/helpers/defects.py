@@ -18,7 +18,7 @@ from deltatape.diagnose.decode import decode
 from deltatape.diagnose.rebuild import analyse
 from deltatape.model.exchange import End, EndReason, Exchange, Framing, Read, Source
 from deltatape.model.finding import Blame, Finding, Severity
-from deltatape.mutate import MUTATORS, Mutator, Seeded
+from deltatape.mutate import MUTATORS, Mutator, SeededChoices
 from deltatape.store.reader import open_tape
 from helpers import gemini
 from helpers.chat import FINISH, URL, calls, choice, entry, request, sse
@@ -247,7 +247,7 @@ def trials(row: Row) -> tuple[Trial, ...]:
     for place, one in enumerate(healthy()):
         if mutator is None or one.dialect not in mutator.dialects or not one.suits(row):
             continue
-        mutated = mutator.mutate(one.exchange, Seeded(_SEEDS * row.number + place))
+        mutated = mutator.mutate(one.exchange, SeededChoices(_SEEDS * row.number + place))
         if mutated is not None:
             findings = check(mutated)
             found.append(Trial(row=row, healthy=one, mutated=mutated, findings=findings))

@@ -4,12 +4,12 @@ import asyncio
 from pathlib import Path
 
 from deltatape.clock import SystemClock
-from deltatape.gateway.dial import DialError, Dialled, Dialler
+from deltatape.gateway.dial import ConnectionFailedError, Connector, OpenConnection
 from deltatape.gateway.outbound import outbound_from
 from deltatape.gateway.routes import Origin
-from deltatape.http1.body import Scan
-from deltatape.http1.client import Lost
-from deltatape.http1.head import Fields, ResponseHead
+from deltatape.http1.body import BodyScan
+from deltatape.http1.client import ConnectionLost
+from deltatape.http1.head import Fields, ParsedResponseHead
 from helpers.upstream import Peer
 
 
@@ -20,25 +20,25 @@ async def hello(peer: Peer) -> None:
     await peer.rest()
 
 
-def dialler(ca: Path | None = None, **environment: str) -> Dialler:
+def dialler(ca: Path | None = None, **environment: str) -> Connector:
     """One for this environment."""
-    return Dialler(outbound_from(environment, ca=ca), SystemClock())
+    return Connector(outbound_from(environment, ca=ca), SystemClock())
 
 
-async def try_dial(how: Dialler, origin: Origin) -> Dialled | DialError:
+async def try_dial(how: Connector, origin: Origin) -> OpenConnection | ConnectionFailedError:
     """What comes of it; a connection is dropped."""
     try:
         dialled = await how.dial(origin)
-    except DialError as error:
+    except ConnectionFailedError as error:
         return error
     dialled.connection.abort()
     return dialled
 
 
-async def failure(how: Dialler, origin: Origin) -> DialError:
+async def failure(how: Connector, origin: Origin) -> ConnectionFailedError:
     """The error that must come of it."""
     outcome = await try_dial(how, origin)
-    assert isinstance(outcome, DialError)
+    assert isinstance(outcome, ConnectionFailedError)
     return outcome
 
 
@@ -49,13 +49,13 @@ class Answer:
         self.body = b""
         self.over: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
-    def on_informational(self, head: ResponseHead) -> None:
+    def on_informational(self, head: ParsedResponseHead) -> None:
         raise AssertionError(head)
 
-    def on_response(self, head: ResponseHead) -> None:
+    def on_response(self, head: ParsedResponseHead) -> None:
         assert head.status == 200
 
-    def on_response_data(self, raw: bytes, scan: Scan) -> None:
+    def on_response_data(self, raw: bytes, scan: BodyScan) -> None:
         assert raw == scan.data
         self.body += scan.data
 
@@ -69,14 +69,14 @@ class Answer:
         assert not trailers
         self.over.set_result("complete")
 
-    def on_upstream_lost(self, how: Lost, detail: str) -> None:
+    def on_upstream_lost(self, how: ConnectionLost, detail: str) -> None:
         self.over.set_result(f"{how.value} {detail}")
 
     def on_upstream_writable(self, *, writable: bool) -> None:
         raise AssertionError(writable)
 
 
-async def get(how: Dialler, origin: Origin) -> bytes:
+async def get(how: Connector, origin: Origin) -> bytes:
     """The body of one response."""
     dialled = await how.dial(origin)
     answer = Answer()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from deltatape.model.exchange import Exchange
-from deltatape.trials.shrink_trials import Setting
+from deltatape.trials.shrink_trials import TrialSetup
 from deltatape.trials.torture_judge import Oracle
 from helpers.chat import choice, sse
 from helpers.taped import taped
@@ -113,12 +113,12 @@ def setting(
     error: str | None = None,
     oracle: str | None = None,
     volatile: Sequence[str] = (),
-) -> Setting:
+) -> TrialSetup:
     """How the application is run in `folder`."""
     judge = None
     if oracle is not None:
         judge = Oracle(command=oracle, environ=os.environ, folder=folder, limit_s=deadline_s)
-    return Setting(
+    return TrialSetup(
         command=app(folder, how),
         environ=os.environ,
         folder=folder,

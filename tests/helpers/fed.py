@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 
 from deltatape.dialects import Dialect
-from deltatape.model.asked import NOTHING_ASKED, Asked, ToolSpec
+from deltatape.model.asked import NOTHING_ASKED, RequestSummary, ToolSpec
 from deltatape.model.reply import Observation, Reply
 from deltatape.model.stream import Event
 from helpers.events import event_of
@@ -49,7 +49,11 @@ def events(
 
 
 def reduced(
-    dialect: Dialect, fed: Sequence[Event], asked: Asked = NOTHING_ASKED, *, cut: bool = False
+    dialect: Dialect,
+    fed: Sequence[Event],
+    asked: RequestSummary = NOTHING_ASKED,
+    *,
+    cut: bool = False,
 ) -> Reply:
     """The reply of a dialect to `fed`."""
     reducer = dialect.reducer(asked)
@@ -58,10 +62,12 @@ def reduced(
     return reducer.finish(cut=cut)
 
 
-def offering(name: str, *required: str) -> Asked:
+def offering(name: str, *required: str) -> RequestSummary:
     """A request that offers one tool, with parameters that it requires."""
     tool = ToolSpec(name=name, parameters={"type": "object", "required": list(required)})
-    return Asked(known=True, model=None, stream=True, tools=(tool,), tool_choice=None, history=())
+    return RequestSummary(
+        known=True, model=None, stream=True, tools=(tool,), tool_choice=None, history=()
+    )
 
 
 def codes(reply: Reply) -> list[str]:

@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from deltatape.match.schedule import Tempo
+from deltatape.match.schedule import ReplayTempo
 from deltatape.model.exchange import Exchange
-from deltatape.player.playing import Playing
-from deltatape.trials.trial import Outcome, attempt
+from deltatape.player.playing import PlayOptions
+from deltatape.trials.trial import TrialResult, attempt
 from helpers.chat import choice, sse
 from helpers.clients import ROOT
 from helpers.taped import taped
@@ -67,8 +67,8 @@ def healthy(story: Story, folder: Path, *, go: str = "") -> tuple[Exchange, ...]
     return tuple(exchanges)
 
 
-def run(story: Story, exchanges: Sequence[Exchange], folder: Path, *, go: str = "") -> Outcome:
+def run(story: Story, exchanges: Sequence[Exchange], folder: Path, *, go: str = "") -> TrialResult:
     """One run of the application against a tape."""
-    playing = Playing(tempo=Tempo(factor=0.0), bodies=True)
+    playing = PlayOptions(tempo=ReplayTempo(factor=0.0), bodies=True)
     argv = command(story, folder, go=go)
     return asyncio.run(attempt(argv, exchanges, playing, os.environ, folder, _LIMIT_S))

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import trustme
 
-from deltatape.mitm.mitmdump import ADDON, Ended, Mitmdump, MitmOptions, Started
+from deltatape.mitm.mitmdump import ADDON, Mitmdump, MitmdumpResult, MitmOptions, Started
 from deltatape.model.exchange import Exchange
 from deltatape.store.reader import Tape, open_tape
 from helpers.clients import ROOT
@@ -41,7 +41,7 @@ def variables(folder: Path, venv: Path) -> dict[str, str]:
 
 @dataclass
 class Heard:
-    """What an observer was told; see `mitmdump.Observer`."""
+    """What an observer was told; see `mitmdump.MitmObserver`."""
 
     lines: list[str] = field(default_factory=list)
     alarms: list[str] = field(default_factory=list)
@@ -50,23 +50,23 @@ class Heard:
     active: list[int] = field(default_factory=list)
 
     def line(self, text: str) -> None:
-        """See `Observer.line`."""
+        """See `MitmObserver.line`."""
         self.lines.append(text)
 
     def traffic(self, what: str) -> None:
-        """See `Observer.traffic`."""
+        """See `MitmObserver.traffic`."""
         self.seen.append(what)
 
     def passed(self, host: str) -> None:
-        """See `Observer.passed`."""
+        """See `MitmObserver.passed`."""
         self.hosts.append(host)
 
     def alarm(self, problem: str) -> None:
-        """See `Observer.alarm`."""
+        """See `MitmObserver.alarm`."""
         self.alarms.append(problem)
 
     def stopping(self, active: int) -> None:
-        """See `Observer.stopping`."""
+        """See `MitmObserver.stopping`."""
         self.active.append(active)
 
 
@@ -115,7 +115,7 @@ class Running:
             await asyncio.sleep(0.02)
         raise AssertionError(f"never told: {self.heard}")
 
-    async def stop(self, reason: str = "test", code: int | None = None) -> Ended:
+    async def stop(self, reason: str = "test", code: int | None = None) -> MitmdumpResult:
         """End it in good order."""
         self.mitmdump.stop(reason, code, 0.0)
         return await self.mitmdump.ended(0.0)

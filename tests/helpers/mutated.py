@@ -4,8 +4,8 @@ from pathlib import Path
 
 from deltatape.diagnose.decode import decode
 from deltatape.model.exchange import Exchange, Read
-from deltatape.mutate import MUTATORS, Seeded
-from deltatape.mutate._draft import Draft
+from deltatape.mutate import MUTATORS, SeededChoices
+from deltatape.mutate._draft import MutableExchange
 from deltatape.store.reader import open_tape
 from deltatape.wire.json_edit import at, listed
 from deltatape.wire.json_value import parse
@@ -56,7 +56,7 @@ WORDS = chat(choice({"content": "Hello"}), choice({}, "stop"))
 def changed(name: str, exchange: Exchange, seed: int = 1) -> Exchange | None:
     """What the mutator called `name` makes of `exchange`."""
     (mutator,) = (each for each in MUTATORS if each.name == name)
-    return mutator.mutate(exchange, Seeded(seed))
+    return mutator.mutate(exchange, SeededChoices(seed))
 
 
 def said(exchange: Exchange | None) -> list[object]:
@@ -94,9 +94,9 @@ def pasted(body: bytes, media: str = "text/event-stream") -> Exchange:
     return Exchange.from_body(body, content_type=media, url=URL)
 
 
-def draft(body: bytes) -> Draft:
+def draft(body: bytes) -> MutableExchange:
     """The draft of a body."""
-    found = Draft.of(pasted(body))
+    found = MutableExchange.of(pasted(body))
     assert found is not None
     return found
 

@@ -4,10 +4,10 @@ import contextlib
 from collections.abc import AsyncIterator, Sequence
 
 from deltatape.http1.listener import Address
-from deltatape.match.schedule import Tempo
+from deltatape.match.schedule import ReplayTempo
 from deltatape.model.exchange import Exchange
 from deltatape.player.player import Player
-from deltatape.player.playing import Playing, Told
+from deltatape.player.playing import PlayOptions, Told
 from helpers.upstream import Peer, connect, post, run
 
 
@@ -36,7 +36,9 @@ async def playing(
     player = Player(
         exchanges,
         told.append,
-        Playing(tempo=Tempo(factor=factor), hold_s=hold_s, repeat=repeat, volatile=tuple(volatile)),
+        PlayOptions(
+            tempo=ReplayTempo(factor=factor), hold_s=hold_s, repeat=repeat, volatile=tuple(volatile)
+        ),
     )
     await player.start(Address("127.0.0.1", 0))
     try:

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from deltatape.clock import SystemClock
-from deltatape.gateway.analysis import Ended
-from deltatape.gateway.dial import Dialler
-from deltatape.gateway.gateway import Gateway, Policy
+from deltatape.gateway.analysis import AnalyzedExchange
+from deltatape.gateway.dial import Connector
+from deltatape.gateway.gateway import Gateway, TapPolicy
 from deltatape.gateway.outbound import outbound_from
-from deltatape.gateway.recorder import Manner, Recorder
+from deltatape.gateway.recorder import Recorder, RecorderOptions
 from deltatape.gateway.routes import Refusal, Routes, parse_upstream
 from deltatape.gateway.tapes import TapeBook
 from deltatape.http1.listener import Address
@@ -26,25 +26,25 @@ from helpers.upstream import Peer, connect
 class Seen:
     """What an observer was told."""
 
-    ended: list[Ended] = field(default_factory=list)
-    silences: list[Ended] = field(default_factory=list)
+    ended: list[AnalyzedExchange] = field(default_factory=list)
+    silences: list[AnalyzedExchange] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
     alarms: list[str] = field(default_factory=list)
 
-    def exchange(self, ended: Ended) -> None:
-        """See `Observer.exchange`."""
+    def exchange(self, ended: AnalyzedExchange) -> None:
+        """See `RecorderObserver.exchange`."""
         self.ended.append(ended)
 
-    def silence(self, ended: Ended) -> None:
-        """See `Observer.silence`."""
+    def silence(self, ended: AnalyzedExchange) -> None:
+        """See `RecorderObserver.silence`."""
         self.silences.append(ended)
 
     def refused(self, refusal: Refusal) -> None:
-        """See `Observer.refused`."""
+        """See `RecorderObserver.refused`."""
         self.refusals.append(refusal)
 
     def alarm(self, problem: str) -> None:
-        """See `Observer.alarm`."""
+        """See `RecorderObserver.alarm`."""
         self.alarms.append(problem)
 
 
@@ -100,7 +100,7 @@ class Recording:
 async def recording(
     folder: Path,
     *upstreams: str | int,
-    policy: Policy | None = None,
+    policy: TapPolicy | None = None,
     at: Address = Address("127.0.0.1", 0),  # noqa: B008 - a value
     bodies: bool = True,
 ) -> AsyncIterator[Recording]:
@@ -120,8 +120,10 @@ async def recording(
         )
 
     masker = Masker(b"key")
-    recorder = Recorder(TapeBook(create, masker), masker, clock, seen, Manner(bodies=bodies))
-    dialler = Dialler(outbound_from({}, ca=None, client_cert=None, client_key=None), clock)
+    recorder = Recorder(
+        TapeBook(create, masker), masker, clock, seen, RecorderOptions(bodies=bodies)
+    )
+    dialler = Connector(outbound_from({}, ca=None, client_cert=None, client_key=None), clock)
     gateway = Gateway(recorder, Routes(parse_upstream(url) for url in urls), dialler.dial, policy)
     recorder.start()
     await gateway.start(at)

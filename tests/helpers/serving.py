@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 from typing import TypeAlias
 
-from deltatape.http1.head import Fields, RequestHead
+from deltatape.http1.head import Fields, ParsedRequestHead
 from deltatape.http1.listener import Address, Listener
 from deltatape.http1.server import ServerConnection
 from helpers.upstream import Peer, connect
@@ -26,7 +26,7 @@ class Service:
     def __init__(self, connection: ServerConnection, script: "Script") -> None:
         self.connection = connection
         self._script = script
-        self.head: RequestHead | None = None
+        self.head: ParsedRequestHead | None = None
         self.body = b""
         self.pieces = 0
         self.trailers: Fields = ()
@@ -34,7 +34,7 @@ class Service:
         self.writable: list[bool] = []
         self.lost: list[bool] = []
 
-    def on_request(self, head: RequestHead) -> None:
+    def on_request(self, head: ParsedRequestHead) -> None:
         """See `Handler.on_request`."""
         self.head = head
         self._script(self, "head")
@@ -75,7 +75,7 @@ Script: TypeAlias = Callable[[Service, str], None]
 
 
 class Serving:
-    """A running server; see `Owner`."""
+    """A running server; see `ServerOwner`."""
 
     def __init__(self, script: Script) -> None:
         self._script = script
@@ -86,22 +86,22 @@ class Serving:
         self.problems: list[str] = []
 
     def handler(self, connection: ServerConnection) -> Service:
-        """See `Owner.handler`."""
+        """See `ServerOwner.handler`."""
         self.services.append(Service(connection, self._script))
         return self.services[-1]
 
     def opened(self, connection: ServerConnection) -> None:
-        """See `Owner.opened`."""
+        """See `ServerOwner.opened`."""
         self.connections.append(connection)
         self.listener.opened(connection)
 
     def closed(self, connection: ServerConnection) -> None:
-        """See `Owner.closed`."""
+        """See `ServerOwner.closed`."""
         self.closed_count += 1
         self.listener.closed(connection)
 
     def refused_bytes(self, problem: str) -> bytes:
-        """See `Owner.refused_bytes`."""
+        """See `ServerOwner.refused_bytes`."""
         self.problems.append(problem)
         return REFUSED
 

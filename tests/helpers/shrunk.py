@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from deltatape.diagnose.decode import decode
 from deltatape.model.exchange import Exchange
 from deltatape.shrink.passes import shrink
-from deltatape.shrink.search import Exchanges, Search, UsedUpError
+from deltatape.shrink.search import BudgetExhaustedError, Exchanges, ShrinkSearch
 from deltatape.trials.shrink_memory import content_of
 from deltatape.wire.json_value import parse
 from helpers.chat import URL, sse
@@ -25,7 +25,7 @@ class Asked:
         content = content_of(exchanges)
         if content not in self.known:
             if len(self.known) == self.most:
-                raise UsedUpError
+                raise BudgetExhaustedError
             self.known[content] = self.holds(exchanges)
         return exchanges if self.known[content] else None
 
@@ -39,14 +39,14 @@ def having(*needles: bytes) -> Asked:
     return Asked(lambda exchanges: all(each in bodies(exchanges) for each in needles))
 
 
-def said(search: Search) -> list[object]:
+def said(search: ShrinkSearch) -> list[object]:
     """What the events of all exchanges say: JSON values, and texts where it is none."""
     events = (event.data for one in search.exchanges for event in decode(one).events)
     return [data if (parsed := parse(data)).error else parsed.value for data in events]
 
 
-def search_of(*exchanges: Exchange, judge: Asked, sound: bool = False) -> Search:
-    return Search(exchanges, judge, sound=sound)
+def search_of(*exchanges: Exchange, judge: Asked, sound: bool = False) -> ShrinkSearch:
+    return ShrinkSearch(exchanges, judge, sound=sound)
 
 
 def streamed(*chunks: object, done: bool = True) -> Exchange:

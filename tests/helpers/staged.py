@@ -99,7 +99,7 @@ class _Taking:
             self._lines.append(line)
 
     def losses(self) -> dict[str, object]:
-        """See `Ledger.of`; then it counts anew."""
+        """See `LossCounter.of`; then it counts anew."""
         (records, size), self._lost = self._lost, [0, 0]
         if not records:
             return {}

@@ -17,10 +17,10 @@ from itertools import pairwise
 import yaml
 
 from deltatape.diagnose.rebuild import analyse
-from deltatape.match.schedule import Tempo
+from deltatape.match.schedule import ReplayTempo
 from deltatape.model.asked import RepeatedCall
 from deltatape.model.exchange import Exchange, Framing, Read
-from deltatape.model.suspect import Made
+from deltatape.model.suspect import ClientReading
 from deltatape.sdks.runner import standing
 from deltatape.store.reader import open_tape
 from deltatape.wire.json_value import canonical
@@ -55,7 +55,7 @@ class Outcome:
 
     app: str
     stream: str
-    made: Made
+    made: ClientReading
 
 
 def apps() -> tuple[str, ...]:
@@ -193,10 +193,10 @@ def written() -> tuple[Outcome, ...]:
     )
 
 
-def _made(told: Mapping[str, object]) -> Made:
+def _made(told: Mapping[str, object]) -> ClientReading:
     calls, text, error = told.get("calls"), told.get("text"), told.get("error")
     found = calls if isinstance(calls, list) else []
-    return Made(
+    return ClientReading(
         calls=tuple(
             RepeatedCall(id=call_id, name=name, arguments=arguments)
             for call_id, name, arguments in found
@@ -227,7 +227,7 @@ def measured() -> tuple[Outcome, ...]:
 async def _measure(app: str, free: asyncio.Semaphore) -> list[Outcome]:
     kind = _OTHERS.get(app[:2], _CHAT)
     names = [name for name in streams() if name.startswith(f"{kind}:")]
-    tempo = Tempo(factor=1.0 if kind == _NETWORK else 0.0)
+    tempo = ReplayTempo(factor=1.0 if kind == _NETWORK else 0.0)
     async with free, standing([streams()[name] for name in names], tempo=tempo) as stand:
         process = await asyncio.create_subprocess_exec(
             *("node", "--no-warnings", str(APPS / f"{app}.mjs")),
@@ -245,22 +245,22 @@ async def _measure(app: str, free: asyncio.Semaphore) -> list[Outcome]:
     return [Outcome(app=app, stream=name, made=one) for name, one in zip(names, made, strict=True)]
 
 
-def is_same(made: Made, other: Made | None) -> bool:
+def is_same(made: ClientReading, other: ClientReading | None) -> bool:
     """Whether two clients would do the same: no id is as an empty one, empty arguments are `{}`."""
     return other is not None and made.errors == other.errors and _does(made) == _does(other)
 
 
-def is_reference(exchange: Exchange, made: Made) -> bool:
+def is_reference(exchange: Exchange, made: ClientReading) -> bool:
     """Whether it is what a correct client makes of the stream."""
     reply = analyse(exchange).reply
     calls = reply.tool_calls or tuple(one.call for one in reply.text_calls)
     right = tuple(
         RepeatedCall(id=call.id, name=call.name, arguments=call.arguments) for call in calls
     )
-    return is_same(made, Made(calls=right))
+    return is_same(made, ClientReading(calls=right))
 
 
-def _does(made: Made) -> list[tuple[str, str, str]]:
+def _does(made: ClientReading) -> list[tuple[str, str, str]]:
     return [(call.id or "", call.name or "", _value(call.arguments)) for call in made.calls]
 
 

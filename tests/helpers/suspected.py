@@ -7,7 +7,7 @@ from deltatape.diagnose.rebuild import analyse
 from deltatape.model.asked import RepeatedCall
 from deltatape.model.exchange import Exchange, Read, Source
 from deltatape.model.suspect import Suspect, Symptom
-from deltatape.suspects import Delivered, delivered, suspects_of
+from deltatape.suspects import DeliveredResponse, delivered, suspects_of
 from helpers import chat
 
 SSE = "text/event-stream"
@@ -20,7 +20,7 @@ def deliver(
     media: str = SSE,
     request: dict[str, object] | None = None,
     taped: bool = False,
-) -> Delivered:
+) -> DeliveredResponse:
     """A stream of `reads`; `taped`: they are those of a wire."""
     body = b"".join(reads)
     exchange = Exchange.from_body(body, content_type=media, url=url, request=request)
@@ -61,7 +61,7 @@ def told(calls: Sequence[RepeatedCall]) -> list[tuple[str | None, str | None, st
 
 
 def suspects(
-    stream: Delivered,
+    stream: DeliveredResponse,
     calls: tuple[RepeatedCall, ...] | None = None,
     *errors: str,
 ) -> tuple[Suspect, ...]:

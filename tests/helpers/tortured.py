@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from deltatape.match.request import Asking, Miss
-from deltatape.match.request import Rung as MatchRung
+from deltatape.match.request import MatchLevel as MatchRung
+from deltatape.match.request import MatchQuery, NoMatch
 from deltatape.model.exchange import Exchange
-from deltatape.model.torture import Cell, Row, Tortured, Verdict
-from deltatape.player.playing import Missed, Played, Report
-from deltatape.trials.torture import Rig, torture
-from deltatape.trials.torture_plan import Filing
-from deltatape.trials.trial import Outcome
+from deltatape.model.torture import MatrixCell, MatrixRow, RunVerdict, TortureResult
+from deltatape.player.playing import MissedRequest, PlayedRequest, PlayReport
+from deltatape.trials.torture import TortureSetup, torture
+from deltatape.trials.torture_plan import CaseFilerProtocol
+from deltatape.trials.trial import TrialResult
 from deltatape.vary.variation import VARIATIONS, Variation
 from helpers.chat import choice, sse
 from helpers.program import environment
@@ -113,11 +113,11 @@ def named(*names: str) -> tuple[Variation, ...]:
     return found
 
 
-def rig(folder: Path, *how: str, only: Sequence[str], **settings: object) -> Rig:
+def rig(folder: Path, *how: str, only: Sequence[str], **settings: object) -> TortureSetup:
     """A rig with the application and these variations."""
     command = app(folder, *how)
-    filing = Filing(tapes=("x.tape",), options=(), command=command)
-    made = Rig(
+    filing = CaseFilerProtocol(tapes=("x.tape",), options=(), command=command)
+    made = TortureSetup(
         command=command,
         exchanges=answers()[: 1 if "once" in how else 2],
         variations=named(*only),
@@ -131,12 +131,12 @@ def rig(folder: Path, *how: str, only: Sequence[str], **settings: object) -> Rig
     return replace(made, **settings)  # type: ignore[arg-type] # each by its name
 
 
-def tortured(folder: Path, *how: str, only: Sequence[str], **settings: object) -> Tortured:
+def tortured(folder: Path, *how: str, only: Sequence[str], **settings: object) -> TortureResult:
     """What torture says of the application."""
     return torture(rig(folder, *how, only=only, **settings))
 
 
-def marks(result: Tortured) -> Mapping[str, str]:
+def marks(result: TortureResult) -> Mapping[str, str]:
     """By variation and column the verdict: `every-byte #1`."""
     return {f"{one.variation} {one.exchange}": one.verdict.value for one in result.cells}
 
@@ -150,49 +150,49 @@ def outcome(
     timed_out: bool = False,
     missed: int = 0,
     unplayed: int = 0,
-) -> Outcome:
+) -> TrialResult:
     """A run that played one exchange."""
     first, second = answers()
-    asked = Asking(method="POST", target=b"/v1/chat/completions", body=first.request.body)
-    return Outcome(
+    asked = MatchQuery(method="POST", target=b"/v1/chat/completions", body=first.request.body)
+    return TrialResult(
         exit_code=code,
         signal=signal,
         stdout=stdout.encode(),
         stderr=stderr.encode(),
         seconds=0.25,
         timed_out=timed_out,
-        report=Report(
-            played=(Played(asking=asked, exchange=first, rung=MatchRung.EXACT),),
+        report=PlayReport(
+            played=(PlayedRequest(asking=asked, exchange=first, rung=MatchRung.EXACT),),
             missed=(_missed(),) * missed,
             unplayed=(second,) * unplayed,
         ),
     )
 
 
-def _missed() -> Missed:
-    asking = Asking(method="POST", target=b"/v1/chat/completions?a=b", body=b"{}")
-    miss = Miss(nearest=None, problem="nothing is recorded", differences=())
-    return Missed(asking=asking, miss=miss, nearest=None, message="not on the tape")
+def _missed() -> MissedRequest:
+    asking = MatchQuery(method="POST", target=b"/v1/chat/completions?a=b", body=b"{}")
+    miss = NoMatch(nearest=None, problem="nothing is recorded", differences=())
+    return MissedRequest(asking=asking, miss=miss, nearest=None, message="not on the tape")
 
 
-def cell(variation: str = "every-byte", **facts: object) -> Cell:
+def cell(variation: str = "every-byte", **facts: object) -> MatrixCell:
     """A cell that passed, unless `facts` say otherwise."""
     known = {one.name: one.harmless for one in VARIATIONS}
-    made = Cell(
+    made = MatrixCell(
         variation=variation,
         harmless=known[variation],
         exchange="#1",
-        verdict=Verdict.SAME,
+        verdict=RunVerdict.SAME,
         seconds=0.25,
         runs=1,
     )
     return replace(made, **facts)  # type: ignore[arg-type] # each by its name
 
 
-def failed(variation: str = "every-byte", **facts: object) -> Cell:
+def failed(variation: str = "every-byte", **facts: object) -> MatrixCell:
     """A cell that failed."""
     told: dict[str, object] = {
-        "verdict": Verdict.DIFFERS,
+        "verdict": RunVerdict.DIFFERS,
         "why": "exit code 1",
         "reproduce": f"deltatape torture x.tape --only {variation} -- app",
         "printed": "Traceback\nboom",
@@ -200,16 +200,16 @@ def failed(variation: str = "every-byte", **facts: object) -> Cell:
     return cell(variation, **{**told, **facts})
 
 
-def result(*cells: Cell, **facts: object) -> Tortured:
+def result(*cells: MatrixCell, **facts: object) -> TortureResult:
     """The result with these cells."""
     names = dict.fromkeys(one.variation for one in cells)
-    made = Tortured(
+    made = TortureResult(
         command=("app",),
         tapes=("x.tape",),
         columns=tuple(dict.fromkeys(one.exchange for one in cells)),
         idle=(),
         rows=tuple(
-            Row(name=one.name, harmless=one.harmless, summary=one.summary)
+            MatrixRow(name=one.name, harmless=one.harmless, summary=one.summary)
             for one in VARIATIONS
             if one.name in names
         ),

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from deltatape.clock import SystemClock
-from deltatape.gateway.dial import Dialler
-from deltatape.gateway.outbound import Outbound, outbound_from
-from deltatape.gateway.tunnel import Passed, Tunnel
+from deltatape.gateway.dial import Connector
+from deltatape.gateway.outbound import OutboundSettings, outbound_from
+from deltatape.gateway.tunnel import Tunnel, TunnelledConnection
 from helpers.upstream import Peer, connect
 
 
@@ -19,7 +19,7 @@ class Tunnelling:
     """A running tunnel."""
 
     tunnel: Tunnel
-    passed: list[Passed] = field(default_factory=list)
+    passed: list[TunnelledConnection] = field(default_factory=list)
 
     @property
     def credentials(self) -> bytes:
@@ -47,11 +47,11 @@ class Tunnelling:
 
 @contextlib.asynccontextmanager
 async def tunnelling(
-    outbound: Outbound | None = None, *, own_ports: tuple[int, ...] = ()
+    outbound: OutboundSettings | None = None, *, own_ports: tuple[int, ...] = ()
 ) -> AsyncIterator[Tunnelling]:
     """A tunnel that reaches out as `outbound` says; nothing may be open after it."""
-    passed: list[Passed] = []
-    tunnel = Tunnel(Dialler(outbound or outbound_from({}), SystemClock()), passed.append)
+    passed: list[TunnelledConnection] = []
+    tunnel = Tunnel(Connector(outbound or outbound_from({}), SystemClock()), passed.append)
     await tunnel.start(own_ports=own_ports)
     try:
         yield Tunnelling(tunnel, passed)

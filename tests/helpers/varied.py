@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import cache
 
 from deltatape.model.exchange import Exchange
-from deltatape.mutate import Seeded
+from deltatape.mutate import SeededChoices
 from deltatape.vary._base import Variation
 from deltatape.vary.coded import coded
 from deltatape.vary.variation import VARIATIONS
@@ -30,7 +30,7 @@ def named(name: str) -> Variation:
 
 def varied(name: str, exchange: Exchange, seed: int = 1) -> Exchange | None:
     """What the variation called `name` makes of `exchange`."""
-    return named(name).make(exchange, Seeded(seed))
+    return named(name).make(exchange, SeededChoices(seed))
 
 
 def made(name: str, exchange: Exchange, seed: int = 1) -> Exchange:

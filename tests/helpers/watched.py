@@ -6,7 +6,7 @@ from dataclasses import replace
 from deltatape.diagnose.digest import digest
 from deltatape.model.digest import Digest
 from deltatape.model.exchange import Exchange
-from deltatape.model.watch import Watch
+from deltatape.model.watch import TapeSummary
 from helpers.chat import FINISH
 from helpers.exchanges import USER, asks, call, conversation
 
@@ -25,7 +25,9 @@ def watched(
     recording: bool = False,
 ) -> list[Exchange]:
     """`exchanges`, on a tape that was watched until then."""
-    watch = Watch(until_ns=round(until_s * NS), stop=stop, exit_code=exit_code, recording=recording)
+    watch = TapeSummary(
+        until_ns=round(until_s * NS), stop=stop, exit_code=exit_code, recording=recording
+    )
     return [replace(each, watch=watch) for each in exchanges]
 
 

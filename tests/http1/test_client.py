@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from deltatape.http1.body import Scan
-from deltatape.http1.client import Lost, UpstreamConnection
-from deltatape.http1.head import Fields, ResponseHead
+from deltatape.http1.body import BodyScan
+from deltatape.http1.client import ConnectionLost, UpstreamConnection
+from deltatape.http1.head import Fields, ParsedResponseHead
 from helpers.upstream import SSE_HEAD, Peer, Script, chunk, eventually, provider, run
 
 LENGTH = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"
@@ -28,18 +28,18 @@ class Told:
     ends: list[int] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     trailers: Fields | None = None
-    lost: Lost | None = None
+    lost: ConnectionLost | None = None
     detail: str = ""
     writable: list[bool] = field(default_factory=list)
 
-    def on_informational(self, head: ResponseHead) -> None:
+    def on_informational(self, head: ParsedResponseHead) -> None:
         assert head.informational
         self.heads.append(head.status)
 
-    def on_response(self, head: ResponseHead) -> None:
+    def on_response(self, head: ParsedResponseHead) -> None:
         self.heads.append(head.status)
 
-    def on_response_data(self, raw: bytes, scan: Scan) -> None:
+    def on_response_data(self, raw: bytes, scan: BodyScan) -> None:
         self.ends += [len(self.data) + end for end in scan.ends or ()]
         self.raw += raw
         self.data += scan.data
@@ -54,7 +54,7 @@ class Told:
         assert not self.over
         self.trailers = trailers
 
-    def on_upstream_lost(self, how: Lost, detail: str) -> None:
+    def on_upstream_lost(self, how: ConnectionLost, detail: str) -> None:
         assert not self.over
         self.lost, self.detail = how, detail
 
@@ -155,31 +155,31 @@ def test_a_body_that_the_close_ends_is_whole_then() -> None:
 @pytest.mark.parametrize(
     ("data", "end", "how"),
     [
-        (SSE_HEAD + chunk(b"he"), "fin", Lost.CLOSED),
-        (LENGTH + b"he", "fin", Lost.CLOSED),
-        (SSE_HEAD + chunk(b"he"), "rst", Lost.RESET),
-        (LENGTH + b"he", "rst", Lost.RESET),
-        (CLOSE + b"he", "rst", Lost.RESET),
+        (SSE_HEAD + chunk(b"he"), "fin", ConnectionLost.CLOSED),
+        (LENGTH + b"he", "fin", ConnectionLost.CLOSED),
+        (SSE_HEAD + chunk(b"he"), "rst", ConnectionLost.RESET),
+        (LENGTH + b"he", "rst", ConnectionLost.RESET),
+        (CLOSE + b"he", "rst", ConnectionLost.RESET),
     ],
 )
-def test_a_body_that_is_cut_is_lost(data: bytes, end: str, how: Lost) -> None:
+def test_a_body_that_is_cut_is_lost(data: bytes, end: str, how: ConnectionLost) -> None:
     told, reusable = answer(data, end=end)
     assert (told.heads, told.data, told.lost) == ([200], b"he", how)
-    assert bool(told.detail) == (how is Lost.RESET)
+    assert bool(told.detail) == (how is ConnectionLost.RESET)
     assert not reusable
 
 
 @pytest.mark.parametrize("data", [b"", b"HTTP/1.1 200", b"HTTP/1.1 100 Continue\r\n\r\nHTTP"])
 def test_a_head_that_is_cut_is_lost(data: bytes) -> None:
     told, _ = answer(data, end="fin")
-    assert (told.lost, told.detail) == (Lost.CLOSED, "")
+    assert (told.lost, told.detail) == (ConnectionLost.CLOSED, "")
     assert told.debris == data.rpartition(b"\r\n\r\n")[2]
     assert len(told.notes) == bool(told.debris)
 
 
 def test_what_is_no_http_is_handed_on_with_a_reason() -> None:
     told, reusable = answer(b"SSH-2.0-hello\r\n\r\n")
-    assert told.lost is Lost.CLOSED
+    assert told.lost is ConnectionLost.CLOSED
     assert told.debris == b"SSH-2.0-hello\r\n\r\n"
     assert "not HTTP/1" in told.detail
     assert not reusable
@@ -190,7 +190,7 @@ def test_broken_framing_goes_on_raw_until_the_end_and_is_no_whole_response() -> 
     assert told.data.endswith(b"zz\r\nraw")
     assert len(told.notes) == 1
     assert "not a chunk size" in told.notes[0]
-    assert told.lost is Lost.CLOSED
+    assert told.lost is ConnectionLost.CLOSED
 
 
 @pytest.mark.parametrize("rest", [b"more", LENGTH])
@@ -299,7 +299,7 @@ def test_a_paused_connection_reads_nothing() -> None:
 
 def test_a_handler_that_ends_a_connection_hears_no_more_of_it() -> None:
     class Leaving(Told):
-        def on_response(self, head: ResponseHead) -> None:
+        def on_response(self, head: ParsedResponseHead) -> None:
             super().on_response(head)
             connections[0].abort()
 

@@ -12,7 +12,13 @@ import pytest
 
 from deltatape.errors import UsageError
 from deltatape.http1 import listener
-from deltatape.http1.listener import Address, Exhaustion, Listener, is_loopback, parse_address
+from deltatape.http1.listener import (
+    Address,
+    DescriptorExhaustionHandler,
+    Listener,
+    is_loopback,
+    parse_address,
+)
 from helpers.serving import echo, serving
 from helpers.upstream import connect, eventually, post, run
 
@@ -199,7 +205,7 @@ def said(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records]
 
 
-def call(handler: Exhaustion, message: str, error: Exception) -> None:
+def call(handler: DescriptorExhaustionHandler, message: str, error: Exception) -> None:
     async def scenario() -> None:
         handler(asyncio.get_running_loop(), {"message": message, "exception": error})
 
@@ -209,7 +215,7 @@ def call(handler: Exhaustion, message: str, error: Exception) -> None:
 def test_a_lack_of_descriptors_is_said_in_one_line_and_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    handler = Exhaustion()
+    handler = DescriptorExhaustionHandler()
     for _ in range(100):
         call(handler, ACCEPTING, OSError(errno.EMFILE, "Too many open files"))
     (line,) = said(caplog)
@@ -220,7 +226,7 @@ def test_it_is_said_again_when_it_lasts(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(listener, "_EVERY_S", 0.0)
-    handler = Exhaustion()
+    handler = DescriptorExhaustionHandler()
     for _ in range(2):
         call(handler, ACCEPTING, OSError(errno.ENFILE, "Too many open files in system"))
     assert len(said(caplog)) == 2
@@ -232,7 +238,7 @@ def test_a_listener_that_was_closed_meanwhile_is_not_told(
 ) -> None:
     async def scenario() -> None:
         loop = asyncio.get_running_loop()
-        loop.set_exception_handler(Exhaustion())
+        loop.set_exception_handler(DescriptorExhaustionHandler())
         server = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
         (sock,) = server.sockets
         server.close()
@@ -245,7 +251,7 @@ def test_a_listener_that_was_closed_meanwhile_is_not_told(
 
 
 def test_other_troubles_are_told_as_asyncio_does(caplog: pytest.LogCaptureFixture) -> None:
-    call(Exhaustion(), "Exception in callback", ValueError("x"))
+    call(DescriptorExhaustionHandler(), "Exception in callback", ValueError("x"))
     (record,) = caplog.records
     assert (record.name, record.levelno) == ("asyncio", logging.ERROR)
     assert "Exception in callback" in record.getMessage()

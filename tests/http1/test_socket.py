@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from deltatape.http1.socket import HangupWatch, Unread, reset, socket_of, unsent
+from deltatape.http1.socket import HangupWatch, UnreadBytes, reset, socket_of, unsent
 from helpers.upstream import Peer, connect, eventually, run
 
 LARGE = bytes(range(256)) * 32 * 1024  # 8 MiB
@@ -188,7 +188,7 @@ def states(listener: socket.socket, client: socket.socket) -> list[bool]:
     """Whether something waits: before anything is sent, then unread, read in part, read."""
 
     async def scenario() -> list[bool]:
-        unread = Unread()
+        unread = UnreadBytes()
         transport = await accepted(listener, client)
         found = [unread.waits(transport)]
         transport.write(b"four")
@@ -256,7 +256,7 @@ def test_nothing_waits_in_a_connection_that_is_gone() -> None:
             transport = await accepted(listener, client)
             transport.abort()
             await asyncio.sleep(0)
-            return Unread().waits(transport)
+            return UnreadBytes().waits(transport)
 
     assert not run(scenario())
 
@@ -273,7 +273,7 @@ def test_nothing_waits_at_a_peer_that_has_left() -> None:
             transport = await accepted(listener, client)
             client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
             client.close()
-            unread = Unread()
+            unread = UnreadBytes()
             waits = unread.waits(transport)
             unread.close()
             transport.abort()

@@ -1,6 +1,6 @@
 import pytest
 
-from deltatape.importers._base import Answered, Asked, Material, build
+from deltatape.importers._base import ImportedRequest, ImportedResponse, ImportSource, build
 from deltatape.model.exchange import Framing
 
 
@@ -16,7 +16,7 @@ from deltatape.model.exchange import Framing
     ],
 )
 def test_a_url_is_an_upstream_and_a_target(url: str, upstream: str, target: bytes) -> None:
-    request = build("x", Asked(url=url), Answered(), b"").request
+    request = build("x", ImportedRequest(url=url), ImportedResponse(), b"").request
     assert (request.upstream, request.target) == (upstream, (target,))
 
 
@@ -29,7 +29,7 @@ def test_a_url_is_an_upstream_and_a_target(url: str, upstream: str, target: byte
     ],
 )
 def test_the_framing_is_what_the_headers_say(header: tuple[bytes, bytes], framing: Framing) -> None:
-    exchange = build("x", Asked(), Answered(headers=(header,)), b"abc")
+    exchange = build("x", ImportedRequest(), ImportedResponse(headers=(header,)), b"abc")
     assert exchange.response is not None
     assert (exchange.response.framing, exchange.response.headers) == (framing, (header,))
     (read,) = exchange.reads
@@ -44,7 +44,9 @@ def test_the_framing_is_what_the_headers_say(header: tuple[bytes, bytes], framin
 def test_a_header_that_does_not_fit_the_body_is_left_out_and_said(
     header: tuple[bytes, bytes],
 ) -> None:
-    exchange = build("x", Asked(), Answered(headers=(header,)), b"abc", ["before"])
+    exchange = build(
+        "x", ImportedRequest(), ImportedResponse(headers=(header,)), b"abc", ["before"]
+    )
     assert exchange.response is not None
     assert exchange.response.headers == ()
     assert exchange.notes[0].text == "before"
@@ -57,15 +59,15 @@ def test_a_header_that_does_not_fit_the_body_is_left_out_and_said(
 )
 def test_a_coding_that_may_still_be_there_is_kept(coding: bytes, body: bytes) -> None:
     headers = ((b"content-encoding", coding),)
-    exchange = build("x", Asked(), Answered(headers=headers), body)
+    exchange = build("x", ImportedRequest(), ImportedResponse(headers=headers), body)
     assert exchange.response is not None
     assert exchange.response.headers == headers
 
 
 def test_an_empty_body_is_no_read() -> None:
-    assert build("x", Asked(), Answered(), b"").reads == ()
+    assert build("x", ImportedRequest(), ImportedResponse(), b"").reads == ()
 
 
 def test_only_a_single_file_is_the_only_one() -> None:
-    assert Material(name="x", files={"x": b"1"}).only == b"1"
-    assert Material(name="x", files={"x": b"1", "y": b""}).only is None
+    assert ImportSource(name="x", files={"x": b"1"}).only == b"1"
+    assert ImportSource(name="x", files={"x": b"1", "y": b""}).only is None

@@ -3,8 +3,8 @@ import os
 from pathlib import Path
 
 from deltatape.importers import import_exchange, raw
-from deltatape.importers._base import Material
-from deltatape.importers.corpus import BODY, FILES, Corpus
+from deltatape.importers._base import ImportSource
+from deltatape.importers.corpus import BODY, FILES, CorpusImporter
 from helpers.corpus import needs_corpus
 
 ROOT = Path(__file__).parents[2]
@@ -18,9 +18,9 @@ def cases() -> list[Path]:
     return found
 
 
-def material(folder: Path) -> Material:
+def material(folder: Path) -> ImportSource:
     files = {name: (folder / name).read_bytes() for name in FILES if (folder / name).exists()}
-    return Material(name=str(folder), files=files)
+    return ImportSource(name=str(folder), files=files)
 
 
 def test_a_folder_is_an_exchange() -> None:
@@ -30,19 +30,19 @@ def test_a_folder_is_an_exchange() -> None:
         "response.json": b'{"status": 201, "headers": {"content-type": "text/event-stream"}}',
         "meta.json": b"",
     }
-    exchange = import_exchange(Material(name="case", files=files))
+    exchange = import_exchange(ImportSource(name="case", files=files))
     assert (exchange.body, exchange.request.path) == (b"data: x\n\n", "/v1")
     assert exchange.response is not None
     assert exchange.response.status == 201
 
 
 def test_only_the_body_is_needed_and_what_is_named_aside_wins() -> None:
-    material = Material(
+    material = ImportSource(
         name="case",
         files={"body.raw": b"{}", "request.json": b"old"},
         request=b"new",
     )
-    assert Corpus().read(material).request.body == b"new"
+    assert CorpusImporter().read(material).request.body == b"new"
 
 
 @needs_corpus
@@ -62,7 +62,7 @@ def test_no_stream_of_the_corpus_is_taken_for_pasted_text() -> None:
     }
     for folder in cases():
         body = (folder / BODY).read_bytes()
-        exchange = import_exchange(Material(name="x", files={"x": body}))
+        exchange = import_exchange(ImportSource(name="x", files={"x": body}))
         assert exchange.body == body, folder.name
         kind = json.loads((folder / "meta.json").read_text())["kind"]
         assert raw.sniff(body) in kinds[kind], folder.name

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from deltatape.errors import UsageError
-from deltatape.importers._base import Answered, Asked
+from deltatape.importers._base import ImportedRequest, ImportedResponse
 from deltatape.importers.envelope import read_request, read_response
 
 
@@ -16,7 +16,7 @@ def test_a_request_is_described_by_its_parts() -> None:
             "body": {"model": "é"},
         }
     ).encode()
-    assert read_request("r", data) == Asked(
+    assert read_request("r", data) == ImportedRequest(
         method="PUT",
         url="https://host/x",
         headers=((b"A", b"1"), (b"B", b"2"), (b"B", b"3")),
@@ -28,25 +28,27 @@ def test_a_request_is_described_by_its_parts() -> None:
     "body", [b'{"model":"x","messages":[]}', b"no json", b"", b"[" * 100_000, b"[1]"]
 )
 def test_what_describes_no_request_is_its_body(body: bytes) -> None:
-    assert read_request("r", body) == Asked(body=body)
+    assert read_request("r", body) == ImportedRequest(body=body)
 
 
 @pytest.mark.parametrize(("body", "expected"), [(None, b""), ("a\ud800", b"a?"), ([1], b"[1]")])
 def test_a_body_may_be_missing_text_or_json(body: object, expected: bytes) -> None:
     data = json.dumps({"url": "/", "body": body}).encode()
-    assert read_request("r", data) == Asked(url="/", body=expected)
+    assert read_request("r", data) == ImportedRequest(url="/", body=expected)
 
 
 def test_nothing_given_is_nothing_known() -> None:
-    assert read_request("r", None) == Asked()
-    assert read_response("r", None) == Answered()
-    assert read_request("r", b'{"url": null, "method": null}') == Asked()
+    assert read_request("r", None) == ImportedRequest()
+    assert read_response("r", None) == ImportedResponse()
+    assert read_request("r", b'{"url": null, "method": null}') == ImportedRequest()
 
 
 def test_a_response_is_described_by_status_and_headers() -> None:
     data = b'{"status": 429, "headers": [["Retry-After", "7"]], "other": 1}'
-    assert read_response("r", data) == Answered(status=429, headers=((b"Retry-After", b"7"),))
-    assert read_response("r", b"{}") == Answered()
+    assert read_response("r", data) == ImportedResponse(
+        status=429, headers=((b"Retry-After", b"7"),)
+    )
+    assert read_response("r", b"{}") == ImportedResponse()
 
 
 @pytest.mark.parametrize(

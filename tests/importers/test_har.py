@@ -4,8 +4,8 @@ import json
 import pytest
 
 from deltatape.errors import UsageError
-from deltatape.importers._base import Material
-from deltatape.importers.har import Har
+from deltatape.importers._base import ImportSource
+from deltatape.importers.har import HarImporter
 from deltatape.model.exchange import Exchange, Framing, header
 from helpers.chat import sse
 from helpers.eventstream import event
@@ -38,14 +38,14 @@ def encoded(body: bytes) -> dict[str, object]:
     return {"mimeType": media, "text": base64.b64encode(body).decode(), "encoding": "base64"}
 
 
-def material(*entries: object, **described: bytes) -> Material:
+def material(*entries: object, **described: bytes) -> ImportSource:
     data = json.dumps({"log": {"version": "1.2", "entries": entries}}).encode()
-    return Material(name="x.har", files={"x.har": data}, **described)
+    return ImportSource(name="x.har", files={"x.har": data}, **described)
 
 
 def read(*entries: object, **described: bytes) -> Exchange:
-    assert Har().claims(material(*entries, **described))
-    return Har().read(material(*entries, **described))
+    assert HarImporter().claims(material(*entries, **described))
+    return HarImporter().read(material(*entries, **described))
 
 
 def notes(exchange: Exchange) -> list[str]:
@@ -129,7 +129,7 @@ def test_request_and_response_named_aside_win() -> None:
 def test_an_archive_without_any_response_is_refused(status: object) -> None:
     entries = material({"response": {"status": status}})
     with pytest.raises(UsageError, match="1 entries, none with a response"):
-        Har().read(entries)
+        HarImporter().read(entries)
 
 
 @pytest.mark.parametrize(
@@ -137,17 +137,17 @@ def test_an_archive_without_any_response_is_refused(status: object) -> None:
 )
 def test_a_damaged_archive_is_refused(data: bytes) -> None:
     with pytest.raises(UsageError, match="0 entries"):
-        Har().read(Material(name="x.har", files={"x.har": data}))
+        HarImporter().read(ImportSource(name="x.har", files={"x.har": data}))
 
 
 @pytest.mark.parametrize("data", [b"", STREAM, b'{"log": 1}', b'{"a": {"log": {"entries": []}}}'])
 def test_what_is_no_archive_is_not_for_this_importer(data: bytes) -> None:
-    assert not Har().claims(Material(name="x", files={"x": data}))
-    assert not Har().claims(Material(name="x", files={"x": data, "y": data}))
+    assert not HarImporter().claims(ImportSource(name="x", files={"x": data}))
+    assert not HarImporter().claims(ImportSource(name="x", files={"x": data, "y": data}))
 
 
 def test_a_byte_order_mark_hides_no_archive() -> None:
     data = b"\xef\xbb\xbf" + (material(entry(text(STREAM))).only or b"")
-    marked = Material(name="x.har", files={"x.har": data})
-    assert Har().claims(marked)
-    assert Har().read(marked).body == STREAM
+    marked = ImportSource(name="x.har", files={"x.har": data})
+    assert HarImporter().claims(marked)
+    assert HarImporter().read(marked).body == STREAM

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from deltatape import importers
 from deltatape.errors import UsageError
 from deltatape.importers import IMPORTERS, import_exchange
-from deltatape.importers._base import Material
+from deltatape.importers._base import ImportSource
 from deltatape.model.exchange import Source
 
 NO_IMPORTERS = {"envelope", "taping"}
@@ -21,11 +21,11 @@ def test_every_importer_is_listed() -> None:
 
 
 def test_a_folder_without_a_body_is_refused() -> None:
-    material = Material(name="folder", files={"b.txt": b"", "a.txt": b""})
+    material = ImportSource(name="folder", files={"b.txt": b"", "a.txt": b""})
     with pytest.raises(UsageError, match=r"folder: holds a.txt, b.txt; a file, or a folder with"):
         import_exchange(material)
     with pytest.raises(UsageError, match="empty: holds nothing"):
-        import_exchange(Material(name="empty", files={}))
+        import_exchange(ImportSource(name="empty", files={}))
 
 
 @given(
@@ -34,6 +34,6 @@ def test_a_folder_without_a_body_is_refused() -> None:
 )
 @settings(max_examples=60)
 def test_any_file_gives_an_exchange_that_claims_no_time_and_no_ending(body: bytes) -> None:
-    exchange = import_exchange(Material(name="x", files={"x": body}))
+    exchange = import_exchange(ImportSource(name="x", files={"x": body}))
     assert (exchange.source, exchange.timed, exchange.cut) == (Source.IMPORT, False, False)
     assert exchange.end is None

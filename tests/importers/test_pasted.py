@@ -1,9 +1,9 @@
 import pytest
 
 from deltatape.importers import import_exchange
-from deltatape.importers._base import Answered, Asked, Material
+from deltatape.importers._base import ImportedRequest, ImportedResponse, ImportSource
 from deltatape.importers.pasted import (
-    Pasted,
+    PastedImporter,
     has_head,
     is_field,
     json_line,
@@ -16,14 +16,14 @@ from deltatape.model.exchange import Exchange
 WHOLE = 'data: {"a":1}\n\ndata: [DONE]\n\n'
 
 
-def material(text: str | bytes, **described: bytes) -> Material:
+def material(text: str | bytes, **described: bytes) -> ImportSource:
     data = text if isinstance(text, bytes) else text.encode()
-    return Material(name="-", files={"-": data}, **described)
+    return ImportSource(name="-", files={"-": data}, **described)
 
 
 def read(text: str | bytes, **described: bytes) -> Exchange:
-    assert Pasted().claims(material(text, **described))
-    return Pasted().read(material(text, **described))
+    assert PastedImporter().claims(material(text, **described))
+    return PastedImporter().read(material(text, **described))
 
 
 def notes(exchange: Exchange) -> list[str]:
@@ -85,7 +85,7 @@ def test_windows_line_ends_are_no_part_of_mended_lines() -> None:
     ],
 )
 def test_what_stands_as_it_is_is_not_touched(text: str) -> None:
-    assert not Pasted().claims(material(text))
+    assert not PastedImporter().claims(material(text))
     assert import_exchange(material(text)).body == text.encode()
 
 
@@ -120,7 +120,7 @@ def test_a_head_may_stand_before_json_lines_with_something_before_each() -> None
 
 
 def test_folders_are_not_for_this_importer() -> None:
-    assert not Pasted().claims(Material(name="x", files={"a": b"", "b": b""}))
+    assert not PastedImporter().claims(ImportSource(name="x", files={"a": b"", "b": b""}))
 
 
 def test_a_head_is_taken_and_a_whole_stream_behind_it_kept_as_it_is() -> None:
@@ -188,13 +188,13 @@ data: 2
 
 def test_the_heads_of_curl_v_are_told_from_the_body() -> None:
     heads = split_heads(VERBOSE.split("\n"))
-    assert heads.asked == Asked(
+    assert heads.asked == ImportedRequest(
         method="POST",
         url="https://api.example.com/v1/chat",
         http="2",
         headers=((b"Host", b"api.example.com"), (b"Authorization", b"Bearer fake")),
     )
-    assert heads.answered == Answered(
+    assert heads.answered == ImportedResponse(
         status=200,
         http="2",
         headers=((b"Content-Type", b"text/event-stream"), (b"X-Empty", b"")),
@@ -205,7 +205,7 @@ def test_the_heads_of_curl_v_are_told_from_the_body() -> None:
 def test_the_head_of_curl_i_is_told_from_the_body() -> None:
     heads = split_heads(["HTTP/1.1 404 Not Found\r", "A: b\r", "\r", "{}\r", ""])
     assert heads.asked is None
-    assert heads.answered == Answered(
+    assert heads.answered == ImportedResponse(
         status=404, reason=b"Not Found", http="1.1", headers=((b"A", b"b"),)
     )
     assert heads.rest == ("{}\r", "")
@@ -228,7 +228,7 @@ def test_a_head_ends_where_no_field_follows() -> None:
 
 def test_a_request_without_host_has_a_target_only() -> None:
     heads = split_heads(["> GET /x HTTP/1.1", ">", "rest"])
-    assert heads.asked == Asked(method="GET", url="/x", http="1.1")
+    assert heads.asked == ImportedRequest(method="GET", url="/x", http="1.1")
     assert heads.rest == ("rest",)
 
 

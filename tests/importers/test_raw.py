@@ -1,15 +1,15 @@
 import pytest
 
-from deltatape.importers._base import Material
-from deltatape.importers.raw import Raw, sniff
+from deltatape.importers._base import ImportSource
+from deltatape.importers.raw import RawImporter, sniff
 from deltatape.model.exchange import Exchange, header
 from helpers.eventstream import event
 
 
 def read(body: bytes, **described: bytes) -> Exchange:
-    material = Material(name="x.sse", files={"x.sse": body}, **described)
-    assert Raw().claims(material)
-    return Raw().read(material)
+    material = ImportSource(name="x.sse", files={"x.sse": body}, **described)
+    assert RawImporter().claims(material)
+    return RawImporter().read(material)
 
 
 @pytest.mark.parametrize(
@@ -66,4 +66,4 @@ def test_a_described_response_without_media_type_keeps_its_headers() -> None:
 
 
 def test_folders_are_not_for_this_importer() -> None:
-    assert not Raw().claims(Material(name="x", files={"a": b"", "b": b""}))
+    assert not RawImporter().claims(ImportSource(name="x", files={"a": b"", "b": b""}))

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 from deltatape.importers import import_exchange
-from deltatape.importers._base import Material
+from deltatape.importers._base import ImportSource
 from deltatape.importers.taping import tape_lines
 from deltatape.model.exchange import Exchange, Source
 from deltatape.tape.assemble import assemble
@@ -13,7 +13,7 @@ IMPORT = replace(HEADER, source=Source.IMPORT)
 
 def imported(**described: bytes) -> Exchange:
     return import_exchange(
-        Material(name="x.sse", files={"x.sse": b"data: \xff\n\ndata: 2\n\n"}, **described)
+        ImportSource(name="x.sse", files={"x.sse": b"data: \xff\n\ndata: 2\n\n"}, **described)
     )
 
 

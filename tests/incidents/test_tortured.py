@@ -17,10 +17,10 @@ import pytest
 
 from deltatape.demo.demo import INCIDENTS
 from deltatape.model.exchange import Exchange, Tap
-from deltatape.model.torture import Tortured
+from deltatape.model.torture import TortureResult
 from deltatape.store.reader import open_tape
-from deltatape.trials.torture import Rig, torture
-from deltatape.trials.torture_plan import Filing
+from deltatape.trials.torture import TortureSetup, torture
+from deltatape.trials.torture_plan import CaseFilerProtocol
 from helpers import responses
 from helpers.healthy import APPS, Story, called, command, healthy, said
 from helpers.tortured import named
@@ -202,18 +202,20 @@ def recorded(path: Path) -> tuple[Exchange, ...]:
 
 def tortured(
     story: Story, tape: tuple[Exchange, ...], variation: str, folder: Path, go: str = ""
-) -> Tortured:
+) -> TortureResult:
     return torture(rig(command(story, folder, go=go), tape, variation, folder))
 
 
-def rig(argv: tuple[str, ...], tape: tuple[Exchange, ...], variation: str, folder: Path) -> Rig:
-    return Rig(
+def rig(
+    argv: tuple[str, ...], tape: tuple[Exchange, ...], variation: str, folder: Path
+) -> TortureSetup:
+    return TortureSetup(
         command=argv,
         exchanges=tape,
         variations=named(variation),
         environ=os.environ,
         folder=folder,
-        filing=Filing(tapes=("healthy.tape",), options=(), command=argv),
+        filing=CaseFilerProtocol(tapes=("healthy.tape",), options=(), command=argv),
         seeds=(1,),
         deadline_s=10.0,
         jobs=2,

@@ -1,4 +1,4 @@
-from deltatape.match.difference import MAX_DIFFERENCES, Difference, compare
+from deltatape.match.difference import MAX_DIFFERENCES, JsonDifference, compare
 
 
 def test_equal_values_do_not_differ() -> None:
@@ -7,15 +7,15 @@ def test_equal_values_do_not_differ() -> None:
 
 def test_each_path_is_named_with_both_values() -> None:
     assert compare({"a": 1, "b": [1], "gone": 0}, {"a": 2, "b": [1, 2], "new": True}) == (
-        Difference(path="$.a", recorded="1", received="2"),
-        Difference(path="$.b.length", recorded="1", received="2"),
-        Difference(path="$.gone", recorded="0", received="(absent)"),
-        Difference(path="$.new", recorded="(absent)", received="true"),
+        JsonDifference(path="$.a", recorded="1", received="2"),
+        JsonDifference(path="$.b.length", recorded="1", received="2"),
+        JsonDifference(path="$.gone", recorded="0", received="(absent)"),
+        JsonDifference(path="$.new", recorded="(absent)", received="true"),
     )
 
 
 def test_numbers_and_booleans_are_different_things() -> None:
-    assert compare([1], [True]) == (Difference(path="$[0]", recorded="1", received="true"),)
+    assert compare([1], [True]) == (JsonDifference(path="$[0]", recorded="1", received="true"),)
     assert compare([1], {"a": 1})[0].path == "$"
 
 
@@ -50,7 +50,7 @@ def test_what_must_not_be_shown_is_hidden_before_it_is_cut() -> None:
     (difference,) = compare(f"{long}a fake-0000", f"{long}b fake-0000", hide)
     assert difference.received == '"...ei aei aei aei b *********"'
     (difference,) = compare({}, {"fake-0000": ["fake-0000"]}, hide)
-    assert difference == Difference(
+    assert difference == JsonDifference(
         path="$.*********", recorded="(absent)", received='["*********"]'
     )
 

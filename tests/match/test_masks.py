@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from deltatape.match.masks import BLANK, agree, blanked, fits, may_be_filled, shown, stands_for
-from deltatape.match.request import Asking, Ladder, Match, Rung
+from deltatape.match.request import MatchLevel, MatchQuery, RecordedMatch, RequestMatcher
 from deltatape.model.exchange import Exchange
 from deltatape.redact.content import mask, vocabulary
 from deltatape.redact.fillers import Fillers
@@ -142,11 +142,11 @@ def test_a_tape_whose_content_was_redacted_answers_the_same_requests() -> None:
     tape = TAPES / "1-index-keyed-accumulation" / "fixed.tape"
     exchanges = sorted(open_tape(tape), key=lambda exchange: exchange.number)
     fillers = Fillers(vocabulary(exchanges[0].request.body))
-    ladder = Ladder([_filled(exchange, fillers) for exchange in exchanges])
+    ladder = RequestMatcher([_filled(exchange, fillers) for exchange in exchanges])
     for position, exchange in enumerate(exchanges):
         request = exchange.request
-        asking = Asking(method=request.method, target=request.target_bytes, body=request.body)
-        assert ladder.match(asking) == Match(position=position, rung=Rung.MASKED)
+        asking = MatchQuery(method=request.method, target=request.target_bytes, body=request.body)
+        assert ladder.match(asking) == RecordedMatch(position=position, rung=MatchLevel.MASKED)
         ladder.play(position, spent=True)
 
 

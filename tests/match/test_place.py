@@ -9,10 +9,10 @@ from deltatape.match.place import (
     recorded_places,
     shown,
 )
-from deltatape.model.exchange import HeaderValue, Masked, Request
+from deltatape.model.exchange import HeaderValue, MaskedCredential, Request
 from helpers.taped import taped
 
-KEY = Masked(length=4, hash="ab12cd34")
+KEY = MaskedCredential(length=4, hash="ab12cd34")
 
 
 def request(*target: HeaderValue, upstream: str = "https://api.example.com") -> Request:

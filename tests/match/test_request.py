@@ -3,64 +3,74 @@ from dataclasses import replace
 import pytest
 
 from deltatape.errors import UsageError
-from deltatape.match.request import Asking, Ladder, Match, Miss, Rung, closest, likely
-from deltatape.model.exchange import Exchange, Masked
+from deltatape.match.request import (
+    MatchLevel,
+    MatchQuery,
+    NoMatch,
+    RecordedMatch,
+    RequestMatcher,
+    closest,
+    likely,
+)
+from deltatape.model.exchange import Exchange, MaskedCredential
 from helpers.taped import taped
 
 
-def ask(body: bytes, target: bytes = b"/v1/chat/completions", method: str = "POST") -> Asking:
-    return Asking(method=method, target=target, body=body)
+def ask(body: bytes, target: bytes = b"/v1/chat/completions", method: str = "POST") -> MatchQuery:
+    return MatchQuery(method=method, target=target, body=body)
 
 
 def test_equal_bytes_match_exactly() -> None:
-    ladder = Ladder([taped(body=b'{"a": 1}')])
-    assert ladder.match(ask(b'{"a": 1}')) == Match(position=0, rung=Rung.EXACT)
+    ladder = RequestMatcher([taped(body=b'{"a": 1}')])
+    assert ladder.match(ask(b'{"a": 1}')) == RecordedMatch(position=0, rung=MatchLevel.EXACT)
 
 
 def test_key_order_and_spacing_do_not_matter() -> None:
-    ladder = Ladder([taped(body=b'{"a": 1, "b": [2]}')])
-    assert ladder.match(ask(b'{"b":[2],"a":1}')) == Match(position=0, rung=Rung.CANONICAL)
+    ladder = RequestMatcher([taped(body=b'{"a": 1, "b": [2]}')])
+    assert ladder.match(ask(b'{"b":[2],"a":1}')) == RecordedMatch(
+        position=0, rung=MatchLevel.CANONICAL
+    )
 
 
 def test_an_exact_match_beats_an_earlier_canonical_one() -> None:
-    ladder = Ladder([taped(body=b'{"a": 1}'), taped(body=b'{"a":1}', number=2)])
-    assert ladder.match(ask(b'{"a":1}')) == Match(position=1, rung=Rung.EXACT)
+    ladder = RequestMatcher([taped(body=b'{"a": 1}'), taped(body=b'{"a":1}', number=2)])
+    assert ladder.match(ask(b'{"a":1}')) == RecordedMatch(position=1, rung=MatchLevel.EXACT)
 
 
-def found(ladder: Ladder, asking: Asking) -> int:
+def found(ladder: RequestMatcher, asking: MatchQuery) -> int:
     """Where the exchange is that answers; it is spent by that."""
     match = ladder.match(asking)
-    assert isinstance(match, Match), match
+    assert isinstance(match, RecordedMatch), match
     ladder.play(match.position, spent=True)
     return match.position
 
 
-def spent(ladder: Ladder, position: int) -> Ladder:
+def spent(ladder: RequestMatcher, position: int) -> RequestMatcher:
     """`ladder` with one exchange spent."""
     ladder.play(position, spent=True)
     return ladder
 
 
 def test_equal_requests_play_in_order() -> None:
-    ladder = Ladder([taped(body=b"{}"), taped(body=b"{}", number=2)])
+    ladder = RequestMatcher([taped(body=b"{}"), taped(body=b"{}", number=2)])
     assert [found(ladder, ask(b"{}")) for _ in range(2)] == [0, 1]
 
 
 def test_equal_requests_play_in_order_however_they_are_spelled() -> None:
     bodies = (b'{"a":1}', b'{"a": 1}', b'{"a":1.0}', b'{"a":1}')
-    ladder = Ladder([taped(body=body, number=at + 1) for at, body in enumerate(bodies)])
+    ladder = RequestMatcher([taped(body=body, number=at + 1) for at, body in enumerate(bodies)])
     assert [found(ladder, ask(b'{"a":1}')) for _ in range(4)] == [0, 3, 1, 2]
 
 
 def test_what_is_spent_answers_again_in_turn_if_that_is_wanted() -> None:
     exchanges = [taped(body=b"{}"), taped(body=b"[]", number=2), taped(body=b"{}", number=3)]
-    ladder = Ladder(exchanges, repeat=True)
+    ladder = RequestMatcher(exchanges, repeat=True)
     assert [found(ladder, ask(b"{}")) for _ in range(5)] == [0, 2, 0, 2, 0]
     assert found(ladder, ask(b"[]")) == 1
 
 
 def test_a_fault_that_ends_an_answer_leaves_its_exchange_for_the_next_request() -> None:
-    ladder = Ladder([taped(body=b"{}"), taped(body=b"{}", number=2)])
+    ladder = RequestMatcher([taped(body=b"{}"), taped(body=b"{}", number=2)])
     ladder.play(0, spent=False)
     assert [found(ladder, ask(b"{}")) for _ in range(2)] == [0, 1]
 
@@ -68,143 +78,145 @@ def test_a_fault_that_ends_an_answer_leaves_its_exchange_for_the_next_request() 
 def test_branches_of_a_conversation_part_where_their_requests_do() -> None:
     same, one, other = b'["hi"]', b'["hi","yes","go"]', b'["hi","no","stop"]'
     bodies = (same, one, same, other)
-    ladder = Ladder([taped(body=body, number=at + 1) for at, body in enumerate(bodies)])
+    ladder = RequestMatcher([taped(body=body, number=at + 1) for at, body in enumerate(bodies)])
     assert [found(ladder, ask(body)) for body in (same, same, other, one)] == [0, 2, 3, 1]
 
 
 def test_numbers_are_equal_however_they_are_written() -> None:
-    ladder = Ladder([taped(body=b'{"t": 1.0, "x": 1e400, "p": 0.5}')])
-    assert isinstance(ladder.match(ask(b'{"t":1,"p":5e-1,"x":2e400}')), Match)
-    assert isinstance(ladder.match(ask(b'{"t":2,"p":0.5,"x":1e400}')), Miss)
+    ladder = RequestMatcher([taped(body=b'{"t": 1.0, "x": 1e400, "p": 0.5}')])
+    assert isinstance(ladder.match(ask(b'{"t":1,"p":5e-1,"x":2e400}')), RecordedMatch)
+    assert isinstance(ladder.match(ask(b'{"t":2,"p":0.5,"x":1e400}')), NoMatch)
 
 
 def test_volatile_fields_are_left_out_on_the_third_rung() -> None:
     recorded = b'{"user": "a", "messages": [{"id": 1, "text": "x"}], "n": 1}'
     asked = b'{"user": "b", "messages": [{"id": 2, "text": "x"}], "n": 1}'
-    ladder = Ladder([taped(body=recorded)], ("user", "messages.*.id", "absent.x", "n.x"))
-    assert ladder.match(ask(asked)) == Match(position=0, rung=Rung.WITHOUT_VOLATILE)
-    assert isinstance(Ladder([taped(body=recorded)]).match(ask(asked)), Miss)
+    ladder = RequestMatcher([taped(body=recorded)], ("user", "messages.*.id", "absent.x", "n.x"))
+    assert ladder.match(ask(asked)) == RecordedMatch(position=0, rung=MatchLevel.WITHOUT_VOLATILE)
+    assert isinstance(RequestMatcher([taped(body=recorded)]).match(ask(asked)), NoMatch)
 
 
 @pytest.mark.parametrize(
     "path", ["messages.*.id", "messages[*].id", "$.messages[0].id", "messages.0.id"]
 )
 def test_volatile_paths_are_written_as_misses_print_them(path: str) -> None:
-    ladder = Ladder([taped(body={"messages": [{"id": 1}]})], (path,))
+    ladder = RequestMatcher([taped(body={"messages": [{"id": 1}]})], (path,))
     found = ladder.match(ask(b'{"messages": [{"id": 2}]}'))
-    assert found == Match(position=0, rung=Rung.WITHOUT_VOLATILE)
+    assert found == RecordedMatch(position=0, rung=MatchLevel.WITHOUT_VOLATILE)
 
 
 @pytest.mark.parametrize("path", ["messages[9].id", "messages.x.id", "messages[1]"])
 def test_volatile_paths_that_lead_nowhere_leave_out_nothing(path: str) -> None:
-    ladder = Ladder([taped(body={"messages": [{"id": 1}]})], (path,))
-    assert isinstance(ladder.match(ask(b'{"messages": [{"id": 2}]}')), Miss)
+    ladder = RequestMatcher([taped(body={"messages": [{"id": 1}]})], (path,))
+    assert isinstance(ladder.match(ask(b'{"messages": [{"id": 2}]}')), NoMatch)
 
 
 @pytest.mark.parametrize("path", ["", "$", "a..", "a.", "$."])
 def test_what_is_no_path_is_told(path: str) -> None:
     with pytest.raises(UsageError, match="not a path"):
-        Ladder([], (path,))
+        RequestMatcher([], (path,))
 
 
 def test_a_volatile_path_may_name_whole_elements() -> None:
-    ladder = Ladder([taped(body=b'[{"x": 1}, 2]')], ("[0]",))
-    assert isinstance(ladder.match(ask(b'[{"x": 2}, 2]')), Match)
-    assert isinstance(ladder.match(ask(b"[2]")), Miss)
+    ladder = RequestMatcher([taped(body=b'[{"x": 1}, 2]')], ("[0]",))
+    assert isinstance(ladder.match(ask(b'[{"x": 2}, 2]')), RecordedMatch)
+    assert isinstance(ladder.match(ask(b"[2]")), NoMatch)
 
 
 def test_targets_match_bare_and_below_a_prefix() -> None:
     upstream = "https://openrouter.ai/api/v1"
-    ladder = Ladder([taped(body=b"{}", target=b"/api/v1/chat/completions", upstream=upstream)])
+    ladder = RequestMatcher(
+        [taped(body=b"{}", target=b"/api/v1/chat/completions", upstream=upstream)]
+    )
     for target in (
         b"/api/v1/chat/completions",
         b"/openrouter/api/v1/chat/completions",
         b"/mine/chat/completions",
         b"/chat/completions",
     ):
-        assert isinstance(ladder.match(ask(b"{}", target)), Match), target
+        assert isinstance(ladder.match(ask(b"{}", target)), RecordedMatch), target
     for target in (b"/v1/responses", b"/", b"/x/", b"/x/ons"):
-        assert isinstance(ladder.match(ask(b"{}", target)), Miss), target
+        assert isinstance(ladder.match(ask(b"{}", target)), NoMatch), target
 
 
 def test_anthropics_two_base_urls_match() -> None:
-    ladder = Ladder([taped(body=b"{}", target=b"/v1/messages")])
+    ladder = RequestMatcher([taped(body=b"{}", target=b"/v1/messages")])
     for target in (b"/anthropic/messages", b"/anthropic/v1/messages"):
-        assert isinstance(ladder.match(ask(b"{}", target)), Match), target
-    assert isinstance(ladder.match(ask(b"{}", b"/other/messages")), Miss)
+        assert isinstance(ladder.match(ask(b"{}", target)), RecordedMatch), target
+    assert isinstance(ladder.match(ask(b"{}", b"/other/messages")), NoMatch)
 
 
 def test_a_path_that_ends_alike_is_another_path() -> None:
-    ladder = Ladder([taped(body=b"{}", target=b"/v1/threads/T1/messages")])
-    assert isinstance(ladder.match(ask(b"{}", b"/v1/messages")), Miss)
+    ladder = RequestMatcher([taped(body=b"{}", target=b"/v1/threads/T1/messages")])
+    assert isinstance(ladder.match(ask(b"{}", b"/v1/messages")), NoMatch)
 
 
 def test_credentials_in_the_query_do_not_take_part() -> None:
-    ladder = Ladder([taped(body=b"{}", target=b"/x?key=***&alt=sse")])
-    assert isinstance(ladder.match(ask(b"{}", b"/x?key=sk-fake&alt=sse")), Match)
-    assert isinstance(ladder.match(ask(b"{}", b"/x?key=sk-fake&alt=json")), Miss)
+    ladder = RequestMatcher([taped(body=b"{}", target=b"/x?key=***&alt=sse")])
+    assert isinstance(ladder.match(ask(b"{}", b"/x?key=sk-fake&alt=sse")), RecordedMatch)
+    assert isinstance(ladder.match(ask(b"{}", b"/x?key=sk-fake&alt=json")), NoMatch)
 
 
 def test_a_miss_names_the_nearest_request_and_where_it_differs() -> None:
-    ladder = Ladder(
+    ladder = RequestMatcher(
         [
             taped(body={"model": "a", "messages": [1, 2, 3]}),
             taped(body={"model": "b", "messages": [1, 2, 4]}, number=2),
         ]
     )
     miss = ladder.match(ask(b'{"model": "b", "messages": [1, 2, 5]}'))
-    assert isinstance(miss, Miss)
+    assert isinstance(miss, NoMatch)
     assert miss.nearest == 1
     assert [d.path for d in miss.differences] == ["$.messages[2]"]
 
 
 def test_a_miss_is_compared_with_what_is_left_to_play() -> None:
-    ladder = Ladder([taped(body={"m": [1]}), taped(body={"m": [1, 2, 3, 4]}, number=2)])
+    ladder = RequestMatcher([taped(body={"m": [1]}), taped(body={"m": [1, 2, 3, 4]}, number=2)])
     miss = spent(ladder, 0).match(ask(b'{"m": [1, 9]}'))
-    assert isinstance(miss, Miss)
+    assert isinstance(miss, NoMatch)
     assert miss.nearest == 1
 
 
 def test_a_miss_says_that_the_exchange_was_played_already() -> None:
-    miss = spent(Ladder([taped(body=b"{}")]), 0).match(ask(b"{}"))
-    assert isinstance(miss, Miss)
+    miss = spent(RequestMatcher([taped(body=b"{}")]), 0).match(ask(b"{}"))
+    assert isinstance(miss, NoMatch)
     assert "has been played" in miss.problem
     assert miss.nearest == 0
 
 
 def test_a_miss_of_the_path_lists_what_is_recorded() -> None:
-    miss = Ladder([taped()]).match(ask(b"{}", b"/v1/models", "GET"))
-    assert isinstance(miss, Miss)
+    miss = RequestMatcher([taped()]).match(ask(b"{}", b"/v1/models", "GET"))
+    assert isinstance(miss, NoMatch)
     assert "no GET /v1/models is recorded; recorded: POST /v1/chat/completions" in miss.problem
-    empty = Ladder([]).match(ask(b"{}"))
-    assert isinstance(empty, Miss)
+    empty = RequestMatcher([]).match(ask(b"{}"))
+    assert isinstance(empty, NoMatch)
     assert empty.nearest is None
     assert "no request at all" in empty.problem
 
 
 def test_bodies_that_are_no_json_match_only_by_their_bytes() -> None:
-    ladder = Ladder([taped(body=b"\xff\x00")])
-    assert isinstance(ladder.match(ask(b"\xff\x00")), Match)
+    ladder = RequestMatcher([taped(body=b"\xff\x00")])
+    assert isinstance(ladder.match(ask(b"\xff\x00")), RecordedMatch)
     miss = ladder.match(ask(b"\xff"))
-    assert isinstance(miss, Miss)
+    assert isinstance(miss, NoMatch)
     assert miss.differences[0].recorded == "2 bytes, not JSON"
     assert miss.differences[0].received == "1 bytes, not JSON"
     mixed = ladder.match(ask(b"{}"))
-    assert isinstance(mixed, Miss)
+    assert isinstance(mixed, NoMatch)
     assert mixed.differences[0].received == "JSON"
     played = spent(ladder, 0).match(ask(b"\xff\x00"))
-    assert isinstance(played, Miss)
+    assert isinstance(played, NoMatch)
     assert played.differences == ()
-    other = Ladder([taped(body=b"{}")]).match(ask(b"\xff"))
-    assert isinstance(other, Miss)
+    other = RequestMatcher([taped(body=b"{}")]).match(ask(b"\xff"))
+    assert isinstance(other, NoMatch)
     assert other.differences[0].recorded == "JSON"
 
 
 def test_hostile_nesting_is_just_not_json() -> None:
     for deep in (b"[" * 100_000, b"[" * 900 + b"]" * 900):
-        ladder = Ladder([taped(body=deep)])
-        assert isinstance(ladder.match(ask(deep)), Match)
-        assert isinstance(ladder.match(ask(b"[" + deep + b"]")), Miss)
+        ladder = RequestMatcher([taped(body=deep)])
+        assert isinstance(ladder.match(ask(deep)), RecordedMatch)
+        assert isinstance(ladder.match(ask(b"[" + deep + b"]")), NoMatch)
 
 
 def masked(body: bytes, *spans: tuple[int, int], number: int = 1) -> Exchange:
@@ -216,70 +228,74 @@ def masked(body: bytes, *spans: tuple[int, int], number: int = 1) -> Exchange:
 
 def test_masked_credentials_fit_any_other() -> None:
     recorded = b'{"key":"***********","n":1}'
-    ladder = Ladder([masked(recorded, (8, 19))])
-    assert ladder.match(ask(b'{"n":1,"key":"sk-fake"}')) == Match(position=0, rung=Rung.MASKED)
-    assert isinstance(ladder.match(ask(b'{"n":2,"key":"sk-fake"}')), Miss)
-    assert isinstance(ladder.match(ask(b'{"n":1,"key":7}')), Miss)
+    ladder = RequestMatcher([masked(recorded, (8, 19))])
+    assert ladder.match(ask(b'{"n":1,"key":"sk-fake"}')) == RecordedMatch(
+        position=0, rung=MatchLevel.MASKED
+    )
+    assert isinstance(ladder.match(ask(b'{"n":2,"key":"sk-fake"}')), NoMatch)
+    assert isinstance(ladder.match(ask(b'{"n":1,"key":7}')), NoMatch)
 
 
 def test_asterisks_that_mask_nothing_are_asterisks() -> None:
-    ladder = Ladder([taped(body=b'{"key":"***********"}')])
-    assert isinstance(ladder.match(ask(b'{"key":"sk-fake-000"}')), Miss)
+    ladder = RequestMatcher([taped(body=b'{"key":"***********"}')])
+    assert isinstance(ladder.match(ask(b'{"key":"sk-fake-000"}')), NoMatch)
 
 
 def test_masked_bodies_that_are_no_json_fit_by_what_is_around() -> None:
-    ladder = Ladder([masked(b"key=****&n=1", (4, 8))])
-    assert ladder.match(ask(b"key=sk-fake-000&n=1")) == Match(position=0, rung=Rung.MASKED)
-    assert isinstance(ladder.match(ask(b"key=sk-fake-000&n=2")), Miss)
-    assert isinstance(ladder.match(ask(b'{"n":1}')), Miss)
+    ladder = RequestMatcher([masked(b"key=****&n=1", (4, 8))])
+    assert ladder.match(ask(b"key=sk-fake-000&n=1")) == RecordedMatch(
+        position=0, rung=MatchLevel.MASKED
+    )
+    assert isinstance(ladder.match(ask(b"key=sk-fake-000&n=2")), NoMatch)
+    assert isinstance(ladder.match(ask(b'{"n":1}')), NoMatch)
 
 
 def test_a_better_rung_goes_before_a_masked_one_and_masked_ones_play_in_order() -> None:
     recorded = b'{"key":"****"}'
     exchanges = [masked(recorded, (8, 12)), masked(recorded, (8, 12), number=2)]
     exchanges.append(taped(body=b'{"key":"fake"}', number=3))
-    ladder = Ladder(exchanges, repeat=True)
+    ladder = RequestMatcher(exchanges, repeat=True)
     assert [found(ladder, ask(b'{"key":"fake"}')) for _ in range(3)] == [2, 0, 1]
     assert [found(ladder, ask(b'{"key":"sk-fake"}')) for _ in range(3)] == [0, 1, 0]
 
 
 def test_volatile_fields_do_not_count_beside_masked_ones() -> None:
-    ladder = Ladder([masked(b'{"key":"****","id":1}', (8, 12))], ("id",))
+    ladder = RequestMatcher([masked(b'{"key":"****","id":1}', (8, 12))], ("id",))
     match = ladder.match(ask(b'{"key":"fake","id":2}'))
-    assert match == Match(position=0, rung=Rung.MASKED)
+    assert match == RecordedMatch(position=0, rung=MatchLevel.MASKED)
 
 
 def test_content_that_was_overwritten_fits_what_has_its_shape() -> None:
     recorded = b'{"model":"gpt","messages":["xxxx xx xxx-11","xx","yes"]}'
-    ladder = Ladder([taped(body=recorded)])
+    ladder = RequestMatcher([taped(body=recorded)])
     sent = b'{"model":"gpt","messages":["What is new-42","ok","yes"]}'
-    assert ladder.match(ask(sent)) == Match(position=0, rung=Rung.MASKED)
-    assert isinstance(ladder.match(ask(sent.replace(b'"gpt"', b'"llm"'))), Miss)
-    assert isinstance(ladder.match(ask(sent.replace(b"new-42", b"new: 42"))), Miss)
+    assert ladder.match(ask(sent)) == RecordedMatch(position=0, rung=MatchLevel.MASKED)
+    assert isinstance(ladder.match(ask(sent.replace(b'"gpt"', b'"llm"'))), NoMatch)
+    assert isinstance(ladder.match(ask(sent.replace(b"new-42", b"new: 42"))), NoMatch)
 
 
 def test_a_masked_path_fits_any_credential() -> None:
     exchange = taped(body=b"{}")
-    parts = (b"/bot", Masked(length=3, hash="ab12cd34"), b"/send?x=1")
-    ladder = Ladder([replace(exchange, request=replace(exchange.request, target=parts))])
-    assert isinstance(ladder.match(ask(b"{}", b"/bot123456/send?x=1")), Match)
-    assert isinstance(ladder.match(ask(b"{}", b"/prefix/bot123456/send?x=1")), Match)
-    assert isinstance(ladder.match(ask(b"{}", b"/bot123456/get?x=1")), Miss)
-    assert isinstance(ladder.match(ask(b"{}", b"/bot123456/send")), Miss)
+    parts = (b"/bot", MaskedCredential(length=3, hash="ab12cd34"), b"/send?x=1")
+    ladder = RequestMatcher([replace(exchange, request=replace(exchange.request, target=parts))])
+    assert isinstance(ladder.match(ask(b"{}", b"/bot123456/send?x=1")), RecordedMatch)
+    assert isinstance(ladder.match(ask(b"{}", b"/prefix/bot123456/send?x=1")), RecordedMatch)
+    assert isinstance(ladder.match(ask(b"{}", b"/bot123456/get?x=1")), NoMatch)
+    assert isinstance(ladder.match(ask(b"{}", b"/bot123456/send")), NoMatch)
 
 
 def test_what_goes_to_the_same_place_is_known_whatever_its_body() -> None:
     exchanges = [taped(body=b"{}"), taped(body=b"[]", number=2), taped(target=b"/x", number=3)]
-    ladder = Ladder(exchanges)
+    ladder = RequestMatcher(exchanges)
     assert ladder.here("POST", b"/openai/v1/chat/completions") == (0, 1)
     assert ladder.here("GET", b"/x") == ()
 
 
 def test_a_miss_does_not_name_what_is_volatile_or_masked() -> None:
     recorded = b'{"key":"a****b","id":1,"n":1}'
-    ladder = Ladder([masked(recorded, (9, 13))], ("id",))
+    ladder = RequestMatcher([masked(recorded, (9, 13))], ("id",))
     miss = ladder.match(ask(b'{"key":"a-fake-b","id":2,"n":2}'))
-    assert isinstance(miss, Miss)
+    assert isinstance(miss, NoMatch)
     assert [each.path for each in miss.differences] == ["$.n"]
 
 
@@ -288,8 +304,10 @@ def test_the_nearest_request_is_found_among_many() -> None:
         taped(body={"model": "m", "messages": ["x" * 50, n * 7919]}, number=n + 1)
         for n in range(1000)
     ]
-    miss = Ladder(exchanges).match(ask(b'{"model": "m", "messages": ["%b", 7920]}' % (b"x" * 50)))
-    assert isinstance(miss, Miss)
+    miss = RequestMatcher(exchanges).match(
+        ask(b'{"model": "m", "messages": ["%b", 7920]}' % (b"x" * 50))
+    )
+    assert isinstance(miss, NoMatch)
     assert len(miss.differences) == 1
     assert miss.nearest is not None
     assert miss.differences[0].recorded == str(miss.nearest * 7919)
@@ -297,18 +315,18 @@ def test_the_nearest_request_is_found_among_many() -> None:
 
 def test_the_nearest_request_to_another_path_is_the_one_that_is_spelled_alike() -> None:
     exchanges = [taped(target=b"/v1/responses"), taped(target=b"/v1/messages", number=2)]
-    miss = Ladder(exchanges).match(ask(b"{}", b"/v2/messages"))
-    assert isinstance(miss, Miss)
+    miss = RequestMatcher(exchanges).match(ask(b"{}", b"/v2/messages"))
+    assert isinstance(miss, NoMatch)
     assert miss.nearest == 1
 
 
 def test_every_rung_has_words() -> None:
-    assert len({rung.words for rung in Rung}) == len(Rung)
+    assert len({rung.words for rung in MatchLevel}) == len(MatchLevel)
 
 
 def test_a_tape_of_four_thousand_exchanges_plays_in_no_time() -> None:
     exchanges = [taped(body={"n": n // 2}, number=n + 1) for n in range(4_000)]
-    ladder = Ladder(exchanges)
+    ladder = RequestMatcher(exchanges)
     played = [found(ladder, ask(b'{"n": %d}' % (n // 2))) for n in range(4_000)]
     assert played == list(range(4_000))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from deltatape.mitm.mitmdump import ADDON
-from deltatape.model.exchange import EndReason, Masked, Source
+from deltatape.model.exchange import EndReason, MaskedCredential, Source
 from helpers.mitm import VENVS, call_events, installed, own_mitmproxy
 from helpers.program import environment
 from helpers.upstream import SSE_HEAD, Peer, chunk, connect, post, provider, run
@@ -61,7 +61,9 @@ def test_it_tapes_in_a_mitmproxy_that_has_no_deltatape(tmp_path: Path, version: 
                 assert exchange.body == b"".join(EVENTS)
                 assert exchange.end is not None
                 assert exchange.end.reason is EndReason.COMPLETE
-                assert any(isinstance(value, Masked) for _, value in exchange.request.headers)
+                assert any(
+                    isinstance(value, MaskedCredential) for _, value in exchange.request.headers
+                )
                 assert own.tape().stopped
                 return said
 

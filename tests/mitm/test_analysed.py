@@ -5,7 +5,7 @@ from pathlib import Path
 
 from deltatape.clock import SystemClock
 from deltatape.gateway.tapes import TapeBook
-from deltatape.mitm.analysed import Analysed
+from deltatape.mitm.analysed import MitmAnalyzer
 from deltatape.model.exchange import EndReason, Framing, Source
 from deltatape.store.reader import open_tape
 from deltatape.store.writer import TapeWriter
@@ -29,10 +29,10 @@ def book_in(folder: Path, masker: Masker, alarm: Callable[[str], None]) -> TapeB
 def test_findings_are_told_and_counted(tmp_path: Path) -> None:
     lines: list[str] = []
 
-    async def scenario() -> Analysed:
+    async def scenario() -> MitmAnalyzer:
         masker = Masker(b"key")
         book = book_in(tmp_path, masker, lines.append)
-        live = Analysed(lines.append)
+        live = MitmAnalyzer(lines.append)
         for number, events in enumerate((call_events(), call_events()[:3]), 1):
             live.begin(number)
             tap = ExchangeTap(number, live.put, masker)

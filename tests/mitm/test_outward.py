@@ -11,10 +11,10 @@ import pytest
 import trustme
 
 from deltatape.errors import UsageError
-from deltatape.gateway.outbound import Direct, Outbound, Proxy, outbound_from
+from deltatape.gateway.outbound import OutboundSettings, Proxy, ProxyBypass, outbound_from
 from deltatape.mitm.environment import outward
 from deltatape.mitm.mitmdump import MitmOptions, arguments
-from deltatape.mitm.session import Outcome, serve_child
+from deltatape.mitm.session import MitmRunResult, serve_child
 from deltatape.mitm.talk import CA_FILE, CA_FOLDER, CLIENT_CERTS, OPTIONS_VARIABLE, PROXY_LOGIN
 from deltatape.store.reader import open_tape
 from helpers.company import EVENTS, LLM, LOGIN, OTHER, Company, company
@@ -34,7 +34,7 @@ def values(options: MitmOptions, environment: dict[str, str]) -> dict[str, str]:
         return handed
 
 
-def behind(folder: Path, outbound: Outbound) -> MitmOptions:
+def behind(folder: Path, outbound: OutboundSettings) -> MitmOptions:
     confdir = ("--set", f"confdir={folder / 'conf'}")
     to = folder / "tapes"
     return replace(PLAIN, port=0, to=to, hosts=(LLM,), more=confdir, outbound=outbound)
@@ -53,7 +53,7 @@ def test_a_command_gets_out_by_the_company_s_proxy_and_its_authority(
     own = variables(tmp_path, installed(version))
     lines: list[str] = []
 
-    async def scenario() -> tuple[int, Outcome, Company]:
+    async def scenario() -> tuple[int, MitmRunResult, Company]:
         async with company(tmp_path) as net:
             env = {**own, "HTTPS_PROXY": net.url, "SSL_CERT_FILE": str(net.ca_file)}
             chosen = behind(tmp_path, outbound_from(env))
@@ -208,7 +208,7 @@ def test_one_upstream_knows_no_proxy_and_gets_no_login() -> None:
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "0.0.0.0"])  # noqa: S104 - not bound
 def test_the_variable_that_leads_to_mitmproxy_does_not_lead_it_to_itself(host: str) -> None:
     proxy = Proxy(scheme="http", host=host, port=8377, variable="HTTPS_PROXY")
-    options = replace(PLAIN, host=host, outbound=Outbound(https_proxy=proxy))
+    options = replace(PLAIN, host=host, outbound=OutboundSettings(https_proxy=proxy))
     assert options.proxy is None
     assert replace(options, port=8378).proxy == proxy
 
@@ -223,5 +223,5 @@ def test_a_login_without_a_name_is_refused() -> None:
 def test_no_proxy_for_everything_leaves_no_proxy() -> None:
     env = {"HTTPS_PROXY": "http://proxy.company.test:3128", "NO_PROXY": "*"}
     options = replace(PLAIN, outbound=outbound_from(env))
-    assert options.outbound.direct == Direct(everything=True)
+    assert options.outbound.direct == ProxyBypass(everything=True)
     assert arguments(options)[2] == "regular"

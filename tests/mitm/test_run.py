@@ -11,7 +11,7 @@ import pytest
 
 from deltatape.diagnose.check import check
 from deltatape.diagnose.rebuild import rebuild
-from deltatape.model.exchange import EndReason, Exchange, Framing, Masked, Source
+from deltatape.model.exchange import EndReason, Exchange, Framing, MaskedCredential, Source
 from helpers.mitm import VENVS, Running, call_events, mitmproxy
 from helpers.recording import Recording, recording
 from helpers.upstream import SSE_HEAD, Peer, chunk, connect, free_port, post, provider, run
@@ -184,7 +184,7 @@ def test_credentials_are_masked_where_they_stand_and_where_they_are_repeated(
     pairs: dict[str, Pair],
 ) -> None:
     theirs, ours = pairs["refusing"]
-    assert any(isinstance(value, Masked) for _, value in theirs.request.headers)
+    assert any(isinstance(value, MaskedCredential) for _, value in theirs.request.headers)
     assert SECRET.encode() not in theirs.body
     assert theirs.body == ours.body
     assert theirs.response is not None

@@ -11,8 +11,15 @@ from pathlib import Path
 import pytest
 
 from deltatape.gateway.outbound import outbound_from
-from deltatape.mitm.mitmdump import Ended, MitmOptions, Started
-from deltatape.mitm.session import Outcome, Told, introduce, serve, serve_child, what_to_set
+from deltatape.mitm.mitmdump import MitmdumpResult, MitmOptions, Started
+from deltatape.mitm.session import (
+    MitmRunResult,
+    RunObserver,
+    introduce,
+    serve,
+    serve_child,
+    what_to_set,
+)
 from deltatape.store.reader import Tape, open_tape
 from helpers.clients import PYTHON
 from helpers.mitm import OPENAI_APP, VENVS, authority, call_events, installed, variables
@@ -53,7 +60,9 @@ def only_tape(folder: Path) -> Tape:
     return open_tape(path)
 
 
-def serving(env: dict[str, str], lines: list[str], chosen: MitmOptions) -> "asyncio.Task[Outcome]":
+def serving(
+    env: dict[str, str], lines: list[str], chosen: MitmOptions
+) -> "asyncio.Task[MitmRunResult]":
     run = serve(chosen, grace_s=2.0, tell=lines.append, environment=env)
     return asyncio.get_running_loop().create_task(run)
 
@@ -147,7 +156,7 @@ def test_a_command_behind_mitmproxy_is_taped_without_its_help(
     if kind == "openai" and not PYTHON.exists() and not os.environ.get("CI"):
         pytest.skip("the SDKs are not installed; scripts/setup clients installs them")
 
-    async def scenario() -> tuple[int, Outcome]:
+    async def scenario() -> tuple[int, MitmRunResult]:
         async with provider(stream, tls=upstream.context) as port:
             argv = {
                 "sh": ("sh", "-c", CURL % port),
@@ -178,7 +187,7 @@ def test_the_command_s_exit_code_comes_back_and_nothing_is_logged_on_demand(
     env = variables(tmp_path, installed("11"))
     lines: list[str] = []
 
-    async def scenario() -> tuple[int, Outcome]:
+    async def scenario() -> tuple[int, MitmRunResult]:
         argv = ("sh", "-c", "exit 7")
         return await serve_child(
             argv, options(tmp_path, None), log=False, tell=lines.append, environment=env
@@ -193,7 +202,7 @@ def test_the_command_s_exit_code_comes_back_and_nothing_is_logged_on_demand(
 STARTED = Started(url="http://127.0.0.1:1", tape="t/x.tape", ca=Path("/c/ca.pem"), version="11.0.2")
 REGULAR = MitmOptions(host="127.0.0.1", port=0, upstream=None, to=Path("t"), hosts=("*.b",))
 REVERSE = MitmOptions(host="127.0.0.1", port=1, upstream="https://api.openai.com", to=Path("t"))
-IN_ORDER = Ended(in_order=True, code=0, exchanges=2, with_findings=1)
+IN_ORDER = MitmdumpResult(in_order=True, code=0, exchanges=2, with_findings=1)
 
 
 class Screen:
@@ -201,7 +210,7 @@ class Screen:
 
     def __init__(self) -> None:
         self.lines: list[str] = []
-        self.told = Told(self.lines.append, 5.0)
+        self.told = RunObserver(self.lines.append, 5.0)
 
 
 def test_a_proxy_says_what_it_looks_into_and_what_to_set() -> None:
@@ -296,9 +305,12 @@ def test_trouble_is_told_at_once() -> None:
                 "next: deltatape why t/x.tape",
             ],
         ),
-        (Ended(in_order=True, code=0), ["0 exchanges taped, not analysed live", "tape: t/x.tape"]),
         (
-            Ended(in_order=True, code=0, exchanges=1, lost_records=2, lost_bytes=30),
+            MitmdumpResult(in_order=True, code=0),
+            ["0 exchanges taped, not analysed live", "tape: t/x.tape"],
+        ),
+        (
+            MitmdumpResult(in_order=True, code=0, exchanges=1, lost_records=2, lost_bytes=30),
             [
                 "1 exchange taped, not analysed live",
                 "NOT ON THE TAPE: 2 records, 30 bytes; the streams themselves were not touched",
@@ -307,7 +319,7 @@ def test_trouble_is_told_at_once() -> None:
             ],
         ),
         (
-            Ended(in_order=False, code=-9),
+            MitmdumpResult(in_order=False, code=-9),
             [
                 (
                     "TAPING IN TROUBLE: mitmproxy ended by itself (code -9); what it had written is"
@@ -319,7 +331,7 @@ def test_trouble_is_told_at_once() -> None:
         ),
     ],
 )
-def test_the_last_words(ended: Ended, expected: list[str]) -> None:
+def test_the_last_words(ended: MitmdumpResult, expected: list[str]) -> None:
     screen = Screen()
     screen.told.summarise(ended, STARTED)
     assert screen.lines == expected
@@ -330,7 +342,7 @@ def test_hosts_that_passed_are_named_when_nothing_was_taped() -> None:
     screen = Screen()
     screen.told.passed("example.com")
     without = Started(url="u", tape="", ca=Path("c"), version="12")
-    screen.told.summarise(Ended(in_order=True, code=0), without)
+    screen.told.summarise(MitmdumpResult(in_order=True, code=0), without)
     assert screen.lines[1:] == [
         "passed undecrypted, not taped: example.com; --hosts NAME tapes one"
     ]

@@ -6,17 +6,17 @@ import socket
 from dataclasses import dataclass, field
 from typing import cast
 
-from deltatape.mitm.flows import Options
+from deltatape.mitm.flows import AddonOptions
 from deltatape.mitm.talk import (
     CA_FILE,
     CA_FOLDER,
     CLIENT_CERTS,
     OPTIONS_VARIABLE,
     PROXY_LOGIN,
+    AddonCommand,
+    AddonMessage,
+    AddonSocket,
     Fields,
-    Line,
-    Order,
-    Word,
     inherit,
     inherited,
     log_order,
@@ -32,7 +32,7 @@ class End:
     def __init__(self) -> None:
         self.heard: list[tuple[str, Fields]] = []
         self.gone = 0
-        self.line = Line(lambda kind, fields: self.heard.append((kind, fields)), self._left)
+        self.line = AddonSocket(lambda kind, fields: self.heard.append((kind, fields)), self._left)
 
     def _left(self) -> None:
         self.gone += 1
@@ -48,10 +48,10 @@ def test_messages_arrive_in_order_those_before_the_line_stood_included() -> None
     async def scenario() -> None:
         one, other = End(), End()
         left, right = socket.socketpair()
-        one.line.say(Word.LINE, text="early\n")
+        one.line.say(AddonMessage.LINE, text="early\n")
         ends = [await one.connect(left), await other.connect(right)]
-        one.line.say(Word.ALARM, text="ü" * 100_000)
-        other.line.say(Order.STOP, reason="x", code=None, grace_s=0.5)
+        one.line.say(AddonMessage.ALARM, text="ü" * 100_000)
+        other.line.say(AddonCommand.STOP, reason="x", code=None, grace_s=0.5)
         await eventually(lambda: len(other.heard) == 2 and len(one.heard) == 1, "messages")
         assert other.heard == [("line", {"text": "early\n"}), ("alarm", {"text": "ü" * 100_000})]
         assert one.heard == [("stop", {"reason": "x", "code": None, "grace_s": 0.5})]
@@ -98,7 +98,7 @@ VALUES = {CA_FILE: "/c.pem", CA_FOLDER: "/c", CLIENT_CERTS: "/me.pem", PROXY_LOG
 
 
 def taken(chosen: Chosen, environment: dict[str, str]) -> dict[str, str]:
-    inherit(cast("Options", chosen), environment)
+    inherit(cast("AddonOptions", chosen), environment)
     return {name: value for update in chosen.updates for name, value in update.items()}
 
 

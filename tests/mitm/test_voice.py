@@ -11,28 +11,34 @@ from typing import cast
 import pytest
 
 from deltatape.gateway.tapes import OpenTape
-from deltatape.mitm.analysed import Analysed
-from deltatape.mitm.talk import VARIABLE, Word
-from deltatape.mitm.voice import Plain, ToLog, ToParent, find_live, find_voice
+from deltatape.mitm.analysed import MitmAnalyzer
+from deltatape.mitm.talk import VARIABLE, AddonMessage
+from deltatape.mitm.voice import (
+    MitmproxyLogHandler,
+    ParentLogHandler,
+    PlainObserver,
+    find_live,
+    find_voice,
+)
 from helpers.upstream import run
 
-WORDS: list[tuple[Word, dict[str, object]]] = [
-    (Word.READY, {"tape": "t/x.tape"}),
-    (Word.READY, {"tape": ""}),
-    (Word.TRAFFIC, {"what": "client"}),
-    (Word.PASSED, {"host": "example.com"}),
-    (Word.LINE, {"text": "#1 POST"}),
-    (Word.ALARM, {"text": "disk full"}),
-    (Word.STOPPING, {"active": 1}),
-    (Word.ENDED, {"exchanges": 1, "lost_records": 0}),
-    (Word.ENDED, {"exchanges": 2, "lost_records": 3}),
+WORDS: list[tuple[AddonMessage, dict[str, object]]] = [
+    (AddonMessage.READY, {"tape": "t/x.tape"}),
+    (AddonMessage.READY, {"tape": ""}),
+    (AddonMessage.TRAFFIC, {"what": "client"}),
+    (AddonMessage.PASSED, {"host": "example.com"}),
+    (AddonMessage.LINE, {"text": "#1 POST"}),
+    (AddonMessage.ALARM, {"text": "disk full"}),
+    (AddonMessage.STOPPING, {"active": 1}),
+    (AddonMessage.ENDED, {"exchanges": 1, "lost_records": 0}),
+    (AddonMessage.ENDED, {"exchanges": 2, "lost_records": 3}),
 ]
 
 
 def test_without_a_parent_they_go_to_mitmproxy_s_log(caplog: pytest.LogCaptureFixture) -> None:
     async def scenario() -> None:
         voice = find_voice({}, lambda *_: None, lambda: None)
-        assert isinstance(voice, ToLog)
+        assert isinstance(voice, MitmproxyLogHandler)
         await voice.connect()
         with caplog.at_level(logging.INFO, logger="deltatape"):
             for word, fields in WORDS:
@@ -54,10 +60,10 @@ def test_with_a_parent_they_go_there_from_any_thread() -> None:
         ours, theirs = socket.socketpair()
         gone = asyncio.Event()
         voice = find_voice({VARIABLE: str(theirs.detach())}, lambda *_: None, gone.set)
-        assert isinstance(voice, ToParent)
-        voice.say(Word.LINE, text="before")
+        assert isinstance(voice, ParentLogHandler)
+        voice.say(AddonMessage.LINE, text="before")
         await voice.connect()
-        thread = threading.Thread(target=lambda: voice.say(Word.ALARM, text="aside"))
+        thread = threading.Thread(target=lambda: voice.say(AddonMessage.ALARM, text="aside"))
         thread.start()
         await asyncio.to_thread(thread.join)
         reader, writer = await asyncio.open_unix_connection(sock=ours)
@@ -71,15 +77,15 @@ def test_with_a_parent_they_go_there_from_any_thread() -> None:
 
 
 def test_all_of_deltatape_analyses() -> None:
-    assert find_live() is Analysed
+    assert find_live() is MitmAnalyzer
 
 
 def test_without_the_rest_only_the_end_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "deltatape.mitm.analysed")
     monkeypatch.setitem(sys.modules, "deltatape.gateway.analysis", None)
-    assert find_live() is Plain
+    assert find_live() is PlainObserver
     lines: list[str] = []
-    live = Plain(lines.append)
+    live = PlainObserver(lines.append)
     live.begin(1)
     live.put(1, b"[]\n")
     live.ended(cast("OpenTape", None), 1, "POST /x 200 complete")

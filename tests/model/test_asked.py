@@ -1,10 +1,10 @@
-from deltatape.model.asked import NOTHING_ASKED, Asked, ToolSpec
+from deltatape.model.asked import NOTHING_ASKED, RequestSummary, ToolSpec
 
 
 def test_a_tool_is_found_by_its_name_the_first_of_it() -> None:
     first = ToolSpec(name="get", parameters={"type": "object"})
     second = ToolSpec(name="get", parameters=None)
-    asked = Asked(
+    asked = RequestSummary(
         known=True,
         model="m",
         stream=True,

@@ -6,7 +6,7 @@ from deltatape.model.exchange import (
     EndReason,
     Exchange,
     Framing,
-    Masked,
+    MaskedCredential,
     Request,
     Source,
     header,
@@ -16,7 +16,7 @@ from helpers.taped import taped
 SSE = "text/event-stream"
 
 
-def asked(target: tuple[bytes | Masked, ...]) -> Request:
+def asked(target: tuple[bytes | MaskedCredential, ...]) -> Request:
     return dataclasses.replace(taped().request, target=target)
 
 
@@ -65,7 +65,7 @@ def test_every_ending_but_a_complete_one_is_a_cut(reason: EndReason | None) -> N
 
 
 def test_a_masked_part_of_a_target_shows_its_length_only() -> None:
-    request = asked((b"/v1/x?key=", Masked(length=3, hash="00000000"), b"&a=b"))
+    request = asked((b"/v1/x?key=", MaskedCredential(length=3, hash="00000000"), b"&a=b"))
     assert request.target_bytes == b"/v1/x?key=***&a=b"
     assert request.path == "/v1/x"
     assert asked((b"/plain",)).path == "/plain"
@@ -75,7 +75,7 @@ def test_a_header_is_found_in_any_case_the_first_of_it_and_never_a_masked_one() 
     headers = (
         (b"X-A", b"1"),
         (b"x-a", b"2"),
-        (b"Authorization", Masked(length=9, hash="00000000")),
+        (b"Authorization", MaskedCredential(length=9, hash="00000000")),
     )
     assert header(headers, "x-A") == b"1"
     assert header(headers, "authorization") is None

@@ -1,23 +1,23 @@
 import pytest
 
-from deltatape.model.torture import Verdict
+from deltatape.model.torture import RunVerdict
 from helpers.tortured import cell, failed, result
 
 
 @pytest.mark.parametrize(
     ("verdict", "passes"),
     [
-        (Verdict.SAME, True),
-        (Verdict.TOLD, True),
-        (Verdict.NO_PLACE, True),
-        (Verdict.DIFFERS, False),
-        (Verdict.SWALLOWED, False),
-        (Verdict.HANGS, False),
-        (Verdict.DIES, False),
-        (Verdict.REFUSED, False),
+        (RunVerdict.SAME, True),
+        (RunVerdict.TOLD, True),
+        (RunVerdict.NO_PLACE, True),
+        (RunVerdict.DIFFERS, False),
+        (RunVerdict.SWALLOWED, False),
+        (RunVerdict.HANGS, False),
+        (RunVerdict.DIES, False),
+        (RunVerdict.REFUSED, False),
     ],
 )
-def test_some_verdicts_are_as_it_should_be(verdict: Verdict, *, passes: bool) -> None:
+def test_some_verdicts_are_as_it_should_be(verdict: RunVerdict, *, passes: bool) -> None:
     assert verdict.passes is passes
 
 

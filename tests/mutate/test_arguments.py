@@ -3,9 +3,9 @@ import json
 import pytest
 
 from deltatape.model.exchange import Exchange
-from deltatape.mutate import Seeded
+from deltatape.mutate import SeededChoices
 from deltatape.mutate._calls import calls
-from deltatape.mutate._draft import Draft
+from deltatape.mutate._draft import MutableExchange
 from deltatape.wire.json_edit import at
 from helpers import chat as shape
 from helpers.mutated import (
@@ -29,7 +29,7 @@ SCHEMALESS = chat(*in_pieces("{}"), shape.FINISH, schema=FREE)
 def arguments(exchange: Exchange | None) -> list[str]:
     """The arguments of every call."""
     assert exchange
-    draft = Draft.of(exchange)
+    draft = MutableExchange.of(exchange)
     assert draft
     return [call.text for call in calls(draft)]
 
@@ -49,7 +49,7 @@ def test_an_empty_object_comes_first_in_a_fragment_of_its_own(exchange: Exchange
     made = changed("args-empty-obj-prefix", exchange)
     expected = ["{}" + text for text in arguments(exchange)]
     assert arguments(made) == expected
-    draft = Draft.of(made) if made else None
+    draft = MutableExchange.of(made) if made else None
     assert draft
     assert all(call.pieces[0].text == "{}" for call in calls(draft))
 
@@ -92,7 +92,7 @@ def test_arguments_without_punctuation_lose_none() -> None:
 
 def test_all_copies_of_the_arguments_are_spoilt() -> None:
     made = changed("args-control-chars", recorded("openai-responses"))
-    draft = Draft.of(made) if made else None
+    draft = MutableExchange.of(made) if made else None
     assert draft
     for call in calls(draft):
         assert {copy.text for copy in call.copies} == {call.text}
@@ -109,4 +109,4 @@ def test_another_seed_spoils_another_place() -> None:
     two = chat(*in_pieces('{"a":"x","b":"y"}'), shape.FINISH, schema=NEEDS)
     found = {joined(changed("args-control-chars", two, seed)) for seed in range(20)}
     assert found == {'{"a":"\nx","b":"y"}', '{"a":"x","b":"\ny"}'}
-    assert Seeded(1).choose(1) == 0
+    assert SeededChoices(1).choose(1) == 0

@@ -1,13 +1,13 @@
 from deltatape.model.exchange import EndReason, Exchange
-from deltatape.mutate import Chance, Mutator, Seeded
+from deltatape.mutate import MutationChoices, Mutator, SeededChoices
 from deltatape.mutate._base import CHAT, cut_before, indexed, mutator
-from deltatape.mutate._draft import Draft
+from deltatape.mutate._draft import MutableExchange
 from helpers.mutated import ONE
 from helpers.taped import taped
 
 
 @mutator("first-gone", 1, CHAT)
-def first_gone(draft: Draft, _: Chance) -> None:
+def first_gone(draft: MutableExchange, _: MutationChoices) -> None:
     """The first event is missing."""
     draft.units[0].removed = True
 
@@ -17,7 +17,7 @@ def test_a_function_with_a_docstring_is_a_mutator() -> None:
     assert (first_gone.name, first_gone.row) == ("first-gone", 1)
     assert first_gone.dialects == ("openai-chat", "mistral")
     assert first_gone.summary == "The first event is missing."
-    changed = first_gone.mutate(ONE, Seeded(1))
+    changed = first_gone.mutate(ONE, SeededChoices(1))
     assert isinstance(changed, Exchange)
     assert ONE.body.endswith(changed.body)
 
@@ -29,15 +29,15 @@ def test_a_mutator_may_ask_for_more_than_a_shape() -> None:
 
 def test_what_cannot_be_rewritten_is_not() -> None:
     gzip = taped(headers=((b"content-encoding", b"gzip"),))
-    assert first_gone.mutate(gzip, Seeded(1)) is None
+    assert first_gone.mutate(gzip, SeededChoices(1)) is None
 
 
 def test_a_body_ends_in_good_order_or_breaks() -> None:
     reasons = set()
     for seed in range(20):
-        draft = Draft.of(ONE)
+        draft = MutableExchange.of(ONE)
         assert draft
-        cut_before(draft, 2, Seeded(seed))
+        cut_before(draft, 2, SeededChoices(seed))
         result = draft.result()
         assert result
         assert result.end
@@ -47,15 +47,15 @@ def test_a_body_ends_in_good_order_or_breaks() -> None:
 
 
 def test_the_same_seed_chooses_the_same() -> None:
-    one, other = Seeded(7), Seeded(7)
+    one, other = SeededChoices(7), SeededChoices(7)
     assert [one.choose(10) for _ in range(50)] == [other.choose(10) for _ in range(50)]
 
 
 def test_the_choices_of_a_seed_stay_what_they_are() -> None:
-    chance = Seeded(1)
+    chance = SeededChoices(1)
     assert [chance.choose(100) for _ in range(4)] == [65, 19, 90, 35]
 
 
 def test_every_choice_is_made_and_none_beyond() -> None:
-    chance = Seeded(-3)
+    chance = SeededChoices(-3)
     assert {chance.choose(5) for _ in range(200)} == {0, 1, 2, 3, 4}

@@ -4,7 +4,7 @@ import pytest
 
 from deltatape.model.exchange import Exchange
 from deltatape.mutate._calls import (
-    Call,
+    CallSite,
     calls,
     chat_calls,
     converse_calls,
@@ -15,12 +15,12 @@ from deltatape.mutate._calls import (
     remove_entry,
     response_calls,
 )
-from deltatape.mutate._draft import Draft
+from deltatape.mutate._draft import MutableExchange
 from deltatape.wire.json_edit import at
 from helpers import chat as shape
 from helpers.mutated import NEEDS, ONE, TWO, WHOLE, chat, recorded
 
-STREAMED: Mapping[str, Callable[[Draft], Sequence[Call]]] = {
+STREAMED: Mapping[str, Callable[[MutableExchange], Sequence[CallSite]]] = {
     "openai-chat": chat_calls,
     "openai-responses": response_calls,
     "anthropic-messages": message_calls,
@@ -29,9 +29,9 @@ STREAMED: Mapping[str, Callable[[Draft], Sequence[Call]]] = {
 }
 
 
-def drafted(exchange: Exchange) -> Draft:
+def drafted(exchange: Exchange) -> MutableExchange:
     """The draft of an exchange."""
-    found = Draft.of(exchange)
+    found = MutableExchange.of(exchange)
     assert found
     return found
 

@@ -6,22 +6,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltatape.diagnose.decode import decode
-from deltatape.model.exchange import Delivered, EndReason, Exchange, Framing, Read
-from deltatape.mutate._draft import Draft, Edit, Moved, edited, narrowed, tidy
+from deltatape.model.exchange import DeliveryProgress, EndReason, Exchange, Framing, Read
+from deltatape.mutate._draft import BodyEdit, MutableExchange, OffsetMap, edited, narrowed, tidy
 from helpers.mutated import ONE, RECORDINGS, draft, pasted, reads, recorded
 from helpers.taped import taped
 
 STEMS = sorted(path.stem for path in RECORDINGS.glob("*.tape"))
 
 
-def drafted(exchange: Exchange) -> Draft:
+def drafted(exchange: Exchange) -> MutableExchange:
     """The draft of an exchange that has one."""
-    found = Draft.of(exchange)
+    found = MutableExchange.of(exchange)
     assert found is not None
     return found
 
 
-def whole(made: Draft) -> Exchange:
+def whole(made: MutableExchange) -> Exchange:
     """What a draft that has changes comes to."""
     found = made.result()
     assert found is not None
@@ -35,10 +35,10 @@ def test_what_is_not_changed_is_no_result(stem: str) -> None:
 
 def test_a_coded_body_and_none_at_all_cannot_be_changed() -> None:
     headers = ((b"Content-Encoding", b"gzip"),)
-    assert Draft.of(taped(headers=headers)) is None
-    assert Draft.of(taped(headers=((b"content-encoding", b"identity"),)))
-    assert Draft.of(taped(framing=None, reads=(), boundaries=[(1,)][:0])) is None
-    assert Draft.of(replace(pasted(b"data: 1\n\n"), response=None))
+    assert MutableExchange.of(taped(headers=headers)) is None
+    assert MutableExchange.of(taped(headers=((b"content-encoding", b"identity"),)))
+    assert MutableExchange.of(taped(framing=None, reads=(), boundaries=[(1,)][:0])) is None
+    assert MutableExchange.of(replace(pasted(b"data: 1\n\n"), response=None))
 
 
 @given(st.sampled_from(STEMS), st.data())
@@ -135,7 +135,7 @@ def test_the_only_element_goes_alone() -> None:
 
 def test_a_body_is_cut_behind_an_event_and_its_reads_are_gone() -> None:
     pieces = b"data: 1\n\nda", b"ta: 2\n\n", b"data: 3\n\n"
-    before = replace(ONE, reads=reads(*pieces), delivered=(Delivered(t_ns=1, bytes=20),))
+    before = replace(ONE, reads=reads(*pieces), delivered=(DeliveryProgress(t_ns=1, bytes=20),))
     made = drafted(before)
     made.cut_after(made.units[0], reason=EndReason.UPSTREAM_RESET)
     after = whole(made)
@@ -202,8 +202,8 @@ def read(data: bytes, **others: object) -> Read:
 
 
 def test_edits_are_put_in_order_and_do_not_overlap() -> None:
-    edits = tidy([Edit(5, 9, b"x"), Edit(2, 7, b""), Edit(2, 2, b"y")])
-    assert edits == [Edit(2, 2, b"y"), Edit(2, 7, b""), Edit(7, 9, b"x")]
+    edits = tidy([BodyEdit(5, 9, b"x"), BodyEdit(2, 7, b""), BodyEdit(2, 2, b"y")])
+    assert edits == [BodyEdit(2, 2, b"y"), BodyEdit(2, 7, b""), BodyEdit(7, 9, b"x")]
     assert edited(b"0123456789", edits) == b"01yx9"
 
 
@@ -217,7 +217,7 @@ def test_the_smallest_edit_makes_the_new_bytes(old: bytes, new: bytes) -> None:
 
 
 def test_bytes_stay_in_their_read() -> None:
-    moved = Moved([Edit(2, 3, b"xyz"), Edit(4, 4, b"!")])
+    moved = OffsetMap([BodyEdit(2, 3, b"xyz"), BodyEdit(4, 4, b"!")])
     body = b"01xyz3!4567"
     first = moved.read(read(b"0123"), 0, body)
     second = moved.read(read(b"4567"), 4, body)
@@ -227,18 +227,18 @@ def test_bytes_stay_in_their_read() -> None:
 
 
 def test_what_replaces_a_border_belongs_to_the_left() -> None:
-    moved = Moved([Edit(3, 5, b"ab")])
+    moved = OffsetMap([BodyEdit(3, 5, b"ab")])
     assert [moved.at(offset) for offset in (0, 3, 4, 5, 8)] == [0, 3, 5, 5, 8]
 
 
 def test_what_is_inserted_at_the_beginning_belongs_to_the_first_read() -> None:
-    moved = Moved([Edit(0, 0, b"new")])
+    moved = OffsetMap([BodyEdit(0, 0, b"new")])
     assert moved.at(0) == 0
     assert moved.at(1) == 4
 
 
 def test_chunks_and_masked_spans_move_along() -> None:
-    moved = Moved([Edit(1, 2, b""), Edit(4, 5, b"")])
+    moved = OffsetMap([BodyEdit(1, 2, b""), BodyEdit(4, 5, b"")])
     before = Read(
         t_ns=0, data=b"012345", boundaries=(2, 6), line=1, masked=((3, 4, "aa"), (4, 5, "bb"))
     )
@@ -249,4 +249,4 @@ def test_chunks_and_masked_spans_move_along() -> None:
 
 
 def test_a_read_without_bytes_is_gone() -> None:
-    assert Moved([Edit(2, 4, b"")]).read(read(b"23"), 2, b"01") is None
+    assert OffsetMap([BodyEdit(2, 4, b"")]).read(read(b"23"), 2, b"01") is None

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from deltatape.diagnose.decode import decode
 from deltatape.model.exchange import Exchange
-from deltatape.mutate import MUTATORS, Mutator, Seeded
+from deltatape.mutate import MUTATORS, Mutator, SeededChoices
 from helpers.corpus import needs_corpus
 from helpers.defects import BUILT, Row, healthy, rows, trials
 from helpers.mutated import ONE, RECORDINGS, TWO, chat, in_pieces, pasted, reads, recorded
@@ -44,20 +44,20 @@ def test_a_mutator_says_in_one_sentence_what_the_wire_shows(mutator: Mutator) ->
 
 @each_mutator
 def test_a_mutator_changes_something_somewhere(mutator: Mutator) -> None:
-    assert [one for one in EXCHANGES if mutator.mutate(one, Seeded(1))]
+    assert [one for one in EXCHANGES if mutator.mutate(one, SeededChoices(1))]
 
 
 @each_mutator
 def test_the_same_seed_makes_the_same(mutator: Mutator) -> None:
     for one in EXCHANGES:
-        assert mutator.mutate(one, Seeded(5)) == mutator.mutate(one, Seeded(5))
+        assert mutator.mutate(one, SeededChoices(5)) == mutator.mutate(one, SeededChoices(5))
 
 
 @each_mutator
 def test_what_the_defect_does_not_concern_stays(mutator: Mutator) -> None:
     """Events keep their order and bytes but for those that are rewritten, and reads their times."""
     for one in EXCHANGES:
-        made = mutator.mutate(one, Seeded(3))
+        made = mutator.mutate(one, SeededChoices(3))
         if made is None:
             continue
         assert made.request == one.request
@@ -123,7 +123,7 @@ def test_any_mutator_takes_what_any_other_has_made(
     exchange: Exchange, mutators: list[Mutator], seed: int
 ) -> None:
     for mutator in mutators:
-        exchange = mutator.mutate(exchange, Seeded(seed)) or exchange
+        exchange = mutator.mutate(exchange, SeededChoices(seed)) or exchange
     assert _is_whole(exchange)
 
 
@@ -133,5 +133,5 @@ def test_a_mutator_takes_any_bytes(mutator: Mutator) -> None:
     for one in EXCHANGES:
         for body in (spoilt_bytes(one.body, chance), spoilt_values(one, chance)):
             spoilt = replace(one, reads=reads(body) if body else ())
-            made = mutator.mutate(spoilt, Seeded(mutator.row))
+            made = mutator.mutate(spoilt, SeededChoices(mutator.row))
             assert made is None or _is_whole(made)

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from deltatape.mutate._units import Message, is_array, is_sse, kinds, units_of
+from deltatape.mutate._units import BinaryMessage, is_array, is_sse, kinds, units_of
 from deltatape.wire.aws_eventstream import EventStreamDecoder
 from deltatape.wire.json_edit import at
 from helpers.eventstream import message
@@ -98,7 +98,7 @@ def test_the_framing_is_told_by_the_first_byte() -> None:
     assert is_array(b" [1]")
     assert is_sse(SSE)
     assert not is_sse(message(HEADERS, b""))
-    assert isinstance(units_of(message(HEADERS, b"{}"))[0], Message)
+    assert isinstance(units_of(message(HEADERS, b"{}"))[0], BinaryMessage)
 
 
 def test_units_are_found_by_the_type_in_their_data() -> None:

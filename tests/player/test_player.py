@@ -8,10 +8,17 @@ import pytest
 
 from deltatape.errors import UsageError
 from deltatape.http1.listener import Address
-from deltatape.match.request import Rung
-from deltatape.model.exchange import EndReason, Exchange, Framing, Masked, ResponseHead, Source
+from deltatape.match.request import MatchLevel
+from deltatape.model.exchange import (
+    EndReason,
+    Exchange,
+    Framing,
+    MaskedCredential,
+    ResponseHead,
+    Source,
+)
 from deltatape.player.player import Player, hider
-from deltatape.player.playing import Missed, Played, Playing
+from deltatape.player.playing import MissedRequest, PlayedRequest, PlayOptions
 from helpers.playing import Stage, answer, playing
 from helpers.taped import taped
 from helpers.upstream import chunk, eventually, post, run
@@ -28,8 +35,8 @@ def test_an_exchange_plays_with_its_head_chunks_and_end() -> None:
             await client.send(post())
             assert await client.until(b"0\r\n\r\n") == HEAD + CHUNKS + b"0\r\n\r\n"
             assert stage.player.report.unplayed == ()
-            assert isinstance(stage.told[0], Played)
-            assert stage.told[0].rung is Rung.EXACT
+            assert isinstance(stage.told[0], PlayedRequest)
+            assert stage.told[0].rung is MatchLevel.EXACT
 
     run(scenario())
 
@@ -102,7 +109,7 @@ def test_the_gateways_own_answer_is_given_again() -> None:
 
 def test_masked_fields_are_not_played() -> None:
     headers = (
-        (b"Set-Cookie", Masked(length=3, hash="00000000")),
+        (b"Set-Cookie", MaskedCredential(length=3, hash="00000000")),
         (b"X-Kept", b"1"),
     )
     got, _ = answer(taped(TWO, headers=headers))
@@ -128,7 +135,7 @@ def test_a_miss_is_refused_with_the_nearest_request_and_never_retried() -> None:
             assert "$.model: recorded" in error["message"]
             assert len(stage.player.report.missed) == 1
             assert len(stage.player.report.unplayed) == 1
-            assert isinstance(stage.told[0], Missed)
+            assert isinstance(stage.told[0], MissedRequest)
 
     run(scenario())
 
@@ -239,7 +246,7 @@ def test_stopping_lets_answers_end_and_cuts_the_rest() -> None:
 def test_a_taken_port_is_told() -> None:
     async def scenario() -> None:
         async with playing() as stage:
-            other = Player((), lambda _: None, Playing())
+            other = Player((), lambda _: None, PlayOptions())
             with pytest.raises(UsageError, match="choose another port"):
                 await other.start(stage.player.listener.address)
 
@@ -322,13 +329,13 @@ KEY = "sk-proj-fake000000fake000000fake000000"
 KNOWN = "Fake.0000-word"
 
 
-def missed(body: bytes, target: str) -> tuple[str, Missed]:
+def missed(body: bytes, target: str) -> tuple[str, MissedRequest]:
     """The answer to a request that is not on the tape, and what was told of it."""
 
-    async def scenario() -> tuple[str, Missed]:
+    async def scenario() -> tuple[str, MissedRequest]:
         told: list[object] = []
         exchange = taped(body={"a": "my key is not told", "token": "first"})
-        playing = Playing(secrets=(KNOWN.encode(),))
+        playing = PlayOptions(secrets=(KNOWN.encode(),))
         player = Player([exchange], told.append, playing)
         await player.start(Address("127.0.0.1", 0))
         try:
@@ -338,7 +345,7 @@ def missed(body: bytes, target: str) -> tuple[str, Missed]:
         finally:
             await player.stop()
         (one,) = told
-        assert isinstance(one, Missed)
+        assert isinstance(one, MissedRequest)
         assert player.report.missed == (one,)
         return got.decode(), one
 

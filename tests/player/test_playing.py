@@ -1,12 +1,12 @@
-from deltatape.match.request import Asking, Miss
-from deltatape.player.playing import Missed, Report
+from deltatape.match.request import MatchQuery, NoMatch
+from deltatape.player.playing import MissedRequest, PlayReport
 from helpers.taped import taped
 
 
 def test_a_report_is_whole_when_nothing_was_missed_and_nothing_is_left() -> None:
-    asking = Asking(method="GET", target=b"/", body=b"")
-    miss = Miss(nearest=None, problem="", differences=())
-    missed = Missed(asking=asking, miss=miss, nearest=None, message="")
-    assert Report().whole
-    assert not Report(missed=(missed,)).whole
-    assert not Report(unplayed=(taped(),)).whole
+    asking = MatchQuery(method="GET", target=b"/", body=b"")
+    miss = NoMatch(nearest=None, problem="", differences=())
+    missed = MissedRequest(asking=asking, miss=miss, nearest=None, message="")
+    assert PlayReport().whole
+    assert not PlayReport(missed=(missed,)).whole
+    assert not PlayReport(unplayed=(taped(),)).whole

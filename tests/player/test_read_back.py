@@ -5,22 +5,22 @@ from collections.abc import Sequence
 
 import pytest
 
-from deltatape.match.request import Rung
-from deltatape.match.schedule import Tempo
+from deltatape.match.request import MatchLevel
+from deltatape.match.schedule import ReplayTempo
 from deltatape.model.exchange import Exchange
-from deltatape.player.playing import Playing, ReadBack, Report
+from deltatape.player.playing import PlayOptions, PlayReport, RunReadBack
 from deltatape.replay.playback import Playback
 from helpers.asking import ask
 from helpers.mistaken import ASKED, RIGHT, WRONG, Json, mistaken
 
-AT_ONCE = Tempo(factor=0.0)
+AT_ONCE = ReplayTempo(factor=0.0)
 
 
 def run(
-    exchanges: Sequence[Exchange], *requests: Json, playing: Playing | None = None
-) -> tuple[list[tuple[int, bytes]], Report]:
+    exchanges: Sequence[Exchange], *requests: Json, playing: PlayOptions | None = None
+) -> tuple[list[tuple[int, bytes]], PlayReport]:
     """What requests get, and the report."""
-    how = playing or Playing(tempo=AT_ONCE, read_back=ReadBack())
+    how = playing or PlayOptions(tempo=AT_ONCE, read_back=RunReadBack())
     with Playback(exchanges, how) as playback:
         answers = [ask(playback.url, json.dumps(each).encode()) for each in requests]
         return answers, playback.report
@@ -40,7 +40,7 @@ def test_a_right_request_gets_the_answer_to_the_wrong_one() -> None:
     assert b"Hello" in answers[1][1]
     assert report.whole
     last = report.played[-1]
-    assert last.rung is Rung.CORRECTED
+    assert last.rung is MatchLevel.CORRECTED
     assert last.matched == "differs from the recorded request only where that was wrong (C002)"
 
 
@@ -76,12 +76,12 @@ def test_a_missed_request_that_shows_a_mistake_says_so() -> None:
 @pytest.mark.parametrize(
     "playing",
     [
-        Playing(tempo=AT_ONCE),
-        Playing(tempo=AT_ONCE, read_back=ReadBack(), repeat=True),
-        Playing(tempo=AT_ONCE, read_back=ReadBack(ignored=("C002",))),
+        PlayOptions(tempo=AT_ONCE),
+        PlayOptions(tempo=AT_ONCE, read_back=RunReadBack(), repeat=True),
+        PlayOptions(tempo=AT_ONCE, read_back=RunReadBack(ignored=("C002",))),
     ],
 )
-def test_what_is_not_to_be_read_back_is_not(playing: Playing) -> None:
+def test_what_is_not_to_be_read_back_is_not(playing: PlayOptions) -> None:
     _, report = run(mistaken(), ASKED, WRONG, playing=playing)
     assert report.whole
     answers, report = run(mistaken(), ASKED, RIGHT, playing=playing)
@@ -90,7 +90,7 @@ def test_what_is_not_to_be_read_back_is_not(playing: Playing) -> None:
 
 
 def test_a_request_to_another_place_is_missed_as_ever() -> None:
-    how = Playing(tempo=AT_ONCE, read_back=ReadBack())
+    how = PlayOptions(tempo=AT_ONCE, read_back=RunReadBack())
     with Playback(mistaken(), how) as playback:
         ask(playback.url, json.dumps(ASKED).encode())
         status, _ = ask(playback.url, b"{}", path="/v1/elsewhere")
@@ -99,6 +99,6 @@ def test_a_request_to_another_place_is_missed_as_ever() -> None:
 
 
 def test_what_is_told_of_a_mistake_hides_credentials() -> None:
-    how = Playing(tempo=AT_ONCE, read_back=ReadBack(), secrets=(b"delivered with",))
+    how = PlayOptions(tempo=AT_ONCE, read_back=RunReadBack(), secrets=(b"delivered with",))
     _, report = run(mistaken(), ASKED, WRONG, playing=how)
     assert "was ************** " in report.failures[0].finding.message

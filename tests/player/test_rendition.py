@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from deltatape.http1.head import RequestHead, parse_request
-from deltatape.match.schedule import Tempo
-from deltatape.model.exchange import EndReason, Exchange, Framing, Masked, ResponseHead
+from deltatape.http1.head import ParsedRequestHead, parse_request
+from deltatape.match.schedule import ReplayTempo
+from deltatape.model.exchange import EndReason, Exchange, Framing, MaskedCredential, ResponseHead
 from deltatape.player.rendition import Rendition, Renditions
 from helpers.taped import taped
 
@@ -17,11 +17,15 @@ OLD = parse_request(b"POST /x HTTP/1.0\r\n\r\n")
 SIZED = ((b"Content-Length", b"1"),)
 
 
-def made(exchange: Exchange, request: RequestHead = PLAIN, *, continued: bool = False) -> Rendition:
-    return Renditions(Tempo(factor=0.0)).of(exchange, request, continued=continued)
+def made(
+    exchange: Exchange, request: ParsedRequestHead = PLAIN, *, continued: bool = False
+) -> Rendition:
+    return Renditions(ReplayTempo(factor=0.0)).of(exchange, request, continued=continued)
 
 
-def sent(exchange: Exchange, request: RequestHead = PLAIN, *, continued: bool = False) -> bytes:
+def sent(
+    exchange: Exchange, request: ParsedRequestHead = PLAIN, *, continued: bool = False
+) -> bytes:
     return b"".join(step.data for step in made(exchange, request, continued=continued).table.steps)
 
 
@@ -98,7 +102,7 @@ def test_chunks_are_announced_in_any_case() -> None:
 
 
 def test_not_ever_more_is_kept_for_answers_that_are_made_anew_each_time() -> None:
-    renditions = Renditions(Tempo(factor=0.0))
+    renditions = Renditions(ReplayTempo(factor=0.0))
     empty = taped((), framing=None, reason=EndReason.UPSTREAM_CLOSED)
     first = weakref.ref(renditions.of(empty, PLAIN, continued=False))
     for number in range(300):
@@ -108,7 +112,7 @@ def test_not_ever_more_is_kept_for_answers_that_are_made_anew_each_time() -> Non
 
 
 def test_masked_values_are_not_sent() -> None:
-    exchange = taped(headers=((b"Set-Cookie", Masked(length=3, hash="00000000")),))
+    exchange = taped(headers=((b"Set-Cookie", MaskedCredential(length=3, hash="00000000")),))
     assert b"ookie" not in sent(exchange)
 
 
@@ -119,7 +123,7 @@ def test_without_a_response_there_is_no_head_and_no_further_answer() -> None:
 
 
 def test_what_was_made_for_one_kind_of_client_is_kept_until_others_need_the_room() -> None:
-    renditions = Renditions(Tempo(factor=0.0))
+    renditions = Renditions(ReplayTempo(factor=0.0))
     small, large = taped(), taped(((5, b"a" * 20_000_000),))
     first = weakref.ref(renditions.of(small, PLAIN, continued=False))
     assert renditions.of(small, PLAIN, continued=False) is first()
@@ -131,7 +135,7 @@ def test_what_was_made_for_one_kind_of_client_is_kept_until_others_need_the_room
 
 
 def test_what_is_too_large_to_be_kept_is_shared_while_it_is_played() -> None:
-    renditions = Renditions(Tempo(factor=0.0))
+    renditions = Renditions(ReplayTempo(factor=0.0))
     large = taped(((5, b"a" * 40_000_000),))
     small = renditions.of(taped(), PLAIN, continued=False)
     first = renditions.of(large, PLAIN, continued=False)

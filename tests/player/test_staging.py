@@ -8,11 +8,11 @@ import pytest
 
 from deltatape.errors import UsageError
 from deltatape.http1.listener import Address
-from deltatape.match.schedule import Tempo
+from deltatape.match.schedule import ReplayTempo
 from deltatape.model.exchange import Exchange
 from deltatape.player.player import Player
-from deltatape.player.playing import Playing
-from deltatape.player.staging import Staging, refuse_absent
+from deltatape.player.playing import PlayOptions
+from deltatape.player.staging import ExchangeStaging, refuse_absent
 from deltatape.vary.fault import parse_fault
 from deltatape.vary.reads import parse_reads
 from helpers.taped import MS, taped
@@ -22,13 +22,17 @@ from helpers.varied import TWO, of, pieces
 SLOW = ((10, b"data: 1\n\n"), (5010, b"data: 2\n\n"))
 
 
-def staging(*faults: str, reads: str = "recorded", seed: int = 0, factor: float = 1.0) -> Staging:
-    return Staging([*map(parse_fault, faults)], parse_reads(reads), seed, Tempo(factor=factor))
+def staging(
+    *faults: str, reads: str = "recorded", seed: int = 0, factor: float = 1.0
+) -> ExchangeStaging:
+    return ExchangeStaging(
+        [*map(parse_fault, faults)], parse_reads(reads), seed, ReplayTempo(factor=factor)
+    )
 
 
 def test_without_anything_to_do_the_recorded_exchange_is_played() -> None:
     exchange = taped(TWO)
-    staged = Staging()(0, exchange)
+    staged = ExchangeStaging()(0, exchange)
     assert staged.exchange is exchange
     assert (staged.spent, staged.note) == (True, "")
 
@@ -93,7 +97,7 @@ def test_bodies_are_cut_last() -> None:
 
 
 def test_chance_is_of_the_seed_the_exchange_and_how_often_it_was_asked_for() -> None:
-    def cuts(stage: Staging, *positions: int) -> list[int]:
+    def cuts(stage: ExchangeStaging, *positions: int) -> list[int]:
         found = [stage(position, of("openai-chat")) for position in positions]
         return [len(each.exchange.body) for each in found]
 
@@ -109,8 +113,10 @@ def test_chance_is_of_the_seed_the_exchange_and_how_often_it_was_asked_for() -> 
 
 
 @contextlib.asynccontextmanager
-async def player(stage: Staging, *exchanges: Exchange) -> AsyncIterator[tuple[Player, Peer]]:
-    made = Player(exchanges, lambda _: None, Playing(stage=stage))
+async def player(
+    stage: ExchangeStaging, *exchanges: Exchange
+) -> AsyncIterator[tuple[Player, Peer]]:
+    made = Player(exchanges, lambda _: None, PlayOptions(stage=stage))
     await made.start(Address("127.0.0.1", 0))
     try:
         yield made, await connect(made.listener.port)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from deltatape.player.playing import Playing
-from deltatape.pytest_plugin.deck import Deck
+from deltatape.player.playing import PlayOptions
+from deltatape.pytest_plugin.deck import TapeFixture
 from deltatape.replay.playback import Playback
 from helpers.plugged import hello
 
@@ -26,10 +26,12 @@ VARIABLES = {
     ],
 )
 def test_a_base_url_is_that_of_the_provider_s_variables(provider: str, url: str) -> None:
-    playback = Playback((hello(),), Playing())
+    playback = Playback((hello(),), PlayOptions())
     with playback:
-        deck = Deck(path=Path("x.tape"), mode="replay", machine=playback, variables=VARIABLES)
+        deck = TapeFixture(
+            path=Path("x.tape"), mode="replay", machine=playback, variables=VARIABLES
+        )
         assert deck.url(provider) == url.format(playback.url)
         assert len(deck.report.unplayed) == 1
         assert not deck.hostile
-        assert repr(deck) == "Deck(path=PosixPath('x.tape'), mode='replay', variation='')"
+        assert repr(deck) == "TapeFixture(path=PosixPath('x.tape'), mode='replay', variation='')"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from deltatape.errors import UsageError
-from deltatape.match.schedule import Tempo
+from deltatape.match.schedule import ReplayTempo
 from deltatape.pytest_plugin.hooks import USAGE
 from deltatape.pytest_plugin.marked import UNMARKED, Marked, marked
 from helpers.plugged import plugged
@@ -14,7 +14,7 @@ from helpers.plugged import plugged
 def test_a_marker_without_arguments_is_the_test_s_own_tape_without_waiting() -> None:
     assert marked((), {}) == UNMARKED
     assert UNMARKED.tapes == ()
-    assert UNMARKED.tempo == Tempo(factor=0.0)
+    assert UNMARKED.tempo == ReplayTempo(factor=0.0)
     assert UNMARKED.torture is None
 
 
@@ -32,7 +32,7 @@ def test_everything_that_a_marker_takes() -> None:
     }
     assert marked(("a.tape", Path("b") / "c.tape"), given) == Marked(
         tapes=("a.tape", "b/c.tape"),
-        tempo=Tempo(factor=4.0),
+        tempo=ReplayTempo(factor=4.0),
         hold_s=2.0,
         reads="bytes:1",
         faults=("cut",),

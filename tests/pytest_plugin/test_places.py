@@ -9,7 +9,7 @@ from deltatape.errors import UsageError
 from deltatape.model.exchange import Tap
 from deltatape.pytest_plugin.places import (
     MAX_STEM,
-    Place,
+    TapeLocation,
     exchanges_at,
     named_place,
     own_place,
@@ -32,7 +32,7 @@ OWN = Path("/project/tests/recordings/test_agent")
     ],
 )
 def test_a_test_has_a_tape_of_its_own_beside_it(names: tuple[str, ...], stem: str) -> None:
-    assert own_place(FILE, names) == Place(path=OWN / f"{stem}.tape")
+    assert own_place(FILE, names) == TapeLocation(path=OWN / f"{stem}.tape")
 
 
 def test_a_long_name_is_cut_and_stays_different_from_others() -> None:
@@ -44,12 +44,12 @@ def test_a_long_name_is_cut_and_stays_different_from_others() -> None:
 def test_a_named_tape_is_looked_for_beside_the_test_then_from_the_root(tmp_path: Path) -> None:
     test = tmp_path / "tests" / "test_agent.py"
     beside = test.parent / "x.tape"
-    assert named_place("x.tape", test, tmp_path) == Place(path=beside)
+    assert named_place("x.tape", test, tmp_path) == TapeLocation(path=beside)
     below = write_tape(tmp_path / "x.tape", hello())
-    assert named_place("x.tape#2", test, tmp_path) == Place(path=below, exchange=2)
+    assert named_place("x.tape#2", test, tmp_path) == TapeLocation(path=below, exchange=2)
     write_tape(beside, hello())
-    assert named_place("x.tape", test, tmp_path) == Place(path=beside)
-    assert named_place(str(below), test, tmp_path) == Place(path=below)
+    assert named_place("x.tape", test, tmp_path) == TapeLocation(path=beside)
+    assert named_place(str(below), test, tmp_path) == TapeLocation(path=below)
 
 
 @pytest.mark.parametrize("text", ["", "x.tape#0"])
@@ -65,7 +65,7 @@ def test_what_is_played_is_the_provider_s_side_in_the_order_of_the_tapes(
     to_page = replace(hello("c", number=2), tap=Tap.APP)
     first = write_tape(tmp_path / "a" / "1.tape", hello("a"), hello("b"), to_page)
     second = write_tape(tmp_path / "2.tape", hello("d"), hello("e"))
-    found = exchanges_at((Place(path=second, exchange=2), Place(path=first)))
+    found = exchanges_at((TapeLocation(path=second, exchange=2), TapeLocation(path=first)))
     assert [(one.tape, one.number) for one in found] == [
         ("2.tape", 2),
         ("a/1.tape", 1),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from deltatape.errors import UsageError
-from deltatape.player.playing import Playing
+from deltatape.player.playing import PlayOptions
 from deltatape.pytest_plugin.recording import refuse_secrets
 from deltatape.replay.playback import Playback
 from deltatape.store.reader import open_tape
@@ -39,7 +39,7 @@ def _private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def provider(monkeypatch: pytest.MonkeyPatch) -> Iterator[Playback]:
     """A provider that answers each of two questions as often as it is asked."""
     answers = hello(), hello("Bye", number=2, text="See you")
-    with Playback(answers, Playing(repeat=True)) as playback:
+    with Playback(answers, PlayOptions(repeat=True)) as playback:
         monkeypatch.setenv("OPENAI_BASE_URL", f"{playback.url}/v1")
         yield playback
 
@@ -246,7 +246,7 @@ def test_it():
 def test_what_would_make_a_bad_tape_makes_none(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with Playback((hello(),), Playing()) as gone:
+    with Playback((hello(),), PlayOptions()) as gone:
         monkeypatch.setenv("OPENAI_BASE_URL", f"{gone.url}/v1")
     result = plugged(
         pytester,
@@ -315,7 +315,7 @@ def test_what_looks_like_a_secret_is_redacted_and_plays_all_the_same(
 def test_it():
     assert ask("What is {secret}?") == "Hello there"
 """
-    with Playback((hello(f"What is {secret}?"),), Playing()) as provider:
+    with Playback((hello(f"What is {secret}?"),), PlayOptions()) as provider:
         monkeypatch.setenv("OPENAI_BASE_URL", f"{provider.url}/v1")
         plugged(pytester, tests, "--tape-mode", "record").assert_outcomes(passed=1)
     assert secret.encode() not in (pytester.path / OWN).read_bytes()

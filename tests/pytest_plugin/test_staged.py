@@ -3,20 +3,22 @@
 import pytest
 
 from deltatape.errors import UsageError
-from deltatape.match.schedule import Tempo
+from deltatape.match.schedule import ReplayTempo
 from deltatape.pytest_plugin.marked import Marked
 from deltatape.pytest_plugin.staged import staged
 from helpers.plugged import hello
 
 
 def test_reads_are_cut_and_faults_strike_at_the_marker_s_speed() -> None:
-    stage = staged(Marked(reads="bytes:1", faults=("cut,at=text,times=1",), tempo=Tempo(factor=2)))
+    stage = staged(
+        Marked(reads="bytes:1", faults=("cut,at=text,times=1",), tempo=ReplayTempo(factor=2))
+    )
     first, second = stage(0, hello()), stage(0, hello())
     assert first.exchange.cut
     assert not first.spent
     assert {len(read.data) for read in second.exchange.reads} == {1}
     assert second.exchange.body == hello().body
-    plain = staged(Marked(tempo=Tempo(factor=2)))(0, hello()).exchange
+    plain = staged(Marked(tempo=ReplayTempo(factor=2)))(0, hello()).exchange
     assert [read.t_ns for read in plain.reads] == [5_000_000, 10_000_000, 15_000_000]
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from deltatape.errors import UsageError
-from deltatape.pytest_plugin.marked import Marked, Wish
-from deltatape.pytest_plugin.places import Place
-from deltatape.pytest_plugin.torture import AS_RECORDED, Cell, chosen, varied
+from deltatape.pytest_plugin.marked import Marked, MarkerOptions
+from deltatape.pytest_plugin.places import TapeLocation
+from deltatape.pytest_plugin.torture import AS_RECORDED, VariationCase, chosen, varied
 from deltatape.trials.torture_plan import tasks
 from deltatape.vary.variation import HARMLESS, VARIATIONS
 from helpers.plugged import OWN, hello, plugged, write_tape
@@ -19,9 +19,11 @@ def test_it(tape):
 """
 
 
-def wish(*torture: str) -> Wish:
+def wish(*torture: str) -> MarkerOptions:
     """What a test under torture asks for."""
-    return Wish(name="test_it", marked=Marked(torture=torture), places=(Place(path=Path(OWN)),))
+    return MarkerOptions(
+        name="test_it", marked=Marked(torture=torture), places=(TapeLocation(path=Path(OWN)),)
+    )
 
 
 def test_all_variations_are_chosen_unless_some_are_named() -> None:
@@ -47,7 +49,7 @@ def test_a_variation_that_is_none_is_told_with_those_that_are() -> None:
 
 def test_a_harmless_variation_is_laid_upon_all_exchanges() -> None:
     exchanges = hello(), hello("Bye", number=2)
-    found = varied(Cell(variation="every-byte", positions=(0, 1)), wish(), exchanges)
+    found = varied(VariationCase(variation="every-byte", positions=(0, 1)), wish(), exchanges)
     assert found.stage is None
     assert found.broken is None
     assert found.told.startswith("every-byte of all exchanges: ")
@@ -58,7 +60,7 @@ def test_a_harmless_variation_is_laid_upon_all_exchanges() -> None:
 
 def test_a_hostile_one_breaks_an_exchange_for_as_often_as_it_is_asked_for() -> None:
     exchanges = hello(), hello("Bye", number=2)
-    found = varied(Cell(variation="cut-in-text", positions=(1,)), wish(), exchanges)
+    found = varied(VariationCase(variation="cut-in-text", positions=(1,)), wish(), exchanges)
     first, second = found.exchanges
     assert first.body == exchanges[0].body
     assert second is found.broken

@@ -2,39 +2,39 @@
 
 import pytest
 
-from deltatape.match.difference import Difference
-from deltatape.match.request import Asking, Miss, Rung
+from deltatape.match.difference import JsonDifference
+from deltatape.match.request import MatchLevel, MatchQuery, NoMatch
 from deltatape.model.exchange import Exchange
-from deltatape.player.playing import Missed, Played, Report, Unstruck
-from deltatape.pytest_plugin.verdict import Raised, Run, complaint
-from deltatape.run_check import Mistake
+from deltatape.player.playing import MissedRequest, PlayedRequest, PlayReport, UnusedFault
+from deltatape.pytest_plugin.verdict import FinishedTest, RaisedException, complaint
+from deltatape.run_check import RunMistake
 from helpers.accused import lost_arguments
 from helpers.plugged import hello
 
 ONE = hello()
 TWO = hello("Bye", number=2)
-ASKING = Asking(method="POST", target=b"/openai/v1/chat/completions", body=b"{}")
+ASKING = MatchQuery(method="POST", target=b"/openai/v1/chat/completions", body=b"{}")
 
 
-def played(exchange: Exchange) -> Played:
+def played(exchange: Exchange) -> PlayedRequest:
     """A request that was answered."""
-    return Played(asking=ASKING, exchange=exchange, rung=Rung.EXACT)
+    return PlayedRequest(asking=ASKING, exchange=exchange, rung=MatchLevel.EXACT)
 
 
-def missed() -> Missed:
+def missed() -> MissedRequest:
     """A request that was not."""
-    difference = Difference(path="$.model", recorded='"m"', received='"n"')
+    difference = JsonDifference(path="$.model", recorded='"m"', received='"n"')
     problem = "the nearest recorded request differs"
-    miss = Miss(nearest=1, problem=problem, differences=(difference,))
-    return Missed(asking=ASKING, miss=miss, nearest=TWO, message="")
+    miss = NoMatch(nearest=1, problem=problem, differences=(difference,))
+    return MissedRequest(asking=ASKING, miss=miss, nearest=TWO, message="")
 
 
 def test_a_test_that_was_true_to_its_tape_holds() -> None:
-    assert complaint(Run(report=Report(played=(played(ONE),)))) == ""
+    assert complaint(FinishedTest(report=PlayReport(played=(played(ONE),)))) == ""
 
 
 def test_a_miss_names_the_nearest_request_and_what_differs() -> None:
-    told = complaint(Run(report=Report(played=(played(ONE),), missed=(missed(),))))
+    told = complaint(FinishedTest(report=PlayReport(played=(played(ONE),), missed=(missed(),))))
     assert told.splitlines() == [
         "1 request is not on the tape:",
         "  POST /openai/v1/chat/completions: the nearest recorded request differs",
@@ -44,17 +44,17 @@ def test_a_miss_names_the_nearest_request_and_what_differs() -> None:
 
 
 def test_a_miss_of_a_tape_without_requests_names_none_and_no_key() -> None:
-    asking = Asking(method="GET", target=b"/gemini/v1beta/models?key=fake-000000", body=b"")
-    miss = Miss(nearest=None, problem="nothing is recorded", differences=())
-    one = Missed(asking=asking, miss=miss, nearest=None, message="")
-    assert complaint(Run(report=Report(missed=(one,)))).splitlines() == [
+    asking = MatchQuery(method="GET", target=b"/gemini/v1beta/models?key=fake-000000", body=b"")
+    miss = NoMatch(nearest=None, problem="nothing is recorded", differences=())
+    one = MissedRequest(asking=asking, miss=miss, nearest=None, message="")
+    assert complaint(FinishedTest(report=PlayReport(missed=(one,)))).splitlines() == [
         "1 request is not on the tape:",
         "  GET /gemini/v1beta/models?key=***: nothing is recorded",
     ]
 
 
 def test_an_exchange_that_nobody_asked_for_is_named() -> None:
-    told = complaint(Run(report=Report(played=(played(ONE),), unplayed=(TWO,))))
+    told = complaint(FinishedTest(report=PlayReport(played=(played(ONE),), unplayed=(TWO,))))
     assert told.splitlines() == [
         "1 exchange was not asked for:",
         "  x.tape#2 POST /v1/chat/completions",
@@ -62,7 +62,7 @@ def test_an_exchange_that_nobody_asked_for_is_named() -> None:
 
 
 def test_of_many_the_first_are_told() -> None:
-    told = complaint(Run(report=Report(missed=(missed(),) * 9, unplayed=(ONE,) * 7)))
+    told = complaint(FinishedTest(report=PlayReport(missed=(missed(),) * 9, unplayed=(ONE,) * 7)))
     assert "9 requests are not on the tape" in told
     assert "  ... and 4 more" in told
     assert "7 exchanges were not asked for" in told
@@ -70,65 +70,67 @@ def test_of_many_the_first_are_told() -> None:
 
 
 def test_that_no_request_came_at_all_is_explained() -> None:
-    told = complaint(Run(report=Report(unplayed=(ONE, TWO))))
+    told = complaint(FinishedTest(report=PlayReport(unplayed=(ONE, TWO))))
     assert "no request came at all: the base URL is read from the environment" in told
 
 
 def test_that_requests_went_to_the_provider_is_told_instead() -> None:
-    told = complaint(Run(report=Report(unplayed=(ONE,)), forwarded=2))
+    told = complaint(FinishedTest(report=PlayReport(unplayed=(ONE,)), forwarded=2))
     assert told.splitlines()[2:] == ["2 requests went to the provider, not being on the tape"]
 
 
 def test_a_fault_that_strikes_nothing_is_a_complaint() -> None:
-    idle = (Unstruck("cut", "nothing was played"), Unstruck("drop", "it has no place"))
-    assert complaint(Run(report=Report(played=(played(ONE),)), unstruck=idle)).splitlines() == [
+    idle = (UnusedFault("cut", "nothing was played"), UnusedFault("drop", "it has no place"))
+    assert complaint(
+        FinishedTest(report=PlayReport(played=(played(ONE),)), unstruck=idle)
+    ).splitlines() == [
         "fault='cut' struck nothing: nothing was played",
         "fault='drop' struck nothing: it has no place",
     ]
 
 
-BROKEN = Report(played=(played(ONE),), unplayed=(TWO,))
+BROKEN = PlayReport(played=(played(ONE),), unplayed=(TWO,))
 
 
 def test_a_broken_stream_wants_an_error_and_nothing_else() -> None:
-    assert complaint(Run(report=BROKEN, broken=ONE, raised=Raised.ERROR)) == ""
+    assert complaint(FinishedTest(report=BROKEN, broken=ONE, raised=RaisedException.ERROR)) == ""
 
 
 @pytest.mark.parametrize(
     ("run", "says"),
     [
-        (Run(report=BROKEN, broken=ONE), "half an answer was taken for a whole one"),
+        (FinishedTest(report=BROKEN, broken=ONE), "half an answer was taken for a whole one"),
         (
-            Run(report=BROKEN, broken=ONE, raised=Raised.ASSERTION),
+            FinishedTest(report=BROKEN, broken=ONE, raised=RaisedException.ASSERTION),
             "nothing raised an error but the test's own assertion",
         ),
         (
-            Run(report=BROKEN, broken=ONE, raised=Raised.ERROR, late_s=2.0),
+            FinishedTest(report=BROKEN, broken=ONE, raised=RaisedException.ERROR, late_s=2.0),
             "there was no error within 2 s",
         ),
         (
-            Run(report=BROKEN, broken=TWO, raised=Raised.ERROR),
+            FinishedTest(report=BROKEN, broken=TWO, raised=RaisedException.ERROR),
             "x.tape#2 was not asked for",
         ),
         (
-            Run(
-                report=Report(played=(played(ONE),), missed=(missed(),)),
+            FinishedTest(
+                report=PlayReport(played=(played(ONE),), missed=(missed(),)),
                 broken=ONE,
-                raised=Raised.ERROR,
+                raised=RaisedException.ERROR,
             ),
             "it went on as if all were there:\n1 request is not on the tape",
         ),
     ],
 )
-def test_a_broken_stream_that_nobody_tells_of_is_a_complaint(run: Run, says: str) -> None:
+def test_a_broken_stream_that_nobody_tells_of_is_a_complaint(run: FinishedTest, says: str) -> None:
     assert says in complaint(run)
 
 
 def test_a_mistake_is_named_before_all_else() -> None:
     (finding, *_) = lost_arguments().findings
-    mistake = Mistake(finding=finding, request=2, recorded=TWO)
-    report = Report(played=(played(ONE),), missed=(missed(),), mistakes=(mistake,) * 7)
-    lines = complaint(Run(report=report)).splitlines()
+    mistake = RunMistake(finding=finding, request=2, recorded=TWO)
+    report = PlayReport(played=(played(ONE),), missed=(missed(),), mistakes=(mistake,) * 7)
+    lines = complaint(FinishedTest(report=report)).splitlines()
     assert lines[0] == "the app made 7 mistakes with what it was sent:"
     assert lines[1].startswith(f"  {finding.code} in request 2 (x.tape#2): ")
     assert lines[6:8] == ["  ... and 2 more", "1 request is not on the tape:"]

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from deltatape.clock import SystemClock
-from deltatape.compare.today import Asked
+from deltatape.compare.today import Recheck
 from deltatape.diagnose.rebuild import rebuild
 from deltatape.errors import UsageError
-from deltatape.gateway.outbound import Outbound
+from deltatape.gateway.outbound import OutboundSettings
 from deltatape.gateway.routes import parse_upstream
-from deltatape.model.exchange import Exchange, HeaderValue, Masked, Note, Tap
-from deltatape.record.asking_again import Asking, ask_again, request_again, why_not
+from deltatape.model.exchange import Exchange, HeaderValue, MaskedCredential, Note, Tap
+from deltatape.record.asking_again import RecheckOptions, ask_again, request_again, why_not
 from deltatape.rules.settings import DEFAULTS
 from deltatape.store.reader import open_tape
 from helpers.chat import sse
@@ -29,16 +29,16 @@ KEY = "sk-fake-000000"
 
 def recorded(number: int = 1, upstream: str = "http://127.0.0.1:1") -> Exchange:
     base = taped([(10, SAID)], number=number, upstream=upstream)
-    fields = ((b"Authorization", Masked(length=21, hash="ab12cd34")),)
+    fields = ((b"Authorization", MaskedCredential(length=21, hash="ab12cd34")),)
     return replace(base, request=replace(base.request, headers=fields))
 
 
-def asking(port: int, output: Path | None = None, deadline_s: float = 10.0) -> Asking:
-    return Asking(
+def asking(port: int, output: Path | None = None, deadline_s: float = 10.0) -> RecheckOptions:
+    return RecheckOptions(
         upstream=parse_upstream(f"http://127.0.0.1:{port}"),
         environment={"OPENAI_API_KEY": KEY},
         secrets=(KEY.encode(),),
-        outbound=Outbound(),
+        outbound=OutboundSettings(),
         mask_key=b"k" * 32,
         clock=SystemClock(),
         deadline_s=deadline_s,
@@ -48,12 +48,12 @@ def asking(port: int, output: Path | None = None, deadline_s: float = 10.0) -> A
 
 
 def ask(
-    script: Script, *exchanges: Exchange, how: Callable[[int], Asking] = asking
-) -> tuple[tuple[Asked, ...], list[str]]:
+    script: Script, *exchanges: Exchange, how: Callable[[int], RecheckOptions] = asking
+) -> tuple[tuple[Recheck, ...], list[str]]:
     """What became of the exchanges at a provider with this script, and what was said meanwhile."""
     said: list[str] = []
 
-    async def scenario() -> tuple[Asked, ...]:
+    async def scenario() -> tuple[Recheck, ...]:
         async with provider(script) as port:
             return await asyncio.to_thread(ask_again, exchanges, how(port), said.append)
 
@@ -153,7 +153,7 @@ def test_an_answer_that_is_cut_is_compared() -> None:
     assert "ending" in [drift.aspect for drift in asked.today.drifts]
 
 
-MASKED = Masked(length=20, hash="ab12cd34")
+MASKED = MaskedCredential(length=20, hash="ab12cd34")
 OPENAI = parse_upstream("https://api.openai.com")
 LOCAL = parse_upstream("http://127.0.0.1:9")
 CHAT = "openai-chat"

@@ -11,10 +11,10 @@ from deltatape.diagnose.rebuild import analyse
 from deltatape.doctor.hardcoded import places_of_host
 from deltatape.doctor.sources import Limits
 from deltatape.environment.application import plan
-from deltatape.gateway.analysis import Ended
+from deltatape.gateway.analysis import AnalyzedExchange
 from deltatape.gateway.routes import Refusal, Routes, parse_upstream
 from deltatape.gateway.tapes import OpenTape
-from deltatape.gateway.tunnel import Passed
+from deltatape.gateway.tunnel import TunnelledConnection
 from deltatape.model.exchange import Source
 from deltatape.model.finding import Severity
 from deltatape.record.reporter import Beginning, Reporter, introduce, no_traffic
@@ -44,14 +44,14 @@ def tape(tmp_path: Path) -> OpenTape:
     return OpenTape("named", writer, TapeTap(writer.put, MASKER))
 
 
-def ended(tape: OpenTape, path: Path, number: int) -> Ended:
+def ended(tape: OpenTape, path: Path, number: int) -> AnalyzedExchange:
     analysis = analyse(exchange(path, number))
-    return Ended(tape, number, analysis, check_analysis(analysis))
+    return AnalyzedExchange(tape, number, analysis, check_analysis(analysis))
 
 
 def test_exchanges_and_findings_are_told_and_counted(tape: OpenTape) -> None:
     reporter = Told()
-    handed: list[Ended] = []
+    handed: list[AnalyzedExchange] = []
     reporter.on_findings = handed.append
     reporter.exchange(ended(tape, FIXED, 1))
     assert reporter.worst is None
@@ -67,7 +67,7 @@ def test_exchanges_and_findings_are_told_and_counted(tape: OpenTape) -> None:
 
 def test_what_was_too_large_to_analyse_is_told_as_that(tape: OpenTape) -> None:
     reporter = Told()
-    reporter.exchange(Ended(tape, 3, None, ()))
+    reporter.exchange(AnalyzedExchange(tape, 3, None, ()))
     assert reporter.lines == ["named#3 ended; not analysed live: deltatape check says more"]
 
 
@@ -88,7 +88,7 @@ def test_what_went_past_is_told_with_the_place_and_what_to_write(tmp_path: Path)
     )
     reporter = Told()
     places = places_of_host(tmp_path, "openrouter.ai", Limits())
-    reporter.bypassed(Passed(host="openrouter.ai", port=443, llm="openrouter"), places)
+    reporter.bypassed(TunnelledConnection(host="openrouter.ai", port=443, llm="openrouter"), places)
     assert reporter.lines[0] == (
         "NOT TAPED: your app went to openrouter.ai past deltatape; see llm.py:4"
     )
@@ -97,7 +97,7 @@ def test_what_went_past_is_told_with_the_place_and_what_to_write(tmp_path: Path)
 
 def test_a_host_that_the_project_does_not_name_leads_to_doctor() -> None:
     reporter = Told()
-    reporter.bypassed(Passed(host="api.x.ai", port=443, llm="xai"), ())
+    reporter.bypassed(TunnelledConnection(host="api.x.ai", port=443, llm="xai"), ())
     assert "see" not in reporter.lines[0]
     assert "deltatape doctor" in reporter.text
     assert "--via mitm" in reporter.text
@@ -135,7 +135,10 @@ def test_the_summary_says_what_is_not_on_the_tape() -> None:
 def test_what_went_past_and_was_not_reached_says_why() -> None:
     reporter = Told()
     reporter.bypassed(
-        Passed(host="api.x.ai", port=443, llm="xai", failure="the name has no address"), ()
+        TunnelledConnection(
+            host="api.x.ai", port=443, llm="xai", failure="the name has no address"
+        ),
+        (),
     )
     assert "    and could not reach it: the name has no address" in reporter.lines
 

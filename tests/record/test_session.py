@@ -16,9 +16,9 @@ from deltatape.diagnose.rebuild import rebuild
 from deltatape.gateway.tapes import TapeBook
 from deltatape.model.exchange import EndReason, Source
 from deltatape.model.watch import CHILD_EXIT
-from deltatape.record.session import Flight
+from deltatape.record.session import RingRecording
 from deltatape.store.reader import Tape, open_tape
-from deltatape.store.ring import Keep, Ring
+from deltatape.store.ring import RetentionPolicy, SegmentRing
 from deltatape.store.writer import TapeWriter
 from deltatape.tape.mask import Masker
 from helpers.applied import (
@@ -440,7 +440,7 @@ def test_old_segments_go_when_a_recorder_starts(tmp_path: Path) -> None:
 
     async def scenario() -> None:
         clock = SystemClock()
-        ring = Ring(tmp_path, Keep(age_ns=3600 * 10**9), clock, print)
+        ring = SegmentRing(tmp_path, RetentionPolicy(age_ns=3600 * 10**9), clock, print)
 
         def create(name: str | None) -> TapeWriter:
             return TapeWriter.create(
@@ -454,7 +454,7 @@ def test_old_segments_go_when_a_recorder_starts(tmp_path: Path) -> None:
 
         book = TapeBook(create, Masker(b"key"))
         book.start()
-        flight = Flight(ring, book)
+        flight = RingRecording(ring, book)
         flight.start()
         await eventually(lambda: not old.exists(), "the old segment is deleted")
         await flight.stop()

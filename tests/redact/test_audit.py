@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from deltatape.redact.audit import Auditor, Kind, Problem, Report
+from deltatape.redact.audit import Auditor, AuditReport, ProblemKind, TapeProblem
 from helpers.eventstream import event
 from helpers.planted import KEY, STARS, exchange, record, tape
 from helpers.tapes import whole_tape
@@ -11,7 +11,7 @@ from helpers.tapes import whole_tape
 CARRIED = event("chunk", {"bytes": base64.b64encode(f'{{"t":"{KEY}"}}'.encode()).decode()})
 
 
-def audited(content: bytes, *, recording: bool = False) -> Report:
+def audited(content: bytes, *, recording: bool = False) -> AuditReport:
     lines = content.splitlines(keepends=True)
     auditor = Auditor(header=lines[0])
     for number, line in enumerate(lines[1:], 2):
@@ -19,12 +19,12 @@ def audited(content: bytes, *, recording: bool = False) -> Report:
     return auditor.report(recording=recording)
 
 
-def told(content: bytes) -> list[tuple[Kind, int, int, str]]:
+def told(content: bytes) -> list[tuple[ProblemKind, int, int, str]]:
     return [(p.kind, p.line, p.exchange, p.message) for p in audited(content).problems]
 
 
 def test_a_healthy_tape_has_nothing_to_tell() -> None:
-    assert audited(tape(*exchange(1), *exchange(2))) == Report(problems=(), facts=())
+    assert audited(tape(*exchange(1), *exchange(2))) == AuditReport(problems=(), facts=())
 
 
 def test_every_code_that_recorders_write_is_in_order() -> None:
@@ -37,9 +37,9 @@ def test_every_code_that_recorders_write_is_in_order() -> None:
 def test_damaged_lines_are_told_and_do_not_end_the_search() -> None:
     content = tape(b"garbage\n", b"[1]\n", record(5, 0, "note", {"text": KEY}))
     assert [(kind, line) for kind, line, _, _ in told(content)] == [
-        (Kind.DAMAGE, 2),
-        (Kind.DAMAGE, 3),
-        (Kind.SECRET, 4),
+        (ProblemKind.DAMAGE, 2),
+        (ProblemKind.DAMAGE, 3),
+        (ProblemKind.SECRET, 4),
     ]
 
 
@@ -47,7 +47,7 @@ def test_a_line_that_cannot_be_read_at_all_is_damage() -> None:
     auditor = Auditor(header=tape().splitlines(keepends=True)[0])
     auditor.damaged(9, "longer than")
     assert [(p.kind, p.line) for p in auditor.report(recording=False).problems] == [
-        (Kind.DAMAGE, 9)
+        (ProblemKind.DAMAGE, 9)
     ]
 
 
@@ -68,7 +68,7 @@ def test_a_recorder_that_is_at_it_is_told_instead_of_a_missing_stop() -> None:
 
 def test_an_import_has_no_end_and_needs_none() -> None:
     content = tape(*exchange()[:-1]).replace(b'"source":"gateway"', b'"source":"import"')
-    assert audited(content) == Report(problems=(), facts=())
+    assert audited(content) == AuditReport(problems=(), facts=())
 
 
 def test_what_is_lost_explains_what_is_out_of_order() -> None:
@@ -85,15 +85,15 @@ def test_what_is_lost_explains_what_is_out_of_order() -> None:
 
 def test_contradictions_are_problems() -> None:
     one, two = exchange(1), exchange(2)
-    assert told(tape(*two, *one)) == [(Kind.ORDER, 8, 1, "request 1 after request 2")]
+    assert told(tape(*two, *one)) == [(ProblemKind.ORDER, 8, 1, "request 1 after request 2")]
     late = (
         tape() + record(9999, 0, "note", {"text": "x"}) + record(9999, 0, "stop", {"reason": "x"})
     )
     assert told(late) == [
-        (Kind.ORDER, 3, 0, "`note` after the `stop` in line 2"),
-        (Kind.ORDER, 4, 0, "`stop` after the `stop` in line 2"),
+        (ProblemKind.ORDER, 3, 0, "`note` after the `stop` in line 2"),
+        (ProblemKind.ORDER, 4, 0, "`stop` after the `stop` in line 2"),
     ]
-    assert told(tape(*one[1:]))[0][:3] == (Kind.ORDER, 2, 1)
+    assert told(tape(*one[1:]))[0][:3] == (ProblemKind.ORDER, 2, 1)
 
 
 def test_secrets_are_told_by_place_and_kind() -> None:
@@ -114,7 +114,7 @@ def test_secrets_are_told_by_place_and_kind() -> None:
 def test_a_secret_in_the_header_is_told() -> None:
     content = tape().replace(b"deltatape 0.1.0", KEY.encode())
     assert told(content) == [
-        (Kind.SECRET, 1, 0, "the header's tool holds what looks like a secret: API key")
+        (ProblemKind.SECRET, 1, 0, "the header's tool holds what looks like a secret: API key")
     ]
 
 
@@ -136,7 +136,7 @@ def test_a_checksum_that_masking_broke_is_a_problem_and_one_that_came_so_a_fact(
     span = record(60, 1, "masked", {"spans": [[at, at + len(KEY), "ab12cd34"]]})
     lines = exchange(reads=[masked + masked + wrong])
     report = audited(tape(*lines[:4], span, *lines[4:]))
-    assert [(p.kind, p.line, p.exchange) for p in report.problems] == [(Kind.DAMAGE, 7, 1)]
+    assert [(p.kind, p.line, p.exchange) for p in report.problems] == [(ProblemKind.DAMAGE, 7, 1)]
     assert report.problems[0].message.startswith("1 checksum is of the response body as it was")
     (fact,) = report.facts
     assert fact.startswith("#1, line 7: 2 messages of the response body came with a wrong checksum")
@@ -149,7 +149,7 @@ def test_a_checksum_that_masking_broke_is_a_problem_and_one_that_came_so_a_fact(
 
 @pytest.mark.parametrize("body", [event("chunk", {"t": KEY}), CARRIED])
 def test_a_secret_in_a_message_is_a_problem(body: bytes) -> None:
-    assert [kind for kind, *_ in told(tape(*exchange(reads=[body])))] == [Kind.SECRET]
+    assert [kind for kind, *_ in told(tape(*exchange(reads=[body])))] == [ProblemKind.SECRET]
 
 
 def test_a_form_that_recorders_do_not_write_is_a_fact() -> None:
@@ -162,6 +162,8 @@ def test_a_form_that_recorders_do_not_write_is_a_fact() -> None:
 
 def test_further_problems_stand_in_the_order_of_their_lines() -> None:
     report = audited(tape(b"garbage\n", b"[1]\n"))
-    found = Problem(kind=Kind.PARSED, line=2, exchange=1, message="is not read as it was")
+    found = TapeProblem(
+        kind=ProblemKind.PARSED, line=2, exchange=1, message="is not read as it was"
+    )
     assert [each.line for each in report.besides([found]).problems] == [2, 2, 3]
     assert report.besides([]) == report

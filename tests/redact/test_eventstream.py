@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from deltatape.redact.content import mask
 from deltatape.redact.eventstream import check, unfold
 from deltatape.redact.fillers import Fillers
-from deltatape.redact.layers import Edit
+from deltatape.redact.layers import Overwrite
 from deltatape.redact.search import overwrite, secrets
 from deltatape.wire.aws_eventstream import EventStreamDecoder
 from helpers.eventstream import STRING, error, event, exception, frame, header, message
@@ -203,7 +203,7 @@ def test_a_broken_checksum_is_mended_only_where_bytes_were_masked() -> None:
     assert check(first + second, [(at, at + 3)]) == ((), ())
     assert check(first[:-4], [(at, at + 3)]) == ((), ())
     assert check(masked[:-2], [(at, at + 3)]).mends == (
-        Edit(len(first) - 4, event("a", {"t": STARS})[-4:-2].decode("latin-1")),
+        Overwrite(len(first) - 4, event("a", {"t": STARS})[-4:-2].decode("latin-1")),
     )
 
 

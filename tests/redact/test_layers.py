@@ -4,14 +4,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltatape.redact.layers import Edit, View, apply, joined, plain, unescaped
+from deltatape.redact.layers import LayeredView, Overwrite, apply, joined, plain, unescaped
 
 
-def whole(text: str) -> View:
-    return View(text).on(unescaped(text, [(0, len(text))]))
+def whole(text: str) -> LayeredView:
+    return LayeredView(text).on(unescaped(text, [(0, len(text))]))
 
 
-def changed(text: str, edits: list[Edit]) -> str:
+def changed(text: str, edits: list[Overwrite]) -> str:
     data = bytearray(text.encode("latin-1"))
     apply(data, edits)
     return data.decode("latin-1")
@@ -35,16 +35,16 @@ def test_a_change_goes_down_to_the_hex_digits_of_an_escape() -> None:
     text = r"x\u0041\ny"
     view = whole(text)
     assert view.text == "xA\ny"
-    assert changed(text, view.down([Edit(0, "****")])) == r"*\u002a\n*"
+    assert changed(text, view.down([Overwrite(0, "****")])) == r"*\u002a\n*"
 
 
 def test_a_change_of_a_pair_needs_another_pair() -> None:
     text = r"\ud83d\ude00"
     filler = "\U0001d465".encode().decode("latin-1")
-    assert changed(text, whole(text).down([Edit(0, filler)])) == r"\ud835\udc65"
-    assert whole(text).down([Edit(0, "****")]) == []
-    assert whole(text).down([Edit(0, "\xff\xff\xff\xff")]) == []
-    assert whole(text).down([Edit(1, "*")]) == []
+    assert changed(text, whole(text).down([Overwrite(0, filler)])) == r"\ud835\udc65"
+    assert whole(text).down([Overwrite(0, "****")]) == []
+    assert whole(text).down([Overwrite(0, "\xff\xff\xff\xff")]) == []
+    assert whole(text).down([Overwrite(1, "*")]) == []
 
 
 def test_changes_go_down_through_several_layers() -> None:
@@ -53,15 +53,15 @@ def test_changes_go_down_through_several_layers() -> None:
     view = whole(text)
     view = view.on(unescaped(view.text, [(0, len(view.text))]))
     at = view.text.index("a\n\xc3\xa9")
-    edits = view.down([Edit(at, "x\n\xc3\x97")])
+    edits = view.down([Overwrite(at, "x\n\xc3\x97")])
     assert json.loads(json.loads(changed(text, edits))["arguments"]) == {"k": "x\n\xd7"}
 
 
 def test_slices_are_put_together_in_the_order_given() -> None:
     layer = plain("abcdef", [(4, 6), (0, 2)], glue="|")
     assert layer.text == "ef|ab|"
-    assert list(layer.below(Edit(1, "XYZ"))) == [Edit(5, "X"), Edit(0, "Z")]
-    assert list(layer.below(Edit(2, "X"))) == []
+    assert list(layer.below(Overwrite(1, "XYZ"))) == [Overwrite(5, "X"), Overwrite(0, "Z")]
+    assert list(layer.below(Overwrite(2, "X"))) == []
 
 
 @pytest.mark.parametrize(
@@ -82,12 +82,12 @@ def test_stars_keep_lengths_and_json(text: str, ascii_only: bool, depth: int) ->
         value = json.dumps(value, ensure_ascii=ascii_only)
     source = json.dumps(value, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
     raw = source.decode("latin-1")
-    view = View(raw)
+    view = LayeredView(raw)
     for _ in range(depth + 1):
         view = view.on(unescaped(view.text, [(0, len(view.text))]))
     kept = ' "\\'
     stars = "".join("*" if " " < c < "\x7f" and c not in kept else c for c in view.text)
-    after = changed(raw, view.down([Edit(0, stars)])).encode("latin-1")
+    after = changed(raw, view.down([Overwrite(0, stars)])).encode("latin-1")
     assert len(after) == len(source)
     value = json.loads(after)
     for _ in range(depth):

@@ -6,15 +6,15 @@ import pytest
 
 from deltatape.model.watch import LogStream
 from deltatape.redact.fillers import Fillers
-from deltatape.redact.layers import Edit, apply
+from deltatape.redact.layers import Overwrite, apply
 from deltatape.redact.plan import (
     CONTENT,
-    Body,
-    Coded,
-    Plan,
-    Planner,
-    Rewriter,
-    Side,
+    BodySide,
+    ContentCoding,
+    RecordedBody,
+    RedactionPlan,
+    RedactionPlanner,
+    TapeRewriter,
     blanked,
     by_line,
     codings_of,
@@ -32,14 +32,14 @@ from helpers.tapes import MASKER
 NAME = MASKER.value(KEY.encode()).hash
 
 
-def planned(lines: list[bytes], fillers: Fillers | None = None) -> Plan:
-    planner = Planner(MASKER, fillers)
+def planned(lines: list[bytes], fillers: Fillers | None = None) -> RedactionPlan:
+    planner = RedactionPlanner(MASKER, fillers)
     for line, one in numbered(lines):
         planner.take(line, one)
     return planner.finish()
 
 
-def places(plan: Plan) -> list[tuple[str, int, int, str, object]]:
+def places(plan: RedactionPlan) -> list[tuple[str, int, int, str, object]]:
     return [(leak.kind, leak.exchange, leak.line, leak.where, leak.span) for leak in plan.leaks]
 
 
@@ -55,7 +55,7 @@ def test_a_secret_is_told_by_its_place_and_not_by_itself() -> None:
 
 def test_changes_and_masked_spans_are_those_of_the_records() -> None:
     plan = planned(exchange(reads=[b'{"a":"sk-fake', b'fakefake0000"}']))
-    assert plan.edits == {6: [Edit(6, "*******")], 7: [Edit(0, "************")]}
+    assert plan.edits == {6: [Overwrite(6, "*******")], 7: [Overwrite(0, "************")]}
     assert plan.spans == {6: [(6, 13, NAME)], 7: [(0, 12, NAME)]}
     assert plan.changed == {1}
 
@@ -130,7 +130,7 @@ def test_secrets_in_messages_are_those_of_the_records_with_their_checksums() -> 
     assert plan.spans == {6: [(at, cut, NAME)], 7: [(0, len(KEY) - 4, NAME)]}
     data = bytearray(body)
     for line, start in ((6, 0), (7, cut), (8, len(body) - 2)):
-        apply(data, [Edit(start + edit.start, edit.text) for edit in plan.edits[line]])
+        apply(data, [Overwrite(start + edit.start, edit.text) for edit in plan.edits[line]])
     assert data == event("chunk", {"t": STARS})
 
 
@@ -144,7 +144,7 @@ def test_checksums_that_masking_broke_are_made_anew_and_others_told() -> None:
     (sums,) = plan.sums
     assert (sums.line, sums.masked, sums.wrong) == (7, (len(body) - 4,), (len(body),))
     checksum = event("chunk", {"t": STARS})[-4:].decode("latin-1")
-    assert plan.edits == {7: [Edit(len(body) - 4, checksum)]}
+    assert plan.edits == {7: [Overwrite(len(body) - 4, checksum)]}
     assert list(plan.remarks) == [6]
     assert plan.remarks[6].startswith("1 checksum of the response body made anew")
     assert planned(exchange(reads=[wrong])).remarks == {}
@@ -154,7 +154,11 @@ def test_content_gives_way_to_fillers_in_bodies_and_log_lines() -> None:
     lines = exchange(reads=[b'{"content":"Hi"}'], request=[b'{"user":"Ann"}'])
     log = record(1, 0, "log", {"stream": "stdout", "line": "Hello Ann"})
     plan = planned([*lines, log], Fillers())
-    assert plan.edits == {3: [Edit(9, "xxx")], 6: [Edit(12, "xx")], 8: [Edit(0, "xxxxx xxx")]}
+    assert plan.edits == {
+        3: [Overwrite(9, "xxx")],
+        6: [Overwrite(12, "xx")],
+        8: [Overwrite(0, "xxxxx xxx")],
+    }
     assert plan.leaks == []
 
 
@@ -172,8 +176,10 @@ def test_the_vocabulary_is_that_of_all_requests() -> None:
     assert words_of(numbered(exchange(request=[]))) == frozenset()
 
 
-def made(*pieces: bytes, side: Side = Side.RESPONSE, codings: tuple[str, ...] = ()) -> Body:
-    body = Body(exchange=1, side=side, codings=codings)
+def made(
+    *pieces: bytes, side: BodySide = BodySide.RESPONSE, codings: tuple[str, ...] = ()
+) -> RecordedBody:
+    body = RecordedBody(exchange=1, side=side, codings=codings)
     for line, piece in enumerate(pieces, 5):
         body.add(line, piece)
     return body
@@ -182,15 +188,22 @@ def made(*pieces: bytes, side: Side = Side.RESPONSE, codings: tuple[str, ...] = 
 def test_a_secret_that_records_cut_in_two_is_found_and_brought_back_to_them() -> None:
     body = made(b'{"k":"sk-fake', b"fake", b'fake0000"}')
     found = look(body)
-    assert (found.coded, [secret.kind for secret in found.secrets]) == (Coded.NO, ["API key"])
+    assert (found.coded, [secret.kind for secret in found.secrets]) == (
+        ContentCoding.NO,
+        ["API key"],
+    )
     edits = dict(by_line(body, found.secrets[0].edits))
-    assert edits == {5: Edit(6, "*******"), 6: Edit(0, "****"), 7: Edit(0, "********")}
+    assert edits == {
+        5: Overwrite(6, "*******"),
+        6: Overwrite(0, "****"),
+        7: Overwrite(0, "********"),
+    }
     assert (body.at(0).line, body.at(12).line, body.at(13).line) == (5, 5, 6)
 
 
 def test_lines_of_a_log_are_searched_with_their_line_feeds() -> None:
     pem = b"-----BEGIN PRIVATE KEY-----\nfake\n-----END PRIVATE KEY-----"
-    body = made(*pem.split(b"\n"), side=Side.STDERR)
+    body = made(*pem.split(b"\n"), side=BodySide.STDERR)
     (secret,) = look(body).secrets
     assert {line for line, _ in by_line(body, secret.edits)} == {5, 6, 7}
     assert list(body.cut(27, 28)) == []
@@ -199,7 +212,7 @@ def test_lines_of_a_log_are_searched_with_their_line_feeds() -> None:
 def test_a_coded_body_is_decoded_and_searched() -> None:
     body = made(gzip.compress(f"a {KEY}".encode()), codings=("gzip",))
     found = look(body)
-    assert (found.coded, found.detail) == (Coded.READ, "")
+    assert (found.coded, found.detail) == (ContentCoding.READ, "")
     assert [secret.spans for secret in found.secrets] == [((2, 21),)]
     (edit,) = blanked(body)
     assert (edit.start, set(edit.text), len(edit.text)) == (0, {"*"}, len(body.data))
@@ -207,32 +220,32 @@ def test_a_coded_body_is_decoded_and_searched() -> None:
 
 def test_a_coded_body_that_breaks_off_is_searched_as_far_as_it_goes() -> None:
     found = look(made(gzip.compress(f"{KEY} ".encode() * 9)[:-6], codings=("gzip",)))
-    assert found.coded is Coded.READ
+    assert found.coded is ContentCoding.READ
     assert found.secrets
     assert "cut" in found.detail
 
 
 def test_nobody_can_look_into_a_body_of_unknown_coding() -> None:
     found = look(made(KEY.encode(), codings=("rot13",)))
-    assert (found.coded, found.secrets) == (Coded.UNREADABLE, ())
+    assert (found.coded, found.secrets) == (ContentCoding.UNREADABLE, ())
     assert "unknown coding 'rot13'" in found.detail
 
 
 def test_an_imported_body_that_has_lost_its_coding_is_searched_as_it_is() -> None:
     found = look(made(f'{{"k":"{KEY}"}}'.encode(), codings=("gzip",)))
-    assert (found.coded, len(found.secrets), found.detail) == (Coded.NO, 1, "")
+    assert (found.coded, len(found.secrets), found.detail) == (ContentCoding.NO, 1, "")
 
 
 def test_an_imported_stream_of_messages_that_has_lost_its_coding_is_searched_as_it_is() -> None:
     found = look(made(event("a", {"k": KEY}), codings=("gzip",)))
-    assert (found.coded, len(found.secrets)) == (Coded.NO, 1)
+    assert (found.coded, len(found.secrets)) == (ContentCoding.NO, 1)
 
 
 def test_checksums_that_masking_broke_are_mended_in_the_body() -> None:
     whole = event("a", {"k": KEY})
     at = whole.index(KEY.encode())
     masked = whole.replace(KEY.encode(), STARS.encode())
-    body = Body(exchange=1, side=Side.RESPONSE)
+    body = RecordedBody(exchange=1, side=BodySide.RESPONSE)
     body.add(5, whole + masked[:7])
     body.add(6, masked[7:], ((at - 7, at - 7 + len(KEY), "ab12cd34"),))
     assert [edit.start for edit in mend(body).mends] == [2 * len(whole) - 4]
@@ -244,7 +257,7 @@ def test_checksums_are_looked_at_only_where_the_messages_stand_in_the_body() -> 
     broken = event("a", {"k": KEY})[:-1] + b"?"
     assert mend(made(broken)).wrong == (0,)
     assert mend(made(broken, codings=("gzip",))) == ((), ())
-    assert mend(made(broken, side=Side.REQUEST)) == ((), ())
+    assert mend(made(broken, side=BodySide.REQUEST)) == ((), ())
 
 
 def test_codings_are_read_from_the_head() -> None:
@@ -255,10 +268,10 @@ def test_codings_are_read_from_the_head() -> None:
 def rewritten(content: bytes, *, fill: bool = False) -> bytes:
     lines = content.splitlines(keepends=True)
     fillers = Fillers(words_of(numbered(lines[1:]))) if fill else None
-    planner = Planner(MASKER, fillers)
+    planner = RedactionPlanner(MASKER, fillers)
     for number, one in numbered(lines[1:]):
         planner.take(number, one)
-    rewriter = Rewriter(planner.finish(), MASKER, fillers)
+    rewriter = TapeRewriter(planner.finish(), MASKER, fillers)
     done = [lines[0]]
     for number, line in enumerate(lines[1:], 2):
         done += rewriter.lines(number, line)

@@ -1,9 +1,9 @@
 import json
 from dataclasses import replace
 
-from deltatape.compare.today import Asked, Aspect, Drift, Today, compare_today
+from deltatape.compare.today import Aspect, Recheck, RecheckedExchange, ResponseDrift, compare_today
 from deltatape.diagnose.rebuild import analyse
-from deltatape.redact.audit import Kind, Problem, Report
+from deltatape.redact.audit import AuditReport, ProblemKind, TapeProblem
 from deltatape.render.as_json import audits_json
 from deltatape.render.audit import Audit, audit_lines, today_lines, today_object
 from deltatape.render.json_document import document
@@ -13,12 +13,12 @@ from helpers.chat import sse
 from helpers.exchanges import FINISH_TEXT, TEXT
 from helpers.taped import taped
 
-SECRET = Problem(
-    kind=Kind.SECRET, line=6, exchange=2, message="stderr holds an API key", span=(3, 22)
+SECRET = TapeProblem(
+    kind=ProblemKind.SECRET, line=6, exchange=2, message="stderr holds an API key", span=(3, 22)
 )
-DAMAGE = Problem(kind=Kind.DAMAGE, line=9, exchange=0, message="no JSON")
-CLEAN = Audit(path="a.tape", report=Report(problems=(), facts=("no `stop`",)))
-BAD = Audit(path="b.tape", report=Report(problems=(SECRET, DAMAGE), facts=()))
+DAMAGE = TapeProblem(kind=ProblemKind.DAMAGE, line=9, exchange=0, message="no JSON")
+CLEAN = Audit(path="a.tape", report=AuditReport(problems=(), facts=("no `stop`",)))
+BAD = Audit(path="b.tape", report=AuditReport(problems=(SECRET, DAMAGE), facts=()))
 LOST = Audit(path="c.tape", report=None, error="c.tape: empty")
 
 
@@ -62,17 +62,17 @@ SAME = compare_today(analyse(EXCHANGE), analyse(EXCHANGE), DEFAULTS)
 UNTIMED = replace(EXCHANGE, end=None)
 
 
-def drifted(*drifts: Drift) -> Today:
+def drifted(*drifts: ResponseDrift) -> RecheckedExchange:
     return replace(SAME, drifts=drifts, notes=("model: a, today b",))
 
 
-def drift(aspect: Aspect, what: str = "", recorded: str = "", today: str = "") -> Drift:
-    return Drift(aspect=aspect, what=what, recorded=recorded, today=today)
+def drift(aspect: Aspect, what: str = "", recorded: str = "", today: str = "") -> ResponseDrift:
+    return ResponseDrift(aspect=aspect, what=what, recorded=recorded, today=today)
 
 
 ASKED = (
-    Asked(recorded=EXCHANGE, today=SAME, left_out=("Cookie",)),
-    Asked(
+    Recheck(recorded=EXCHANGE, today=SAME, left_out=("Cookie",)),
+    Recheck(
         recorded=replace(UNTIMED, number=2),
         today=drifted(
             drift(Aspect.STATUS, recorded="200", today="429"),
@@ -85,8 +85,8 @@ ASKED = (
             drift(Aspect.FINDING, "T003 truncated-arguments", recorded="call 0 (get): cut"),
         ),
     ),
-    Asked(recorded=replace(EXCHANGE, number=3), today=None, problem="not asked: set A_KEY"),
-    Asked(recorded=replace(EXCHANGE, number=4), today=None, passed_over="it went to a"),
+    Recheck(recorded=replace(EXCHANGE, number=3), today=None, problem="not asked: set A_KEY"),
+    Recheck(recorded=replace(EXCHANGE, number=4), today=None, passed_over="it went to a"),
 )
 
 
@@ -115,7 +115,7 @@ def test_each_exchange_is_told_with_what_differs() -> None:
 
 def test_lines_fit_into_the_page_and_are_not_without_end() -> None:
     many = drifted(*(drift(Aspect.FIELD, f"chunk: x{at}", today="null") for at in range(99)))
-    text = plain(today_lines((Asked(recorded=EXCHANGE, today=many),), URL, 60))
+    text = plain(today_lines((Recheck(recorded=EXCHANGE, today=many),), URL, 60))
     assert "        and 69 more; all of them: --format json\n" in text
     assert "x29" in text
     assert "x30" not in text

@@ -1,7 +1,7 @@
 import pytest
 
 from deltatape.render.ci_log import inert_line, inert_remark, inert_text
-from deltatape.render.lines import BOLD, Segment, line, plain
+from deltatape.render.lines import BOLD, StyledText, line, plain
 
 
 @pytest.mark.parametrize(
@@ -21,14 +21,14 @@ def test_commands_are_shown_and_not_said(text: str, shown: str) -> None:
 
 
 def test_a_command_in_several_pieces_is_one() -> None:
-    pieces = line("  ", Segment(":", BOLD), ":error::")
+    pieces = line("  ", StyledText(":", BOLD), ":error::")
     assert plain([inert_line(pieces)]) == "  \\x3a:error::\n"
-    pieces = line("#", "#", Segment("[group]"))
+    pieces = line("#", "#", StyledText("[group]"))
     assert plain([inert_line(pieces)]) == "#\\x23[group]\n"
 
 
 def test_other_lines_keep_their_styles() -> None:
-    pieces = line("a", Segment("b", BOLD))
+    pieces = line("a", StyledText("b", BOLD))
     assert inert_line(pieces) is pieces
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from deltatape.compare import compare_exchanges, first_damage
 from deltatape.diagnose.rebuild import Analysis, analyse
-from deltatape.mutate import MUTATORS, Seeded
-from deltatape.render.diff import Hop, diff_json, diff_lines
+from deltatape.mutate import MUTATORS, SeededChoices
+from deltatape.render.diff import ComparedSides, diff_json, diff_lines
 from deltatape.render.lines import measured, plain
 from helpers.chat import FINISH, choice, entry
 from helpers.compared import analysed, call, chat, words
@@ -23,7 +23,9 @@ LEFT = chat(*words("I ", "am ", "here", "."), *call('{"a"', ":1}"), FINISH)
 
 def shown(*sides: Analysis, width: int = 100) -> list[str]:
     hops = [
-        Hop(left=f"{at}.tape#1", right=f"{at + 1}.tape#1", comparison=compare_exchanges(*pair))
+        ComparedSides(
+            left=f"{at}.tape#1", right=f"{at + 1}.tape#1", comparison=compare_exchanges(*pair)
+        )
         for at, pair in enumerate(pairwise(sides))
     ]
     lines = diff_lines(hops, first_damage(hop.comparison for hop in hops), width)
@@ -169,7 +171,7 @@ def test_a_call_of_another_choice_says_so() -> None:
 def test_a_damage_that_no_event_brought_about_names_none() -> None:
     odd = compare_exchanges(LEFT, chat(FINISH))
     calls_ = tuple(replace(each, cause=None) for each in odd.calls)
-    hop = Hop(left="a", right="b", comparison=replace(odd, calls=calls_))
+    hop = ComparedSides(left="a", right="b", comparison=replace(odd, calls=calls_))
     assert "first by" not in plain(diff_lines([hop], 0))
 
 
@@ -254,7 +256,9 @@ SCHEMA = json.loads(
 
 def document(*sides: Analysis) -> dict[str, object]:
     hops = [
-        Hop(left=f"{at}.tape", right=f"{at + 1}.tape", comparison=compare_exchanges(*pair))
+        ComparedSides(
+            left=f"{at}.tape", right=f"{at + 1}.tape", comparison=compare_exchanges(*pair)
+        )
         for at, pair in enumerate(pairwise(sides))
     ]
     text = diff_json(hops, first_damage(hop.comparison for hop in hops))
@@ -272,7 +276,7 @@ def test_the_schema_is_one() -> None:
 def test_whatever_was_done_fits_the_schema(stem: str) -> None:
     healthy = recorded(stem)
     for mutator in MUTATORS:
-        mutated = mutator.mutate(healthy, Seeded(3))
+        mutated = mutator.mutate(healthy, SeededChoices(3))
         if mutated is not None:
             document(analyse(healthy), analyse(mutated))
 

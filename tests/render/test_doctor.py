@@ -3,8 +3,8 @@
 import json
 
 from deltatape.render.doctor import (
-    Level,
-    Remark,
+    DoctorRemark,
+    RemarkLevel,
     Section,
     doctor_json,
     doctor_lines,
@@ -12,8 +12,8 @@ from deltatape.render.doctor import (
 )
 from deltatape.render.lines import plain
 
-PROBLEM = Remark(
-    level=Level.PROBLEM,
+PROBLEM = DoctorRemark(
+    level=RemarkLevel.PROBLEM,
     text="src/llm.py:6:65 goes to openrouter.ai, and no variable redirects it: a long line",
     shown='client = OpenAI(api_key="***", base_url="https://openrouter.ai/api/v1") # and much more',
     instead='base_url=os.environ.get("OPENROUTER_API_BASE", "https://openrouter.ai/api/v1"), on',
@@ -21,9 +21,13 @@ PROBLEM = Remark(
     data={"path": "src/llm.py", "line": 6},
 )
 SECTIONS = (
-    Section(title="machine", remarks=(Remark(level=Level.OK, text="port 8377 is free"),)),
+    Section(
+        title="machine", remarks=(DoctorRemark(level=RemarkLevel.OK, text="port 8377 is free"),)
+    ),
     Section(title="sdks", remarks=()),
-    Section(title="code", remarks=(PROBLEM, Remark(level=Level.NOTE, text="a\x1b[31mb"))),
+    Section(
+        title="code", remarks=(PROBLEM, DoctorRemark(level=RemarkLevel.NOTE, text="a\x1b[31mb"))
+    ),
 )
 
 

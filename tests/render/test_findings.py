@@ -3,11 +3,11 @@ from dataclasses import replace
 from rich.cells import cell_len
 
 from deltatape.diagnose.check import check
-from deltatape.diagnose.check_tape import Reported
+from deltatape.diagnose.check_tape import ReportedFinding
 from deltatape.diagnose.wire_excerpt import MarkedLine, WireExcerpt
 from deltatape.model.finding import Severity
 from deltatape.render.findings import (
-    Viewpoint,
+    FindingContext,
     blamed,
     ending_lines,
     one_finding,
@@ -26,7 +26,7 @@ from helpers.reports import report_on
 BAD = calls(entry(0, "c1", name="get", arguments="[1]"))
 
 
-def reported(*, name: str = "x.tape", evidence: str | None = None) -> Reported:
+def reported(*, name: str = "x.tape", evidence: str | None = None) -> ReportedFinding:
     (found,) = report_on(timed((0.1, BAD), (0.2, FINISH))).reported
     finding = replace(found.finding, tape=name, line=9)
     return found._replace(
@@ -90,7 +90,7 @@ def test_a_place_that_does_not_fit_has_a_line_of_its_own() -> None:
 
 def test_the_place_can_be_left_out() -> None:
     (finding,) = check(pasted(BAD, FINISH))
-    assert plain(one_finding(finding, Viewpoint("", 1))).startswith(
+    assert plain(one_finding(finding, FindingContext("", 1))).startswith(
         "error T006 arguments-not-an-object  upstream, likely  event 0\n"
     )
 
@@ -101,9 +101,9 @@ def test_a_finding_without_blame_evidence_and_place_is_shorter() -> None:
     bare = replace(finding, evidence="", event=None, tape="x.tape", line=3)
     assert "evidence" not in plain(one_finding(bare))
     assert "x.tape#1, line 3" in plain(one_finding(bare))
-    assert "  #1, line 3\n" in plain(one_finding(bare, Viewpoint("x.tape", 2)))
+    assert "  #1, line 3\n" in plain(one_finding(bare, FindingContext("x.tape", 2)))
     nowhere = replace(bare, line=None)
-    assert plain(one_finding(nowhere, Viewpoint("x.tape", 1))).startswith(
+    assert plain(one_finding(nowhere, FindingContext("x.tape", 1))).startswith(
         "warning T001 empty-arguments  not provable\n"
     )
 

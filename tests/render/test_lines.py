@@ -8,7 +8,7 @@ from deltatape.render.lines import (
     GOOD,
     STYLES,
     Cell,
-    Segment,
+    StyledText,
     cropped,
     emphasised,
     hanging,
@@ -25,7 +25,7 @@ SHOWN = "a\\x1b[31m\\u202e\\nb"
 
 
 def test_nothing_reaches_the_output_unescaped() -> None:
-    lines = [line(EVIL, Segment(EVIL, BOLD))]
+    lines = [line(EVIL, StyledText(EVIL, BOLD))]
     assert plain(lines) == f"{SHOWN}{SHOWN}\n"
     assert styled(lines).plain == f"{SHOWN}{SHOWN}"
 
@@ -38,7 +38,7 @@ def test_markup_in_a_text_means_nothing() -> None:
 
 
 def test_styles_are_kept_for_the_terminal() -> None:
-    (span,) = styled([line("a", Segment("b", BOLD))]).spans
+    (span,) = styled([line("a", StyledText("b", BOLD))]).spans
     assert (span.start, span.end, span.style) == (1, 2, BOLD)
 
 
@@ -47,7 +47,7 @@ def test_blanks_at_the_end_of_a_line_are_left_out() -> None:
 
 
 def test_columns_are_as_wide_as_what_is_shown() -> None:
-    rows: list[list[Cell]] = [[Segment("n", BOLD), "name"], ["10", "\x1b"], ["7"]]
+    rows: list[list[Cell]] = [[StyledText("n", BOLD), "name"], ["10", "\x1b"], ["7"]]
     assert plain(table(rows, indent=1, right=(0,))) == "  n  name\n 10  \\x1b\n  7\n"
 
 

@@ -3,7 +3,7 @@ from dataclasses import replace
 from deltatape.model.finding import Confidence, Finding, Severity
 from deltatape.render.lines import plain
 from deltatape.render.listing import TapeRow, tape_lines
-from deltatape.why.overview import Overview
+from deltatape.why.overview import TapeOverview
 
 WORST = Finding(
     code="T001",
@@ -21,7 +21,7 @@ WORST = Finding(
     t_ns=None,
     evidence="",
 )
-SEEN = Overview(
+SEEN = TapeOverview(
     exchanges=2, apps=("curl/8",), models=("gpt-fake", "o", "p"), findings=1, worst=WORST
 )
 ROW = TapeRow(
@@ -47,7 +47,7 @@ def test_a_tape_is_a_line_with_all_that_tells_it_apart() -> None:
 
 def test_a_healthy_tape_is_called_so_and_an_empty_one_nothing() -> None:
     healthy = replace(ROW, overview=replace(SEEN, worst=None))
-    empty = Overview(exchanges=0, apps=(), models=(), findings=0, worst=None)
+    empty = TapeOverview(exchanges=0, apps=(), models=(), findings=0, worst=None)
     one, two = shown(healthy, replace(ROW, exchanges=0, overview=empty))
     assert "healthy" in one
     assert two.split() == ["a.tape", "2.0", "kB", "0", "exchanges", "90.0", "s", "ago"]

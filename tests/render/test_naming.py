@@ -3,14 +3,14 @@ import pytest
 from deltatape.render.naming import counted, kept_stem
 from deltatape.store.names import check_stem
 from deltatape.store.reader import open_tape
-from deltatape.why.overview import Overview, overview
+from deltatape.why.overview import TapeOverview, overview
 from helpers.incidents import EMPTY
 
 DAY = "2026-11-22T01:02:03.000000000Z"
 
 
-def seen(*models: str) -> Overview:
-    return Overview(exchanges=1, apps=(), models=models, findings=0, worst=None)
+def seen(*models: str) -> TapeOverview:
+    return TapeOverview(exchanges=1, apps=(), models=models, findings=0, worst=None)
 
 
 def test_a_kept_tape_is_named_by_day_model_and_worst_finding() -> None:

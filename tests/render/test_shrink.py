@@ -15,13 +15,13 @@ from deltatape.render.shrink import (
     shrink_json,
     shrink_lines,
 )
-from deltatape.shrink.failure import Ending, Failure, failure_of
+from deltatape.shrink.failure import CommandResult, TargetFailure, failure_of
 from helpers.chat import choice
 from helpers.shrunk import streamed
 
 BEFORE = [streamed(*(choice({"content": "x" * 200}) for _ in range(40)))] * 2
 AFTER = streamed(choice({"content": "\x1b[31mred"}), done=False)
-FAILURE = failure_of(Ending(exit_code=1, output="KeyError: 'tool'"))
+FAILURE = failure_of(CommandResult(exit_code=1, output="KeyError: 'tool'"))
 
 
 def report(*after: object) -> ShrinkReport:
@@ -71,8 +71,8 @@ def test_programs_get_the_same_as_json() -> None:
     assert amount_of([]).told == "0 exchanges, 0 events, 0 bytes"
 
 
-def failed(output: str = "KeyError: 'tool'", code: int = 1, **how: object) -> Failure:
-    found = failure_of(Ending(exit_code=code, output=output, **how))  # type: ignore[arg-type]
+def failed(output: str = "KeyError: 'tool'", code: int = 1, **how: object) -> TargetFailure:
+    found = failure_of(CommandResult(exit_code=code, output=output, **how))  # type: ignore[arg-type]
     assert found is not None
     return found
 

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from deltatape.model.exchange import EndReason, Exchange
-from deltatape.model.story import Story, Surroundings
+from deltatape.model.story import Story, TapeContext
 from deltatape.model.watch import LogEntry, LogStream
 from deltatape.render.lines import WIDTH, plain
 from deltatape.render.story import next_step, short_lines, story_lines
@@ -151,7 +151,7 @@ def test_a_timeline_that_fills_the_screen_is_shown_from_both_ends() -> None:
 def test_the_log_has_its_place_on_the_axis_and_nothing_of_it_acts() -> None:
     tape = watched(conversation((asks(USER), [*call(), FINISH])), 42.5)
     line = LogEntry(t_ns=600_000_000, stream=LogStream.STDERR, line=b"\x1b[2Jlost: \xe2\x80\xae")
-    lines = text(tell(tape, beside=Surroundings(logs=(line,)))).splitlines()
+    lines = text(tell(tape, beside=TapeContext(logs=(line,)))).splitlines()
     shown = "     0.600  log   > stderr: \\x1b[2Jlost: \\u202e"
     assert shown in lines
     silence = "     0.500        : watched for 42.0 s: no request of this conversation  <- D003"
@@ -302,7 +302,7 @@ def test_the_next_command_fits_the_verdict() -> None:
     }
     assert short(tell([pasted(half, FINISH)]))[4] == "NEXT      deltatape why T003"
     line = LogEntry(t_ns=0, stream=LogStream.STDOUT, line=b"asking")
-    printed = tell(broken_app()[:1], beside=Surroundings(logs=(line,)))
+    printed = tell(broken_app()[:1], beside=TapeContext(logs=(line,)))
     assert next_step(printed)[1] == "deltatape show x.tape#1 --calls"  # that is on the tape already
     spaced = [replace(each, tape="my tapes/x.tape") for each in broken_app()]
     assert short(tell(spaced))[4] == "NEXT      deltatape why 'my tapes/x.tape'#1"

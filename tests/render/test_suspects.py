@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 from deltatape.model.asked import RepeatedCall
-from deltatape.model.suspect import Made, Suspect, Tried
+from deltatape.model.suspect import ClientReading, ClientTrial, Suspect
 from deltatape.render.lines import plain
 from deltatape.render.suspects import how, outcome, suspect_lines, tried_lines
 from helpers.accused import LATE, SINGLE, THROWN, suspect, tried
@@ -49,7 +49,7 @@ def test_what_a_client_makes_of_a_response() -> None:
 
 
 def test_clients_are_rows() -> None:
-    right = Tried(name="right-one", made=Made(calls=(CALL,)), differs=False)
+    right = ClientTrial(name="right-one", made=ClientReading(calls=(CALL,)), differs=False)
     rows = (right, tried("wrong-one"), tried("absent", problem="npm is not installed"))
     assert plain(tried_lines(rows, 0)) == (
         "wrong-one  WRONG      no call\n"

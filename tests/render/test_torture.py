@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable
 
-from deltatape.model.torture import Tortured, Verdict
+from deltatape.model.torture import RunVerdict, TortureResult
 from deltatape.render.lines import plain
 from deltatape.render.torture import (
     cell_line,
@@ -18,7 +18,7 @@ from helpers.reports import valid_junit
 from helpers.tortured import cell, failed, named, result
 
 
-def text(found: Tortured, width: int = 100) -> str:
+def text(found: TortureResult, width: int = 100) -> str:
     return plain(torture_lines(found, width))
 
 
@@ -26,9 +26,9 @@ def test_the_matrix_has_a_row_for_a_variation_and_a_column_for_an_exchange() -> 
     found = result(
         cell(),
         cell(exchange="#2"),
-        cell("split-utf8", verdict=Verdict.NO_PLACE),
+        cell("split-utf8", verdict=RunVerdict.NO_PLACE),
         failed("split-utf8", exchange="#2"),
-        cell("cut-in-text", verdict=Verdict.TOLD),
+        cell("cut-in-text", verdict=RunVerdict.TOLD),
         cell("cut-in-text", exchange="#2"),
     )
     assert text(found).splitlines()[:4] == [
@@ -52,7 +52,7 @@ def test_many_exchanges_have_a_character_each() -> None:
 
 
 def test_a_variation_without_a_place_is_no_row() -> None:
-    found = result(cell(), cell("cr", verdict=Verdict.NO_PLACE))
+    found = result(cell(), cell("cr", verdict=RunVerdict.NO_PLACE))
     assert "cr  " not in text(found)
     assert "without a place in these answers: cr\n" in text(found)
 
@@ -97,7 +97,7 @@ def test_variations_that_fail_alike_are_told_once() -> None:
 
 
 def test_all_that_hang_are_told_once() -> None:
-    hangs = {"verdict": Verdict.HANGS, "printed": ""}
+    hangs = {"verdict": RunVerdict.HANGS, "printed": ""}
     found = result(
         failed("stall-in-text", why="no end after 2.9 s", **hangs),
         failed("stall-before-end", exchange="#2", why="no end after 3.0 s", **hangs),
@@ -153,13 +153,13 @@ def test_the_list_has_every_variation_under_its_kind() -> None:
 
 
 def test_where_nothing_was_tried_there_is_no_matrix() -> None:
-    none = cell("cr", verdict=Verdict.NO_PLACE), cell("crlf", verdict=Verdict.NO_PLACE)
+    none = cell("cr", verdict=RunVerdict.NO_PLACE), cell("crlf", verdict=RunVerdict.NO_PLACE)
     assert text(result(*none, idle=("#2",))) == (
         "nothing was tried: none of the chosen variations has a place in #1\n"
         "without a place in these answers: crlf, cr\n"
         "not asked for, so not varied: #2\n"
     )
-    second = cell("cr", exchange="#2", verdict=Verdict.NO_PLACE)
+    second = cell("cr", exchange="#2", verdict=RunVerdict.NO_PLACE)
     assert untried(result(*none, second)).endswith(" has a place in these 2 answers")
     assert text(result()) == (
         "nothing was tried: the command asked for none of the exchanges that were to be varied\n"
@@ -170,7 +170,7 @@ def test_where_nothing_was_tried_there_is_no_matrix() -> None:
 
 def test_the_document_has_all_that_is_known() -> None:
     found = result(
-        cell("crlf", verdict=Verdict.NO_PLACE),
+        cell("crlf", verdict=RunVerdict.NO_PLACE),
         failed(seed=3, kept="kept/x.tape", seconds=0.12345),
         idle=("#2",),
     )
@@ -207,13 +207,13 @@ def test_the_document_has_all_that_is_known() -> None:
 
 
 def test_what_tried_nothing_passes_nothing() -> None:
-    told = json.loads(torture_json(result(cell("crlf", verdict=Verdict.NO_PLACE))))
+    told = json.loads(torture_json(result(cell("crlf", verdict=RunVerdict.NO_PLACE))))
     assert told["passes"] is False
     assert told["problem"].startswith("nothing was tried: none of the chosen variations has ")
 
 
 def test_harmless_and_hostile_variations_are_a_suite_each() -> None:
-    found = result(cell(), failed("crlf"), cell("cut-in-text", verdict=Verdict.TOLD))
+    found = result(cell(), failed("crlf"), cell("cut-in-text", verdict=RunVerdict.TOLD))
     harmless, hostile = valid_junit(torture_junit(found))
     assert (harmless.get("name"), hostile.get("name")) == ("harmless", "hostile")
     assert [case.get("name") for case in harmless] == ["every-byte #1", "crlf #1"]
@@ -230,14 +230,14 @@ def test_a_failure_tells_why_and_how_to_see_it_again() -> None:
 
 
 def test_a_variation_without_a_place_is_skipped() -> None:
-    none = cell(verdict=Verdict.NO_PLACE)
+    none = cell(verdict=RunVerdict.NO_PLACE)
     (suite,) = valid_junit(torture_junit(result(none, cell("crlf"))))
     assert suite.get("skipped") == "1"
     assert suite[0].find("skipped") is not None
 
 
 def test_where_nothing_was_tried_a_case_fails() -> None:
-    tried, suite = valid_junit(torture_junit(result(cell(verdict=Verdict.NO_PLACE))))
+    tried, suite = valid_junit(torture_junit(result(cell(verdict=RunVerdict.NO_PLACE))))
     failure = tried[0].find("failure")
     assert failure is not None
     assert str(failure.get("message")).startswith("nothing was tried: none of the chosen ")

@@ -16,10 +16,10 @@ from deltatape.errors import UsageError
 from deltatape.gateway.outbound import outbound_from
 from deltatape.gateway.routes import parse_upstream
 from deltatape.http1.listener import Address
-from deltatape.match.schedule import Tempo
+from deltatape.match.schedule import ReplayTempo
 from deltatape.model.exchange import EndReason, Exchange, Framing, Source
-from deltatape.player.playing import Ended, Missed, Played, Playing
-from deltatape.replay.auto import AutoPlayer, Beside, Ways
+from deltatape.player.playing import CorrectedRequest, MissedRequest, PlayedRequest, PlayOptions
+from deltatape.replay.auto import AutoPlayer, ProviderRoutes, StagingTape
 from deltatape.replay.environment import PLACEHOLDER
 from deltatape.replay.playback import end
 from deltatape.replay.report import told as as_told
@@ -40,7 +40,7 @@ CLOSE = "Connection: close\r\n"
 class Told:
     """What a machine told, and what the provider was asked."""
 
-    what: list[Played | Missed | Ended] = field(default_factory=list)
+    what: list[PlayedRequest | MissedRequest | CorrectedRequest] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
     asked: list[tuple[bytes, bytes]] = field(default_factory=list)
 
@@ -61,7 +61,7 @@ async def auto(
 ) -> AsyncIterator[AutoPlayer]:
     """A machine for `tape`, before a provider at `/openai`."""
     async with provider(told.serve) as port:
-        ways = Ways(
+        ways = ProviderRoutes(
             upstreams=(parse_upstream(upstream or f"openai=http://127.0.0.1:{port}"),),
             outbound=outbound_from({}),
             environment=environment or {},
@@ -70,7 +70,7 @@ async def auto(
             clock=SystemClock(),
             say=told.lines.append,
         )
-        playing = Playing(tempo=Tempo(factor=0.0))
+        playing = PlayOptions(tempo=ReplayTempo(factor=0.0))
         machine = AutoPlayer(tape, on(tape), playing, told.what.append, ways)
         await machine.start(ANY)
         try:
@@ -285,7 +285,7 @@ def test_an_upstream_that_is_itself_is_refused_and_leaves_nothing(tmp_path: Path
 @asynccontextmanager
 async def auto_at(tape: Path, upstream: str, port: int) -> AsyncIterator[AutoPlayer]:
     """A machine at a port of its own choice."""
-    ways = Ways(
+    ways = ProviderRoutes(
         upstreams=(parse_upstream(upstream),),
         outbound=outbound_from({}),
         environment={},
@@ -294,7 +294,7 @@ async def auto_at(tape: Path, upstream: str, port: int) -> AsyncIterator[AutoPla
         clock=SystemClock(),
         say=print,
     )
-    machine = AutoPlayer(tape, (), Playing(), print, ways)
+    machine = AutoPlayer(tape, (), PlayOptions(), print, ways)
     await machine.start(Address("127.0.0.1", port))
     yield machine
 
@@ -427,7 +427,7 @@ def unfinished(tap: ExchangeTap) -> None:
 
 def test_a_tape_that_is_not_there_is_made(tmp_path: Path) -> None:
     tape = tmp_path / "deep" / "x.tape"
-    beside = Beside(tape)
+    beside = StagingTape(tape)
     folder = beside.make()
     assert (folder.parent, folder.stat().st_mode & 0o777) == (tape.parent, 0o700)
     write(folder, answered(200), answered(429))
@@ -442,7 +442,7 @@ def test_a_tape_grows_and_keeps_its_mode(tmp_path: Path) -> None:
     tape = write(tmp_path, answered(200))
     tape.chmod(0o644)
     os.utime(tape, (1, 1))
-    beside = Beside(tape)
+    beside = StagingTape(tape)
     folder = beside.make()
     write(folder, answered(201))
     (kept,) = beside.take(folder, CLOCK).kept
@@ -455,7 +455,7 @@ def test_a_tape_grows_and_keeps_its_mode(tmp_path: Path) -> None:
 
 def test_what_would_fail_a_test_for_ever_is_left_out(tmp_path: Path) -> None:
     tape = tmp_path / "x.tape"
-    beside = Beside(tape)
+    beside = StagingTape(tape)
     folder = beside.make()
     stopped = answered(200, EndReason.STOPPED)
     write(folder, refused, answered(200), answered(401), stopped, lost, silent, unfinished)
@@ -473,7 +473,7 @@ def test_what_would_fail_a_test_for_ever_is_left_out(tmp_path: Path) -> None:
 
 
 def test_where_nothing_is_worth_it_the_tape_stays_as_it_is(tmp_path: Path) -> None:
-    beside = Beside(tmp_path / "x.tape")
+    beside = StagingTape(tmp_path / "x.tape")
     folder = beside.make()
     write(folder, refused)
     assert beside.take(folder, CLOCK).kept == ()
@@ -483,7 +483,7 @@ def test_where_nothing_is_worth_it_the_tape_stays_as_it_is(tmp_path: Path) -> No
 def test_what_cannot_be_put_onto_the_tape_is_not_lost(tmp_path: Path) -> None:
     tape = write(tmp_path, answered(200))
     before = tape.read_bytes()
-    beside = Beside(tape)
+    beside = StagingTape(tape)
     folder = beside.make()
     write(folder, answered(200))
     write(folder, answered(200), source=Source.IMPORT)
@@ -510,7 +510,7 @@ class Intruder:
 
 def test_what_others_do_to_the_tape_at_the_same_time_is_not_undone(tmp_path: Path) -> None:
     tape = write(tmp_path, answered(200))
-    beside = Beside(tape)
+    beside = StagingTape(tape)
     folder = beside.make()
     write(folder, answered(200))
     with pytest.raises(UsageError, match=r"changed .*; what was recorded is in "):
@@ -522,22 +522,22 @@ def test_what_others_do_to_the_tape_at_the_same_time_is_not_undone(tmp_path: Pat
 def test_a_tape_that_cannot_grow_is_refused_at_once(tmp_path: Path) -> None:
     imported = write(tmp_path, answered(200), source=Source.IMPORT)
     with pytest.raises(UsageError, match="is an import, without times or endings"):
-        Beside(imported)
+        StagingTape(imported)
     writer = TapeWriter.create(
         tmp_path, "open", clock=CLOCK, tool="deltatape", source=Source.GATEWAY, alarm=print
     )
     assert writer.path is not None
     with pytest.raises(UsageError, match="is being recorded"):
-        Beside(writer.path)
+        StagingTape(writer.path)
     writer.close()
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match="its folder has to be writable"):
-        Beside(tmp_path / "file" / "x.tape").make()
+        StagingTape(tmp_path / "file" / "x.tape").make()
 
 
 def test_what_the_application_left_once_it_was_being_ended_stays_away(tmp_path: Path) -> None:
     for until, kept in ((1002, 0), (1003, 1)):
-        beside = Beside(tmp_path / f"{until}.tape")
+        beside = StagingTape(tmp_path / f"{until}.tape")
         folder = beside.make()
         tape = write(folder, answered(200, EndReason.CLIENT_CLOSED))
         recorded = beside.take(folder, CLOCK, {tape.name: until})
@@ -546,14 +546,14 @@ def test_what_the_application_left_once_it_was_being_ended_stays_away(tmp_path: 
 
 
 def test_only_folders_whose_process_is_gone_are_left_over(tmp_path: Path) -> None:
-    beside = Beside(tmp_path / "x.tape")
+    beside = StagingTape(tmp_path / "x.tape")
     ours = beside.make()
     empty, full, other = (tmp_path / name for name in (".x.1.new", ".x.2.new", ".y.3.new"))
     for folder in (empty, full, other):
         folder.mkdir()
         write(folder, answered(200)) if folder is not empty else None
     (tmp_path / ".x.4.new").touch()
-    assert Beside(tmp_path / "x.tape").leftovers() == (full,)
+    assert StagingTape(tmp_path / "x.tape").leftovers() == (full,)
     assert ours.is_dir()
     assert not empty.exists()
     assert other.exists()
@@ -563,7 +563,7 @@ def test_only_folders_whose_process_is_gone_are_left_over(tmp_path: Path) -> Non
 
 def test_runs_that_end_on_one_tape_at_the_same_time_are_all_on_it(tmp_path: Path) -> None:
     tape = tmp_path / "x.tape"
-    several = [Beside(tape) for _ in range(8)]
+    several = [StagingTape(tape) for _ in range(8)]
     folders = [beside.make() for beside in several]
     for folder in folders:
         write(folder, *(answered(200) for _ in range(20)))
@@ -583,7 +583,7 @@ def test_a_link_to_a_tape_stays_one(tmp_path: Path, *, is_there: bool) -> None:
         write(real.parent, answered(200)).rename(real)
     link = tmp_path / "links" / "y.tape"
     link.symlink_to("../kept/x.tape")
-    beside = Beside(link)
+    beside = StagingTape(link)
     folder = beside.make()
     write(folder, answered(200))
     beside.take(folder, CLOCK)

@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from deltatape.gateway.outbound import outbound_from
-from deltatape.replay.guard import Guard, Seclusion
+from deltatape.replay.guard import NetworkGuard, NetworkGuardTunnel
 from deltatape.trials.torture import torture
 from helpers.tortured import rig
 from helpers.upstream import Peer, connect, provider, run
@@ -38,7 +38,7 @@ def test_a_provider_is_refused_once_told_with_the_place_in_the_code(tmp_path: Pa
     told: list[str] = []
 
     async def scenario() -> None:
-        guard = Guard(outbound_from({}), tmp_path, told.append)
+        guard = NetworkGuardTunnel(outbound_from({}), tmp_path, told.append)
         variables = await guard.start(1)
         assert variables["https_proxy"] == variables["HTTPS_PROXY"]
         for _ in range(2):
@@ -62,7 +62,7 @@ def test_other_hosts_are_reached_but_not_the_player_itself(tmp_path: Path) -> No
 
     async def scenario() -> None:
         async with provider(echo) as port:
-            guard = Guard(outbound_from({}), tmp_path, told.append)
+            guard = NetworkGuardTunnel(outbound_from({}), tmp_path, told.append)
             variables = await guard.start(7)
             client = await connected(variables, f"127.0.0.1:{port}")
             await client.until(b"\r\n\r\n")
@@ -81,7 +81,7 @@ def test_without_a_place_in_the_code_doctor_is_named(tmp_path: Path) -> None:
     told: list[str] = []
 
     async def scenario() -> None:
-        guard = Guard(outbound_from({}), tmp_path, told.append)
+        guard = NetworkGuardTunnel(outbound_from({}), tmp_path, told.append)
         client = await connected(await guard.start(1), "api.anthropic.com:443")
         await client.rest()
         await guard.stop()
@@ -106,7 +106,7 @@ def answer_to_connect(url: str, authority: str) -> bytes:
 
 def test_a_provider_is_out_of_reach_and_who_asked_for_it_is_told(tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text('URL = "https://api.groq.com/openai/v1"\n')
-    with Seclusion(outbound_from({}), tmp_path) as seclusion:
+    with NetworkGuard(outbound_from({}), tmp_path) as seclusion:
         assert seclusion.problem() == ""
         answer = answer_to_connect(seclusion.variables["HTTPS_PROXY"], "api.groq.com:443")
         assert answer.startswith(b"HTTP/1.1 403 ")
@@ -120,7 +120,7 @@ def test_a_provider_is_out_of_reach_and_who_asked_for_it_is_told(tmp_path: Path)
 def test_a_command_that_is_tortured_reaches_nobody_but_the_player(tmp_path: Path) -> None:
     program = "import urllib.request as r; r.urlopen('https://api.groq.com/openai/v1/models')"
     made = rig(tmp_path, "once", only=("every-byte",))
-    with Seclusion(outbound_from({}), tmp_path) as seclusion:
+    with NetworkGuard(outbound_from({}), tmp_path) as seclusion:
         command = (sys.executable, "-c", program)
         result = torture(replace(made, command=command, seclusion=seclusion))
     assert "the command asked api.groq.com past the player: REFUSED" in result.problem

@@ -8,15 +8,15 @@ import pytest
 
 from deltatape.errors import UsageError
 from deltatape.http1.listener import Address, Listener
-from deltatape.match.schedule import Tempo
+from deltatape.match.schedule import ReplayTempo
 from deltatape.model.exchange import EndReason
-from deltatape.player.playing import Missed, Played, Playing, Report, Told
-from deltatape.replay.playback import Machine, Playback
+from deltatape.player.playing import MissedRequest, PlayedRequest, PlayOptions, PlayReport, Told
+from deltatape.replay.playback import Playback, ReplayServer
 from helpers.asking import ask
 from helpers.taped import taped
 from helpers.upstream import post
 
-AT_ONCE = Playing(tempo=Tempo(factor=0.0))
+AT_ONCE = PlayOptions(tempo=ReplayTempo(factor=0.0))
 ONE, TWO = taped(body={"a": 1}), taped(body={"a": 2}, number=2)
 
 
@@ -26,8 +26,8 @@ def test_it_plays_and_tells_and_reports_also_when_it_is_over() -> None:
         assert ask(playback.url, ONE.request.body) == (200, ONE.body)
         assert ask(playback.url, b'{"a": 3}')[0] == 400
         assert playback.report.unplayed == (TWO,)
-    assert [type(each) for each in told] == [Played, Missed]
-    assert playback.report == Report(
+    assert [type(each) for each in told] == [PlayedRequest, MissedRequest]
+    assert playback.report == PlayReport(
         played=(told[0],),  # type: ignore[arg-type]
         missed=(told[1],),  # type: ignore[arg-type]
         unplayed=(TWO,),
@@ -84,18 +84,18 @@ class Stubborn:
 
     def __init__(self) -> None:
         self.listener = Listener()
-        self.report = Report()
+        self.report = PlayReport()
 
     async def start(self, address: Address) -> None:
-        """See `Machine`: it listens nowhere."""
+        """See `ReplayServer`: it listens nowhere."""
 
     async def stop(self, *, grace_s: float = 0.0) -> None:
-        """See `Machine`."""
+        """See `ReplayServer`."""
         raise UsageError(f"x.tape: was changed ({grace_s:g})")
 
 
 def test_what_goes_wrong_at_the_end_is_told_to_who_ends_it() -> None:
-    machine: Machine = Stubborn()
+    machine: ReplayServer = Stubborn()
     with (
         pytest.raises(UsageError, match=r"was changed \(0\)"),
         Playback((), AT_ONCE, machine=machine) as playback,

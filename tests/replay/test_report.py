@@ -3,9 +3,9 @@
 import json
 
 from deltatape.match.place import shown
-from deltatape.match.request import Asking, Ladder, Miss, Rung
+from deltatape.match.request import MatchLevel, MatchQuery, NoMatch, RequestMatcher
 from deltatape.model.exchange import Exchange
-from deltatape.player.playing import Ended, Missed, Played, Report
+from deltatape.player.playing import CorrectedRequest, MissedRequest, PlayedRequest, PlayReport
 from deltatape.replay.report import (
     MOST,
     MOST_DIFFERENCES,
@@ -13,25 +13,25 @@ from deltatape.replay.report import (
     summary,
     told,
 )
-from deltatape.run_check import Mistake
+from deltatape.run_check import RunMistake
 from helpers.accused import lost_arguments
 from helpers.mistaken import mistaken
 from helpers.taped import taped
 
 ONE = taped(body={"a": 1})
-ASKING = Asking(method="POST", target=b"/v1/chat/completions?key=fake&a=1", body=b'{"a":2}')
+ASKING = MatchQuery(method="POST", target=b"/v1/chat/completions?key=fake&a=1", body=b'{"a":2}')
 
 
-def missed(*recorded: Exchange) -> Missed:
-    asking = Asking(method="POST", target=ONE.request.target_bytes, body=ASKING.body)
-    miss = Ladder(recorded).match(asking)
-    assert isinstance(miss, Miss)
+def missed(*recorded: Exchange) -> MissedRequest:
+    asking = MatchQuery(method="POST", target=ONE.request.target_bytes, body=ASKING.body)
+    miss = RequestMatcher(recorded).match(asking)
+    assert isinstance(miss, NoMatch)
     near = None if miss.nearest is None else recorded[miss.nearest]
-    return Missed(asking=ASKING, miss=miss, nearest=near, message="not on the tape")
+    return MissedRequest(asking=ASKING, miss=miss, nearest=near, message="not on the tape")
 
 
-def played(note: str = "") -> Played:
-    return Played(asking=ASKING, exchange=ONE, rung=Rung.CANONICAL, note=note)
+def played(note: str = "") -> PlayedRequest:
+    return PlayedRequest(asking=ASKING, exchange=ONE, rung=MatchLevel.CANONICAL, note=note)
 
 
 def test_a_request_is_a_line_without_its_key() -> None:
@@ -55,18 +55,20 @@ def test_what_was_missed_is_held_against_the_nearest_request() -> None:
 
 
 def test_the_summary_counts_and_names_what_was_left_over() -> None:
-    assert list(summary(Report(played=(played(),)))) == ["1 played, 0 missed, 0 unplayed"]
-    assert list(summary(Report(unplayed=(ONE,)), 2)) == [
+    assert list(summary(PlayReport(played=(played(),)))) == ["1 played, 0 missed, 0 unplayed"]
+    assert list(summary(PlayReport(unplayed=(ONE,)), 2)) == [
         "0 played, 0 missed, 1 unplayed, 2 recorded",
         "  unplayed: x.tape#1 /v1/chat/completions",
     ]
-    lines = list(summary(Report(unplayed=(ONE,) * (MOST + 3))))
+    lines = list(summary(PlayReport(unplayed=(ONE,) * (MOST + 3))))
     assert len(lines) == MOST + 2
     assert lines[-1] == "  and 3 other exchanges"
 
 
 def test_the_document_has_all_of_it() -> None:
-    report = Report(played=(played("fault cut"),), missed=(missed(ONE), missed()), unplayed=(ONE,))
+    report = PlayReport(
+        played=(played("fault cut"),), missed=(missed(ONE), missed()), unplayed=(ONE,)
+    )
     found = json.loads(json_report(report, (ONE,), (("api.openai.com", "openai"),)))
     path = "/v1/chat/completions"
     exchange = {"tape": "x.tape", "exchange": 1, "id": ONE.id, "method": "POST", "path": path}
@@ -85,16 +87,18 @@ def test_the_document_has_all_of_it() -> None:
     assert none["problem"].endswith("no request at all")
 
 
-ENDED = Ended(asking=ASKING, codes=("C002",), message="the tape ends here")
+ENDED = CorrectedRequest(asking=ASKING, codes=("C002",), message="the tape ends here")
 (FINDING, *_) = lost_arguments().findings
 
 
-def mistake(*, fails: bool = True, silent: bool = False) -> Mistake:
-    return Mistake(finding=FINDING, request=2, recorded=ONE, fails=fails, silent=silent)
+def mistake(*, fails: bool = True, silent: bool = False) -> RunMistake:
+    return RunMistake(finding=FINDING, request=2, recorded=ONE, fails=fails, silent=silent)
 
 
 def test_an_answer_to_a_corrected_request_says_what_was_wrong() -> None:
-    one = Played(asking=ASKING, exchange=ONE, rung=Rung.CORRECTED, codes=("C001", "C002"))
+    one = PlayedRequest(
+        asking=ASKING, exchange=ONE, rung=MatchLevel.CORRECTED, codes=("C001", "C002")
+    )
     (line,) = told(one)
     assert line.endswith(
         " (differs from the recorded request only where that was wrong (C001, C002))"
@@ -106,7 +110,7 @@ def test_an_answer_to_a_corrected_request_says_what_was_wrong() -> None:
 
 def test_the_summary_tells_mistakes_and_what_is_none() -> None:
     silent = mistake(silent=True)
-    report = Report(
+    report = PlayReport(
         mistakes=(mistake(), silent, mistake(fails=False)),
         left_behind=(ONE,),
         unseen=(FINDING, FINDING),
@@ -119,13 +123,13 @@ def test_the_summary_tells_mistakes_and_what_is_none() -> None:
     assert lines[3].startswith(f"note: {code} in request 2 ")
     assert lines[4].startswith(f"note: {code} of the tape cannot be seen here")
     assert len(lines) == 5
-    many = list(summary(Report(mistakes=(mistake(),) * (MOST + 2))))
+    many = list(summary(PlayReport(mistakes=(mistake(),) * (MOST + 2))))
     assert many[-1] == "  and 2 other mistakes"
 
 
 def test_the_document_has_mistakes_and_where_the_tape_ended() -> None:
     first = mistaken()[0]
-    report = Report(
+    report = PlayReport(
         mistakes=(mistake(), mistake(silent=True)), ended=(ENDED,), left_behind=(first,)
     )
     found = json.loads(json_report(report))

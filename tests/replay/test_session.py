@@ -11,12 +11,12 @@ import pytest
 from deltatape.errors import UsageError
 from deltatape.gateway.outbound import outbound_from
 from deltatape.http1.listener import Address
-from deltatape.match.schedule import Tempo
+from deltatape.match.schedule import ReplayTempo
 from deltatape.player.player import Player
-from deltatape.player.playing import Playing, ReadBack
+from deltatape.player.playing import PlayOptions, RunReadBack
 from deltatape.replay.environment import replay_environment
-from deltatape.replay.guard import Guard
-from deltatape.replay.session import Cast, ReplayOptions, replay, teller
+from deltatape.replay.guard import NetworkGuardTunnel
+from deltatape.replay.session import ReplayOptions, Responders, replay, teller
 from helpers.asking import ask
 from helpers.mistaken import ASKED, RIGHT, WRONG, Json, mistaken
 from helpers.taped import taped
@@ -26,7 +26,7 @@ ONE, TWO = taped(body={"a": 1}), taped(body={"a": 2}, number=2)
 CURL = "curl -sS -o /dev/null -H content-type:application/json $OPENAI_BASE_URL/chat/completions"
 
 
-def options(command: str, guard: Guard | None = None, **more: Path) -> ReplayOptions:
+def options(command: str, guard: NetworkGuardTunnel | None = None, **more: Path) -> ReplayOptions:
     return ReplayOptions(
         listen=Address("127.0.0.1"),
         tapes=("x.tape",),
@@ -42,8 +42,8 @@ def played(given: ReplayOptions, folder: Path) -> tuple[int, list[str]]:
     told: list[str] = []
     exchanges = (ONE, TWO)
     take = teller(told.append, alone=not given.command)
-    cast = Cast(
-        machine=Player(exchanges, take, Playing(tempo=Tempo(factor=0.0))),
+    cast = Responders(
+        machine=Player(exchanges, take, PlayOptions(tempo=ReplayTempo(factor=0.0))),
         number=2,
         environment=lambda url: replay_environment(url, os.environ, folder, exchanges),
         recorded=lambda: (ONE,),
@@ -82,8 +82,10 @@ def test_alone_it_tells_of_every_request_and_ends_at_a_signal(tmp_path: Path, nu
     ready = tmp_path / "ready.json"
 
     async def scenario() -> int:
-        machine = Player((ONE,), teller(told.append, alone=True), Playing(tempo=Tempo(factor=0.0)))
-        cast = Cast(machine=machine, number=1, environment=lambda _: {})
+        machine = Player(
+            (ONE,), teller(told.append, alone=True), PlayOptions(tempo=ReplayTempo(factor=0.0))
+        )
+        cast = Responders(machine=machine, number=1, environment=lambda _: {})
         async with asyncio.TaskGroup() as tasks:
             run = tasks.create_task(replay(cast, options("", ready_file=ready), told.append))
             await eventually(ready.exists, "a ready file")
@@ -119,7 +121,7 @@ def test_a_report_that_cannot_be_written_is_told_before_anything_runs(tmp_path: 
 
 def test_a_command_that_goes_past_the_player_is_stopped_and_told_of(tmp_path: Path) -> None:
     lines: list[str] = []
-    guard = Guard(outbound_from({}), tmp_path, lines.append)
+    guard = NetworkGuardTunnel(outbound_from({}), tmp_path, lines.append)
     report = tmp_path / "r.json"
     ask_both = f"""{CURL} -d '{{"a":1}}'; {CURL} -d '{{"a":2}}'"""
     command = f"curl -sS https://api.openai.com/v1/models; {ask_both}"
@@ -142,8 +144,8 @@ def read_back(
         (folder / f"{at}.json").write_text(json.dumps(each))
         asks.append(f"{CURL} -d @{folder}/{at}.json")
     given = options("; ".join((*asks, then)))
-    playing = Playing(tempo=Tempo(factor=0.0), read_back=ReadBack())
-    cast = Cast(
+    playing = PlayOptions(tempo=ReplayTempo(factor=0.0), read_back=RunReadBack())
+    cast = Responders(
         machine=Player(exchanges, teller(told.append, alone=False), playing),
         number=2,
         environment=lambda url: replay_environment(url, os.environ, folder, exchanges),

@@ -4,7 +4,7 @@ import pytest
 
 from deltatape.model.exchange import EndReason
 from deltatape.model.finding import Blame, Confidence, Severity
-from deltatape.rules.app_events import Flaw, flawed
+from deltatape.rules.app_events import EventFlaw, flawed
 from deltatape.rules.context import MOST_ALIKE
 from helpers.app import available, call, done, output, result, text, told, ui
 from helpers.chat import FINISH, calls, entry
@@ -15,7 +15,7 @@ from helpers.exchanges import TEXT, found, one, pasted, timed
 def test_flaws_become_findings_with_the_event_and_the_last_counts_the_others() -> None:
     context = context_of(told(text("a"), done()))
     place = context.stream.events[0].place
-    flaws = [Flaw(message=f"flaw {n}", event=0, place=place) for n in range(MOST_ALIKE + 2)]
+    flaws = [EventFlaw(message=f"flaw {n}", event=0, place=place) for n in range(MOST_ALIKE + 2)]
     findings = list(flawed(context, flaws, "a hint"))
     assert len(findings) == MOST_ALIKE
     assert findings[0].message == "flaw 0"
@@ -26,7 +26,7 @@ def test_flaws_become_findings_with_the_event_and_the_last_counts_the_others() -
 
 def test_a_flaw_of_an_event_that_is_not_there_has_no_evidence() -> None:
     context = context_of(told(text("a"), done()))
-    flaw = Flaw(message="m", event=99, place=context.stream.events[0].place)
+    flaw = EventFlaw(message="m", event=99, place=context.stream.events[0].place)
     (finding,) = flawed(context, [flaw], "a hint")
     assert finding.evidence == ""
 

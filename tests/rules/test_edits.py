@@ -3,7 +3,7 @@ import json
 import pytest
 
 from deltatape.model.asked import RepeatedCall
-from deltatape.model.digest import SaidCall
+from deltatape.model.digest import DeliveredCall
 from deltatape.model.reply import CallKind, CallStatus
 from deltatape.rules.edits import breaks_schema, explain
 from deltatape.rules.repeated import MAX_DIFFERENCES, differences
@@ -25,7 +25,7 @@ def explained(
     one: object, other: object, *told: str, schema: dict[str, object] | None = SCHEMA
 ) -> str:
     """What explains the change of one value into the other; "" if nothing does."""
-    said = SaidCall(
+    said = DeliveredCall(
         index=0,
         id="c1",
         ids=("c1",),

@@ -6,8 +6,8 @@ from deltatape.model.asked import ToolSpec
 from deltatape.model.reply import Fragment
 from deltatape.model.stream import Event
 from deltatape.rules._forensics import (
-    Damage,
-    Trace,
+    FragmentDamage,
+    FragmentTrace,
     beside,
     excluded_by,
     fits,
@@ -53,7 +53,9 @@ def fragments(*texts: str, datas: list[str] | None = None) -> list[Fragment]:
     return [Fragment(text, carrier) for text, carrier in zip(texts, carriers, strict=True)]
 
 
-def trace(*texts: str, datas: list[str] | None = None, tool: ToolSpec = TOOL) -> Trace | None:
+def trace(
+    *texts: str, datas: list[str] | None = None, tool: ToolSpec = TOOL
+) -> FragmentTrace | None:
     """What is found in these fragments."""
     pieces = fragments(*texts, datas=datas)
     return trace_of(pieces, [piece.carrier for piece in pieces], tool, DEFAULTS)
@@ -69,7 +71,7 @@ def test_a_run_of_fragments_that_comes_twice_is_found(size: int) -> None:
     found = trace(*WHOLE[:size], *WHOLE)
     assert found is not None
     assert (found.damage, found.start, found.end, found.fits) == (
-        Damage.DOUBLED,
+        FragmentDamage.DOUBLED,
         size,
         2 * size,
         True,
@@ -116,8 +118,11 @@ def test_padding_of_its_own_proves_it_too_and_padding_that_is_everywhere_the_sam
 
 def test_numbers_that_jump_within_the_fragments_prove_a_gap() -> None:
     found = trace(*WHOLE[:2], *WHOLE[3:], datas=numbered(0, 1, 3, 4, 5, 6, 7, 8, 9))
-    assert found == Trace(
-        damage=Damage.LOST, start=2, end=3, proof="the sequence number 3 comes 1 event after 1"
+    assert found == FragmentTrace(
+        damage=FragmentDamage.LOST,
+        start=2,
+        end=3,
+        proof="the sequence number 3 comes 1 event after 1",
     )
     pieces = fragments(*WHOLE[:2], *WHOLE[3:])
     assert told(found, pieces) == (
@@ -134,7 +139,7 @@ def test_numbers_out_of_order_prove_a_swap() -> None:
     datas = numbered(0, 2, 1, *range(3, len(WHOLE)))
     found = trace(WHOLE[0], WHOLE[2], WHOLE[1], *WHOLE[3:], datas=datas)
     assert found is not None
-    assert found.damage is Damage.SWAPPED
+    assert found.damage is FragmentDamage.SWAPPED
     assert found.proof == "the sequence number 1 comes 1 event after 2"
 
 

@@ -2,7 +2,7 @@ from collections.abc import Callable, Iterable
 
 from deltatape.model.finding import Confidence, Severity
 from deltatape.rules import Claim, Rule, ask
-from deltatape.rules.rule import Where
+from deltatape.rules.rule import FindingPlace
 
 
 def claim(message: str) -> Claim:
@@ -15,7 +15,7 @@ def rule(code: str, check: Callable[[str], Iterable[Claim]]) -> Rule[str]:
         name=code.lower(),
         severity=Severity.ERROR,
         check=check,
-        where=lambda seen: Where(seen, 3, line=7, t_ns=1),
+        where=lambda seen: FindingPlace(seen, 3, line=7, t_ns=1),
     )
 
 

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from deltatape.model.exchange import Delivered, End, EndReason, Exchange, Note, Sent
+from deltatape.model.exchange import DeliveryProgress, End, EndReason, Exchange, Note, RequestSent
 from deltatape.model.finding import Severity
 from deltatape.rules.loss import (
     is_exhausted,
@@ -109,8 +109,8 @@ def test_any_record_of_the_exchange_shows_that_it_was_watched() -> None:
     silent = replace(timed((0.1, TEXT), (20.0, TEXT)), idle_ns=())
     for seen in (
         replace(silent, notes=(Note(t_ns=10 * S, text="a remark"),)),
-        replace(silent, delivered=(Delivered(t_ns=10 * S, bytes=1),)),
-        replace(silent, sent=Sent(t_ns=10 * S, connect_ns=0, tls_ns=0, reused=True)),
+        replace(silent, delivered=(DeliveryProgress(t_ns=10 * S, bytes=1),)),
+        replace(silent, sent=RequestSent(t_ns=10 * S, connect_ns=0, tls_ns=0, reused=True)),
     ):
         assert unwatched_ns(seen, 100 * MS, 20 * S) == 0
 

@@ -5,7 +5,14 @@ import jsonschema
 import pytest
 from referencing import Registry
 
-from deltatape.rules._metered import ACCOUNT, Account, GaveUpError, is_risky, metered, weigh
+from deltatape.rules._metered import (
+    ACCOUNT,
+    BudgetUsedUpError,
+    EvaluationBudget,
+    is_risky,
+    metered,
+    weigh,
+)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +71,7 @@ DRAFTS = (
 
 def told(schema: Mapping[str, object], value: Any, draft: object = DRAFTS[0]) -> list[str]:
     """The messages of the violations, in order."""
-    ACCOUNT.set(Account(20_000, value, weigh(schema)))
+    ACCOUNT.set(EvaluationBudget(20_000, value, weigh(schema)))
     base = next(each for each in DRAFTS if each is draft)
     return [
         error.message for error in metered(base)(schema, registry=Registry()).iter_errors(value)
@@ -80,10 +87,10 @@ def test_containers_weigh_what_is_in_them() -> None:
 
 def test_an_account_pays_for_steps_entries_and_characters() -> None:
     value = ["x" * 5_000]
-    account = Account(20, value, {})
+    account = EvaluationBudget(20, value, {})
     account.charge(1, value)
     account.charge(8)
-    with pytest.raises(GaveUpError):
+    with pytest.raises(BudgetUsedUpError):
         account.charge(1)
 
 
@@ -114,7 +121,7 @@ def test_keywords_that_walk_the_schema_anew_are_left_out_and_noted() -> None:
 
 
 def test_a_long_text_costs_what_its_pattern_may_cost() -> None:
-    with pytest.raises(GaveUpError):
+    with pytest.raises(BudgetUsedUpError):
         told({"pattern": "^a+$"}, "a" * 10_000)
 
 

@@ -10,7 +10,7 @@ from deltatape.diagnose.digest import digest
 from deltatape.model.digest import Unanswered
 from deltatape.model.exchange import EndReason, Exchange
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
-from deltatape.model.watch import LogEntry, LogStream, Watch
+from deltatape.model.watch import LogEntry, LogStream, TapeSummary
 from deltatape.rules import SeenSilence
 from deltatape.rules.no_answer import unanswered_tool_call
 from deltatape.rules.settings import DEFAULTS
@@ -216,7 +216,7 @@ def test_what_ended_the_watching_is_said(stop: str | None, words: str) -> None:
 
 def test_what_still_goes_on_is_said_to_do_so() -> None:
     (reply,) = watched_digests(CALLS, until_s=60)
-    watch = Watch(until_ns=60 * NS, recording=True)
+    watch = TapeSummary(until_ns=60 * NS, recording=True)
     (finding,) = check_conversation([replace(reply, watch=watch)])
     assert finding.message.endswith("watched silence; it still goes on")
 

@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltatape.model.digest import Means
+from deltatape.model.digest import ParserErrorKind
 from deltatape.rules.parser_errors import (
     OF_FRAMEWORKS,
     OF_LIBRARIES,
     SIGNS,
     TABLE,
-    Entry,
+    ParserErrorPattern,
     in_log,
     in_message,
 )
@@ -20,7 +20,9 @@ from deltatape.rules.parser_errors import (
 @pytest.mark.parametrize("entry", TABLE, ids=lambda entry: entry.pattern.pattern)
 @settings(max_examples=10, deadline=None)
 @given(st.data())
-def test_every_text_has_a_word_that_is_looked_for_first(entry: Entry, data: st.DataObject) -> None:
+def test_every_text_has_a_word_that_is_looked_for_first(
+    entry: ParserErrorPattern, data: st.DataObject
+) -> None:
     text = data.draw(st.from_regex(entry.pattern, fullmatch=True)).lower()
     assert any(sign in text for sign in SIGNS)
     assert entry in OF_LIBRARIES or any(word in text for word in OF_FRAMEWORKS)
@@ -29,19 +31,19 @@ def test_every_text_has_a_word_that_is_looked_for_first(entry: Entry, data: st.D
 def test_libraries_come_before_frameworks_and_all_meanings_are_used() -> None:
     about = [entry.of_call for entry in TABLE]
     assert about == sorted(about)
-    assert {entry.means for entry in TABLE} == set(Means)
+    assert {entry.means for entry in TABLE} == set(ParserErrorKind)
 
 
 def test_the_errors_of_our_own_parser_are_read() -> None:
     for text, means in (
-        ("", Means.NOTHING),
-        ('{"a', Means.CUT),
-        ("{}{}", Means.GLUED),
-        ("{a}", Means.SPOILT),
-        ('{"a" 1}', Means.SPOILT),
-        ('{"a":1 "b"}', Means.SPOILT),
-        ('{"a":"\n"}', Means.SPOILT),
-        ('{"a":"\\x"}', Means.SPOILT),
+        ("", ParserErrorKind.NOTHING),
+        ('{"a', ParserErrorKind.CUT),
+        ("{}{}", ParserErrorKind.GLUED),
+        ("{a}", ParserErrorKind.SPOILT),
+        ('{"a" 1}', ParserErrorKind.SPOILT),
+        ('{"a":1 "b"}', ParserErrorKind.SPOILT),
+        ('{"a":"\n"}', ParserErrorKind.SPOILT),
+        ('{"a":"\\x"}', ParserErrorKind.SPOILT),
     ):
         with pytest.raises(ValueError, match="char") as raised:
             json.loads(text)
@@ -53,72 +55,100 @@ def test_the_errors_of_our_own_parser_are_read() -> None:
 @pytest.mark.parametrize(
     ("text", "parser", "means"),
     [
-        ("json.decoder.JSONDecodeError", "Python's json", Means.SPOILT),
-        ("SyntaxError: Unexpected end of JSON input", "V8's JSON.parse", Means.CUT),
-        ("Unterminated string in JSON at position 9", "V8's JSON.parse", Means.CUT),
-        ("Unexpected token o in JSON at position 1", "V8's JSON.parse", Means.SPOILT),
-        ("Unexpected token '<', \"<html\" is not valid JSON", "V8's JSON.parse", Means.SPOILT),
-        ('"undefined" is not valid JSON', "V8's JSON.parse", Means.SPOILT),
+        ("json.decoder.JSONDecodeError", "Python's json", ParserErrorKind.SPOILT),
+        ("SyntaxError: Unexpected end of JSON input", "V8's JSON.parse", ParserErrorKind.CUT),
+        ("Unterminated string in JSON at position 9", "V8's JSON.parse", ParserErrorKind.CUT),
+        ("Unexpected token o in JSON at position 1", "V8's JSON.parse", ParserErrorKind.SPOILT),
+        (
+            "Unexpected token '<', \"<html\" is not valid JSON",
+            "V8's JSON.parse",
+            ParserErrorKind.SPOILT,
+        ),
+        ('"undefined" is not valid JSON', "V8's JSON.parse", ParserErrorKind.SPOILT),
         (
             "Unexpected non-whitespace character after JSON at position 4",
             "V8's JSON.parse",
-            Means.GLUED,
+            ParserErrorKind.GLUED,
         ),
-        ("JSON Parse error: Unexpected EOF", "JavaScriptCore's JSON.parse", Means.CUT),
+        ("JSON Parse error: Unexpected EOF", "JavaScriptCore's JSON.parse", ParserErrorKind.CUT),
         (
             "JSON.parse: unexpected end of data at line 1 column 1 of the JSON data",
             "SpiderMonkey's JSON.parse",
-            Means.CUT,
+            ParserErrorKind.CUT,
         ),
-        ("unexpected end of JSON input", "Go's encoding/json", Means.CUT),
+        ("unexpected end of JSON input", "Go's encoding/json", ParserErrorKind.CUT),
         (
             "invalid character '>' after top-level value",
             "Go's encoding/json",
-            Means.GLUED,
+            ParserErrorKind.GLUED,
         ),
         (
             "invalid character 'a' looking for beginning of value",
             "Go's encoding/json",
-            Means.SPOILT,
+            ParserErrorKind.SPOILT,
         ),
-        ("No content to map due to end-of-input", "Jackson", Means.NOTHING),
-        ("Unexpected end-of-input: expected close marker for Object", "Jackson", Means.CUT),
-        ("Unrecognized token 'abc': was expecting (JSON String, ...)", "Jackson", Means.SPOILT),
-        ("com.google.gson.JsonSyntaxException: java.io.EOFException", "Gson", Means.SPOILT),
-        ("End of input at line 1 column 4 path $.a", "Gson", Means.CUT),
-        ("A JSONObject text must begin with '{' at 1", "org.json", Means.SPOILT),
-        ("EOF while parsing a value at line 1 column 0", "serde_json", Means.CUT),
-        ("EOF while parsing an object at line 1 column 5", "serde_json", Means.CUT),
-        ("trailing characters at line 1 column 8", "serde_json", Means.GLUED),
-        ("expected value at line 1 column 1", "serde_json", Means.SPOILT),
-        ("The input does not contain any JSON tokens.", "System.Text.Json", Means.NOTHING),
-        ("'>' is invalid after a single JSON value.", "System.Text.Json", Means.GLUED),
-        ("'a' is an invalid start of a value.", "System.Text.Json", Means.SPOILT),
-        ("Unexpected end when reading JSON. Path 'a'", "Json.NET", Means.CUT),
-        ("Newtonsoft.Json.JsonReaderException: ...", "Json.NET", Means.SPOILT),
-        ("JSON::ParserError", "Ruby's json", Means.SPOILT),
+        ("No content to map due to end-of-input", "Jackson", ParserErrorKind.NOTHING),
+        (
+            "Unexpected end-of-input: expected close marker for Object",
+            "Jackson",
+            ParserErrorKind.CUT,
+        ),
+        (
+            "Unrecognized token 'abc': was expecting (JSON String, ...)",
+            "Jackson",
+            ParserErrorKind.SPOILT,
+        ),
+        (
+            "com.google.gson.JsonSyntaxException: java.io.EOFException",
+            "Gson",
+            ParserErrorKind.SPOILT,
+        ),
+        ("End of input at line 1 column 4 path $.a", "Gson", ParserErrorKind.CUT),
+        ("A JSONObject text must begin with '{' at 1", "org.json", ParserErrorKind.SPOILT),
+        ("EOF while parsing a value at line 1 column 0", "serde_json", ParserErrorKind.CUT),
+        ("EOF while parsing an object at line 1 column 5", "serde_json", ParserErrorKind.CUT),
+        ("trailing characters at line 1 column 8", "serde_json", ParserErrorKind.GLUED),
+        ("expected value at line 1 column 1", "serde_json", ParserErrorKind.SPOILT),
+        (
+            "The input does not contain any JSON tokens.",
+            "System.Text.Json",
+            ParserErrorKind.NOTHING,
+        ),
+        ("'>' is invalid after a single JSON value.", "System.Text.Json", ParserErrorKind.GLUED),
+        ("'a' is an invalid start of a value.", "System.Text.Json", ParserErrorKind.SPOILT),
+        ("Unexpected end when reading JSON. Path 'a'", "Json.NET", ParserErrorKind.CUT),
+        ("Newtonsoft.Json.JsonReaderException: ...", "Json.NET", ParserErrorKind.SPOILT),
+        ("JSON::ParserError", "Ruby's json", ParserErrorKind.SPOILT),
         (
             "1 validation error for A\n Invalid JSON: expected ident",
             "pydantic",
-            Means.SPOILT,
+            ParserErrorKind.SPOILT,
         ),
-        ("1 validation error for Weather\ncity\n  Field required", "pydantic", Means.REFUSED),
-        ('[{"code": "invalid_type", "expected": "string"}]', "zod", Means.REFUSED),
+        (
+            "1 validation error for Weather\ncity\n  Field required",
+            "pydantic",
+            ParserErrorKind.REFUSED,
+        ),
+        ('[{"code": "invalid_type", "expected": "string"}]', "zod", ParserErrorKind.REFUSED),
         (
             "Function get arguments:\n\n{'a\n\nare not valid JSON.",
             "LangChain",
-            Means.SPOILT,
+            ParserErrorKind.SPOILT,
         ),
-        ("Error invoking tool 'get' with kwargs {}", "LangChain", Means.REFUSED),
-        ("Invalid input for tool get: JSON parsing failed: Text: .", "the AI SDK", Means.SPOILT),
-        ("Invalid arguments for tool get: Required", "the AI SDK", Means.REFUSED),
-        ("Invalid JSON input for tool get: {", "an agent framework", Means.SPOILT),
-        ('Tool "get" called with empty arguments', "its own", Means.NOTHING),
-        ("Filtering out malformed tool call", "its own", Means.DROPPED),
-        ("Failed to parse tool arguments", "its own", Means.SPOILT),
+        ("Error invoking tool 'get' with kwargs {}", "LangChain", ParserErrorKind.REFUSED),
+        (
+            "Invalid input for tool get: JSON parsing failed: Text: .",
+            "the AI SDK",
+            ParserErrorKind.SPOILT,
+        ),
+        ("Invalid arguments for tool get: Required", "the AI SDK", ParserErrorKind.REFUSED),
+        ("Invalid JSON input for tool get: {", "an agent framework", ParserErrorKind.SPOILT),
+        ('Tool "get" called with empty arguments', "its own", ParserErrorKind.NOTHING),
+        ("Filtering out malformed tool call", "its own", ParserErrorKind.DROPPED),
+        ("Failed to parse tool arguments", "its own", ParserErrorKind.SPOILT),
     ],
 )
-def test_the_texts_of_others(text: str, parser: str, means: Means) -> None:
+def test_the_texts_of_others(text: str, parser: str, means: ParserErrorKind) -> None:
     error = in_message(text)
     assert error is not None
     assert (error.parser, error.means) == (parser, means)
@@ -184,7 +214,7 @@ def test_where_people_speak_it_has_to_be_all_of_the_message(text: str, *, counts
 def test_a_printed_line_may_have_it_anywhere_and_be_no_utf_8() -> None:
     error = in_log(b"\xff" + b"x" * 500 + b" Unexpected end of JSON input")
     assert error is not None
-    assert error.means is Means.CUT
+    assert error.means is ParserErrorKind.CUT
     assert in_log(b"listening on 8080") is None
     assert in_log(b"reading package.json") is None
 

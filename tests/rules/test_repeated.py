@@ -3,10 +3,10 @@ from dataclasses import replace
 import pytest
 
 from deltatape.model.asked import RepeatedCall
-from deltatape.model.digest import SaidCall
+from deltatape.model.digest import DeliveredCall
 from deltatape.model.reply import CallKind, CallStatus
 from deltatape.rules.repeated import (
-    Damage,
+    ArgumentsDamage,
     first_difference,
     is_derived,
     is_distinctive,
@@ -24,8 +24,8 @@ def said(
     kind: CallKind = CallKind.FUNCTION,
     index: int = 0,
     ids: tuple[str, ...] = ("c1",),
-) -> SaidCall:
-    return SaidCall(
+) -> DeliveredCall:
+    return DeliveredCall(
         index=index,
         id=ids[0] if ids else None,
         ids=ids,
@@ -277,10 +277,10 @@ def test_words_that_are_glued_where_fragments_meet(
     assert (found is None) == (says is None)
     if found and says:
         assert found.says.startswith(says)
-        assert found.damage is Damage.GLUED
+        assert found.damage is ArgumentsDamage.GLUED
 
 
-def torn(*fragments: str, at: tuple[int, ...]) -> SaidCall:
+def torn(*fragments: str, at: tuple[int, ...]) -> DeliveredCall:
     """A call in whose fragments at these places a network read cut a character."""
     return replace(said("".join(fragments), *fragments), torn=at)
 
@@ -308,7 +308,7 @@ def test_characters_that_reads_cut_are_missing(
     assert (found is None) == (says is None)
     if found and says:
         assert found.says.startswith(says)
-        assert found.damage is Damage.DECODED
+        assert found.damage is ArgumentsDamage.DECODED
         assert "one incremental UTF-8 decoder" in found.hint
 
 
@@ -316,7 +316,7 @@ def test_an_app_that_leaves_nothing_outside_ascii_may_filter_it() -> None:
     one = torn('{"q":"caf', 'é!"}', at=(1,))
     found = relation(one, heard('{"q":"caf!"}'), (one,))
     assert found
-    assert found.damage is Damage.TORN
+    assert found.damage is ArgumentsDamage.TORN
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from dataclasses import replace
 import jsonschema
 import pytest
 
-from deltatape.rules._schema import Outcome, draft_of, validate
+from deltatape.rules._schema import SchemaResult, draft_of, validate
 from deltatape.rules.settings import DEFAULTS
 
 
@@ -78,7 +78,7 @@ def test_ordinary_schemas_are_schemas(schema: object) -> None:
     assert draft_of(schema) is jsonschema.Draft202012Validator
 
 
-def outcome(schema: Mapping[str, object], value: object) -> Outcome:
+def outcome(schema: Mapping[str, object], value: object) -> SchemaResult:
     return validate(schema, value, DEFAULTS)
 
 
@@ -93,7 +93,7 @@ def test_references_are_resolved_inside_the_schema_and_never_fetched() -> None:
     inside: dict[str, object] = {"$ref": "#/$defs/n", "$defs": {"n": {"type": "integer"}}}
     outside: dict[str, object] = {"$ref": "http://127.0.0.1:1/schema.json"}
     assert outcome(inside, "x").violations
-    assert outcome(inside, 1) == Outcome(violations=(), unchecked=())
+    assert outcome(inside, 1) == SchemaResult(violations=(), unchecked=())
     assert outcome(outside, 1).unchecked == ("a reference that leads nowhere inside the schema",)
 
 
@@ -132,7 +132,7 @@ def test_a_property_may_be_called_as_a_keyword_is() -> None:
     names = ("$schema", "pattern", "patternProperties", "enum", "default", "nullable", "type")
     properties = {name: {"type": "string"} for name in names}
     schema = {"properties": properties, "additionalProperties": False}
-    assert outcome(schema, dict.fromkeys(names, "x")) == Outcome(violations=(), unchecked=())
+    assert outcome(schema, dict.fromkeys(names, "x")) == SchemaResult(violations=(), unchecked=())
     assert len(outcome(schema, dict.fromkeys(names, 1)).violations) == 3
 
 

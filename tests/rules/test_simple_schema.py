@@ -5,11 +5,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from deltatape.rules._schema import Outcome, validate
+from deltatape.rules._schema import SchemaResult, validate
 from deltatape.rules._simple_schema import simple, surely_allows
 from deltatape.rules.settings import DEFAULTS
 
-CLEAN = Outcome(violations=(), unchecked=())
+CLEAN = SchemaResult(violations=(), unchecked=())
 CITY = {
     "type": "object",
     "description": "a place",

@@ -3,9 +3,9 @@ from dataclasses import replace
 import pytest
 
 from deltatape.diagnose.check import check
-from deltatape.model.exchange import Delivered, EndReason, Exchange, Sent
+from deltatape.model.exchange import DeliveryProgress, EndReason, Exchange, RequestSent
 from deltatape.model.finding import Blame, Confidence, Severity
-from deltatape.model.watch import Watch
+from deltatape.model.watch import TapeSummary
 from deltatape.rules.settings import Settings
 from helpers.chat import FINISH, calls, choice, entry
 from helpers.exchanges import (
@@ -103,7 +103,7 @@ def test_silence_is_proven_only_while_the_recorder_watched() -> None:
 
 
 def test_what_goes_on_is_told_while_it_goes_on() -> None:
-    watch = Watch(until_ns=31_000 * MS, recording=True)
+    watch = TapeSummary(until_ns=31_000 * MS, recording=True)
     idle = idle_times(100, 31_000)
     going_on = replace(timed((0.1, TEXT)), end=None, open=True, watch=watch, idle_ns=idle)
     finding = one(going_on, "D001")
@@ -127,7 +127,10 @@ def test_a_client_that_takes_nothing_stops_the_reading_itself() -> None:
     exchange = timed((0.1, TEXT), (0.2, TEXT), (20.0, FINISH_TEXT))
     slow = replace(
         exchange,
-        delivered=(Delivered(t_ns=150 * MS, bytes=10), Delivered(t_ns=19_000 * MS, bytes=100)),
+        delivered=(
+            DeliveryProgress(t_ns=150 * MS, bytes=10),
+            DeliveryProgress(t_ns=19_000 * MS, bytes=100),
+        ),
     )
     finding = one(slow, "D001")
     assert (finding.blame, finding.confidence) == (Blame.APP, Confidence.LIKELY)
@@ -181,7 +184,7 @@ def test_a_tool_of_the_application_takes_its_time_after_the_call() -> None:
 
 
 AFTER = asks(USER, assistant(("c1", "get", '{"a":1}')), result("c1"))
-SENT = Sent(t_ns=1_500 * MS, connect_ns=MS, tls_ns=MS, reused=False)
+SENT = RequestSent(t_ns=1_500 * MS, connect_ns=MS, tls_ns=MS, reused=False)
 
 
 def ended(exchange: Exchange, reason: EndReason | None) -> Exchange:
@@ -232,7 +235,7 @@ def test_a_client_that_leaves_early_may_be_hasty_and_one_that_waited_long_is_not
 
 def test_a_silence_without_any_record_of_the_recorder_blames_nobody_after_a_result() -> None:
     for reason in (EndReason.CLIENT_CLOSED, EndReason.UPSTREAM_CLOSED, None):
-        watch = Watch(until_ns=60_000 * MS)
+        watch = TapeSummary(until_ns=60_000 * MS)
         held_up = replace(silent(reason, 60), idle_ns=(6_500 * MS,), watch=watch)
         finding = one(held_up, "D004")
         assert (finding.severity, finding.blame) == (Severity.INFO, None)
@@ -273,7 +276,7 @@ def test_silence_is_proven_only_while_the_recorder_watched_after_a_result() -> N
     crashed = replace(silent(None), idle_ns=())
     assert not found(crashed, "D004")
     watched = idle_times(31_500)
-    seen = replace(crashed, idle_ns=watched, watch=Watch(until_ns=31_500 * MS))
+    seen = replace(crashed, idle_ns=watched, watch=TapeSummary(until_ns=31_500 * MS))
     finding = one(seen, "D004")
     assert (
         "for 30.0 s (6 idle records); the client had waited 31.5 s, then the tape breaks off"
@@ -284,7 +287,7 @@ def test_silence_is_proven_only_while_the_recorder_watched_after_a_result() -> N
 
 
 def test_what_goes_on_is_told_while_it_goes_on_after_a_result() -> None:
-    watch = Watch(until_ns=31_500 * MS, recording=True)
+    watch = TapeSummary(until_ns=31_500 * MS, recording=True)
     going_on = replace(silent(None), open=True, watch=watch, idle_ns=idle_times(31_500))
     finding = one(going_on, "D004")
     assert finding.message.endswith("the client had waited 31.5 s, it still goes on")
@@ -324,7 +327,10 @@ FAST = timed((0.1, TEXT), (0.2, FINISH_TEXT))
 
 
 def test_the_longest_wait_for_the_client_is_reported() -> None:
-    delivered = (Delivered(t_ns=1_500 * MS, bytes=5), Delivered(t_ns=3_000 * MS, bytes=100))
+    delivered = (
+        DeliveryProgress(t_ns=1_500 * MS, bytes=5),
+        DeliveryProgress(t_ns=3_000 * MS, bytes=100),
+    )
     finding = one(replace(FAST, delivered=delivered), "D005")
     assert finding.message == "the client took byte 100 of the body 2.8 s after it came"
     assert finding.blame is Blame.APP
@@ -333,5 +339,5 @@ def test_the_longest_wait_for_the_client_is_reported() -> None:
 
 def test_a_client_that_keeps_up_is_fine() -> None:
     assert not found(FAST, "D005")
-    assert not found(replace(FAST, delivered=(Delivered(t_ns=300 * MS, bytes=100),)), "D005")
+    assert not found(replace(FAST, delivered=(DeliveryProgress(t_ns=300 * MS, bytes=100),)), "D005")
     assert not found(pasted(TEXT, FINISH_TEXT), "D005")

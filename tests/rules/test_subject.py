@@ -4,7 +4,7 @@ from deltatape.model.exchange import Exchange
 from deltatape.model.reply import CallStatus
 from deltatape.model.stream import AnomalyKind
 from deltatape.rules import EXCHANGE_RULES
-from deltatape.rules.finish import Finish
+from deltatape.rules.finish import FinishMeaning
 from deltatape.rules.subject import Subject, subjects_of
 from helpers.chat import FINISH, calls, choice, entry, request
 from helpers.contexts import context_of
@@ -43,22 +43,28 @@ def test_of_a_healthy_exchange_few_are_asked() -> None:
 
 
 def test_subjects_are_what_there_is() -> None:
-    assert subjects_of(context_of(pasted(TEXT, FINISH))) == {Finish.TOOLS}
+    assert subjects_of(context_of(pasted(TEXT, FINISH))) == {FinishMeaning.TOOLS}
     cut = subjects_of(context_of(pasted(calls(entry(0, "c1", name="get", arguments="[1]")))))
     assert {CallStatus.NOT_OBJECT, Subject.CALLS} <= cut
-    assert Finish.OTHER in cut
+    assert FinishMeaning.OTHER in cut
     written = '<tool_call>{"name":"get","arguments":{}}</tool_call>'
     assert Subject.WRITTEN in subjects_of(context_of(pasted(choice({"content": written}), FINISH)))
 
 
 def test_no_word_stands_for_two_subjects() -> None:
-    kinds = (Subject, Finish, CallStatus, AnomalyKind, [rule.code for rule in EXCHANGE_RULES])
+    kinds = (
+        Subject,
+        FinishMeaning,
+        CallStatus,
+        AnomalyKind,
+        [rule.code for rule in EXCHANGE_RULES],
+    )
     words = [str(word) for kind in kinds for word in kind]
     assert len(words) == len(set(words))
 
 
 def test_rules_are_about_subjects_that_there_are() -> None:
-    words = {*Subject, *Finish, *CallStatus, *AnomalyKind}
+    words = {*Subject, *FinishMeaning, *CallStatus, *AnomalyKind}
     for rule in EXCHANGE_RULES:
         assert rule.about <= words | {rule.code}, rule.code
 

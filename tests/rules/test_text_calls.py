@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from deltatape.diagnose.rebuild import analyse, rebuild
-from deltatape.model.asked import Asked
+from deltatape.model.asked import RequestSummary
 from deltatape.model.exchange import Exchange
 from deltatape.model.finding import Blame, Confidence, Severity
 from deltatape.model.reply import TextCall
@@ -20,13 +20,13 @@ def written(text: str) -> TextCall:
     return found
 
 
-def asked(*, prompt: str = "", tools: bool = False) -> Asked:
+def asked(*, prompt: str = "", tools: bool = False) -> RequestSummary:
     body = request(get={}) if tools else request()
     body["messages"] = [{"role": "system", "content": prompt}]
     return context_of(body)
 
 
-def context_of(body: dict[str, object]) -> Asked:
+def context_of(body: dict[str, object]) -> RequestSummary:
     return analyse(pasted(FINISH, request=body)).asked
 
 

@@ -2,9 +2,9 @@ from dataclasses import replace
 
 import pytest
 
-from deltatape.model.exchange import EndReason, Exchange, Sent
+from deltatape.model.exchange import EndReason, Exchange, RequestSent
 from deltatape.model.finding import Blame, Confidence, Severity
-from deltatape.model.watch import Watch
+from deltatape.model.watch import TapeSummary
 from helpers.chat import FINISH, calls, choice, entry
 from helpers.exchanges import FINISH_TEXT, TEXT, call, found, one, pasted, timed
 from helpers.taped import MS
@@ -97,7 +97,7 @@ def patient(seconds: float, *headers: tuple[bytes, bytes]) -> Exchange:
     """A client that leaves after so long a silence, and the head of its request."""
     exchange = ended(timed((0.1, OPEN), end_s=0.1 + seconds), EndReason.CLIENT_CLOSED)
     request = replace(exchange.request, headers=headers)
-    sent = Sent(t_ns=MS, connect_ns=0, tls_ns=0, reused=True)
+    sent = RequestSent(t_ns=MS, connect_ns=0, tls_ns=0, reused=True)
     return replace(exchange, request=request, sent=sent)
 
 
@@ -153,7 +153,7 @@ def test_what_the_recorder_did_itself_is_nobodys_fault(
 
 
 def test_a_tape_that_went_on_without_the_end_of_an_exchange_says_so() -> None:
-    watch = Watch(until_ns=9_000 * MS, stop="interrupted")
+    watch = TapeSummary(until_ns=9_000 * MS, stop="interrupted")
     finding = one(replace(ended(timed((0.1, TEXT)), None), watch=watch), "W006")
     assert "although the recorder went on" in finding.message
     assert finding.blame is None
@@ -196,7 +196,9 @@ def test_many_events_at_once_after_a_long_silence_are_a_burst() -> None:
 
 def test_the_wait_is_measured_from_the_request_on_its_way() -> None:
     exchange = timed(*MANY, (4.05, FINISH_TEXT))
-    late = replace(exchange, sent=Sent(t_ns=3_500_000_000, connect_ns=0, tls_ns=0, reused=False))
+    late = replace(
+        exchange, sent=RequestSent(t_ns=3_500_000_000, connect_ns=0, tls_ns=0, reused=False)
+    )
     assert not found(late, "W007")
 
 

@@ -6,12 +6,12 @@ from hypothesis import strategies as st
 
 from deltatape.errors import UsageError
 from deltatape.settings.document import MAX_BYTES, parse
-from deltatape.settings.file import Items, Scalar, Table
+from deltatape.settings.file import MappingNode, Scalar, SequenceNode
 
 
 def test_values_are_text_and_know_their_place() -> None:
     table = parse(b"a: no\nlist:\n  - 1:30\n  - 'null'\nnothing:\n", "f.yaml")
-    assert isinstance(table, Table)
+    assert isinstance(table, MappingNode)
     assert [str(entry.key) for entry in table.entries.values()] == [
         "f.yaml:1:1",
         "f.yaml:2:1",
@@ -20,7 +20,7 @@ def test_values_are_text_and_know_their_place() -> None:
     a, several, nothing = (entry.value for entry in table.entries.values())
     assert isinstance(a, Scalar)
     assert (a.text, str(a.place), a.absent) == ("no", "f.yaml:1:4", False)
-    assert isinstance(several, Items)
+    assert isinstance(several, SequenceNode)
     texts = [(each.text, each.absent) for each in several.items if isinstance(each, Scalar)]
     assert texts == [("1:30", False), ("null", False)]
     assert isinstance(nothing, Scalar)

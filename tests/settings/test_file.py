@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from deltatape.errors import UsageError
-from deltatape.settings.file import Place, find
+from deltatape.settings.file import FilePosition, find
 
 
 def test_the_nearest_file_upward_holds(tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_in_a_folder_of_the_same_owner_a_file_is_no_strangers(tmp_path: Path) ->
     assert find(tmp_path, {}) == path
 
 
-PLACE = Place(file="f.yaml", line=3, column=11)
+PLACE = FilePosition(file="f.yaml", line=3, column=11)
 
 
 def test_a_place_is_told_as_editors_and_compilers_do() -> None:

@@ -9,7 +9,7 @@ from deltatape.errors import UsageError
 from deltatape.model.app_names import CONTRACT, AppNames
 from deltatape.rules.settings import DEFAULTS
 from deltatape.settings.document import parse
-from deltatape.settings.file import Entry, Table
+from deltatape.settings.file import MappingNode, MappingValue
 from deltatape.settings.settings import FIELDS, Settings, app_names, load
 
 COMMANDS = ("record", "check", "why")
@@ -104,9 +104,9 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
         load(tmp_path, named, COMMANDS)
 
 
-def entries(text: str) -> dict[str, Entry]:
+def entries(text: str) -> dict[str, MappingValue]:
     table = parse(text.encode(), "f.yaml")
-    assert isinstance(table, Table)
+    assert isinstance(table, MappingNode)
     return dict(table.entries)
 
 

@@ -3,13 +3,13 @@ import pytest
 from deltatape.errors import UsageError
 from deltatape.rules.settings import DEFAULTS, Settings
 from deltatape.settings.document import parse
-from deltatape.settings.file import Entry, Table
+from deltatape.settings.file import MappingNode, MappingValue
 from deltatape.settings.thresholds import FIELDS, thresholds
 
 
-def entries(text: str) -> dict[str, Entry]:
+def entries(text: str) -> dict[str, MappingValue]:
     table = parse(text.encode(), "f.yaml")
-    assert isinstance(table, Table)
+    assert isinstance(table, MappingNode)
     return dict(table.entries)
 
 

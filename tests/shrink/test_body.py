@@ -5,7 +5,7 @@ import pytest
 
 from deltatape.diagnose.decode import decode
 from deltatape.model.exchange import EndReason, Exchange, Framing, Read
-from deltatape.shrink.body import Body, event_count, from_behind, with_reads
+from deltatape.shrink.body import EditableBody, event_count, from_behind, with_reads
 from deltatape.store.reader import open_tape
 from helpers import eventstream
 from helpers.chat import sse
@@ -13,8 +13,8 @@ from helpers.mutated import RECORDINGS
 from helpers.shrunk import recorded, streamed
 
 
-def body_of(exchange: Exchange) -> Body:
-    found = Body.of(exchange)
+def body_of(exchange: Exchange) -> EditableBody:
+    found = EditableBody.of(exchange)
     assert found is not None
     return found
 
@@ -80,7 +80,9 @@ def test_what_is_no_text_has_no_body() -> None:
     coded = recorded(b"x")
     assert coded.response is not None
     headers = (*coded.response.headers, (b"content-encoding", b"gzip"))
-    assert Body.of(replace(coded, response=replace(coded.response, headers=headers))) is None
+    assert (
+        EditableBody.of(replace(coded, response=replace(coded.response, headers=headers))) is None
+    )
     assert event_count([replace(coded, reads=())]) == 0
 
 

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 from deltatape.model.exchange import Exchange
-from deltatape.shrink.body import Body
+from deltatape.shrink.body import EditableBody
 from deltatape.shrink.events import (
     fewer_events,
     fewer_kinds,
@@ -105,7 +105,9 @@ def test_equal_pieces_alone_are_left() -> None:
 
 
 def test_an_event_is_told_by_its_type_its_form_and_what_it_belongs_to() -> None:
-    body = Body.of(recorded(b'event: x\ndata: {"index":1,"delta":{"text":"a"}}\n\ndata: 1\n\n'))
+    body = EditableBody.of(
+        recorded(b'event: x\ndata: {"index":1,"delta":{"text":"a"}}\n\ndata: 1\n\n')
+    )
     assert body is not None
     assert labels(body, 0) == {("type", "x"), ("form", "delta/text", "index"), ("index", "1")}
     assert labels(body, 1) == {("type", "message")}

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from deltatape.shrink.failure import Ending, failure_of, named_error, pattern_of, readable
+from deltatape.shrink.failure import CommandResult, failure_of, named_error, pattern_of, readable
 
 TRACE = """Traceback (most recent call last):
   File "app.py", line 14, in <module>
@@ -10,8 +10,8 @@ json.decoder.JSONDecodeError: Extra data: line 1 column 9 (char 8)
 """
 
 
-def failed(output: str = "", code: int | None = 1, **more: object) -> Ending:
-    return Ending(exit_code=code, output=output, **more)  # type: ignore[arg-type]
+def failed(output: str = "", code: int | None = 1, **more: object) -> CommandResult:
+    return CommandResult(exit_code=code, output=output, **more)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

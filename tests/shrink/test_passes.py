@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from deltatape.diagnose.check import check
 from deltatape.model.exchange import (
     BROKEN_CHUNKS,
-    Delivered,
+    DeliveryProgress,
     Exchange,
     Headers,
     Note,
@@ -26,7 +26,7 @@ from deltatape.shrink.passes import (
     shorter_texts,
     shrink,
 )
-from deltatape.shrink.search import Exchanges, Search
+from deltatape.shrink.search import Exchanges, ShrinkSearch
 from deltatape.store.reader import open_tape
 from helpers.chat import FINISH, calls, choice, entry, sse
 from helpers.mutated import RECORDINGS
@@ -107,7 +107,7 @@ def test_every_pass_has_a_name_of_its_own() -> None:
 
 
 def test_an_empty_tape_is_as_small_as_can_be() -> None:
-    assert shrink(Search((), lambda _: None), lambda _: None)
+    assert shrink(ShrinkSearch((), lambda _: None), lambda _: None)
 
 
 WHOLE = streamed(choice({"role": "assistant"}), choice({"content": "abc"}), FINISH)
@@ -147,7 +147,7 @@ def test_an_answer_becomes_plain_in_one_run() -> None:
         coded,
         informational=(early,),
         notes=(Note(t_ns=0, text="x"), Note(t_ns=0, text=f"{BROKEN_CHUNKS}: y")),
-        delivered=(Delivered(t_ns=0, bytes=1),),
+        delivered=(DeliveryProgress(t_ns=0, bytes=1),),
         idle_ns=(5,),
     )
     judge = having()

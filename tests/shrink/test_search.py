@@ -6,8 +6,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltatape.model.exchange import Exchange, Masked, Note, ResponseHead
-from deltatape.shrink.search import Search, UsedUpError, complaints, fewest, largest, patient, size
+from deltatape.model.exchange import Exchange, MaskedCredential, Note, ResponseHead
+from deltatape.shrink.search import (
+    BudgetExhaustedError,
+    ShrinkSearch,
+    complaints,
+    fewest,
+    largest,
+    patient,
+    size,
+)
 from helpers.chat import choice
 from helpers.shrunk import Asked, having, streamed
 
@@ -20,7 +28,7 @@ def shorter(exchange: Exchange, count: int) -> Exchange:
 
 
 def test_what_is_smaller_and_fails_is_taken() -> None:
-    search = Search((WHOLE,), having(b"abc"), sound=False)
+    search = ShrinkSearch((WHOLE,), having(b"abc"), sound=False)
     assert search.offer_one(shorter(WHOLE, 2))
     assert search.exchanges == (shorter(WHOLE, 2),)
     assert not search.offer_one(shorter(WHOLE, 1))
@@ -29,13 +37,13 @@ def test_what_is_smaller_and_fails_is_taken() -> None:
 
 def test_what_is_not_smaller_is_not_even_asked_about() -> None:
     judge = Asked(lambda _: pytest.fail("asked"))
-    search = Search((shorter(WHOLE, 2),), judge, sound=False)
+    search = ShrinkSearch((shorter(WHOLE, 2),), judge, sound=False)
     assert not search.offer_one(WHOLE)
     assert not search.offer_one(shorter(WHOLE, 2), smaller=False)
 
 
 def test_another_one_of_equal_size_is_taken_where_that_is_enough() -> None:
-    search = Search((WHOLE,), having(b"abc"))
+    search = ShrinkSearch((WHOLE,), having(b"abc"))
     later = replace(WHOLE, reads=tuple(read._replace(t_ns=read.t_ns + 1) for read in WHOLE.reads))
     assert not search.offer_one(later)
     assert search.offer_one(later, smaller=False)
@@ -43,14 +51,14 @@ def test_another_one_of_equal_size_is_taken_where_that_is_enough() -> None:
 
 def test_a_stream_that_would_get_a_defect_costs_no_run() -> None:
     judge = having()
-    assert not Search((WHOLE,), judge).offer_one(shorter(WHOLE, 2))
+    assert not ShrinkSearch((WHOLE,), judge).offer_one(shorter(WHOLE, 2))
     assert judge.known == {}
-    assert Search((WHOLE,), judge, sound=False).offer_one(shorter(WHOLE, 2))
+    assert ShrinkSearch((WHOLE,), judge, sound=False).offer_one(shorter(WHOLE, 2))
 
 
 def test_a_defect_that_is_there_may_stay() -> None:
     cut = shorter(WHOLE, 2)
-    assert Search((cut,), having()).offer_one(shorter(WHOLE, 1))
+    assert ShrinkSearch((cut,), having()).offer_one(shorter(WHOLE, 1))
 
 
 def test_silence_is_no_defect_since_times_are_not_kept() -> None:
@@ -62,27 +70,27 @@ def test_silence_is_no_defect_since_times_are_not_kept() -> None:
 def test_the_judge_says_what_is_kept() -> None:
     other = replace(WHOLE, number=2)
     asked = replace(WHOLE.request, body=b"other")
-    search = Search((WHOLE, other), lambda _: (replace(WHOLE, request=asked),), sound=False)
+    search = ShrinkSearch((WHOLE, other), lambda _: (replace(WHOLE, request=asked),), sound=False)
     assert search.offer_only([1])
     assert search.numbers == (1,)
     assert search.get(2) is None
     smaller = shorter(WHOLE, 2)
     assert smaller.request.body != b"other"
-    search = Search(search.exchanges, having(), sound=False)
+    search = ShrinkSearch(search.exchanges, having(), sound=False)
     assert search.offer_one(smaller)
     assert search.exchanges[0].request.body == b"other"
     assert search.exchanges[0].reads == smaller.reads
 
 
 def test_the_search_ends_where_no_run_is_left() -> None:
-    search = Search((WHOLE,), Asked(lambda _: True, most=0), sound=False)
-    with pytest.raises(UsedUpError):
+    search = ShrinkSearch((WHOLE,), Asked(lambda _: True, most=0), sound=False)
+    with pytest.raises(BudgetExhaustedError):
         search.offer_one(shorter(WHOLE, 2))
 
 
 def test_all_that_is_beside_the_body_counts_for_the_size() -> None:
     assert WHOLE.response is not None
-    secret = ((b"cookie", Masked(length=4, hash="00000000")),)
+    secret = ((b"cookie", MaskedCredential(length=4, hash="00000000")),)
     noted = replace(WHOLE, notes=(Note(t_ns=0, text="x"),))
     trailed = replace(WHOLE, trailers=secret)
     headed = replace(WHOLE, response=replace(WHOLE.response, headers=secret * 9))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from deltatape.model.app_names import CONTRACT
-from deltatape.redact.audit import Kind, Problem
+from deltatape.redact.audit import ProblemKind, TapeProblem
 from deltatape.store.parsed import misreadings
 from deltatape.store.reader import open_tape
 from helpers.planted import exchange, record, tape
@@ -14,7 +14,7 @@ from helpers.readings import BODY, TOOL, told
 from helpers.tapes import write_tape
 
 
-def found(folder: Path, *lines: bytes) -> tuple[Problem, ...]:
+def found(folder: Path, *lines: bytes) -> tuple[TapeProblem, ...]:
     return misreadings(open_tape(write_tape(folder, tape(*lines))), CONTRACT)
 
 
@@ -25,7 +25,7 @@ def test_a_tape_that_is_read_as_it_was_has_no_problem(tmp_path: Path) -> None:
 
 def test_what_is_read_in_another_way_is_told_with_line_and_exchange(tmp_path: Path) -> None:
     (problem,) = found(tmp_path, *told(1), *told(2, calls=2, sha256="0" * 64))
-    assert (problem.kind, problem.line, problem.exchange) == (Kind.PARSED, 15, 2)
+    assert (problem.kind, problem.line, problem.exchange) == (ProblemKind.PARSED, 15, 2)
     assert problem.message == f"is not read as when {TOOL} taped it: calls 2, now 1"
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from deltatape.errors import TapeFormatError, UsageError
-from deltatape.redact.audit import Kind
+from deltatape.redact.audit import ProblemKind
 from deltatape.store import rewrite
 from deltatape.store.reader import MAX_LINE, Tape, open_tape
 from deltatape.store.rewrite import SHARED, as_named, as_new, audit, draft, in_place_of, same_as
@@ -142,7 +142,10 @@ def test_a_damaged_tape_gives_no_draft(tmp_path: Path) -> None:
 
 def test_an_audit_reads_every_line(tmp_path: Path) -> None:
     path = Path(write_tape(tmp_path, tape(b"garbage\n", *exchange(reads=[KEY.encode()]))))
-    assert [(p.kind, p.line) for p in audit(path).problems] == [(Kind.DAMAGE, 2), (Kind.SECRET, 7)]
+    assert [(p.kind, p.line) for p in audit(path).problems] == [
+        (ProblemKind.DAMAGE, 2),
+        (ProblemKind.SECRET, 7),
+    ]
 
 
 def test_an_audit_ends_at_a_line_that_is_too_long(tmp_path: Path) -> None:

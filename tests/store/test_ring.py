@@ -10,7 +10,7 @@ from deltatape.clock import rfc3339
 from deltatape.errors import UsageError
 from deltatape.model.exchange import Source
 from deltatape.store.reader import open_tape
-from deltatape.store.ring import Keep, Ring, parse_keep
+from deltatape.store.ring import RetentionPolicy, SegmentRing, parse_keep
 from deltatape.store.writer import TapeWriter
 from deltatape.tape.encode import header_line
 from deltatape.tape.record import Header
@@ -41,7 +41,7 @@ class Folder:
         self.path = folder
         self.clock = WallClock()
         self.alarms: list[str] = []
-        self.ring = Ring(folder, parse_keep(keep), self.clock, self.alarms.append)
+        self.ring = SegmentRing(folder, parse_keep(keep), self.clock, self.alarms.append)
 
     def segment(self, name: str, *, begun_s: float, ended_s: float, size: int = 0) -> Path:
         """A finished tape; times count from now, so they are negative."""
@@ -72,19 +72,19 @@ class Folder:
 @pytest.mark.parametrize(
     ("text", "keep"),
     [
-        ("2h", Keep(age_ns=7200 * S)),
-        ("1.5m", Keep(age_ns=90 * S)),
-        ("30s", Keep(age_ns=30 * S)),
-        ("7d", Keep(age_ns=7 * 86400 * S)),
-        ("5GB", Keep(bytes=5 * 10**9)),
-        ("5gb", Keep(bytes=5 * 10**9)),
-        ("1.5 MiB", Keep(bytes=3 << 19)),
-        ("2h,5GB", Keep(age_ns=7200 * S, bytes=5 * 10**9)),
-        ("100KB, 1d", Keep(age_ns=86400 * S, bytes=100_000)),
-        ("1TB", Keep(bytes=10**12)),
+        ("2h", RetentionPolicy(age_ns=7200 * S)),
+        ("1.5m", RetentionPolicy(age_ns=90 * S)),
+        ("30s", RetentionPolicy(age_ns=30 * S)),
+        ("7d", RetentionPolicy(age_ns=7 * 86400 * S)),
+        ("5GB", RetentionPolicy(bytes=5 * 10**9)),
+        ("5gb", RetentionPolicy(bytes=5 * 10**9)),
+        ("1.5 MiB", RetentionPolicy(bytes=3 << 19)),
+        ("2h,5GB", RetentionPolicy(age_ns=7200 * S, bytes=5 * 10**9)),
+        ("100KB, 1d", RetentionPolicy(age_ns=86400 * S, bytes=100_000)),
+        ("1TB", RetentionPolicy(bytes=10**12)),
     ],
 )
-def test_a_time_a_size_or_both(text: str, keep: Keep) -> None:
+def test_a_time_a_size_or_both(text: str, keep: RetentionPolicy) -> None:
     assert parse_keep(text) == keep
 
 
@@ -177,12 +177,12 @@ import sys
 from pathlib import Path
 from deltatape.clock import SystemClock
 from deltatape.model.exchange import Source
-from deltatape.store.ring import Ring, parse_keep
+from deltatape.store.ring import SegmentRing, parse_keep
 from deltatape.store.writer import TapeWriter
 
 folder = Path(sys.argv[1])
 clock = SystemClock()
-ring = Ring(folder, parse_keep("1KB"), clock, print)
+ring = SegmentRing(folder, parse_keep("1KB"), clock, print)
 for number in range(40):
     stem = ring.stem("x")
     writer = TapeWriter.create(

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from deltatape.store.segment import (
-    Segment,
+    TapeSegment,
     held,
     is_finished,
     is_segment,
@@ -36,13 +36,13 @@ def test_only_regular_files_are_listed(tmp_path: Path) -> None:
     (tmp_path / "b.ring.tape").mkdir()
     (tmp_path / "c.ring.tape").symlink_to(path)
     os.mkfifo(tmp_path / "d.ring.tape")
-    assert list_segments(tmp_path) == (Segment(path=path, size=len(LINE), modified_ns=7),)
+    assert list_segments(tmp_path) == (TapeSegment(path=path, size=len(LINE), modified_ns=7),)
 
 
 def test_a_segment_was_begun_when_its_header_says(tmp_path: Path) -> None:
     path = tmp_path / "a.ring.tape"
     path.write_bytes(LINE)
-    segment = Segment(path=path, size=0, modified_ns=7)
+    segment = TapeSegment(path=path, size=0, modified_ns=7)
     assert segment.begun_ns == wall_of(HEADER.recorded_at) == 1_795_293_361_000_000_000
     path.write_bytes(b"damaged")
     assert segment.begun_ns == 7

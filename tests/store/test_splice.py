@@ -14,22 +14,22 @@ from hypothesis import strategies as st
 
 from deltatape.errors import TapeFormatError, UsageError
 from deltatape.model.exchange import Source
-from deltatape.model.watch import Watch
+from deltatape.model.watch import TapeSummary
 from deltatape.rules.progress import watched_until
 from deltatape.store.reader import Tape, open_tape
 from deltatape.store.rewrite import audit
 from deltatape.store.segment import wall_of
-from deltatape.store.splice import Given, Spliced, doubles, splice, survey, taken
+from deltatape.store.splice import SplicedTape, SpliceSource, doubles, splice, survey, taken
 from helpers.joined import BEGUN_NS, Plan, at, plans
 from helpers.tapes import HEADER, StillClock, whole_tape, write_tape
 
 TWO = ((1, 0, 5), (2, 0, 5), (1, 1, 5), (2, 1, 5), (1, 2, 5), (1, 3, 5), (2, 5, 5), (1, 5, 5))
 
 
-def joined(output: Path, *paths: Path, **picks: set[int]) -> tuple[Tape, Spliced]:
+def joined(output: Path, *paths: Path, **picks: set[int]) -> tuple[Tape, SplicedTape]:
     """`paths` as one tape; of those called as in `picks` only these exchanges."""
     parts = [
-        Given(
+        SpliceSource(
             tape=open_tape(path),
             numbers=frozenset(picks[path.stem]) if path.stem in picks else None,
         )
@@ -144,10 +144,10 @@ def test_a_tape_that_broke_off_says_so_where_the_new_one_goes_on(tmp_path: Path)
     assert not tape.stopped
     assert done.exchanges == 6
     assert tape[1].end is None
-    assert (tape[1].watch, tape[1].stopped_ns) == (Watch(until_ns=35), None)
-    assert tape[3].watch == Watch(until_ns=10**9 + 40, stop="child-exit", exit_code=3)
+    assert (tape[1].watch, tape[1].stopped_ns) == (TapeSummary(until_ns=35), None)
+    assert tape[3].watch == TapeSummary(until_ns=10**9 + 40, stop="child-exit", exit_code=3)
     assert tape[3].stopped_ns == 10**9 + 40
-    assert tape[5].watch == Watch(until_ns=2 * 10**9 + 40)
+    assert tape[5].watch == TapeSummary(until_ns=2 * 10**9 + 40)
     assert [each.end is not None for each in tape].count(False) == 1
 
 
@@ -301,7 +301,7 @@ def test_a_tape_that_is_changed_while_it_is_read_is_refused(tmp_path: Path) -> N
             return super().wall_ns()
 
     with pytest.raises(UsageError, match="was changed while it was read"):
-        splice([Given(tape=open_tape(path))], tmp_path / "out.tape", Meddler())
+        splice([SpliceSource(tape=open_tape(path))], tmp_path / "out.tape", Meddler())
     assert not (tmp_path / "out.tape").exists()
 
 
@@ -313,9 +313,9 @@ def test_lines_of_unknown_codes_come_along(tmp_path: Path) -> None:
     assert HEADER.id.encode() not in (tmp_path / "out.tape").read_bytes()
 
 
-def of(folder: Path, content: bytes, *numbers: int, name: str = "x.tape") -> Given:
+def of(folder: Path, content: bytes, *numbers: int, name: str = "x.tape") -> SpliceSource:
     tape = open_tape(write_tape(folder, content, name))
-    return Given(tape=tape, numbers=frozenset(numbers) if numbers else None)
+    return SpliceSource(tape=tape, numbers=frozenset(numbers) if numbers else None)
 
 
 def test_exchanges_are_told_with_their_ids(tmp_path: Path) -> None:

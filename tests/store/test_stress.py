@@ -14,7 +14,7 @@ import pytest
 from deltatape.clock import SystemClock
 from deltatape.store import tape_file
 from deltatape.store.reader import open_tape
-from deltatape.store.tape_file import Ledger, TapeFile
+from deltatape.store.tape_file import LossCounter, TapeFile
 from deltatape.store.writer import TapeWriter
 from deltatape.tape.encode import header_line
 from helpers.tapes import HEADER
@@ -39,7 +39,7 @@ class Stalled:
         self.alarms: list[str] = []
         self.taken = b""
         self._out, into = os.pipe()
-        ledger = Ledger(self.alarms.append)
+        ledger = LossCounter(self.alarms.append)
         file = TapeFile(into, Path("pipe"), header_line(HEADER), ledger)
         clock = SystemClock()
         file.append((), (), 0)
@@ -142,7 +142,7 @@ def test_a_disk_whose_sync_hangs_is_written_by_a_thread(
 
     monkeypatch.setattr(TapeFile, "sync", hang)
     clock = SteppedClock()
-    ledger = Ledger(print)
+    ledger = LossCounter(print)
     file = TapeFile(
         os.open(tmp_path / "x.tape", os.O_WRONLY | os.O_CREAT | os.O_APPEND),
         tmp_path / "x.tape",
@@ -275,7 +275,7 @@ def test_without_descriptors_a_tape_goes_on_and_no_new_one_is_begun(tmp_path: Pa
 
 def test_a_tape_can_be_renamed_while_it_is_written(tmp_path: Path) -> None:
     alarms: list[str] = []
-    ledger = Ledger(alarms.append)
+    ledger = LossCounter(alarms.append)
     old, new = tmp_path / "old.tape", tmp_path / "new.tape"
     file = TapeFile(
         os.open(old, os.O_WRONLY | os.O_CREAT | os.O_APPEND), old, header_line(HEADER), ledger

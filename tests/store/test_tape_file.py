@@ -12,7 +12,7 @@ from deltatape.clock import SystemClock
 from deltatape.store import tape_file
 from deltatape.store.names import open_new
 from deltatape.store.reader import open_tape
-from deltatape.store.tape_file import Ledger, SyncThread, TapeFile, WriterThread
+from deltatape.store.tape_file import LossCounter, SyncThread, TapeFile, WriterThread
 from deltatape.tape.encode import header_line
 from helpers.disk import file_size_limit
 from helpers.tapes import HEADER
@@ -25,7 +25,7 @@ class Tape:
 
     def __init__(self, folder: Path) -> None:
         self.alarms: list[str] = []
-        self.ledger = Ledger(self.alarms.append)
+        self.ledger = LossCounter(self.alarms.append)
         self.fd, self.path = open_new(folder, "x")
         self.file = TapeFile(self.fd, self.path, header_line(HEADER), self.ledger)
 
@@ -112,7 +112,7 @@ def test_a_descriptor_that_somebody_closed_is_told(tmp_path: Path) -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
 def test_a_full_device_takes_nothing_and_raises_nothing() -> None:
     alarms: list[str] = []
-    ledger = Ledger(alarms.append)
+    ledger = LossCounter(alarms.append)
     fd = os.open("/dev/full", os.O_WRONLY | os.O_APPEND)
     file = TapeFile(fd, Path("/dev/full"), header_line(HEADER), ledger)
     file.append([1], [LINE], 0)
@@ -186,7 +186,7 @@ def test_a_sync_that_hangs_does_not_keep_the_recorder(
 
 
 def test_lines_wait_in_order_while_the_disk_is_slow(disk: Disk) -> None:
-    thread = WriterThread(disk.write, Ledger(lambda _: None))
+    thread = WriterThread(disk.write, LossCounter(lambda _: None))
     for number in range(100):
         thread.put([1], [b"%d" % number])
     assert disk.lines == []
@@ -200,7 +200,7 @@ def test_what_does_not_fit_the_queue_is_lost_and_counted(
 ) -> None:
     monkeypatch.setattr(tape_file, "_WAITING_BYTES", 10)
     alarms: list[str] = []
-    ledger = Ledger(alarms.append)
+    ledger = LossCounter(alarms.append)
     thread = WriterThread(disk.write, ledger)
     thread.put([1], [b"first"])
     assert disk.busy.wait(10)
@@ -217,7 +217,7 @@ def test_what_a_hanging_disk_did_not_take_is_lost_and_counted(
     disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tape_file, "_PATIENCE_S", 0.01)
-    ledger = Ledger(lambda _: None)
+    ledger = LossCounter(lambda _: None)
     thread = WriterThread(disk.write, ledger)
     thread.put([1], [b"first"])
     assert disk.busy.wait(10)
@@ -243,7 +243,7 @@ def test_without_threads_the_end_syncs_and_writes_itself(
     assert disk.syncs == 0
     assert sync.close()
     assert disk.syncs == 1
-    writer = WriterThread(disk.write, Ledger(lambda _: None))
+    writer = WriterThread(disk.write, LossCounter(lambda _: None))
     writer.put([1, 1], [b"first", b"later"])
     assert disk.lines == []
     assert writer.close()
@@ -251,7 +251,7 @@ def test_without_threads_the_end_syncs_and_writes_itself(
 
 
 def test_losses_are_counted_per_exchange_and_in_all() -> None:
-    ledger = Ledger(lambda _: None)
+    ledger = LossCounter(lambda _: None)
     ledger.lost([1, 2, 1], [b"a", b"bb", b"ccc"], "full")
     ledger.lost([1], [b"d"], "broken")
     assert ledger.of(1) == {"lost_records": 3, "lost_bytes": 5, "error": "broken"}
@@ -262,7 +262,7 @@ def test_losses_are_counted_per_exchange_and_in_all() -> None:
 
 def test_an_alarm_sounds_once_per_kind_of_trouble() -> None:
     alarms: list[str] = []
-    ledger = Ledger(alarms.append)
+    ledger = LossCounter(alarms.append)
     ledger.trouble("full", "the disk is full")
     ledger.trouble("full", "the disk is still full")
     ledger.trouble("slow", "the disk is slow")
@@ -270,7 +270,7 @@ def test_an_alarm_sounds_once_per_kind_of_trouble() -> None:
 
 
 def test_losses_without_end_take_no_memory_without_end() -> None:
-    ledger = Ledger(lambda _: None)
+    ledger = LossCounter(lambda _: None)
     for exchange in range(10_000):
         ledger.lost([exchange], [b"x"], "full")
     assert ledger.of(0) == {}

@@ -1,17 +1,24 @@
 import pytest
 
 from deltatape.model.reply import Reply
-from deltatape.suspects.accumulate import Outcome, accumulate, bodies, tag_outcome
+from deltatape.suspects.accumulate import ClientResult, accumulate, bodies, tag_outcome
 from deltatape.suspects.client import CORRECT, client_of
-from deltatape.suspects.steps import Blank, Entry, Finish, Odd, Phase, Step
+from deltatape.suspects.steps import (
+    ClientCallDelta,
+    EmptyTextDelta,
+    EntryPhase,
+    FinishDelta,
+    IncompleteDelta,
+    Step,
+)
 from helpers.chat import choice, sse
 from helpers.suspected import deliver, made, told
 
-DELTA, START, WHOLE, CLOSE = Phase.DELTA, Phase.START, Phase.WHOLE, Phase.CLOSE
+DELTA, START, WHOLE, CLOSE = EntryPhase.DELTA, EntryPhase.START, EntryPhase.WHOLE, EntryPhase.CLOSE
 
 
-def _piece(event: int, text: str | None, **more: object) -> Entry:
-    return Entry(event, DELTA, text=text)._replace(**more)  # type: ignore[arg-type]
+def _piece(event: int, text: str | None, **more: object) -> ClientCallDelta:
+    return ClientCallDelta(event, DELTA, text=text)._replace(**more)  # type: ignore[arg-type]
 
 
 INTERLEAVED: list[Step] = [
@@ -21,7 +28,7 @@ INTERLEAVED: list[Step] = [
     _piece(3, '{"b":', index=1),
     _piece(4, "1}", index=0),
     _piece(5, "2}", index=1),
-    Finish(6, "tool_calls"),
+    FinishDelta(6, "tool_calls"),
 ]
 GET, PUT = ("c1", "get", '{"a":1}'), ("c2", "put", '{"b":2}')
 MIXED = '{"a":{"b":1}2}'
@@ -72,10 +79,10 @@ def test_an_index_behind_the_end_of_a_list_throws() -> None:
 
 
 ITEMS: list[Step] = [
-    Entry(0, START, index=0, id="c1", name="get", text="", item="x1"),
-    Entry(1, DELTA, index=0, text="{}", item="x1"),
-    Entry(2, DELTA, index=0, text="!", item="x2"),
-    Entry(3, CLOSE, index=0, id="c1", name="get", text="{}", item="x3"),
+    ClientCallDelta(0, START, index=0, id="c1", name="get", text="", item="x1"),
+    ClientCallDelta(1, DELTA, index=0, text="{}", item="x1"),
+    ClientCallDelta(2, DELTA, index=0, text="!", item="x2"),
+    ClientCallDelta(3, CLOSE, index=0, id="c1", name="get", text="{}", item="x3"),
 ]
 
 
@@ -92,11 +99,11 @@ def test_ends_are_nobodys_to_clients_without_a_key() -> None:
 
 
 PARTS: list[Step] = [
-    Entry(0, WHOLE, at=0, index=0, name="get", text='{"a":1}'),
-    Entry(0, WHOLE, at=1, index=1, name="get", text='{"a":1}'),
-    Entry(1, WHOLE, at=0, index=2, name="put", text='{"b":2}'),
-    Blank(1),
-    Entry(2, WHOLE, at=0, index=3, name="end", text="{}"),
+    ClientCallDelta(0, WHOLE, at=0, index=0, name="get", text='{"a":1}'),
+    ClientCallDelta(0, WHOLE, at=1, index=1, name="get", text='{"a":1}'),
+    ClientCallDelta(1, WHOLE, at=0, index=2, name="put", text='{"b":2}'),
+    EmptyTextDelta(1),
+    ClientCallDelta(2, WHOLE, at=0, index=3, name="end", text="{}"),
 ]
 
 
@@ -114,7 +121,10 @@ def test_calls_in_one_piece_are_appended() -> None:
 
 
 def test_parts_without_a_name_may_be_dropped() -> None:
-    streamed: list[Step] = [Entry(0, START, index=0, name="get", text="{}"), _piece(1, "[]")]
+    streamed: list[Step] = [
+        ClientCallDelta(0, START, index=0, name="get", text="{}"),
+        _piece(1, "[]"),
+    ]
     assert _calls(streamed) == [(None, "get", "[]")]
     assert _calls(streamed, ("whole", "nameless-dropped")) == [(None, "get", "{}")]
 
@@ -132,7 +142,7 @@ def test_parts_without_a_name_may_be_dropped() -> None:
 def test_finish_reasons_decide_for_clients_that_wait_for_them(
     reasons: list[str], on_tool_calls: int, last: int, on_finish: int
 ) -> None:
-    steps = [*INTERLEAVED[:-1], *(Finish(9, reason) for reason in reasons)]
+    steps = [*INTERLEAVED[:-1], *(FinishDelta(9, reason) for reason in reasons)]
     counts = [
         len(_calls(steps, ("emit", emit)))
         for emit in ("end", "on-tool-calls", "last-tool-calls", "on-finish")
@@ -151,19 +161,19 @@ def test_reading_may_stop_too_early() -> None:
     with_finish: list[Step] = [
         *INTERLEAVED[:4],
         _piece(4, "1}", index=0, finished=True),
-        Finish(4, "tool_calls"),
+        FinishDelta(4, "tool_calls"),
         INTERLEAVED[5],
     ]
     assert _calls(with_finish, ("stop", "finish-before"))[0] == ("c1", "get", '{"a":')
     assert _calls(with_finish, ("stop", "finish")) == [GET, ("c2", "put", '{"b":')]
-    empty: list[Step] = [Finish(0, ""), *INTERLEAVED]
+    empty: list[Step] = [FinishDelta(0, ""), *INTERLEAVED]
     assert _calls(empty, ("stop", "finish")) == []
     assert _calls(empty, ("stop", "finish-before")) == [GET, PUT]
 
 
 @pytest.mark.parametrize("what", ["choices", "delta"])
 def test_unguarded_clients_throw_at_odd_events(what: str) -> None:
-    steps = [*INTERLEAVED, Odd(7, what)]
+    steps = [*INTERLEAVED, IncompleteDelta(7, what)]
     outcome = accumulate(steps, client_of(("guard", "unguarded")))
     assert outcome.calls == ()
     assert any("Cannot read properties" in one for one in outcome.thrown)
@@ -172,7 +182,7 @@ def test_unguarded_clients_throw_at_odd_events(what: str) -> None:
 
 def test_kinds_of_calls_may_not_be_read() -> None:
     steps = [
-        Entry(0, DELTA, index=at, name=kind, kind=kind)
+        ClientCallDelta(0, DELTA, index=at, name=kind, kind=kind)
         for at, kind in enumerate(["function", "custom", "legacy", "function_tool_call"])
     ]
 
@@ -197,7 +207,7 @@ def test_calls_without_id_or_name_or_sense_may_be_dropped() -> None:
 
 def test_what_a_parser_is_given_is_told_once() -> None:
     outcome = accumulate(INTERLEAVED, CORRECT)
-    assert outcome == Outcome(made(GET, PUT), (), ('{"a":1}', '{"b":2}'))
+    assert outcome == ClientResult(made(GET, PUT), (), ('{"a":1}', '{"b":2}'))
 
 
 ONE = '<tool>{"tool_name":"get","arguments":{"a":"}"}}</tool>'
@@ -210,7 +220,7 @@ def _reply(*pieces: str, reasoning: str = "") -> Reply:
     return deliver(sse(*thought, *said, choice({}, "stop"))).reply
 
 
-def _found(outcome: Outcome) -> list[str | None]:
+def _found(outcome: ClientResult) -> list[str | None]:
     return [name for _, name, _ in told(outcome.calls)]
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from deltatape.model.stream import Format
-from deltatape.suspects.bench import Bench, Framed, framed
+from deltatape.suspects.bench import Bench, ClientFraming, framed
 from deltatape.suspects.client import CORRECT, Preset, client_of
 from deltatape.suspects.presets import PRESETS
 from helpers.chat import FINISH, calls, choice, entry, sse
@@ -141,11 +141,11 @@ def test_calls_in_the_text_may_be_repeated_or_not() -> None:
 SSE, NDJSON = Format.SSE, Format.NDJSON
 
 
-def _data(found: Framed) -> list[str]:
+def _data(found: ClientFraming) -> list[str]:
     return [event.data for event in found.events]
 
 
-def _framed(*reads: bytes, framing: str = "standard", decode: str = "stream") -> Framed:
+def _framed(*reads: bytes, framing: str = "standard", decode: str = "stream") -> ClientFraming:
     return framed(reads, SSE, framing, decode)
 
 

@@ -5,7 +5,7 @@ import pytest
 from deltatape.suspects.client import (
     AXES,
     CORRECT,
-    Client,
+    ClientModel,
     client_of,
     cost_of,
     mistakes_of,
@@ -39,7 +39,7 @@ def test_a_guard_costs_little_only_beside_another_mistake() -> None:
 
 
 def test_what_the_documentation_leaves_open_is_no_mistake() -> None:
-    assert mistakes_of(Client(id="first", name="first")) == ()
+    assert mistakes_of(ClientModel(id="first", name="first")) == ()
 
 
 def test_a_mistake_of_the_wild_has_the_usual_cost() -> None:

@@ -4,7 +4,7 @@ from deltatape.diagnose.rebuild import analyse
 from deltatape.model.exchange import Exchange
 from deltatape.model.stream import Format
 from deltatape.suspects import delivered
-from deltatape.suspects.mistakes import Family
+from deltatape.suspects.mistakes import DialectFamily
 from helpers import chat, gemini, messages, responses
 from helpers.suspected import deliver, follow_up, told
 
@@ -55,9 +55,9 @@ def test_dialects_have_families() -> None:
     blocks = deliver(messages.sse(messages.start(), *messages.END), url=messages.URL)
     items = deliver(responses.sse(responses.created()), url=responses.URL)
     assert [one.family for one in (parts, blocks, items)] == [
-        Family.PARTS,
-        Family.BLOCKS,
-        Family.ITEMS,
+        DialectFamily.PARTS,
+        DialectFamily.BLOCKS,
+        DialectFamily.ITEMS,
     ]
     assert parts.ids == frozenset()
     line = b'{"model":"m","message":{"role":"assistant","content":""},"done":true}\n'

@@ -8,7 +8,7 @@ import pytest
 from deltatape.errors import UsageError
 from deltatape.suspects.client import CORRECT, Preset, mistakes_of
 from deltatape.suspects.documentation import explain, find, page, preset_fix
-from deltatape.suspects.mistakes import MISTAKES, Choice
+from deltatape.suspects.mistakes import MISTAKES, MistakeOption
 from deltatape.suspects.presets import PRESETS
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -78,7 +78,7 @@ def test_what_is_no_preset_is_not_explained() -> None:
 
 
 @pytest.mark.parametrize("choice", MISTAKES.values(), ids=lambda choice: choice.mistake.value)
-def test_every_mistake_is_explained_by_its_axis_and_value(choice: Choice) -> None:
+def test_every_mistake_is_explained_by_its_axis_and_value(choice: MistakeOption) -> None:
     one = choice.mistake
     told = explain(f"{one.axis}={one.value}")
     assert told

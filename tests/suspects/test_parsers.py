@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltatape.suspects.parsers import (
-    Failure,
-    Where,
+    ParseFailure,
+    ParseState,
     dotnet,
     failure_of,
     go,
@@ -24,7 +24,7 @@ from deltatape.suspects.parsers import (
 )
 from deltatape.wire.json_value import parse
 
-Speaker = Callable[[Failure], Iterator[str]]
+Speaker = Callable[[ParseFailure], Iterator[str]]
 
 
 def test_every_language_is_asked() -> None:
@@ -56,34 +56,34 @@ def test_an_error_stands_whole_in_a_line(text: str, found: bool) -> None:  # noq
 
 
 CASES = [
-    ("", Where.VALUE, 0),
-    ('{"a":', Where.VALUE, 5),
-    ("[", Where.ELEMENT, 1),
-    ("{", Where.FIRST_KEY, 1),
-    ('{"a":1,', Where.KEY, 7),
-    ('{"a"', Where.COLON, 4),
-    ('{"a":1', Where.IN_OBJECT, 6),
-    ("[1", Where.IN_ARRAY, 2),
-    ("{}{", Where.AFTER, 2),
-    ('"a', Where.STRING, 2),
-    ('"a\n"', Where.CONTROL, 2),
-    ('"\\', Where.STRING, 2),
-    ('"\\x"', Where.ESCAPE, 2),
-    ('"\\u12"', Where.HEX, 5),
-    ('"\\u12', Where.STRING, 5),
-    ("trux", Where.LITERAL, 3),
-    ("-", Where.MINUS, 1),
-    ("1.", Where.FRACTION, 2),
-    ("1e", Where.EXPONENT, 2),
-    ("1e+", Where.EXPONENT, 3),
-    ("01", Where.LEADING_ZERO, 1),
-    ("1.5.", Where.AFTER, 3),
-    ("1e5e", Where.AFTER, 3),
+    ("", ParseState.VALUE, 0),
+    ('{"a":', ParseState.VALUE, 5),
+    ("[", ParseState.ELEMENT, 1),
+    ("{", ParseState.FIRST_KEY, 1),
+    ('{"a":1,', ParseState.KEY, 7),
+    ('{"a"', ParseState.COLON, 4),
+    ('{"a":1', ParseState.IN_OBJECT, 6),
+    ("[1", ParseState.IN_ARRAY, 2),
+    ("{}{", ParseState.AFTER, 2),
+    ('"a', ParseState.STRING, 2),
+    ('"a\n"', ParseState.CONTROL, 2),
+    ('"\\', ParseState.STRING, 2),
+    ('"\\x"', ParseState.ESCAPE, 2),
+    ('"\\u12"', ParseState.HEX, 5),
+    ('"\\u12', ParseState.STRING, 5),
+    ("trux", ParseState.LITERAL, 3),
+    ("-", ParseState.MINUS, 1),
+    ("1.", ParseState.FRACTION, 2),
+    ("1e", ParseState.EXPONENT, 2),
+    ("1e+", ParseState.EXPONENT, 3),
+    ("01", ParseState.LEADING_ZERO, 1),
+    ("1.5.", ParseState.AFTER, 3),
+    ("1e5e", ParseState.AFTER, 3),
 ]
 
 
 @pytest.mark.parametrize(("text", "where", "at"), CASES)
-def test_the_first_failure_is_found(text: str, where: Where, at: int) -> None:
+def test_the_first_failure_is_found(text: str, where: ParseState, at: int) -> None:
     failure = failure_of(text)
     assert failure
     assert (failure.where, failure.at) == (where, at)
@@ -105,7 +105,7 @@ def test_it_refuses_what_the_strict_parser_refuses(text: str) -> None:
     assert (failure_of(text) is None) is (parse(text).error is None)
 
 
-def _failure(text: str) -> Failure:
+def _failure(text: str) -> ParseFailure:
     failure = failure_of(text)
     assert failure
     return failure

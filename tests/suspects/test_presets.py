@@ -7,7 +7,7 @@ from statistics import median
 
 import pytest
 
-from deltatape.suspects import Delivered, matrix
+from deltatape.suspects import DeliveredResponse, matrix
 from deltatape.suspects.presets import PRESETS
 from helpers import gemini, messages, responses
 from helpers.chat import FINISH, calls, choice, entry, sse
@@ -23,21 +23,21 @@ TAG = '<tool>{"tool_name":"get","arguments":{"a":"}"}}</tool>'
 OTHER = '<tool>{"tool_name":"put","arguments":{}}</tool>'
 
 
-def _taped(body: bytes, *cuts: int) -> Delivered:
+def _taped(body: bytes, *cuts: int) -> DeliveredResponse:
     ends = [0, *cuts, len(body)]
     reads = (body[start:end] for start, end in pairwise(ends))
     return deliver(*reads, taped=True)
 
 
-def _blocks(*frames: messages.Frame) -> Delivered:
+def _blocks(*frames: messages.Frame) -> DeliveredResponse:
     return deliver(messages.sse(messages.start(), *frames), url=messages.URL)
 
 
-def _gemini(*chunks: object) -> Delivered:
+def _gemini(*chunks: object) -> DeliveredResponse:
     return deliver(sse(*chunks, done=False), url=gemini.STREAM)
 
 
-def _ollama(*lines: dict[str, object]) -> Delivered:
+def _ollama(*lines: dict[str, object]) -> DeliveredResponse:
     whole = ({"model": "m", "done": False, **line} for line in lines)
     body = b"".join(json.dumps(line).encode() + b"\n" for line in whole)
     return deliver(body, url=OLLAMA, media="application/x-ndjson")
@@ -110,7 +110,7 @@ def _spoilt() -> list[bytes]:
     ]
 
 
-def _chats() -> list[Delivered]:
+def _chats() -> list[DeliveredResponse]:
     body = sse(calls(ONE), FINISH)
     letters = sse(calls(ONE), FINISH).replace(b'{\\"a\\":1}', '{\\"a\\":\\"é\\"}'.encode())
     return [
@@ -146,7 +146,7 @@ def _items() -> list[list[dict[str, object]]]:
     ]
 
 
-def _others() -> list[Delivered]:
+def _others() -> list[DeliveredResponse]:
     use, put = messages.tool_block(0), messages.tool_block(1, "c2", name="put")
     filled = [messages.piece("[1]", 0), messages.piece("[2]", 1)]
     ends = [messages.stop(0), messages.stop(1), *messages.END]
@@ -170,7 +170,7 @@ def _others() -> list[Delivered]:
 
 
 @cache
-def _pool() -> tuple[Delivered, ...]:
+def _pool() -> tuple[DeliveredResponse, ...]:
     return (
         *(deliver(one.body) for one in VECTORS),
         *(deliver(one.body, url=responses.URL) for one in RESPONSES),

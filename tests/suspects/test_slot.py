@@ -5,32 +5,32 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltatape.suspects.client import client_of
-from deltatape.suspects.slot import Slot, repaired
-from deltatape.suspects.steps import Entry, Phase
+from deltatape.suspects.slot import CallSlot, repaired
+from deltatape.suspects.steps import ClientCallDelta, EntryPhase
 
 
-def _slot(*mistakes: tuple[str, str], entries: list[Entry]) -> Slot:
-    slot = Slot(client_of(*mistakes))
+def _slot(*mistakes: tuple[str, str], entries: list[ClientCallDelta]) -> CallSlot:
+    slot = CallSlot(client_of(*mistakes))
     for at, entry in enumerate(entries):
         slot.take(entry, opening=not at)
     return slot
 
 
 PIECES = [
-    Entry(0, Phase.DELTA, index=3, id="c1", name="get", text='{"a":'),
-    Entry(1, Phase.DELTA, index=3),
-    Entry(2, Phase.DELTA, index=3, id="", name="", text="1}"),
+    ClientCallDelta(0, EntryPhase.DELTA, index=3, id="c1", name="get", text='{"a":'),
+    ClientCallDelta(1, EntryPhase.DELTA, index=3),
+    ClientCallDelta(2, EntryPhase.DELTA, index=3, id="", name="", text="1}"),
 ]
 ITEM = [
-    Entry(0, Phase.START, id="c1", name="get", text="", item="fc"),
-    Entry(1, Phase.DELTA, text="{}", item="fc"),
-    Entry(2, Phase.DONE, text='{"b":1}', item="fc"),
-    Entry(3, Phase.CLOSE, id="c1", name="get", text='{"c":1}', item="fc"),
-    Entry(4, Phase.FINAL, id="c1", name="get", text='{"d":1}', item="fc"),
+    ClientCallDelta(0, EntryPhase.START, id="c1", name="get", text="", item="fc"),
+    ClientCallDelta(1, EntryPhase.DELTA, text="{}", item="fc"),
+    ClientCallDelta(2, EntryPhase.DONE, text='{"b":1}', item="fc"),
+    ClientCallDelta(3, EntryPhase.CLOSE, id="c1", name="get", text='{"c":1}', item="fc"),
+    ClientCallDelta(4, EntryPhase.FINAL, id="c1", name="get", text='{"d":1}', item="fc"),
 ]
 
 
-def _raw(*mistakes: tuple[str, str], entries: list[Entry] = PIECES) -> str:
+def _raw(*mistakes: tuple[str, str], entries: list[ClientCallDelta] = PIECES) -> str:
     return _slot(*mistakes, entries=entries).raw
 
 
@@ -42,11 +42,11 @@ def test_pieces_are_appended() -> None:
     assert _raw(("arguments", "index")) == "333"
     assert _raw(("arguments", "event-number")) == "012"
     assert _raw(("absent", "undefined")) == '{"a":undefined1}'
-    assert _raw(("arguments", "index"), entries=[Entry(0, Phase.DELTA)]) == "0"
+    assert _raw(("arguments", "index"), entries=[ClientCallDelta(0, EntryPhase.DELTA)]) == "0"
 
 
 def test_arguments_that_are_json_may_be_spoilt() -> None:
-    bare = [Entry(0, Phase.DELTA, text='{"a":1}', bare=True)]
+    bare = [ClientCallDelta(0, EntryPhase.DELTA, text='{"a":1}', bare=True)]
     assert _raw(entries=bare) == '{"a":1}'
     assert _raw(("value", "string"), entries=bare) == "[object Object]"
 
@@ -75,19 +75,21 @@ def test_ids_and_names_are_merged_as_the_axis_says() -> None:
     assert call(("id", "drop")) == (None, "get")
     assert call(("name", "concatenate")) == ("c1", "get")
     assert _slot(("id", "item"), entries=ITEM).call().id == "fc"
-    kept = _slot(("id", "first"), entries=[*PIECES, Entry(3, Phase.DELTA, id="c2")])
+    kept = _slot(("id", "first"), entries=[*PIECES, ClientCallDelta(3, EntryPhase.DELTA, id="c2")])
     assert kept.call().id == "c1"
 
 
 def test_a_call_may_be_used_before_its_end() -> None:
     assert _raw(("emit", "at-name")) == '{"a":'
-    early = _slot(("emit", "when-parses"), entries=[*PIECES, Entry(3, Phase.DELTA, text="x")])
+    early = _slot(
+        ("emit", "when-parses"), entries=[*PIECES, ClientCallDelta(3, EntryPhase.DELTA, text="x")]
+    )
     assert (early.raw, early.frozen) == ('{"a":1}', True)
     assert not _slot(("emit", "when-parses"), entries=PIECES[:1]).frozen
 
 
 def test_what_does_not_parse_is_treated_as_the_axis_says() -> None:
-    def arguments(how: str, entries: list[Entry] = PIECES) -> str:
+    def arguments(how: str, entries: list[ClientCallDelta] = PIECES) -> str:
         return _slot(("parse", how), entries=entries).call().arguments
 
     cut = PIECES[:1]
@@ -96,14 +98,16 @@ def test_what_does_not_parse_is_treated_as_the_axis_says() -> None:
     assert arguments("repair", cut) == "{}"
     assert arguments("repair-whole-members", cut) == "{}"
     assert arguments("fragments") == "{}"
-    assert arguments("fragments", [Entry(0, Phase.DELTA, text='{"a":1}')]) == '{"a": 1}'
+    assert (
+        arguments("fragments", [ClientCallDelta(0, EntryPhase.DELTA, text='{"a":1}')]) == '{"a": 1}'
+    )
     assert arguments("fragments", ITEM[3:4]) == '{"c":1}'
     assert _slot(("parse", "drop"), entries=cut).is_dropped
     assert not _slot(("parse", "drop"), entries=PIECES).is_dropped
 
 
 def test_arguments_may_be_spoilt_when_they_are_repeated() -> None:
-    def written(how: str, entries: list[Entry] = PIECES) -> str:
+    def written(how: str, entries: list[ClientCallDelta] = PIECES) -> str:
         return _slot(("written", how), entries=entries).call().arguments
 
     assert written("python-repr") == "{'a': 1}"
@@ -113,7 +117,7 @@ def test_arguments_may_be_spoilt_when_they_are_repeated() -> None:
 
 
 def test_the_input_of_custom_tools_is_not_parsed() -> None:
-    custom = [Entry(0, Phase.DELTA, id="c1", name="run", text="ls -", kind="custom")]
+    custom = [ClientCallDelta(0, EntryPhase.DELTA, id="c1", name="run", text="ls -", kind="custom")]
     for how in ("swallow", "drop", "fragments"):
         slot = _slot(("parse", how), entries=custom)
         assert (slot.call().arguments, slot.is_dropped, slot.parsed_texts) == ("ls -", False, [])

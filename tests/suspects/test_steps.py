@@ -2,11 +2,11 @@ import base64
 import json
 
 from deltatape.suspects.steps import (
-    Blank,
-    Entry,
-    Finish,
-    Odd,
-    Phase,
+    ClientCallDelta,
+    EmptyTextDelta,
+    EntryPhase,
+    FinishDelta,
+    IncompleteDelta,
     Step,
     block_steps,
     chat_steps,
@@ -32,15 +32,15 @@ def _chat(*chunks: object, indexed: bool = True, done: bool = True) -> list[Step
     return [*chat_steps(events, 0, indexed=indexed)]
 
 
-def _chat_entries(*chunks: object, indexed: bool = True) -> list[Entry]:
-    return [step for step in _chat(*chunks, indexed=indexed) if isinstance(step, Entry)]
+def _chat_entries(*chunks: object, indexed: bool = True) -> list[ClientCallDelta]:
+    return [step for step in _chat(*chunks, indexed=indexed) if isinstance(step, ClientCallDelta)]
 
 
 def test_entries_tell_what_is_absent_from_what_is_empty() -> None:
     value = {"index": "0", "id": "", "function": {"name": None, "arguments": ""}}
     found = _chat_entries(calls(value), calls(entry(0)))
-    assert found[0] == Entry(0, Phase.DELTA, index=0, id="", text="")
-    assert found[1] == Entry(1, Phase.DELTA, index=0)
+    assert found[0] == ClientCallDelta(0, EntryPhase.DELTA, index=0, id="", text="")
+    assert found[1] == ClientCallDelta(1, EntryPhase.DELTA, index=0)
 
 
 def test_the_string_null_is_no_id() -> None:
@@ -54,8 +54,8 @@ def test_arguments_that_are_json_are_marked() -> None:
 
 def test_custom_tools_have_input() -> None:
     custom = {"index": 0, "id": "c1", "custom": {"name": "run", "input": "ls"}}
-    assert _chat_entries(calls(custom))[0] == Entry(
-        0, Phase.DELTA, index=0, id="c1", name="run", text="ls", kind="custom"
+    assert _chat_entries(calls(custom))[0] == ClientCallDelta(
+        0, EntryPhase.DELTA, index=0, id="c1", name="run", text="ls", kind="custom"
     )
 
 
@@ -67,7 +67,12 @@ def test_the_old_function_call_is_an_entry_of_its_own_kind() -> None:
 def test_events_without_choices_or_delta_are_odd() -> None:
     null = {"choices": [{"index": 0, "delta": None, "finish_reason": "stop"}]}
     found = _chat({"choices": []}, null, {"error": {"message": "x"}})
-    assert found == [Odd(0, "choices"), Odd(1, "delta"), Finish(1, "stop"), Odd(2, "choices")]
+    assert found == [
+        IncompleteDelta(0, "choices"),
+        IncompleteDelta(1, "delta"),
+        FinishDelta(1, "stop"),
+        IncompleteDelta(2, "choices"),
+    ]
 
 
 def test_choices_of_others_are_passed_over() -> None:
@@ -75,7 +80,7 @@ def test_choices_of_others_are_passed_over() -> None:
 
 
 def test_nothing_is_read_behind_the_sentinel_or_of_what_is_no_json() -> None:
-    assert _chat("{", FINISH, "[DONE]", FINISH) == [Finish(1, "tool_calls")]
+    assert _chat("{", FINISH, "[DONE]", FINISH) == [FinishDelta(1, "tool_calls")]
 
 
 def test_entries_know_that_their_event_ends_the_stream() -> None:
@@ -86,7 +91,7 @@ def test_entries_know_that_their_event_ends_the_stream() -> None:
 def test_whole_messages_have_whole_calls() -> None:
     message = {"role": "assistant", "tool_calls": [entry(None, "c1", name="get", arguments="{}")]}
     found = _chat({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
-    assert [step.phase for step in found if isinstance(step, Entry)] == [Phase.WHOLE]
+    assert [step.phase for step in found if isinstance(step, ClientCallDelta)] == [EntryPhase.WHOLE]
 
 
 def test_calls_without_promised_index_are_counted_by_their_names() -> None:
@@ -104,17 +109,26 @@ def _responses(*events: object) -> list[Step]:
 
 def _indexes(*events: object) -> list[tuple[str, int | None]]:
     return [
-        (step.phase.value, step.index) for step in _responses(*events) if isinstance(step, Entry)
+        (step.phase.value, step.index)
+        for step in _responses(*events)
+        if isinstance(step, ClientCallDelta)
     ]
 
 
 def test_a_call_is_told_of_up_to_five_times() -> None:
     found = _responses(r.created(), *r.call(), r.ended(r.message(), r.function('{"a":1}')))
-    phases = [step.phase for step in found if isinstance(step, Entry)]
-    delta = Phase.DELTA
-    assert phases == [Phase.START, delta, delta, Phase.DONE, Phase.CLOSE, Phase.FINAL]
-    assert {step.index for step in found if isinstance(step, Entry)} == {0}
-    assert found[-1] == Finish(6, "completed")
+    phases = [step.phase for step in found if isinstance(step, ClientCallDelta)]
+    delta = EntryPhase.DELTA
+    assert phases == [
+        EntryPhase.START,
+        delta,
+        delta,
+        EntryPhase.DONE,
+        EntryPhase.CLOSE,
+        EntryPhase.FINAL,
+    ]
+    assert {step.index for step in found if isinstance(step, ClientCallDelta)} == {0}
+    assert found[-1] == FinishDelta(6, "completed")
 
 
 def test_items_that_no_client_runs_are_passed_over() -> None:
@@ -153,7 +167,7 @@ def test_custom_tools_have_their_own_events() -> None:
     item = {"type": "custom_tool_call", "call_id": "c1", "name": "run", "input": "ls"}
     part = {"type": "response.custom_tool_call_input.done", "output_index": 0, "input": "ls"}
     found = _responses(part, r.done(item))
-    assert [(step.kind, step.text) for step in found if isinstance(step, Entry)] == [
+    assert [(step.kind, step.text) for step in found if isinstance(step, ClientCallDelta)] == [
         ("custom", "ls"),
         ("custom", "ls"),
     ]
@@ -163,7 +177,7 @@ def test_an_answer_that_is_not_streamed_lists_its_calls() -> None:
     body = json.dumps(r.response("completed", [r.function("{}")])).encode()
     stream = deliver(body, url=r.URL, media="application/json")
     phases = [getattr(step, "phase", None) for step in responses_steps(stream.events)]
-    assert phases == [Phase.FINAL, None]
+    assert phases == [EntryPhase.FINAL, None]
 
 
 def test_what_is_no_json_or_of_no_known_type_says_nothing() -> None:
@@ -180,13 +194,15 @@ def _blocks(body: bytes, url: str = m.URL, media: str = SSE) -> list[Step]:
 
 
 def _told(steps: list[Step]) -> list[tuple[str, int | None, str | None]]:
-    return [(one.phase.value, one.index, one.text) for one in steps if isinstance(one, Entry)]
+    return [
+        (one.phase.value, one.index, one.text) for one in steps if isinstance(one, ClientCallDelta)
+    ]
 
 
 def test_a_block_begins_is_filled_and_ends() -> None:
     found = _blocks(m.sse(m.start(), m.tool_block(1), m.piece("{}", 1), m.stop(1), *m.END))
     assert _told(found) == [("start", 1, "{}"), ("delta", 1, "{}"), ("close", 1, None)]
-    assert found[-1] == Finish(4, "tool_use")
+    assert found[-1] == FinishDelta(4, "tool_use")
 
 
 def test_text_and_tools_of_the_provider_are_passed_over() -> None:
@@ -199,8 +215,10 @@ def test_a_message_that_is_whole_has_whole_calls() -> None:
     text = {"type": "text", "text": "x"}
     body = {"type": "message", "content": [text, call], "stop_reason": "tool_use"}
     found = _blocks(json.dumps(body).encode(), media="application/json")
-    assert found[0] == Entry(0, Phase.WHOLE, at=1, id="c1", name="get", text='{"a":1}')
-    assert found[1] == Finish(0, "tool_use")
+    assert found[0] == ClientCallDelta(
+        0, EntryPhase.WHOLE, at=1, id="c1", name="get", text='{"a":1}'
+    )
+    assert found[1] == FinishDelta(0, "tool_use")
 
 
 def _aws(*events: tuple[str, object]) -> bytes:
@@ -223,7 +241,7 @@ _CALL: tuple[tuple[str, object], ...] = (
 def test_converse_names_the_type_outside() -> None:
     found = _blocks(_aws(*_CALL), CONVERSE, AWS)
     assert _told(found) == [("start", 1, None), ("delta", 1, "{}"), ("close", 1, None)]
-    assert found[-1] == Finish(5, "tool_use")
+    assert found[-1] == FinishDelta(5, "tool_use")
 
 
 def test_tools_that_converse_runs_itself_are_passed_over() -> None:
@@ -253,7 +271,7 @@ def test_cohere_has_one_call_per_event() -> None:
     ]
     found = _blocks(m.sse(*frames), COHERE)
     assert _told(found) == [("start", 0, ""), ("delta", 0, "{}"), ("close", 0, None)]
-    assert found[-1] == Finish(3, "TOOL_CALL")
+    assert found[-1] == FinishDelta(3, "TOOL_CALL")
 
 
 OLLAMA = "http://127.0.0.1/api/chat"
@@ -280,9 +298,9 @@ def test_a_part_is_a_whole_call() -> None:
         gemini.candidate(gemini.call("put"), finish="STOP"),
     )
     assert found == [
-        Entry(0, Phase.WHOLE, at=1, index=0, id="i", name="get", text='{"a":1}'),
-        Entry(1, Phase.WHOLE, index=1, name="put", text="{}"),
-        Finish(1, "STOP"),
+        ClientCallDelta(0, EntryPhase.WHOLE, at=1, index=0, id="i", name="get", text='{"a":1}'),
+        ClientCallDelta(1, EntryPhase.WHOLE, index=1, name="put", text="{}"),
+        FinishDelta(1, "STOP"),
     ]
 
 
@@ -298,8 +316,8 @@ def test_streamed_arguments_come_in_parts_without_a_name() -> None:
         gemini.candidate(gemini.pieces(value)),
         gemini.candidate(gemini.call(), finish="STOP"),
     )
-    entries = [step for step in found if isinstance(step, Entry)]
-    assert [one.phase for one in entries] == [Phase.START, Phase.DELTA, Phase.DELTA]
+    entries = [step for step in found if isinstance(step, ClientCallDelta)]
+    assert [one.phase for one in entries] == [EntryPhase.START, EntryPhase.DELTA, EntryPhase.DELTA]
     assert [json.loads(one.text or "null") for one in entries] == [{}, {"a": "x"}, None]
 
 
@@ -311,11 +329,11 @@ def test_a_line_has_whole_calls_and_no_text() -> None:
         _line(tool_calls=[{"function": {"name": "put", "arguments": "{}"}}], done=True),
     )
     assert found == [
-        Entry(1, Phase.WHOLE, id="i", name="get", text='{"a":1}'),
-        Blank(1),
-        Entry(2, Phase.WHOLE, name="put", text="{}"),
-        Blank(2),
-        Finish(2, "stop"),
+        ClientCallDelta(1, EntryPhase.WHOLE, id="i", name="get", text='{"a":1}'),
+        EmptyTextDelta(1),
+        ClientCallDelta(2, EntryPhase.WHOLE, name="put", text="{}"),
+        EmptyTextDelta(2),
+        FinishDelta(2, "stop"),
     ]
 
 

@@ -2,7 +2,7 @@ import random
 
 import pytest
 
-from deltatape.model.exchange import EndReason, Exchange, Framing, Masked, Tap
+from deltatape.model.exchange import EndReason, Exchange, Framing, MaskedCredential, Tap
 from deltatape.tape.assemble import assemble
 from deltatape.tape.decode import decode_lines, decode_record
 from deltatape.tape.tap import ExchangeTap
@@ -33,7 +33,7 @@ def test_an_exchange_is_what_its_records_say() -> None:
     assert (request.method, request.http, request.body) == ("POST", "1.1", b'{"a":1}')
     assert request.target_bytes == b"/v1/chat/completions?key=********"
     assert request.headers[0] == (b"Host", b"api.example.com")
-    assert isinstance(request.headers[1][1], Masked)
+    assert isinstance(request.headers[1][1], MaskedCredential)
     assert (request.t_ns, request.t_end_ns, request.line) == (0, 20, 4)
     assert first.sent is not None
     assert (first.sent.t_ns, first.sent.connect_ns, first.sent.tls_ns) == (30, 5, 6)

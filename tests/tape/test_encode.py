@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from deltatape.tape import encode
 from deltatape.tape.decode import decode_record
-from deltatape.tape.payload import BodyRead, Remark
+from deltatape.tape.payload import BodyRead, RemarkRecord
 from deltatape.tape.record import Unknown
 
 ESCAPED = [
@@ -55,7 +55,7 @@ def test_any_bytes_come_back_from_their_line(data: bytes) -> None:
 
 
 def test_lone_surrogates_in_text_become_the_replacement_character() -> None:
-    line = encode.payload_record(0, 0, Remark(text="file-\udcff"))
+    line = encode.payload_record(0, 0, RemarkRecord(text="file-\udcff"))
     assert line.decode() == '[0,0,"note",{"text":"file-\ufffd"}]\n'
 
 

@@ -2,13 +2,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltatape.model.exchange import EndReason, Headers, HeaderValue, Masked
+from deltatape.model.exchange import EndReason, Headers, HeaderValue, MaskedCredential
 from deltatape.tape import fields
 from deltatape.tape.fields import Fields, MalformedError
 
-MASKED = Masked(length=51, hash="ab12cd34")
+MASKED = MaskedCredential(length=51, hash="ab12cd34")
 VALUES = st.binary(max_size=8) | st.builds(
-    Masked, length=st.integers(0, 2**63 - 1), hash=st.from_regex("[0-9a-f]{8}", fullmatch=True)
+    MaskedCredential,
+    length=st.integers(0, 2**63 - 1),
+    hash=st.from_regex("[0-9a-f]{8}", fullmatch=True),
 )
 
 

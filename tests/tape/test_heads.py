@@ -1,9 +1,9 @@
 import pytest
 
 from deltatape.model.exchange import Tap
-from deltatape.model.watch import Watch
+from deltatape.model.watch import TapeSummary
 from deltatape.tape.fields import MalformedError
-from deltatape.tape.heads import RequestHead, ResponseStart, Trailers
+from deltatape.tape.heads import RequestHeadRecord, ResponseStart, Trailers
 
 REQUEST = {
     "id": "A",
@@ -18,7 +18,7 @@ REQUEST = {
 @pytest.mark.parametrize("key", sorted(REQUEST))
 def test_every_part_of_a_request_head_is_required(key: str) -> None:
     with pytest.raises(MalformedError):
-        RequestHead.from_json({name: value for name, value in REQUEST.items() if name != key})
+        RequestHeadRecord.from_json({name: value for name, value in REQUEST.items() if name != key})
 
 
 def test_a_reason_phrase_may_hold_any_bytes() -> None:
@@ -46,28 +46,28 @@ def test_trailers_are_header_fields() -> None:
 
 
 def test_a_request_head_tells_its_tap_only_where_it_is_not_the_provider_side() -> None:
-    assert RequestHead.from_json(REQUEST).tap is Tap.PROVIDER
-    assert RequestHead.from_json(REQUEST | {"tap": "provider"}).to_json() == REQUEST
+    assert RequestHeadRecord.from_json(REQUEST).tap is Tap.PROVIDER
+    assert RequestHeadRecord.from_json(REQUEST | {"tap": "provider"}).to_json() == REQUEST
     before_app = REQUEST | {"tap": "app"}
-    assert RequestHead.from_json(before_app).tap is Tap.APP
-    assert RequestHead.from_json(before_app).to_json() == before_app
+    assert RequestHeadRecord.from_json(before_app).tap is Tap.APP
+    assert RequestHeadRecord.from_json(before_app).to_json() == before_app
 
 
 def test_a_copied_request_may_tell_how_long_its_tape_was_watched() -> None:
-    assert RequestHead.from_json(REQUEST).watched is None
+    assert RequestHeadRecord.from_json(REQUEST).watched is None
     for watched, expected in (
-        ({"until_ns": 7}, Watch(until_ns=7)),
-        ({"until_ns": 7, "reason": "x"}, Watch(until_ns=7, stop="x")),
-        ({"until_ns": 7, "reason": "x", "code": 3}, Watch(until_ns=7, stop="x", exit_code=3)),
+        ({"until_ns": 7}, TapeSummary(until_ns=7)),
+        ({"until_ns": 7, "reason": "x"}, TapeSummary(until_ns=7, stop="x")),
+        ({"until_ns": 7, "reason": "x", "code": 3}, TapeSummary(until_ns=7, stop="x", exit_code=3)),
     ):
         value = REQUEST | {"tap": "app", "watched": watched}
-        head = RequestHead.from_json(value)
+        head = RequestHeadRecord.from_json(value)
         assert (head.watched, head.to_json()) == (expected, value)
     for bad in (None, {}, {"until_ns": -1}, {"until_ns": 1, "reason": 5}):
         with pytest.raises(MalformedError):
-            RequestHead.from_json(REQUEST | {"watched": bad})
+            RequestHeadRecord.from_json(REQUEST | {"watched": bad})
 
 
 def test_an_unknown_tap_is_refused() -> None:
     with pytest.raises(MalformedError, match="one of provider, app"):
-        RequestHead.from_json(REQUEST | {"tap": "moon"})
+        RequestHeadRecord.from_json(REQUEST | {"tap": "moon"})

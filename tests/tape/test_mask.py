@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltatape.model.exchange import HeaderValue, Masked
+from deltatape.model.exchange import HeaderValue, MaskedCredential
 from deltatape.tape.mask import (
     Masker,
     content_coding,
@@ -168,7 +168,8 @@ def test_spans_ascend_and_masking_keeps_the_length(target: bytes) -> None:
         assert at <= start <= end <= len(target)
         at = end
     lengths = [
-        part.length if isinstance(part, Masked) else len(part) for part in MASKER.target(target)
+        part.length if isinstance(part, MaskedCredential) else len(part)
+        for part in MASKER.target(target)
     ]
     assert sum(lengths) == len(target)
 
@@ -185,7 +186,7 @@ def test_the_whole_value_of_a_credential_header_is_masked() -> None:
         (b"X-Request-Id", b"17"),
         (b"authorization", b"Bearer fake"),
     )
-    masked = Masked(length=11, hash=digest)
+    masked = MaskedCredential(length=11, hash=digest)
     assert MASKER.headers(headers) == (
         (b"authorization", masked),
         (b"X-Request-Id", b"17"),
@@ -194,7 +195,7 @@ def test_the_whole_value_of_a_credential_header_is_masked() -> None:
 
 
 def test_what_is_masked_already_stays_as_it_is() -> None:
-    headers = ((b"authorization", Masked(length=3, hash="00000000")),)
+    headers = ((b"authorization", MaskedCredential(length=3, hash="00000000")),)
     assert MASKER.headers(headers) == headers
 
 
@@ -219,7 +220,7 @@ def test_header_fields_are_masked_when_their_values_carry_credentials(
     name: bytes, value: bytes, *, masked: bool
 ) -> None:
     ((_, found),) = MASKER.headers(((name, value),))
-    assert isinstance(found, Masked) is masked
+    assert isinstance(found, MaskedCredential) is masked
 
 
 def test_another_key_gives_another_hash() -> None:
@@ -266,7 +267,7 @@ def test_a_credential_that_a_head_carried_is_masked_wherever_it_comes_up(
     plain = ((b"X-Plain", b"1"),)
     headers = (*plain, (b"X-Debug", b"k=" + KEY), (b"X-" + KEY, b""))
     assert masker.headers(headers) == headers
-    masker.see((field, (b"X-Other-Key", Masked(length=3, hash="00000000"))))
+    masker.see((field, (b"X-Other-Key", MaskedCredential(length=3, hash="00000000"))))
     assert masker.headers(headers) == (
         *plain,
         (b"X-Debug", masker.value(b"k=" + KEY)),
@@ -328,4 +329,6 @@ def test_a_target_is_masked_by_name_and_by_what_was_seen() -> None:
 )
 def test_what_a_body_is_coded_in_is_known(value: bytes, coding: str) -> None:
     assert content_coding(((b"A", b"b"), (b"Content-encoding", value))) == coding
-    assert content_coding(((b"Content-Encoding", Masked(length=4, hash="00000000")),)) == ""
+    assert (
+        content_coding(((b"Content-Encoding", MaskedCredential(length=4, hash="00000000")),)) == ""
+    )

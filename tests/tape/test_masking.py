@@ -17,7 +17,7 @@ from deltatape.tape.assemble import assemble
 from deltatape.tape.decode import decode_record
 from deltatape.tape.literals import blanked, merged
 from deltatape.tape.mask import Masker
-from deltatape.tape.payload import BodyRead, LogLine, RequestBody
+from deltatape.tape.payload import BodyRead, LogLine, RequestBodyPiece
 from deltatape.tape.record import Record
 from deltatape.tape.tap import ExchangeTap, TapeTap
 from helpers.spelling import credentials, spelled
@@ -163,7 +163,7 @@ def test_no_credential_that_was_seen_reaches_the_tape(plan: Plan) -> None:
     bodies: dict[tuple[int, str], bytes] = {}
     for record in records(plan):
         payload = record.payload
-        if isinstance(payload, BodyRead | RequestBody):
+        if isinstance(payload, BodyRead | RequestBodyPiece):
             place = (record.exchange, payload.code)
             bodies[place] = bodies.get(place, b"") + payload.data
         elif isinstance(payload, LogLine):

@@ -11,7 +11,7 @@ from deltatape.model.exchange import EndReason, Framing
 from deltatape.tape import tap
 from deltatape.tape.literals import Literals
 from deltatape.tape.mask import Masker
-from deltatape.tape.tap import PIECE, BodyMasker, ExchangeTap, Held, Piece, Queue
+from deltatape.tape.tap import PIECE, BodyMasker, DecryptionQueue, ExchangeTap, HeldPiece, TapePiece
 from helpers.tapes import Lines, start, taped
 
 
@@ -310,7 +310,7 @@ def masker() -> BodyMasker:
     return BodyMasker(literals)
 
 
-def fed(*data: bytes, finish: bool = True) -> list[Piece]:
+def fed(*data: bytes, finish: bool = True) -> list[TapePiece]:
     body = masker()
     pieces = [body.add(one) for one in data]
     if finish:
@@ -319,7 +319,7 @@ def fed(*data: bytes, finish: bool = True) -> list[Piece]:
     return pieces
 
 
-def shown(pieces: list[Piece]) -> list[bytes]:
+def shown(pieces: list[TapePiece]) -> list[bytes]:
     assert all(piece.decided for piece in pieces)
     return [piece.masked()[0] for piece in pieces]
 
@@ -393,11 +393,11 @@ def test_a_queue_keeps_the_order_and_knows_when_it_is_full(
 ) -> None:
     monkeypatch.setattr(tap, "MOST_HELD", 10)
     out: list[object] = []
-    queue = Queue(out.append, out.append)
+    queue = DecryptionQueue(out.append, out.append)
     queue.add(b"first\n")
     assert (out, bool(queue)) == ([b"first\n"], False)
     body = masker()
-    waiting = Held(t_ns=1, middle="", piece=body.add(b"sk-"), chunk_ends=None)
+    waiting = HeldPiece(t_ns=1, middle="", piece=body.add(b"sk-"), chunk_ends=None)
     queue.add(waiting)
     queue.add(b"line 1\n")
     assert (len(out), bool(queue), queue.full) == (1, True, False)

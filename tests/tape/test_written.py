@@ -5,15 +5,15 @@ from pathlib import Path
 import pytest
 
 from deltatape.model.exchange import (
-    Delivered,
+    DeliveryProgress,
     EndReason,
     Exchange,
     Framing,
     Note,
+    RequestSent,
     ResponseHead,
-    Sent,
 )
-from deltatape.model.watch import Watch
+from deltatape.model.watch import TapeSummary
 from deltatape.store.reader import open_tape
 from deltatape.store.rewrite import audit
 from deltatape.tape.payload import Stop
@@ -75,8 +75,8 @@ def test_all_that_an_exchange_may_have_comes_back(tmp_path: Path) -> None:
         base,
         request=replace(base.request, body=b"key sk-fake", masked=((4, 11, "0011aabb"),)),
         reads=(base.reads[0]._replace(masked=((6, 7, "0011aabb"),)), base.reads[1]),
-        sent=Sent(t_ns=MS, connect_ns=1, tls_ns=2, reused=False),
-        delivered=(Delivered(t_ns=15 * MS, bytes=11),),
+        sent=RequestSent(t_ns=MS, connect_ns=1, tls_ns=2, reused=False),
+        delivered=(DeliveryProgress(t_ns=15 * MS, bytes=11),),
         idle_ns=(12 * MS,),
         notes=(Note(t_ns=12 * MS, text="hm"),),
     )
@@ -104,10 +104,10 @@ def test_what_is_out_of_order_is_put_right(tmp_path: Path) -> None:
 
 def test_an_exchange_without_an_end_says_how_long_it_was_watched(tmp_path: Path) -> None:
     crashed = taped([(10, b"a")], reason=None)
-    crashed = replace(crashed, watch=Watch(until_ns=99 * MS))
+    crashed = replace(crashed, watch=TapeSummary(until_ns=99 * MS))
     (found,) = written(tmp_path, [crashed])
     assert found.end is None
-    assert found.watch == Watch(until_ns=99 * MS)
+    assert found.watch == TapeSummary(until_ns=99 * MS)
     answerless = taped([], framing=None, reason=EndReason.REFUSED, detail="refused")
     (found,) = written(tmp_path, [answerless])
     assert bare(found) == bare(answerless)

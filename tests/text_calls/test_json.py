@@ -1,6 +1,6 @@
 from deltatape.text_calls import WrittenCall, find_calls
-from deltatape.text_calls._json import Extent, State, find_closer, read_arguments
-from deltatape.text_calls._source import Source
+from deltatape.text_calls._json import JsonEnd, JsonExtent, find_closer, read_arguments
+from deltatape.text_calls._source import TextSource
 
 
 def only(text: str) -> WrittenCall:
@@ -105,13 +105,13 @@ def test_members_are_read_as_far_as_they_came() -> None:
 
 def test_a_body_that_is_no_object_has_no_arguments() -> None:
     for text in ("x", "[1]", "{...}", "{a: 1}"):
-        assert read_arguments(Source(text, {}), 0, None) is None
+        assert read_arguments(TextSource(text, {}), 0, None) is None
 
 
 def test_a_closing_tag_that_is_cut_off_takes_the_rest_of_the_text() -> None:
-    extent = Extent(end=2, state=State.WHOLE)
-    assert find_closer(Source("{} </to", {}), extent, "</tool>", "") == (7, False)
-    assert find_closer(Source("{} x </tool>", {}), extent, "</tool>", "") == (12, True)
+    extent = JsonExtent(end=2, state=JsonEnd.WHOLE)
+    assert find_closer(TextSource("{} </to", {}), extent, "</tool>", "") == (7, False)
+    assert find_closer(TextSource("{} x </tool>", {}), extent, "</tool>", "") == (12, True)
 
 
 def test_a_large_value_is_scanned_in_growing_windows() -> None:

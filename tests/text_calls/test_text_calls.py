@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import deltatape.text_calls
 from deltatape.clock import SystemClock
 from deltatape.model.reply import Channel
-from deltatape.text_calls import FAMILIES, Family, WrittenCall, find_calls
+from deltatape.text_calls import FAMILIES, NotationFamily, WrittenCall, find_calls
 from helpers import chat
 from helpers.corpus import ROOT, needs_corpus
 
@@ -229,7 +229,10 @@ def test_every_family_of_every_module_is_listed_once_and_has_a_sample() -> None:
         for found in pkgutil.iter_modules(deltatape.text_calls.__path__)
     ]
     defined = [
-        value.name for module in modules for value in vars(module).values() if type(value) is Family
+        value.name
+        for module in modules
+        for value in vars(module).values()
+        if type(value) is NotationFamily
     ]
     assert sorted(defined) == sorted(family.name for family in FAMILIES)
     assert {sample.family for sample in SAMPLES} == set(defined)

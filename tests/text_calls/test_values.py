@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from deltatape.text_calls._source import Offered, Source
+from deltatape.text_calls._source import Offered, TextSource
 from deltatape.text_calls._values import ObjectText, as_json, is_string, opened, quoted, typed
 
 SCHEMA: dict[str, object] = {
@@ -47,19 +47,19 @@ SCHEMA: dict[str, object] = {
     ],
 )
 def test_text_becomes_what_the_schema_lets_it_be(key: str, text: str, value: object) -> None:
-    assert json.loads(typed(Source("", {"f": SCHEMA}), "f", key, text)) == value
+    assert json.loads(typed(TextSource("", {"f": SCHEMA}), "f", key, text)) == value
 
 
 def test_without_a_schema_everything_is_a_string() -> None:
     every: tuple[Offered, ...] = ({}, {"f": None}, {"f": {}}, {"f": {"properties": 1}})
     for offered in every:
-        source = Source("", offered)
+        source = TextSource("", offered)
         assert typed(source, "f", "k", "1") == '"1"'
         assert is_string(source, "f", "k")
 
 
 def test_a_parameter_is_a_string_if_it_can_be_one() -> None:
-    source = Source("", {"f": SCHEMA})
+    source = TextSource("", {"f": SCHEMA})
     assert [is_string(source, "f", key) for key in ("text", "maybe", "whole")] == [
         True,
         True,

@@ -5,17 +5,24 @@ import pytest
 from deltatape.errors import UsageError
 from deltatape.model.exchange import Exchange
 from deltatape.shrink.body import event_count
-from deltatape.trials.shrink import FASTEST_FIRST, LEAST, Shrunk, Step, Wanted, shrink_tape
-from deltatape.trials.shrink_trials import Setting
+from deltatape.trials.shrink import (
+    FASTEST_FIRST,
+    LEAST,
+    ShrinkRequest,
+    ShrinkResult,
+    ShrinkStep,
+    shrink_tape,
+)
+from deltatape.trials.shrink_trials import TrialSetup
 from helpers.failing import app, setting, words
 
-INSTANT = Wanted(speeds=FASTEST_FIRST[:1], sound=False)
+INSTANT = ShrinkRequest(speeds=FASTEST_FIRST[:1], sound=False)
 
 
 def shrunk(
-    folder: Path, how: Setting, *exchanges: Exchange, wanted: Wanted = INSTANT
-) -> tuple[Shrunk, list[Step]]:
-    told: list[Step] = []
+    folder: Path, how: TrialSetup, *exchanges: Exchange, wanted: ShrinkRequest = INSTANT
+) -> tuple[ShrinkResult, list[ShrinkStep]]:
+    told: list[ShrinkStep] = []
     found = shrink_tape(exchanges, how, wanted, folder / "shrink", told.append)
     return found, told
 
@@ -38,11 +45,11 @@ def test_a_tape_shrinks_to_what_makes_the_command_fail(tmp_path: Path) -> None:
 def test_an_interrupted_search_goes_on_and_ends_the_same(tmp_path: Path) -> None:
     how = setting(tmp_path, "once")
     first, _ = shrunk(
-        tmp_path, how, words(2, of=4), wanted=Wanted(speeds=FASTEST_FIRST[:1], runs=13)
+        tmp_path, how, words(2, of=4), wanted=ShrinkRequest(speeds=FASTEST_FIRST[:1], runs=13)
     )
     assert not first.whole
     assert first.runs == 13
-    again, _ = shrunk(tmp_path, how, words(2, of=4), wanted=Wanted(speeds=FASTEST_FIRST[:1]))
+    again, _ = shrunk(tmp_path, how, words(2, of=4), wanted=ShrinkRequest(speeds=FASTEST_FIRST[:1]))
     assert again.whole
     assert again.remembered == 6
     (exchange,) = again.exchanges
@@ -52,7 +59,7 @@ def test_an_interrupted_search_goes_on_and_ends_the_same(tmp_path: Path) -> None
 def test_what_an_interrupted_search_found_out_can_be_forgotten(tmp_path: Path) -> None:
     how, tape = setting(tmp_path, "once"), words(2, of=4)
     for fresh, remembered in ((False, 0), (False, 2), (True, 0)):
-        wanted = Wanted(speeds=FASTEST_FIRST[:1], runs=9, fresh=fresh)
+        wanted = ShrinkRequest(speeds=FASTEST_FIRST[:1], runs=9, fresh=fresh)
         found, _ = shrunk(tmp_path, how, tape, wanted=wanted)
         assert found.remembered == remembered
 
@@ -72,7 +79,7 @@ def test_requests_that_are_never_the_same_are_told(tmp_path: Path) -> None:
         tmp_path,
         setting(tmp_path, "dated"),
         *exchanges,
-        wanted=Wanted(speeds=FASTEST_FIRST[:1], runs=13),
+        wanted=ShrinkRequest(speeds=FASTEST_FIRST[:1], runs=13),
     )
     assert found.missed is not None
     assert "date" in found.missed.missed[0].message
@@ -84,7 +91,7 @@ def test_the_fastest_speed_at_which_it_fails_is_taken(tmp_path: Path) -> None:
         tmp_path,
         setting(tmp_path, "says", oracle=oracle),
         words(of=20, ms=20),
-        wanted=Wanted(runs=LEAST),
+        wanted=ShrinkRequest(runs=LEAST),
     )
     assert found.speed is FASTEST_FIRST[1]
 
@@ -153,7 +160,7 @@ def test_where_requests_taken_loosely_hide_the_failure_they_have_to_be_as_record
 def test_where_the_exit_code_alone_decides_that_is_told(tmp_path: Path) -> None:
     def notes(**more: str) -> list[str]:
         how = setting(tmp_path, "code", **more)  # type: ignore[arg-type]
-        wanted = Wanted(speeds=FASTEST_FIRST[:1], runs=LEAST)
+        wanted = ShrinkRequest(speeds=FASTEST_FIRST[:1], runs=LEAST)
         _, told = shrunk(tmp_path, how, words(0, of=1), wanted=wanted)
         return [step.note for step in told if step.note]
 

@@ -6,7 +6,7 @@ import pytest
 
 from deltatape.errors import UsageError
 from deltatape.render.shrink import ShrinkKit
-from deltatape.shrink.failure import Ending, failure_of
+from deltatape.shrink.failure import CommandResult, failure_of
 from deltatape.store.reader import open_tape
 from deltatape.store.rewrite import audit
 from deltatape.trials.shrink_files import files_of, write_files
@@ -14,7 +14,7 @@ from helpers.taped import taped
 
 
 def kit(oracle: str | None = None) -> ShrinkKit:
-    failure = failure_of(Ending(exit_code=1))
+    failure = failure_of(CommandResult(exit_code=1))
     assert failure is not None
     return ShrinkKit(
         tape="x-small.tape",

@@ -5,25 +5,31 @@ from pathlib import Path
 import pytest
 
 from deltatape.errors import UsageError
-from deltatape.http1.head import RequestHead
+from deltatape.http1.head import ParsedRequestHead
 from deltatape.tape.mask import Masker
-from deltatape.trials.shrink_memory import Answer, AskedBody, Memory, Secrets, content_of
+from deltatape.trials.shrink_memory import (
+    AppCredentials,
+    AskedBody,
+    CandidateResult,
+    SearchCache,
+    content_of,
+)
 from helpers.taped import taped
 
 BODY = AskedBody(data=b"\x00x", masked=((0, 1, "ab"),))
-ANSWER = Answer(same=True, asked={2: BODY}, unplayed=frozenset({3}))
+ANSWER = CandidateResult(same=True, asked={2: BODY}, unplayed=frozenset({3}))
 
 
 def test_answers_come_back_in_another_process(tmp_path: Path) -> None:
     path = tmp_path / "shrink" / "x.jsonl"
-    memory = Memory(path)
+    memory = SearchCache(path)
     assert memory.found == 0
     memory.put("one", ANSWER)
-    memory.put("two", Answer(same=False))
-    again = Memory(path)
+    memory.put("two", CandidateResult(same=False))
+    again = SearchCache(path)
     assert again.found == 2
     assert again.get("one") == ANSWER
-    assert again.get("two") == Answer(same=False)
+    assert again.get("two") == CandidateResult(same=False)
     assert again.get("three") is None
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     again.forget()
@@ -34,18 +40,18 @@ def test_answers_come_back_in_another_process(tmp_path: Path) -> None:
 
 def test_lines_that_are_no_answers_are_passed_over(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
-    Memory(path).put("one", ANSWER)
+    SearchCache(path).put("one", ANSWER)
     with path.open("a") as file:
         file.write('[]\n{"tape": "a", "asked": 1, "unplayed": 2}\n{"tape": "b", "sa')
-    assert Memory(path).found == 1
+    assert SearchCache(path).found == 1
     path.write_bytes(b"\xff")
-    assert Memory(path).found == 0
+    assert SearchCache(path).found == 0
 
 
 def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "shrink").write_text("a file")
     with pytest.raises(UsageError, match="is kept there"):
-        Memory(tmp_path / "shrink" / "x.jsonl").put("one", ANSWER)
+        SearchCache(tmp_path / "shrink" / "x.jsonl").put("one", ANSWER)
 
 
 def test_all_that_is_played_or_asked_counts_for_the_content() -> None:
@@ -63,7 +69,7 @@ def test_all_that_is_played_or_asked_counts_for_the_content() -> None:
 
 def test_it_is_for_the_owners_eyes_as_the_folder_of_tapes_is(tmp_path: Path) -> None:
     folder = tmp_path / ".deltatape"
-    Memory(folder / "shrink" / "x.jsonl").put("one", ANSWER)
+    SearchCache(folder / "shrink" / "x.jsonl").put("one", ANSWER)
     assert [stat.S_IMODE(path.stat().st_mode) for path in (folder, folder / "shrink")] == [
         0o700
     ] * 2
@@ -74,8 +80,8 @@ KEY = b"mine"
 FAKE = "fake-000000-secret"
 
 
-def secrets(folder: Path, **environ: str) -> Secrets:
-    return Secrets(KEY, environ, folder)
+def secrets(folder: Path, **environ: str) -> AppCredentials:
+    return AppCredentials(KEY, environ, folder)
 
 
 def test_what_the_environment_and_its_files_hold_is_masked(tmp_path: Path) -> None:
@@ -96,7 +102,7 @@ def test_what_a_head_carries_is_masked_from_then_on(tmp_path: Path) -> None:
     known = secrets(tmp_path)
     assert known.text(FAKE) == FAKE
     known.heard(
-        RequestHead(
+        ParsedRequestHead(
             method="POST",
             target=b"/v1/messages",
             http="1.1",

@@ -3,20 +3,20 @@ from pathlib import Path
 
 import pytest
 
-from deltatape.match.schedule import Tempo
+from deltatape.match.schedule import ReplayTempo
 from deltatape.model.exchange import Exchange
 from deltatape.shrink.body import with_reads
-from deltatape.shrink.search import UsedUpError
-from deltatape.trials.shrink_memory import Memory
-from deltatape.trials.shrink_trials import Setting, Trials, loosely
+from deltatape.shrink.search import BudgetExhaustedError
+from deltatape.trials.shrink_memory import SearchCache
+from deltatape.trials.shrink_trials import Trials, TrialSetup, loosely
 from helpers.failing import setting, words
 from helpers.taped import taped
 
-INSTANT = Tempo(factor=0.0)
+INSTANT = ReplayTempo(factor=0.0)
 
 
-def trials(how: Setting, folder: Path, most: int = 9) -> Trials:
-    return Trials(how, INSTANT, Memory(folder / "memory.jsonl"), most=most)
+def trials(how: TrialSetup, folder: Path, most: int = 9) -> Trials:
+    return Trials(how, INSTANT, SearchCache(folder / "memory.jsonl"), most=most)
 
 
 def without_first(exchange: Exchange) -> Exchange:
@@ -39,7 +39,7 @@ def test_a_run_that_fails_in_the_same_way_is_taken_and_remembered(tmp_path: Path
     assert again.judge((shorter,)) == (shorter,)
     assert again.judge((plain,)) is None
     assert again.count == 0
-    with pytest.raises(UsedUpError):
+    with pytest.raises(BudgetExhaustedError):
         again.judge((marked,))
 
 

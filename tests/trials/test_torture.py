@@ -11,17 +11,17 @@ import pytest
 
 from deltatape.errors import UsageError
 from deltatape.model.exchange import Exchange
-from deltatape.model.torture import Cell
+from deltatape.model.torture import MatrixCell
 from deltatape.store.reader import open_tape
-from deltatape.trials.torture import Rig, Runner, torture
-from deltatape.trials.torture_judge import Manners, Oracle
+from deltatape.trials.torture import TortureRunner, TortureSetup, torture
+from deltatape.trials.torture_judge import Oracle, OutputRules
 from deltatape.trials.torture_plan import tasks
-from deltatape.trials.trial import Outcome
+from deltatape.trials.trial import TrialResult
 from helpers.tortured import answers, marks, named, rig, tortured
 
 
 def test_a_careful_application_stands_all(tmp_path: Path) -> None:
-    heard: list[tuple[Cell, ...]] = []
+    heard: list[tuple[MatrixCell, ...]] = []
     tasks: list[int] = []
     careful = rig(tmp_path, only=("split-event", "crlf", "split-utf8", "cut-in-text"))
     result = torture(careful, tasks.append, heard.append)
@@ -104,7 +104,7 @@ def test_an_oracle_may_take_less_than_all_exchanges(tmp_path: Path) -> None:
 
 
 def test_what_may_differ_is_ignored(tmp_path: Path) -> None:
-    manners = Manners(ignore=(re.compile(r" [0-9]+$", re.MULTILINE),))
+    manners = OutputRules(ignore=(re.compile(r" [0-9]+$", re.MULTILINE),))
     assert tortured(tmp_path, "flaky", only=("crlf",), manners=manners).passes
 
 
@@ -208,20 +208,20 @@ def varied(name: str) -> dict[int, Exchange]:
     return dict(task.tries[0].varied)
 
 
-def ran(runner: Runner, name: str, *, harmless: bool = True) -> Outcome:
+def ran(runner: TortureRunner, name: str, *, harmless: bool = True) -> TrialResult:
     return asyncio.run(runner.run(varied(name), name=name, harmless=harmless, standard_s=0.2))
 
 
-def notes(outcome: Outcome) -> list[tuple[int, str]]:
+def notes(outcome: TrialResult) -> list[tuple[int, str]]:
     return [(one.exchange.number, one.note) for one in outcome.report.played]
 
 
-def started(folder: Path, *how: str, deadline_s: float = 5.0) -> Rig:
+def started(folder: Path, *how: str, deadline_s: float = 5.0) -> TortureSetup:
     return rig(folder, *how, only=("crlf",), deadline_s=deadline_s)
 
 
 def test_the_exchange_in_question_is_varied_and_the_others_are_as_they_are(tmp_path: Path) -> None:
-    runner = Runner(started(tmp_path))
+    runner = TortureRunner(started(tmp_path))
     assert notes(ran(runner, "crlf")) == [(1, "crlf"), (2, "")]
     assert [one.body for one in runner.played(varied("crlf"))] == [
         answers()[0].body.replace(b"\n", b"\r\n"),
@@ -230,7 +230,7 @@ def test_the_exchange_in_question_is_varied_and_the_others_are_as_they_are(tmp_p
 
 
 def test_a_broken_answer_is_broken_once(tmp_path: Path) -> None:
-    runner = Runner(started(tmp_path, "retry", "once"))
+    runner = TortureRunner(started(tmp_path, "retry", "once"))
     outcome = ran(runner, "cut-in-text", harmless=False)
     assert notes(outcome) == [(1, "cut-in-text"), (1, "")]
     assert outcome.stdout == b"Guten Tag\n"
@@ -238,7 +238,7 @@ def test_a_broken_answer_is_broken_once(tmp_path: Path) -> None:
 
 
 def test_a_run_may_take_as_long_as_a_variation_waits(tmp_path: Path) -> None:
-    runner = Runner(started(tmp_path, "once", deadline_s=1.0))
+    runner = TortureRunner(started(tmp_path, "once", deadline_s=1.0))
     outcome = ran(runner, "pause")
     assert (outcome.exit_code, runner.runs) == (0, 1)
     assert outcome.seconds > 1.5
@@ -249,12 +249,12 @@ def test_a_whole_stream_at_which_it_does_not_end_gets_more_time(tmp_path: Path) 
     app = shlex.join(careful.command)
     # The first run takes longer than it may; the next one does not.
     slow = f"echo >> runs; [ $(wc -l < runs) != 1 ] || sleep 9; {app}"
-    runner = Runner(replace(careful, command=("sh", "-c", slow)))
+    runner = TortureRunner(replace(careful, command=("sh", "-c", slow)))
     outcome = ran(runner, "crlf")
     assert (outcome.timed_out, runner.runs) == (False, 2)
 
 
 def test_at_a_broken_stream_it_gets_no_more_time(tmp_path: Path) -> None:
-    runner = Runner(started(tmp_path, "once", deadline_s=0.1))
+    runner = TortureRunner(started(tmp_path, "once", deadline_s=0.1))
     outcome = ran(runner, "stall-in-text", harmless=False)
     assert (outcome.timed_out, runner.runs) == (True, 1)

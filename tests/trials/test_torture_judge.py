@@ -10,33 +10,33 @@ from pathlib import Path
 import pytest
 
 from deltatape.errors import DeltatapeError, UsageError
-from deltatape.match.difference import Difference
-from deltatape.model.torture import Verdict
-from deltatape.player.playing import Report
-from deltatape.run_check import Mistake
+from deltatape.match.difference import JsonDifference
+from deltatape.model.torture import RunVerdict
+from deltatape.player.playing import PlayReport
+from deltatape.run_check import RunMistake
 from deltatape.trials.torture_judge import (
     SPEAKS,
-    Judged,
-    Known,
-    Manners,
+    BaselineKnowledge,
+    BaselineRuns,
     Oracle,
-    Standard,
+    OutputRules,
+    VariationVerdict,
     asked_otherwise,
     first_difference,
     judged,
     own_words,
     standing_problem,
 )
-from deltatape.trials.trial import Outcome
+from deltatape.trials.trial import TrialResult
 from helpers.accused import lost_arguments
 from helpers.taped import taped
 from helpers.tortured import outcome
 
-MANNERS = Manners()
-STANDARD = Standard([outcome()], MANNERS)
+MANNERS = OutputRules()
+STANDARD = BaselineRuns([outcome()], MANNERS)
 
 
-def said(found: Outcome, *, harmless: bool = True) -> tuple[str, str]:
+def said(found: TrialResult, *, harmless: bool = True) -> tuple[str, str]:
     verdict, why = judged(found, STANDARD, harmless=harmless)
     return verdict.value, why
 
@@ -55,7 +55,7 @@ def test_the_same_outcome_is_the_same_whatever_stderr_says_of_it() -> None:
         (outcome(missed=1), "POST /v1/chat/completions: nothing is recorded"),
     ],
 )
-def test_a_whole_stream_may_change_no_outcome(found: Outcome, why: str) -> None:
+def test_a_whole_stream_may_change_no_outcome(found: TrialResult, why: str) -> None:
     assert said(found) == ("differs", why)
 
 
@@ -78,24 +78,26 @@ def test_a_whole_stream_may_change_no_outcome(found: Outcome, why: str) -> None:
         ),
     ],
 )
-def test_a_broken_stream_has_to_be_noticed(found: Outcome, verdict: str, why: str) -> None:
+def test_a_broken_stream_has_to_be_noticed(found: TrialResult, verdict: str, why: str) -> None:
     assert said(found, harmless=False) == (verdict, why)
 
 
 def test_what_was_printed_of_a_whole_stream_is_no_word_about_a_broken_one() -> None:
-    standard = Standard([outcome("the error is in line 3\n")], MANNERS)
+    standard = BaselineRuns([outcome("the error is in line 3\n")], MANNERS)
     cut = outcome("the error is in\n")
-    assert judged(cut, standard, harmless=False).verdict is Verdict.SWALLOWED
-    other = Standard([outcome("the error is in line 3\n"), outcome(stderr="error 1\n")], MANNERS)
+    assert judged(cut, standard, harmless=False).verdict is RunVerdict.SWALLOWED
+    other = BaselineRuns(
+        [outcome("the error is in line 3\n"), outcome(stderr="error 1\n")], MANNERS
+    )
     late = outcome("the\n", "error 1\n")
-    assert judged(late, other, harmless=False).verdict is Verdict.SWALLOWED
+    assert judged(late, other, harmless=False).verdict is RunVerdict.SWALLOWED
 
 
 def test_a_summary_with_another_time_is_no_word_about_an_error() -> None:
     summary = "1 request, 0 errors, 0.{} s\n"
-    standard = Standard([outcome(stderr=summary.format(at)) for at in (3121, 3004)], MANNERS)
+    standard = BaselineRuns([outcome(stderr=summary.format(at)) for at in (3121, 3004)], MANNERS)
     swallowed = outcome("he\n", summary.format(2870))
-    assert judged(swallowed, standard, harmless=False).verdict is Verdict.SWALLOWED
+    assert judged(swallowed, standard, harmless=False).verdict is RunVerdict.SWALLOWED
 
 
 @pytest.mark.parametrize(
@@ -104,9 +106,9 @@ def test_a_summary_with_another_time_is_no_word_about_an_error() -> None:
 @pytest.mark.parametrize("form", ['{{"answer": "{}", "n": {}}}\n', "{}\n{}\n"])
 def test_what_the_model_says_is_no_word_about_an_error(form: str, cut: str) -> None:
     whole = "Sorry, the museum is closed on Mondays."
-    standard = Standard([outcome(form.format(whole, 39))], MANNERS)
+    standard = BaselineRuns([outcome(form.format(whole, 39))], MANNERS)
     found = outcome(form.format(cut, len(cut)))
-    assert judged(found, standard, harmless=False).verdict is Verdict.SWALLOWED
+    assert judged(found, standard, harmless=False).verdict is RunVerdict.SWALLOWED
 
 
 def test_what_the_model_says_is_known_although_it_is_never_printed_whole() -> None:
@@ -114,11 +116,11 @@ def test_what_the_model_says_is_known_although_it_is_never_printed_whole() -> No
     first = outcome()
     (played,) = first.report.played
     spoken = replace(played, exchange=taped([(10, body)], target=b"/v1/chat/completions"))
-    standard = Standard([replace(first, report=Report(played=(spoken,)))], MANNERS)
+    standard = BaselineRuns([replace(first, report=PlayReport(played=(spoken,)))], MANNERS)
     found = outcome("partly heard: Sorry, we cannot\n")
-    assert judged(found, standard, harmless=False).verdict is Verdict.SWALLOWED
+    assert judged(found, standard, harmless=False).verdict is RunVerdict.SWALLOWED
     told = outcome("an error: Sorry, we cannot\n")
-    assert judged(told, standard, harmless=False).verdict is Verdict.TOLD
+    assert judged(told, standard, harmless=False).verdict is RunVerdict.TOLD
 
 
 @pytest.mark.parametrize(
@@ -137,27 +139,27 @@ def test_plain_english_is_a_word_about_an_error(line: str) -> None:
     assert said(outcome(f"he\n{line}\n"), harmless=False)[0] == "told"
 
 
-def again(found: Outcome) -> Outcome:
+def again(found: TrialResult) -> TrialResult:
     """The same, asked once more."""
     return replace(found, report=replace(found.report, played=found.report.played * 2))
 
 
 def test_who_asks_again_may_print_more_than_the_whole_answer() -> None:
     found = judged(again(outcome("he...\nhello\n")), STANDARD, harmless=False)
-    assert found == (Verdict.SAME, "it asked again, and printed all in the end")
-    lines = Standard([outcome("one\ntwo\n")], MANNERS)
+    assert found == (RunVerdict.SAME, "it asked again, and printed all in the end")
+    lines = BaselineRuns([outcome("one\ntwo\n")], MANNERS)
     wrong = [again(outcome("two\none\n")), outcome("one\n-\ntwo\n"), again(outcome("one\n"))]
     for one in wrong:
-        assert judged(one, lines, harmless=False).verdict is Verdict.SWALLOWED
-    silent = Standard([outcome("")], MANNERS)
-    assert judged(again(outcome("...")), silent, harmless=False).verdict is Verdict.SWALLOWED
+        assert judged(one, lines, harmless=False).verdict is RunVerdict.SWALLOWED
+    silent = BaselineRuns([outcome("")], MANNERS)
+    assert judged(again(outcome("...")), silent, harmless=False).verdict is RunVerdict.SWALLOWED
 
 
 def test_the_user_says_what_a_word_about_an_error_is() -> None:
-    manners = Manners(visible=(re.compile("oha"), re.compile("oje")))
-    standard = Standard([outcome()], manners)
-    assert judged(outcome("he\noje\n"), standard, harmless=False).verdict is Verdict.TOLD
-    assert judged(outcome("he\nerror\n"), standard, harmless=False).verdict is Verdict.SWALLOWED
+    manners = OutputRules(visible=(re.compile("oha"), re.compile("oje")))
+    standard = BaselineRuns([outcome()], manners)
+    assert judged(outcome("he\noje\n"), standard, harmless=False).verdict is RunVerdict.TOLD
+    assert judged(outcome("he\nerror\n"), standard, harmless=False).verdict is RunVerdict.SWALLOWED
 
 
 @pytest.mark.parametrize("harmless", [True, False])
@@ -169,10 +171,10 @@ def test_a_run_has_to_end_of_its_own(*, harmless: bool) -> None:
 
 
 def test_the_port_of_the_player_may_differ_and_what_the_user_ignores() -> None:
-    manners = Manners(ignore=(re.compile(r"took [0-9]+ ms"),))
-    standard = Standard([outcome("http://127.0.0.1:4711/v1 took 3 ms\n")], manners)
+    manners = OutputRules(ignore=(re.compile(r"took [0-9]+ ms"),))
+    standard = BaselineRuns([outcome("http://127.0.0.1:4711/v1 took 3 ms\n")], manners)
     other = outcome("http://127.0.0.1:38111/v1 took 12 ms\n")
-    assert judged(other, standard, harmless=True).verdict is Verdict.SAME
+    assert judged(other, standard, harmless=True).verdict is RunVerdict.SAME
 
 
 def test_a_difference_is_shown_where_it_is() -> None:
@@ -190,12 +192,12 @@ def test_a_difference_is_shown_where_it_is() -> None:
 
 def test_a_request_is_told_by_the_first_path_that_differs() -> None:
     (missed,) = outcome(missed=1).report.missed
-    difference = Difference(path="$.messages[1].content", recorded='"a"', received='"b"')
+    difference = JsonDifference(path="$.messages[1].content", recorded='"a"', received='"b"')
     near = replace(missed, miss=replace(missed.miss, differences=(difference,)))
     assert asked_otherwise(near) == 'asks otherwise, $.messages[1].content: "b" instead of "a"'
 
 
-NOTHING = replace(outcome(), report=Report())
+NOTHING = replace(outcome(), report=PlayReport())
 FROM_OUTSIDE = "its base URL must come from the environment, see `deltatape doctor`"
 
 
@@ -235,24 +237,26 @@ FROM_OUTSIDE = "its base URL must come from the environment, see `deltatape doct
         ),
     ],
 )
-def test_a_standard_has_to_be_one(outcomes: list[Outcome], *, oracle: bool, problem: str) -> None:
+def test_a_standard_has_to_be_one(
+    outcomes: list[TrialResult], *, oracle: bool, problem: str
+) -> None:
     assert standing_problem(outcomes, MANNERS, oracle=oracle) == problem
 
 
-def mistaken(found: Outcome) -> Outcome:
+def mistaken(found: TrialResult) -> TrialResult:
     """The same, and the command made a mistake with what it was sent."""
     (finding, *_) = lost_arguments().findings
-    mistake = Mistake(finding=finding, request=2, recorded=found.report.played[0].exchange)
+    mistake = RunMistake(finding=finding, request=2, recorded=found.report.played[0].exchange)
     return replace(found, report=replace(found.report, mistakes=(mistake,)))
 
 
 def test_a_mistake_is_told_before_the_request_that_it_is_in() -> None:
     found = mistaken(outcome("other\n", missed=1))
-    verdict, why = judged(found, Standard([outcome()], MANNERS), harmless=True)
-    assert verdict is Verdict.DIFFERS
+    verdict, why = judged(found, BaselineRuns([outcome()], MANNERS), harmless=True)
+    assert verdict is RunVerdict.DIFFERS
     assert why.startswith("C002 in request 2 (x.tape#1): call 0")
-    standard = Standard([mistaken(outcome())], MANNERS)
-    assert judged(mistaken(outcome()), standard, harmless=True).verdict is Verdict.SAME
+    standard = BaselineRuns([mistaken(outcome())], MANNERS)
+    assert judged(mistaken(outcome()), standard, harmless=True).verdict is RunVerdict.SAME
 
 
 def test_an_app_that_is_wrong_with_the_tapes_as_they_are_is_no_standard() -> None:
@@ -266,7 +270,7 @@ PATTERNS = (re.compile(SPEAKS, re.IGNORECASE),)
 
 
 def words(output: str, *known: str) -> str:
-    return own_words(output, Known(known), PATTERNS)
+    return own_words(output, BaselineKnowledge(known), PATTERNS)
 
 
 def test_the_first_line_with_a_new_word_about_an_error_is_given() -> None:
@@ -292,18 +296,20 @@ def test_a_word_counts_in_new_company_alone(line: str, known: str, *, own: bool)
 
 def test_a_pattern_that_matches_no_word_is_about_the_line() -> None:
     dots = (re.compile("^[.]{3}$"),)
-    assert own_words("a\n...\n", Known(["a b"]), dots) == "..."
-    assert own_words("a\n...\n", Known(["a\n...\nb"]), dots) == ""
+    assert own_words("a\n...\n", BaselineKnowledge(["a b"]), dots) == "..."
+    assert own_words("a\n...\n", BaselineKnowledge(["a\n...\nb"]), dots) == ""
 
 
-def asked(folder: Path, command: str, *, harmless: bool = True, limit_s: float = 10) -> Judged:
+def asked(
+    folder: Path, command: str, *, harmless: bool = True, limit_s: float = 10
+) -> VariationVerdict:
     oracle = Oracle(command=command, environ=os.environ, folder=folder, limit_s=limit_s)
     found = outcome("hé\n", "warned\n", code=3, missed=1, unplayed=1)
     return asyncio.run(oracle.judged(found, outcome(), variation="crlf", harmless=harmless))
 
 
 def test_it_is_told_of_the_run_and_of_the_tapes_as_they_are(tmp_path: Path) -> None:
-    agrees = Judged(Verdict.SAME, "the oracle agrees")
+    agrees = VariationVerdict(RunVerdict.SAME, "the oracle agrees")
     assert asked(tmp_path, "cat > told.json") == agrees
     told = json.loads((tmp_path / "told.json").read_text())
     assert told == {
@@ -334,12 +340,16 @@ def test_it_is_told_of_the_run_and_of_the_tapes_as_they_are(tmp_path: Path) -> N
 
 def test_its_exit_code_decides_and_its_last_line_says_why(tmp_path: Path) -> None:
     why = "echo checked; echo the answer lacks its end >&2; exit 4"
-    assert asked(tmp_path, why) == Judged(Verdict.REFUSED, "the oracle: the answer lacks its end")
-    assert asked(tmp_path, "exit 4") == Judged(Verdict.REFUSED, "the oracle: exit code 4")
+    assert asked(tmp_path, why) == VariationVerdict(
+        RunVerdict.REFUSED, "the oracle: the answer lacks its end"
+    )
+    assert asked(tmp_path, "exit 4") == VariationVerdict(
+        RunVerdict.REFUSED, "the oracle: exit code 4"
+    )
 
 
 def test_a_broken_stream_with_which_it_agrees_was_told(tmp_path: Path) -> None:
-    assert asked(tmp_path, "true", harmless=False).verdict is Verdict.TOLD
+    assert asked(tmp_path, "true", harmless=False).verdict is RunVerdict.TOLD
 
 
 def test_one_that_does_not_end_is_ended_with_all_that_it_started(tmp_path: Path) -> None:
@@ -349,7 +359,7 @@ def test_one_that_does_not_end_is_ended_with_all_that_it_started(tmp_path: Path)
 
 def test_one_that_leaves_something_running_elsewhere_is_not_waited_for(tmp_path: Path) -> None:
     leaves = "setsid sleep 4 & echo checked; exit 0"
-    assert asked(tmp_path, leaves, limit_s=0.2).verdict is Verdict.SAME
+    assert asked(tmp_path, leaves, limit_s=0.2).verdict is RunVerdict.SAME
 
 
 def test_one_that_cannot_be_run_judges_nothing(tmp_path: Path) -> None:

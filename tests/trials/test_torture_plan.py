@@ -8,11 +8,13 @@ import pytest
 from deltatape.errors import UsageError
 from deltatape.model.exchange import Exchange, Source
 from deltatape.store.reader import open_tape
-from deltatape.trials.torture_plan import Filing, Task, alone, tasks
+from deltatape.trials.torture_plan import CaseFilerProtocol, VariationTask, alone, tasks
 from helpers.tortured import answers, named
 
 
-def planned(*names: str, positions: tuple[int, ...] = (0, 1), seeds: int = 3) -> list[Task]:
+def planned(
+    *names: str, positions: tuple[int, ...] = (0, 1), seeds: int = 3
+) -> list[VariationTask]:
     return list(tasks(named(*names), answers(), positions, range(1, seeds + 1)))
 
 
@@ -59,7 +61,9 @@ def test_recorded_waits_are_left_out_and_those_of_a_variation_stay() -> None:
     assert pauses
 
 
-FILING = Filing(tapes=("x.tape",), options=("--deadline", "2s"), command=("sh", "-c", "echo it's"))
+FILING = CaseFilerProtocol(
+    tapes=("x.tape",), options=("--deadline", "2s"), command=("sh", "-c", "echo it's")
+)
 
 
 def test_a_line_names_the_cell_and_nothing_more() -> None:

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from deltatape.errors import UsageError
-from deltatape.match.schedule import Tempo
+from deltatape.match.schedule import ReplayTempo
 from deltatape.model.exchange import EndReason, Exchange
-from deltatape.player.playing import Playing
-from deltatape.trials.trial import MAX_OUTPUT_BYTES, Outcome, attempt
+from deltatape.player.playing import PlayOptions
+from deltatape.trials.trial import MAX_OUTPUT_BYTES, TrialResult, attempt
 from helpers.taped import taped
 from helpers.upstream import eventually, run
 
-PLAYING = Playing(tempo=Tempo(factor=0.0))
+PLAYING = PlayOptions(tempo=ReplayTempo(factor=0.0))
 EXCHANGE = taped(body={"a": 1})
 CURL = "curl -sS -H content-type:application/json $OPENAI_BASE_URL/chat/completions"
 ASK = f"""{CURL} -d '{{"a": 1}}'"""
@@ -24,12 +24,12 @@ ASK = f"""{CURL} -d '{{"a": 1}}'"""
 
 def trial(
     command: Sequence[str], exchanges: Sequence[Exchange], folder: Path, deadline_s: float = 10.0
-) -> Outcome:
+) -> TrialResult:
     """A command, tried."""
     return asyncio.run(attempt(command, exchanges, PLAYING, os.environ, folder, deadline_s))
 
 
-def tried(command: str, folder: Path, deadline_s: float = 10.0) -> Outcome:
+def tried(command: str, folder: Path, deadline_s: float = 10.0) -> TrialResult:
     """A line for the shell, tried."""
     return trial(["sh", "-c", command], (EXCHANGE,), folder, deadline_s)
 
@@ -123,7 +123,7 @@ def test_a_stall_lasts_until_the_deadline_and_no_longer(tmp_path: Path) -> None:
 
 
 def test_several_run_side_by_side_in_one_loop(tmp_path: Path) -> None:
-    async def three() -> list[Outcome]:
+    async def three() -> list[TrialResult]:
         each = (
             attempt(
                 ["sh", "-c", f"{ASK}; exit {n}"], (EXCHANGE,), PLAYING, os.environ, tmp_path, 10

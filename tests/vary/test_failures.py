@@ -6,12 +6,12 @@ from deltatape.diagnose.decode import decode
 from deltatape.diagnose.rebuild import rebuild
 from deltatape.model.exchange import EndReason, Exchange, Framing, header
 from deltatape.model.stream import Format
-from deltatape.vary.failures import Failure, answered, error_event
+from deltatape.vary.failures import ProviderFailure, answered, error_event
 from helpers.mutated import pasted
 from helpers.taped import taped
 from helpers.varied import STEMS, of
 
-LIMIT = Failure(status=429, headers=((b"retry-after", b"2"),))
+LIMIT = ProviderFailure(status=429, headers=((b"retry-after", b"2"),))
 
 
 def document(exchange: Exchange) -> object:
@@ -23,7 +23,7 @@ def document(exchange: Exchange) -> object:
 @pytest.mark.parametrize("stem", STEMS)
 def test_an_answer_with_an_error_is_read_as_one(stem: str, status: int) -> None:
     before = of(stem)
-    after = answered(before, rebuild(before).dialect, Failure(status=status))
+    after = answered(before, rebuild(before).dialect, ProviderFailure(status=status))
     assert after.response
     assert after.response.status == status
     assert header(after.response.headers, "content-length") == b"%d" % len(after.body)
@@ -61,11 +61,11 @@ def test_each_provider_words_its_errors() -> None:
             "code": "rate_limit_exceeded",
         }
     }
-    assert document(answered(taped(), "anthropic-messages", Failure(status=529))) == {
+    assert document(answered(taped(), "anthropic-messages", ProviderFailure(status=529))) == {
         "type": "error",
         "error": {"type": "overloaded_error", "message": "Overloaded (a fault of deltatape)"},
     }
-    google = document(answered(taped(), "gemini", Failure(status=500)))
+    google = document(answered(taped(), "gemini", ProviderFailure(status=500)))
     assert isinstance(google, dict)
     assert google["error"]["status"] == "INTERNAL"
     amazon = answered(taped(), "bedrock-converse", LIMIT)
@@ -75,7 +75,7 @@ def test_each_provider_words_its_errors() -> None:
 
 
 def test_a_gateway_answers_with_a_page() -> None:
-    after = answered(taped(), "bedrock-invoke", Failure(status=502, html=True))
+    after = answered(taped(), "bedrock-invoke", ProviderFailure(status=502, html=True))
     assert after.response
     assert header(after.response.headers, "content-type") == b"text/html"
     assert header(after.response.headers, "x-amzn-errortype") is None
@@ -87,7 +87,7 @@ def test_an_error_event_ends_a_stream_with_an_error(stem: str) -> None:
     before = of(stem)
     stream = decode(before)
     start = stream.events[1].place.span.start
-    event = error_event(rebuild(before).dialect, stream.format, Failure(status=529))
+    event = error_event(rebuild(before).dialect, stream.format, ProviderFailure(status=529))
     closing = b"]" if stream.format is Format.JSON_ARRAY else b""
     media = header(before.response.headers, "content-type") if before.response else b""
     after = pasted(before.body[:start] + event + closing, (media or b"").decode())
@@ -96,11 +96,11 @@ def test_an_error_event_ends_a_stream_with_an_error(stem: str) -> None:
 
 def test_the_first_version_of_cohere_has_an_error_of_its_own() -> None:
     body = b'{"event_type":"stream-start","generation_id":"g","is_finished":false}\n'
-    event = error_event("cohere", Format.NDJSON, Failure(status=500))
+    event = error_event("cohere", Format.NDJSON, ProviderFailure(status=500))
     after = pasted(body + event, "application/stream+json")
     assert rebuild(after).error == "Internal Server Error (a fault of deltatape)"
 
 
 def test_a_dialect_that_is_not_known_speaks_as_openai_does() -> None:
-    event = error_event("of-nobody", Format.SSE, Failure(status=500))
+    event = error_event("of-nobody", Format.SSE, ProviderFailure(status=500))
     assert event.startswith(b'data: {"error":{"message":"Internal Server Error')

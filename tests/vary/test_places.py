@@ -2,13 +2,13 @@ import pytest
 
 from deltatape.errors import UsageError
 from deltatape.model.exchange import Exchange
-from deltatape.mutate import Seeded
-from deltatape.rules.progress import Phase
+from deltatape.mutate import SeededChoices
+from deltatape.rules.progress import SilencePhase
 from deltatape.vary.places import (
     MIDDLE,
-    Kind,
-    Places,
-    Where,
+    AnswerPosition,
+    AnswerPositions,
+    PlaceKind,
     parse_duration,
     parse_where,
     whole_end,
@@ -22,12 +22,12 @@ CALL = chat(START, *in_pieces('{"a"', ':"b"}'), FINISH)
 """Events: role, open, two fragments, finish, [DONE]."""
 
 
-def places(exchange: Exchange, seed: int = 0) -> Places:
-    return Places(exchange, Seeded(seed))
+def places(exchange: Exchange, seed: int = 0) -> AnswerPositions:
+    return AnswerPositions(exchange, SeededChoices(seed))
 
 
-def at(phase: Phase) -> Where:
-    return Where(kind=Kind.PHASE, phase=phase)
+def at(phase: SilencePhase) -> AnswerPosition:
+    return AnswerPosition(kind=PlaceKind.PHASE, phase=phase)
 
 
 def starts(exchange: Exchange) -> list[int]:
@@ -66,54 +66,54 @@ def test_the_middle_of_a_body_without_events_is_its_middle_byte() -> None:
 
 def test_before_the_first_is_at_the_beginning_also_of_nothing() -> None:
     for exchange in (CALL, pasted(b""), taped((), framing=None)):
-        assert places(exchange).border(at(Phase.BEFORE_FIRST)) == 0
-        assert places(exchange).offset(at(Phase.BEFORE_FIRST)) == 0
-    assert places(CALL).event(at(Phase.BEFORE_FIRST)) == 0
-    assert places(pasted(b"")).event(at(Phase.BEFORE_FIRST)) is None
+        assert places(exchange).border(at(SilencePhase.BEFORE_FIRST)) == 0
+        assert places(exchange).offset(at(SilencePhase.BEFORE_FIRST)) == 0
+    assert places(CALL).event(at(SilencePhase.BEFORE_FIRST)) == 0
+    assert places(pasted(b"")).event(at(SilencePhase.BEFORE_FIRST)) is None
 
 
 def test_in_arguments_some_are_still_to_come() -> None:
     fragments = starts(CALL)[2:5]
-    offsets = {places(CALL, seed).offset(at(Phase.IN_ARGUMENTS)) for seed in range(200)}
+    offsets = {places(CALL, seed).offset(at(SilencePhase.IN_ARGUMENTS)) for seed in range(200)}
     assert None not in offsets
     assert fragments[1] in offsets
     assert not offsets & {fragments[0], fragments[2]}
     assert all(fragments[0] < (offset or 0) < fragments[2] for offset in offsets)
-    borders = {places(CALL, seed).border(at(Phase.IN_ARGUMENTS)) for seed in range(20)}
+    borders = {places(CALL, seed).border(at(SilencePhase.IN_ARGUMENTS)) for seed in range(20)}
     assert borders == {fragments[1]}
 
 
 def test_behind_a_call_is_in_front_of_the_next_event() -> None:
-    assert places(CALL).offset(at(Phase.AFTER_CALL)) == starts(CALL)[4]
-    assert places(WHOLE).event(at(Phase.AFTER_CALL)) == 2
+    assert places(CALL).offset(at(SilencePhase.AFTER_CALL)) == starts(CALL)[4]
+    assert places(WHOLE).event(at(SilencePhase.AFTER_CALL)) == 2
     cut = chat(START, *in_pieces('{"a":1}'), done=False)
-    assert places(cut).offset(at(Phase.AFTER_CALL)) is None
-    assert places(of("ollama")).offset(at(Phase.AFTER_CALL)) is not None
+    assert places(cut).offset(at(SilencePhase.AFTER_CALL)) is None
+    assert places(of("ollama")).offset(at(SilencePhase.AFTER_CALL)) is not None
 
 
 def test_before_the_end_all_else_has_come() -> None:
-    assert places(CALL).offset(at(Phase.BEFORE_END)) == starts(CALL)[4]
-    assert places(chat(START, done=False)).offset(at(Phase.BEFORE_END)) is None
+    assert places(CALL).offset(at(SilencePhase.BEFORE_END)) == starts(CALL)[4]
+    assert places(chat(START, done=False)).offset(at(SilencePhase.BEFORE_END)) is None
 
 
 def test_in_a_stream_that_nobody_can_read_all_data_is_text() -> None:
     unknown = taped((*TWO, (30, b"data: \n\n")), target=b"/of/nobody")
-    numbers = {places(unknown, seed).event(at(Phase.IN_TEXT)) for seed in range(20)}
+    numbers = {places(unknown, seed).event(at(SilencePhase.IN_TEXT)) for seed in range(20)}
     assert numbers == {0, 1}
-    assert places(unknown).offset(at(Phase.IN_ARGUMENTS)) is None
+    assert places(unknown).offset(at(SilencePhase.IN_ARGUMENTS)) is None
 
 
 def test_a_document_is_struck_inside() -> None:
     here = places(pasted(b'{"choices":[{"index":0,"message":{"content":"Hi"}}]}'))
-    assert 0 < (here.offset(at(Phase.IN_TEXT)) or 0) < 52
+    assert 0 < (here.offset(at(SilencePhase.IN_TEXT)) or 0) < 52
 
 
 @pytest.mark.parametrize("stem", STEMS)
 def test_every_dialect_has_a_text_and_calls_to_be_struck(stem: str) -> None:
     exchange = of(stem)
-    phases = [Phase.BEFORE_FIRST, Phase.IN_TEXT]
+    phases = [SilencePhase.BEFORE_FIRST, SilencePhase.IN_TEXT]
     if stem != "openai-completions":
-        phases.append(Phase.IN_ARGUMENTS)
+        phases.append(SilencePhase.IN_ARGUMENTS)
     for phase in phases:
         offset = places(exchange).offset(at(phase))
         assert offset is not None
@@ -123,15 +123,15 @@ def test_every_dialect_has_a_text_and_calls_to_be_struck(stem: str) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("event:3", Where(kind=Kind.EVENT, number=3)),
-        ("byte:0", Where(kind=Kind.BYTE)),
-        ("1.5s", Where(kind=Kind.TIME, number=1_500_000_000)),
-        ("in-text", Where(kind=Kind.PHASE, phase=Phase.IN_TEXT)),
-        ("arguments", Where(kind=Kind.PHASE, phase=Phase.IN_ARGUMENTS)),
-        ("end", Where(kind=Kind.PHASE, phase=Phase.BEFORE_END)),
+        ("event:3", AnswerPosition(kind=PlaceKind.EVENT, number=3)),
+        ("byte:0", AnswerPosition(kind=PlaceKind.BYTE)),
+        ("1.5s", AnswerPosition(kind=PlaceKind.TIME, number=1_500_000_000)),
+        ("in-text", AnswerPosition(kind=PlaceKind.PHASE, phase=SilencePhase.IN_TEXT)),
+        ("arguments", AnswerPosition(kind=PlaceKind.PHASE, phase=SilencePhase.IN_ARGUMENTS)),
+        ("end", AnswerPosition(kind=PlaceKind.PHASE, phase=SilencePhase.BEFORE_END)),
     ],
 )
-def test_a_place_is_an_event_a_byte_a_time_or_a_phase(text: str, expected: Where) -> None:
+def test_a_place_is_an_event_a_byte_a_time_or_a_phase(text: str, expected: AnswerPosition) -> None:
     assert parse_where(text) == expected
 
 

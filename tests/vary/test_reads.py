@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from deltatape.diagnose.decode import decode
 from deltatape.errors import UsageError
 from deltatape.vary.coded import plain
-from deltatape.vary.reads import RECORDED, Cutting, Pieces, parse_reads, random_cuts
+from deltatape.vary.reads import RECORDED, Cutting, PieceUnit, parse_reads, random_cuts
 from helpers.mutated import pasted
 from helpers.taped import taped
 from helpers.varied import STEMS, TWO, broken_gzip, gzipped, of, pieces
@@ -15,10 +15,10 @@ from helpers.varied import STEMS, TWO, broken_gzip, gzipped, of, pieces
     ("text", "expected"),
     [
         ("recorded", RECORDED),
-        ("event", Cutting(pieces=Pieces.EVENT)),
-        ("every-byte", Cutting(pieces=Pieces.BYTES, number=1)),
-        ("bytes:20", Cutting(pieces=Pieces.BYTES, number=20)),
-        ("random:0", Cutting(pieces=Pieces.RANDOM)),
+        ("event", Cutting(pieces=PieceUnit.EVENT)),
+        ("every-byte", Cutting(pieces=PieceUnit.BYTES, number=1)),
+        ("bytes:20", Cutting(pieces=PieceUnit.BYTES, number=20)),
+        ("random:0", Cutting(pieces=PieceUnit.RANDOM)),
     ],
 )
 def test_every_way_to_cut_can_be_named(text: str, expected: Cutting) -> None:

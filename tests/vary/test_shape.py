@@ -4,7 +4,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltatape.model.exchange import Delivered, EndReason, Exchange, Framing, Read
+from deltatape.model.exchange import DeliveryProgress, EndReason, Exchange, Framing, Read
 from deltatape.vary.shape import delayed, rechunked, recut, refitted, split, truncated
 from helpers.mutated import pasted
 from helpers.taped import MS, taped
@@ -42,7 +42,7 @@ def test_what_had_no_end_gets_one_if_there_is_a_reason() -> None:
 
 
 def test_what_a_client_had_taken_is_not_told_of_other_reads() -> None:
-    before = replace(taped(TWO), delivered=(Delivered(t_ns=1, bytes=9),))
+    before = replace(taped(TWO), delivered=(DeliveryProgress(t_ns=1, bytes=9),))
     assert refitted(before, before.reads).delivered == ()
 
 

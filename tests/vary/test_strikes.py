@@ -5,10 +5,10 @@ import pytest
 from deltatape.diagnose.decode import decode
 from deltatape.diagnose.rebuild import rebuild
 from deltatape.model.exchange import EndReason, Exchange, Framing
-from deltatape.mutate import Seeded
+from deltatape.mutate import SeededChoices
 from deltatape.vary import strikes
-from deltatape.vary.failures import Failure
-from deltatape.vary.places import MIDDLE, Places, Where, parse_where
+from deltatape.vary.failures import ProviderFailure
+from deltatape.vary.places import MIDDLE, AnswerPosition, AnswerPositions, parse_where
 from deltatape.wire.json_value import parse
 from helpers.mutated import pasted
 from helpers.taped import MS, taped
@@ -17,11 +17,11 @@ from helpers.varied import STEMS, TWO, of, pieces
 SECOND = parse_where("event:1")
 NOWHERE = parse_where("event:99")
 THREE = (*TWO, (30, b"data: 3\n\n"))
-FAILURE = Failure(status=500)
+FAILURE = ProviderFailure(status=500)
 
 
-def places(exchange: Exchange) -> Places:
-    return Places(exchange, Seeded(1))
+def places(exchange: Exchange) -> AnswerPositions:
+    return AnswerPositions(exchange, SeededChoices(1))
 
 
 def data(exchange: Exchange | None) -> list[str]:
@@ -150,6 +150,6 @@ def test_a_damaged_event_is_no_json_any_more(stem: str) -> None:
 
 def test_an_event_without_data_cannot_be_damaged() -> None:
     before = pasted(b"data: \n\ndata: 1\n\n")
-    assert strikes.corrupted(before, places(before), Where()) is not None
+    assert strikes.corrupted(before, places(before), AnswerPosition()) is not None
     empty = replace(before, reads=(before.reads[0]._replace(data=b"data:\n\n"),))
     assert strikes.corrupted(empty, places(empty), parse_where("event:0")) is None

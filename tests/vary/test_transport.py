@@ -1,7 +1,7 @@
 import gzip
 from dataclasses import replace
 
-from deltatape.model.exchange import EndReason, Framing, Masked, header
+from deltatape.model.exchange import EndReason, Framing, MaskedCredential, header
 from deltatape.vary.coded import coded
 from helpers.mutated import ONE
 from helpers.taped import taped
@@ -30,7 +30,7 @@ def test_a_media_type_has_a_charset_or_none() -> None:
     back = made("charset", after)
     assert fields(back)[0] == (b"Content-Type", b"text/event-stream")
     assert varied("charset", of("bedrock-converse")) is None
-    hidden = taped(TWO, headers=((b"Content-Type", Masked(length=3, hash="x")),))
+    hidden = taped(TWO, headers=((b"Content-Type", MaskedCredential(length=3, hash="x")),))
     assert varied("charset", hidden) is None
 
 

@@ -13,7 +13,7 @@ from deltatape.diagnose.decode import decode
 from deltatape.diagnose.rebuild import rebuild
 from deltatape.model.exchange import EndReason, Exchange
 from deltatape.model.reply import Reply
-from deltatape.mutate import Seeded
+from deltatape.mutate import SeededChoices
 from deltatape.vary._base import said
 from deltatape.vary.variation import HARMLESS, HOSTILE, VARIATIONS, Variation
 from helpers.corpus import every_case, needs_corpus
@@ -77,7 +77,7 @@ def _reply(place: int) -> Reply:
 
 
 def _assert_says_the_same(variation: Variation, exchange: Exchange, before: Reply) -> None:
-    made = variation.make(exchange, Seeded(7))
+    made = variation.make(exchange, SeededChoices(7))
     if made is None:
         return
     after = rebuild(made)
@@ -94,7 +94,7 @@ def _assert_says_the_same(variation: Variation, exchange: Exchange, before: Repl
 def test_what_fails_says_something_else(variation: Variation) -> None:
     places = 0
     for place, exchange in enumerate(EXCHANGES):
-        made = variation.make(exchange, Seeded(7))
+        made = variation.make(exchange, SeededChoices(7))
         if made is not None:
             places += 1
             assert said(rebuild(made)) != said(_reply(place))
@@ -120,13 +120,13 @@ def _is_consistent(exchange: Exchange) -> bool:
 @each_variation
 def test_the_same_seed_makes_the_same(variation: Variation) -> None:
     for one in (*RECORDED[:3], ONE):
-        assert variation.make(one, Seeded(5)) == variation.make(one, Seeded(5))
+        assert variation.make(one, SeededChoices(5)) == variation.make(one, SeededChoices(5))
 
 
 def test_every_recording_can_be_varied_in_many_ways() -> None:
     for exchange in RECORDED[::3]:
-        harmless = [each.name for each in HARMLESS if each.make(exchange, Seeded(1))]
-        hostile = [each.name for each in HOSTILE if each.make(exchange, Seeded(1))]
+        harmless = [each.name for each in HARMLESS if each.make(exchange, SeededChoices(1))]
+        hostile = [each.name for each in HOSTILE if each.make(exchange, SeededChoices(1))]
         assert len(harmless) >= 15
         assert len(hostile) >= 15
 
@@ -142,7 +142,7 @@ def test_harmless_variations_of_each_other_are_harmless(
 ) -> None:
     made = exchange
     for variation in variations:
-        made = variation.make(made, Seeded(seed)) or made
+        made = variation.make(made, SeededChoices(seed)) or made
     assert said(rebuild(made)) == said(rebuild(exchange))
     assert _is_consistent(made)
 
@@ -153,7 +153,7 @@ def test_a_variation_takes_any_bytes(variation: Variation) -> None:
     for one in (*RECORDED[::2], ONE):
         for body in (spoilt_bytes(one.body, chance), spoilt_values(one, chance)):
             spoilt = replace(one, reads=reads(body) if body else ())
-            made = variation.make(spoilt, Seeded(3))
+            made = variation.make(spoilt, SeededChoices(3))
             assert made is None or _is_consistent(replace(made, end=None))
 
 
@@ -161,6 +161,6 @@ def test_an_answer_that_was_cut_stays_cut() -> None:
     for reason in (EndReason.UPSTREAM_CLOSED, None):
         cut = taped([(10, b"data: 1\n\nda")], reason=reason)
         for variation in HARMLESS:
-            made = variation.make(cut, Seeded(1))
+            made = variation.make(cut, SeededChoices(1))
             assert made is None or made.cut
             assert made is None or len(decode(made).events) == 1

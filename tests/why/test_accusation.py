@@ -13,7 +13,7 @@ from deltatape.model.watch import LogEntry, LogStream
 from deltatape.rules.settings import DEFAULTS
 from deltatape.why import tell
 from deltatape.why.accusation import (
-    Matter,
+    AppHandling,
     is_drop,
     is_open_to_suspicion,
     matter_of,
@@ -130,7 +130,9 @@ def test_a_verdict_on_somebody_else_stays_as_it_is() -> None:
     heard = asks(USER, assistant(("c2", "put", "")), result("c2", THROWN))
     story = told(conversation((asks(USER), TWO), (heard, ANSWER)))
     upstream = replace(story.verdict, blame=Blame.UPSTREAM)
-    matter = Matter(analysis=analyse(pasted(TEXT)), symptom=Symptom(errors=(THROWN,)), across=False)
+    matter = AppHandling(
+        analysis=analyse(pasted(TEXT)), symptom=Symptom(errors=(THROWN,)), across=False
+    )
     assert with_suspects(upstream, matter, story.suspects) == upstream
     assert with_suspects(upstream, matter, ()) == upstream
 
@@ -151,7 +153,7 @@ def test_what_is_left_of_a_reply_is_a_drop_only_if_it_is_as_delivered() -> None:
 
     def dropped(*calls: RepeatedCall, errors: tuple[str, ...] = ()) -> bool:
         symptom = Symptom(calls=calls, errors=errors)
-        return is_drop(Matter(analysis=analysis, symptom=symptom, across=False))
+        return is_drop(AppHandling(analysis=analysis, symptom=symptom, across=False))
 
     first = RepeatedCall(id="c1", name="get", arguments='{ "a": 1 }')
     assert dropped()
@@ -166,7 +168,7 @@ def test_a_suspect_that_only_comes_near_is_named_where_the_app_changed_something
     story = told(conversation((asks(USER), TWO), (heard, ANSWER)))
     near = replace(story.suspects[0], exact=False)
     symptom = Symptom(calls=(RepeatedCall(id="c2", name="put", arguments=""),))
-    matter = Matter(analysis=analyse(pasted(*TWO)), symptom=symptom, across=False)
+    matter = AppHandling(analysis=analyse(pasted(*TWO)), symptom=symptom, across=False)
     assert worth_naming(story.verdict, matter, (near,)) == (near,)
     nobody = replace(story.verdict, kind=VerdictKind.UNPROVABLE, blame=None, confidence=None)
     assert worth_naming(nobody, matter, story.suspects) == ()
@@ -197,7 +199,7 @@ TOLD = f"failed to parse tool arguments: {THROWN}"
 
 def matter(
     tape: Sequence[Exchange], number: int = 1, logs: Sequence[LogEntry] = (), *errors: str
-) -> Matter | None:
+) -> AppHandling | None:
     """What is known about an exchange of a tape."""
     seen = survey(tape, DEFAULTS, logs)
     analysis = analyse(next(each for each in tape if each.number == number))

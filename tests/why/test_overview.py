@@ -6,7 +6,7 @@ import pytest
 from deltatape.model.exchange import Exchange
 from deltatape.store.reader import open_tape
 from deltatape.why import tell
-from deltatape.why.overview import Overview, app_of, overview
+from deltatape.why.overview import TapeOverview, app_of, overview
 from helpers.exchanges import FINISH_TEXT, TEXT, USER, asks, conversation
 from helpers.incidents import BROKEN, CUT, EMPTY, FIXED, STALL
 
@@ -37,7 +37,7 @@ def test_the_worst_finding_is_the_one_that_decides_the_verdict(incident: Path) -
 
 
 def test_an_empty_tape_holds_nothing() -> None:
-    nothing = Overview(exchanges=0, apps=(), models=(), findings=0, worst=None)
+    nothing = TapeOverview(exchanges=0, apps=(), models=(), findings=0, worst=None)
     assert overview([]) == nothing
     assert overview(conversation(({}, []))).models == ()
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 import pytest
 
 from deltatape.model.exchange import EndReason, Exchange, Tap
-from deltatape.model.story import ALONE, Entry, Surroundings, Teller
-from deltatape.model.watch import ClientChange, LogEntry, LogStream, Watch
+from deltatape.model.story import ALONE, EventSource, StoryEntry, TapeContext
+from deltatape.model.watch import ClientChange, LogEntry, LogStream, TapeSummary
 from deltatape.why.surroundings import MOST, are_linked, around, stop_of
 from helpers.chat import FINISH
 from helpers.exchanges import FINISH_TEXT, TEXT, USER, asks, call, conversation, pasted, timed
@@ -24,7 +24,7 @@ def change(at_s: float, connection: int, *, opened: bool) -> ClientChange:
 
 def told(
     tape: Sequence[Exchange],
-    beside: Surroundings = ALONE,
+    beside: TapeContext = ALONE,
     *,
     number: int = 1,
     silent: bool = False,
@@ -33,7 +33,7 @@ def told(
     return [(_seconds(each), each.source.value, each.what) for each in entries]
 
 
-def _seconds(entry: Entry) -> float | None:
+def _seconds(entry: StoryEntry) -> float | None:
     return None if entry.t_ns is None else entry.t_ns / NS
 
 
@@ -45,7 +45,7 @@ def test_the_log_is_told_from_before_the_request_to_the_next_one() -> None:
         log(20.1, b"too late"),
     )
     tape = watched(conversation(HEALTHY, CALLS, HEALTHY), 60)
-    assert told(tape, Surroundings(logs=lines), number=2) == [
+    assert told(tape, TapeContext(logs=lines), number=2) == [
         (9.5, "log", "stdout: asking"),
         (10.6, "log", "stderr: Filtering out malformed tool call"),
     ]
@@ -53,7 +53,7 @@ def test_the_log_is_told_from_before_the_request_to_the_next_one() -> None:
 
 def test_of_a_long_log_the_lines_nearest_to_the_end_of_the_response_are_told() -> None:
     lines = tuple(log(at / 10, b"%d" % at) for at in range(60))
-    found = told(watched(conversation(CALLS), 6), Surroundings(logs=lines))
+    found = told(watched(conversation(CALLS), 6), TapeContext(logs=lines))
     shown = [each for each in found if each[1] == "log"]
     assert len(shown) == MOST + 1
     assert shown[0][2] == "stdout: 0"
@@ -62,7 +62,7 @@ def test_of_a_long_log_the_lines_nearest_to_the_end_of_the_response_are_told() -
 
 def test_bytes_of_a_log_that_are_no_text_are_shown_and_long_lines_cut() -> None:
     lines = (log(0.1, b"\xff" + b"x" * 10_000),)
-    shown = told(watched(conversation(CALLS), 1), Surroundings(logs=lines))[0][2]
+    shown = told(watched(conversation(CALLS), 1), TapeContext(logs=lines))[0][2]
     assert shown.startswith("stdout: \\xffxx")
     assert len(shown) < 600
 
@@ -76,14 +76,14 @@ def test_connections_that_were_open_before_the_response_ended_are_told_when_they
         change(5, 3, opened=False),
         change(900, 2, opened=False),
     )
-    found = told(watched(conversation(CALLS), 60), Surroundings(clients=clients))
+    found = told(watched(conversation(CALLS), 60), TapeContext(clients=clients))
     assert found[0] == (3.0, "recorder", "client connection 1 is closed")
     assert not [each for each in found if "connection 2" in each[2] or "connection 3" in each[2]]
 
 
 def test_many_connections_are_counted() -> None:
     clients = tuple(change(0.01 * at, at, opened=False) for at in range(30))
-    found = told(watched(conversation(CALLS), 1), Surroundings(clients=clients))
+    found = told(watched(conversation(CALLS), 1), TapeContext(clients=clients))
     assert "... 10 more client connections closed around this exchange" in [e[2] for e in found]
 
 
@@ -115,7 +115,7 @@ def test_a_moment_is_no_silence_and_what_goes_on_has_none_yet() -> None:
 
 def test_what_was_not_taped_has_no_surroundings() -> None:
     exchange = pasted(*call(), FINISH)
-    assert told([exchange], Surroundings(logs=(log(0, b"x"),))) == []
+    assert told([exchange], TapeContext(logs=(log(0, b"x"),))) == []
 
 
 def app(at_s: float, until_s: float, trace: bytes | None = None) -> Exchange:
@@ -139,7 +139,7 @@ def test_the_applications_own_side_is_told_with_request_and_answer() -> None:
         (9, 0.1, "app endpoint: POST /chat"),
         (9, 8.0, "app endpoint answered: status 200, 9 bytes, the client closed the connection"),
     ]
-    assert {each.source for each in found} == {Teller.APP}
+    assert {each.source for each in found} == {EventSource.APP}
 
 
 def test_from_the_applications_side_the_provider_is_the_other() -> None:
@@ -177,8 +177,10 @@ def test_sides_are_linked_by_their_trace_else_by_their_times(
 
 
 def test_why_recording_ended_is_told_in_words() -> None:
-    assert stop_of(Watch(until_ns=1, stop="interrupted")) == "the recorder stopped: interrupted"
-    assert stop_of(Watch(until_ns=1, stop="child-exit")) == "the recorder stopped: child-exit"
+    assert (
+        stop_of(TapeSummary(until_ns=1, stop="interrupted")) == "the recorder stopped: interrupted"
+    )
+    assert stop_of(TapeSummary(until_ns=1, stop="child-exit")) == "the recorder stopped: child-exit"
 
 
 PYTHON = b"""before
@@ -226,5 +228,5 @@ NODE = b"""TypeError: x is undefined
 )
 def test_of_a_stack_trace_the_log_tells_what_was_thrown(printed: bytes, shown: list[str]) -> None:
     lines = tuple(log(0.1, line) for line in printed.split(b"\n"))
-    found = told(watched(conversation(CALLS), 1), Surroundings(logs=lines))
+    found = told(watched(conversation(CALLS), 1), TapeContext(logs=lines))
     assert [each[2] for each in found if each[1] == "log"] == [f"stdout: {each}" for each in shown]

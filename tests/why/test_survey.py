@@ -5,7 +5,7 @@ import pytest
 from deltatape.errors import UsageError
 from deltatape.model.exchange import Exchange
 from deltatape.rules.settings import DEFAULTS
-from deltatape.why.survey import Survey, survey
+from deltatape.why.survey import ExchangeSurvey, survey
 from helpers.chat import FINISH, calls, entry
 from helpers.exchanges import (
     FINISH_TEXT,
@@ -27,7 +27,7 @@ MORE: dict[str, object] = {"role": "user", "content": "Hello?"}
 FORCED = {"type": "function", "function": {"name": "get"}}
 
 
-def of(*exchanges: tuple[dict[str, object], Sequence[object]]) -> Survey:
+def of(*exchanges: tuple[dict[str, object], Sequence[object]]) -> ExchangeSurvey:
     return survey(conversation(*exchanges), DEFAULTS)
 
 

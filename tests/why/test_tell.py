@@ -6,7 +6,7 @@ from deltatape.demo.demo import INCIDENTS
 from deltatape.errors import UsageError
 from deltatape.model.exchange import Tap
 from deltatape.model.finding import Blame
-from deltatape.model.story import Story, Surroundings, Teller, VerdictKind
+from deltatape.model.story import EventSource, Story, TapeContext, VerdictKind
 from deltatape.model.watch import LogEntry, LogStream
 from deltatape.store.reader import open_tape
 from deltatape.why import tell
@@ -55,7 +55,7 @@ def test_the_story_of_a_lost_call() -> None:
         "brings the result of c2: Unexpected end of JSON input",
     ]
     assert [each.codes for each in heard] == [("C001",), ("C002",), (), ("C009",)]
-    assert {each.source for each in heard} == {Teller.APP}
+    assert {each.source for each in heard} == {EventSource.APP}
 
 
 def test_what_was_promised_and_what_arrived() -> None:
@@ -161,7 +161,7 @@ def test_the_story_of_a_dead_zone_shows_what_the_application_printed() -> None:
     tape = watched(conversation(CALLS), 42.5, stop="child-exit", exit_code=0)
     line = b"Filtering out malformed tool call (missing id or name)"
     printed = LogEntry(t_ns=600_000_000, stream=LogStream.STDERR, line=line)
-    story = tell(tape, beside=Surroundings(logs=(printed,)))
+    story = tell(tape, beside=TapeContext(logs=(printed,)))
     assert [(each.source.value, each.what, each.codes) for each in story.timeline][-4:] == [
         ("recorder", "the response ended as announced", ()),
         ("recorder", "watched for 42.0 s: no request of this conversation", ("D003",)),

@@ -2,8 +2,8 @@ from dataclasses import replace
 
 from deltatape.diagnose.check import check_analysis
 from deltatape.diagnose.rebuild import analyse
-from deltatape.model.exchange import Delivered, EndReason, Exchange, Note, Sent, Tap
-from deltatape.model.story import Entry
+from deltatape.model.exchange import DeliveryProgress, EndReason, Exchange, Note, RequestSent, Tap
+from deltatape.model.story import StoryEntry
 from deltatape.rules.settings import Settings
 from deltatape.why.timeline import ENDINGS, ending_of, timeline
 from helpers.chat import FINISH, calls, entry
@@ -22,7 +22,7 @@ from helpers.exchanges import (
 from helpers.taped import MS
 
 
-def entries(exchange: Exchange) -> tuple[Entry, ...]:
+def entries(exchange: Exchange) -> tuple[StoryEntry, ...]:
     analysis = analyse(exchange)
     return timeline(analysis, check_analysis(analysis))
 
@@ -64,13 +64,13 @@ def test_a_silence_divides_a_run_and_is_a_line_of_its_own() -> None:
 
 def test_the_wait_for_the_first_event_counts_from_the_request_on_its_way() -> None:
     exchange = timed((2.0, TEXT), (2.1, FINISH_TEXT))
-    sent = replace(exchange, sent=Sent(t_ns=500 * MS, connect_ns=1, tls_ns=1, reused=False))
+    sent = replace(exchange, sent=RequestSent(t_ns=500 * MS, connect_ns=1, tls_ns=1, reused=False))
     assert (500, "recorder", "silence for 1.5 s") in told(sent)
 
 
 def test_a_slow_way_to_the_upstream_is_a_line() -> None:
     exchange = timed((2.0, TEXT), (2.1, FINISH_TEXT))
-    slow = Sent(t_ns=500 * MS, connect_ns=300 * MS, tls_ns=150 * MS, reused=False)
+    slow = RequestSent(t_ns=500 * MS, connect_ns=300 * MS, tls_ns=150 * MS, reused=False)
     assert told(replace(exchange, sent=slow))[2] == (
         500,
         "recorder",
@@ -83,7 +83,8 @@ def test_a_slow_way_to_the_upstream_is_a_line() -> None:
 def test_what_a_lagging_client_took_late_is_a_line() -> None:
     exchange = timed((0.1, TEXT), (0.2, FINISH_TEXT), end_s=9)
     late = [
-        Delivered(t_ns=ns * MS, bytes=count) for ns, count in ((150, 5), (4_000, 40), (8_000, 70))
+        DeliveryProgress(t_ns=ns * MS, bytes=count)
+        for ns, count in ((150, 5), (4_000, 40), (8_000, 70))
     ]
     lines = [line for line in told(replace(exchange, delivered=tuple(late))) if "taken" in line[2]]
     assert lines == [

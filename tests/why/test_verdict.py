@@ -10,15 +10,15 @@ from deltatape.model.exchange import EndReason, Exchange
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
 from deltatape.model.story import Verdict, VerdictKind
 from deltatape.rules import RULES
-from deltatape.rules.guard import FAILURES, Failure
-from deltatape.rules.rule import Where
+from deltatape.rules.guard import FAILURES, RuleFailure
+from deltatape.rules.rule import FindingPlace
 from deltatape.why import tell
 from deltatape.why.verdict import (
     CAUSES,
     LOSS,
     NOBODY,
     Case,
-    Grounds,
+    VerdictEvidence,
     deciding,
     grounds_of,
     judge,
@@ -169,7 +169,7 @@ def test_a_warning_decides_where_nothing_graver_does() -> None:
 def test_a_rule_that_failed_decides_nothing() -> None:
     analysis = analyse(pasted(TEXT, FINISH_TEXT))
     (rule,) = FAILURES.rules
-    (failed,) = rule.findings(Failure(RULES[0].code, ValueError(), Where("", 1)))
+    (failed,) = rule.findings(RuleFailure(RULES[0].code, ValueError(), FindingPlace("", 1)))
     case = Case(
         findings=(failed,),
         about_reply=(),
@@ -202,16 +202,16 @@ def test_a_silent_answer_to_a_request_that_the_app_spoiled_is_the_apps_doing() -
 
 
 def test_what_decides_is_a_finding_or_the_gravest_where_no_verdict_names_one() -> None:
-    assert deciding(Grounds(findings=())) is None
+    assert deciding(VerdictEvidence(findings=())) is None
     odd = check_analysis(analyse(pasted(*call(), FINISH, FINISH_TEXT)))
     assert [each.code for each in odd] == ["S004"]
     assert deciding(grounds_of(odd)) == odd[0]
-    assert deciding(Grounds(findings=odd, gone_on=2)) == odd[0]
+    assert deciding(VerdictEvidence(findings=odd, gone_on=2)) == odd[0]
 
 
 def test_a_silence_is_about_the_reply() -> None:
     silent = check_conversation(map(digest, watched(conversation(CALLS), 42.5)))
-    assert grounds_of(silent) == Grounds(findings=(), about_reply=silent)
+    assert grounds_of(silent) == VerdictEvidence(findings=(), about_reply=silent)
     assert deciding(grounds_of(silent)) == silent[0]
 
 
@@ -417,6 +417,6 @@ def test_what_an_app_changed_by_right_is_told_with_a_healthy_verdict() -> None:
 def test_of_a_timeout_and_a_silence_the_silence_is_nearer_to_the_cause() -> None:
     left = claimed("W006", Blame.APP, Confidence.LIKELY, Severity.ERROR)
     silence = claimed("D001", Blame.UPSTREAM, Confidence.LIKELY, Severity.ERROR)
-    decided = deciding(Grounds(findings=(left, silence)))
+    decided = deciding(VerdictEvidence(findings=(left, silence)))
     assert decided is not None
     assert decided.code == "D001"

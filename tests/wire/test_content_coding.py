@@ -14,7 +14,7 @@ from deltatape.wire.content_coding import (
     RATIO_FLOOR,
     RATIO_LIMIT,
     ContentDecoder,
-    Fault,
+    DecodeFault,
     parse_codings,
 )
 from helpers.splits import cut, cuttings, each_alone, random_cuts
@@ -49,7 +49,7 @@ EACH = pytest.mark.parametrize(
 
 def run(
     codings: list[str], pieces: list[bytes], limit: int = 1 << 20
-) -> tuple[bytes, Fault | None]:
+) -> tuple[bytes, DecodeFault | None]:
     decoder = ContentDecoder(codings, limit=limit)
     body = b"".join([decoder.feed(piece) for piece in pieces])
     decoder.end()
@@ -131,7 +131,7 @@ def test_the_beginning_of_a_member_that_never_comes_is_trailing_data() -> None:
 def test_a_thousand_members_are_enough() -> None:
     body, fault = run(["gzip"], [gzip.compress(b"x") * 1002])
     assert body == b"x" * 1000
-    assert fault == Fault(AnomalyKind.TOO_LARGE, "more than 1000 members of gzip data")
+    assert fault == DecodeFault(AnomalyKind.TOO_LARGE, "more than 1000 members of gzip data")
 
 
 def test_codings_are_undone_from_the_last_to_the_first() -> None:
@@ -153,7 +153,7 @@ def test_output_stops_exactly_at_the_limit(name: str, encode: Callable[[bytes], 
     for pieces in ([coded], each_alone(coded)):
         body, fault = run([name], pieces, limit=50)
         assert body == BODY[:50]
-        assert fault == Fault(AnomalyKind.TOO_LARGE, "more than 50 bytes of decoded data")
+        assert fault == DecodeFault(AnomalyKind.TOO_LARGE, "more than 50 bytes of decoded data")
     assert run([name], [coded], limit=len(BODY)) == (BODY, None)
 
 
@@ -184,7 +184,7 @@ def test_a_zstd_window_beyond_the_standard_is_refused() -> None:
     ],
 )
 def test_a_coding_that_cannot_be_undone_is_told(codings: list[str], detail: str) -> None:
-    assert run(codings, [b"x"]) == (b"", Fault(AnomalyKind.BAD_CONTENT_CODING, detail))
+    assert run(codings, [b"x"]) == (b"", DecodeFault(AnomalyKind.BAD_CONTENT_CODING, detail))
 
 
 def test_br_without_its_extra_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

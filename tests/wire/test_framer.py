@@ -4,7 +4,7 @@ import pytest
 
 from deltatape.model.stream import AnomalyKind
 from deltatape.wire.aws_eventstream import EventStreamDecoder
-from deltatape.wire.framer import Decoder, Framer, Held, replaced
+from deltatape.wire.framer import Decoder, Framer, PartialUnit, replaced
 from deltatape.wire.json_array import JsonArrayDecoder
 from deltatape.wire.ndjson import NdjsonDecoder
 from helpers.eventstream import message
@@ -15,7 +15,7 @@ SIZE = 300_000
 
 
 def test_what_is_held_comes_out_with_its_end_and_leaves_nothing() -> None:
-    held = Held()
+    held = PartialUnit()
     held.add(b"ab", 10)
     held.add(b"c", 10)
     assert held
@@ -25,7 +25,7 @@ def test_what_is_held_comes_out_with_its_end_and_leaves_nothing() -> None:
 
 
 def test_what_is_larger_than_its_room_is_dropped_up_to_its_end() -> None:
-    held = Held()
+    held = PartialUnit()
     for piece in (b"ab", b"cd", b"e"):
         held.add(piece, 3)
     assert (held.dropped, bool(held)) == (True, True)
@@ -35,7 +35,7 @@ def test_what_is_larger_than_its_room_is_dropped_up_to_its_end() -> None:
 
 
 def test_equal_bytes_held_are_equal() -> None:
-    one, other = Held(), Held()
+    one, other = PartialUnit(), PartialUnit()
     assert one == other
     one.add(b"a", 10)
     assert one != other

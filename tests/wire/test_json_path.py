@@ -5,13 +5,13 @@ from deltatape.wire.json_path import (
     PLACE_LIMIT,
     PlaceStep,
     Step,
-    Wild,
+    Wildcard,
     drop,
     parse_path,
     parse_place,
 )
 
-ANY, DEEP = Wild.ANY, Wild.DEEP
+ANY, DEEP = Wildcard.ANY, Wildcard.DEEP
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from deltatape.wire.json_scan import (
     DEPTH_LIMIT,
     WHOLE_NUMBERS,
     JsonScanner,
-    Kind,
     NumberState,
-    Verdict,
+    ScanState,
+    TokenKind,
     run_number,
     scan,
 )
@@ -53,22 +53,22 @@ def strict(text: str) -> bool:
 
 
 COMPLETE = [
-    ("{}", Kind.OBJECT),
-    (' {"a": [1, -2.5e3, "x\\u00e9\\n", true, false, null, {}, []]}\r\n', Kind.OBJECT),
-    ("[[], {}]", Kind.ARRAY),
-    ('"a\\"b\\\\"', Kind.STRING),
-    ("0", Kind.NUMBER),
-    ("-1.5e+3 ", Kind.NUMBER),
-    ("true", Kind.BOOLEAN),
-    (" false", Kind.BOOLEAN),
-    ("null\t", Kind.NULL),
+    ("{}", TokenKind.OBJECT),
+    (' {"a": [1, -2.5e3, "x\\u00e9\\n", true, false, null, {}, []]}\r\n', TokenKind.OBJECT),
+    ("[[], {}]", TokenKind.ARRAY),
+    ('"a\\"b\\\\"', TokenKind.STRING),
+    ("0", TokenKind.NUMBER),
+    ("-1.5e+3 ", TokenKind.NUMBER),
+    ("true", TokenKind.BOOLEAN),
+    (" false", TokenKind.BOOLEAN),
+    ("null\t", TokenKind.NULL),
 ]
 
 
 @pytest.mark.parametrize(("text", "kind"), COMPLETE)
-def test_one_value_with_whitespace_around_it_is_complete(text: str, kind: Kind) -> None:
+def test_one_value_with_whitespace_around_it_is_complete(text: str, kind: TokenKind) -> None:
     scanner = scan(text)
-    assert (scanner.verdict, scanner.kind, scanner.problem) == (Verdict.COMPLETE, kind, "")
+    assert (scanner.verdict, scanner.kind, scanner.problem) == (ScanState.COMPLETE, kind, "")
     assert text[scanner.start : scanner.end] == text.strip()
     for pieces in cuttings(text, pairs=len(text) < 20):
         assert run(pieces) == run([text])
@@ -93,7 +93,7 @@ PREFIXES = [
 @pytest.mark.parametrize("text", [*PREFIXES, "1e+", "tru", "n", '{"a":{"b":[', '[{},"'])
 def test_a_beginning_of_a_value_is_a_prefix(text: str) -> None:
     scanner = scan(text)
-    assert scanner.verdict is Verdict.PREFIX
+    assert scanner.verdict is ScanState.PREFIX
     assert (scanner.problem, scanner.position) == ("the JSON value is cut off", len(text))
     for pieces in cuttings(text):
         assert run(pieces) == run([text])
@@ -101,7 +101,7 @@ def test_a_beginning_of_a_value_is_a_prefix(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "  \n"])
 def test_whitespace_is_an_empty_prefix(text: str) -> None:
-    assert (scan(text).verdict, scan(text).problem) == (Verdict.EMPTY, "no JSON value")
+    assert (scan(text).verdict, scan(text).problem) == (ScanState.EMPTY, "no JSON value")
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_whitespace_is_an_empty_prefix(text: str) -> None:
 )
 def test_what_follows_a_value_is_extra(text: str, end: int, extra: int) -> None:
     scanner = scan(text)
-    assert (scanner.verdict, scanner.end, scanner.extra) == (Verdict.EXTRA, end, extra)
+    assert (scanner.verdict, scanner.end, scanner.extra) == (ScanState.EXTRA, end, extra)
     assert (scanner.problem, scanner.position) == ("data after the JSON value", extra)
     for pieces in cuttings(text):
         assert run(pieces) == run([text])
@@ -140,21 +140,21 @@ def test_what_follows_a_value_is_extra(text: str, end: int, extra: int) -> None:
 )
 def test_malformed_text_is_told_with_offset_and_reason(text: str, offset: int, reason: str) -> None:
     scanner = scan(text)
-    assert scanner.verdict is Verdict.MALFORMED
+    assert scanner.verdict is ScanState.MALFORMED
     assert (scanner.position, scanner.problem) == (offset, reason)
     for pieces in cuttings(text):
         assert run(pieces) == run([text])
 
 
 def test_nesting_is_allowed_up_to_the_limit() -> None:
-    assert scan("[" * DEPTH_LIMIT + "]" * DEPTH_LIMIT).verdict is Verdict.COMPLETE
+    assert scan("[" * DEPTH_LIMIT + "]" * DEPTH_LIMIT).verdict is ScanState.COMPLETE
     scanner = scan("[" * (DEPTH_LIMIT + 1))
     assert scanner.error == (DEPTH_LIMIT, f"nested too deeply: more than {DEPTH_LIMIT} levels")
-    assert scan('{"a":' * 100_000).verdict is Verdict.MALFORMED
+    assert scan('{"a":' * 100_000).verdict is ScanState.MALFORMED
 
 
 def test_a_number_of_any_length_is_a_number() -> None:
-    assert scan("[" + "9" * 10_000 + "]").verdict is Verdict.COMPLETE
+    assert scan("[" + "9" * 10_000 + "]").verdict is ScanState.COMPLETE
 
 
 def test_duplicate_keys_are_noted_per_object_and_after_unescaping() -> None:
@@ -176,7 +176,7 @@ def test_duplicate_keys_are_noted_per_object_and_after_unescaping() -> None:
 )
 def test_half_a_surrogate_pair_is_noted(text: str, lone: bool) -> None:  # noqa: FBT001
     assert scan(text).lone_surrogate is lone
-    assert scan(text).verdict is Verdict.COMPLETE
+    assert scan(text).verdict is ScanState.COMPLETE
 
 
 def test_a_bare_number_stays_complete_or_not_as_it_grows() -> None:
@@ -184,7 +184,7 @@ def test_a_bare_number_stays_complete_or_not_as_it_grows() -> None:
     seen = []
     for character in "-12.5e3":
         scanner.feed(character)
-        seen.append((scanner.verdict is Verdict.COMPLETE, scanner.end))
+        seen.append((scanner.verdict is ScanState.COMPLETE, scanner.end))
     assert seen == [
         (False, None),
         (True, 2),
@@ -204,7 +204,7 @@ def test_a_megabyte_in_one_string_fed_by_characters_takes_linear_time() -> None:
     scanner = JsonScanner()
     for character in each_alone('{"' + "k" * 300_000 + '":"' + "x" * 300_000 + '"}'):
         scanner.feed(character)
-    assert scanner.verdict is Verdict.COMPLETE
+    assert scanner.verdict is ScanState.COMPLETE
 
 
 JSON = st.recursive(
@@ -222,7 +222,7 @@ def test_the_verdict_on_mutated_json_is_the_standard_librarys(data: st.DataObjec
     gone = data.draw(st.integers(0, 2))
     noise = data.draw(st.text('{}[]",:0123456789.eE+-\\ \n\x00tfnaN', max_size=2))
     mutated = text[:at] + noise + text[at + gone :]
-    assert (scan(mutated).verdict is Verdict.COMPLETE) == strict(mutated)
+    assert (scan(mutated).verdict is ScanState.COMPLETE) == strict(mutated)
 
 
 @settings(max_examples=60, deadline=None)
@@ -232,8 +232,8 @@ def test_no_cutting_changes_the_verdict_on_any_text(data: st.DataObject) -> None
     assert run(each_alone(text)) == run([text])
     assert run(cut(text, data.draw(random_cuts(len(text))))) == run([text])
     for end in range(len(text)):
-        if scan(text).verdict is Verdict.COMPLETE:
-            assert scan(text[:end]).verdict is not Verdict.MALFORMED
+        if scan(text).verdict is ScanState.COMPLETE:
+            assert scan(text[:end]).verdict is not ScanState.MALFORMED
 
 
 def whole(text: str) -> bool:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltatape.wire.json_scan import DEPTH_LIMIT, Verdict, scan
+from deltatape.wire.json_scan import DEPTH_LIMIT, ScanState, scan
 from deltatape.wire.json_value import (
     VALUES_LIMIT,
     canonical,
@@ -34,7 +34,7 @@ def test_an_error_says_where_and_why() -> None:
     error = parse('{"a": Dave}').error
     assert error is not None
     assert str(error) == "unexpected 'D', expected a value (offset 6)"
-    assert (error.verdict, error.offset) == (Verdict.MALFORMED, 6)
+    assert (error.verdict, error.offset) == (ScanState.MALFORMED, 6)
 
 
 def test_of_duplicate_keys_the_last_value_is_kept() -> None:
@@ -81,7 +81,7 @@ def test_a_value_that_is_too_deep_is_not_hidden_behind_one_with_the_same_key() -
 @settings(max_examples=60, deadline=None)
 @given(st.text('{}[]",:\\1 a', max_size=40))
 def test_text_is_accepted_exactly_if_the_scanner_takes_it_for_one_value(text: str) -> None:
-    assert (parse(text).error is None) == (scan(text).verdict is Verdict.COMPLETE)
+    assert (parse(text).error is None) == (scan(text).verdict is ScanState.COMPLETE)
 
 
 def test_an_object_is_read_in_short_where_nothing_is_unusual() -> None:

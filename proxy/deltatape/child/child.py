@@ -15,8 +15,8 @@ import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 
-from deltatape.child.output import Output, Pump, Tee, follow_size, opened_outputs
-from deltatape.child.signals import Patience, Relay, send
+from deltatape.child.output import Output, OutputPump, Tee, follow_size, opened_outputs
+from deltatape.child.signals import InterruptEscalation, SignalRelay, send
 
 NOT_FOUND = 127
 CANNOT_RUN = 126
@@ -45,7 +45,7 @@ async def run_child(
 
     While it runs, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1 and SIGUSR2 are passed on to it, and a
     second SIGTERM or SIGINT (not from the terminal) kills it; Ctrl-C that it does not answer is the
-    matter of `Patience`. Afterwards they have their defaults.
+    matter of `InterruptEscalation`. Afterwards they have their defaults.
 
     What it printed last where our stderr goes has ended its line when this returns: else an empty
     line is told.
@@ -61,7 +61,7 @@ async def run_child(
         UsageError: no pipe or pseudo-terminal can be had.
     """
     run = _Run(tell)
-    relay = Relay(run.hurry, run.echoed, ending)
+    relay = SignalRelay(run.hurry, run.echoed, ending)
     try:
         with opened_outputs() if tee is not None else contextlib.nullcontext(()) as outputs:
             process = await _spawn(tuple(argv), environment, outputs)
@@ -69,7 +69,9 @@ async def run_child(
             for output in outputs:
                 output.close_source()
             return _failure(argv[0], process, tell)
-        relay.attach(process, Patience(process, PurePath(argv[0]).name, run.tell, run.printed))
+        relay.attach(
+            process, InterruptEscalation(process, PurePath(argv[0]).name, run.tell, run.printed)
+        )
         return await run.wait(process, outputs, tee)
     finally:
         relay.end()
@@ -80,7 +82,7 @@ class _Run:
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         self._tell = tell
-        self._pump: Pump | None = None
+        self._pump: OutputPump | None = None
         self._is_echoed = False
 
     def hurry(self) -> None:
@@ -116,13 +118,13 @@ class _Run:
         """The exit code, once all that the child wrote is written."""
         with _following_size(outputs), _killed_at_a_failure(process):
             if tee is not None:
-                self._pump = Pump(outputs, tee, self.tell)
+                self._pump = OutputPump(outputs, tee, self.tell)
             code = await process.wait()
             if self._pump is not None:
                 await self._drain(self._pump)
         return code if code >= 0 else 128 - code
 
-    async def _drain(self, pump: Pump) -> None:
+    async def _drain(self, pump: OutputPump) -> None:
         await asyncio.wait([pump.done], timeout=DRAIN_S)
         pump.finish()
         await pump.done

@@ -249,7 +249,7 @@ class _Flow:
             self.is_mid_line = not shown.endswith(b"\n")
 
 
-class Pump:
+class OutputPump:
     """Runs until the child's outputs are closed, or `finish` was called and they are empty."""
 
     def __init__(self, outputs: Sequence[Output], tee: Tee, tell: Callable[[str], None]) -> None:

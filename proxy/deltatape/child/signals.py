@@ -53,7 +53,7 @@ KILL_S = 10.0
 _MORE = {1: "Ctrl-C twice more sends it SIGTERM", 2: "Ctrl-C once more sends it SIGTERM"}
 
 
-class Patience:
+class InterruptEscalation:
     """With one child, from its start."""
 
     def __init__(
@@ -167,7 +167,7 @@ def _kill(process: asyncio.subprocess.Process) -> None:
             os.kill(process.pid, signal.SIGKILL)
 
 
-class Relay:
+class SignalRelay:
     """From its making to its end, signals are the child's."""
 
     def __init__(
@@ -185,14 +185,14 @@ class Relay:
         self._echoed = echoed
         self._ending = ending
         self._process: asyncio.subprocess.Process | None = None
-        self._patience: Patience | None = None
+        self._patience: InterruptEscalation | None = None
         self._early: list[signal.Signals] = []
         self._asked: float | None = None
         self._caught = [n for n in _PASSED_ON if signal.getsignal(n) is not signal.SIG_IGN]
         for number in self._caught:
             self._loop.add_signal_handler(number, self._catch, number)
 
-    def attach(self, process: asyncio.subprocess.Process, patience: Patience) -> None:
+    def attach(self, process: asyncio.subprocess.Process, patience: InterruptEscalation) -> None:
         """The child is there; it gets what came before it."""
         self._process, self._patience = process, patience
         for number in self._early:
@@ -223,7 +223,10 @@ class Relay:
                 self._patience.passed_on()
 
     def _key(
-        self, process: asyncio.subprocess.Process, patience: Patience, number: signal.Signals
+        self,
+        process: asyncio.subprocess.Process,
+        patience: InterruptEscalation,
+        number: signal.Signals,
     ) -> None:
         self._echoed()
         if is_apart(process):  # else the terminal has sent it to the child as well

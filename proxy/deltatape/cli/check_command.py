@@ -12,7 +12,7 @@ from deltatape.cli.progress import Bar
 from deltatape.cli.tapes import all_of, latest
 from deltatape.cli.terminal import say, show, width, write
 from deltatape.diagnose.baseline import Accepted, accepted, baseline_text, read_baseline
-from deltatape.diagnose.check_tape import Reported, TapeReport
+from deltatape.diagnose.check_tape import ReportedFinding, TapeReport
 from deltatape.errors import DeltatapeError, UsageError
 from deltatape.model.finding import Severity
 from deltatape.render.ci_log import inert_remark
@@ -49,7 +49,7 @@ class Baseline:
         self._known = 0
         self._seen: set[str] = set()
 
-    def is_new(self, reported: Reported) -> bool:
+    def is_new(self, reported: ReportedFinding) -> bool:
         """Whether a finding is not accepted; those that are get counted."""
         if reported.fingerprint not in self._accepted:
             return True
@@ -77,7 +77,7 @@ class NewBaseline:
         self._path = path
         self._accepted: set[Accepted] = set()
 
-    def add(self, reported: Reported) -> None:
+    def add(self, reported: ReportedFinding) -> None:
         """Accept a finding."""
         self._accepted.update(accepted([reported]))
 
@@ -223,7 +223,7 @@ class _Check:
                 _tell(left)
                 _write(part)
 
-    def _is_wanted(self, reported: Reported) -> bool:
+    def _is_wanted(self, reported: ReportedFinding) -> bool:
         code = reported.finding.code
         if any(code.startswith(part) for part in self._ignore):
             return False

@@ -12,7 +12,7 @@ from deltatape.compare import VOLATILE, compare_exchanges, first_damage
 from deltatape.diagnose.rebuild import analyse
 from deltatape.errors import UsageError
 from deltatape.model.exchange import Exchange
-from deltatape.render.diff import Hop, diff_json, diff_lines
+from deltatape.render.diff import ComparedSides, diff_json, diff_lines
 from deltatape.settings.defaults import current_rules
 from deltatape.store.listing import locate
 from deltatape.store.reader import Tape, open_tape
@@ -55,7 +55,7 @@ def command(
     sides = [(text, analyse(exchange_of(text), app)) for text in exchanges]
     ignored = (*(() if all_fields else VOLATILE), *volatile)
     hops = [
-        Hop(left=here, right=there, comparison=compare_exchanges(left, right, ignored))
+        ComparedSides(left=here, right=there, comparison=compare_exchanges(left, right, ignored))
         for (here, left), (there, right) in pairwise(sides)
     ]
     damaged = first_damage(hop.comparison for hop in hops)

@@ -16,8 +16,8 @@ from deltatape.doctor.surroundings import known_settings, machine_remarks, surro
 from deltatape.errors import UsageError
 from deltatape.gateway.routes import parse_upstream
 from deltatape.render.doctor import (
-    Level,
-    Remark,
+    DoctorRemark,
+    RemarkLevel,
     Section,
     doctor_json,
     doctor_lines,
@@ -63,7 +63,7 @@ def _sections(folder: Path) -> tuple[Section, ...]:
     )
 
 
-def _settings_remark(folder: Path, environment: Mapping[str, str]) -> Remark:
+def _settings_remark(folder: Path, environment: Mapping[str, str]) -> DoctorRemark:
     """Whether the settings file is right, also the sections of commands that do not run now."""
     from deltatape.cli import COMMANDS  # noqa: PLC0415 - it loads this module
 
@@ -71,7 +71,7 @@ def _settings_remark(folder: Path, environment: Mapping[str, str]) -> Remark:
     try:
         settings = load(start, environment, COMMANDS)
         if settings is None:
-            return Remark(level=Level.OK, text=f"no {NAME}: defaults hold")
+            return DoctorRemark(level=RemarkLevel.OK, text=f"no {NAME}: defaults hold")
         settings.rules()
         for name in settings.sections:
             module = importlib.import_module(f"deltatape.cli.{name}_command")
@@ -80,7 +80,7 @@ def _settings_remark(folder: Path, environment: Mapping[str, str]) -> Remark:
             with settings.at_upstream(name):
                 parse_upstream(f"{name}={url}")
     except UsageError as error:
-        return Remark(level=Level.PROBLEM, text=str(error), fix=f"correct {NAME}")
+        return DoctorRemark(level=RemarkLevel.PROBLEM, text=str(error), fix=f"correct {NAME}")
     path = settings.path
     shown = path.relative_to(start) if path.is_relative_to(start) else path
-    return Remark(level=Level.OK, text=f"{shown} is valid")
+    return DoctorRemark(level=RemarkLevel.OK, text=f"{shown} is valid")

@@ -16,7 +16,7 @@ from deltatape.environment.known_secrets import known_secrets
 from deltatape.errors import DeltatapeError, TapeFormatError, UsageError
 from deltatape.gateway.outbound import outbound_from
 from deltatape.gateway.routes import Upstream, parse_upstream
-from deltatape.record.asking_again import Asking, ask_again
+from deltatape.record.asking_again import RecheckOptions, ask_again
 from deltatape.render.as_json import audits_json
 from deltatape.render.audit import Audit, audit_lines
 from deltatape.rules.words import count
@@ -136,10 +136,10 @@ def _refuse_absent(tape: Tape, number: int) -> None:
         tape[number]  # says which there are
 
 
-def _asking(upstream: Upstream, output: Path | None, deadline_s: float) -> Asking:
+def _asking(upstream: Upstream, output: Path | None, deadline_s: float) -> RecheckOptions:
     files = read_dotenv(Path.cwd(), os.environ)
     found, _ = settings(files, os.environ)
-    return Asking(
+    return RecheckOptions(
         upstream=upstream,
         environment={name: setting.value for name, setting in found.items()},
         secrets=known_secrets(os.environ, files),
@@ -152,7 +152,7 @@ def _asking(upstream: Upstream, output: Path | None, deadline_s: float) -> Askin
     )
 
 
-def _asked(text: str | Audit, audited: Audit, asking: Asking) -> Audit:
+def _asked(text: str | Audit, audited: Audit, asking: RecheckOptions) -> Audit:
     """The audit with what the exchanges that `text` names gave; nobody asks for a broken tape."""
     if isinstance(text, Audit) or audited.report is None:
         return audited

@@ -10,14 +10,14 @@ from deltatape.cli.options import option
 from deltatape.cli.redact_command import CONTENT, tell, whole_tape
 from deltatape.cli.terminal import say, show, width, write
 from deltatape.errors import UsageError
-from deltatape.redact.audit import Kind, Report
+from deltatape.redact.audit import AuditReport, ProblemKind
 from deltatape.render.audit import problem_lines
 from deltatape.render.naming import kept_stem
 from deltatape.settings.defaults import current_rules
 from deltatape.store.mask_key import mask_key
 from deltatape.store.names import DEFAULT_FOLDER, SUFFIX, check_stem
 from deltatape.store.reader import Tape
-from deltatape.store.rewrite import SHARED, Draft, as_new, audit, draft, same_as
+from deltatape.store.rewrite import SHARED, RedactedCopy, as_new, audit, draft, same_as
 from deltatape.tape.mask import Masker
 from deltatape.why.overview import overview
 
@@ -82,10 +82,10 @@ def _make(folder: Path) -> None:
         raise UsageError(f"--to {folder}: {error.strerror}") from error
 
 
-def _promoted(done: Draft, source: Tape, folder: Path, stem: str) -> Path | None:
+def _promoted(done: RedactedCopy, source: Tape, folder: Path, stem: str) -> Path | None:
     """Give the draft its name if no secret is left on it and it is not there already."""
     report = audit(done.path)
-    secrets = [problem for problem in report.problems if problem.kind is Kind.SECRET]
+    secrets = [problem for problem in report.problems if problem.kind is ProblemKind.SECRET]
     if secrets:
         say(f"{source.path}: not kept; secrets are left after redaction:")
         show(problem_lines(secrets, width()))
@@ -98,7 +98,7 @@ def _promoted(done: Draft, source: Tape, folder: Path, stem: str) -> Path | None
     return as_new(done, folder, stem)
 
 
-def _warn(report: Report) -> None:
+def _warn(report: AuditReport) -> None:
     for problem in report.problems:
         say(f"note: line {problem.line}: {problem.message}")
 

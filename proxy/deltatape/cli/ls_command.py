@@ -12,7 +12,7 @@ from deltatape.errors import DeltatapeError, TapeFormatError
 from deltatape.render.as_json import tapes_json
 from deltatape.render.listing import TapeRow, tape_lines
 from deltatape.settings.defaults import current_rules
-from deltatape.store.listing import FOLDERS, Listed, list_named, list_tapes
+from deltatape.store.listing import FOLDERS, ListedTape, list_named, list_tapes
 from deltatape.store.reader import open_tape
 from deltatape.why.overview import overview
 
@@ -48,7 +48,7 @@ def command(*, folders: tuple[Path, ...], format: str, full: bool) -> int:  # no
     return 0
 
 
-def _budgeted(tapes: Sequence[Listed], *, full: bool) -> Iterator[tuple[Listed, bool]]:
+def _budgeted(tapes: Sequence[ListedTape], *, full: bool) -> Iterator[tuple[ListedTape, bool]]:
     """Each tape, and whether it is to be analysed."""
     left = _ALL_BYTES
     for tape in tapes:
@@ -57,7 +57,7 @@ def _budgeted(tapes: Sequence[Listed], *, full: bool) -> Iterator[tuple[Listed, 
         yield tape, full or fits
 
 
-def _row(listed: Listed, now_ns: int, *, analysed: bool) -> TapeRow:
+def _row(listed: ListedTape, now_ns: int, *, analysed: bool) -> TapeRow:
     error, exchanges, seen, recording = "", None, None, False
     try:
         tape = open_tape(listed.path)

@@ -10,7 +10,7 @@ import click
 from deltatape.cli.options import CA, CLIENT_CERT, CLIENT_KEY, GRACE, STRICT, TO, option
 from deltatape.cli.terminal import aside, say, write
 from deltatape.errors import UsageError
-from deltatape.gateway.outbound import Outbound, outbound_from
+from deltatape.gateway.outbound import OutboundSettings, outbound_from
 from deltatape.gateway.routes import parse_upstream
 from deltatape.http1.listener import parse_address
 from deltatape.mitm.hosts import Hosts
@@ -83,7 +83,7 @@ def _options(
     to: Path,
     hosts: tuple[str, ...],
     more: tuple[str, ...],
-    outbound: Outbound,
+    outbound: OutboundSettings,
 ) -> MitmOptions:
     Hosts(hosts)  # wrong patterns are told before anything starts
     address = parse_address(listen)

@@ -14,7 +14,7 @@ from deltatape.cli.terminal import list_width, say, write
 from deltatape.clock import SystemClock
 from deltatape.errors import UsageError, did_you_mean
 from deltatape.model.exchange import Exchange, Source
-from deltatape.mutate import MUTATORS, Chance, Seeded
+from deltatape.mutate import MUTATORS, MutationChoices, SeededChoices
 from deltatape.rules.words import count
 from deltatape.store.listing import locate
 from deltatape.store.names import SUFFIX, ulid
@@ -28,11 +28,11 @@ from deltatape.vary.variation import HARMLESS, HOSTILE
 
 ALL = "all"
 
-_Make: TypeAlias = Callable[[Exchange, Chance], Exchange | None]
+_Make: TypeAlias = Callable[[Exchange, MutationChoices], Exchange | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class FaultSpec:
     """What `--as` can name."""
 
     name: str
@@ -48,16 +48,16 @@ _FAMILIES = {
 }
 
 
-def changes() -> Iterator[Change]:
+def changes() -> Iterator[FaultSpec]:
     """All that have a name, by family."""
     for mutator in MUTATORS:
-        yield Change(
+        yield FaultSpec(
             name=mutator.name, family="defects", summary=mutator.summary, make=mutator.mutate
         )
     for variation in (*HARMLESS, *HOSTILE):
         if all(variation.name != mutator.name for mutator in MUTATORS):
             family = "harmless" if variation.harmless else "hostile"
-            yield Change(
+            yield FaultSpec(
                 name=variation.name, family=family, summary=variation.summary, make=variation.make
             )
 
@@ -151,7 +151,7 @@ class _Taken:
     def changed(self, make: _Make, seed: int) -> "_Taken | None":
         """With the change in every exchange that has a place for it; None if none has."""
         found = [
-            make(one, Seeded((seed << 32) + one.number))
+            make(one, SeededChoices((seed << 32) + one.number))
             if self.only in (None, one.number)
             else None
             for one in self.exchanges
@@ -193,7 +193,7 @@ def _faulty(text: str) -> _Make:
     if fault.times is not None:
         raise UsageError(f"--as {text!r}: times= is for replay; a tape is changed once")
 
-    def make(exchange: Exchange, chance: Chance) -> Exchange | None:
+    def make(exchange: Exchange, chance: MutationChoices) -> Exchange | None:
         if fault.exchange not in (None, exchange.number):
             return None
         return fault.applied(exchange, chance)

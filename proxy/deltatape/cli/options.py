@@ -85,7 +85,7 @@ CLIENT_KEY = option("--client-key", type=FILE, help="Its key, where it is not in
 """The same on every command that records."""
 
 
-class Wrapper(click.Command):
+class WrapperCommand(click.Command):
     """A command that may run another one: what follows the first `--` is that one's."""
 
     _KEY = "deltatape.command"

@@ -18,7 +18,7 @@ from deltatape.cli.options import (
     GRACE,
     STRICT,
     TO,
-    Wrapper,
+    WrapperCommand,
     option,
     refuse_useless,
 )
@@ -26,14 +26,14 @@ from deltatape.cli.terminal import aside, say
 from deltatape.cli.upstreams import upstreams_of
 from deltatape.clock import SystemClock
 from deltatape.errors import UsageError
-from deltatape.gateway.outbound import Outbound, outbound_from
+from deltatape.gateway.outbound import OutboundSettings, outbound_from
 from deltatape.gateway.routes import Upstream, parse_upstream
 from deltatape.http1.listener import Address, parse_address
 from deltatape.mitm.mitmdump import MitmOptions
 from deltatape.mitm.session import serve_child
 from deltatape.model.finding import Severity
 from deltatape.record.reporter import Reporter
-from deltatape.record.session import RecordOptions, Session, Surroundings
+from deltatape.record.session import RecordOptions, RunEnvironment, Session
 from deltatape.settings.defaults import current_rules, current_settings
 from deltatape.store.mask_key import mask_key
 from deltatape.store.ring import parse_keep
@@ -81,7 +81,7 @@ class Given:
     strict: bool
 
 
-@click.command("record", cls=Wrapper)
+@click.command("record", cls=WrapperCommand)
 @option(
     "--listen",
     metavar="HOST:PORT",
@@ -169,7 +169,7 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     Exit code: that of CMD; 1 for --fail-on, 125 for --strict.
     """
     given = Given(**options)
-    argv = Wrapper.command_of(ctx)
+    argv = WrapperCommand.command_of(ctx)
     if given.via == MITM:
         refuse_useless(ctx, _WITH_MITM, "with --via mitm")
         return _record_via_mitm(given, argv, os.environ)
@@ -203,7 +203,7 @@ def record(given: Given, argv: tuple[str, ...], environment: Mapping[str, str]) 
     clock = SystemClock()
     reporter = Reporter(say)
     options = options_of(given, argv, environment)
-    around = Surroundings(
+    around = RunEnvironment(
         environment=dict(environment),
         folder=Path.cwd(),
         clock=clock,
@@ -265,7 +265,7 @@ def options_of(
     )
 
 
-def _outbound(given: Given, environment: Mapping[str, str]) -> Outbound:
+def _outbound(given: Given, environment: Mapping[str, str]) -> OutboundSettings:
     return outbound_from(
         environment, ca=given.ca, client_cert=given.client_cert, client_key=given.client_key
     )

@@ -14,7 +14,7 @@ from deltatape.store.listing import FOLDERS, locate
 from deltatape.store.mask_key import mask_key
 from deltatape.store.names import SUFFIX
 from deltatape.store.reader import Tape, open_tape
-from deltatape.store.rewrite import Draft, as_named, as_new, draft, in_place_of
+from deltatape.store.rewrite import RedactedCopy, as_named, as_new, draft, in_place_of
 from deltatape.tape.mask import Masker
 
 CONTENT = option(
@@ -66,7 +66,7 @@ def whole_tape(text: str, folders: Sequence[Path] = FOLDERS) -> Tape:
     return open_tape(place.path)
 
 
-def tell(tape: Tape, done: Draft, *, content: bool) -> None:
+def tell(tape: Tape, done: RedactedCopy, *, content: bool) -> None:
     """Say what was overwritten, and what could not be looked into."""
     more = "; content: replaced by fillers" if content else ""
     say(f"{tape.path}: overwritten: {counted(done.plan.kinds)}{more}")

@@ -12,7 +12,15 @@ from typing import Any
 import click
 
 from deltatape.child.child import FAILED
-from deltatape.cli.options import FILE, VOLATILE, Wrapper, codes, option, refuse_useless, seconds
+from deltatape.cli.options import (
+    FILE,
+    VOLATILE,
+    WrapperCommand,
+    codes,
+    option,
+    refuse_useless,
+    seconds,
+)
 from deltatape.cli.tapes import exchanges_of, read_tape
 from deltatape.cli.terminal import aside, say
 from deltatape.cli.upstreams import upstreams_of
@@ -23,15 +31,15 @@ from deltatape.errors import DeltatapeError, UsageError
 from deltatape.gateway.outbound import outbound_from
 from deltatape.http1.listener import Address, parse_address
 from deltatape.match.schedule import RECORDED as AS_RECORDED
-from deltatape.match.schedule import Tempo, parse_speed
+from deltatape.match.schedule import ReplayTempo, parse_speed
 from deltatape.model.exchange import Exchange, Tap
 from deltatape.player.player import Player
-from deltatape.player.playing import Playing, ReadBack
-from deltatape.player.staging import Staging, refuse_absent
-from deltatape.replay.auto import AutoPlayer, Ways
+from deltatape.player.playing import PlayOptions, RunReadBack
+from deltatape.player.staging import ExchangeStaging, refuse_absent
+from deltatape.replay.auto import AutoPlayer, ProviderRoutes
 from deltatape.replay.environment import replay_environment
-from deltatape.replay.guard import Guard
-from deltatape.replay.session import NOT_WHOLE, Cast, ReplayOptions, replay, teller
+from deltatape.replay.guard import NetworkGuardTunnel
+from deltatape.replay.session import NOT_WHOLE, ReplayOptions, Responders, replay, teller
 from deltatape.rules.words import count
 from deltatape.settings.defaults import current_rules
 from deltatape.store.listing import locate
@@ -66,7 +74,7 @@ class Given:
     ignore: frozenset[str]
 
 
-@click.command("replay", cls=Wrapper)
+@click.command("replay", cls=WrapperCommand)
 @click.argument("tapes", nargs=-1, required=True, metavar="TAPE[#N]...")
 @option(
     "--listen",
@@ -156,7 +164,7 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     Exit code: that of CMD; 1 if a request was missed, an exchange was not played, the app made a
     mistake, or a fault has struck nothing.
     """
-    given, argv = Given(**options), Wrapper.command_of(ctx)
+    given, argv = Given(**options), WrapperCommand.command_of(ctx)
     if not argv:
         _refuse_command(given.tapes)
         refuse_useless(ctx, options.keys() - {"no_tunnel"}, "without a command after --")
@@ -202,8 +210,10 @@ def _replay(given: Given, argv: tuple[str, ...], environment: Mapping[str, str])
     return code or (NOT_WHOLE if unstruck else 0)
 
 
-def _guard(given: Given, environment: Mapping[str, str]) -> Guard | None:
-    return None if given.no_tunnel else Guard(outbound_from(environment), Path.cwd(), say)
+def _guard(given: Given, environment: Mapping[str, str]) -> NetworkGuardTunnel | None:
+    return (
+        None if given.no_tunnel else NetworkGuardTunnel(outbound_from(environment), Path.cwd(), say)
+    )
 
 
 def _listen(given: str | None, argv: tuple[str, ...]) -> Address:
@@ -221,13 +231,13 @@ def _listen(given: str | None, argv: tuple[str, ...]) -> Address:
     return listen
 
 
-def _playing(given: Given) -> Playing:
-    tempo = Tempo(
+def _playing(given: Given) -> PlayOptions:
+    tempo = ReplayTempo(
         factor=parse_speed(given.speed),
         idle_cap_ns=None if given.idle_cap is None else round(given.idle_cap * 1e9),
     )
     faults, cutting = tuple(map(parse_fault, given.fault)), parse_reads(given.reads)
-    playing = Playing(
+    playing = PlayOptions(
         tempo=tempo,
         hold_s=given.hold,
         repeat=given.repeat,
@@ -235,11 +245,13 @@ def _playing(given: Given) -> Playing:
     )
     if not faults and cutting == RECORDED:
         return playing
-    staging = Staging(faults, cutting, given.seed, tempo)
+    staging = ExchangeStaging(faults, cutting, given.seed, tempo)
     return replace(playing, tempo=AS_RECORDED, stage=staging, unstruck=staging.unstruck)
 
 
-def _plain(given: Given, playing: Playing, environment: Mapping[str, str], *, alone: bool) -> Cast:
+def _plain(
+    given: Given, playing: PlayOptions, environment: Mapping[str, str], *, alone: bool
+) -> Responders:
     tapes = [read_tape(each) for each in given.tapes]
     every = [exchange for _, exchanges in tapes for exchange in exchanges]
     exchanges = _of_provider(every)
@@ -249,14 +261,14 @@ def _plain(given: Given, playing: Playing, environment: Mapping[str, str], *, al
     playing = replace(
         playing,
         secrets=secrets,
-        read_back=ReadBack(
+        read_back=RunReadBack(
             elsewhere=elsewhere,
             settings=current_rules(),
             ignored=tuple(sorted(given.ignore)),
             logs={tape.path: tape.logs for tape, _ in tapes},
         ),
     )
-    return Cast(
+    return Responders(
         machine=Player(exchanges, teller(say, alone=alone), playing),
         number=len(exchanges),
         environment=partial(
@@ -265,11 +277,13 @@ def _plain(given: Given, playing: Playing, environment: Mapping[str, str], *, al
     )
 
 
-def _auto(given: Given, playing: Playing, environment: Mapping[str, str], *, alone: bool) -> Cast:
+def _auto(
+    given: Given, playing: PlayOptions, environment: Mapping[str, str], *, alone: bool
+) -> Responders:
     tape = _only(given.tapes)
     every = list(exchanges_of(given.tapes[0])) if tape.exists() else []
     exchanges = _of_provider(every)
-    ways = Ways(
+    ways = ProviderRoutes(
         upstreams=upstreams_of(given.upstream),
         outbound=outbound_from(environment),
         environment=environment,
@@ -279,7 +293,7 @@ def _auto(given: Given, playing: Playing, environment: Mapping[str, str], *, alo
         say=say,
     )
     auto = AutoPlayer(tape, exchanges, playing, teller(say, alone=alone), ways)
-    return Cast(
+    return Responders(
         machine=auto,
         number=len(exchanges),
         environment=auto.environment,

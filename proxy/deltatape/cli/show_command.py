@@ -6,7 +6,7 @@ import sys
 import click
 
 from deltatape.cli.options import FORMAT, option
-from deltatape.cli.tapes import NO_REQUEST, Named, latest, named
+from deltatape.cli.tapes import NO_REQUEST, NamedExchanges, latest, named
 from deltatape.cli.terminal import list_width, say, show, width, write, write_bytes
 from deltatape.conversation import check_conversation
 from deltatape.diagnose.check import check_analysis
@@ -54,7 +54,7 @@ def command(*, tape: str, format: str, **parts: bool) -> int:  # noqa: A002 - th
     return 0
 
 
-def _show_summaries(source: Named) -> None:
+def _show_summaries(source: NamedExchanges) -> None:
     """Each exchange in a line, with its worst finding, also of what the app made of replies."""
     if not source.exchanges:
         say(f"note: {source.name}: {NO_REQUEST}")
@@ -76,11 +76,11 @@ def _show_summaries(source: Named) -> None:
     show(lines)
 
 
-def _log(source: Named) -> tuple[LogEntry, ...]:
+def _log(source: NamedExchanges) -> tuple[LogEntry, ...]:
     return source.tape.logs if source.tape else ()
 
 
-def _show_log(source: Named, form: str) -> None:
+def _show_log(source: NamedExchanges, form: str) -> None:
     if source.number is not None:
         raise UsageError(f"--log shows that of the whole tape; leave out #{source.number}")
     printed = _log(source)

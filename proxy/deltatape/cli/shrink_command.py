@@ -13,22 +13,30 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from deltatape.cli.options import FORMAT, VOLATILE, Wrapper, option, seconds
+from deltatape.cli.options import FORMAT, VOLATILE, WrapperCommand, option, seconds
 from deltatape.cli.tapes import exchanges_of
 from deltatape.cli.terminal import say, show, width, write
 from deltatape.clock import SystemClock
 from deltatape.errors import UsageError
 from deltatape.gateway.outbound import outbound_from
-from deltatape.match.schedule import Tempo, parse_speed
+from deltatape.match.schedule import ReplayTempo, parse_speed
 from deltatape.model.exchange import Exchange, Tap
 from deltatape.render.shrink import ShrinkKit, ShrinkReport, amount_of, shrink_json, shrink_lines
-from deltatape.replay.guard import Seclusion
+from deltatape.replay.guard import NetworkGuard
 from deltatape.rules.words import count
 from deltatape.store.mask_key import mask_key
 from deltatape.store.names import DEFAULT_FOLDER
-from deltatape.trials.shrink import FASTEST_FIRST, LEAST, Shrunk, Speed, Step, Wanted, shrink_tape
+from deltatape.trials.shrink import (
+    FASTEST_FIRST,
+    LEAST,
+    ShrinkRequest,
+    ShrinkResult,
+    ShrinkStep,
+    TempoSetting,
+    shrink_tape,
+)
 from deltatape.trials.shrink_files import files_of, write_files
-from deltatape.trials.shrink_trials import Setting
+from deltatape.trials.shrink_trials import TrialSetup
 from deltatape.trials.torture_judge import Oracle
 
 _MEMORY = "shrink"
@@ -52,7 +60,7 @@ class Given:
     format: str
 
 
-@click.command("shrink", cls=Wrapper)
+@click.command("shrink", cls=WrapperCommand)
 @click.argument("tapes", nargs=-1, metavar="TAPE[#N]...")
 @option(
     "-o",
@@ -97,7 +105,7 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     tape does not make the command fail each time.
     """
     given = Given(**options)
-    argv = Wrapper.command_of(ctx)
+    argv = WrapperCommand.command_of(ctx)
     if not given.tapes or not argv:
         raise click.UsageError("needs a tape and a command: shrink TAPE -- CMD", ctx)
     exchanges = _exchanges(given.tapes)
@@ -105,7 +113,7 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     clock = SystemClock()
     began_ns = clock.now_ns()
     key = mask_key(os.environ, say)
-    with Seclusion(outbound_from(os.environ), Path.cwd()) as seclusion:
+    with NetworkGuard(outbound_from(os.environ), Path.cwd()) as seclusion:
         found = _shrunk(exchanges, _setting(given, argv, key, seclusion), given)
         passed = seclusion.problem()
     kit = _kit(files.tape, argv, found, given)
@@ -125,7 +133,7 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     return 0 if found.whole and found.missed is None else 1
 
 
-def _kit(tape: Path, argv: tuple[str, ...], found: Shrunk, given: Given) -> ShrinkKit:
+def _kit(tape: Path, argv: tuple[str, ...], found: ShrinkResult, given: Given) -> ShrinkKit:
     """What the tests are made of."""
     return ShrinkKit(
         tape=tape.name,
@@ -155,7 +163,9 @@ def _exchanges(tapes: tuple[str, ...]) -> Sequence[Exchange]:
     return found
 
 
-def _setting(given: Given, argv: tuple[str, ...], mask_key: bytes, seclusion: Seclusion) -> Setting:
+def _setting(
+    given: Given, argv: tuple[str, ...], mask_key: bytes, seclusion: NetworkGuard
+) -> TrialSetup:
     """How the command is run."""
     folder = Path.cwd()
     oracle = None
@@ -163,7 +173,7 @@ def _setting(given: Given, argv: tuple[str, ...], mask_key: bytes, seclusion: Se
         oracle = Oracle(
             command=given.oracle, environ=os.environ, folder=folder, limit_s=given.deadline
         )
-    return Setting(
+    return TrialSetup(
         command=argv,
         environ=os.environ,
         folder=folder,
@@ -176,15 +186,15 @@ def _setting(given: Given, argv: tuple[str, ...], mask_key: bytes, seclusion: Se
     )
 
 
-def _shrunk(exchanges: Sequence[Exchange], setting: Setting, given: Given) -> Shrunk:
+def _shrunk(exchanges: Sequence[Exchange], setting: TrialSetup, given: Given) -> ShrinkResult:
     """Search, and tell how far it is."""
-    wanted = Wanted(
+    wanted = ShrinkRequest(
         speeds=_speeds(given.speed),
         runs=given.runs,
         sound=not given.allow_findings,
         fresh=given.fresh,
     )
-    progress = Progress()
+    progress = ShrinkProgress()
     try:
         with progress.shown():
             return shrink_tape(
@@ -195,18 +205,18 @@ def _shrunk(exchanges: Sequence[Exchange], setting: Setting, given: Given) -> Sh
         raise
 
 
-def _speeds(speed: str | None) -> Sequence[Speed]:
+def _speeds(speed: str | None) -> Sequence[TempoSetting]:
     if speed is None:
         return FASTEST_FIRST
-    return (Speed(Tempo(factor=parse_speed(speed)), ("--speed", speed)),)
+    return (TempoSetting(ReplayTempo(factor=parse_speed(speed)), ("--speed", speed)),)
 
 
-def _replay_options(speed: Speed, given: Given) -> list[str]:
+def _replay_options(speed: TempoSetting, given: Given) -> list[str]:
     paths = (word for path in given.volatile for word in ("--volatile", path))
     return [*speed.options, *paths]
 
 
-def _report(report: ShrinkReport, found: Shrunk, given: Given) -> None:
+def _report(report: ShrinkReport, found: ShrinkResult, given: Given) -> None:
     for path in report.files:
         say(f"written: {path}")
     if found.remembered:
@@ -238,14 +248,14 @@ def _report(report: ShrinkReport, found: Shrunk, given: Given) -> None:
 # How far a search is: a line per pass that took something away, a moving one on a terminal.
 
 
-class Progress:
+class ShrinkProgress:
     """Tells of a search."""
 
     def __init__(self) -> None:
         self._pass = ""
         self._last = ""
         """What was told last of how much is left."""
-        self._step: Step | None = None
+        self._step: ShrinkStep | None = None
         shown = sys.stderr.isatty()
         self._console = Console(file=sys.stderr) if shown else Console(quiet=True)
         self._status = self._console.status("")
@@ -258,7 +268,7 @@ class Progress:
             if self._step is not None:
                 self._tell(amount_of(self._step.exchanges).told, self._step.runs)
 
-    def take(self, step: Step) -> None:
+    def take(self, step: ShrinkStep) -> None:
         """The search goes on."""
         self._step = step
         left = amount_of(step.exchanges).told

@@ -13,7 +13,7 @@ from deltatape.errors import UsageError
 from deltatape.rules.words import count
 from deltatape.store.listing import Location, locate
 from deltatape.store.reader import open_tape
-from deltatape.store.splice import Given, Spliced, splice
+from deltatape.store.splice import SplicedTape, SpliceSource, splice
 
 OUTPUT = option(
     "-o",
@@ -60,7 +60,7 @@ def join(places: Sequence[Location], output: Path) -> None:
     say(f"next: deltatape show {shlex.quote(str(output))}")
 
 
-def given_of(places: Sequence[Location]) -> list[Given]:
+def given_of(places: Sequence[Location]) -> list[SpliceSource]:
     """Each tape once, with the exchanges that are meant of it; a whole tape holds them all.
 
     Raises:
@@ -77,12 +77,12 @@ def given_of(places: Sequence[Location]) -> list[Given]:
         whole = place.exchange is None or numbers is None
         found[at] = (path, None if whole else {*(numbers or ()), place.exchange or 0})
     return [
-        Given(tape=open_tape(path), numbers=None if numbers is None else frozenset(numbers))
+        SpliceSource(tape=open_tape(path), numbers=None if numbers is None else frozenset(numbers))
         for path, numbers in found
     ]
 
 
-def _tell(done: Spliced) -> None:
+def _tell(done: SplicedTape) -> None:
     for first, other in done.once:
         if other.number:
             say(

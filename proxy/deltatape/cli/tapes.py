@@ -7,9 +7,9 @@ from pathlib import Path
 from deltatape.cli.terminal import say
 from deltatape.errors import UsageError
 from deltatape.importers import corpus, import_exchange
-from deltatape.importers._base import Material
+from deltatape.importers._base import ImportSource
 from deltatape.model.exchange import Exchange
-from deltatape.model.story import ALONE, Surroundings
+from deltatape.model.story import ALONE, TapeContext
 from deltatape.store.listing import list_tapes, locate
 from deltatape.store.names import SUFFIX
 from deltatape.store.reader import Tape, open_tape
@@ -24,7 +24,7 @@ _TAPE_START = b'{"deltatape"'
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedExchanges:
     """The exchanges that a command line names; `number` is the one it points at, if any."""
 
     name: str
@@ -33,7 +33,7 @@ class Named:
     tape: Tape | None = None
     """None: it is a file that was imported."""
 
-    def beside(self) -> Surroundings:
+    def beside(self) -> TapeContext:
         """What the tape tells beside its exchanges.
 
         Raises:
@@ -41,7 +41,7 @@ class Named:
         """
         if self.tape is None:
             return ALONE
-        return Surroundings(logs=self.tape.logs, clients=self.tape.clients)
+        return TapeContext(logs=self.tape.logs, clients=self.tape.clients)
 
 
 def read_tape(text: str) -> tuple[Tape, tuple[Exchange, ...]]:
@@ -61,7 +61,7 @@ def exchanges_of(text: str) -> tuple[Exchange, ...]:
     return read_tape(text)[1]
 
 
-def named(text: str) -> Named:
+def named(text: str) -> NamedExchanges:
     """A tape, with all its exchanges since they are one story; or a file or stdin as an import.
 
     Args:
@@ -73,7 +73,7 @@ def named(text: str) -> Named:
         TapeFormatError: the tape is damaged.
     """
     if text == "-":
-        return Named("(stdin)", (import_exchange(_stdin()),), None)
+        return NamedExchanges("(stdin)", (import_exchange(_stdin()),), None)
     folder = Path(text)
     if text and _is_folder(folder) and not (folder / corpus.BODY).exists():
         tapes = list_tapes((folder,))
@@ -82,15 +82,15 @@ def named(text: str) -> Named:
             return named(str(tapes[0].path))
     place = locate(text)
     if not is_tape(place.path):
-        return Named(str(place.path), (import_exchange(material(place.path)),), None)
+        return NamedExchanges(str(place.path), (import_exchange(material(place.path)),), None)
     tape = _opened(place.path)
     exchanges = _in_order(tape)
     if place.exchange is not None and all(e.number != place.exchange for e in exchanges):
         tape[place.exchange]  # says which there are
-    return Named(str(place.path), exchanges, place.exchange, tape)
+    return NamedExchanges(str(place.path), exchanges, place.exchange, tape)
 
 
-def latest() -> Named:
+def latest() -> NamedExchanges:
     """The latest tape with an exchange on it; says so when a later one has none.
 
     Without any exchange on any tape: the latest one.
@@ -154,7 +154,7 @@ def is_tape(path: Path) -> bool:
         return True  # so that the reader says what is wrong
 
 
-def material(path: Path, request: Path | None = None, response: Path | None = None) -> Material:
+def material(path: Path, request: Path | None = None, response: Path | None = None) -> ImportSource:
     """A file, or the files of a captured case's folder, to be imported.
 
     Raises:
@@ -164,7 +164,7 @@ def material(path: Path, request: Path | None = None, response: Path | None = No
     paths = [path]
     if path.is_dir():
         paths = [path / name for name in corpus.FILES if (path / name).is_file()]
-    made = Material(
+    made = ImportSource(
         name=str(path),
         files={each.name: _read(each) for each in paths},
         request=_read(request) if request else None,
@@ -186,18 +186,18 @@ def _read(path: Path) -> bytes:
         raise UsageError(f"{path}: {error.strerror or error}") from None
 
 
-def _stdin() -> Material:
+def _stdin() -> ImportSource:
     if sys.stdin.isatty():
         sys.stderr.write("deltatape: reading standard input; end it with Ctrl-D\n")
     data = sys.stdin.buffer.read(MAX_FILE_BYTES + 1)
     if len(data) > MAX_FILE_BYTES:
         raise UsageError(f"standard input: more than {MAX_FILE_BYTES} bytes")
-    made = Material(name="(stdin)", files={"(stdin)": data})
+    made = ImportSource(name="(stdin)", files={"(stdin)": data})
     _refuse_nothing(made, "nothing was read")
     return made
 
 
-def _refuse_nothing(made: Material, problem: str) -> None:
+def _refuse_nothing(made: ImportSource, problem: str) -> None:
     """Refuse what would read as a whole answer of 0 bytes; what was to write it has failed."""
     if made.only == b"":
         raise UsageError(f"{made.name}: {problem}; {ACCEPTED}")

@@ -22,7 +22,7 @@ _HANGING = 4
 """Columns by which the rest of a line that is too long is indented."""
 
 
-class Voice:
+class TerminalWriter:
     """Says lines from a thread, so that a terminal that is stopped (Ctrl-S) stops no stream."""
 
     def __init__(self) -> None:
@@ -52,13 +52,13 @@ class Voice:
                 self._unsaid = 0
 
 
-_ASIDE: list[Voice] = []
+_ASIDE: list[TerminalWriter] = []
 
 
 @contextlib.contextmanager
 def aside() -> Iterator[None]:
     """While this lasts, `say` returns at once, whatever the terminal does."""
-    voice = Voice()
+    voice = TerminalWriter()
     _ASIDE.append(voice)
     try:
         yield

@@ -10,14 +10,14 @@ from typing import Any
 
 import click
 
-from deltatape.cli.options import FILE, FORMAT, VOLATILE, Wrapper, option, seconds
+from deltatape.cli.options import FILE, FORMAT, VOLATILE, WrapperCommand, option, seconds
 from deltatape.cli.progress import Bar
 from deltatape.cli.tapes import exchanges_of
 from deltatape.cli.terminal import say, show, width, write
 from deltatape.errors import UsageError
 from deltatape.gateway.outbound import outbound_from
 from deltatape.model.exchange import Exchange, Tap
-from deltatape.model.torture import Cell, Tortured
+from deltatape.model.torture import MatrixCell, TortureResult
 from deltatape.render.torture import (
     cell_line,
     torture_json,
@@ -26,12 +26,12 @@ from deltatape.render.torture import (
     untried,
     variation_lines,
 )
-from deltatape.replay.guard import Seclusion
+from deltatape.replay.guard import NetworkGuard
 from deltatape.rules.words import count
 from deltatape.store.report_file import check_folder, check_report, write_report
-from deltatape.trials.torture import Rig, torture
-from deltatape.trials.torture_judge import Manners, Oracle
-from deltatape.trials.torture_plan import Filing
+from deltatape.trials.torture import TortureSetup, torture
+from deltatape.trials.torture_judge import Oracle, OutputRules
+from deltatape.trials.torture_plan import CaseFilerProtocol
 from deltatape.vary.variation import VARIATIONS, Variation
 
 _GROUPS = ("harmless", "hostile")
@@ -111,7 +111,7 @@ def patterns(
     return tuple(found)
 
 
-@click.command("torture", cls=Wrapper)
+@click.command("torture", cls=WrapperCommand)
 @click.argument("tapes", nargs=-1, metavar="TAPE[#N]...")
 @option(
     "--only",
@@ -192,7 +192,7 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     if given.listing:
         show(variation_lines(chosen(given.only, given.spared), width()))
         return 0
-    argv = Wrapper.command_of(ctx)
+    argv = WrapperCommand.command_of(ctx)
     if not given.tapes or not argv:
         raise click.UsageError("needs a tape and a command: torture TAPE... -- CMD", ctx)
     rig = rig_of(given, argv, tuple(_again(ctx)))
@@ -215,9 +215,9 @@ def _check_files(given: Given) -> None:
         check_folder("--keep", given.keep, made=True)
 
 
-def _secluded(rig: Rig) -> Tortured:
+def _secluded(rig: TortureSetup) -> TortureResult:
     """Run it where no provider is to be reached."""
-    with Seclusion(outbound_from(os.environ), rig.folder) as seclusion:
+    with NetworkGuard(outbound_from(os.environ), rig.folder) as seclusion:
         result = _tortured(replace(rig, seclusion=seclusion))
         passed = seclusion.problem()
     if passed and not result.problem:
@@ -225,7 +225,7 @@ def _secluded(rig: Rig) -> Tortured:
     return result
 
 
-def _tortured(rig: Rig) -> Tortured:
+def _tortured(rig: TortureSetup) -> TortureResult:
     """Run it, with a bar and a line for each failure while it runs."""
     say(f"{count(len(rig.exchanges), 'exchange')}, {count(len(rig.variations), 'variation')}")
     with contextlib.ExitStack() as stack:
@@ -234,7 +234,7 @@ def _tortured(rig: Rig) -> Tortured:
         def begun(tasks: int) -> None:
             bars.append(stack.enter_context(Bar("tries", tasks)))
 
-        def done(cells: Sequence[Cell]) -> None:
+        def done(cells: Sequence[MatrixCell]) -> None:
             (bar,) = bars
             failed = [cell for cell in cells if not cell.verdict.passes]
             if failed:
@@ -246,7 +246,7 @@ def _tortured(rig: Rig) -> Tortured:
         return torture(rig, begun, done)
 
 
-def rig_of(given: Given, argv: tuple[str, ...], again: tuple[str, ...]) -> Rig:
+def rig_of(given: Given, argv: tuple[str, ...], again: tuple[str, ...]) -> TortureSetup:
     """What is to be run.
 
     Args:
@@ -271,19 +271,19 @@ def rig_of(given: Given, argv: tuple[str, ...], again: tuple[str, ...]) -> Rig:
         oracle = Oracle(
             command=given.oracle, environ=environ, folder=folder, limit_s=given.deadline
         )
-    return Rig(
+    return TortureSetup(
         command=argv,
         exchanges=exchanges,
         variations=chosen(given.only, given.spared),
         environ=environ,
         folder=folder,
-        filing=Filing(tapes=given.tapes, options=again, command=argv, folder=given.keep),
+        filing=CaseFilerProtocol(tapes=given.tapes, options=again, command=argv, folder=given.keep),
         only=frozenset(_positions(given.exchange, exchanges)),
         seeds=tuple(range(given.seed, given.seed + given.seeds)),
         deadline_s=given.deadline,
         jobs=given.jobs or os.cpu_count() or 1,
         volatile=given.volatile,
-        manners=Manners(ignore=given.ignore, visible=given.visible or Manners().visible),
+        manners=OutputRules(ignore=given.ignore, visible=given.visible or OutputRules().visible),
         oracle=oracle,
     )
 

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 import click
 
 from deltatape.cli.options import FILE, option
-from deltatape.cli.tapes import NO_REQUEST, Named, latest, named
+from deltatape.cli.tapes import NO_REQUEST, NamedExchanges, latest, named
 from deltatape.cli.terminal import list_width, say, show, width, write
 from deltatape.clock import SystemClock
 from deltatape.errors import UsageError, did_you_mean
@@ -21,7 +21,7 @@ from deltatape.model.exchange import Exchange, header
 from deltatape.model.finding import Blame
 from deltatape.model.reply import NOT_OURS
 from deltatape.model.story import Story
-from deltatape.model.suspect import Tried
+from deltatape.model.suspect import ClientTrial
 from deltatape.render.as_json import story_json
 from deltatape.render.document import document_lines
 from deltatape.render.findings import blamed
@@ -31,13 +31,13 @@ from deltatape.render.markdown import story_markdown
 from deltatape.render.story import short_lines, story_lines
 from deltatape.rules import RULES
 from deltatape.rules.documentation import explain
-from deltatape.sdks.run import MadeBy, made_by
+from deltatape.sdks.run import SdkReading, made_by
 from deltatape.settings.defaults import current_rules
 from deltatape.store.mask_key import mask_key
 from deltatape.store.reader import Tape, open_tape
 from deltatape.store.report_file import write_private
 from deltatape.store.rewrite import SHARED, draft
-from deltatape.store.splice import Given, splice
+from deltatape.store.splice import SpliceSource, splice
 from deltatape.suspects import PRESETS
 from deltatape.suspects import explain as explain_suspect
 from deltatape.suspects.compare import equal
@@ -128,7 +128,7 @@ def command(
     return 0
 
 
-def _told(found: Named, wanted: _Wanted) -> Story:
+def _told(found: NamedExchanges, wanted: _Wanted) -> Story:
     story = tell(
         found.exchanges,
         found.number,
@@ -149,11 +149,11 @@ def _told(found: Named, wanted: _Wanted) -> Story:
     return replace(story, tried=(*story.tried, *tried))
 
 
-def _tried(by: MadeBy, reference: tuple[RepeatedCall, ...]) -> Tried:
+def _tried(by: SdkReading, reference: tuple[RepeatedCall, ...]) -> ClientTrial:
     version = next(iter(by.versions.values()), "")
     ids = frozenset(call.id for call in reference)
     right = not by.made.errors and equal(by.made.calls, reference, ids)
-    return Tried(name=f"{by.spec} ({version})", made=by.made, differs=not right)
+    return ClientTrial(name=f"{by.spec} ({version})", made=by.made, differs=not right)
 
 
 def _show(story: Story, form: str) -> None:
@@ -202,7 +202,7 @@ _NODE = re.compile(rb"(?i)\bnode|/js\b|undici|axios|deno|\bbun\b|\bai/")
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 
 
-def write_fix(found: Named, story: Story, folder: Path) -> None:
+def write_fix(found: NamedExchanges, story: Story, folder: Path) -> None:
     """Write the kit for `story` into `folder`, and say what was written.
 
     Raises:
@@ -250,7 +250,7 @@ def _write(kit: FixKit, tape: Tape, numbers: frozenset[int] | None, folder: Path
             raise UsageError(f"--fix: {path} is there already; name another folder")
     with TemporaryDirectory(prefix=".deltatape-", dir=folder) as place:
         excerpt = Path(place, kit.tape)
-        splice([Given(tape=tape, numbers=numbers)], excerpt, SystemClock())
+        splice([SpliceSource(tape=tape, numbers=numbers)], excerpt, SystemClock())
         masker = Masker(mask_key(os.environ, say))
         done = draft(open_tape(excerpt), folder, masker, content=False, mode=SHARED)
         done.path.rename(paths[0])

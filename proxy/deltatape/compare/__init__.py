@@ -5,17 +5,24 @@ the way from a provider to an application, the first that damaged a call.
 """
 
 from deltatape.compare.compare import compare_exchanges, first_damage
-from deltatape.compare.values import CallChange, Change, Comparison, Damage, Kind, Spacing
+from deltatape.compare.values import (
+    CallChange,
+    CallDamage,
+    ChangeKind,
+    Comparison,
+    EventChange,
+    SpacingDifference,
+)
 from deltatape.compare.volatile import VOLATILE
 
 __all__ = [
     "VOLATILE",
     "CallChange",
-    "Change",
+    "CallDamage",
+    "ChangeKind",
     "Comparison",
-    "Damage",
-    "Kind",
-    "Spacing",
+    "EventChange",
+    "SpacingDifference",
     "compare_exchanges",
     "first_damage",
 ]

@@ -13,9 +13,16 @@ from deltatape.compare.content import (
     reply_differences,
 )
 from deltatape.compare.events import changes_of
-from deltatape.compare.units import Unit, units_of
-from deltatape.compare.values import Change, Comparison, Damage, Framed, Kind, Spacing
-from deltatape.compare.volatile import VOLATILE, Ignoring
+from deltatape.compare.units import ComparableEvent, units_of
+from deltatape.compare.values import (
+    CallDamage,
+    ChangeKind,
+    Comparison,
+    EventChange,
+    FramingDifference,
+    SpacingDifference,
+)
+from deltatape.compare.volatile import VOLATILE, FieldFilter
 from deltatape.diagnose.rebuild import Analysis
 from deltatape.model.reply import ToolCall
 from deltatape.model.stream import Event, Format, Stream
@@ -35,11 +42,11 @@ def compare_exchanges(
         ignore: fields of events that are not compared, as paths; see `VOLATILE`.
     """
     by_event = _is_comparable(left, right)
-    changes: tuple[Change, ...]
-    framing: tuple[Framed, ...] = ()
+    changes: tuple[EventChange, ...]
+    framing: tuple[FramingDifference, ...] = ()
     volatile: tuple[tuple[str, int], ...] = ()
     if by_event:
-        ignoring = Ignoring(ignore)
+        ignoring = FieldFilter(ignore)
         units = [units_of(side, ignoring) for side in (left, right)]
         changes = changes_of(*units)
         framing = framing_of(left, right, changes, units)
@@ -73,28 +80,28 @@ def _is_comparable(left: Analysis, right: Analysis) -> bool:
 
 
 def _volatile(
-    changes: Iterable[Change], units: Sequence[Sequence[Unit]]
+    changes: Iterable[EventChange], units: Sequence[Sequence[ComparableEvent]]
 ) -> tuple[tuple[str, int], ...]:
     """What was ignored and differs between equal events, the most frequent first."""
     ours, theirs = ({unit.event.number: unit for unit in side} for side in units)
     found: Counter[str] = Counter()
     for change in changes:
-        if change.kind is Kind.EQUAL:
+        if change.kind is ChangeKind.EQUAL:
             for i, j in zip(change.left, change.right, strict=True):
                 one, other = _ignored(ours[i]), _ignored(theirs[j])
                 found.update(path for path in {*one, *other} if one.get(path) != other.get(path))
     return tuple(sorted(found.items(), key=lambda pair: (-pair[1], pair[0])))
 
 
-def _ignored(unit: Unit) -> Mapping[str, str]:
+def _ignored(unit: ComparableEvent) -> Mapping[str, str]:
     return unit.forms.ignored if unit.forms else {}
 
 
-def _by_events(changes: Sequence[Change]) -> Cause:
+def _by_events(changes: Sequence[EventChange]) -> Cause:
     """Finds the first change of an event that brings something of a call; else the first at all."""
-    unlike = [change for change in changes if change.kind is not Kind.EQUAL]
+    unlike = [change for change in changes if change.kind is not ChangeKind.EQUAL]
 
-    def cause(_: Damage, one: ToolCall | None, other: ToolCall | None) -> Change | None:
+    def cause(_: CallDamage, one: ToolCall | None, other: ToolCall | None) -> EventChange | None:
         ours, theirs = _events_of(one), _events_of(other)
         touching = (
             change
@@ -112,16 +119,20 @@ def _events_of(call: ToolCall | None) -> set[int]:
     return {call.start_event, *(fragment.event for fragment in call.fragments)}
 
 
-def _by_calls(changes: Sequence[Change]) -> Cause:
+def _by_calls(changes: Sequence[EventChange]) -> Cause:
     """Finds the first change that was told for a call."""
-    unlike = [change for change in changes if change.kind is not Kind.EQUAL]
+    unlike = [change for change in changes if change.kind is not ChangeKind.EQUAL]
 
-    def cause(damage: Damage, one: ToolCall | None, other: ToolCall | None) -> Change | None:
+    def cause(
+        damage: CallDamage, one: ToolCall | None, other: ToolCall | None
+    ) -> EventChange | None:
         call = one or other
         assert call is not None
-        part = arguments_part(call) if damage is Damage.ARGUMENTS else call_part(call)
+        part = arguments_part(call) if damage is CallDamage.ARGUMENTS else call_part(call)
         mine = (change for change in unlike if change.part == part)
-        return next((each for each in mine if (each.kind is Kind.INSERTED) == (one is None)), None)
+        return next(
+            (each for each in mine if (each.kind is ChangeKind.INSERTED) == (one is None)), None
+        )
 
     return cause
 
@@ -136,8 +147,11 @@ _UNNAMED = "message"
 
 
 def framing_of(
-    left: Analysis, right: Analysis, changes: Iterable[Change], units: Sequence[Sequence[Unit]]
-) -> tuple[Framed, ...]:
+    left: Analysis,
+    right: Analysis,
+    changes: Iterable[EventChange],
+    units: Sequence[Sequence[ComparableEvent]],
+) -> tuple[FramingDifference, ...]:
     """The differences of framing between events that are told as equal, and of the rest.
 
     Args:
@@ -148,9 +162,9 @@ def framing_of(
     """
     found = list(_of_bodies(left.stream, right.stream))
     ours, theirs = ({unit.event.number: unit for unit in side} for side in units)
-    seen: dict[Spacing, Framed] = {}
+    seen: dict[SpacingDifference, FramingDifference] = {}
     for change in changes:
-        if change.kind is Kind.EQUAL:
+        if change.kind is ChangeKind.EQUAL:
             for i, j in zip(change.left, change.right, strict=True):
                 for each in _of_pair(left.stream, right.stream, ours[i], theirs[j]):
                     before = seen.get(each.what)
@@ -158,8 +172,8 @@ def framing_of(
     return (*found, *seen.values())
 
 
-def _again(before: Framed) -> Framed:
-    return Framed(
+def _again(before: FramingDifference) -> FramingDifference:
+    return FramingDifference(
         what=before.what,
         count=before.count + 1,
         left=before.left,
@@ -168,16 +182,18 @@ def _again(before: Framed) -> Framed:
     )
 
 
-def _of_bodies(left: Stream, right: Stream) -> Iterator[Framed]:
+def _of_bodies(left: Stream, right: Stream) -> Iterator[FramingDifference]:
     sides = (left, right)
     if left.format is not right.format:
-        yield _whole(Spacing.FORMAT, left.format.value, right.format.value)
+        yield _whole(SpacingDifference.FORMAT, left.format.value, right.format.value)
     texts = [[comment.text for comment in side.comments] for side in sides]
     if texts[0] != texts[1]:
-        yield _whole(Spacing.COMMENTS, *(_comments(each) for each in texts))
+        yield _whole(SpacingDifference.COMMENTS, *(_comments(each) for each in texts))
     pending = [side.pending.data if side.pending else "" for side in sides]
     if pending[0] != pending[1]:
-        yield _whole(Spacing.PENDING, *(excerpt(each, _SHOWN) or "nothing" for each in pending))
+        yield _whole(
+            SpacingDifference.PENDING, *(excerpt(each, _SHOWN) or "nothing" for each in pending)
+        )
 
 
 def _comments(texts: Sequence[str]) -> str:
@@ -185,11 +201,13 @@ def _comments(texts: Sequence[str]) -> str:
     return f"{count(len(texts), 'comment')}{first}"
 
 
-def _whole(what: Spacing, left: str, right: str) -> Framed:
-    return Framed(what=what, count=1, left=left, right=right, event=None)
+def _whole(what: SpacingDifference, left: str, right: str) -> FramingDifference:
+    return FramingDifference(what=what, count=1, left=left, right=right, event=None)
 
 
-def _of_pair(left: Stream, right: Stream, one: Unit, other: Unit) -> Iterator[Framed]:
+def _of_pair(
+    left: Stream, right: Stream, one: ComparableEvent, other: ComparableEvent
+) -> Iterator[FramingDifference]:
     """The differences between two events that say the same."""
     raw = [_raw(left, one), _raw(right, other)]
     if raw[0] == raw[1]:
@@ -198,16 +216,16 @@ def _of_pair(left: Stream, right: Stream, one: Unit, other: Unit) -> Iterator[Fr
     found = [*_of_lines(one.event, other.event)]
     if one.event.data != other.event.data and not _differ_in_ignored(one, other):
         spelt = _spelt(one.event.data, other.event.data)
-        found.append((Spacing.JSON, spelt[0], spelt[1]))
+        found.append((SpacingDifference.JSON, spelt[0], spelt[1]))
     if left.format is Format.SSE and right.format is Format.SSE:
         ends = ["CR LF" if b"\r" in each else "LF" for each in raw]
         if ends[0] != ends[1]:
-            found.append((Spacing.LINE_ENDS, ends[0], ends[1]))
+            found.append((SpacingDifference.LINE_ENDS, ends[0], ends[1]))
         elif not found and one.event.data == other.event.data:
             here, there = (each.decode("utf-8", "replace") for each in raw)
-            found.append((Spacing.FIELDS, here, there))
+            found.append((SpacingDifference.FIELDS, here, there))
     for what, here, there in found:
-        yield Framed(
+        yield FramingDifference(
             what=what,
             count=1,
             left=excerpt(here, _SHOWN),
@@ -216,14 +234,14 @@ def _of_pair(left: Stream, right: Stream, one: Unit, other: Unit) -> Iterator[Fr
         )
 
 
-def _of_lines(one: Event, other: Event) -> Iterator[tuple[Spacing, str, str]]:
+def _of_lines(one: Event, other: Event) -> Iterator[tuple[SpacingDifference, str, str]]:
     """What differs in the lines of server-sent events beside their data."""
     if one.type != other.type:
-        yield Spacing.EVENT_LINE, _named(one.type), _named(other.type)
+        yield SpacingDifference.EVENT_LINE, _named(one.type), _named(other.type)
     if one.id != other.id:
-        yield Spacing.ID_LINE, f"id: {one.id}", f"id: {other.id}"
+        yield SpacingDifference.ID_LINE, f"id: {one.id}", f"id: {other.id}"
     if one.retry != other.retry:
-        yield Spacing.RETRY_LINE, f"retry: {one.retry}", f"retry: {other.retry}"
+        yield SpacingDifference.RETRY_LINE, f"retry: {one.retry}", f"retry: {other.retry}"
 
 
 def _named(name: str) -> str:
@@ -231,12 +249,12 @@ def _named(name: str) -> str:
     return "no event line" if name == _UNNAMED else f"event: {name}"
 
 
-def _raw(stream: Stream, unit: Unit) -> bytes:
+def _raw(stream: Stream, unit: ComparableEvent) -> bytes:
     start, end = unit.event.place.span
     return stream.body[start:end]
 
 
-def _differ_in_ignored(one: Unit, other: Unit) -> bool:
+def _differ_in_ignored(one: ComparableEvent, other: ComparableEvent) -> bool:
     """Whether the data differs in fields that are not compared: then nobody wrote it anew."""
     ignored = [unit.forms.ignored if unit.forms else None for unit in (one, other)]
     return ignored[0] != ignored[1]

@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from deltatape.compare.values import CallChange, Change, Damage, Kind
+from deltatape.compare.values import CallChange, CallDamage, ChangeKind, EventChange
 from deltatape.compare.volatile import is_deep
-from deltatape.match.difference import Difference, compare
+from deltatape.match.difference import JsonDifference, compare
 from deltatape.model.reply import NOT_OURS, CallKind, CallStatus, Channel, Choice, Reply, ToolCall
-from deltatape.rules.finish import Finish, finish_of
+from deltatape.rules.finish import FinishMeaning, finish_of
 from deltatape.wire.json_value import parse
 
 _FINISH = "finish"
@@ -40,9 +40,9 @@ class _Text:
         return (self.pieces[-1][1],) if self.pieces else ()
 
 
-def content_changes(left: Reply, right: Reply) -> tuple[Change, ...]:
+def content_changes(left: Reply, right: Reply) -> tuple[EventChange, ...]:
     """What became of what the left side brings; by choice: text, calls, the end."""
-    found: list[Change] = []
+    found: list[EventChange] = []
     for _, one, other in choices_of(left, right):
         for channel in Channel:
             here, there = _said(one, channel), _said(other, channel)
@@ -77,15 +77,17 @@ def _first_difference(one: str, other: str) -> int:
     return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
 
-def _texts(name: str, one: _Text, other: _Text) -> Change:
+def _texts(name: str, one: _Text, other: _Text) -> EventChange:
     """What became of a text; the events are those of the first difference, or all."""
     if one.text == other.text:
-        return Change(kind=Kind.EQUAL, left=_events(one), right=_events(other), part=name)
+        return EventChange(
+            kind=ChangeKind.EQUAL, left=_events(one), right=_events(other), part=name
+        )
     at = _first_difference(one.text, other.text)
-    kind = Kind.ALTERED
+    kind = ChangeKind.ALTERED
     if not one.text or not other.text:
-        kind = Kind.INSERTED if other.text else Kind.DROPPED
-    return Change(
+        kind = ChangeKind.INSERTED if other.text else ChangeKind.DROPPED
+    return EventChange(
         kind=kind,
         left=one.event_at(at),
         right=other.event_at(at),
@@ -108,12 +110,12 @@ def arguments_part(call: ToolCall) -> str:
     return f"{call_part(call)} arguments"
 
 
-def _calls(one: ToolCall | None, other: ToolCall | None) -> Iterator[Change]:
+def _calls(one: ToolCall | None, other: ToolCall | None) -> Iterator[EventChange]:
     """What became of a call: of its identity, then of its arguments."""
     if one is not None and other is not None:
         found = identity_differences(one, other, alike=False)
-        yield Change(
-            kind=Kind.ALTERED if found else Kind.EQUAL,
+        yield EventChange(
+            kind=ChangeKind.ALTERED if found else ChangeKind.EQUAL,
             left=(one.start_event,),
             right=(other.start_event,),
             differences=found,
@@ -124,21 +126,21 @@ def _calls(one: ToolCall | None, other: ToolCall | None) -> Iterator[Change]:
     call = one or other
     assert call is not None
     events = tuple(dict.fromkeys((call.start_event, *_events(_arguments(call)))))
-    yield Change(
-        kind=Kind.INSERTED if one is None else Kind.DROPPED,
+    yield EventChange(
+        kind=ChangeKind.INSERTED if one is None else ChangeKind.DROPPED,
         left=() if one is None else events,
         right=events if one is None else (),
         part=call_part(call),
     )
 
 
-def _arguments_change(one: ToolCall, other: ToolCall) -> Change:
+def _arguments_change(one: ToolCall, other: ToolCall) -> EventChange:
     """What became of arguments. How JSON is spelt is not compared: some dialects send objects."""
     ours, theirs = _arguments(one), _arguments(other)
     differences = argument_differences(one, other)
     at = _first_difference(ours.text, theirs.text)
-    return Change(
-        kind=Kind.ALTERED if differences else Kind.EQUAL,
+    return EventChange(
+        kind=ChangeKind.ALTERED if differences else ChangeKind.EQUAL,
         left=ours.event_at(at) if differences else _events(ours),
         right=theirs.event_at(at) if differences else _events(theirs),
         differences=differences,
@@ -146,13 +148,13 @@ def _arguments_change(one: ToolCall, other: ToolCall) -> Change:
     )
 
 
-def _ends(one: Choice | None, other: Choice | None) -> Iterator[Change]:
+def _ends(one: Choice | None, other: Choice | None) -> Iterator[EventChange]:
     """What became of the reason to finish, by its meaning; nothing where one side names none."""
     if one is None or other is None or not one.finishes or not other.finishes:
         return
     found = named(_FINISH, _meaning(one), _meaning(other))
-    yield Change(
-        kind=Kind.ALTERED if found else Kind.EQUAL,
+    yield EventChange(
+        kind=ChangeKind.ALTERED if found else ChangeKind.EQUAL,
         left=(one.finishes[-1][0],),
         right=(other.finishes[-1][0],),
         differences=found,
@@ -163,9 +165,9 @@ def _ends(one: Choice | None, other: Choice | None) -> Iterator[Change]:
 def _meaning(choice: Choice) -> str:
     """The meaning of a finish reason; several dialects have no word of their own for calls."""
     meaning = finish_of(choice)
-    if meaning is Finish.TOOLS and choice.tool_calls:
-        meaning = Finish.STOP
-    return str(choice.finish_reason_raw) if meaning is Finish.OTHER else meaning.name.lower()
+    if meaning is FinishMeaning.TOOLS and choice.tool_calls:
+        meaning = FinishMeaning.STOP
+    return str(choice.finish_reason_raw) if meaning is FinishMeaning.OTHER else meaning.name.lower()
 
 
 # Which call of one reply is which of another, and what became of it.
@@ -183,7 +185,7 @@ _PARTS: Mapping[str, Callable[[Choice], str | None]] = {
     "finish reason": lambda choice: choice.finish_reason_raw,
 }
 CallPair: TypeAlias = tuple[ToolCall | None, ToolCall | None]
-Cause: TypeAlias = Callable[[Damage, ToolCall | None, ToolCall | None], Change | None]
+Cause: TypeAlias = Callable[[CallDamage, ToolCall | None, ToolCall | None], EventChange | None]
 """The first change of events behind a damage of a call, as the left and the right side have it."""
 _Test: TypeAlias = Callable[[ToolCall, ToolCall], bool]
 
@@ -255,24 +257,26 @@ def _same_name(one: ToolCall, other: ToolCall) -> bool:
 
 def _damages(
     one: ToolCall | None, other: ToolCall | None, *, alike: bool
-) -> Iterator[tuple[Damage, tuple[Difference, ...]]]:
+) -> Iterator[tuple[CallDamage, tuple[JsonDifference, ...]]]:
     if one is None:
-        yield Damage.ADDED, ()
+        yield CallDamage.ADDED, ()
     elif other is None:
-        yield Damage.LOST, ()
+        yield CallDamage.LOST, ()
     else:
         identity = identity_differences(one, other, alike=alike)
         if not alike:
             # Whoever translates between dialects makes ids of the other one's kind.
             identity = tuple(each for each in identity if each.path == _NAME)
         if identity:
-            yield Damage.IDENTITY, identity
+            yield CallDamage.IDENTITY, identity
         arguments = argument_differences(one, other)
         if arguments:
-            yield Damage.ARGUMENTS, arguments
+            yield CallDamage.ARGUMENTS, arguments
 
 
-def identity_differences(one: ToolCall, other: ToolCall, *, alike: bool) -> tuple[Difference, ...]:
+def identity_differences(
+    one: ToolCall, other: ToolCall, *, alike: bool
+) -> tuple[JsonDifference, ...]:
     """Where names and ids of two calls differ. An id where there was none is no difference.
 
     Args:
@@ -286,7 +290,7 @@ def identity_differences(one: ToolCall, other: ToolCall, *, alike: bool) -> tupl
     return found
 
 
-def argument_differences(one: ToolCall, other: ToolCall) -> tuple[Difference, ...]:
+def argument_differences(one: ToolCall, other: ToolCall) -> tuple[JsonDifference, ...]:
     """Where the arguments of two calls differ; () if they mean the same.
 
     Compared as values where both are JSON, else as they are; 1 and 1.0 are the same number. No
@@ -316,10 +320,10 @@ def _plain(value: object) -> object:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def named(path: str, one: object, other: object) -> tuple[Difference, ...]:
+def named(path: str, one: object, other: object) -> tuple[JsonDifference, ...]:
     """Where two values differ, under a path of its own; () when they are equal."""
     return tuple(
-        Difference(path=path, recorded=each.recorded, received=each.received)
+        JsonDifference(path=path, recorded=each.recorded, received=each.received)
         for each in compare(one, other)
     )
 
@@ -327,8 +331,8 @@ def named(path: str, one: object, other: object) -> tuple[Difference, ...]:
 def _change(
     choice: int,
     pair: CallPair,
-    damage: Damage,
-    differences: tuple[Difference, ...],
+    damage: CallDamage,
+    differences: tuple[JsonDifference, ...],
     cause: Cause,
 ) -> CallChange:
     return CallChange(
@@ -341,7 +345,7 @@ def _change(
     )
 
 
-def reply_differences(left: Reply, right: Reply, *, alike: bool) -> tuple[Difference, ...]:
+def reply_differences(left: Reply, right: Reply, *, alike: bool) -> tuple[JsonDifference, ...]:
     """Where the rebuilt replies differ, their calls aside.
 
     Args:
@@ -349,7 +353,7 @@ def reply_differences(left: Reply, right: Reply, *, alike: bool) -> tuple[Differ
         right: the other.
         alike: whether both are of one dialect; else only what every dialect can say.
     """
-    found: tuple[Difference, ...] = ()
+    found: tuple[JsonDifference, ...] = ()
     for index, one, other in choices_of(left, right) if alike else ():
         front = f"choice {index} " if max(len(left.choices), len(right.choices)) > 1 else ""
         for part, of in _PARTS.items():

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from deltatape.compare.compare import compare_exchanges
-from deltatape.compare.values import Comparison, Spacing
+from deltatape.compare.values import Comparison, SpacingDifference
 from deltatape.compare.volatile import is_deep
 from deltatape.diagnose.check import check_analysis
 from deltatape.diagnose.rebuild import Analysis
@@ -30,7 +30,13 @@ _ERROR = 400
 _OF_TIME = ("D", "W007")
 """Findings about how fast it was."""
 _SPACINGS = frozenset(
-    {Spacing.EVENT_LINE, Spacing.RETRY_LINE, Spacing.LINE_ENDS, Spacing.JSON, Spacing.FIELDS}
+    {
+        SpacingDifference.EVENT_LINE,
+        SpacingDifference.RETRY_LINE,
+        SpacingDifference.LINE_ENDS,
+        SpacingDifference.JSON,
+        SpacingDifference.FIELDS,
+    }
 )
 """Not among them: what differs each time (ids of events, how many keep-alives), what the ending
 tells (an undispatched rest), what is told for itself (the format)."""
@@ -62,7 +68,7 @@ class Aspect(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Drift:
+class ResponseDrift:
     """Something that is not as it was. An empty side: there was, or is, nothing of it."""
 
     aspect: Aspect
@@ -73,10 +79,10 @@ class Drift:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Today:
+class RecheckedExchange:
     """An exchange, and what became of the same request today."""
 
-    drifts: tuple[Drift, ...]
+    drifts: tuple[ResponseDrift, ...]
     """What an application can stumble over, from the outside to the inside."""
     notes: tuple[str, ...]
     """What differs as it does each time."""
@@ -84,11 +90,11 @@ class Today:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Recheck:
     """A recorded exchange, and what asking again gave."""
 
     recorded: Exchange
-    today: Today | None
+    today: RecheckedExchange | None
     """None: there is nothing to compare with."""
     passed_over: str = ""
     """Why it was not to be asked."""
@@ -98,17 +104,17 @@ class Asked:
     """Header fields that were masked on the tape and not sent."""
 
 
-def compare_today(recorded: Analysis, today: Analysis, settings: Settings) -> Today:
+def compare_today(recorded: Analysis, today: Analysis, settings: Settings) -> RecheckedExchange:
     """What `today`, the answer to the request of `recorded`, has that is different."""
     comparison = compare_exchanges(recorded, today)
-    return Today(
+    return RecheckedExchange(
         drifts=tuple(_drifts(comparison, settings)),
         notes=tuple(_notes(recorded, today, comparison)),
         comparison=comparison,
     )
 
 
-def _drifts(comparison: Comparison, settings: Settings) -> Iterator[Drift]:
+def _drifts(comparison: Comparison, settings: Settings) -> Iterator[ResponseDrift]:
     recorded, today = comparison.left, comparison.right
     yield from _of_http(recorded.exchange, today.exchange)
     if not recorded.exchange.response or not today.exchange.response:
@@ -130,12 +136,12 @@ def _drifts(comparison: Comparison, settings: Settings) -> Iterator[Drift]:
     yield from _of_findings(recorded, today, settings)
 
 
-def _drift(aspect: Aspect, recorded: str, today: str, what: str = "") -> Iterator[Drift]:
+def _drift(aspect: Aspect, recorded: str, today: str, what: str = "") -> Iterator[ResponseDrift]:
     if recorded != today:
-        yield Drift(aspect=aspect, what=what, recorded=recorded, today=today)
+        yield ResponseDrift(aspect=aspect, what=what, recorded=recorded, today=today)
 
 
-def _of_http(recorded: Exchange, today: Exchange) -> Iterator[Drift]:
+def _of_http(recorded: Exchange, today: Exchange) -> Iterator[ResponseDrift]:
     yield from _drift(Aspect.STATUS, _status(recorded), _status(today))
     if _is_error(recorded) or _is_error(today):
         return
@@ -174,7 +180,7 @@ def _ending(exchange: Exchange) -> str:
     return exchange.end.reason if exchange.end else "none"
 
 
-def _of_reply(recorded: Reply, today: Reply) -> Iterator[Drift]:
+def _of_reply(recorded: Reply, today: Reply) -> Iterator[ResponseDrift]:
     yield from _drift(Aspect.ANSWER, _parts(recorded), _parts(today))
     words = [choice.finish_reason_raw or "" for choice in (recorded.choices[0], today.choices[0])]
     if finish_of(recorded.choices[0]) is not finish_of(today.choices[0]):
@@ -198,7 +204,7 @@ def _contents(choice: Choice) -> tuple[tuple[str, bool], ...]:
     )
 
 
-def _of_shape(recorded: Analysis, today: Analysis) -> Iterator[Drift]:
+def _of_shape(recorded: Analysis, today: Analysis) -> Iterator[ResponseDrift]:
     alike = _parts(recorded.reply) == _parts(today.reply)
     for change in shape_changes(shape_of(recorded), shape_of(today)):
         if not alike and not (change.left and change.right):
@@ -208,7 +214,7 @@ def _of_shape(recorded: Analysis, today: Analysis) -> Iterator[Drift]:
         yield from _drift(aspect, change.left, change.right, what)
 
 
-def _of_spacing(comparison: Comparison) -> Iterator[Drift]:
+def _of_spacing(comparison: Comparison) -> Iterator[ResponseDrift]:
     recorded, today = (
         PRESENT if side.stream.comments else "" for side in (comparison.left, comparison.right)
     )
@@ -218,13 +224,15 @@ def _of_spacing(comparison: Comparison) -> Iterator[Drift]:
             yield from _drift(Aspect.SPACING, framed.left, framed.right, framed.what)
 
 
-def _of_findings(recorded: Analysis, today: Analysis, settings: Settings) -> Iterator[Drift]:
+def _of_findings(
+    recorded: Analysis, today: Analysis, settings: Settings
+) -> Iterator[ResponseDrift]:
     before, now = (_findings(side, settings) for side in (recorded, today))
     for code in sorted(before.keys() ^ now.keys()):
         gone, new = before.get(code), now.get(code)
         finding = gone or new
         assert finding is not None
-        yield Drift(
+        yield ResponseDrift(
             aspect=Aspect.FINDING,
             what=f"{code} {finding.name}",
             recorded=gone.message if gone else "",

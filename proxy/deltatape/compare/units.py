@@ -11,37 +11,44 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from deltatape.compare.volatile import DEEPEST, Forms, Ignoring, is_deep
+from deltatape.compare.volatile import DEEPEST, EventForms, FieldFilter, is_deep
 from deltatape.diagnose.rebuild import Analysis
 from deltatape.dialects import UNKNOWN
 from deltatape.model.reply import ToolCall
 from deltatape.model.stream import Event, Format
-from deltatape.rules.brought import Brought, What, brought
+from deltatape.rules.brought import ContributionKind, EventContribution, brought
 from deltatape.wire.json_value import parse, read_object
 
-DELTAS = frozenset({What.TEXT, What.REASONING, What.REFUSAL, What.ARGUMENTS})
+DELTAS = frozenset(
+    {
+        ContributionKind.TEXT,
+        ContributionKind.REASONING,
+        ContributionKind.REFUSAL,
+        ContributionKind.ARGUMENTS,
+    }
+)
 """What comes in pieces, whose borders mean nothing."""
 _TYPES = ("type", "object", "event_type")
 """Keys under which data tells a type of its own."""
 
 
-class Token(NamedTuple):
+class EventToken(NamedTuple):
     """A thing that an event brings: of what, for whom, and the text; a piece of it for deltas."""
 
-    what: What
+    what: ContributionKind
     owner: tuple[int, int] | None
     """Choice and index of the call, for what belongs to a call."""
     text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unit:
+class ComparableEvent:
     """An event to be compared. Equal `key`s: it says the same; equal `loose`: for somebody else."""
 
     event: Event
-    forms: Forms | None
+    forms: EventForms | None
     """None: its data is no JSON."""
-    tokens: tuple[Token, ...]
+    tokens: tuple[EventToken, ...]
     key: str
     loose: str
     slot: str
@@ -50,7 +57,7 @@ class Unit:
     """Equal for events of one sort, whatever they bring."""
 
 
-def units_of(analysis: Analysis, ignoring: Ignoring) -> tuple[Unit, ...]:
+def units_of(analysis: Analysis, ignoring: FieldFilter) -> tuple[ComparableEvent, ...]:
     """The events of an exchange, and the one that the end of the body left undispatched not."""
     things = things_of(analysis)
     owners = owners_of(analysis)
@@ -61,7 +68,7 @@ def units_of(analysis: Analysis, ignoring: Ignoring) -> tuple[Unit, ...]:
     )
 
 
-def things_of(analysis: Analysis) -> Mapping[int, tuple[Brought, ...]]:
+def things_of(analysis: Analysis) -> Mapping[int, tuple[EventContribution, ...]]:
     """By event number what the events of an exchange brought."""
     reply = analysis.reply
     return brought(reply, analysis.stream, known=reply.dialect != UNKNOWN)
@@ -76,16 +83,16 @@ def owners_of(analysis: Analysis) -> Mapping[int, tuple[int, int]]:
     }
 
 
-def token_of(thing: Brought, owners: Mapping[int, tuple[int, int]]) -> Token:
+def token_of(thing: EventContribution, owners: Mapping[int, tuple[int, int]]) -> EventToken:
     """A thing that an event brought, without the object of its call."""
     owner = None if thing.call is None else owners.get(id(thing.call))
-    return Token(thing.what, owner, _told(thing.what, thing.text, thing.call))
+    return EventToken(thing.what, owner, _told(thing.what, thing.text, thing.call))
 
 
-def _told(what: What, text: str, call: ToolCall | None) -> str:
-    if what is What.OPEN and call is not None:
+def _told(what: ContributionKind, text: str, call: ToolCall | None) -> str:
+    if what is ContributionKind.OPEN and call is not None:
         return f"{call.name or ''} ({call.id or ''})"
-    return "" if what is What.END else text
+    return "" if what is ContributionKind.END else text
 
 
 def value_of(event: Event, *, wrapped: bool) -> tuple[bool, object]:
@@ -113,19 +120,19 @@ def _is_too_deep(text: str, value: object) -> bool:
 
 def _unit(
     event: Event,
-    things: Sequence[Brought],
+    things: Sequence[EventContribution],
     owners: Mapping[int, tuple[int, int]],
-    ignoring: Ignoring,
+    ignoring: FieldFilter,
     *,
     wrapped: bool,
-) -> Unit:
+) -> ComparableEvent:
     is_json, value = value_of(event, wrapped=wrapped)
     tokens = tuple(token_of(thing, owners) for thing in things)
     said = "" if _tells_type(value) else event.type
     forms = ignoring.forms(value) if is_json else None
     sort = " ".join([said, *_sort(value)])
     brings = dict.fromkeys(f"{token.what}{token.owner or ''}" for token in tokens)
-    return Unit(
+    return ComparableEvent(
         event=event,
         forms=forms,
         tokens=tokens,

@@ -4,11 +4,11 @@ import enum
 from dataclasses import dataclass
 
 from deltatape.diagnose.rebuild import Analysis
-from deltatape.match.difference import Difference
+from deltatape.match.difference import JsonDifference
 from deltatape.model.reply import ToolCall
 
 
-class Kind(enum.StrEnum):
+class ChangeKind(enum.StrEnum):
     """What became of events on the way from left to right."""
 
     EQUAL = "equal"
@@ -28,24 +28,24 @@ class Kind(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class EventChange:
     """What became of neighbouring events; equal ones are told, too.
 
     `left` and `right` are numbers of events; one of them is empty where events are missing on that
     side. Of an EQUAL change both are as long, and event by event the same.
     """
 
-    kind: Kind
+    kind: ChangeKind
     left: tuple[int, ...]
     right: tuple[int, ...]
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[JsonDifference, ...] = ()
     """Where the JSON of the two differs, left as `recorded`. Of what was cut in another way: only
     in what it says of whom it is for."""
     part: str = ""
     """When content is compared, what of it: `text`, `call 0`, `call 0 arguments`, `finish`."""
 
 
-class Spacing(enum.StrEnum):
+class SpacingDifference(enum.StrEnum):
     """What differs between events that say the same."""
 
     FORMAT = "format"
@@ -67,10 +67,10 @@ class Spacing(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Framed:
+class FramingDifference:
     """A difference of framing alone, over all events that say the same."""
 
-    what: Spacing
+    what: SpacingDifference
     count: int
     """Events that differ so; 1 for what is about the body as a whole."""
     left: str
@@ -80,7 +80,7 @@ class Framed:
     """The first such events, left and right."""
 
 
-class Damage(enum.StrEnum):
+class CallDamage(enum.StrEnum):
     """What became of a call."""
 
     LOST = "lost"
@@ -95,12 +95,12 @@ class Damage(enum.StrEnum):
 class CallChange:
     """A call that is not the same on both sides."""
 
-    damage: Damage
+    damage: CallDamage
     choice: int
     left: ToolCall | None
     right: ToolCall | None
-    differences: tuple[Difference, ...]
-    cause: Change | None
+    differences: tuple[JsonDifference, ...]
+    cause: EventChange | None
     """The first change of events that concerns the call; None: no event does."""
 
 
@@ -112,22 +112,22 @@ class Comparison:
     right: Analysis
     by_event: bool
     """Whether events were compared; else, since the dialects differ, what they bring."""
-    changes: tuple[Change, ...]
+    changes: tuple[EventChange, ...]
     """In the order of the left side; what is only on the right stands where it came."""
-    framing: tuple[Framed, ...]
+    framing: tuple[FramingDifference, ...]
     volatile: tuple[tuple[str, int], ...]
     """Ignored fields that differ, and in how many events."""
-    reply: tuple[Difference, ...]
+    reply: tuple[JsonDifference, ...]
     """Where the rebuilt replies differ, their calls aside: `text`, `finish reason`."""
     calls: tuple[CallChange, ...]
 
     @property
     def damaged(self) -> tuple[CallChange, ...]:
         """The calls of the left side that did not arrive as they were; added ones are no such."""
-        return tuple(call for call in self.calls if call.damage is not Damage.ADDED)
+        return tuple(call for call in self.calls if call.damage is not CallDamage.ADDED)
 
     @property
     def equal(self) -> bool:
         """Whether nothing differs but what was to be ignored."""
-        changed = any(change.kind is not Kind.EQUAL for change in self.changes)
+        changed = any(change.kind is not ChangeKind.EQUAL for change in self.changes)
         return not (changed or self.framing or self.reply or self.calls)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from deltatape.errors import UsageError
-from deltatape.wire.json_path import Wild, parse_path
+from deltatape.wire.json_path import Wildcard, parse_path
 
 VOLATILE = (
     "id",
@@ -67,7 +67,7 @@ DEEPEST = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Forms:
+class EventForms:
     """An event's JSON to be compared."""
 
     value: object
@@ -80,7 +80,7 @@ class Forms:
     """What was left out: canonical text by path."""
 
 
-class Ignoring:
+class FieldFilter:
     """Takes fields out of events.
 
     Args:
@@ -95,7 +95,7 @@ class Ignoring:
         self._paths = frozenset(map(_from_root, paths))
         self._first = frozenset(path.partition(".")[0] for path in self._paths)
 
-    def forms(self, value: object) -> Forms:
+    def forms(self, value: object) -> EventForms:
         """The forms of an event's JSON."""
         ignored: dict[str, str] = {}
         kept = value
@@ -104,7 +104,7 @@ class Ignoring:
             if ANSWER_ID in self._paths and _is_answer(value) and ANSWER_ID in value:
                 ignored[ANSWER_ID] = canonical(value[ANSWER_ID])
                 kept = {key: each for key, each in kept.items() if key != ANSWER_ID}
-        return Forms(
+        return EventForms(
             value=kept,
             whole=canonical(kept),
             nameless=canonical(_nameless(kept)),
@@ -136,7 +136,7 @@ class Ignoring:
 def _from_root(text: str) -> str:
     """A path without places in arrays."""
     steps = parse_path(text)
-    if Wild.DEEP in steps:
+    if Wildcard.DEEP in steps:
         raise UsageError(f"--volatile {text!r}: not a path from the root of an event, without `..`")
     return ".".join(step for step in steps if isinstance(step, str) and not step.isdigit())
 

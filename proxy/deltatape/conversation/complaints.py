@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from deltatape.model.digest import Digest, ParserError, ReadBack
-from deltatape.model.turn import Complaint, Delivered, Turn
+from deltatape.model.turn import Complaint, DeliveredCallRef, Turn
 from deltatape.model.watch import LogEntry
 from deltatape.rules.complaints import is_of_nothing
 from deltatape.rules.evidence import excerpt
@@ -33,7 +33,7 @@ _WORD = re.compile(r"\w[\w-]*")
 
 
 def in_history(
-    error: ParserError, about: tuple[Delivered, ...], links: Sequence[ReadBack]
+    error: ParserError, about: tuple[DeliveredCallRef, ...], links: Sequence[ReadBack]
 ) -> Complaint:
     """The complaint of a message that answers the calls `about`.
 
@@ -205,5 +205,7 @@ def _may_concern(reply: Digest, t_ns: int, settings: Settings) -> bool:
     return reply.end_ns is None or t_ns <= reply.end_ns + settings.app_error_s * _NS
 
 
-def _calls(reply: Digest) -> tuple[Delivered, ...]:
-    return tuple(Delivered(call=each, reply=reply) for each in (*reply.calls, *reply.text_calls))
+def _calls(reply: Digest) -> tuple[DeliveredCallRef, ...]:
+    return tuple(
+        DeliveredCallRef(call=each, reply=reply) for each in (*reply.calls, *reply.text_calls)
+    )

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from deltatape.model.asked import RepeatedCall
-from deltatape.model.digest import ASSISTANT, Digest, Heard, SaidCall
-from deltatape.model.turn import Continuation, Delivered, SameRequest, TextChange, Turn
+from deltatape.model.digest import ASSISTANT, DeliveredCall, Digest, HistoryMessage
+from deltatape.model.turn import Continuation, DeliveredCallRef, SameRequest, TextChange, Turn
 from deltatape.rules.text_change import repeated_message, text_change
 from deltatape.wire.json_value import canonical
 
@@ -36,19 +36,19 @@ _RESULT = frozenset({"tool", "function"})
 _REFERENCE = "item_reference"
 
 
-def call_key(call: SaidCall | RepeatedCall) -> str:
+def call_key(call: DeliveredCall | RepeatedCall) -> str:
     """The same for calls of the same tool with the same arguments, however these are spelled."""
     text = f"{call.name}\0{canonical(call.arguments) or call.arguments.strip()}"
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-def is_result(message: Heard) -> bool:
+def is_result(message: HistoryMessage) -> bool:
     """Whether a message brings a tool's result; `call_id` is None where results name no call."""
     return message.call_id is not None or message.role in _RESULT
 
 
 @dataclass(slots=True)
-class Tally:
+class CallCounts:
     """How often a call was made, and the exchange that delivered it first, if known."""
 
     times: int = 0
@@ -56,12 +56,12 @@ class Tally:
 
 
 @dataclass(slots=True)
-class Thread:
+class ConversationState:
     """The state of a conversation after the messages that it has taken."""
 
     owned: set[str] = field(default_factory=set)
     """Ids and names of all calls."""
-    tallies: dict[str, Tally] = field(default_factory=dict)
+    tallies: dict[str, CallCounts] = field(default_factory=dict)
     """Calls since the user last spoke, by `call_key`."""
     silent: int = 0
     """Replies in a row that called tools and said nothing, since the user last spoke."""
@@ -72,7 +72,7 @@ class Thread:
     by_reference: bool = False
     """Whether the history names messages that it does not hold."""
     uses_tools: bool = False
-    delivered: dict[str, Delivered] = field(default_factory=dict)
+    delivered: dict[str, DeliveredCallRef] = field(default_factory=dict)
     """The calls of its replies on the wire, by their ids; of several with an id the latest."""
     twice: list[str] = field(default_factory=list)
     """Calls to which the messages taken last bring a result that has been there already."""
@@ -93,7 +93,7 @@ class Thread:
     _user: bool = False
     """Whether the user has spoken since then."""
 
-    def take(self, history: Sequence[Heard], start: int) -> None:
+    def take(self, history: Sequence[HistoryMessage], start: int) -> None:
         """Take the messages of a history from `start` on; the thread has had those before."""
         self._told = False
         self.twice = []
@@ -131,13 +131,15 @@ class Thread:
         """What the wire said counts, whatever the application makes of it."""
         self._counted = set()
         for call in reply.calls:
-            self.delivered.update((each, Delivered(call=call, reply=reply)) for each in call.ids)
+            self.delivered.update(
+                (each, DeliveredCallRef(call=call, reply=reply)) for each in call.ids
+            )
         if reply.calls or reply.text:
             self._told = True
             self._speak(calls=bool(reply.calls), text=bool(reply.text))
         self._count(reply.calls, reply.exchange)
 
-    def _say(self, message: Heard, place: int) -> None:
+    def _say(self, message: HistoryMessage, place: int) -> None:
         if self._block is None:
             self._hear_user()
             self._block = place
@@ -153,7 +155,7 @@ class Thread:
         self._heard = (calls or bool(message.calls), text or bool(message.text))
         self._count(message.calls, None)
 
-    def _answer(self, message: Heard) -> None:
+    def _answer(self, message: HistoryMessage) -> None:
         if self._block is not None and not self._told:
             self._speak(calls=self._heard[0], text=self._heard[1])
         self._block = None
@@ -187,13 +189,13 @@ class Thread:
                 del self._open[call_id]
                 self._closed.add(call_id)
 
-    def _count(self, calls: Iterable[SaidCall | RepeatedCall], exchange: int | None) -> None:
+    def _count(self, calls: Iterable[DeliveredCall | RepeatedCall], exchange: int | None) -> None:
         for call in calls:
             key = call_key(call)
             if key in self._counted:
                 continue
             self._counted.add(key)
-            tally = self.tallies.setdefault(key, Tally())
+            tally = self.tallies.setdefault(key, CallCounts())
             tally.times += 1
             tally.first = tally.first if tally.times > 1 else exchange
 
@@ -367,7 +369,7 @@ class Continuations:
             return self._compared(found, history[news:end])
         return replace(found, unkept=self._count_unkept(found, digest))
 
-    def _compared(self, found: Continuation, messages: Sequence[Heard]) -> Continuation:
+    def _compared(self, found: Continuation, messages: Sequence[HistoryMessage]) -> Continuation:
         """`found` with what `messages` make of the text of a reply."""
         texts = [each.content for each in messages if each.text]
         if len(texts) > 1:
@@ -444,7 +446,7 @@ def _change(reply: Digest, texts: Sequence[str]) -> TextChange | None:
     return next((each for each in found if each is not None), None)
 
 
-def _calls_of(reply: Digest, messages: Sequence[Heard]) -> bool:
+def _calls_of(reply: Digest, messages: Sequence[HistoryMessage]) -> bool:
     """Whether one of the messages has a call of the reply, by its id and name."""
     said = {(each, call.name) for call in reply.calls for each in (call.ids or (None,))}
     return any((call.id, call.name) in said for each in messages for call in each.calls)
@@ -456,7 +458,7 @@ def _is_text(reply: Digest, texts: Sequence[str]) -> bool:
     return any(each.strip() == bare for each in texts)
 
 
-def _is_users(message: Heard) -> bool:
+def _is_users(message: HistoryMessage) -> bool:
     return message.role == _USER and not is_result(message)
 
 

@@ -21,8 +21,8 @@ from typing import Any
 
 from deltatape.conversation.read_back import goes_on_from
 from deltatape.model.asked import RepeatedCall
-from deltatape.model.digest import ASSISTANT, Digest, Heard, SaidCall
-from deltatape.model.turn import Delivered, Foreign, Swapped
+from deltatape.model.digest import ASSISTANT, DeliveredCall, Digest, HistoryMessage
+from deltatape.model.turn import DeliveredCallRef, MisplacedMessage, SwappedResult
 from deltatape.rules.repeated import is_distinctive, leaves
 from deltatape.wire.json_value import canonical
 
@@ -37,14 +37,14 @@ _RESULTS = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Misplaced:
+class MisplacedMessages:
     """What of a request stands in the wrong place."""
 
-    foreign: tuple[Foreign, ...] = ()
-    swapped: tuple[Swapped, ...] = ()
+    foreign: tuple[MisplacedMessage, ...] = ()
+    swapped: tuple[SwappedResult, ...] = ()
 
 
-def misplaced(digests: Sequence[Digest]) -> Mapping[int, Misplaced]:
+def misplaced(digests: Sequence[Digest]) -> Mapping[int, MisplacedMessages]:
     """By the identity of a digest, what its request is the first to carry in the wrong place.
 
     Args:
@@ -57,12 +57,12 @@ def misplaced(digests: Sequence[Digest]) -> Mapping[int, Misplaced]:
         foreign = tuple(search.foreign(digest))
         swapped = tuple(search.swapped(digest))
         if foreign or swapped:
-            found[id(digest)] = Misplaced(foreign=foreign, swapped=swapped)
+            found[id(digest)] = MisplacedMessages(foreign=foreign, swapped=swapped)
         search.enter(digest)
     return _with_exchanges(found)
 
 
-def _with_exchanges(found: Mapping[int, Misplaced]) -> Mapping[int, Misplaced]:
+def _with_exchanges(found: Mapping[int, MisplacedMessages]) -> Mapping[int, MisplacedMessages]:
     """The same; replies that took each other's places are told as exchanged."""
     pairs = {
         (id(each.donor), id(each.own))
@@ -97,8 +97,8 @@ class _Search:
     by_history: dict[str, list[Digest]] = field(default_factory=lambda: defaultdict(list))
     """Replies by the hash of their request's history."""
     by_content: dict[str, deque[Digest]] = field(default_factory=lambda: defaultdict(_few))
-    by_id: dict[str, deque[Delivered]] = field(default_factory=lambda: defaultdict(_few))
-    results: dict[str, deque[Delivered]] = field(default_factory=lambda: defaultdict(_few))
+    by_id: dict[str, deque[DeliveredCallRef]] = field(default_factory=lambda: defaultdict(_few))
+    results: dict[str, deque[DeliveredCallRef]] = field(default_factory=lambda: defaultdict(_few))
     """By the hash of a result's text, the calls that it is for."""
 
     def enter(self, digest: Digest) -> None:
@@ -110,9 +110,9 @@ class _Search:
             self.by_content[_key(digest.text, digest.calls)].append(digest)
         for call in digest.calls:
             for each in call.ids:
-                self.by_id[each].append(Delivered(call=call, reply=digest))
+                self.by_id[each].append(DeliveredCallRef(call=call, reply=digest))
 
-    def foreign(self, digest: Digest) -> Iterator[Foreign]:
+    def foreign(self, digest: Digest) -> Iterator[MisplacedMessage]:
         """The messages of other conversations."""
         history, prefixes = digest.history, digest.prefixes
         news = next((at for at in range(len(history), 0, -1) if prefixes[at] in self.seen), 0)
@@ -127,7 +127,7 @@ class _Search:
             if found is not None:
                 yield found
 
-    def _reply(self, digest: Digest, place: int) -> Foreign | None:
+    def _reply(self, digest: Digest, place: int) -> MisplacedMessage | None:
         message = digest.history[place]
         if len(message.content) < _ENOUGH and not any(
             is_distinctive(call.id or "") for call in message.calls
@@ -144,17 +144,19 @@ class _Search:
         own = [each for each in self.by_history.get(digest.prefixes[place], ()) if each.whole]
         if donor in own or not self._is_stranger(donor, digest, place):
             return None
-        return Foreign(donor=donor, own=own[-1] if own else None, place=place)
+        return MisplacedMessage(donor=donor, own=own[-1] if own else None, place=place)
 
-    def _result(self, digest: Digest, place: int, call_id: str) -> Foreign | None:
+    def _result(self, digest: Digest, place: int, call_id: str) -> MisplacedMessage | None:
         """A result of another conversation's call: by its id, or by what it says."""
         message = digest.history[place]
-        owners: Sequence[Delivered] = self.by_id.get(call_id, ())
+        owners: Sequence[DeliveredCallRef] = self.by_id.get(call_id, ())
         own = next((each for each in reversed(owners) if goes_on_from(digest, each.reply)), None)
         if own is None:
             lone = len(owners) == 1 and is_distinctive(call_id) and not _has_call(digest, call_id)
             if lone and self._is_stranger(owners[0].reply, digest, place):
-                return Foreign(donor=owners[0].reply, own=None, place=place, call=owners[0].call)
+                return MisplacedMessage(
+                    donor=owners[0].reply, own=None, place=place, call=owners[0].call
+                )
             return None
         if len(message.content) < _ENOUGH:
             return None
@@ -164,7 +166,9 @@ class _Search:
             if _is_about(message.content, told.call, own.call) and not _is_mentioned(
                 digest, place, told.call, own.call
             ):
-                return Foreign(donor=told.reply, own=own.reply, place=place, call=told.call)
+                return MisplacedMessage(
+                    donor=told.reply, own=own.reply, place=place, call=told.call
+                )
         self.results[message.text].append(own)
         return None
 
@@ -184,7 +188,7 @@ class _Search:
             for other in ours
         )
 
-    def swapped(self, digest: Digest) -> Iterator[Swapped]:
+    def swapped(self, digest: Digest) -> Iterator[SwappedResult]:
         """Results of one reply that stand at each other's calls."""
         history = digest.history
         start = len(history)
@@ -194,7 +198,7 @@ class _Search:
         if not 0 < start < len(history) - 1 or key in self.swapped_seen:
             return
         self.swapped_seen.add(key)
-        told: list[tuple[Delivered, str]] = []
+        told: list[tuple[DeliveredCallRef, str]] = []
         for message in history[start : start + _RESULTS]:
             owners = self.by_id.get(message.call_id or "", ())
             owner = next(
@@ -209,7 +213,7 @@ class _Search:
             if one.call.name == other.call.name and _is_about(content, other.call, one.call)
         ]
         if len({id(one.call) for one, _ in wrong}) > 1:
-            yield from (Swapped(call=one, about=other) for one, other in wrong)
+            yield from (SwappedResult(call=one, about=other) for one, other in wrong)
 
 
 def _had_come(reply: Digest, digest: Digest) -> bool:
@@ -226,11 +230,11 @@ def _has_call(digest: Digest, call_id: str) -> bool:
     )
 
 
-def _questions(history: Sequence[Heard]) -> list[Heard]:
+def _questions(history: Sequence[HistoryMessage]) -> list[HistoryMessage]:
     return [each for each in history if each.role == "user" and not each.call_id and each.content]
 
 
-def _is_about(content: str, other: SaidCall, own: SaidCall) -> bool:
+def _is_about(content: str, other: DeliveredCall, own: DeliveredCall) -> bool:
     """Whether a result names values of the arguments of `other`, and none of `own`."""
     theirs, ours = _values(other), _values(own)
     text = content.casefold()
@@ -238,18 +242,18 @@ def _is_about(content: str, other: SaidCall, own: SaidCall) -> bool:
     return bool(named) and bool(ours - theirs) and not any(each in text for each in ours - theirs)
 
 
-def _is_mentioned(digest: Digest, place: int, other: SaidCall, own: SaidCall) -> bool:
+def _is_mentioned(digest: Digest, place: int, other: DeliveredCall, own: DeliveredCall) -> bool:
     """Whether the history before `place` speaks of what only `other` has."""
     named = _values(other) - _values(own)
     before = digest.history[:place]
     return any(value in message.content.casefold() for value in named for message in before)
 
 
-def _values(call: SaidCall) -> frozenset[str]:
+def _values(call: DeliveredCall) -> frozenset[str]:
     return frozenset(each.casefold() for each in leaves(call.arguments) if len(each) >= _VALUE)
 
 
-def _key(text: str, calls: Sequence[SaidCall] | Sequence[RepeatedCall]) -> str:
+def _key(text: str, calls: Sequence[DeliveredCall] | Sequence[RepeatedCall]) -> str:
     """The same for a reply and the message that repeats it; ids that are counted tell nothing."""
     told = (f"{call.id} {call.name} {canonical(call.arguments.strip() or '{}')}" for call in calls)
     return "\0".join((text, *told))

@@ -32,12 +32,20 @@ from functools import cached_property
 from operator import itemgetter
 
 from deltatape.model.asked import RepeatedCall
-from deltatape.model.digest import ASSISTANT, Digest, Habits, Heard, Pair, ReadBack, SaidCall
+from deltatape.model.digest import (
+    ASSISTANT,
+    CallHabits,
+    CallWithRepeat,
+    DeliveredCall,
+    Digest,
+    HistoryMessage,
+    ReadBack,
+)
 from deltatape.model.exchange import Tap
 from deltatape.model.finding import Confidence
 from deltatape.rules.repeated import (
     CLEAN,
-    Damage,
+    ArgumentsDamage,
     first_difference,
     is_derived,
     is_distinctive,
@@ -49,14 +57,22 @@ from deltatape.rules.repeated import (
 
 _MOST = 64
 """Replies to the same history that are looked at, beside those whose ids appear."""
-_TEARING = frozenset({Damage.LOST, Damage.ALONE, Damage.DOUBLED, Damage.MIXED, Damage.TRIMMED})
+_TEARING = frozenset(
+    {
+        ArgumentsDamage.LOST,
+        ArgumentsDamage.ALONE,
+        ArgumentsDamage.DOUBLED,
+        ArgumentsDamage.MIXED,
+        ArgumentsDamage.TRIMMED,
+    }
+)
 """What no edit does to arguments."""
 _LOOKED_AT = 16
 """Messages after a reply that may repeat it in a history that was changed."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Block:
+class AssistantRun:
     """What may repeat one reply: assistant messages in a row, `later.history[start:end]`."""
 
     later: Digest
@@ -64,7 +80,7 @@ class Block:
     end: int
 
     @property
-    def messages(self) -> Sequence[Heard]:
+    def messages(self) -> Sequence[HistoryMessage]:
         """The messages themselves."""
         return self.later.history[self.start : self.end]
 
@@ -102,11 +118,11 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pairing:
+class CallPairing:
     """Delivered calls in pairs with what stands for them, and what is left on both sides."""
 
-    pairs: tuple[Pair, ...]
-    lost: tuple[SaidCall, ...]
+    pairs: tuple[CallWithRepeat, ...]
+    lost: tuple[DeliveredCall, ...]
     extra: tuple[RepeatedCall, ...]
 
     @property
@@ -136,7 +152,7 @@ class _Ledger:
     """Prefix hashes up to and including a message that has been judged."""
     heard: dict[str, int] = field(default_factory=dict)
     """By the id of a call, the place of the first request that repeats it."""
-    strays: dict[tuple[str, ...], list[tuple[int, Block]]] = field(default_factory=dict)
+    strays: dict[tuple[str, ...], list[tuple[int, AssistantRun]]] = field(default_factory=dict)
     """By the names of their calls, messages of which no reply is known that they belong to, with
     the places of their requests."""
     settled: dict[int, int] = field(default_factory=dict)
@@ -173,21 +189,21 @@ class _Ledger:
     def is_open(self, digest: Digest) -> bool:
         return id(digest) not in self.settled
 
-    def is_older(self, block: Block, reply: Digest) -> bool:
+    def is_older(self, block: AssistantRun, reply: Digest) -> bool:
         """Whether an id of the block was in use before `reply` came: some servers count from 0."""
         came = self.places[id(reply)]
         return any(self.heard[call.id] <= came for call in block.calls if call.id)
 
-    def hear(self, block: Block) -> None:
+    def hear(self, block: AssistantRun) -> None:
         for call in block.calls:
             if call.id:
                 self.heard.setdefault(call.id, self.place)
 
-    def keep(self, block: Block) -> None:
+    def keep(self, block: AssistantRun) -> None:
         if block.calls:
             self.strays.setdefault(_names(block.calls), []).append((self.place, block))
 
-    def is_repeated(self, reply: Digest, but: Block) -> bool:
+    def is_repeated(self, reply: Digest, but: AssistantRun) -> bool:
         """Whether another message than `but` that came after `reply` has just its calls."""
         strays = self.strays.get(_names(reply.calls), [])
         first = bisect_right(strays, self.places[id(reply)], key=itemgetter(0))
@@ -199,7 +215,7 @@ class _Ledger:
 class _Doubt:
     """A message that shows no id of the replies it may repeat: what comes later may tell more."""
 
-    block: Block
+    block: AssistantRun
     reply: Digest
     """The only candidate that is left."""
     sure: bool
@@ -225,20 +241,20 @@ def read_backs(digests: Iterable[Digest]) -> tuple[ReadBack, ...]:
     return tuple(replace(each, habits=habits[each.later.tape]) for each in found)
 
 
-def _habits(links: Sequence[ReadBack], orphaned: Mapping[str, str]) -> dict[str, Habits]:
+def _habits(links: Sequence[ReadBack], orphaned: Mapping[str, str]) -> dict[str, CallHabits]:
     """By tape: how the application treats the calls of its replies.
 
     Args:
         links: what it repeats.
         orphaned: by tape, the first result that came back without its call.
     """
-    found: dict[str, Habits] = {}
+    found: dict[str, CallHabits] = {}
     for link in links:
         tape = link.later.tape
-        so_far = found.get(tape, Habits(broken=orphaned.get(tape, "")))
+        so_far = found.get(tape, CallHabits(broken=orphaned.get(tape, "")))
         several = len(link.pairs) > 1 and not link.lost
         names = frozenset(pair.said.name for pair in link.pairs if pair.said.name)
-        found[tape] = Habits(
+        found[tape] = CallHabits(
             keeps_several=so_far.keeps_several or several,
             keeps=so_far.keeps if names <= so_far.keeps else so_far.keeps | names,
             broken=so_far.broken or _broken(link),
@@ -259,7 +275,7 @@ def _broken(link: ReadBack) -> str:
     return ""
 
 
-def _names(calls: Iterable[SaidCall | RepeatedCall]) -> tuple[str, ...]:
+def _names(calls: Iterable[DeliveredCall | RepeatedCall]) -> tuple[str, ...]:
     return tuple(sorted(call.name or "" for call in calls))
 
 
@@ -292,7 +308,7 @@ def _stored(ledger: _Ledger, digest: Digest) -> Iterator[ReadBack]:
         yield found
 
 
-def _judge(ledger: _Ledger, block: Block) -> ReadBack | _Doubt | None:
+def _judge(ledger: _Ledger, block: AssistantRun) -> ReadBack | _Doubt | None:
     same_history = ledger.by_history.get(block.later.prefixes[block.start], [])
     same_system = [each for each in same_history if each.system == block.later.system]
     near = _nearest(same_system or same_history, block)
@@ -311,18 +327,18 @@ def _judge(ledger: _Ledger, block: Block) -> ReadBack | _Doubt | None:
     return _Doubt(block=block, reply=left[0], sure=sure, place=ledger.place)
 
 
-def blocks(digest: Digest) -> Iterator[Block]:
+def blocks(digest: Digest) -> Iterator[AssistantRun]:
     """The runs of assistant messages in a request's history; not one that ends the request."""
     start = None
     for place, message in enumerate(digest.history):
         if message.role in ASSISTANT:
             start = place if start is None else start
         elif start is not None:
-            yield Block(later=digest, start=start, end=place)
+            yield AssistantRun(later=digest, start=start, end=place)
             start = None
 
 
-def _nearest(replies: Sequence[Digest], block: Block) -> Sequence[Digest]:
+def _nearest(replies: Sequence[Digest], block: AssistantRun) -> Sequence[Digest]:
     """Of many replies to the same history those that are worth a look.
 
     A test suite asks the same a thousand times: those whose ids the message repeats, and the last.
@@ -334,7 +350,9 @@ def _nearest(replies: Sequence[Digest], block: Block) -> Sequence[Digest]:
     return [*named, *replies[-_MOST:]]
 
 
-def _may_repeat(ledger: _Ledger, reply: Digest, block: Block, candidates: Sequence[Digest]) -> bool:
+def _may_repeat(
+    ledger: _Ledger, reply: Digest, block: AssistantRun, candidates: Sequence[Digest]
+) -> bool:
     """Whether nothing speaks against the message being what is left of `reply`.
 
     It does not repeat a reply that its ids name. Nor one that has been read back already and was
@@ -349,7 +367,7 @@ def _may_repeat(ledger: _Ledger, reply: Digest, block: Block, candidates: Sequen
     return _is_made_of(block, reply) and not any(_is_made_of(block, each) for each in others)
 
 
-def _is_made_of(block: Block, reply: Digest) -> bool:
+def _is_made_of(block: AssistantRun, reply: Digest) -> bool:
     return any(is_derived(said, heard) for said in reply.calls for heard in block.calls)
 
 
@@ -368,7 +386,7 @@ def _settle(ledger: _Ledger, doubt: _Doubt) -> ReadBack | None:
     return _read_back(reply, block, pairing, confidence)
 
 
-def _could_be(reply: Digest, block: Block) -> bool:
+def _could_be(reply: Digest, block: AssistantRun) -> bool:
     """Whether the reply says anything and had ended when the request came, as far as is known."""
     if not (reply.whole or reply.calls or reply.text):
         return False
@@ -378,11 +396,11 @@ def _could_be(reply: Digest, block: Block) -> bool:
     return reply.said_ns <= later.t_ns or any(map(is_distinctive, _own_ids(reply) & block.ids))
 
 
-def _pair(reply: Digest, block: Block) -> Pairing:
+def _pair(reply: Digest, block: AssistantRun) -> CallPairing:
     return pair_calls(reply.calls, block.calls, block.further)
 
 
-def _named(ledger: _Ledger, block: Block, candidates: Sequence[Digest]) -> Digest | None:
+def _named(ledger: _Ledger, block: AssistantRun, candidates: Sequence[Digest]) -> Digest | None:
     """The one reply, not read back yet, whose call ids the message or its results repeat."""
     ids = block.ids
     near = [each for each in candidates if _own_ids(each) & ids]
@@ -399,7 +417,7 @@ def _named(ledger: _Ledger, block: Block, candidates: Sequence[Digest]) -> Diges
     return first if _is_surely(first, block) else None
 
 
-def _is_surely(reply: Digest, block: Block) -> bool:
+def _is_surely(reply: Digest, block: AssistantRun) -> bool:
     """Whether ids alone name the reply, in a history that is not that of its request.
 
     The conversation has to be the same, as far as can be seen, and the call: ids are numbered from
@@ -417,7 +435,7 @@ def _is_surely(reply: Digest, block: Block) -> bool:
     return False
 
 
-def _has_question(block: Block, reply: Digest) -> bool:
+def _has_question(block: AssistantRun, reply: Digest) -> bool:
     """Whether the history before the block has the last user message of the reply's request."""
     asked = next((each for each in reversed(reply.history) if _is_question(each)), None)
     before = block.later.history[: block.start]
@@ -426,7 +444,7 @@ def _has_question(block: Block, reply: Digest) -> bool:
     )
 
 
-def _is_question(message: Heard) -> bool:
+def _is_question(message: HistoryMessage) -> bool:
     return message.role == "user" and message.call_id is None and bool(message.text)
 
 
@@ -445,7 +463,7 @@ def _of_named(reply: Digest, candidates: Sequence[Digest]) -> Confidence:
     return Confidence.PROVEN if near else Confidence.LIKELY
 
 
-def _of_only(reply: Digest, block: Block, pairing: Pairing) -> Confidence | None:
+def _of_only(reply: Digest, block: AssistantRun, pairing: CallPairing) -> Confidence | None:
     """How sure it is that a message without any of its ids repeats the only reply that is left.
 
     None: better say nothing.
@@ -464,7 +482,7 @@ def _of_only(reply: Digest, block: Block, pairing: Pairing) -> Confidence | None
     return Confidence.LIKELY if named and not pairing.extra else None
 
 
-def _is_alike(reply: Digest, pairing: Pairing) -> bool:
+def _is_alike(reply: Digest, pairing: CallPairing) -> bool:
     """Whether the repeated calls may have been made of those of the reply."""
     calls = reply.calls
     if pairing.pairs:
@@ -472,7 +490,9 @@ def _is_alike(reply: Digest, pairing: Pairing) -> bool:
     return all(any(is_related(call, each, calls) for call in calls) for each in pairing.extra)
 
 
-def _read_back(reply: Digest, block: Block, pairing: Pairing, confidence: Confidence) -> ReadBack:
+def _read_back(
+    reply: Digest, block: AssistantRun, pairing: CallPairing, confidence: Confidence
+) -> ReadBack:
     return ReadBack(
         reply=reply,
         later=block.later,
@@ -492,12 +512,12 @@ def _read_back(reply: Digest, block: Block, pairing: Pairing, confidence: Confid
 # Ids decide where both sides have them; then equality, then the name, and only between equally long
 # rests the order. A call that nothing stands for is lost, unless the request repeats it further on.
 
-_Test = Callable[[SaidCall, RepeatedCall], bool]
+_Test = Callable[[DeliveredCall, RepeatedCall], bool]
 
 
 def pair_calls(
-    said: Sequence[SaidCall], heard: Sequence[RepeatedCall], further: Sequence[RepeatedCall]
-) -> Pairing:
+    said: Sequence[DeliveredCall], heard: Sequence[RepeatedCall], further: Sequence[RepeatedCall]
+) -> CallPairing:
     """Pairs the calls of a reply with those of the message that repeats it.
 
     Args:
@@ -516,10 +536,10 @@ def pair_calls(
     if len(left) == len(open_calls):
         pairs += _take(left, open_calls, _may_stand_for)
     pairs.sort(key=lambda pair: pair.said.index)
-    return Pairing(pairs=tuple(pairs), lost=tuple(left), extra=tuple(open_calls))
+    return CallPairing(pairs=tuple(pairs), lost=tuple(left), extra=tuple(open_calls))
 
 
-def _take_named(said: list[SaidCall], heard: list[RepeatedCall]) -> list[Pair]:
+def _take_named(said: list[DeliveredCall], heard: list[RepeatedCall]) -> list[CallWithRepeat]:
     """As `_take`, by id: most calls go this way, and a reply may have thousands."""
     by_id: dict[str, list[RepeatedCall]] = {}
     for each in reversed(heard):
@@ -529,14 +549,16 @@ def _take_named(said: list[SaidCall], heard: list[RepeatedCall]) -> list[Pair]:
     for call in said:
         same = next((by_id[each] for each in call.ids if by_id.get(each)), None)
         if same:
-            pairs.append(Pair(said=call, heard=same.pop()))
+            pairs.append(CallWithRepeat(said=call, heard=same.pop()))
     taken = {id(each) for pair in pairs for each in (pair.said, pair.heard)}
     said[:] = [each for each in said if id(each) not in taken]
     heard[:] = [each for each in heard if id(each) not in taken]
     return pairs
 
 
-def _take(said: list[SaidCall], heard: list[RepeatedCall], test: _Test) -> list[Pair]:
+def _take(
+    said: list[DeliveredCall], heard: list[RepeatedCall], test: _Test
+) -> list[CallWithRepeat]:
     """Moves what passes `test` out of both lists, each call at most once, in order."""
     pairs = []
     for call in tuple(said):
@@ -545,19 +567,19 @@ def _take(said: list[SaidCall], heard: list[RepeatedCall], test: _Test) -> list[
             continue
         said.remove(call)
         heard.remove(match)
-        pairs.append(Pair(said=call, heard=match))
+        pairs.append(CallWithRepeat(said=call, heard=match))
     return pairs
 
 
-def _is_same(said: SaidCall, heard: RepeatedCall) -> bool:
+def _is_same(said: DeliveredCall, heard: RepeatedCall) -> bool:
     return same_name(said, heard) and first_difference(said, heard) is None
 
 
-def _is_named(said: SaidCall, heard: RepeatedCall) -> bool:
+def _is_named(said: DeliveredCall, heard: RepeatedCall) -> bool:
     return said.name is not None and said.name == heard.name
 
 
-def _may_stand_for(said: SaidCall, heard: RepeatedCall) -> bool:
+def _may_stand_for(said: DeliveredCall, heard: RepeatedCall) -> bool:
     """Whether a spoiled call may stand for this one: not if id and name are another call's."""
     name, other = said.name or "", heard.name or ""
     return not heard.id or is_derived(said, heard) or name in other or other in name
@@ -580,20 +602,20 @@ def read_stored(reply: Digest, later: Digest) -> ReadBack | None:
     """
     answered = tuple(message.call_id for message in later.history if message.call_id)
     left, pairs = list(answered), []
-    lost: list[SaidCall] = []
+    lost: list[DeliveredCall] = []
     for call in reply.calls:
         found = next((each for each in left if each in call.answers_to), None)
         if found is None:
             lost.append(call)
         else:
             left.remove(found)
-            pairs.append(Pair(said=call, heard=_known_as(call, found)))
+            pairs.append(CallWithRepeat(said=call, heard=_known_as(call, found)))
     for call in tuple(lost):
         found = next((each for each in left if is_derived(call, _known_as(call, each))), None)
         if found is not None:
             left.remove(found)
             lost.remove(call)
-            pairs.append(Pair(said=call, heard=_known_as(call, found)))
+            pairs.append(CallWithRepeat(said=call, heard=_known_as(call, found)))
     if not pairs:
         return None
     exact = reply.reply_id is not None and reply.reply_id == later.previous
@@ -609,7 +631,7 @@ def read_stored(reply: Digest, later: Digest) -> ReadBack | None:
     )
 
 
-def _known_as(call: SaidCall, call_id: str) -> RepeatedCall:
+def _known_as(call: DeliveredCall, call_id: str) -> RepeatedCall:
     """The call as far as its result shows it; the rest is as it was delivered."""
     return RepeatedCall(id=call_id, name=call.name, arguments=call.arguments)
 

@@ -19,12 +19,20 @@ from deltatape.conversation.complaints import (
     with_unread,
     without_echoes,
 )
-from deltatape.conversation.continuing import Continuations, Thread, call_key, is_result
+from deltatape.conversation.continuing import Continuations, ConversationState, call_key, is_result
 from deltatape.conversation.foreign import misplaced
 from deltatape.conversation.read_back import goes_on_from
-from deltatape.model.digest import ASSISTANT, Digest, Heard, ReadBack
+from deltatape.model.digest import ASSISTANT, Digest, HistoryMessage, ReadBack
 from deltatape.model.exchange import Tap
-from deltatape.model.turn import Again, Complaint, Delivered, Missing, Orphan, Reused, Turn
+from deltatape.model.turn import (
+    Complaint,
+    DeliveredCallRef,
+    MissingResult,
+    OrphanResult,
+    RepeatedIdenticalCall,
+    ReusedId,
+    Turn,
+)
 from deltatape.model.watch import LogEntry
 from deltatape.rules.repeated import is_distinctive
 from deltatape.rules.settings import DEFAULTS, Settings
@@ -100,13 +108,13 @@ class _Ledger:
 
     known: set[str] = field(default_factory=set)
     """Hashes of the first messages of every history."""
-    heads: dict[str, Thread] = field(default_factory=dict)
+    heads: dict[str, ConversationState] = field(default_factory=dict)
     """Threads by the hash of all their messages."""
     ends: dict[str, Digest] = field(default_factory=dict)
     """The latest request with just these messages."""
     marks: dict[int, _Mark] = field(default_factory=dict)
     """By the identity of a digest."""
-    delivered: dict[str, deque[Delivered]] = field(default_factory=dict)
+    delivered: dict[str, deque[DeliveredCallRef]] = field(default_factory=dict)
     """Calls by their ids, the latest last."""
     owned: set[str] = field(default_factory=set)
     """Ids and names of calls in all histories so far."""
@@ -157,12 +165,12 @@ def _turn(
     return turn
 
 
-def _thread(ledger: _Ledger, digest: Digest, news: int) -> Thread:
+def _thread(ledger: _Ledger, digest: Digest, news: int) -> ConversationState:
     """The thread of the conversation, which has taken the history of `digest`."""
     history, prefixes = digest.history, digest.prefixes
     thread = ledger.heads.pop(prefixes[news], None) if news else None
     if thread is None:
-        thread = Thread()
+        thread = ConversationState()
         thread.take(history, 0)
         shorter = prefixes[min(news, len(history) - 1) : 0 : -1]
         nearest = (ledger.ends.get(each) for each in shorter)
@@ -189,20 +197,22 @@ def _enter(ledger: _Ledger, turn: Turn, mark: _Mark) -> None:
     for call in digest.calls:
         for each in call.ids:
             known = ledger.delivered.setdefault(each, deque(maxlen=_OWNERS))
-            known.append(Delivered(call=call, reply=digest))
+            known.append(DeliveredCallRef(call=call, reply=digest))
 
 
 def _offers(digest: Digest) -> bool:
     return bool(digest.tools) or digest.tools_elsewhere
 
 
-def _is_bare(digest: Digest, thread: Thread, mark: _Mark) -> bool:
+def _is_bare(digest: Digest, thread: ConversationState, mark: _Mark) -> bool:
     if _offers(digest) or digest.previous is not None or mark.bare:
         return False
     return thread.uses_tools and mark.offered is not None
 
 
-def _orphans(ledger: _Ledger, digest: Digest, thread: Thread, news: int) -> Iterator[Orphan]:
+def _orphans(
+    ledger: _Ledger, digest: Digest, thread: ConversationState, news: int
+) -> Iterator[OrphanResult]:
     """The new results without a call. What the provider keeps of a history may hold it."""
     fresh = digest.history[news:]
     kept = digest.previous is not None or thread.by_reference
@@ -212,7 +222,7 @@ def _orphans(ledger: _Ledger, digest: Digest, thread: Thread, news: int) -> Iter
             continue
         if ledger.first("orphan", call_id, message.text):
             found = _delivered(ledger, call_id, digest, thread.before)
-            yield Orphan(
+            yield OrphanResult(
                 call_id=call_id,
                 delivered=found,
                 trimmed=call_id in ledger.owned or _is_front(digest.history, place),
@@ -221,7 +231,7 @@ def _orphans(ledger: _Ledger, digest: Digest, thread: Thread, news: int) -> Iter
     for call_id in thread.twice:
         found = _delivered(ledger, call_id, digest, thread.before)
         if found and _is_alone(found) and ledger.first("twice", call_id):
-            yield Orphan(call_id=call_id, delivered=found, trimmed=False, twice=True)
+            yield OrphanResult(call_id=call_id, delivered=found, trimmed=False, twice=True)
     for message in fresh:
         ledger.owned.update(message.owns)
         for call in message.calls:
@@ -234,20 +244,20 @@ def _is_same_agent(digest: Digest, reply: Digest) -> bool:
     return goes_on_from(digest, reply) and not handed_on
 
 
-def _is_alone(delivered: Delivered) -> bool:
+def _is_alone(delivered: DeliveredCallRef) -> bool:
     """Whether the reply has no other call to which the same result could be."""
     named = frozenset(delivered.call.answers_to)
     return sum(not named.isdisjoint(each.answers_to) for each in delivered.reply.calls) == 1
 
 
-def _is_front(history: Sequence[Heard], place: int) -> bool:
+def _is_front(history: Sequence[HistoryMessage], place: int) -> bool:
     """Whether only results come before the result at `place`."""
     return all(is_result(message) for message in history[:place])
 
 
 def _delivered(
     ledger: _Ledger, call_id: str, digest: Digest, before: Digest | None
-) -> Delivered | None:
+) -> DeliveredCallRef | None:
     """The delivered call that a result in `digest` names.
 
     One of this conversation goes first. Another one counts only if its id can be nobody else's and
@@ -262,10 +272,10 @@ def _delivered(
     if owners or before is None:
         return None
     named = (call for call in before.calls if not call.ids and call_id in call.answers_to)
-    return next((Delivered(call=call, reply=before) for call in named), None)
+    return next((DeliveredCallRef(call=call, reply=before) for call in named), None)
 
 
-def _had_come(delivered: Delivered, digest: Digest) -> bool:
+def _had_come(delivered: DeliveredCallRef, digest: Digest) -> bool:
     """Whether the call had been delivered when the request left."""
     came_ns, reply = delivered.call.t_ns, delivered.reply
     if came_ns is None or digest.t_ns is None or reply.tape != digest.tape:
@@ -273,31 +283,33 @@ def _had_come(delivered: Delivered, digest: Digest) -> bool:
     return came_ns <= digest.t_ns
 
 
-def _missing(ledger: _Ledger, digest: Digest, thread: Thread) -> Iterator[Missing]:
+def _missing(ledger: _Ledger, digest: Digest, thread: ConversationState) -> Iterator[MissingResult]:
     for call in thread.unanswered():
         key = call.id or call.name or ""
         if not thread.by_reference and ledger.first("missing", key, call_key(call)):
-            yield Missing(call=call, delivered=_delivered(ledger, key, digest, thread.before))
+            yield MissingResult(call=call, delivered=_delivered(ledger, key, digest, thread.before))
 
 
-def _again(digest: Digest, thread: Thread) -> Iterator[Again]:
+def _again(digest: Digest, thread: ConversationState) -> Iterator[RepeatedIdenticalCall]:
     if not thread.tallies:
         return
     for key, call in {call_key(call): call for call in reversed(digest.calls)}.items():
         tally = thread.tallies.get(key)
         if tally is not None:
-            yield Again(call=call, times=tally.times + 1, first=tally.first)
+            yield RepeatedIdenticalCall(call=call, times=tally.times + 1, first=tally.first)
 
 
-def _reused(ledger: _Ledger, digest: Digest, thread: Thread) -> Iterator[Reused]:
+def _reused(ledger: _Ledger, digest: Digest, thread: ConversationState) -> Iterator[ReusedId]:
     """The new calls with ids that calls in the history have."""
     for call in digest.calls:
         for each in call.ids:
             if each in thread.owned and ledger.first("reused", digest.prefixes[1], each):
-                yield Reused(call=call, earlier=_earlier(ledger, digest, thread, each))
+                yield ReusedId(call=call, earlier=_earlier(ledger, digest, thread, each))
 
 
-def _earlier(ledger: _Ledger, digest: Digest, thread: Thread, call_id: str) -> Delivered | None:
+def _earlier(
+    ledger: _Ledger, digest: Digest, thread: ConversationState, call_id: str
+) -> DeliveredCallRef | None:
     """The delivered call of that id in the conversation; where it was read anew, an equal one."""
     found = thread.delivered.get(call_id)
     if found is not None:
@@ -308,7 +320,7 @@ def _earlier(ledger: _Ledger, digest: Digest, thread: Thread, call_id: str) -> D
     return next((each for each in known if call_key(each.call) in repeated), None)
 
 
-def _silent(digest: Digest, thread: Thread) -> int:
+def _silent(digest: Digest, thread: ConversationState) -> int:
     return thread.silent + 1 if digest.calls and not digest.text else 0
 
 
@@ -340,7 +352,7 @@ def _complaints(
             continue
         if is_result(message):
             call = _delivered(ledger, message.call_id, digest, before) if message.call_id else None
-            about: tuple[Delivered, ...] = (call,) if call else ()
+            about: tuple[DeliveredCallRef, ...] = (call,) if call else ()
         else:
             about = _written(before) if said else ()
         if about and ledger.first("failure", message.call_id or "", message.text):
@@ -349,11 +361,11 @@ def _complaints(
         yield logged[id(digest)]
 
 
-def _written(before: Digest | None) -> tuple[Delivered, ...]:
+def _written(before: Digest | None) -> tuple[DeliveredCallRef, ...]:
     """The calls in the text of the reply before, if they are all that it calls.
 
     Applications that find calls in text have no other place for a result than the user's message.
     """
     if before is None or before.calls:
         return ()
-    return tuple(Delivered(call=call, reply=before) for call in before.text_calls)
+    return tuple(DeliveredCallRef(call=call, reply=before) for call in before.text_calls)

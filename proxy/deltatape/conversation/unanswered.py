@@ -18,10 +18,10 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from deltatape.model.digest import Digest, ReadBack, SaidCall, Unanswered
+from deltatape.model.digest import DeliveredCall, Digest, ReadBack, Unanswered
 from deltatape.model.exchange import Tap
 from deltatape.model.reply import CallStatus
-from deltatape.model.watch import CHILD_EXIT, LogEntry, Watch
+from deltatape.model.watch import CHILD_EXIT, LogEntry, TapeSummary
 from deltatape.rules.thrown import crashed, last_thrown
 from deltatape.wire.json_value import canonical
 
@@ -81,7 +81,7 @@ def _expects_answer(digest: Digest) -> bool:
     return runnable and digest.whole and not digest.forced and not digest.lossy
 
 
-def _silence(reply: Digest, watch: Watch, last_ns: int | None) -> Unanswered:
+def _silence(reply: Digest, watch: TapeSummary, last_ns: int | None) -> Unanswered:
     """What came after `reply`; `last_ns`: when the last request came, if one did."""
     alive_ns = watch.until_ns if watch.stop == CHILD_EXIT else last_ns
     return Unanswered(reply=reply, until_ns=watch.until_ns, alive_ns=alive_ns, alike=0)
@@ -167,7 +167,7 @@ def _ids(digest: Digest) -> set[str]:
     return calls | {message.call_id for message in digest.history if message.call_id}
 
 
-def _said_keys(call: SaidCall) -> tuple[str, ...]:
+def _said_keys(call: DeliveredCall) -> tuple[str, ...]:
     nameless = () if call.ids else (_nameless(call.name, call.arguments),)
     return (*call.answers_to, *nameless)
 

@@ -47,7 +47,7 @@ QUESTION = {
 
 
 @dataclass
-class Call:
+class AppToolCall:
     """A tool call as this application understands it."""
 
     id: str
@@ -56,42 +56,42 @@ class Call:
 
 
 @dataclass
-class Understood:
+class AppReading:
     """What the application made of a stream."""
 
-    calls: list[Call] = field(default_factory=list)
+    calls: list[AppToolCall] = field(default_factory=list)
     text: str = ""
 
 
-Accumulator = Callable[[Iterator[dict[str, Any]]], Understood]
+Accumulator = Callable[[Iterator[dict[str, Any]]], AppReading]
 
 
-def single_call(deltas: Iterator[dict[str, Any]]) -> Understood:
+def single_call(deltas: Iterator[dict[str, Any]]) -> AppReading:
     """Broken: fragments go to the call that was opened last, whatever their index says."""
-    understood = Understood()
-    current: Call | None = None
+    understood = AppReading()
+    current: AppToolCall | None = None
     for delta in deltas:
         understood.text += delta.get("content") or ""
         for part in delta.get("tool_calls") or ():
             function = part.get("function") or {}
             if current is None or part.get("id"):
-                current = Call(part["id"], function["name"])
+                current = AppToolCall(part["id"], function["name"])
                 understood.calls.append(current)
             current.arguments += function.get("arguments") or ""
     return understood
 
 
-def by_index(deltas: Iterator[dict[str, Any]]) -> Understood:
+def by_index(deltas: Iterator[dict[str, Any]]) -> AppReading:
     """Fixed: fragments go to the call of their index."""
-    understood = Understood()
-    calls: dict[int, Call] = {}
+    understood = AppReading()
+    calls: dict[int, AppToolCall] = {}
     for delta in deltas:
         understood.text += delta.get("content") or ""
         for part in delta.get("tool_calls") or ():
             function = part.get("function") or {}
             call = calls.get(part["index"])
             if call is None:
-                call = calls[part["index"]] = Call(part["id"], function["name"])
+                call = calls[part["index"]] = AppToolCall(part["id"], function["name"])
                 understood.calls.append(call)
             call.arguments += function.get("arguments") or ""
     return understood
@@ -120,7 +120,7 @@ def stream(messages: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         connection.close()
 
 
-def run_tool(call: Call) -> str:
+def run_tool(call: AppToolCall) -> str:
     """Pretend to do what was asked; what the tool says."""
     try:
         arguments = json.loads(call.arguments)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from deltatape.diagnose.check_tape import Reported, shape
+from deltatape.diagnose.check_tape import ReportedFinding, shape
 from deltatape.errors import UsageError
 
 VERSION = 1
@@ -28,7 +28,7 @@ class Accepted(NamedTuple):
     fingerprint: str
 
 
-def accepted(reported: Iterable[Reported]) -> tuple[Accepted, ...]:
+def accepted(reported: Iterable[ReportedFinding]) -> tuple[Accepted, ...]:
     """Each finding once, in the order of the file."""
     return tuple(
         sorted(

@@ -30,7 +30,7 @@ _TOGETHER_BYTES = 1_000_000
 """Of bodies: with so many there are events enough that exchanges gain nothing by company."""
 
 
-class Reported(NamedTuple):
+class ReportedFinding(NamedTuple):
     """A finding and what reports need beside it."""
 
     finding: Finding
@@ -50,14 +50,14 @@ class TapeReport:
     """As the user named it, without `#N`."""
     exchanges: tuple[int, ...] = ()
     """The numbers of those that are reported on, ascending."""
-    reported: tuple[Reported, ...] = ()
+    reported: tuple[ReportedFinding, ...] = ()
     """The findings of each exchange in the order of their numbers, then those of conversations."""
     notes: tuple[str, ...] = ()
     """To be told beside the findings."""
     problem: str = ""
     """Why it could not be read; then it has no findings."""
 
-    def only(self, keep: Callable[[Reported], bool]) -> "TapeReport":
+    def only(self, keep: Callable[[ReportedFinding], bool]) -> "TapeReport":
         """The same with the findings that `keep` takes."""
         return replace(self, reported=tuple(each for each in self.reported if keep(each)))
 
@@ -86,7 +86,7 @@ def check_exchanges(
         excerpts: whether the report shows the wire.
     """
     digests: dict[int, Digest] = {}
-    found: dict[int, tuple[Reported, ...]] = {}
+    found: dict[int, tuple[ReportedFinding, ...]] = {}
     for batch in _batches(exchanges):
         analyses = analyse_all(batch, settings.app)
         digests |= {one.exchange.number: digest_analysis(one, settings) for one in analyses}
@@ -116,7 +116,7 @@ def check_exchanges(
     return TapeReport(name=name, exchanges=numbers, reported=every, notes=_notes(name, in_order))
 
 
-def _settled(reported: Sequence[Reported], answered: int) -> tuple[Reported, ...]:
+def _settled(reported: Sequence[ReportedFinding], answered: int) -> tuple[ReportedFinding, ...]:
     """The findings on a failed attempt that was made again and `answered`: its error is a fact."""
     return tuple(
         each._replace(
@@ -148,11 +148,11 @@ def _batches(exchanges: Iterable[Exchange]) -> Iterator[list[Exchange]]:
 
 def _of_exchange(
     analysis: Analysis, digest: Digest, settings: Settings, *, excerpts: bool
-) -> tuple[Reported, ...]:
+) -> tuple[ReportedFinding, ...]:
     defects = check_analysis(analysis, settings)
     asked = request_identity(digest) if defects else ""
     return tuple(
-        Reported(
+        ReportedFinding(
             finding=each,
             fingerprint=fingerprint(each, asked),
             path=digest.path,
@@ -162,14 +162,18 @@ def _of_exchange(
     )
 
 
-def _explained(reported: Reported, digests: Sequence[Digest], logs: Sequence[LogEntry]) -> Reported:
+def _explained(
+    reported: ReportedFinding, digests: Sequence[Digest], logs: Sequence[LogEntry]
+) -> ReportedFinding:
     if not is_departure(reported.finding):
         return reported
     return reported._replace(finding=explained(reported.finding, digests, logs))
 
 
-def _of_conversation(finding: Finding, digest: Digest) -> Reported:
-    return Reported(finding, fingerprint(finding, request_identity(digest)), digest.path, None)
+def _of_conversation(finding: Finding, digest: Digest) -> ReportedFinding:
+    return ReportedFinding(
+        finding, fingerprint(finding, request_identity(digest)), digest.path, None
+    )
 
 
 def _notes(name: str, digests: list[Digest]) -> tuple[str, ...]:

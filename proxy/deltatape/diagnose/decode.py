@@ -20,10 +20,10 @@ from deltatape.model.stream import (
     Stream,
 )
 from deltatape.wire.aws_eventstream import EventStreamDecoder, is_message
-from deltatape.wire.content_coding import ContentDecoder, Fault, parse_codings
+from deltatape.wire.content_coding import ContentDecoder, DecodeFault, parse_codings
 from deltatape.wire.framer import Decoder
 from deltatape.wire.json_array import JsonArrayDecoder
-from deltatape.wire.json_scan import Verdict
+from deltatape.wire.json_scan import ScanState
 from deltatape.wire.json_value import parse
 from deltatape.wire.ndjson import NdjsonDecoder
 from deltatape.wire.sse import SseDecoder
@@ -64,7 +64,9 @@ def media_type(headers: Headers) -> str:
     return value.partition(b";")[0].strip().lower().decode("ascii", "replace")
 
 
-def _undone(exchange: Exchange, codings: Sequence[str]) -> tuple[Sequence[bytes], Fault | None]:
+def _undone(
+    exchange: Exchange, codings: Sequence[str]
+) -> tuple[Sequence[bytes], DecodeFault | None]:
     """What every read completes of the body without its content-codings, and what is wrong."""
     plain = [read.data for read in exchange.reads]
     if not codings:
@@ -221,7 +223,7 @@ def _is_document(body: bytes, start: int, stop: int) -> bool:
     if stop < 0 or _is_value(body[start:stop]):
         return False
     error = parse(body[start:].decode(errors="replace")).error
-    return error is None or error.verdict is Verdict.PREFIX
+    return error is None or error.verdict is ScanState.PREFIX
 
 
 def _is_value(line: bytes) -> bool:

@@ -25,7 +25,7 @@ _BARE_ERROR = frozenset({"message", "Message", "__type"})
 _HTTP_ERROR = 400
 
 
-class Spoken(NamedTuple):
+class DetectedDialect(NamedTuple):
     """What finding out the dialect of an exchange tells."""
 
     dialect: Dialect | None
@@ -41,7 +41,9 @@ def dialect_of(
     return spoken_in(exchange, stream, among).dialect
 
 
-def spoken_in(exchange: Exchange, stream: Stream, among: Sequence[Dialect] = DIALECTS) -> Spoken:
+def spoken_in(
+    exchange: Exchange, stream: Stream, among: Sequence[Dialect] = DIALECTS
+) -> DetectedDialect:
     """As `dialect_of`, with what has been read on the way."""
     headers = _headers(exchange)
     failed = exchange.response is not None and exchange.response.status >= _HTTP_ERROR
@@ -58,13 +60,13 @@ def spoken_in(exchange: Exchange, stream: Stream, among: Sequence[Dialect] = DIA
         )
         found = detect(hints, among)
         if found is not None:
-            return Spoken(found, read)
+            return DetectedDialect(found, read)
         telling = telling or any(map(_tells, window, frames))
     found = expect(exchange.request.path, among)
     strange = not failed and (telling or stream.format is Format.OTHER)
     if found is not None and strange and not _answers_otherwise(exchange, stream, found):
         found = None
-    return Spoken(found, () if found is None else read)
+    return DetectedDialect(found, () if found is None else read)
 
 
 def _answers_otherwise(exchange: Exchange, stream: Stream, dialect: Dialect) -> bool:

@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.model.app_names import CONTRACT, AppNames
-from deltatape.model.asked import Asked, Message, RepeatedCall
-from deltatape.model.digest import MAX_CONTENT, Digest, Heard, ParserError, SaidCall
+from deltatape.model.asked import Message, RepeatedCall, RequestSummary
+from deltatape.model.digest import MAX_CONTENT, DeliveredCall, Digest, HistoryMessage, ParserError
 from deltatape.model.exchange import EndReason, Exchange, Tap, header
-from deltatape.model.reply import CallStatus, Channel, Choice, Piece, Reply, ToolCall
+from deltatape.model.reply import CallStatus, Channel, Choice, Reply, TextFragment, ToolCall
 from deltatape.model.stream import Span
-from deltatape.rules.finish import Finish, finish_of
+from deltatape.rules.finish import FinishMeaning, finish_of
 from deltatape.rules.loss import is_lossy
 from deltatape.rules.parser_errors import in_message
 from deltatape.rules.progress import lags
@@ -30,7 +30,7 @@ _SYSTEM = frozenset({"system", "developer"})
 _ASSISTANT = frozenset({"assistant", "model"})
 _FREE = frozenset({None, "auto", "none"})
 _ANY = frozenset({"required", "any"})
-_CUT = frozenset({Finish.LENGTH, Finish.FILTER})
+_CUT = frozenset({FinishMeaning.LENGTH, FinishMeaning.FILTER})
 _USER = "user"
 _HTTP_ERROR = 400
 _DECODER = json.JSONDecoder(parse_int=str)
@@ -49,17 +49,17 @@ _SHORT = 8
 """Messages of a history that is made anew."""
 
 
-class HeardHistory(NamedTuple):
+class HistoryDigest(NamedTuple):
     """What is kept of a history, and a hash for every number of its first messages."""
 
-    heard: tuple[Heard, ...]
+    heard: tuple[HistoryMessage, ...]
     prefixes: tuple[str, ...]
 
 
 class _Known(NamedTuple):
-    hear: Callable[[Message], Heard]
+    hear: Callable[[Message], HistoryMessage]
     messages: Sequence[Message]
-    made: HeardHistory
+    made: HistoryDigest
 
 
 _memory: tuple[_Known, ...] = ()
@@ -104,13 +104,13 @@ class _Request(NamedTuple):
     """What the history of a request says."""
 
     system: str
-    kept: HeardHistory
+    kept: HistoryDigest
     small_talk: str
     asked_at: tuple[tuple[RepeatedCall, Span], ...]
 
 
 def _digest(
-    exchange: Exchange, asked: Asked, reply: Reply, request: _Request, said_ns: int | None
+    exchange: Exchange, asked: RequestSummary, reply: Reply, request: _Request, said_ns: int | None
 ) -> Digest:
     choice = reply.choices[0]
     return Digest(
@@ -169,7 +169,7 @@ def _digest(
     )
 
 
-def _calls(exchange: Exchange, choice: Choice) -> tuple[SaidCall, ...]:
+def _calls(exchange: Exchange, choice: Choice) -> tuple[DeliveredCall, ...]:
     if not choice.tool_calls:
         return ()
     finish = choice.finish_event
@@ -184,7 +184,7 @@ def _call(
     finish: int | None,
     taken: Sequence[tuple[int, int]],
     cuts: Sequence[int],
-) -> SaidCall:
+) -> DeliveredCall:
     """A call with what the order of events tells.
 
     Args:
@@ -212,7 +212,7 @@ def _content_ends(choice: Choice) -> tuple[int, ...]:
     return tuple(takewhile(lambda end: end <= MAX_CONTENT, accumulate(lengths)))
 
 
-def _are_parts(first: Piece, last: Piece) -> bool:
+def _are_parts(first: TextFragment, last: TextFragment) -> bool:
     """Whether these pieces, the first and the last of a text, are of different parts of a message.
 
     Parts come one after the other, each event naming its own.
@@ -250,7 +250,7 @@ def _torn(cuts: Sequence[int], spans: Iterable[Span]) -> tuple[int, ...]:
     )
 
 
-def _schemas(asked: Asked, choice: Choice) -> Mapping[str, Mapping[str, object]]:
+def _schemas(asked: RequestSummary, choice: Choice) -> Mapping[str, Mapping[str, object]]:
     called = {call.name for call in choice.tool_calls}
     return {
         tool.name: tool.parameters
@@ -275,8 +275,8 @@ def _link(so_far: str, message: Message) -> str:
     return _hash(so_far, message.digest)
 
 
-def _heard(message: Message) -> Heard:
-    return Heard(
+def _heard(message: Message) -> HistoryMessage:
+    return HistoryMessage(
         role=message.role,
         text=_text_hash(message.text),
         calls=message.calls,
@@ -323,8 +323,8 @@ def _is_failed(exchange: Exchange, reply: Reply) -> bool:
     return refused or reply.error is not None or not reply.terminated
 
 
-def _said(call: ToolCall) -> SaidCall:
-    return SaidCall(
+def _said(call: ToolCall) -> DeliveredCall:
+    return DeliveredCall(
         index=call.index,
         id=call.id,
         ids=call.ids,
@@ -338,7 +338,7 @@ def _said(call: ToolCall) -> SaidCall:
     )
 
 
-def _written(call: ToolCall) -> SaidCall:
+def _written(call: ToolCall) -> DeliveredCall:
     """A call in text; it is not whole where something stands between its JSON and what closes it.
 
     Who looks for calls in text reads all of what is between the tags.
@@ -361,7 +361,7 @@ def _span(call: ToolCall) -> Span:
     return Span(min(call.start.span.start, first.start), max(call.start.span.end, last.end))
 
 
-def _is_forced(asked: Asked) -> bool:
+def _is_forced(asked: RequestSummary) -> bool:
     if asked.tool_choice in _ANY:
         return len(asked.tools) == 1
     return asked.tool_choice not in _FREE
@@ -373,7 +373,7 @@ def _is_whole(reply: Reply) -> bool:
     return regular and finish_of(reply.choices[0]) not in _CUT
 
 
-def _results(asked: Asked) -> tuple[str, ...]:
+def _results(asked: RequestSummary) -> tuple[str, ...]:
     found: list[str] = []
     for message in reversed(asked.history):
         if message.role in _ASSISTANT:
@@ -407,10 +407,10 @@ def _summary(reply: Reply, choice: Choice) -> str:
 
 def heard_history(
     messages: Sequence[Message],
-    hear: Callable[[Message], Heard],
+    hear: Callable[[Message], HistoryMessage],
     link: Callable[[str, Message], str],
     start: str,
-) -> HeardHistory:
+) -> HistoryDigest:
     """What `hear` makes of each of `messages`, and their prefixes.
 
     Args:
@@ -426,7 +426,7 @@ def heard_history(
     for message in messages[count:]:
         heard.append(hear(message))
         prefixes.append(link(prefixes[-1], message))
-    made = HeardHistory(tuple(heard), tuple(prefixes))
+    made = HistoryDigest(tuple(heard), tuple(prefixes))
     if len(messages) >= _SHORT:
         old = known if known and 2 * count >= len(known.messages) else None
         others = [each for each in _memory if each is not old]
@@ -435,7 +435,7 @@ def heard_history(
 
 
 def _nearest(
-    messages: Sequence[Message], hear: Callable[[Message], Heard], start: str
+    messages: Sequence[Message], hear: Callable[[Message], HistoryMessage], start: str
 ) -> tuple[_Known | None, int]:
     """The remembered history that begins with most of `messages`, and with how many."""
     found, most = None, 0

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from deltatape.diagnose.decode import decode, media_type
-from deltatape.diagnose.dialect import Spoken, spoken_in
+from deltatape.diagnose.dialect import DetectedDialect, spoken_in
 from deltatape.dialects import (
     Reducer,
     UnknownReducer,
@@ -14,7 +14,7 @@ from deltatape.dialects import (
     feed_all,
 )
 from deltatape.model.app_names import CONTRACT, AppNames
-from deltatape.model.asked import NOTHING_ASKED, Asked
+from deltatape.model.asked import NOTHING_ASKED, RequestSummary
 from deltatape.model.exchange import Exchange, ResponseHead
 from deltatape.model.reply import Observation, Reply
 from deltatape.model.stream import Anomaly, AnomalyKind, Format, Place, Span, Stream
@@ -32,7 +32,7 @@ class Analysis:
 
     exchange: Exchange
     stream: Stream
-    asked: Asked
+    asked: RequestSummary
     reply: Reply
 
 
@@ -80,7 +80,7 @@ def analyse_all(exchanges: Sequence[Exchange], app: AppNames = CONTRACT) -> list
     ]
 
 
-def _fed(spoken: Spoken, asked: Asked, stream: Stream) -> Reducer:
+def _fed(spoken: DetectedDialect, asked: RequestSummary, stream: Stream) -> Reducer:
     """A reducer of the dialect that has taken all events."""
     dialect, frames = spoken
     reducer = UnknownReducer() if dialect is None else dialect.reducer(asked)

@@ -49,7 +49,7 @@ class _Learned(NamedTuple):
     number: object
 
 
-class Alike:
+class DeltaFastPath:
     """Recognises events that are like the one before, and takes them.
 
     Attributes:
@@ -102,7 +102,7 @@ class Alike:
         return number
 
 
-class _Never(Alike):
+class _Never(DeltaFastPath):
     """Of reducers that never learn: they share it."""
 
     def learn(self, *_: object, **__: object) -> None:

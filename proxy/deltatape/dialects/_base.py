@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 
-from deltatape.dialects._alike import Alike
+from deltatape.dialects._alike import DeltaFastPath
 from deltatape.dialects._json import Frame
 from deltatape.dialects._traits import Traits
-from deltatape.model.asked import Asked
+from deltatape.model.asked import RequestSummary
 from deltatape.model.reply import Reply
 from deltatape.model.stream import Event, Format
 
@@ -46,7 +46,7 @@ class Reducer(Protocol):
     """Rebuilds one reply from its events."""
 
     @property
-    def alike(self) -> Alike:
+    def alike(self) -> DeltaFastPath:
         """What it learns from events about those that follow. See `feed_all`."""
 
     def feed(self, event: Event, frame: Frame | None = None) -> None:
@@ -99,7 +99,7 @@ class Dialect(Protocol):
         Asked only where the response does not tell: an error, an empty body.
         """
 
-    def read_request(self, body: bytes, path: str) -> Asked:
+    def read_request(self, body: bytes, path: str) -> RequestSummary:
         """What the request asks for; `NOTHING_ASKED` if it cannot be read.
 
         Args:
@@ -107,5 +107,5 @@ class Dialect(Protocol):
             path: the path of its target, which names model and method for some providers.
         """
 
-    def reducer(self, asked: Asked) -> Reducer:
+    def reducer(self, asked: RequestSummary) -> Reducer:
         """A reducer for the answer to `asked`."""

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from typing import Self
 
 from deltatape.dialects._alike import Said
-from deltatape.dialects._judge import Ending, judge_call
-from deltatape.dialects._mend import Mended, mend
-from deltatape.dialects._notes import Notes
-from deltatape.model.asked import Asked
+from deltatape.dialects._judge import CallEndCause, judge_call
+from deltatape.dialects._mend import RepairedArguments, mend
+from deltatape.dialects._notes import ObservationLog
+from deltatape.model.asked import RequestSummary
 from deltatape.model.reply import CallKind, CallStatus, Fragment, ToolCall
 from deltatape.model.stream import Event
-from deltatape.wire.json_scan import JsonScanner, Kind, Verdict
+from deltatape.wire.json_scan import JsonScanner, ScanState, TokenKind
 from deltatape.wire.json_value import canonical, join_pairs
 
 _new = tuple.__new__
@@ -44,13 +44,13 @@ class CallDraft:
         self.whole = False
         """Whether the wire says of this very call that it is whole, whatever ends the stream."""
         self.fragments: list[Fragment] = []
-        self.notes = Notes()
+        self.notes = ObservationLog()
         self._settled: str | None = None
         self._lazy_scanner: JsonScanner | None = None
         self._scanned = 0
         self._since = 0
         self._value: str | None = None
-        self._mended: Mended | None = None
+        self._mended: RepairedArguments | None = None
         self._canonical: str | None = None
 
     def add(self, text: str, event: Event) -> None:
@@ -112,8 +112,8 @@ class CallDraft:
     def holds_object(self) -> bool:
         """Whether the arguments hold a whole object, other than `{}`, whatever follows it."""
         scanner = self._scanner
-        whole = scanner.verdict in (Verdict.COMPLETE, Verdict.EXTRA)
-        return whole and scanner.kind is Kind.OBJECT and not _is_empty_object(scanner)
+        whole = scanner.verdict in (ScanState.COMPLETE, ScanState.EXTRA)
+        return whole and scanner.kind is TokenKind.OBJECT and not _is_empty_object(scanner)
 
     @property
     def value(self) -> str:
@@ -132,10 +132,10 @@ class CallDraft:
     @property
     def begun(self) -> bool:
         """Whether the arguments have begun and are not whole."""
-        return self._scanner.verdict in (Verdict.PREFIX, Verdict.MALFORMED)
+        return self._scanner.verdict in (ScanState.PREFIX, ScanState.MALFORMED)
 
     @property
-    def mended(self) -> Mended:
+    def mended(self) -> RepairedArguments:
         """The arguments, freed of what gateways add; to be asked at the end of the call."""
         if self._mended is None:
             self._mended = mend(self.pieces)
@@ -155,10 +155,12 @@ class CallDraft:
         return self._canonical
 
     def note(self, kind: str, code: str, detail: str, evidence: object, event: Event) -> None:
-        """Notes a repair or defect of this call, once per kind. See `Notes.once`."""
+        """Notes a repair or defect of this call, once per kind. See `ObservationLog.once`."""
         self.notes.once(kind, code, detail, evidence, event)
 
-    def judged(self, index: int, ending: Ending, asked: Asked, *, ids: bool) -> ToolCall:
+    def judged(
+        self, index: int, ending: CallEndCause, asked: RequestSummary, *, ids: bool
+    ) -> ToolCall:
         """The call, with what a correct client should execute and what it can do with it.
 
         Args:
@@ -180,8 +182,8 @@ class CallDraft:
             for code, detail in self.mended.repairs:
                 self.note("mended", code, detail, self.raw, self.latest)
         kind = CallKind.CUSTOM if self.free_text else self.kind
-        ending = Ending.NORMAL if self.whole else ending
-        if whole_object and self.name and ending is not Ending.OPEN and not self.free_text:
+        ending = CallEndCause.NORMAL if self.whole else ending
+        if whole_object and self.name and ending is not CallEndCause.OPEN and not self.free_text:
             return self._build(index, text, CallStatus.COMPLETE)
         return self._build(index, text, judge_call(kind, text, self.name, ending, asked))
 
@@ -205,5 +207,5 @@ class CallDraft:
 
 
 def _is_empty_object(scanner: JsonScanner) -> bool:
-    whole = scanner.verdict is Verdict.COMPLETE and scanner.kind is Kind.OBJECT
+    whole = scanner.verdict is ScanState.COMPLETE and scanner.kind is TokenKind.OBJECT
     return whole and not scanner.members

@@ -10,9 +10,9 @@ from itertools import accumulate
 
 from deltatape.dialects._alike import Said
 from deltatape.dialects._calls import CallDraft
-from deltatape.dialects._judge import Ending, judge_call
-from deltatape.dialects._notes import Notes
-from deltatape.model.asked import Asked
+from deltatape.dialects._judge import CallEndCause, judge_call
+from deltatape.dialects._notes import ObservationLog
+from deltatape.model.asked import RequestSummary
 from deltatape.model.reply import (
     NOT_OURS,
     CallKind,
@@ -21,8 +21,8 @@ from deltatape.model.reply import (
     Choice,
     Fragment,
     Observation,
-    Piece,
     TextCall,
+    TextFragment,
     ToolCall,
 )
 from deltatape.model.stream import Event
@@ -36,7 +36,7 @@ _CHANNELS = (Channel.TEXT, Channel.REASONING, Channel.REFUSAL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
+class DialectPolicy:
     """What a dialect promises of its calls and finish reasons."""
 
     abnormal: frozenset[str] = frozenset()
@@ -60,9 +60,9 @@ class Policy:
 class ChoiceDraft:
     """One answer under construction."""
 
-    def __init__(self, index: int, asked: Asked, policy: Policy) -> None:
+    def __init__(self, index: int, asked: RequestSummary, policy: DialectPolicy) -> None:
         self.index = index
-        self.notes = Notes()
+        self.notes = ObservationLog()
         self.calls: list[CallDraft] = []
         """All calls, also those that the provider runs itself, in the order of their opening."""
         self.finish_reason: str | None = None
@@ -71,11 +71,11 @@ class ChoiceDraft:
         """Whether the answer shows something that is no text."""
         self.thoughts: list[Thought] = []
         self.finishes_often = policy.finishes_often
-        """See `Policy.finishes_often`; some servers put a finish reason on every event."""
+        """See `DialectPolicy.finishes_often`; some servers put a finish reason on every event."""
         self._finishes: list[tuple[int, str]] = []
         self._asked = asked
         self.policy = policy
-        self._pieces: list[Piece] = []
+        self._pieces: list[TextFragment] = []
         self._turns = [(0, 0)]
         """By how many pieces there were, the order of those that follow: it seldom changes."""
         self._order = 0
@@ -94,11 +94,11 @@ class ChoiceDraft:
         if text:
             if order != self._order:
                 self._turn(order)
-            self._pieces.append(_new(Piece, (channel, text, event)))
+            self._pieces.append(_new(TextFragment, (channel, text, event)))
 
     def say_more(self, channel: Channel, said: Sequence[Said], order: int = 0) -> None:
         """Appends texts. See `say`."""
-        pieces = [_new(Piece, (channel, text, event)) for text, event in said if text]
+        pieces = [_new(TextFragment, (channel, text, event)) for text, event in said if text]
         if pieces:
             if order != self._order:
                 self._turn(order)
@@ -110,7 +110,7 @@ class ChoiceDraft:
         self._turns.append((len(self._pieces), order))
         self._order = order
 
-    def say_all(self, pieces: Iterable[Piece]) -> None:
+    def say_all(self, pieces: Iterable[TextFragment]) -> None:
         """Appends pieces, none of them empty, of the order of those before."""
         self._pieces += pieces
 
@@ -137,7 +137,7 @@ class ChoiceDraft:
         """The text of a channel so far."""
         return join_pairs("".join([one.text for one in self._pieces if one.channel is channel]))
 
-    def build(self, ending: Ending) -> tuple[Choice, list[Observation]]:
+    def build(self, ending: CallEndCause) -> tuple[Choice, list[Observation]]:
         """The choice, judged, and what was noticed about it.
 
         Args:
@@ -181,12 +181,12 @@ class ChoiceDraft:
         )
         return choice, observations
 
-    def _ending(self, of_stream: Ending) -> Ending:
+    def _ending(self, of_stream: CallEndCause) -> CallEndCause:
         """What ended the answer."""
         if self.finish_reason is None:
             return of_stream
         said = {self.finish_reason, self.finish_detail}
-        return Ending.NORMAL if self.policy.abnormal.isdisjoint(said) else Ending.CUT
+        return CallEndCause.NORMAL if self.policy.abnormal.isdisjoint(said) else CallEndCause.CUT
 
     def _finish_event(self) -> int | None:
         if not self._finishes:
@@ -213,16 +213,16 @@ class ChoiceDraft:
             if identifier is not None:
                 seen.add(identifier)
 
-    def _judge(self, draft: CallDraft, place: int, ending: Ending) -> ToolCall:
-        if self.policy.explicit_end and ending is Ending.CUT:
+    def _judge(self, draft: CallDraft, place: int, ending: CallEndCause) -> ToolCall:
+        if self.policy.explicit_end and ending is CallEndCause.CUT:
             if draft.ended is None:
-                ending = Ending.OPEN
+                ending = CallEndCause.OPEN
             elif draft is not self.calls[-1]:
-                ending = Ending.NORMAL  # what was cut came later
+                ending = CallEndCause.NORMAL  # what was cut came later
         return draft.judged(place, ending, self._asked, ids=self.policy.ids)
 
 
-def _order(run: tuple[int, Sequence[Piece]]) -> int:
+def _order(run: tuple[int, Sequence[TextFragment]]) -> int:
     return run[0]
 
 
@@ -230,7 +230,7 @@ def _order(run: tuple[int, Sequence[Piece]]) -> int:
 
 
 def written_calls(
-    channel: Channel, text: str, pieces: Sequence[Piece], asked: Asked
+    channel: Channel, text: str, pieces: Sequence[TextFragment], asked: RequestSummary
 ) -> tuple[TextCall, ...]:
     """The calls in the text of a channel, in order.
 
@@ -268,7 +268,7 @@ class _Spread:
     of any distance.
     """
 
-    def __init__(self, pieces: Sequence[Piece]) -> None:
+    def __init__(self, pieces: Sequence[TextFragment]) -> None:
         self._pieces = pieces
         self._starts = [0, *accumulate(len(piece.text) for piece in pieces)]
 
@@ -286,9 +286,9 @@ class _Spread:
 
 
 def _call(
-    index: int, one: WrittenCall, text: str, fragments: tuple[Fragment, ...], asked: Asked
+    index: int, one: WrittenCall, text: str, fragments: tuple[Fragment, ...], asked: RequestSummary
 ) -> ToolCall:
-    ending = Ending.NORMAL if one.closed else Ending.OPEN
+    ending = CallEndCause.NORMAL if one.closed else CallEndCause.OPEN
     name = one.name or None
     status = judge_call(CallKind.TEXT, one.arguments, one.name, ending, asked)
     if not one.closed and status is CallStatus.NO_NAME:

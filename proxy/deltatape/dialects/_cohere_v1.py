@@ -7,11 +7,18 @@ the end of the stream, repeats what was said.
 
 from collections.abc import Mapping, Sequence
 
-from deltatape.dialects._choice import Policy
+from deltatape.dialects._choice import DialectPolicy
 from deltatape.dialects._json import Frame, get_str
-from deltatape.dialects._table import Index, Step, Table, path
+from deltatape.dialects._table import CallsByIndex, DialectTable, TableStep, path
 from deltatape.dialects._table_calls import CallDelta, CallWhole
-from deltatape.dialects._table_steps import Fail, Finish, Say, SayWhole, Tell, Terminal
+from deltatape.dialects._table_steps import (
+    ErrorStep,
+    FinishStep,
+    TerminalStep,
+    TextStep,
+    UsageStep,
+    WholeTextStep,
+)
 from deltatape.model.reply import Channel
 
 ERRORS = frozenset({"ERROR", "ERROR_LIMIT", "ERROR_TOXIC", "TIMEOUT"})
@@ -20,12 +27,12 @@ ABNORMAL = ERRORS | {"MAX_TOKENS", "USER_CANCEL"}
 """Finish reasons after which a call need not be whole, of both versions."""
 
 
-def v1_table(name: str) -> Table:
+def v1_table(name: str) -> DialectTable:
     """The table of a dialect, called `name`, that carries version 1."""
-    return Table(
+    return DialectTable(
         name=name,
         terminator="stream-end",
-        policy=Policy(abnormal=ABNORMAL, explicit_end=True, ids=False),
+        policy=DialectPolicy(abnormal=ABNORMAL, explicit_end=True, ids=False),
         type_keys=("event_type",),
         events=_EVENTS,
         document=_DOCUMENT,
@@ -50,37 +57,37 @@ def _calls(where: str) -> CallWhole:
     )
 
 
-_EVENTS: Mapping[str, Sequence[Step]] = {
-    "text-generation": (Say(channel=Channel.TEXT, text=(path("text"),)),),
+_EVENTS: Mapping[str, Sequence[TableStep]] = {
+    "text-generation": (TextStep(channel=Channel.TEXT, text=(path("text"),)),),
     "tool-calls-chunk": (
-        Say(channel=Channel.TEXT, text=(path("text"),)),
+        TextStep(channel=Channel.TEXT, text=(path("text"),)),
         CallDelta(
-            key=Index(path("tool_call_delta.index")),
+            key=CallsByIndex(path("tool_call_delta.index")),
             entry=path("tool_call_delta"),
             name=path("name"),
             fragment=path("parameters"),
             optional=True,
         ),
     ),
-    "tool-calls-generation": (SayWhole(text=(path("text"),)), _calls("tool_calls")),
+    "tool-calls-generation": (WholeTextStep(text=(path("text"),)), _calls("tool_calls")),
     "stream-end": (
-        SayWhole(text=(path("response.text"),)),
+        WholeTextStep(text=(path("response.text"),)),
         _calls("response.tool_calls"),
-        Tell(usage=path("response.meta")),
-        Finish(reason=path("finish_reason"), errors=ERRORS),
-        Terminal(),
+        UsageStep(usage=path("response.meta")),
+        FinishStep(reason=path("finish_reason"), errors=ERRORS),
+        TerminalStep(),
     ),
     "stream-error": (
-        Fail(message=(path("err"),)),
-        Finish(reason=path("finish_reason")),
-        Terminal(normal=False),
+        ErrorStep(message=(path("err"),)),
+        FinishStep(reason=path("finish_reason")),
+        TerminalStep(normal=False),
     ),
 }
-_DOCUMENT: Sequence[Step] = (
-    Fail(message=(path("message"),), optional=True),
-    Say(channel=Channel.TEXT, text=(path("text"),)),
+_DOCUMENT: Sequence[TableStep] = (
+    ErrorStep(message=(path("message"),), optional=True),
+    TextStep(channel=Channel.TEXT, text=(path("text"),)),
     _calls("tool_calls"),
-    Tell(usage=path("meta")),
-    Finish(reason=path("finish_reason"), errors=ERRORS),
-    Terminal(proof=path("generation_id")),
+    UsageStep(usage=path("meta")),
+    FinishStep(reason=path("finish_reason"), errors=ERRORS),
+    TerminalStep(proof=path("generation_id")),
 )

@@ -2,13 +2,13 @@
 
 import enum
 
-from deltatape.model.asked import Asked
+from deltatape.model.asked import RequestSummary
 from deltatape.model.reply import CallKind, CallStatus
-from deltatape.wire.json_scan import Kind, Verdict, scan
+from deltatape.wire.json_scan import ScanState, TokenKind, scan
 from deltatape.wire.json_value import parse, read_object
 
 
-class Ending(enum.Enum):
+class CallEndCause(enum.Enum):
     """What ended the call."""
 
     NORMAL = "normal"
@@ -20,32 +20,36 @@ class Ending(enum.Enum):
 
 
 _BROKEN = {
-    Verdict.PREFIX: CallStatus.TRUNCATED,
-    Verdict.MALFORMED: CallStatus.MALFORMED,
-    Verdict.EXTRA: CallStatus.EXTRA_DATA,
+    ScanState.PREFIX: CallStatus.TRUNCATED,
+    ScanState.MALFORMED: CallStatus.MALFORMED,
+    ScanState.EXTRA: CallStatus.EXTRA_DATA,
 }
 
 
-def judge(text: str, name: str, ending: Ending, asked: Asked) -> CallStatus:
+def judge(text: str, name: str, ending: CallEndCause, asked: RequestSummary) -> CallStatus:
     """What a correct client can do with the arguments `text` of a call of the function `name`."""
-    if ending is not Ending.OPEN and read_object(text) is not None:
+    if ending is not CallEndCause.OPEN and read_object(text) is not None:
         return CallStatus.COMPLETE
     scanner = scan(text)
-    if scanner.verdict is Verdict.EMPTY:
+    if scanner.verdict is ScanState.EMPTY:
         return _judge_empty(name, ending, asked)
-    if scanner.verdict is not Verdict.COMPLETE:
+    if scanner.verdict is not ScanState.COMPLETE:
         return _BROKEN[scanner.verdict]
-    if ending is Ending.OPEN:
+    if ending is CallEndCause.OPEN:
         return CallStatus.TRUNCATED
-    return CallStatus.COMPLETE if scanner.kind is Kind.OBJECT else _judge_value(parse(text).value)
+    return (
+        CallStatus.COMPLETE if scanner.kind is TokenKind.OBJECT else _judge_value(parse(text).value)
+    )
 
 
-def judge_call(kind: CallKind, text: str, name: str, ending: Ending, asked: Asked) -> CallStatus:
+def judge_call(
+    kind: CallKind, text: str, name: str, ending: CallEndCause, asked: RequestSummary
+) -> CallStatus:
     """`judge`, for any kind of call: a custom tool's input is free text, whole if it did end."""
     if not name:
         return CallStatus.NO_NAME
     if kind is CallKind.CUSTOM:
-        return CallStatus.COMPLETE if ending is Ending.NORMAL else CallStatus.TRUNCATED
+        return CallStatus.COMPLETE if ending is CallEndCause.NORMAL else CallStatus.TRUNCATED
     return judge(text, name, ending, asked)
 
 
@@ -56,9 +60,9 @@ def _judge_value(value: object) -> CallStatus:
     return CallStatus.NOT_OBJECT
 
 
-def _judge_empty(name: str, ending: Ending, asked: Asked) -> CallStatus:
+def _judge_empty(name: str, ending: CallEndCause, asked: RequestSummary) -> CallStatus:
     """No argument bytes: legal for a tool without required parameters, if the call did end."""
-    if ending is not Ending.NORMAL:
+    if ending is not CallEndCause.NORMAL:
         return CallStatus.TRUNCATED
     tool = asked.tool(name)
     if tool is None:

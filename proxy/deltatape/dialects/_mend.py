@@ -18,7 +18,7 @@ _CHAIN = 3
 """Pieces that, each the beginning of the next, count as cumulative however short they are."""
 
 
-class Mended(NamedTuple):
+class RepairedArguments(NamedTuple):
     """Arguments after mending, and the codes and details of what was done."""
 
     text: str
@@ -27,27 +27,27 @@ class Mended(NamedTuple):
     """Whether they are known to be one whole object: parsing them once is enough."""
 
 
-def mend(pieces: Sequence[str]) -> Mended:
+def mend(pieces: Sequence[str]) -> RepairedArguments:
     """The arguments in `pieces` (none empty), freed of what gateways are known to add."""
     plain = join_pairs("".join(pieces))
     parsed = parse(plain)
     if parsed.error is None:
-        return Mended(plain, (), isinstance(parsed.value, dict))
+        return RepairedArguments(plain, (), isinstance(parsed.value, dict))
     rest = _without_empty_objects(pieces)
     repairs: tuple[tuple[str, str], ...] = ()
     if len(rest) < len(pieces):
         repairs = (("T017", "an empty object {} precedes the arguments"),)
         plain = join_pairs("".join(rest))
         if _whole(plain):
-            return Mended(plain, repairs)
+            return RepairedArguments(plain, repairs)
     once = _said_again(plain)
     if once is not None:
-        return Mended(once, (*repairs, ("T014", "the whole arguments were sent again")))
+        return RepairedArguments(once, (*repairs, ("T014", "the whole arguments were sent again")))
     grown = _cumulative(rest)
     if grown is not None:
         detail = "each piece of the arguments repeats the pieces before it"
-        return Mended(grown, (*repairs, ("T014", detail)))
-    return Mended(plain, repairs)
+        return RepairedArguments(grown, (*repairs, ("T014", detail)))
+    return RepairedArguments(plain, repairs)
 
 
 def _whole(text: str) -> bool:

@@ -5,7 +5,7 @@ from deltatape.model.reply import Observation
 from deltatape.model.stream import Event
 
 
-class Notes:
+class ObservationLog:
     """Collects observations; which choice and call they are about is known at the end."""
 
     def __init__(self) -> None:

@@ -6,12 +6,12 @@ building of the `Reply` to this.
 
 from collections.abc import Mapping
 
-from deltatape.dialects._choice import ChoiceDraft, Policy
+from deltatape.dialects._choice import ChoiceDraft, DialectPolicy
 from deltatape.dialects._errors import error_message, may_fail
 from deltatape.dialects._json import EVIDENCE_LIMIT, as_object
-from deltatape.dialects._judge import Ending
-from deltatape.dialects._notes import Notes
-from deltatape.model.asked import Asked
+from deltatape.dialects._judge import CallEndCause
+from deltatape.dialects._notes import ObservationLog
+from deltatape.model.asked import RequestSummary
 from deltatape.model.reply import Observation, Reply, ToolResult
 from deltatape.model.stream import Event
 from deltatape.wire.json_value import parse, read_object
@@ -27,8 +27,10 @@ class ReplyDraft:
         policy: what the dialect promises of its calls.
     """
 
-    def __init__(self, name: str, terminator: str, asked: Asked, policy: Policy) -> None:
-        self.notes = Notes()
+    def __init__(
+        self, name: str, terminator: str, asked: RequestSummary, policy: DialectPolicy
+    ) -> None:
+        self.notes = ObservationLog()
         self.usage: Mapping[str, object] | None = None
         self.model: str | None = None
         self.error: str | None = None
@@ -102,7 +104,7 @@ class ReplyDraft:
         """The choices that the wire opened, in the order of their index."""
         return [self._choices[index] for index in sorted(self._choices)]
 
-    def build(self, ending: Ending, *, terminated: bool) -> Reply:
+    def build(self, ending: CallEndCause, *, terminated: bool) -> Reply:
         """The reply, judged.
 
         Args:

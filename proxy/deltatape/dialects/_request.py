@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from deltatape.dialects._json import as_array, as_object, get_array, get_object, get_str
-from deltatape.dialects._source import Element, Elements, Member, Source, Whole
+from deltatape.dialects._source import Element, Elements, JsonSource, MemberValue, WholeString
 from deltatape.model.asked import Message, RepeatedCall, ToolSpec
 from deltatape.model.thought import Thought
 from deltatape.wire.json_value import parse, read_object
@@ -14,25 +14,25 @@ from deltatape.wire.json_value import parse, read_object
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 
-class RequestBody(NamedTuple):
+class JsonRequestBody(NamedTuple):
     """A request's body that is a JSON object, and where it stands."""
 
     value: Mapping[str, object]
-    source: Source
+    source: JsonSource
 
 
-def read_body(body: bytes) -> RequestBody | None:
+def read_body(body: bytes) -> JsonRequestBody | None:
     """The JSON object that `body` is; None if it is none."""
     text = body.decode(errors="replace")
     value = read_object(text) or as_object(parse(text).value)
-    return None if value is None else RequestBody(value, Whole(text))
+    return None if value is None else JsonRequestBody(value, WholeString(text))
 
 
 def objects_at(
-    holder: Mapping[str, object], key: str, source: Source
-) -> Iterator[tuple[Mapping[str, object], Source]]:
+    holder: Mapping[str, object], key: str, source: JsonSource
+) -> Iterator[tuple[Mapping[str, object], JsonSource]]:
     """The objects in the array at `key`, and where each stands; `holder` stands at `source`."""
-    elements = Elements(Member(source, key))
+    elements = Elements(MemberValue(source, key))
     for place, value in enumerate(map(as_object, get_array(holder, key))):
         if value is not None:
             yield value, Element(elements, place)
@@ -84,7 +84,7 @@ def message_digest(message: object) -> str:
     return hashlib.sha256(_ENCODER.encode(message).encode()).hexdigest()
 
 
-def exact(holder: Mapping[str, object], field: str, source: Source) -> str:
+def exact(holder: Mapping[str, object], field: str, source: JsonSource) -> str:
     """The arguments in `field` as the application wrote them; "" if there are none.
 
     A string's text, else the exact source of the value; `holder` stands at `source`.
@@ -93,9 +93,9 @@ def exact(holder: Mapping[str, object], field: str, source: Source) -> str:
     return value if isinstance(value, str) else source_of(holder, field, source)
 
 
-def source_of(holder: Mapping[str, object], field: str, source: Source) -> str:
+def source_of(holder: Mapping[str, object], field: str, source: JsonSource) -> str:
     """The exact source of the value in `field`, a string's too; "" if there is none.
 
     `holder` stands at `source`.
     """
-    return "" if holder.get(field) is None else Member(source, field).text
+    return "" if holder.get(field) is None else MemberValue(source, field).text

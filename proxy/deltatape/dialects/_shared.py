@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Generic, NamedTuple, TypeVar, cast
 
 from deltatape.dialects._json import as_array, as_object
-from deltatape.dialects._request import RequestBody, read_body
-from deltatape.dialects._source import Element, Elements, Member, Source
+from deltatape.dialects._request import JsonRequestBody, read_body
+from deltatape.dialects._source import Element, Elements, JsonSource, MemberValue
 
 SMALL = 8_192
 """Bytes of a body, or of a run, that is not worth the search."""
@@ -35,14 +35,14 @@ _BROKEN = (ValueError, IndexError, RecursionError)
 
 T = TypeVar("T")
 Object = Mapping[str, object]
-ReadElement = Callable[[Object, Source], T]
+ReadElement = Callable[[Object, JsonSource], T]
 """Makes something of an element, which stands at the source."""
 
 
 class History(NamedTuple, Generic[T]):
     """A request with its history. Of that, `body` may lack what an earlier request had, too."""
 
-    body: RequestBody
+    body: JsonRequestBody
     entries: tuple[T, ...]
     """What was made of each object in the array."""
 
@@ -119,7 +119,7 @@ def read_history(body: bytes, path: Sequence[str], read: ReadElement[T]) -> Hist
     return History(found, cast("tuple[T, ...]", entries))
 
 
-def _read_all(known: _Known) -> RequestBody | None:
+def _read_all(known: _Known) -> JsonRequestBody | None:
     whole = read_body(known.body)
     if whole is None:
         return None
@@ -127,7 +127,7 @@ def _read_all(known: _Known) -> RequestBody | None:
     return whole
 
 
-def _read_rest(known: _Known, run: _Run) -> RequestBody | None:
+def _read_rest(known: _Known, run: _Run) -> JsonRequestBody | None:
     """The body without the run, and the run put back; None if it must be read as a whole."""
     body = known.body[: run.start] + known.body[run.rest :]
     rest = read_body(body)
@@ -143,12 +143,14 @@ def _read_rest(known: _Known, run: _Run) -> RequestBody | None:
     return rest
 
 
-def _each(body: RequestBody, path: Sequence[str], read: ReadElement[object]) -> Iterator[object]:
+def _each(
+    body: JsonRequestBody, path: Sequence[str], read: ReadElement[object]
+) -> Iterator[object]:
     """What `read` makes of each element; None of those that are no objects."""
     holder, source = body
     for key in path[:-1]:
-        holder, source = as_object(holder.get(key)) or {}, Member(source, key)
-    elements = Elements(Member(source, path[-1]))
+        holder, source = as_object(holder.get(key)) or {}, MemberValue(source, key)
+    elements = Elements(MemberValue(source, path[-1]))
     for place, value in enumerate(map(as_object, as_array(holder.get(path[-1])) or ())):
         yield None if value is None else read(value, Element(elements, place))
 

@@ -16,7 +16,7 @@ _SOLE_LIMIT = 65_536
 """Characters of a text that may be searched anew for every value in it."""
 
 
-class Source(Protocol):
+class JsonSource(Protocol):
     """Where a JSON value stands in a text."""
 
     @property
@@ -24,30 +24,30 @@ class Source(Protocol):
         """The value's source, without whitespace around it; valid JSON."""
 
 
-class Whole:
-    """A whole text. See `Source`."""
+class WholeString:
+    """A whole text. See `JsonSource`."""
 
     def __init__(self, text: str) -> None:
         self.text = text
 
 
-class Member:
-    """The value at a key, which exists, of the object that `holder` is. See `Source`."""
+class MemberValue:
+    """The value at a key, which exists, of the object that `holder` is. See `JsonSource`."""
 
-    def __init__(self, holder: Source, key: str) -> None:
+    def __init__(self, holder: JsonSource, key: str) -> None:
         self._holder = holder
         self._key = key
 
     @property
     def text(self) -> str:
-        """See `Source.text`."""
+        """See `JsonSource.text`."""
         return slice_at(self._holder.text, (self._key,)) or ""
 
 
 class Elements:
     """The elements of the array that `holder` is."""
 
-    def __init__(self, holder: Source) -> None:
+    def __init__(self, holder: JsonSource) -> None:
         self._holder = holder
         self._texts: list[str] | None = None
 
@@ -59,7 +59,7 @@ class Elements:
 
 
 class Element:
-    """One of `elements`. See `Source`."""
+    """One of `elements`. See `JsonSource`."""
 
     def __init__(self, elements: Elements, index: int) -> None:
         self._elements = elements
@@ -67,12 +67,12 @@ class Element:
 
     @property
     def text(self) -> str:
-        """See `Source.text`."""
+        """See `JsonSource.text`."""
         return self._elements.text_of(self._index)
 
 
-class Sole:
-    """The value at a key that is mostly the only one of its name in a whole text. See `Source`.
+class SoleMember:
+    """The value at a key that is mostly the only one of its name in a whole text. See `JsonSource`.
 
     Args:
         text: valid JSON, in which the key exists.
@@ -80,14 +80,14 @@ class Sole:
         otherwise: where the value stands, for texts in which the key is not the only one.
     """
 
-    def __init__(self, text: str, key: str, otherwise: Source) -> None:
+    def __init__(self, text: str, key: str, otherwise: JsonSource) -> None:
         self._text = text
         self._key = key
         self._otherwise = otherwise
 
     @property
     def text(self) -> str:
-        """See `Source.text`."""
+        """See `JsonSource.text`."""
         if len(self._text) > _SOLE_LIMIT:
             return self._otherwise.text
         quoted = f'"{self._key}"'

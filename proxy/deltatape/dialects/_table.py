@@ -1,10 +1,10 @@
 """A dialect as a table: what each type of event means, and where in the event it says so.
 
 Many dialects are no more than start, delta and end of a call, pieces of text, and a last event.
-Such a one is a `Table`: by type of event the steps (`_table_calls`, `_table_steps`) that take it,
-each with the paths of what it needs. `TableReducer` looks the type up and lets its steps fill a
-`TableDraft`, which knows which call a key stands for. What only one dialect does is a step of its
-own.
+Such a one is a `DialectTable`: by type of event the steps (`_table_calls`, `_table_steps`) that
+take it, each with the paths of what it needs. `TableReducer` looks the type up and lets its steps
+fill a `TableDraft`, which knows which call a key stands for. What only one dialect does is a step
+of its own.
 
 Types that the table does not have are ignored, since providers add new ones; only an error is seen
 in every event. All calls and texts belong to the one choice that such dialects have.
@@ -16,12 +16,12 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 from deltatape.dialects._alike import NEVER_ALIKE
 from deltatape.dialects._calls import CallDraft
-from deltatape.dialects._choice import ChoiceDraft, Policy
+from deltatape.dialects._choice import ChoiceDraft, DialectPolicy
 from deltatape.dialects._json import EVIDENCE_LIMIT, Frame, get_index
-from deltatape.dialects._judge import Ending
+from deltatape.dialects._judge import CallEndCause
 from deltatape.dialects._reply import ReplyDraft
-from deltatape.dialects._source import Element, Elements, Member, Source, Whole
-from deltatape.model.asked import Asked
+from deltatape.dialects._source import Element, Elements, JsonSource, MemberValue, WholeString
+from deltatape.model.asked import RequestSummary
 from deltatape.model.reply import CallKind, Channel, Reply
 from deltatape.model.stream import Event
 
@@ -64,14 +64,14 @@ def listed(value: object) -> Iterator[tuple[int, Frame]]:
             yield place, one
 
 
-def source_at(source: Source, keys: Path) -> Source:
+def source_at(source: JsonSource, keys: Path) -> JsonSource:
     """Where the value at `keys`, which exists, of the object at `source` stands."""
     for key in keys:
-        source = Member(source, key)
+        source = MemberValue(source, key)
     return source
 
 
-class Index(NamedTuple):
+class CallsByIndex(NamedTuple):
     """Calls are told apart by a number in each of their events."""
 
     path: Path
@@ -82,7 +82,7 @@ class Index(NamedTuple):
         return get_index(holder, self.path[-1]) if isinstance(holder, dict) else None
 
 
-class Id(NamedTuple):
+class CallsById(NamedTuple):
     """Calls are told apart by their id, which is in each of their events."""
 
     path: Path
@@ -92,10 +92,10 @@ class Id(NamedTuple):
         return text_at(frame, self.path) or None
 
 
-Key: TypeAlias = Index | Id
+Key: TypeAlias = CallsByIndex | CallsById
 
 
-class Step(Protocol):
+class TableStep(Protocol):
     """Something that an event of a type means."""
 
     def take(self, draft: "TableDraft", frame: Frame, event: Event) -> None:
@@ -103,7 +103,7 @@ class Step(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class DialectTable:
     """A dialect.
 
     Attributes:
@@ -122,10 +122,10 @@ class Table:
 
     name: str
     terminator: str
-    policy: Policy
+    policy: DialectPolicy
     type_keys: tuple[str, ...]
-    events: Mapping[str, Sequence[Step]]
-    document: Sequence[Step] = ()
+    events: Mapping[str, Sequence[TableStep]]
+    document: Sequence[TableStep] = ()
     sentinel: bool = False
     final: bool = False
     due: frozenset[str | None] = frozenset()
@@ -142,7 +142,7 @@ class Table:
 class TableDraft:
     """A reply under construction, and which calls the wire's keys stand for."""
 
-    def __init__(self, table: Table, asked: Asked) -> None:
+    def __init__(self, table: DialectTable, asked: RequestSummary) -> None:
         self.reply = ReplyDraft(table.name, table.terminator, asked, table.policy)
         self.choice: ChoiceDraft = self.reply.choice()
         self.normal = False
@@ -168,14 +168,18 @@ class TableDraft:
             self._calls[key] = draft
         return draft
 
-    def element(self, keys: Path, place: int, event: Event) -> Source:
+    def element(self, keys: Path, place: int, event: Event) -> JsonSource:
         """Where the element number `place` of the array at `keys` stands in the data of `event`.
 
         The last array is kept: its elements are asked for one after the other.
         """
         last = self._elements
         if last is None or last[0] is not event or last[1] != keys:
-            last = self._elements = (event, keys, Elements(source_at(Whole(event.data), keys)))
+            last = self._elements = (
+                event,
+                keys,
+                Elements(source_at(WholeString(event.data), keys)),
+            )
         return Element(last[2], place)
 
     def watch(self, frame: Frame, event: Event) -> None:
@@ -209,7 +213,7 @@ class TableReducer:
 
     alike = NEVER_ALIKE
 
-    def __init__(self, table: Table, asked: Asked) -> None:
+    def __init__(self, table: DialectTable, asked: RequestSummary) -> None:
         self._table = table
         self._events = table.events
         self._typed = bool(table.type_keys)
@@ -236,9 +240,11 @@ class TableReducer:
         """See `Reducer.finish`."""
         del cut  # The terminal signal tells more about the calls than the transport does.
         draft = self._draft
-        ending = Ending.NORMAL if draft.normal and draft.reply.error is None else Ending.CUT
+        ending = (
+            CallEndCause.NORMAL if draft.normal and draft.reply.error is None else CallEndCause.CUT
+        )
         policy, reason = self._table.policy, draft.choice.finish_reason
-        if ending is Ending.NORMAL and policy.explicit_end and reason not in policy.abnormal:
+        if ending is CallEndCause.NORMAL and policy.explicit_end and reason not in policy.abnormal:
             for call in draft.choice.calls:
                 if call.ended is None:
                     detail = f"nothing says that the call of {call.name!r} is whole"

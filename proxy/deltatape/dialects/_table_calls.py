@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from deltatape.dialects._calls import CallDraft
 from deltatape.dialects._json import Frame, as_object
-from deltatape.dialects._source import Source, Whole
+from deltatape.dialects._source import JsonSource, WholeString
 from deltatape.dialects._table import (
-    Index,
+    CallsByIndex,
     Key,
     Path,
     TableDraft,
@@ -28,7 +28,7 @@ from deltatape.wire.json_value import parse
 
 
 @dataclass(frozen=True, slots=True)
-class When:
+class ValueCondition:
     """Whether one of certain values stands at a path: strings, truth values."""
 
     path: Path
@@ -60,7 +60,7 @@ class CallStart:
     name: Path
     fragment: Path | None = None
     """First pieces of the arguments."""
-    server: When | None = None
+    server: ValueCondition | None = None
     """When the provider runs the call itself."""
     optional: bool = False
     """Whether the event may begin something else than a call."""
@@ -69,7 +69,7 @@ class CallStart:
         """See `Step.take`."""
         found = at(frame, self.entry)
         key = self.key.of(frame)
-        whole: Source = _Lazy(event, self.entry)
+        whole: JsonSource = _Lazy(event, self.entry)
         for place, entry in listed(found):
             call = self._start(draft, _moved(key, place), entry, event)
             call.identify(text_at(entry, self.id), text_at(entry, self.name))
@@ -79,7 +79,7 @@ class CallStart:
         if not self.optional and as_object(found) is None and not isinstance(found, list):
             draft.reply.odd("the start of a call without the call", frame, event)
 
-    def _begin(self, call: CallDraft, entry: Frame, source: Source, event: Event) -> None:
+    def _begin(self, call: CallDraft, entry: Frame, source: JsonSource, event: Event) -> None:
         """Takes the first piece of the arguments."""
         value = None if self.fragment is None else at(entry, self.fragment)
         if self.fragment is None or value is None:
@@ -140,7 +140,7 @@ class CallDelta:
         draft: TableDraft,
         key: int | str | None,
         entry: Frame,
-        source: Source,
+        source: JsonSource,
         event: Event,
     ) -> None:
         value = at(entry, self.fragment)
@@ -159,7 +159,7 @@ class CallDelta:
             self._append(call, value, entry, source, event)
 
     def _append(
-        self, call: CallDraft, value: object, entry: Frame, source: Source, event: Event
+        self, call: CallDraft, value: object, entry: Frame, source: JsonSource, event: Event
     ) -> None:
         if call.ended is not None:
             call.note("ended", "S006", "arguments after the end of the call", entry, event)
@@ -214,7 +214,7 @@ class CallWhole:
     name: tuple[Path, ...]
     arguments: tuple[Path, ...]
     strings: Strings = Strings.VALUE
-    server: When | None = None
+    server: ValueCondition | None = None
     each: Path = ()
     """From an element of `entry` to the call; elements without it are no calls."""
     ordered: bool = False
@@ -232,7 +232,7 @@ class CallWhole:
             self._take(draft, found, _Lazy(event, self.entry), event, 0)
 
     def _take(
-        self, draft: TableDraft, element: Frame, source: Source, event: Event, place: int
+        self, draft: TableDraft, element: Frame, source: JsonSource, event: Event, place: int
     ) -> None:
         entry = as_object(at(element, self.each))
         if entry is None:
@@ -261,7 +261,7 @@ class CallWhole:
         call.announced = True
         return call
 
-    def _settle(self, call: CallDraft, entry: Frame, source: Source, event: Event) -> None:
+    def _settle(self, call: CallDraft, entry: Frame, source: JsonSource, event: Event) -> None:
         where = next((keys for keys in self.arguments if at(entry, keys) is not None), None)
         if where is None or (self.weak and call.fragments):
             return
@@ -275,7 +275,7 @@ class CallWhole:
             call.note("arguments", "T015", detail, call.raw, event)
         call.settle(text)
 
-    def _text(self, call: CallDraft, value: object, source: Source) -> str:
+    def _text(self, call: CallDraft, value: object, source: JsonSource) -> str:
         if not isinstance(value, str) or self.strings is Strings.VALUE:
             return source.text
         if self.strings is Strings.FREE:
@@ -286,7 +286,7 @@ class CallWhole:
 
 
 class _Lazy:
-    """Where the value at `keys` stands in the data of `event`. See `Source`."""
+    """Where the value at `keys` stands in the data of `event`. See `JsonSource`."""
 
     __slots__ = ("_event", "_keys")
 
@@ -296,8 +296,8 @@ class _Lazy:
 
     @property
     def text(self) -> str:
-        """See `Source.text`."""
-        return source_at(Whole(self._event.data), self._keys).text
+        """See `JsonSource.text`."""
+        return source_at(WholeString(self._event.data), self._keys).text
 
 
 def _moved(key: int | str | None, place: int) -> int | str | None:
@@ -305,7 +305,7 @@ def _moved(key: int | str | None, place: int) -> int | str | None:
     return key + place if isinstance(key, int) else key
 
 
-def _add_bare(call: CallDraft, entry: Frame, source: Source, event: Event) -> None:
+def _add_bare(call: CallDraft, entry: Frame, source: JsonSource, event: Event) -> None:
     """Appends a piece that stands at `source`, and should be a string (T006)."""
     detail = "the arguments are JSON instead of a string with JSON in it"
     call.note("bare", "T006", detail, entry, event)
@@ -313,7 +313,7 @@ def _add_bare(call: CallDraft, entry: Frame, source: Source, event: Event) -> No
 
 
 def _note_missing(key: Key, call: CallDraft, entry: Frame, event: Event) -> None:
-    if isinstance(key, Index):
+    if isinstance(key, CallsByIndex):
         call.note("", "T011", "an event of a call has no index", entry, event)
     else:
         call.note("key", "S006", "an event of a call does not say which one", entry, event)

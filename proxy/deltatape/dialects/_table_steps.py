@@ -10,7 +10,7 @@ from deltatape.model.thought import Thought
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Expect:
+class ExpectObject:
     """An object has to be there."""
 
     entry: Path
@@ -29,7 +29,7 @@ class Expect:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Say:
+class TextStep:
     """A piece of text."""
 
     channel: Channel
@@ -53,7 +53,7 @@ class Say:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SayWhole:
+class WholeTextStep:
     """The whole text, once more: counts only where no piece of it came."""
 
     text: tuple[Path, ...]
@@ -71,7 +71,7 @@ class SayWhole:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Show:
+class NonTextStep:
     """Something that is no text: an image, audio."""
 
     what: tuple[Path, ...]
@@ -88,7 +88,7 @@ class Show:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sign:
+class SignatureStep:
     """The signature of a thought."""
 
     signature: tuple[Path, ...]
@@ -105,7 +105,7 @@ class Sign:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finish:
+class FinishStep:
     """Why the answer ended."""
 
     reason: Path
@@ -142,7 +142,7 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terminal:
+class TerminalStep:
     """The answer is over."""
 
     normal: bool = True
@@ -157,7 +157,7 @@ class Terminal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fail:
+class ErrorStep:
     """An error in place of (the rest of) the answer."""
 
     message: tuple[Path, ...]
@@ -172,7 +172,7 @@ class Fail:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tell:
+class UsageStep:
     """Usage and model."""
 
     usage: Path | None = None

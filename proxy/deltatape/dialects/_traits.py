@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from deltatape.dialects._choice import Policy
+from deltatape.dialects._choice import DialectPolicy
 from deltatape.dialects._errors import openai_error
 from deltatape.model.exchange import Headers
 from deltatape.model.stream import Format
@@ -66,7 +66,7 @@ class Traits:
     """None: nobody but its reducer knows its events."""
     formats: frozenset[Format] = frozenset({Format.SSE, Format.JSON})
     """How its answers are framed."""
-    policy: Policy = field(default_factory=Policy)
+    policy: DialectPolicy = field(default_factory=DialectPolicy)
     """What it promises of its calls."""
     shared_paths: tuple[str, ...] = ()
     """Ends of paths that it serves and that applications use for endpoints of their own, too."""

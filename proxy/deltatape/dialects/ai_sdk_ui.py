@@ -13,16 +13,23 @@ from itertools import chain
 from typing import ClassVar
 
 from deltatape.dialects._base import Hints
-from deltatape.dialects._choice import Policy
+from deltatape.dialects._choice import DialectPolicy
 from deltatape.dialects._json import Frame, get_str
 from deltatape.dialects._request import content_text, exact, objects_at, said
 from deltatape.dialects._shared import read_history
-from deltatape.dialects._source import Source
-from deltatape.dialects._table import Id, Table, TableDraft, TableReducer, path, text_at
-from deltatape.dialects._table_calls import CallDelta, CallStart, CallWhole, Strings, When
-from deltatape.dialects._table_steps import Fail, Finish, Result, Terminal
+from deltatape.dialects._source import JsonSource
+from deltatape.dialects._table import (
+    CallsById,
+    DialectTable,
+    TableDraft,
+    TableReducer,
+    path,
+    text_at,
+)
+from deltatape.dialects._table_calls import CallDelta, CallStart, CallWhole, Strings, ValueCondition
+from deltatape.dialects._table_steps import ErrorStep, FinishStep, Result, TerminalStep
 from deltatape.dialects._traits import Errors, EventShape, Traits
-from deltatape.model.asked import NOTHING_ASKED, Asked, Message, RepeatedCall
+from deltatape.model.asked import NOTHING_ASKED, Message, RepeatedCall, RequestSummary
 from deltatape.model.reply import Channel
 from deltatape.model.stream import Event, Format
 
@@ -95,9 +102,9 @@ _ABNORMAL = frozenset({"length", "content-filter", "error"})
 _ID = path("toolCallId")
 _ERRORS = (path("errorText"), path("error.message"), path("error"), path("message"))
 """The first is the protocol's; applications also send what their provider sent."""
-_KEY = Id(_ID)
+_KEY = CallsById(_ID)
 _NAME = path("toolName")
-_SERVER = When(path("providerExecuted"), (True,))
+_SERVER = ValueCondition(path("providerExecuted"), (True,))
 _RESULT = Result(id=(_ID,), preliminary=path("preliminary"))
 
 
@@ -113,10 +120,10 @@ def _whole(*, weak: bool) -> CallWhole:
     )
 
 
-_TABLE = Table(
+_TABLE = DialectTable(
     name="ai-sdk-ui",
     terminator="finish and [DONE]",
-    policy=Policy(abnormal=_ABNORMAL, explicit_end=True, app=True),
+    policy=DialectPolicy(abnormal=_ABNORMAL, explicit_end=True, app=True),
     type_keys=("type",),
     sentinel=True,
     due=frozenset({"stop"}),
@@ -135,9 +142,9 @@ _TABLE = Table(
         "tool-output-error": (_RESULT,),
         "tool-output-denied": (_RESULT,),
         "finish-step": (StepEnd(),),
-        "error": (Fail(message=_ERRORS),),
-        "finish": (Finish(reason=path("finishReason")), Terminal()),
-        "abort": (Terminal(normal=False),),
+        "error": (ErrorStep(message=_ERRORS),),
+        "finish": (FinishStep(reason=path("finishReason")), TerminalStep()),
+        "abort": (TerminalStep(normal=False),),
     },
 )
 
@@ -170,12 +177,12 @@ class AISDKUI:
         del path
         return False
 
-    def read_request(self, body: bytes, path: str) -> Asked:
+    def read_request(self, body: bytes, path: str) -> RequestSummary:
         """See `Dialect.read_request`."""
         del path
         return read_request(body)
 
-    def reducer(self, asked: Asked) -> TableReducer:
+    def reducer(self, asked: RequestSummary) -> TableReducer:
         """See `Dialect.reducer`."""
         return TableReducer(_TABLE, asked)
 
@@ -203,12 +210,12 @@ _ANSWERED = frozenset({"output-available", "output-error", "output-denied"})
 _RESULT_KEYS = ("toolCallId", "state", "output", "errorText")
 
 
-def read_request(body: bytes) -> Asked:
+def read_request(body: bytes) -> RequestSummary:
     """What `body` asks for; `NOTHING_ASKED` if it is no JSON object."""
     found = read_history(body, _PATH, _entry)
     if found is None:
         return NOTHING_ASKED
-    return Asked(
+    return RequestSummary(
         known=True,
         model=None,
         stream=True,
@@ -218,11 +225,11 @@ def read_request(body: bytes) -> Asked:
     )
 
 
-def _entry(message: Mapping[str, object], source: Source) -> tuple[Message, ...]:
+def _entry(message: Mapping[str, object], source: JsonSource) -> tuple[Message, ...]:
     return tuple(_messages(message, source))
 
 
-def _messages(message: Mapping[str, object], source: Source) -> Iterator[Message]:
+def _messages(message: Mapping[str, object], source: JsonSource) -> Iterator[Message]:
     """A message, and the results of the tools that it called."""
     parts = list(objects_at(message, "parts", source))
     tools = [(part, name, where) for part, where in parts if (name := _tool_name(part)) is not None]

@@ -18,7 +18,7 @@ from deltatape.dialects._anthropic.request import read_request
 from deltatape.dialects._base import Hints
 from deltatape.dialects._errors import OPENAI_KINDS, OVERLOADED
 from deltatape.dialects._traits import Errors, EventShape, Traits
-from deltatape.model.asked import Asked
+from deltatape.model.asked import RequestSummary
 from deltatape.model.stream import Format
 
 _PATHS = ("/v1/messages", "/anthropic/messages")
@@ -75,12 +75,12 @@ class AnthropicMessages:
         bare = path.rstrip("/")
         return bare.endswith(_PATHS) or (_VERTEX in bare and bare.endswith("awPredict"))
 
-    def read_request(self, body: bytes, path: str) -> Asked:
+    def read_request(self, body: bytes, path: str) -> RequestSummary:
         """See `Dialect.read_request`: at Vertex, the path names the model."""
         asked = read_request(body)
         model = path.partition(_VERTEX)[2].rpartition(":")[0]
         return replace(asked, model=model) if model and asked.known else asked
 
-    def reducer(self, asked: Asked) -> MessageReducer:
+    def reducer(self, asked: RequestSummary) -> MessageReducer:
         """See `Dialect.reducer`."""
         return MessageReducer(self.name, asked)

@@ -15,14 +15,14 @@ from typing import ClassVar
 
 from deltatape.dialects._base import Hints
 from deltatape.dialects._chat.request import read_request
-from deltatape.dialects._choice import Policy
+from deltatape.dialects._choice import DialectPolicy
 from deltatape.dialects._json import Frame
-from deltatape.dialects._table import Path, Step, Table, TableReducer, at, path
+from deltatape.dialects._table import DialectTable, Path, TableReducer, TableStep, at, path
 from deltatape.dialects._table_calls import CallWhole
-from deltatape.dialects._table_steps import Fail, Result, Say, SayWhole, Terminal
+from deltatape.dialects._table_steps import ErrorStep, Result, TerminalStep, TextStep, WholeTextStep
 from deltatape.dialects._traits import Errors, EventShape, Traits
 from deltatape.model.app_names import CONTRACT, AppNames
-from deltatape.model.asked import Asked
+from deltatape.model.asked import RequestSummary
 from deltatape.model.reply import Channel
 from deltatape.model.stream import Format
 
@@ -39,7 +39,7 @@ _FOREIGN_STARTS = (
     "tool-call-",
 )
 NAME = "app-events"
-_POLICY = Policy(explicit_end=True, ids=False, app=True)
+_POLICY = DialectPolicy(explicit_end=True, ids=False, app=True)
 _MESSAGES = (path("message"), path("error"), path("error.message"))
 
 
@@ -98,12 +98,12 @@ class AppEvents:
         del path
         return False
 
-    def read_request(self, body: bytes, path: str) -> Asked:
+    def read_request(self, body: bytes, path: str) -> RequestSummary:
         """See `Dialect.read_request`: a history is read where it looks like one."""
         del path
         return read_request(body)
 
-    def reducer(self, asked: Asked) -> TableReducer:
+    def reducer(self, asked: RequestSummary) -> TableReducer:
         """See `Dialect.reducer`."""
         return TableReducer(self._table, asked)
 
@@ -126,18 +126,18 @@ def _is_foreign(kind: str) -> bool:
     return "." in kind or kind.isupper() or kind.startswith(_FOREIGN_STARTS)
 
 
-def table(names: AppNames) -> Table:
+def table(names: AppNames) -> DialectTable:
     """The table for an application that uses `names`."""
     content = _paths(names.content)
-    meanings: Sequence[tuple[tuple[str, ...], Sequence[Step]]] = (
-        (names.error, (Fail(message=(*content, *_MESSAGES)), Terminal(normal=False))),
-        (names.done, (SayWhole(text=content), Terminal())),
+    meanings: Sequence[tuple[tuple[str, ...], Sequence[TableStep]]] = (
+        (names.error, (ErrorStep(message=(*content, *_MESSAGES)), TerminalStep(normal=False))),
+        (names.done, (WholeTextStep(text=content), TerminalStep())),
         (names.tool_result, (Result(id=_paths(names.id), name=_paths(names.name)),)),
         (names.tool_call, (_call(names),)),
-        (names.reasoning, (Say(channel=Channel.REASONING, text=content),)),
-        (names.text, (Say(channel=Channel.TEXT, text=content),)),
+        (names.reasoning, (TextStep(channel=Channel.REASONING, text=content),)),
+        (names.text, (TextStep(channel=Channel.TEXT, text=content),)),
     )
-    return Table(
+    return DialectTable(
         name=NAME,
         terminator=" or ".join(dict.fromkeys((*names.done, *names.error))),
         policy=_POLICY,

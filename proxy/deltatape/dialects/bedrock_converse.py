@@ -13,7 +13,7 @@ from deltatape.dialects._converse.table import STREAMED, converse_table, is_docu
 from deltatape.dialects._errors import amazon_error_headers, bare_error
 from deltatape.dialects._table import TableReducer
 from deltatape.dialects._traits import Errors, EventShape, Traits
-from deltatape.model.asked import Asked
+from deltatape.model.asked import RequestSummary
 from deltatape.model.stream import Format
 
 _WHOLE = "converse"
@@ -46,11 +46,11 @@ class BedrockConverse:
         """See `Dialect.serves`."""
         return read_path(path).action in (_WHOLE, _STREAM)
 
-    def read_request(self, body: bytes, path: str) -> Asked:
+    def read_request(self, body: bytes, path: str) -> RequestSummary:
         """See `Dialect.read_request`."""
         model, action = read_path(path)
         return read_conversation(body, model=model, stream=action == _STREAM)
 
-    def reducer(self, asked: Asked) -> TableReducer:
+    def reducer(self, asked: RequestSummary) -> TableReducer:
         """See `Dialect.reducer`."""
         return TableReducer(_TABLE, asked)

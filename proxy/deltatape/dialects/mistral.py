@@ -14,7 +14,7 @@ from deltatape.dialects._chat.request import read_request
 from deltatape.dialects._chat.shape import CLOSING_KEYS, DELTA_KEYS, is_mistral
 from deltatape.dialects._errors import OPENAI_KINDS
 from deltatape.dialects._traits import Errors, EventShape, Traits
-from deltatape.model.asked import Asked
+from deltatape.model.asked import RequestSummary
 
 _POLICY = replace(POLICY, indexes=False, abnormal=POLICY.abnormal | {"model_length"})
 
@@ -46,12 +46,12 @@ class Mistral:
         del path
         return False
 
-    def read_request(self, body: bytes, path: str) -> Asked:
+    def read_request(self, body: bytes, path: str) -> RequestSummary:
         """See `Dialect.read_request`. What others call `required` is `any` here."""
         del path
         asked = read_request(body)
         return replace(asked, tool_choice="required") if asked.tool_choice == "any" else asked
 
-    def reducer(self, asked: Asked) -> ChatReducer:
+    def reducer(self, asked: RequestSummary) -> ChatReducer:
         """See `Dialect.reducer`."""
         return ChatReducer(self.name, asked, _POLICY)

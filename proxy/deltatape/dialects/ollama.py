@@ -9,23 +9,23 @@ from collections.abc import Mapping
 from functools import partial
 from typing import ClassVar
 
-from deltatape.dialects._alike import Alike
+from deltatape.dialects._alike import DeltaFastPath
 from deltatape.dialects._base import Hints
 from deltatape.dialects._chat.request import read_request
-from deltatape.dialects._choice import ChoiceDraft, Policy
+from deltatape.dialects._choice import ChoiceDraft, DialectPolicy
 from deltatape.dialects._errors import may_fail
 from deltatape.dialects._json import Frame, as_array, as_object, get_index, get_object, get_str
-from deltatape.dialects._judge import Ending
+from deltatape.dialects._judge import CallEndCause
 from deltatape.dialects._reply import ReplyDraft
 from deltatape.dialects._request import exact
-from deltatape.dialects._source import Element, Elements, Member, Source, Whole
+from deltatape.dialects._source import Element, Elements, JsonSource, MemberValue, WholeString
 from deltatape.dialects._traits import Errors, EventShape, Traits
-from deltatape.model.asked import Asked
+from deltatape.model.asked import RequestSummary
 from deltatape.model.reply import CallKind, Channel, Reply
 from deltatape.model.stream import Event, Format
 
 TERMINATOR = 'a line with "done": true'
-_POLICY = Policy(abnormal=frozenset({"length", "load", "unload"}), ids=False)
+_POLICY = DialectPolicy(abnormal=frozenset({"length", "load", "unload"}), ids=False)
 _PATHS = ("/api/chat", "/api/generate")
 _METRICS = ("prompt_eval_count", "eval_count", "total_duration", "load_duration")
 _BODIES = ("message", "response")
@@ -68,12 +68,12 @@ class Ollama:
         """See `Dialect.serves`."""
         return path.rstrip("/").endswith(_PATHS)
 
-    def read_request(self, body: bytes, path: str) -> Asked:
+    def read_request(self, body: bytes, path: str) -> RequestSummary:
         """See `Dialect.read_request`: it streams unless it says that it does not."""
         del path
         return read_request(body, streams=True, nameless=True)
 
-    def reducer(self, asked: Asked) -> "OllamaReducer":
+    def reducer(self, asked: RequestSummary) -> "OllamaReducer":
         """See `Dialect.reducer`."""
         return OllamaReducer(self.name, asked)
 
@@ -81,8 +81,8 @@ class Ollama:
 class OllamaReducer:
     """Rebuilds an answer of Ollama. See `Reducer`."""
 
-    def __init__(self, name: str, asked: Asked) -> None:
-        self.alike = Alike()
+    def __init__(self, name: str, asked: RequestSummary) -> None:
+        self.alike = DeltaFastPath()
         self._reply = ReplyDraft(name, TERMINATOR, asked, _POLICY)
 
     def feed(self, event: Event, frame: Frame | None = None) -> None:
@@ -125,7 +125,7 @@ class OllamaReducer:
         """See `Reducer.finish`."""
         del cut  # The last line tells more than the transport does.
         done = self._reply.terminal is not None
-        return self._reply.build(Ending.NORMAL if done else Ending.CUT, terminated=done)
+        return self._reply.build(CallEndCause.NORMAL if done else CallEndCause.CUT, terminated=done)
 
 
 def _is_ours(one: Mapping[str, object]) -> bool:
@@ -144,7 +144,7 @@ def _take_message(draft: ChoiceDraft, message: Mapping[str, object], event: Even
         if value is not None:
             draft.odd("tool_calls is no list", value, event)
         return
-    elements = Elements(Member(Member(Whole(event.data), "message"), "tool_calls"))
+    elements = Elements(MemberValue(MemberValue(WholeString(event.data), "message"), "tool_calls"))
     for place, each in enumerate(entries):
         entry = as_object(each)
         if entry is None:
@@ -154,7 +154,7 @@ def _take_message(draft: ChoiceDraft, message: Mapping[str, object], event: Even
 
 
 def _take_call(
-    draft: ChoiceDraft, entry: Mapping[str, object], event: Event, source: Source
+    draft: ChoiceDraft, entry: Mapping[str, object], event: Event, source: JsonSource
 ) -> None:
     function = get_object(entry, "function") or {}
     call = draft.open(CallKind.FUNCTION, event, get_index(function, "index"))
@@ -162,4 +162,4 @@ def _take_call(
     if get_str(function, "arguments"):
         detail = "the arguments are a string with JSON in it instead of JSON"
         call.note("quoted", "T006", detail, entry, event)
-    call.add(exact(function, "arguments", Member(source, "function")), event)
+    call.add(exact(function, "arguments", MemberValue(source, "function")), event)

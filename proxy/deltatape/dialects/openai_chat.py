@@ -14,7 +14,7 @@ from deltatape.dialects._chat.shape import (
     is_mistral,
 )
 from deltatape.dialects._traits import EventShape, Traits
-from deltatape.model.asked import Asked
+from deltatape.model.asked import RequestSummary
 
 
 class OpenAIChat:
@@ -42,11 +42,11 @@ class OpenAIChat:
         """See `Dialect.serves`."""
         return path.rstrip("/").endswith("/chat/completions")
 
-    def read_request(self, body: bytes, path: str) -> Asked:
+    def read_request(self, body: bytes, path: str) -> RequestSummary:
         """See `Dialect.read_request`."""
         del path
         return read_request(body)
 
-    def reducer(self, asked: Asked) -> ChatReducer:
+    def reducer(self, asked: RequestSummary) -> ChatReducer:
         """See `Dialect.reducer`."""
         return ChatReducer(self.name, asked)

@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from functools import partial
 from typing import ClassVar
 
-from deltatape.dialects._alike import Alike, Say
+from deltatape.dialects._alike import DeltaFastPath, Say
 from deltatape.dialects._base import Hints
 from deltatape.dialects._chat.shape import MARKS, is_completion
-from deltatape.dialects._choice import Policy
+from deltatape.dialects._choice import DialectPolicy
 from deltatape.dialects._json import Frame, as_object, get_array, get_index, get_object, get_str
-from deltatape.dialects._judge import Ending
+from deltatape.dialects._judge import CallEndCause
 from deltatape.dialects._reply import ReplyDraft
 from deltatape.dialects._request import read_body, said
 from deltatape.dialects._traits import Traits
-from deltatape.model.asked import NOTHING_ASKED, Asked, Message
+from deltatape.model.asked import NOTHING_ASKED, Message, RequestSummary
 from deltatape.model.reply import Channel, Reply
 from deltatape.model.stream import Event
 
@@ -44,7 +44,7 @@ class OpenAICompletions:
         bare = path.rstrip("/")
         return bare.endswith("/completions") and not bare.endswith("/chat/completions")
 
-    def read_request(self, body: bytes, path: str) -> Asked:
+    def read_request(self, body: bytes, path: str) -> RequestSummary:
         """See `Dialect.read_request`: the prompt is the only message."""
         del path
         found = read_body(body)
@@ -52,7 +52,7 @@ class OpenAICompletions:
             return NOTHING_ASKED
         request = found.value
         prompt = request.get("prompt")
-        return Asked(
+        return RequestSummary(
             known=True,
             model=get_str(request, "model"),
             stream=request.get("stream") is True,
@@ -61,7 +61,7 @@ class OpenAICompletions:
             history=() if prompt is None else (_message(prompt),),
         )
 
-    def reducer(self, asked: Asked) -> "CompletionReducer":
+    def reducer(self, asked: RequestSummary) -> "CompletionReducer":
         """See `Dialect.reducer`."""
         return CompletionReducer(self.name, asked)
 
@@ -69,9 +69,9 @@ class OpenAICompletions:
 class CompletionReducer:
     """Rebuilds a completion. See `Reducer`."""
 
-    def __init__(self, name: str, asked: Asked) -> None:
-        self._reply = ReplyDraft(name, TERMINATOR, asked, Policy())
-        self.alike = Alike()
+    def __init__(self, name: str, asked: RequestSummary) -> None:
+        self._reply = ReplyDraft(name, TERMINATOR, asked, DialectPolicy())
+        self.alike = DeltaFastPath()
 
     def feed(self, event: Event, frame: Frame | None = None) -> None:
         """See `Reducer.feed`."""
@@ -102,7 +102,7 @@ class CompletionReducer:
         reasons = [draft.finish_reason for draft in reply.choices]
         done = reply.terminal is not None and reply.error is None
         finished = bool(reasons) and None not in reasons
-        return reply.build(Ending.NORMAL, terminated=done or finished)
+        return reply.build(CallEndCause.NORMAL, terminated=done or finished)
 
     def _take(self, place: int, choice: Mapping[str, object], event: Event) -> Say | None:
         """Takes a choice; what says another text, if this one said a text and nothing else."""

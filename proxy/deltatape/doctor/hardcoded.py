@@ -18,14 +18,14 @@ from typing import NamedTuple
 from deltatape.doctor.sources import (
     COMPOSE,
     Limits,
-    Literal,
-    Source,
-    Sources,
-    Use,
+    SourceFile,
+    SourceFiles,
+    UrlLiteral,
+    UrlUse,
     is_base_name,
     literals,
 )
-from deltatape.environment.application import DEFAULT_PORT, Prefixes, parse_url
+from deltatape.environment.application import DEFAULT_PORT, ProxyPrefixes, parse_url
 from deltatape.environment.variables import (
     ON_DEMAND,
     SERVED,
@@ -84,7 +84,7 @@ _BEFORE = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Advice:
+class MigrationAdvice:
     """How to bring an app's traffic to the recorder. `old`, `new`: what to replace; "" for none."""
 
     old: str
@@ -132,12 +132,12 @@ class _Split(NamedTuple):
     """Whether the variable stands for this base URL when a recording begins."""
 
 
-def advise(literal: Literal, provider: str) -> Advice:
+def advise(literal: UrlLiteral, provider: str) -> MigrationAdvice:
     """What to do about a URL of `provider` ("" for an unknown one)."""
     if provider in PROVIDERS and PROVIDERS[provider].is_signed:
         how = f"leave it as it is: `{VIA_MITM}` tapes what goes there"
-        return Advice(old="", new="", variable=literal.variable, how=how)
-    if literal.use is Use.DEFAULT:
+        return MigrationAdvice(old="", new="", variable=literal.variable, how=how)
+    if literal.use is UrlUse.DEFAULT:
         return _default(literal)
     if "://" not in literal.url:
         return _bare_host(provider)
@@ -145,10 +145,10 @@ def advise(literal: Literal, provider: str) -> Advice:
         return _in_configuration(literal)
     split = _split(literal, provider)
     old, new = _replaced(literal, split)
-    return Advice(old=old, new=new, variable=split.variable, how=_how(literal, split, new))
+    return MigrationAdvice(old=old, new=new, variable=split.variable, how=_how(literal, split, new))
 
 
-def _split(literal: Literal, provider: str) -> _Split:
+def _split(literal: UrlLiteral, provider: str) -> _Split:
     plain = literal.url.rstrip("/")
     if literal.source.language in (COMPOSE, "shell") and is_listed(literal.key):
         return _Split(literal.key, plain, usual=is_usual(literal.key, plain))
@@ -181,7 +181,7 @@ def is_redirected(variable: str, url: str) -> bool:
     if variable in TLS_ONLY or not may_be_redirected(variable):
         return False
     parsed = parse_url(variable, url)
-    known = parsed is not None and Prefixes(()).has(parsed)
+    known = parsed is not None and ProxyPrefixes(()).has(parsed)
     return known or is_listed(variable) or sounds_like_base_url(variable)
 
 
@@ -191,7 +191,7 @@ def _origin(url: str) -> str:
     return match[0]
 
 
-def _how(literal: Literal, split: _Split, new: str) -> str:
+def _how(literal: UrlLiteral, split: _Split, new: str) -> str:
     start = RECORD if split.usual else f"{split.variable}={split.base} {RECORD}"
     if not new:
         without = f", without its {split.surplus}" if split.surplus else ""
@@ -201,7 +201,7 @@ def _how(literal: Literal, split: _Split, new: str) -> str:
     return f"then `{start}` redirects it"
 
 
-def _default(literal: Literal) -> Advice:
+def _default(literal: UrlLiteral) -> MigrationAdvice:
     variable, url = literal.variable, literal.url
     if not is_redirected(variable, url):
         address, upstream = _through_gateway(url)
@@ -216,19 +216,19 @@ def _default(literal: Literal) -> Advice:
         )
     else:
         how = f"start `{variable}={url} {RECORD}`, or put it into .env: else this goes past"
-    return Advice(old="", new="", variable=variable, how=how)
+    return MigrationAdvice(old="", new="", variable=variable, how=how)
 
 
-def _bare_host(provider: str) -> Advice:
+def _bare_host(provider: str) -> MigrationAdvice:
     variable = next(iter({**SERVED, **ON_DEMAND}.get(provider, SERVED[COMPATIBLE])))
     how = f"take scheme, host and port from {variable}; then `{RECORD}` redirects it"
-    return Advice(old="", new="", variable=variable, how=how)
+    return MigrationAdvice(old="", new="", variable=variable, how=how)
 
 
-def _in_configuration(literal: Literal) -> Advice:
+def _in_configuration(literal: UrlLiteral) -> MigrationAdvice:
     address, upstream = _through_gateway(literal.url)
     how = f"while `deltatape record{upstream}` runs"
-    return Advice(old=literal.url, new=address, variable="", how=how)
+    return MigrationAdvice(old=literal.url, new=address, variable="", how=how)
 
 
 def _through_gateway(url: str) -> tuple[str, str]:
@@ -236,13 +236,13 @@ def _through_gateway(url: str) -> tuple[str, str]:
     parsed = parse_url("", url)
     if parsed is None or "{" in url:  # something is left to be filled in
         return f"{GATEWAY}/NAME{url[len(_origin(url)) :]}", f" --upstream NAME={_origin(url)}"
-    prefixes = Prefixes(())
+    prefixes = ProxyPrefixes(())
     prefix, rest = prefixes.split(parsed)
     upstream = "".join(f" --upstream {each}" for each in prefixes.added)
     return f"{GATEWAY}/{prefix}{rest}", upstream
 
 
-def _replaced(literal: Literal, split: _Split) -> tuple[str, str]:
+def _replaced(literal: UrlLiteral, split: _Split) -> tuple[str, str]:
     """What to replace, and by what; "" and "" where no replacement is known to be right."""
     if literal.source.language in (COMPOSE, "shell"):
         return _substituted(literal, split)
@@ -264,7 +264,7 @@ def _replaced(literal: Literal, split: _Split) -> tuple[str, str]:
     return (opening[0] + closing[0] + quote, opening["key"] + new) if new else ("", "")
 
 
-def _substituted(literal: Literal, split: _Split) -> tuple[str, str]:
+def _substituted(literal: UrlLiteral, split: _Split) -> tuple[str, str]:
     """In shells and Compose files a variable is put into the middle of a text."""
     if split.surplus:
         return "", ""
@@ -288,21 +288,21 @@ class Hardcoded:
     """Such as `openrouter`; "" for an address that is no known provider's."""
     host: str
     url: str
-    use: Use
+    use: UrlUse
     test: bool
     """Whether it is a test's."""
     variable: str
     """The variable of the environment that goes before it; "" for none."""
-    advice: Advice
+    advice: MigrationAdvice
 
     @property
     def certain(self) -> bool:
         """Whether the application sends requests there, as far as the code around tells."""
-        return self.use is Use.SENT_TO and not self.test
+        return self.use is UrlUse.SENT_TO and not self.test
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Search:
+class HardcodedSearch:
     """What was found, the certain ones first, and how far the search went."""
 
     found: tuple[Hardcoded, ...]
@@ -311,7 +311,7 @@ class Search:
     """"" when everything was read, else why not: `after 5000 files`."""
 
 
-def find(folder: Path, limits: Limits, known: Container[str] = ()) -> Search:
+def find(folder: Path, limits: Limits, known: Container[str] = ()) -> HardcodedSearch:
     """The hard-coded base URLs of the project in `folder`.
 
     Args:
@@ -319,7 +319,7 @@ def find(folder: Path, limits: Limits, known: Container[str] = ()) -> Search:
         limits: how much is read.
         known: variables that the user has set, in the environment or in `.env` files.
     """
-    sources = Sources(folder, limits)
+    sources = SourceFiles(folder, limits)
     finds = (
         _hardcoded(literal, provider)
         for source in sources
@@ -329,7 +329,7 @@ def find(folder: Path, limits: Limits, known: Container[str] = ()) -> Search:
     found = list(islice(finds, MOST))
     if len(found) == MOST:
         sources.stopped = f"after {MOST} places"
-    return Search(found=_sorted(found), files=sources.read, stopped=sources.stopped)
+    return HardcodedSearch(found=_sorted(found), files=sources.read, stopped=sources.stopped)
 
 
 def places_of_host(folder: Path, host: str, limits: Limits) -> tuple[Hardcoded, ...]:
@@ -340,7 +340,7 @@ def places_of_host(folder: Path, host: str, limits: Limits) -> tuple[Hardcoded, 
     """
     wanted = host.lower()
     named = _without_port(wanted)
-    sources = Sources(folder, limits)
+    sources = SourceFiles(folder, limits)
     places = (
         _hardcoded(literal, _provider(literal) or "")
         for source in sources
@@ -351,7 +351,7 @@ def places_of_host(folder: Path, host: str, limits: Limits) -> tuple[Hardcoded, 
     return _sorted(islice(places, MOST))
 
 
-def _until_over(sources: Sources, source: Source) -> Iterator[Literal]:
+def _until_over(sources: SourceFiles, source: SourceFile) -> Iterator[UrlLiteral]:
     return takewhile(lambda _: not sources.is_over(), literals(source))
 
 
@@ -359,7 +359,7 @@ def _sorted(found: Iterable[Hardcoded]) -> tuple[Hardcoded, ...]:
     return tuple(sorted(found, key=lambda e: (not e.certain, e.path, e.line, e.column)))
 
 
-def _is_reached(literal: Literal, known: Container[str]) -> bool:
+def _is_reached(literal: UrlLiteral, known: Container[str]) -> bool:
     """Whether `deltatape record -- CMD` redirects it by the variable that goes before it."""
     variable = literal.variable
     if not variable:
@@ -371,7 +371,7 @@ def _is_reached(literal: Literal, known: Container[str]) -> bool:
     return is_usual(variable, literal.url)
 
 
-def _provider(literal: Literal) -> str | None:
+def _provider(literal: UrlLiteral) -> str | None:
     """Whose URL it is; "" for nobody's that is known, None if it is no LLM's at all."""
     host = _without_port(literal.host)
     if is_loopback(host):
@@ -380,13 +380,13 @@ def _provider(literal: Literal) -> str | None:
     if provider is None:
         return "" if is_base_name(literal.key) and _made_with(literal) else None
     if "://" not in literal.url:
-        return provider if literal.use is Use.SENT_TO else None
+        return provider if literal.use is UrlUse.SENT_TO else None
     if host in _WEB_SITES and not _SERVED.match(literal.url.rstrip("/")):
         return None
     return None if _PAGES.match(literal.url) else provider
 
 
-def _local(literal: Literal) -> str | None:
+def _local(literal: UrlLiteral) -> str | None:
     """An LLM server on this machine: known by its port, or by what the URL is given to."""
     port = literal.host.rpartition(":")[2]
     if port == str(DEFAULT_PORT) or "://" not in literal.url:
@@ -397,7 +397,7 @@ def _local(literal: Literal) -> str | None:
     return "" if is_api or (is_base_name(literal.key) and _made_with(literal)) else None
 
 
-def _made_with(literal: Literal) -> bool:
+def _made_with(literal: UrlLiteral) -> bool:
     """Whether it is an argument of a provider's client that is made here, or set on its module."""
     if _OPENAI_MODULE.search(literal.key):
         return True
@@ -420,7 +420,7 @@ def _without_port(host: str) -> str:
     return re.sub(r":[0-9]*\Z", "", host)
 
 
-def _hardcoded(literal: Literal, provider: str) -> Hardcoded:
+def _hardcoded(literal: UrlLiteral, provider: str) -> Hardcoded:
     source = literal.source
     line, column = source.place(literal.start)
     return Hardcoded(
@@ -438,8 +438,8 @@ def _hardcoded(literal: Literal, provider: str) -> Hardcoded:
     )
 
 
-def _without_credentials(advice: Advice) -> Advice:
-    return Advice(
+def _without_credentials(advice: MigrationAdvice) -> MigrationAdvice:
+    return MigrationAdvice(
         old=conceal(advice.old),
         new=conceal(advice.new),
         variable=advice.variable,
@@ -447,7 +447,7 @@ def _without_credentials(advice: Advice) -> Advice:
     )
 
 
-def _shown_line(literal: Literal, column: int) -> str:
+def _shown_line(literal: UrlLiteral, column: int) -> str:
     """The line with the URL; where that stands far right, what is around it."""
     text, start = literal.source.text, literal.start
     end = text.find("\n", start)

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deltatape.doctor.hardcoded import Hardcoded, find
-from deltatape.doctor.sources import Limits, Use
+from deltatape.doctor.sources import Limits, UrlUse
 from deltatape.environment.variables import SERVED, SIGNED
-from deltatape.render.doctor import Level, Remark
+from deltatape.render.doctor import DoctorRemark, RemarkLevel
 from deltatape.rules.words import count
 from deltatape.sdks.table import GENERAL, SDKS, Ecosystem, Sdk, sdk_of
 
@@ -36,7 +36,7 @@ _PATHS = "import site; print(*site.getsitepackages(), site.getusersitepackages()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Installed:
+class InstalledSdk:
     """An SDK that a project has. `version`: "" when it is not known."""
 
     ecosystem: Ecosystem
@@ -87,14 +87,14 @@ def _of_path(folder: Path, environment: Mapping[str, str]) -> PythonPlace:
     return PythonPlace(name=program, folders=tuple(Path(line) for line in lines if line))
 
 
-def python_sdks(place: PythonPlace) -> tuple[Installed, ...]:
+def python_sdks(place: PythonPlace) -> tuple[InstalledSdk, ...]:
     """The LLM SDKs in a Python environment, by name."""
     found = {}
     for folder in place.folders:
         for name, version in _distributions(folder):
             sdk = sdk_of(Ecosystem.PYTHON, name, version)
             if sdk is not None:
-                found[name] = Installed(
+                found[name] = InstalledSdk(
                     ecosystem=Ecosystem.PYTHON,
                     package=name,
                     version=version,
@@ -116,7 +116,7 @@ def _distributions(folder: Path) -> Iterator[tuple[str, str]]:
             yield re.sub(r"[-_.]+", "-", match["name"]).lower(), match["version"]
 
 
-def node_sdks(folder: Path) -> tuple[Installed, ...]:
+def node_sdks(folder: Path) -> tuple[InstalledSdk, ...]:
     """The LLM SDKs that a Node program in `folder` gets, by name."""
     asked = _asked(folder)
     found = []
@@ -127,7 +127,7 @@ def node_sdks(folder: Path) -> tuple[Installed, ...]:
         sdk = sdk_of(Ecosystem.NODE, name, version) if version else None
         if sdk is not None:
             found.append(
-                Installed(
+                InstalledSdk(
                     ecosystem=Ecosystem.NODE,
                     package=name,
                     version=version,
@@ -195,7 +195,7 @@ def node_version(folder: Path, environment: Mapping[str, str]) -> str:
     return match[1].decode() if match else ""
 
 
-def sdk_remarks(folder: Path, environment: Mapping[str, str]) -> Iterator[Remark]:
+def sdk_remarks(folder: Path, environment: Mapping[str, str]) -> Iterator[DoctorRemark]:
     """The LLM SDKs that a program in `folder` has, and what each reads."""
     place = python_place(folder, environment)
     found = [*python_sdks(place), *node_sdks(folder)]
@@ -204,14 +204,14 @@ def sdk_remarks(folder: Path, environment: Mapping[str, str]) -> Iterator[Remark
         yield from _node_remarks(node_version(folder, environment))
     if all(each.package in GENERAL for each in found):
         where = place.name or "any Python (there is none on PATH)"
-        yield Remark(
-            level=Level.NOTE,
+        yield DoctorRemark(
+            level=RemarkLevel.NOTE,
             text=f"no LLM SDK is installed in {where}, nor in node_modules",
             fix="run this in the folder, and with the environment, in which the app runs",
         )
 
 
-def _sdk_remark(found: Installed, place: str, environment: Mapping[str, str]) -> Remark:
+def _sdk_remark(found: InstalledSdk, place: str, environment: Mapping[str, str]) -> DoctorRemark:
     sdk = found.sdk
     where = place if found.ecosystem is Ecosystem.PYTHON else "node_modules"
     where = where if found.present else "package.json, not installed"
@@ -225,36 +225,38 @@ def _sdk_remark(found: Installed, place: str, environment: Mapping[str, str]) ->
     }
     remark = f"; {sdk.remark}" if sdk.remark else ""
     if not sdk.option:
-        return Remark(level=Level.NOTE, text=f"{name}: {sdk.remark}", data=data)
+        return DoctorRemark(level=RemarkLevel.NOTE, text=f"{name}: {sdk.remark}", data=data)
     if not sdk.reads:
         text = f"{name} reads no variable for its base URL"
         fix = f"pass {sdk.option} in code, or use `deltatape mitm`"
-        return Remark(level=Level.NOTE, text=text, fix=fix, data=data)
+        return DoctorRemark(level=RemarkLevel.NOTE, text=text, fix=fix, data=data)
     reads = f"{name} reads {', then '.join(sdk.reads)}"
     if all(each in _SET or (environment.get(each) and each not in SIGNED) for each in sdk.reads):
         text = f"{reads}: set by `deltatape record -- CMD`{remark}"
-        return Remark(level=Level.OK, text=text, data=data)
-    return Remark(level=Level.NOTE, text=f"{reads}{remark}", data=data)
+        return DoctorRemark(level=RemarkLevel.OK, text=text, data=data)
+    return DoctorRemark(level=RemarkLevel.NOTE, text=f"{reads}{remark}", data=data)
 
 
-def _node_remarks(version: str) -> Iterator[Remark]:
+def _node_remarks(version: str) -> Iterator[DoctorRemark]:
     """Whether Node's own fetch sees HTTPS_PROXY, by which traffic past the gateway is noticed."""
     if not version:
-        yield Remark(level=Level.NOTE, text="package.json is here, but no node is on PATH")
+        yield DoctorRemark(
+            level=RemarkLevel.NOTE, text="package.json is here, but no node is on PATH"
+        )
         return
     major, minor = (int(part) for part in version.split(".")[:2])
     if major >= 24 or (22, 21) <= (major, minor) < (23,):  # noqa: PLR2004 - releases
-        yield Remark(level=Level.OK, text=f"node {version}")
+        yield DoctorRemark(level=RemarkLevel.OK, text=f"node {version}")
         return
-    yield Remark(
-        level=Level.NOTE,
+    yield DoctorRemark(
+        level=RemarkLevel.NOTE,
         text=f"node {version}: its fetch ignores HTTPS_PROXY, so what goes past the gateway is not"
         " noticed",
         fix="Node 22.21 or 24 and later can take it (NODE_USE_ENV_PROXY=1)",
     )
 
 
-def code_remarks(folder: Path, known: Container[str], limits: Limits) -> Iterator[Remark]:
+def code_remarks(folder: Path, known: Container[str], limits: Limits) -> Iterator[DoctorRemark]:
     """The hard-coded base URLs in the project's code.
 
     Args:
@@ -269,23 +271,25 @@ def code_remarks(folder: Path, known: Container[str], limits: Limits) -> Iterato
     yield from (_code_remark(each) for each in (*certain, *others[:_MOST_MENTIONS]))
     if len(others) > _MOST_MENTIONS:
         text = f"{len(others) - _MOST_MENTIONS} more places that only mention a provider's URL"
-        yield Remark(level=Level.NOTE, text=text)
+        yield DoctorRemark(level=RemarkLevel.NOTE, text=text)
     read = f"{count(search.files, 'file')} read"
     if search.stopped:
-        yield Remark(
-            level=Level.NOTE,
+        yield DoctorRemark(
+            level=RemarkLevel.NOTE,
             text=f"{read}; the search stopped {search.stopped}",
             fix="name the app's own folder: deltatape doctor FOLDER",
         )
     elif not certain:
-        yield Remark(level=Level.OK, text=f"no base URL is written into the code; {read}")
+        yield DoctorRemark(
+            level=RemarkLevel.OK, text=f"no base URL is written into the code; {read}"
+        )
 
 
-def _code_remark(found: Hardcoded) -> Remark:
+def _code_remark(found: Hardcoded) -> DoctorRemark:
     place = f"{found.path}:{found.line}:{found.column}"
     advice = found.advice
-    return Remark(
-        level=Level.PROBLEM if found.certain else Level.NOTE,
+    return DoctorRemark(
+        level=RemarkLevel.PROBLEM if found.certain else RemarkLevel.NOTE,
         text=f"{place} {_what(found)}",
         shown=found.code,
         instead=advice.new if found.certain else "",
@@ -305,7 +309,7 @@ def _code_remark(found: Hardcoded) -> Remark:
 def _what(found: Hardcoded) -> str:
     if found.variable:
         return f"goes to {found.host} unless {found.variable} is set"
-    if found.use is Use.MENTIONED:
+    if found.use is UrlUse.MENTIONED:
         return f"mentions {found.host}"
     if found.test:
         return f"goes to {found.host}; a test"

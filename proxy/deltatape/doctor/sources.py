@@ -91,7 +91,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class SourceFile:
     """The code of a file. `lines`: for a notebook the file's line of each line of `text`."""
 
     path: str
@@ -115,7 +115,7 @@ class Source:
         return self.lines[line] if self.lines else line + 1, column + 1
 
 
-class Sources:
+class SourceFiles:
     """The sources of a folder, one after the other."""
 
     def __init__(self, folder: Path, limits: Limits) -> None:
@@ -128,7 +128,7 @@ class Sources:
         self.stopped = ""
         """Why not all of them were: "" or `after 5000 files`."""
 
-    def __iter__(self) -> Iterator[Source]:
+    def __iter__(self) -> Iterator[SourceFile]:
         for path in _paths(self._folder):
             language = language_of(path)
             if not language:
@@ -209,7 +209,7 @@ def _left_out(name: str) -> bool:
     return name.startswith(".") or name in _LEFT_OUT
 
 
-def read_source(folder: Path, path: str, language: str, most: int) -> Source | None:
+def read_source(folder: Path, path: str, language: str, most: int) -> SourceFile | None:
     """The code of one file; None when it is no plain text file of at most `most` bytes."""
     place = folder / path
     try:
@@ -224,10 +224,10 @@ def read_source(folder: Path, path: str, language: str, most: int) -> Source | N
     text = data.decode("utf-8", "replace").replace("\r\n", "\n")
     if path.lower().endswith(".ipynb"):
         return _notebook(path, text)
-    return Source(path=path, language=language, text=text)
+    return SourceFile(path=path, language=language, text=text)
 
 
-def _notebook(path: str, text: str) -> Source:
+def _notebook(path: str, text: str) -> SourceFile:
     """The code cells of a notebook as one program."""
     at, code, lines = 0, [], []
     for each in _code_lines(text):
@@ -238,7 +238,7 @@ def _notebook(path: str, text: str) -> Source:
                 break
         code.append(each.rstrip("\n"))
         lines.append(text.count("\n", 0, at) + 1)
-    return Source(path=path, language="python", text="\n".join(code), lines=tuple(lines))
+    return SourceFile(path=path, language="python", text="\n".join(code), lines=tuple(lines))
 
 
 def _code_lines(text: str) -> Iterator[str]:
@@ -333,7 +333,7 @@ _FIELD = re.compile(
 _PREFIX = re.compile(r"""env_prefix["']?\s*[=:]\s*["'](?P<prefix>\w{0,40})["']""")
 
 
-class Use(StrEnum):
+class UrlUse(StrEnum):
     """What a URL in code is there for."""
 
     SENT_TO = "sent-to"
@@ -345,17 +345,17 @@ class Use(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Literal:
+class UrlLiteral:
     """A URL, or the bare name of a host, in code."""
 
-    source: Source
+    source: SourceFile
     start: int
     """Offset of the URL in the source's text."""
     url: str
     """As it is written; a bare host has no scheme."""
     host: str
     """In lower case, with its port if it has one."""
-    use: Use
+    use: UrlUse
     key: str
     """The name it is given to; "" for none."""
     variable: str
@@ -367,7 +367,7 @@ class Literal:
         return self.source.text[max(0, self.start - _BEFORE) : self.start]
 
 
-def literals(source: Source) -> Iterator[Literal]:
+def literals(source: SourceFile) -> Iterator[UrlLiteral]:
     """The URLs and hosts in the code of a file, in order of kind, then of place."""
     if "://" not in source.text and not _BARE_HOST.search(source.text):
         return
@@ -382,7 +382,7 @@ def literals(source: Source) -> Iterator[Literal]:
                 yield _literal(source, match)
 
 
-def _comments(source: Source) -> Iterator[tuple[int, int]]:
+def _comments(source: SourceFile) -> Iterator[tuple[int, int]]:
     """Where comments are, and what Python puts between three quotes."""
     lexer = _LEXERS.get(source.language, _C_LIKE)
     for match in lexer.finditer(source.text):
@@ -395,31 +395,31 @@ def _line_length(text: str, at: int) -> int:
     return (len(text) if end < 0 else end) - text.rfind("\n", 0, at)
 
 
-def _literal(source: Source, match: re.Match[str]) -> Literal:
+def _literal(source: SourceFile, match: re.Match[str]) -> UrlLiteral:
     before = source.text[max(0, match.start() - _NEAR) : match.start()]
     assigned = _ASSIGNED.search(before)
     key = assigned["key"] if assigned else ""
     variable = _variable(source, before, key)
-    return Literal(
+    return UrlLiteral(
         source=source,
         start=match.start(),
         url=match[0].rstrip(").,;]}") if "{" not in match[0] else match[0].rstrip(").,;]"),
         host=match["host"].lower().rstrip(").,;]").rpartition("@")[2],
-        use=Use.DEFAULT if variable else _use(source.language, before, key),
+        use=UrlUse.DEFAULT if variable else _use(source.language, before, key),
         key=key,
         variable=variable,
     )
 
 
-def _use(language: str, before: str, key: str) -> Use:
+def _use(language: str, before: str, key: str) -> UrlUse:
     if language not in _UNQUOTED and before[-1:] not in _QUOTES:
-        return Use.MENTIONED  # somewhere in a text
+        return UrlUse.MENTIONED  # somewhere in a text
     if key:
-        return Use.SENT_TO if _URL_NAME.search(key) else Use.MENTIONED
-    return Use.SENT_TO if _CALLED.search(before) else Use.MENTIONED
+        return UrlUse.SENT_TO if _URL_NAME.search(key) else UrlUse.MENTIONED
+    return UrlUse.SENT_TO if _CALLED.search(before) else UrlUse.MENTIONED
 
 
-def _variable(source: Source, before: str, key: str) -> str:
+def _variable(source: SourceFile, before: str, key: str) -> str:
     """The variable of the environment that is asked before this literal is taken."""
     if source.language == "env":
         return key

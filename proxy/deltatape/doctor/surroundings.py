@@ -19,10 +19,10 @@ from pathlib import Path
 from deltatape import __version__
 from deltatape.environment.application import DEFAULT_PORT, is_deltatape, parse_url, plan
 from deltatape.environment.application import GATEWAY as DELTATAPE_URL
-from deltatape.environment.dotenv import Setting, read_dotenv, settings
+from deltatape.environment.dotenv import ResolvedValue, read_dotenv, settings
 from deltatape.environment.variables import is_listed, sounds_like_base_url
 from deltatape.providers import PROVIDERS
-from deltatape.render.doctor import Level, Remark
+from deltatape.render.doctor import DoctorRemark, RemarkLevel
 from deltatape.render.units import size
 from deltatape.store.names import DEFAULT_FOLDER
 
@@ -47,13 +47,13 @@ _KEY = re.compile(
 )
 
 
-def known_settings(folder: Path, environment: Mapping[str, str]) -> Mapping[str, Setting]:
+def known_settings(folder: Path, environment: Mapping[str, str]) -> Mapping[str, ResolvedValue]:
     """What an application started in `folder` gets, from the environment and `.env` files."""
     known, _ = settings(read_dotenv(folder, environment), environment)
     return known
 
 
-def surroundings_remarks(folder: Path, environment: Mapping[str, str]) -> Iterator[Remark]:
+def surroundings_remarks(folder: Path, environment: Mapping[str, str]) -> Iterator[DoctorRemark]:
     """Everything about the environment of an application that is started in `folder`."""
     known = known_settings(folder, environment)
     yield from _proxies(environment)
@@ -63,7 +63,7 @@ def surroundings_remarks(folder: Path, environment: Mapping[str, str]) -> Iterat
     yield _keys(known)
 
 
-def _proxies(environment: Mapping[str, str]) -> Iterator[Remark]:
+def _proxies(environment: Mapping[str, str]) -> Iterator[DoctorRemark]:
     found = {name: environment[name] for name in _PROXIES if environment.get(name)}
     if not found:
         return
@@ -72,10 +72,10 @@ def _proxies(environment: Mapping[str, str]) -> Iterator[Remark]:
     hosts = {host.strip() for host in excepted.split(",")}
     plain = [name for name in found if not name.lower().startswith("https")]
     if not plain or "*" in hosts or {"127.0.0.1", "localhost"} <= hosts:
-        yield Remark(level=Level.OK, text=f"{shown}: the way to the providers")
+        yield DoctorRemark(level=RemarkLevel.OK, text=f"{shown}: the way to the providers")
         return
-    yield Remark(
-        level=Level.NOTE,
+    yield DoctorRemark(
+        level=RemarkLevel.NOTE,
         text=f"{shown}: apps also send what is for 127.0.0.1 there, and so past a gateway",
         fix="`deltatape record -- CMD` cares for that; else export"
         " NO_PROXY=127.0.0.1,localhost,::1",
@@ -86,7 +86,7 @@ def _without_userinfo(url: str) -> str:
     return _USERINFO.sub(r"\1***@", url)
 
 
-def _certificates(known: Mapping[str, Setting]) -> Iterator[Remark]:
+def _certificates(known: Mapping[str, ResolvedValue]) -> Iterator[DoctorRemark]:
     right = []
     for name in _CERTIFICATES:
         setting = known.get(name)
@@ -96,13 +96,15 @@ def _certificates(known: Mapping[str, Setting]) -> Iterator[Remark]:
         if not problem:
             right.append(name)
             continue
-        yield Remark(
-            level=Level.PROBLEM,
+        yield DoctorRemark(
+            level=RemarkLevel.PROBLEM,
             text=f"{name}={setting.value} ({setting.where}): {problem}",
             fix=f"name a file of certificates in PEM form, or unset {name}",
         )
     if right:
-        yield Remark(level=Level.OK, text=f"certificates that can be read: {', '.join(right)}")
+        yield DoctorRemark(
+            level=RemarkLevel.OK, text=f"certificates that can be read: {', '.join(right)}"
+        )
 
 
 def _certificate_problem(place: Path) -> str:
@@ -119,12 +121,12 @@ def _certificate_problem(place: Path) -> str:
 
 
 def _base_urls(
-    folder: Path, environment: Mapping[str, str], known: Mapping[str, Setting]
-) -> Iterator[Remark]:
+    folder: Path, environment: Mapping[str, str], known: Mapping[str, ResolvedValue]
+) -> Iterator[DoctorRemark]:
     """Where base-URL variables point, and what a recording makes of them."""
     for told in plan(GATEWAY, environment, read_dotenv(folder, environment)).told:
-        level = Level.OK if ": taped as /" in told else Level.NOTE
-        yield Remark(level=level, text=told)
+        level = RemarkLevel.OK if ": taped as /" in told else RemarkLevel.NOTE
+        yield DoctorRemark(level=level, text=told)
     gateways = (GATEWAY, environment.get(DELTATAPE_URL, ""))
     for name in sorted(known):
         setting = known[name]
@@ -132,41 +134,41 @@ def _base_urls(
         if url is None or not (is_listed(name) or sounds_like_base_url(name)):
             continue
         if is_deltatape(url, gateways) and not listens_deltatape(url.origin.port):
-            yield Remark(
-                level=Level.NOTE,
+            yield DoctorRemark(
+                level=RemarkLevel.NOTE,
                 text=f"{name} ({setting.where}) points at a deltatape, and none listens there",
                 fix="start `deltatape record` first, or unset it for `deltatape record -- CMD`",
             )
 
 
-def _conflicts(known: Mapping[str, Setting]) -> Iterator[Remark]:
+def _conflicts(known: Mapping[str, ResolvedValue]) -> Iterator[DoctorRemark]:
     """Variables that contradict each other."""
     values = {name: setting.value.strip() for name, setting in known.items()}
     if values.get("AZURE_OPENAI_ENDPOINT") and values.get("OPENAI_BASE_URL"):
-        yield Remark(
-            level=Level.NOTE,
+        yield DoctorRemark(
+            level=RemarkLevel.NOTE,
             text="AZURE_OPENAI_ENDPOINT and OPENAI_BASE_URL are both set: AzureOpenAI clients"
             " refuse that",
             fix="unset the one that the app does not use",
         )
     one, other = values.get("OPENAI_BASE_URL"), values.get("OPENAI_API_BASE")
     if one and other and one != other:
-        yield Remark(
-            level=Level.NOTE,
+        yield DoctorRemark(
+            level=RemarkLevel.NOTE,
             text="OPENAI_BASE_URL and OPENAI_API_BASE differ: the openai SDK takes the first,"
             " LangChain and LiteLLM the second",
             fix="unset one of them",
         )
 
 
-def _keys(known: Mapping[str, Setting]) -> Remark:
+def _keys(known: Mapping[str, ResolvedValue]) -> DoctorRemark:
     """Which keys there are: without one no provider answers."""
     names = sorted(name for name in known if known[name].value and _KEY.search(name.upper()))
     if not names:
         text = "no provider's key is set, neither in the environment nor in .env files"
-        return Remark(level=Level.NOTE, text=text)
+        return DoctorRemark(level=RemarkLevel.NOTE, text=text)
     shown = ", ".join(f"{name} ({known[name].where})" for name in names)
-    return Remark(level=Level.OK, text=f"keys: {shown}")
+    return DoctorRemark(level=RemarkLevel.OK, text=f"keys: {shown}")
 
 
 # What a recording needs of this machine: versions, the port, a place for tapes.
@@ -186,10 +188,10 @@ _EXTRAS = (
 )
 
 
-def machine_remarks(folder: Path) -> Iterator[Remark]:
+def machine_remarks(folder: Path) -> Iterator[DoctorRemark]:
     """Everything about the machine, for a recording that is started in `folder`."""
-    yield Remark(
-        level=Level.OK, text=f"deltatape {__version__}, Python {platform.python_version()}"
+    yield DoctorRemark(
+        level=RemarkLevel.OK, text=f"deltatape {__version__}, Python {platform.python_version()}"
     )
     yield from (_extra(*each) for each in _EXTRAS)
     yield port_remark(DEFAULT_PORT)
@@ -199,15 +201,15 @@ def machine_remarks(folder: Path) -> Iterator[Remark]:
     yield from _git_remarks(folder, tapes)
 
 
-def _extra(package: str, extra: str, use: str) -> Remark:
+def _extra(package: str, extra: str, use: str) -> DoctorRemark:
     try:
-        return Remark(level=Level.OK, text=f"{package} {version(package)}")
+        return DoctorRemark(level=RemarkLevel.OK, text=f"{package} {version(package)}")
     except PackageNotFoundError:
         text = f"{package} is not installed: {use} (pip install 'deltatape[{extra}]')"
-        return Remark(level=Level.OK, text=text)
+        return DoctorRemark(level=RemarkLevel.OK, text=text)
 
 
-def port_remark(port: int) -> Remark:
+def port_remark(port: int) -> DoctorRemark:
     """Whether `deltatape record` can listen on a port of 127.0.0.1, and who does if not."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -216,16 +218,16 @@ def port_remark(port: int) -> Remark:
         except OSError as error:
             reason = os.strerror(error.errno or 0)
         else:
-            return Remark(level=Level.OK, text=f"port {port} is free")
+            return DoctorRemark(level=RemarkLevel.OK, text=f"port {port} is free")
     if listens_deltatape(port):
-        return Remark(
-            level=Level.NOTE,
+        return DoctorRemark(
+            level=RemarkLevel.NOTE,
             text=f"a deltatape listens on port {port} already",
             fix=f"point the app at http://127.0.0.1:{port}, or record on another port: --listen"
             " 127.0.0.1:0",
         )
-    return Remark(
-        level=Level.NOTE,
+    return DoctorRemark(
+        level=RemarkLevel.NOTE,
         text=f"port {port} cannot be had ({reason}), and what is there is no deltatape",
         fix="`deltatape record` needs --listen 127.0.0.1:0; `deltatape record -- CMD` takes a free"
         " port anyway",
@@ -249,55 +251,59 @@ def listens_deltatape(port: int) -> bool:
     return b"\r\nx-deltatape-error:" in answer.lower()
 
 
-def _folder_remark(tapes: Path) -> Remark:
+def _folder_remark(tapes: Path) -> DoctorRemark:
     """Whether tapes can be written."""
     fix = "choose another folder with --to"
     place = tapes
     while not os.path.lexists(place):
         place = place.parent
     if not place.is_dir():
-        return Remark(level=Level.PROBLEM, text=f"{place} is not a folder", fix=fix)
+        return DoctorRemark(level=RemarkLevel.PROBLEM, text=f"{place} is not a folder", fix=fix)
     if not os.access(place, os.W_OK | os.X_OK):
-        return Remark(level=Level.PROBLEM, text=f"{place} is not writable", fix=fix)
+        return DoctorRemark(level=RemarkLevel.PROBLEM, text=f"{place} is not writable", fix=fix)
     if place != tapes:
-        return Remark(level=Level.OK, text=f"tapes go to {tapes}, which is made when needed")
+        return DoctorRemark(
+            level=RemarkLevel.OK, text=f"tapes go to {tapes}, which is made when needed"
+        )
     mode = stat.S_IMODE(place.stat().st_mode)
     if mode & 0o077:
         text = f"{tapes} is open to other users of this machine (mode {mode:o})"
-        return Remark(level=Level.NOTE, text=text, fix=f"chmod 700 {tapes}")
-    return Remark(level=Level.OK, text=f"tapes go to {tapes}")
+        return DoctorRemark(level=RemarkLevel.NOTE, text=text, fix=f"chmod 700 {tapes}")
+    return DoctorRemark(level=RemarkLevel.OK, text=f"tapes go to {tapes}")
 
 
-def _disk_remark(tapes: Path) -> Remark:
+def _disk_remark(tapes: Path) -> DoctorRemark:
     place = tapes
     while not place.exists():
         place = place.parent
     free = shutil.disk_usage(place).free
     text = f"{size(free)} free for tapes"
     if free < _TOO_LITTLE:
-        return Remark(level=Level.PROBLEM, text=text, fix="make room, or choose a folder with --to")
-    return Remark(level=Level.NOTE if free < _LITTLE else Level.OK, text=text)
+        return DoctorRemark(
+            level=RemarkLevel.PROBLEM, text=text, fix="make room, or choose a folder with --to"
+        )
+    return DoctorRemark(level=RemarkLevel.NOTE if free < _LITTLE else RemarkLevel.OK, text=text)
 
 
-def _git_remarks(folder: Path, tapes: Path) -> Iterator[Remark]:
+def _git_remarks(folder: Path, tapes: Path) -> Iterator[DoctorRemark]:
     """Whether git would take tapes, with the prompts that are on them."""
     if not tapes.is_dir() or _git(folder, "rev-parse", "--is-inside-work-tree") is None:
         return
     if _git(folder, "ls-files", "--", DEFAULT_FOLDER):
-        yield Remark(
-            level=Level.PROBLEM,
+        yield DoctorRemark(
+            level=RemarkLevel.PROBLEM,
             text=f"git tracks files in {DEFAULT_FOLDER}: tapes hold prompts and answers",
             fix=f"git rm --cached -r {DEFAULT_FOLDER}; `deltatape keep` redacts a tape and moves it"
             " to recordings/",
         )
     elif _git(folder, "check-ignore", "--", f"{DEFAULT_FOLDER}/x.tape") is None:
-        yield Remark(
-            level=Level.PROBLEM,
+        yield DoctorRemark(
+            level=RemarkLevel.PROBLEM,
             text=f"git does not ignore {DEFAULT_FOLDER}: tapes hold prompts and answers",
             fix=f"echo '*' > {DEFAULT_FOLDER}/.gitignore",
         )
     else:
-        yield Remark(level=Level.OK, text=f"git ignores {DEFAULT_FOLDER}")
+        yield DoctorRemark(level=RemarkLevel.OK, text=f"git ignores {DEFAULT_FOLDER}")
 
 
 def _git(folder: Path, *arguments: str) -> bytes | None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from urllib.parse import urlsplit
 
-from deltatape.environment.dotenv import DotenvFile, Setting, settings
+from deltatape.environment.dotenv import DotenvFile, ResolvedValue, settings
 from deltatape.environment.known_secrets import known_secrets
 from deltatape.environment.variables import (
     ON_DEMAND,
@@ -51,7 +51,7 @@ _BLANK = re.compile(r"[\s\x00-\x1f\x7f]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Url:
+class BaseUrl:
     """A base URL: where it goes, and what follows the authority."""
 
     origin: Origin
@@ -66,7 +66,7 @@ class Url:
         return f"{self.origin.url}{self.path.partition('?')[0]}"
 
 
-def parse_url(name: str, value: str) -> Url | None:
+def parse_url(name: str, value: str) -> BaseUrl | None:
     """The URL in the variable `name`; None: its value is none that requests can go to."""
     if name == "OLLAMA_HOST":
         value = _ollama(value)
@@ -79,7 +79,7 @@ def parse_url(name: str, value: str) -> Url | None:
     except (UsageError, ValueError):
         return None
     query = f"?{parts.query}" if parts.query else ""
-    return Url(origin=upstream.origin, userinfo=userinfo + at, path=parts.path + query)
+    return BaseUrl(origin=upstream.origin, userinfo=userinfo + at, path=parts.path + query)
 
 
 def _ollama(value: str) -> str:
@@ -98,7 +98,7 @@ def is_loopback(host: str) -> bool:
     return host in {"localhost", "::1"} or host.startswith("127.")
 
 
-def is_deltatape(url: Url, gateways: Iterable[str]) -> bool:
+def is_deltatape(url: BaseUrl, gateways: Iterable[str]) -> bool:
     """Whether a URL points at one of `gateways` (base URLs) or where one listens by default."""
     host, port = url.origin.host, url.origin.port
     own = {port_of(each) for each in gateways}
@@ -111,7 +111,7 @@ def port_of(url: str) -> int | None:
     return parsed.origin.port if parsed and is_loopback(parsed.origin.host) else None
 
 
-class Prefixes:
+class ProxyPrefixes:
     """Finds the prefix for an origin, and collects the upstreams that are needed for it."""
 
     def __init__(self, configured: Iterable[Upstream]) -> None:
@@ -122,17 +122,17 @@ class Prefixes:
         self.added: list[str] = []
         """`NAME=URL` each."""
 
-    def has(self, url: Url) -> bool:
+    def has(self, url: BaseUrl) -> bool:
         """Whether the gateway reaches `url` as it is configured."""
         return self._find(url) is not None
 
-    def _find(self, url: Url) -> Upstream | None:
+    def _find(self, url: BaseUrl) -> Upstream | None:
         for upstream in self._upstreams.values():
             if _same(upstream.origin, url.origin) and _is_below(upstream.path, url.path):
                 return upstream
         return None
 
-    def split(self, url: Url) -> tuple[str, str]:
+    def split(self, url: BaseUrl) -> tuple[str, str]:
         """Name and rest of path by which the gateway reaches `url`."""
         found = self._find(url)
         if found is not None:
@@ -182,7 +182,7 @@ def without_overlap(upstream_path: str, path: str) -> str:
     return path
 
 
-class Purpose(Enum):
+class EnvironmentPurpose(Enum):
     """What the child's requests will meet."""
 
     RECORD = auto()
@@ -192,7 +192,7 @@ class Purpose(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class EnvironmentPlan:
     """The answer."""
 
     variables: Mapping[str, str]
@@ -210,8 +210,8 @@ def plan(
     environment: Mapping[str, str],
     dotenv: Sequence[DotenvFile],
     upstreams: Sequence[Upstream] = (),
-    purpose: Purpose = Purpose.RECORD,
-) -> Plan:
+    purpose: EnvironmentPurpose = EnvironmentPurpose.RECORD,
+) -> EnvironmentPlan:
     """What to set for a child that shall talk to the gateway or player at `base`.
 
     Args:
@@ -226,7 +226,7 @@ def plan(
     planner.run()
     variables = {**planner.variables, **_no_proxy(known), GATEWAY: planner.base}
     told = [problem for file in dotenv for problem in file.problems]
-    return Plan(
+    return EnvironmentPlan(
         variables=variables,
         upstreams=tuple(planner.prefixes.added),
         told=(*told, *problems, *planner.told),
@@ -234,7 +234,7 @@ def plan(
     )
 
 
-def _no_proxy(known: Mapping[str, Setting]) -> dict[str, str]:
+def _no_proxy(known: Mapping[str, ResolvedValue]) -> dict[str, str]:
     """Both spellings, since some programs read only one and prefer it to the other."""
     values = {}
     for name, other in (("NO_PROXY", "no_proxy"), ("no_proxy", "NO_PROXY")):
@@ -253,14 +253,14 @@ class _Planner:
     def __init__(
         self,
         base: str,
-        known: Mapping[str, Setting],
+        known: Mapping[str, ResolvedValue],
         upstreams: Sequence[Upstream],
-        purpose: Purpose,
+        purpose: EnvironmentPurpose,
     ) -> None:
         self.base = base.rstrip("/")
         self.variables: dict[str, str] = {}
         self.told: list[str] = []
-        self.prefixes = Prefixes(each for each in upstreams if each.name)
+        self.prefixes = ProxyPrefixes(each for each in upstreams if each.name)
         self._known = known
         self._named = {each.name: each for each in upstreams if each.name}
         self._single = next((each for each in upstreams if not each.name), None)
@@ -284,7 +284,7 @@ class _Planner:
         for name in self._own_names():
             self._redirect(name)
         is_signed = any(PROVIDERS[name].is_signed for name in self._named if name in PROVIDERS)
-        if is_signed and self._purpose is Purpose.RECORD:
+        if is_signed and self._purpose is EnvironmentPurpose.RECORD:
             self.told.append(_CONFIGURED_UNSIGNED if self._is_unsigned() else _CONFIGURED_SIGNED)
 
     def _on_demand(self) -> dict[str, dict[str, str]]:
@@ -357,9 +357,9 @@ class _Planner:
             where = f"{self._where(name, url)}: taped as /{prefix}{rest.partition('?')[0]}"
             self.told.append(where + self._hidden(name, url))
 
-    def _is_left(self, name: str, url: Url) -> bool:
+    def _is_left(self, name: str, url: BaseUrl) -> bool:
         """Whether it must not be redirected."""
-        if self._purpose is Purpose.REPLAY:
+        if self._purpose is EnvironmentPurpose.REPLAY:
             return False
         gateways = [self.base, *(self._known[n].value for n in (GATEWAY,) if self._has(n))]
         if is_deltatape(url, gateways):
@@ -370,9 +370,9 @@ class _Planner:
             return True
         return False
 
-    def _why_left(self, name: str, url: Url | None = None) -> str:
+    def _why_left(self, name: str, url: BaseUrl | None = None) -> str:
         """Why an app would fail if this variable named a gateway; "" if it would not."""
-        if self._purpose is Purpose.REPLAY:
+        if self._purpose is EnvironmentPurpose.REPLAY:
             return ""
         if name in TLS_ONLY or (url is not None and not is_listed(name) and _is_for_boto3(url)):
             return _OVER_TLS
@@ -381,12 +381,12 @@ class _Planner:
     def _is_unsigned(self) -> bool:
         return any(self._has(name) for name in UNSIGNED_BY)
 
-    def _join(self, url: Url, path: str) -> str:
+    def _join(self, url: BaseUrl, path: str) -> str:
         """Clients turn what stands before the `@` into a header, which is to go on."""
         scheme, separator, rest = self.base.partition("://")
         return f"{scheme}{separator}{url.userinfo}{rest}{path}"
 
-    def _is_default(self, name: str, url: Url) -> bool:
+    def _is_default(self, name: str, url: BaseUrl) -> bool:
         """Whether the URL is what the variable would have been without the user."""
         named = ((provider, names.get(name)) for provider, names in SERVED.items())
         return any(
@@ -394,20 +394,20 @@ class _Planner:
             for provider, path in named
         )
 
-    def _where(self, name: str, url: Url | None) -> str:
+    def _where(self, name: str, url: BaseUrl | None) -> str:
         place = f"{name} in {self._known[name].where}"
         return f"{place} points at {url.shown}" if url is not None else place
 
-    def _hidden(self, name: str, url: Url) -> str:
+    def _hidden(self, name: str, url: BaseUrl) -> str:
         """A loader that reads fewer files gets another URL; say so."""
-        others: Iterable[tuple[str, Url | None]] = (
+        others: Iterable[tuple[str, BaseUrl | None]] = (
             (where, parse_url(name, value.strip())) for where, value in self._known[name].hidden
         )
         shown = [f"{other.shown} in {where}" for where, other in others if other and other != url]
         return f" (not {', '.join(shown)})" if shown else ""
 
 
-def _is_for_boto3(url: Url) -> bool:
+def _is_for_boto3(url: BaseUrl) -> bool:
     """Whether it is what AWS's SDKs take; Bedrock's base URLs for others' SDKs have a path."""
     owner = provider_of_host(url.origin.host)
     return owner is not None and PROVIDERS[owner].is_signed and not url.path.strip("/")

@@ -42,7 +42,7 @@ _REFERENCE = re.compile(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class DotenvEntry:
     """One `NAME=value` of a file, before interpolation."""
 
     name: str
@@ -57,13 +57,13 @@ class DotenvFile:
 
     path: str
     """As it is told to the user: `.env` or `../.env`."""
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[DotenvEntry, ...] = ()
     problems: tuple[str, ...] = ()
     """One line for the user each: file, line, what was skipped."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class ResolvedValue:
     """A value that an application gets, and where from."""
 
     value: str
@@ -132,7 +132,7 @@ def parse_dotenv(text: str, path: str) -> DotenvFile:
     without a value, which sets nothing.
     """
     text = text.removeprefix("\ufeff")
-    entries: list[Entry] = []
+    entries: list[DotenvEntry] = []
     problems: list[str] = []
     at, line = 0, 1
     while at < len(text):
@@ -143,7 +143,7 @@ def parse_dotenv(text: str, path: str) -> DotenvFile:
                 problems.append(f"{path}:{line}: not NAME=value; the line is ignored")
             else:
                 name, value, start = parsed
-                entries.append(Entry(name=name, value=value, line=line))
+                entries.append(DotenvEntry(name=name, value=value, line=line))
         end = _end(_LINE, text, start)
         line += len(_NEWLINE.findall(text, at, end))
         at = end
@@ -181,7 +181,7 @@ def _unescape(quote: str, value: str) -> str:
 
 def settings(
     files: Sequence[DotenvFile], environment: Mapping[str, str]
-) -> tuple[Mapping[str, Setting], tuple[str, ...]]:
+) -> tuple[Mapping[str, ResolvedValue], tuple[str, ...]]:
     r"""What an application gets that loads `files`, and one line per value that is not usable.
 
     The environment wins over files, and a later file over an earlier one. `${NAME}`,
@@ -191,7 +191,7 @@ def settings(
         files: weakest first.
         environment: of the application.
     """
-    found: dict[str, Setting] = {}
+    found: dict[str, ResolvedValue] = {}
     problems: list[str] = []
     for file in files:
         for entry in file.entries:
@@ -208,15 +208,15 @@ def settings(
     return found, tuple(problems)
 
 
-def _stronger(value: str, where: str, weaker: Setting | None) -> Setting:
+def _stronger(value: str, where: str, weaker: ResolvedValue | None) -> ResolvedValue:
     hidden = weaker.hidden if weaker else ()
     if weaker is not None and weaker.value != value:
         hidden = (*hidden, (weaker.where, weaker.value))
-    return Setting(value=value, where=where, hidden=hidden)
+    return ResolvedValue(value=value, where=where, hidden=hidden)
 
 
 def _interpolate(
-    value: str, found: Mapping[str, Setting], environment: Mapping[str, str]
+    value: str, found: Mapping[str, ResolvedValue], environment: Mapping[str, str]
 ) -> str | None:
     """None: too long."""
     parts: list[str] = []
@@ -235,5 +235,5 @@ def _interpolate(
     return whole if len(whole) <= MAX_VALUE_CHARS else None
 
 
-def _value(found: Mapping[str, Setting], name: str) -> str:
+def _value(found: Mapping[str, ResolvedValue], name: str) -> str:
     return found[name].value if name in found else ""

@@ -14,7 +14,7 @@ from urllib.parse import unquote_to_bytes
 from deltatape.errors import UsageError
 from deltatape.gateway.routes import Refusal
 from deltatape.http1.access import check_origin
-from deltatape.http1.head import Fields, RequestHead, field
+from deltatape.http1.head import Fields, ParsedRequestHead, field
 from deltatape.providers import (
     KEY_FIELDS,
     PROVIDERS,
@@ -39,7 +39,7 @@ _PREFIX = re.compile(rb"/([st])/([^/?]*)(?=[/?]|$)")
 
 
 @dataclass(frozen=True, slots=True)
-class Addressed:
+class AddressedTarget:
     """A request's target without what was for the gateway."""
 
     target: bytes
@@ -49,7 +49,9 @@ class Addressed:
     """Whether it brought the right token."""
 
 
-def read_address(head: RequestHead, token: str | None, *, reserved: bool) -> Addressed | Refusal:
+def read_address(
+    head: ParsedRequestHead, token: str | None, *, reserved: bool
+) -> AddressedTarget | Refusal:
     """Take the gateway's own parts off a request.
 
     Args:
@@ -78,7 +80,7 @@ def read_address(head: RequestHead, token: str | None, *, reserved: bool) -> Add
             check_name(name.decode("latin-1"))
         except UsageError as error:
             return Refusal(400, "bad_tape_name", str(error))
-    return Addressed(
+    return AddressedTarget(
         target, None if name is None else name.decode("latin-1"), _same(taken[b"t"], token)
     )
 
@@ -89,7 +91,7 @@ def _same(value: bytes | None, token: str | None) -> bool:
 
 
 def check_access(
-    head: RequestHead, addressed: Addressed, *, guarded: bool, local: bool = True
+    head: ParsedRequestHead, addressed: AddressedTarget, *, guarded: bool, local: bool = True
 ) -> Refusal | None:
     """Why a request must not be served; None when it may.
 

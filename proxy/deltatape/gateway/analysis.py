@@ -27,7 +27,7 @@ from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.gateway.tapes import OpenTape
 from deltatape.model.digest import Digest
 from deltatape.model.finding import Finding, Severity
-from deltatape.model.watch import Watch
+from deltatape.model.watch import TapeSummary
 from deltatape.rules.settings import DEFAULTS, Settings
 from deltatape.tape.assemble import assemble
 from deltatape.tape.decode import decode_record
@@ -45,7 +45,7 @@ comes back from the kernel: several times per read. Python's own 5 ms would hold
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class AnalyzedExchange:
     """An exchange that has ended. `analysis` is None when it was too large to analyse live."""
 
     tape: OpenTape
@@ -70,7 +70,7 @@ class _Known:
     digest: Digest
 
 
-class Kept:
+class PendingLines:
     """The lines of the exchanges in progress, up to a size."""
 
     def __init__(self) -> None:
@@ -99,15 +99,17 @@ class Kept:
         return self._lines.pop(serial, None)
 
 
-class Analyst:
+class AnalysisThread:
     """Analyses ended exchanges, one after the other, off the loop."""
 
-    def __init__(self, tell: Callable[[Ended], None], rules: Settings = DEFAULTS) -> None:
+    def __init__(
+        self, tell: Callable[[AnalyzedExchange], None], rules: Settings = DEFAULTS
+    ) -> None:
         """Args: tell: called on the loop with each result, in the order of endings."""
         self._tell = tell
         self._rules = rules
         self._pool = ThreadPoolExecutor(1, "deltatape-analysis", _give_way)
-        self._open: set[asyncio.Future[Ended]] = set()
+        self._open: set[asyncio.Future[AnalyzedExchange]] = set()
         self._waiting_bytes = 0
         self._hurried = asyncio.Event()
         # By the name that was asked for: what follows a rotation is the same story.
@@ -119,7 +121,7 @@ class Analyst:
         if self._waiting_bytes + size > MAX_WAITING_BYTES:
             lines, size = None, 0
         self._waiting_bytes += size
-        otherwise = Ended(tape, number, None, ())
+        otherwise = AnalyzedExchange(tape, number, None, ())
         try:
             future = asyncio.get_running_loop().run_in_executor(
                 self._pool, self._analyse, tape, number, serial, lines
@@ -131,7 +133,9 @@ class Analyst:
         self._open.add(future)
         future.add_done_callback(lambda done: self._done(done, size, otherwise))
 
-    def _done(self, future: asyncio.Future[Ended], size: int, otherwise: Ended) -> None:
+    def _done(
+        self, future: asyncio.Future[AnalyzedExchange], size: int, otherwise: AnalyzedExchange
+    ) -> None:
         self._open.discard(future)
         self._waiting_bytes -= size
         if not future.cancelled():
@@ -156,7 +160,7 @@ class Analyst:
 
     def _analyse(
         self, tape: OpenTape, number: int, serial: int, lines: Iterable[bytes] | None
-    ) -> Ended:
+    ) -> AnalyzedExchange:
         """In the thread. What the request made of earlier replies comes first: it is the cause."""
         records = [(place, decode_record(line)) for place, line in enumerate(lines or ())]
         for exchange in assemble(records, tape=tape.path, header=tape.writer.header):
@@ -165,8 +169,8 @@ class Analyst:
             about_app = self._in_conversation(_Known(serial, tape, digest))
             findings = (*about_app, *check_analysis(analysis, self._rules))
             parsed = parsed_as(analysis, tape.writer.header.tool)
-            return Ended(tape, number, analysis, findings, parsed)
-        return Ended(tape, number, None, ())
+            return AnalyzedExchange(tape, number, analysis, findings, parsed)
+        return AnalyzedExchange(tape, number, None, ())
 
     def _in_conversation(self, latest: _Known) -> Iterator[Finding]:
         """What the latest request shows that the application made of replies and of its history."""
@@ -178,7 +182,7 @@ class Analyst:
             if turn.digest is latest.digest:
                 yield from whole_turn(turn, self._rules)
 
-    def silences(self, tape: OpenTape, watch: Watch) -> tuple[Finding, ...]:
+    def silences(self, tape: OpenTape, watch: TapeSummary) -> tuple[Finding, ...]:
         """Which replies on a tape that ends now were never answered."""
         known = sorted(self._digests.get(tape.name, ()), key=attrgetter("serial"))
         digests = [replace(k.digest, watch=watch) for k in known if k.tape is tape]

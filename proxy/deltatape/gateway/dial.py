@@ -18,10 +18,10 @@ from http import HTTPStatus
 
 from deltatape.clock import Clock
 from deltatape.errors import UsageError
-from deltatape.gateway.outbound import Outbound, Proxy
+from deltatape.gateway.outbound import OutboundSettings, Proxy
 from deltatape.gateway.routes import Origin
 from deltatape.http1.client import UpstreamConnection
-from deltatape.http1.head import BadMessageError, ResponseHead, find_head, parse_response
+from deltatape.http1.head import BadMessageError, ParsedResponseHead, find_head, parse_response
 from deltatape.http1.listener import bracketed
 
 CONNECT_TIMEOUT_S = 60.0
@@ -54,7 +54,7 @@ class ProxyError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class ProxyPassage:
     """An open way through a proxy, paused; `rest` came right behind the proxy's answer."""
 
     transport: asyncio.Transport
@@ -63,7 +63,7 @@ class Passage:
 
 async def pass_through(
     proxy: Proxy, host: str, port: int, context: ssl.SSLContext | None
-) -> Passage:
+) -> ProxyPassage:
     """Ask `proxy` for a connection to `host` and `port`.
 
     Args:
@@ -89,7 +89,7 @@ async def pass_through(
     if head.status // 100 != HTTPStatus.OK // 100:
         asking.abort()
         raise _denied(proxy, head, line)
-    return Passage(asking.transport, asking.rest)
+    return ProxyPassage(asking.transport, asking.rest)
 
 
 async def _reach(proxy: Proxy, asking: "_Asking", context: ssl.SSLContext | None) -> None:
@@ -133,7 +133,7 @@ def _proxy_error(error: OSError | BadMessageError | UnicodeError) -> ProxyError:
     return ProxyError("proxy_refused", reason(error) or "it closed the connection")
 
 
-def _denied(proxy: Proxy, head: ResponseHead, line: bytes) -> ProxyError:
+def _denied(proxy: Proxy, head: ParsedResponseHead, line: bytes) -> ProxyError:
     said = ascii(line[:_SHOWN_BYTES].decode("latin-1"))
     if head.status != HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
         return ProxyError("proxy_denied", f"it answered CONNECT with {said}")
@@ -163,7 +163,7 @@ class _Asking(asyncio.Protocol):
     """The client's side of one CONNECT."""
 
     def __init__(self) -> None:
-        self.answer: asyncio.Future[tuple[ResponseHead, bytes]] = (
+        self.answer: asyncio.Future[tuple[ParsedResponseHead, bytes]] = (
             asyncio.get_running_loop().create_future()
         )
         self.rest = b""
@@ -214,7 +214,7 @@ class _Asking(asyncio.Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Dialled:
+class OpenConnection:
     """An open connection and what it took, in ns; `tls_ns` is 0 without TLS."""
 
     connection: UpstreamConnection
@@ -222,7 +222,7 @@ class Dialled:
     tls_ns: int
 
 
-class DialError(Exception):
+class ConnectionFailedError(Exception):
     """No connection.
 
     `code` is `upstream_refused`, `upstream_unknown`, `upstream_tls` or `upstream_timeout`; with a
@@ -245,17 +245,17 @@ class _Target:
     tls: bool
 
 
-class Dialler:
+class Connector:
     """Opens connections the way `outbound` says."""
 
-    def __init__(self, outbound: Outbound, clock: Clock) -> None:
+    def __init__(self, outbound: OutboundSettings, clock: Clock) -> None:
         self._outbound = outbound
         self._clock = clock
         self._upstream_context: ssl.SSLContext | None = None
         self._proxy_context: ssl.SSLContext | None = None
         _hold_less_per_connection()
 
-    async def dial(self, origin: Origin) -> Dialled:
+    async def dial(self, origin: Origin) -> OpenConnection:
         """Connect to `origin`.
 
         Raises:
@@ -272,7 +272,7 @@ class Dialler:
         )
         async with _in_time(target):
             connect_ns, tls_ns = await self._open(target, connection)
-        return Dialled(connection, connect_ns, tls_ns)
+        return OpenConnection(connection, connect_ns, tls_ns)
 
     async def tcp(self, host: str, port: int, protocol: asyncio.Protocol) -> None:
         """Connect `protocol` to `host` and `port`, without TLS of ours; it is told its transport.
@@ -327,21 +327,21 @@ class Dialler:
 
     # Through a proxy.
 
-    async def _pass(self, target: _Target, proxy: Proxy) -> Passage:
+    async def _pass(self, target: _Target, proxy: Proxy) -> ProxyPassage:
         try:
             if proxy.scheme == "https" and self._proxy_context is None:
                 self._proxy_context = self._outbound.trust.proxy_context()
             context = self._proxy_context if proxy.scheme == "https" else None
             return await pass_through(proxy, target.host, target.port, context)
         except UsageError as error:  # a file that was good at the start has changed
-            raise DialError("proxy_refused", f"{target.name}: {error}") from None
+            raise ConnectionFailedError("proxy_refused", f"{target.name}: {error}") from None
         except ProxyError as error:
-            raise DialError(
+            raise ConnectionFailedError(
                 error.code, f"{target.name}: the proxy {proxy.url} ({proxy.variable}): {error}"
             ) from None
 
     async def _take_over(
-        self, target: _Target, passage: Passage, protocol: asyncio.Protocol
+        self, target: _Target, passage: ProxyPassage, protocol: asyncio.Protocol
     ) -> None:
         """Give the way through the proxy to `protocol`, with TLS inside it where wanted."""
         transport = passage.transport
@@ -367,12 +367,12 @@ class Dialler:
             try:
                 self._upstream_context = self._outbound.trust.upstream_context()
             except UsageError as error:  # a file that was good at the start has changed
-                raise DialError("upstream_tls", f"{target.name}: {error}") from None
+                raise ConnectionFailedError("upstream_tls", f"{target.name}: {error}") from None
         return self._upstream_context
 
 
 async def _start_tls(
-    passage: Passage, protocol: asyncio.Protocol, context: ssl.SSLContext, host: str
+    passage: ProxyPassage, protocol: asyncio.Protocol, context: ssl.SSLContext, host: str
 ) -> asyncio.Transport:
     if passage.rest:
         raise ConnectionError(f"it sent {passage.rest[:40]!r} before the handshake")
@@ -388,12 +388,12 @@ async def _connect(target: _Target) -> socket.socket:
     try:
         return await connect(target.host, target.port)
     except socket.gaierror as error:
-        raise DialError(
+        raise ConnectionFailedError(
             "upstream_unknown",
             f"{target.name}: the name {target.host!r} has no address: {error.strerror}",
         ) from None
     except (OSError, ValueError) as error:  # ValueError: a name that no DNS could hold
-        raise DialError(
+        raise ConnectionFailedError(
             "upstream_refused", f"{target.name}: no connection: {reason(error)}"
         ) from None
 
@@ -405,7 +405,7 @@ async def _in_time(target: _Target) -> AsyncIterator[None]:
             yield
     except TimeoutError:
         via = f" through the proxy {target.proxy.url}" if target.proxy is not None else ""
-        raise DialError(
+        raise ConnectionFailedError(
             "upstream_timeout",
             f"{target.name} did not accept a connection{via} in {CONNECT_TIMEOUT_S:.0f} s",
         ) from None
@@ -413,7 +413,7 @@ async def _in_time(target: _Target) -> AsyncIterator[None]:
 
 @contextlib.asynccontextmanager
 async def _securing(target: _Target) -> AsyncIterator[None]:
-    """What can go wrong in a TLS handshake, as a `DialError`."""
+    """What can go wrong in a TLS handshake, as a `ConnectionFailedError`."""
     try:
         async with asyncio.timeout(TLS_TIMEOUT_S):
             yield
@@ -425,7 +425,7 @@ async def _securing(target: _Target) -> AsyncIterator[None]:
         why = reason(error) or "it closed the connection during the handshake"
     else:
         return
-    raise DialError("upstream_tls", f"{target.name}: TLS failed: {why}")
+    raise ConnectionFailedError("upstream_tls", f"{target.name}: TLS failed: {why}")
 
 
 def _tls_reason(error: ssl.SSLError) -> str:

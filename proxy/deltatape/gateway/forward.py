@@ -10,16 +10,16 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
-from deltatape.gateway.dial import DialError, Dialled
+from deltatape.gateway.dial import ConnectionFailedError, OpenConnection
 from deltatape.gateway.routes import Origin, Refusal, Route
-from deltatape.gateway.taping import Taping
+from deltatape.gateway.taping import ExchangeTaping
 from deltatape.http1.answer import error_answer
-from deltatape.http1.body import Scan, fin_completes, keeps_client, write_chunk
-from deltatape.http1.client import Lost, UpstreamConnection
+from deltatape.http1.body import BodyScan, fin_completes, keeps_client, write_chunk
+from deltatape.http1.client import ConnectionLost, UpstreamConnection
 from deltatape.http1.head import (
     Fields,
-    RequestHead,
-    ResponseHead,
+    ParsedRequestHead,
+    ParsedResponseHead,
     end_to_end,
     field,
     write_fields,
@@ -35,10 +35,12 @@ OWN_FIELD_PREFIX = b"x-deltatape-"
 class Carrier(Protocol):
     """What an exchange needs of the gateway it passes through."""
 
-    def route(self, head: RequestHead) -> Route | Refusal:
+    def route(self, head: ParsedRequestHead) -> Route | Refusal:
         """Where the request goes."""
 
-    def tape(self, forward: "Forward", route: Route, client: ServerConnection) -> Taping:
+    def tape(
+        self, forward: "ExchangeForwarder", route: Route, client: ServerConnection
+    ) -> ExchangeTaping:
         """Begin a new exchange on the tape."""
 
     def idle_connection(
@@ -49,8 +51,8 @@ class Carrier(Protocol):
     def dial(
         self,
         origin: Origin,
-        done: Callable[[Dialled], None],
-        failed: Callable[[DialError], None],
+        done: Callable[[OpenConnection], None],
+        failed: Callable[[ConnectionFailedError], None],
     ) -> asyncio.Task[None]:
         """Open an upstream connection; calls back unless the task is cancelled."""
 
@@ -59,7 +61,7 @@ class Carrier(Protocol):
 
     def ended(
         self,
-        taping: Taping,
+        taping: ExchangeTaping,
         origin: Origin,
         client: ServerConnection,
         spare: UpstreamConnection | None,
@@ -67,7 +69,7 @@ class Carrier(Protocol):
         """An exchange is over; `spare` is an upstream connection that may serve again."""
 
 
-class Forward:
+class ExchangeForwarder:
     """One exchange; see `http1.server.Handler` and `http1.client.ResponseHandler`."""
 
     def __init__(self, carrier: Carrier, client: ServerConnection) -> None:
@@ -78,17 +80,17 @@ class Forward:
         self._outbox: list[bytes] = []
         self._origin: Origin | None = None
         self._sent: dict[str, int | bool] = {}
-        self._request: RequestHead | None = None
-        self._response: ResponseHead | None = None
+        self._request: ParsedRequestHead | None = None
+        self._response: ParsedResponseHead | None = None
         self._request_whole = False
         self._without_chunks = False
         self._delivered = 0
         self._over = False
-        self.taping: Taping | None = None
+        self.taping: ExchangeTaping | None = None
 
     # The request, from the client.
 
-    def on_request(self, head: RequestHead) -> None:
+    def on_request(self, head: ParsedRequestHead) -> None:
         """See `Handler.on_request`."""
         self._request = head
         route = self._carrier.route(head)
@@ -110,7 +112,7 @@ class Forward:
         self._outbox.append(write_request(head.method, route.target, fields))
         idle = self._carrier.idle_connection(self._client, route.origin)
         if idle is not None:
-            self._attach(Dialled(idle, 0, 0), reused=True)
+            self._attach(OpenConnection(idle, 0, 0), reused=True)
         else:
             self._client.pause_body()
             self._dialling = self._carrier.dial(route.origin, self._attach, self._dial_failed)
@@ -153,7 +155,7 @@ class Forward:
 
     # The upstream connection.
 
-    def _attach(self, dialled: Dialled, *, reused: bool = False) -> None:
+    def _attach(self, dialled: OpenConnection, *, reused: bool = False) -> None:
         assert self._request is not None
         self._dialling = None
         self._upstream = dialled.connection
@@ -168,7 +170,7 @@ class Forward:
         dialled.connection.write(b"".join(outbox))
         self._note_sent()
 
-    def _dial_failed(self, error: DialError) -> None:
+    def _dial_failed(self, error: ConnectionFailedError) -> None:
         timeout = error.code == "upstream_timeout"
         self._end(EndReason.TIMEOUT if timeout else EndReason.REFUSED, str(error))
         self._answer(504 if timeout else 502, error.code, str(error))
@@ -196,14 +198,14 @@ class Forward:
 
     # The response, from upstream.
 
-    def on_informational(self, head: ResponseHead) -> None:
+    def on_informational(self, head: ParsedResponseHead) -> None:
         """See `ResponseHandler.on_informational`."""
         if self._request is not None and self._request.http != "1.0":
             self._client.write(write_response(head.status, head.reason, end_to_end(head.fields)))
         if self.taping is not None:
             self.taping.informational(head)
 
-    def on_response(self, head: ResponseHead) -> None:
+    def on_response(self, head: ParsedResponseHead) -> None:
         """See `ResponseHandler.on_response`."""
         assert self._request is not None
         self._response = head
@@ -218,7 +220,7 @@ class Forward:
         if self.taping is not None:
             self.taping.response(head)
 
-    def on_response_data(self, raw: bytes, scan: Scan) -> None:
+    def on_response_data(self, raw: bytes, scan: BodyScan) -> None:
         """See `ResponseHandler.on_response_data`: the client first, the tape after."""
         self._client.write(scan.data if self._without_chunks else raw)
         if scan.data and self.taping is not None:
@@ -244,12 +246,14 @@ class Forward:
         self._end(EndReason.COMPLETE, "", keep_upstream=self._request_whole)
         self._client.finish(keep_alive=keep)
 
-    def on_upstream_lost(self, how: Lost, detail: str) -> None:
+    def on_upstream_lost(self, how: ConnectionLost, detail: str) -> None:
         """See `ResponseHandler.on_upstream_lost`."""
         self._upstream = None
-        reason = EndReason.UPSTREAM_RESET if how is Lost.RESET else EndReason.UPSTREAM_CLOSED
+        reason = (
+            EndReason.UPSTREAM_RESET if how is ConnectionLost.RESET else EndReason.UPSTREAM_CLOSED
+        )
         self._end(reason, detail)
-        self._cut(hard=how is Lost.RESET)
+        self._cut(hard=how is ConnectionLost.RESET)
 
     # Endings.
 
@@ -287,7 +291,7 @@ class Forward:
             self._carrier.ended(self.taping, self._origin, self._client, spare)
 
 
-def _request_fields(head: RequestHead, origin: Origin) -> Fields:
+def _request_fields(head: ParsedRequestHead, origin: Origin) -> Fields:
     """The fields to send: for this hop's upstream, without those for us."""
     fields = tuple(
         (name, origin.authority.encode() if name.lower() == b"host" else value)

@@ -1,4 +1,4 @@
-"""A tap: listens, decides who may ask and where it goes, and hands each request to a `Forward`.
+"""A tap: listens, decides who may ask and where it goes; an `ExchangeForwarder` takes each request.
 
 One in front of the providers, and with `--app` another in front of the application's own
 endpoint; both write through the same `Recorder`.
@@ -10,15 +10,15 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from deltatape.errors import UsageError
-from deltatape.gateway.access import Addressed, check_access, mismatch, read_address
-from deltatape.gateway.dial import DialError, Dialled
-from deltatape.gateway.forward import Forward
+from deltatape.gateway.access import AddressedTarget, check_access, mismatch, read_address
+from deltatape.gateway.dial import ConnectionFailedError, OpenConnection
+from deltatape.gateway.forward import ExchangeForwarder
 from deltatape.gateway.recorder import Recorder
 from deltatape.gateway.routes import Origin, Refusal, Route, Routes
-from deltatape.gateway.taping import Taping
+from deltatape.gateway.taping import ExchangeTaping
 from deltatape.http1.answer import error_answer
 from deltatape.http1.client import UpstreamConnection
-from deltatape.http1.head import RequestHead
+from deltatape.http1.head import ParsedRequestHead
 from deltatape.http1.listener import Address, Listener, is_loopback
 from deltatape.http1.server import Handler, ServerConnection
 from deltatape.model.exchange import Tap
@@ -28,11 +28,11 @@ FRESH_S = 4.0
 FAREWELL_S = 0.5
 """How long connections that were closed may take to be gone: their end is on the tape, too."""
 
-Dial = Callable[[Origin], Awaitable[Dialled]]
+Dial = Callable[[Origin], Awaitable[OpenConnection]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
+class TapPolicy:
     """What a tap lets pass.
 
     Attributes:
@@ -57,17 +57,17 @@ class _Pin:
 
 
 class Gateway:
-    """See `http1.server.Owner` and `forward.Carrier`."""
+    """See `http1.server.ServerOwner` and `forward.Carrier`."""
 
     def __init__(
-        self, recorder: Recorder, routes: Routes, dial: Dial, policy: Policy | None = None
+        self, recorder: Recorder, routes: Routes, dial: Dial, policy: TapPolicy | None = None
     ) -> None:
-        """Args: dial: opens a connection to an upstream, or raises `DialError`."""
+        """Args: dial: opens a connection to an upstream, or raises `ConnectionFailedError`."""
         self.listener = Listener()
         self._recorder = recorder
         self._routes = routes
         self._dial = dial
-        self._policy = policy or Policy()
+        self._policy = policy or TapPolicy()
         self._pins: dict[ServerConnection, _Pin] = {}
         self._numbers: dict[ServerConnection, int] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -126,19 +126,19 @@ class Gateway:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._left.wait(), FAREWELL_S)
 
-    # What connections ask (`http1.server.Owner`).
+    # What connections ask (`http1.server.ServerOwner`).
 
     def handler(self, connection: ServerConnection) -> Handler:
-        """See `Owner.handler`."""
-        return Forward(self, connection)
+        """See `TunnelOwner.handler`."""
+        return ExchangeForwarder(self, connection)
 
     def opened(self, connection: ServerConnection) -> None:
-        """See `Owner.opened`."""
+        """See `TunnelOwner.opened`."""
         self._numbers[connection] = self._recorder.client()
         self.listener.opened(connection)
 
     def closed(self, connection: ServerConnection) -> None:
-        """See `Owner.closed`."""
+        """See `TunnelOwner.closed`."""
         self.listener.closed(connection)
         pin = self._pins.pop(connection, None)
         if pin is not None:
@@ -155,7 +155,7 @@ class Gateway:
 
     # What exchanges ask (`forward.Carrier`).
 
-    def route(self, head: RequestHead) -> Route | Refusal:
+    def route(self, head: ParsedRequestHead) -> Route | Refusal:
         """See `Carrier.route`."""
         addressed = read_address(
             head, self._policy.token, reserved=self._policy.side is Tap.PROVIDER
@@ -164,11 +164,11 @@ class Gateway:
             return addressed
         return self._refuse(head, addressed) or self._resolve(head, addressed)
 
-    def _refuse(self, head: RequestHead, addressed: Addressed) -> Refusal | None:
+    def _refuse(self, head: ParsedRequestHead, addressed: AddressedTarget) -> Refusal | None:
         own = self.listener.address
         return check_access(head, addressed, guarded=not own.loopback, local=not own.path)
 
-    def _resolve(self, head: RequestHead, addressed: Addressed) -> Route | Refusal:
+    def _resolve(self, head: ParsedRequestHead, addressed: AddressedTarget) -> Route | Refusal:
         route = self._routes.resolve(addressed.target)
         if isinstance(route, Refusal):
             return route
@@ -178,7 +178,9 @@ class Gateway:
                 return Refusal(403, "key_mismatch", problem)
         return replace(route, tape=addressed.tape)
 
-    def tape(self, forward: Forward, route: Route, client: ServerConnection) -> Taping:
+    def tape(
+        self, forward: ExchangeForwarder, route: Route, client: ServerConnection
+    ) -> ExchangeTaping:
         """See `Carrier.tape`."""
         return self._recorder.begin(forward, route.tape, self._numbers[client], self._policy.side)
 
@@ -198,18 +200,22 @@ class Gateway:
     def dial(
         self,
         origin: Origin,
-        done: Callable[[Dialled], None],
-        failed: Callable[[DialError], None],
+        done: Callable[[OpenConnection], None],
+        failed: Callable[[ConnectionFailedError], None],
     ) -> asyncio.Task[None]:
         """See `Carrier.dial`."""
 
         async def run() -> None:
             try:
                 dialled = await self._dial(origin)
-            except DialError as error:
+            except ConnectionFailedError as error:
                 failed(error)
             except (OSError, RuntimeError) as error:  # no descriptor, no thread to resolve names
-                failed(DialError("upstream_refused", f"{origin.url}: no connection: {error}"))
+                failed(
+                    ConnectionFailedError(
+                        "upstream_refused", f"{origin.url}: no connection: {error}"
+                    )
+                )
             else:
                 done(dialled)
 
@@ -224,7 +230,7 @@ class Gateway:
 
     def ended(
         self,
-        taping: Taping,
+        taping: ExchangeTaping,
         origin: Origin,
         client: ServerConnection,
         spare: UpstreamConnection | None,

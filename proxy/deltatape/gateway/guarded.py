@@ -20,7 +20,7 @@ class Writer(Protocol):
         """What was lost of an exchange, for `end.recorder`."""
 
 
-class Guarded:
+class GuardedTaping:
     """One exchange on its tape. Subclasses call `_write` for each record.
 
     Attributes:

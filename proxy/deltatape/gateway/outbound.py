@@ -52,7 +52,7 @@ class Proxy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Direct:
+class ProxyBypass:
     """`NO_PROXY`: what is reached without a proxy, each entry for one port or for all (None)."""
 
     everything: bool = False
@@ -76,7 +76,7 @@ class Direct:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trust:
+class TrustSettings:
     """Whom TLS believes, and the certificate that is shown to an upstream that asks for one."""
 
     ca_file: str | None = None
@@ -126,13 +126,13 @@ class Trust:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outbound:
+class OutboundSettings:
     """All that decides how an upstream is reached; the default is directly."""
 
     https_proxy: Proxy | None = None
     http_proxy: Proxy | None = None
-    direct: Direct = Direct()
-    trust: Trust = Trust()
+    direct: ProxyBypass = ProxyBypass()
+    trust: TrustSettings = TrustSettings()
 
     def proxy_for(self, scheme: str, host: str, port: int) -> Proxy | None:
         """The proxy to ask for an upstream; None when it is reached directly."""
@@ -146,7 +146,7 @@ def outbound_from(
     ca: Path | None = None,
     client_cert: Path | None = None,
     client_key: Path | None = None,
-) -> Outbound:
+) -> OutboundSettings:
     """Read the variables, and try each file that was named.
 
     Args:
@@ -163,7 +163,7 @@ def outbound_from(
             f"--client-key {str(client_key)!r}: a key without its certificate; --client-cert FILE"
             " names that"
         )
-    trust = Trust(
+    trust = TrustSettings(
         ca_file=environment.get("SSL_CERT_FILE") or None,
         ca_folder=environment.get("SSL_CERT_DIR") or None,
         ca=ca,
@@ -171,13 +171,13 @@ def outbound_from(
         client_key=client_key,
         key_log=environment.get("SSLKEYLOGFILE") or None,
     )
-    if trust != Trust():
+    if trust != TrustSettings():
         trust.upstream_context()
     direct = _direct(_first(environment, "no_proxy", "NO_PROXY")[1])
     https, http = (
         None if direct.everything else _proxy(environment, scheme) for scheme in ("https", "http")
     )
-    return Outbound(https_proxy=https, http_proxy=http, direct=direct, trust=trust)
+    return OutboundSettings(https_proxy=https, http_proxy=http, direct=direct, trust=trust)
 
 
 # Proxies.
@@ -225,7 +225,7 @@ def _basic(user: str | None, password: str | None) -> bytes | None:
     return b"Basic " + base64.b64encode(pair.encode())
 
 
-def _direct(text: str) -> Direct:
+def _direct(text: str) -> ProxyBypass:
     """What `NO_PROXY` says; an entry that is nothing known covers nothing."""
     names: list[tuple[str, int | None]] = []
     networks: list[tuple[_Network, int | None]] = []
@@ -237,7 +237,7 @@ def _direct(text: str) -> Direct:
         except ValueError:
             if name := host.removeprefix("*").strip("."):
                 names.append((name, port))
-    return Direct(everything="*" in entries, names=tuple(names), networks=tuple(networks))
+    return ProxyBypass(everything="*" in entries, names=tuple(names), networks=tuple(networks))
 
 
 def _host_and_port(entry: str) -> tuple[str, int | None]:

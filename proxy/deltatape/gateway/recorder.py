@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from deltatape.clock import Clock
-from deltatape.gateway.analysis import Analyst, Ended, Kept
+from deltatape.gateway.analysis import AnalysisThread, AnalyzedExchange, PendingLines
 from deltatape.gateway.routes import Refusal
 from deltatape.gateway.tapes import OpenTape, TapeBook
-from deltatape.gateway.taping import Taping
+from deltatape.gateway.taping import ExchangeTaping
 from deltatape.model.exchange import Tap
-from deltatape.model.watch import Watch
+from deltatape.model.watch import TapeSummary
 from deltatape.rules.settings import DEFAULTS, Settings
 from deltatape.store.names import ulid
 from deltatape.tape.mask import Masker
@@ -28,13 +28,13 @@ MAX_NOTED = 1000
 """How many refusals of a run are noted on the tape."""
 
 
-class Observer(Protocol):
+class RecorderObserver(Protocol):
     """Who is told what happens, on the loop's thread."""
 
-    def exchange(self, ended: Ended) -> None:
+    def exchange(self, ended: AnalyzedExchange) -> None:
         """An exchange has ended and was analysed."""
 
-    def silence(self, ended: Ended) -> None:
+    def silence(self, ended: AnalyzedExchange) -> None:
         """A tape ends, and nothing came back for a reply on it; without an analysis."""
 
     def refused(self, refusal: Refusal) -> None:
@@ -44,16 +44,16 @@ class Observer(Protocol):
         """Taping is in trouble; may come from another thread."""
 
 
-class Stoppable(Protocol):
+class RunningExchange(Protocol):
     """An exchange that goes on."""
 
-    taping: Taping | None
+    taping: ExchangeTaping | None
 
     def stop(self) -> None:
         """End it, as a cut."""
 
 
-class Closable(Protocol):
+class RecorderFeed(Protocol):
     """What feeds a recorder."""
 
     def close(self) -> None:
@@ -64,7 +64,7 @@ class Closable(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Manner:
+class RecorderOptions:
     """How to record.
 
     Attributes:
@@ -78,11 +78,11 @@ class Manner:
     rules: Settings = DEFAULTS
 
 
-DEFAULT_MANNER = Manner()
+DEFAULT_MANNER = RecorderOptions()
 
 
 @dataclass(slots=True)
-class Counts:
+class RecorderCounts:
     """What the summary tells."""
 
     exchanges: int = 0
@@ -98,19 +98,19 @@ class Recorder:
         book: TapeBook,
         masker: Masker,
         clock: Clock,
-        observer: Observer,
-        manner: Manner = DEFAULT_MANNER,
+        observer: RecorderObserver,
+        manner: RecorderOptions = DEFAULT_MANNER,
     ) -> None:
         self.book = book
-        self.counts = Counts()
-        self.active: dict[int, Stoppable] = {}
+        self.counts = RecorderCounts()
+        self.active: dict[int, RunningExchange] = {}
         """The exchanges that go on, by their number in the run."""
         self._masker = masker
         self._clock = clock
         self._observer = observer
         self._manner = manner
-        self._analyst = Analyst(self._analysed, manner.rules)
-        self._kept = Kept()
+        self._analyst = AnalysisThread(self._analysed, manner.rules)
+        self._kept = PendingLines()
         self._ticker: asyncio.TimerHandle | None = None
         self._drained = asyncio.Event()
 
@@ -145,7 +145,9 @@ class Recorder:
             self.book.note(f"a request was refused with {refusal.status} {refusal.code}")
         self._observer.refused(refusal)
 
-    def begin(self, exchange: Stoppable, name: str | None, connection: int, side: Tap) -> Taping:
+    def begin(
+        self, exchange: RunningExchange, name: str | None, connection: int, side: Tap
+    ) -> ExchangeTaping:
         """A new exchange, on the tape of that name."""
         tape = self.book.named(name)
         tape.client(connection, ClientState.OPENED)
@@ -155,7 +157,7 @@ class Recorder:
         serial = self.counts.exchanges
         self.active[serial] = exchange
         self._kept.begin(serial)
-        return Taping(
+        return ExchangeTaping(
             serial,
             ulid(self._clock),
             tape,
@@ -174,7 +176,7 @@ class Recorder:
 
         return both
 
-    def ended(self, taping: Taping) -> None:
+    def ended(self, taping: ExchangeTaping) -> None:
         """An exchange is over, and its end is on the tape."""
         tape = taping.tape
         self.active.pop(taping.serial, None)
@@ -187,7 +189,7 @@ class Recorder:
         if not self.active:
             self._drained.set()
 
-    def _analysed(self, ended: Ended) -> None:
+    def _analysed(self, ended: AnalyzedExchange) -> None:
         if ended.parsed is not None:
             self.book.parsed(ended.tape, ended.number, ended.parsed)
         self._observer.exchange(ended)
@@ -195,7 +197,7 @@ class Recorder:
     # Stopping.
 
     async def stop(
-        self, taps: Sequence[Closable], reason: str, code: int | None, *, grace_s: float
+        self, taps: Sequence[RecorderFeed], reason: str, code: int | None, *, grace_s: float
     ) -> None:
         """Accept nothing more, let streams end for `grace_s`, cut the rest, end the tapes.
 
@@ -219,11 +221,11 @@ class Recorder:
 
     def tell_silences(self, tape: OpenTape, reason: str, code: int | None = None) -> None:
         """Tell which replies nothing came back for, on a tape that is about to end."""
-        watch = Watch(until_ns=tape.writer.now_ns(), stop=reason, exit_code=code)
+        watch = TapeSummary(until_ns=tape.writer.now_ns(), stop=reason, exit_code=code)
         findings = self._analyst.silences(tape, watch)
         for number in sorted({finding.exchange for finding in findings}):
             about = tuple(each for each in findings if each.exchange == number)
-            self._observer.silence(Ended(tape, number, None, about))
+            self._observer.silence(AnalyzedExchange(tape, number, None, about))
 
     async def _drain(self, grace_s: float) -> None:
         if not self.active:

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable
 
-from deltatape.gateway.guarded import Guarded
+from deltatape.gateway.guarded import GuardedTaping
 from deltatape.gateway.tapes import OpenTape
-from deltatape.http1.head import Fields, ResponseHead
+from deltatape.http1.head import Fields, ParsedResponseHead
 from deltatape.model.exchange import EndReason, Tap
 from deltatape.tape.tap import ExchangeTap
 
 
-class Taping(Guarded):
+class ExchangeTaping(GuardedTaping):
     """Writes one exchange. Each method is one record."""
 
     def __init__(
@@ -68,7 +68,7 @@ class Taping(Guarded):
             lambda tap, now: tap.sent(now, connect_ns=connect_ns, tls_ns=tls_ns, reused=reused)
         )
 
-    def informational(self, head: ResponseHead) -> None:
+    def informational(self, head: ParsedResponseHead) -> None:
         """A 1xx head."""
         self._write(
             lambda tap, now: tap.informational(
@@ -76,7 +76,7 @@ class Taping(Guarded):
             )
         )
 
-    def response(self, head: ResponseHead) -> None:
+    def response(self, head: ParsedResponseHead) -> None:
         """The final head."""
         self._write(
             lambda tap, now: tap.response(

@@ -17,11 +17,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from deltatape.gateway.dial import DialError, Dialler
+from deltatape.gateway.dial import ConnectionFailedError, Connector
 from deltatape.http1.head import (
     BadMessageError,
     Fields,
-    RequestHead,
+    ParsedRequestHead,
     field,
     find_head,
     parse_request,
@@ -58,23 +58,23 @@ _REASONS = {
 # noticed when it is read again.
 
 
-class Owner(Protocol):
+class TunnelOwner(Protocol):
     """Who keeps count of the ends."""
 
-    def joined(self, end: "End") -> None:
+    def joined(self, end: "TunnelSide") -> None:
         """A connection is open."""
 
-    def left(self, end: "End") -> None:
+    def left(self, end: "TunnelSide") -> None:
         """A connection is gone."""
 
 
-class End(asyncio.Protocol):
+class TunnelSide(asyncio.Protocol):
     """One side."""
 
-    def __init__(self, owner: Owner) -> None:
+    def __init__(self, owner: TunnelOwner) -> None:
         self._owner = owner
         self.transport: asyncio.Transport | None = None
-        self.peer: End | None = None
+        self.peer: TunnelSide | None = None
         self.finished = False
         """Whether it has sent its FIN."""
 
@@ -145,7 +145,7 @@ class End(asyncio.Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Passed:
+class TunnelledConnection:
     """A connection that went past the gateway."""
 
     host: str
@@ -161,8 +161,8 @@ class Tunnel:
 
     def __init__(
         self,
-        dialler: Dialler,
-        seen: Callable[[Passed], None],
+        dialler: Connector,
+        seen: Callable[[TunnelledConnection], None],
         *,
         provider_of: Callable[[str], str | None] = provider_of_host,
         sealed: bool = False,
@@ -181,7 +181,7 @@ class Tunnel:
         self._sealed = sealed
         self._server: asyncio.Server | None = None
         self._own_ports: frozenset[int] = frozenset()
-        self._ends: set[End] = set()
+        self._ends: set[TunnelSide] = set()
         self._empty = asyncio.Event()
         self.port = 0
         self.user = USER
@@ -218,17 +218,17 @@ class Tunnel:
 
     # What connections ask.
 
-    def joined(self, end: End) -> None:
+    def joined(self, end: TunnelSide) -> None:
         """A connection is open."""
         self._ends.add(end)
 
-    def left(self, end: End) -> None:
+    def left(self, end: TunnelSide) -> None:
         """A connection is gone."""
         self._ends.discard(end)
         if not self._ends:
             self._empty.set()
 
-    def judge(self, head: RequestHead) -> "_Refusal | tuple[str, int]":
+    def judge(self, head: ParsedRequestHead) -> "_Refusal | tuple[str, int]":
         """Where a request may go."""
         if head.method != "CONNECT":
             return _Refusal(
@@ -266,17 +266,17 @@ class Tunnel:
         return scheme.lower() == b"basic" and hmac.compare_digest(given.strip(), pair)
 
     async def dial(self, host: str, port: int, far: "_Far") -> None:
-        """See `Dialler.tcp`."""
+        """See `Connector.tcp`."""
         await self._dialler.tcp(host, port, far)
 
     def opened(self, host: str, port: int) -> None:
         """A way is open."""
-        self._seen(Passed(host=host, port=port, llm=self._provider_of(host)))
+        self._seen(TunnelledConnection(host=host, port=port, llm=self._provider_of(host)))
 
     def failed(self, host: str, port: int, failure: str) -> None:
         """The far side could not be reached."""
         provider = self._provider_of(host)
-        self._seen(Passed(host=host, port=port, llm=provider, failure=failure))
+        self._seen(TunnelledConnection(host=host, port=port, llm=provider, failure=failure))
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +295,7 @@ def _is_here(host: str) -> bool:
         return False
 
 
-class _Far(End):
+class _Far(TunnelSide):
     """The side that was asked for."""
 
     def __init__(self, tunnel: Tunnel, near: "_Near") -> None:
@@ -308,7 +308,7 @@ class _Far(End):
         self._near.join(self)
 
 
-class _Near(End):
+class _Near(TunnelSide):
     """The side of the application: its request first, then its bytes."""
 
     def __init__(self, tunnel: Tunnel) -> None:
@@ -362,7 +362,7 @@ class _Near(End):
         far = _Far(self._tunnel, self)
         try:
             await self._tunnel.dial(host, port, far)
-        except DialError as error:
+        except ConnectionFailedError as error:
             status = 504 if error.code == "upstream_timeout" else 502
             self._tunnel.failed(host, port, str(error))
             self._refuse(_Refusal(status, str(error)))

@@ -7,21 +7,21 @@ machine, such as those of a development server, may ask.
 
 from dataclasses import dataclass
 
-from deltatape.http1.head import RequestHead, field
+from deltatape.http1.head import ParsedRequestHead, field
 from deltatape.http1.listener import host_name, is_loopback
 
 _SHOWN = 80
 
 
 @dataclass(frozen=True, slots=True)
-class Foreign:
+class ForeignOrigin:
     """Why a request is not of this machine: for an answer of 403."""
 
     code: str
     message: str
 
 
-def check_origin(head: RequestHead, *, local: bool = True) -> Foreign | None:
+def check_origin(head: ParsedRequestHead, *, local: bool = True) -> ForeignOrigin | None:
     """Why a request must not be served; None when it may.
 
     Args:
@@ -31,18 +31,18 @@ def check_origin(head: RequestHead, *, local: bool = True) -> Foreign | None:
     """
     host = (field(head.fields, b"host") or b"").decode("latin-1")
     if local and host and not is_loopback(host_name(host)):
-        return Foreign(
+        return ForeignOrigin(
             "foreign_host",
             f"the request is for host {host[:_SHOWN]!r}, which is not this machine; ask for"
             " 127.0.0.1 or localhost",
         )
     origin = (field(head.fields, b"origin") or b"").decode("latin-1")
     if origin and not is_loopback(host_name(origin.partition("://")[2])):
-        return Foreign(
+        return ForeignOrigin(
             "foreign_origin",
             f"a web page of {origin[:_SHOWN]!r} must not ask here; pages of localhost may",
         )
     site = (field(head.fields, b"sec-fetch-site") or b"").lower()
     if site == b"cross-site" and not origin:
-        return Foreign("cross_site", "a web page of another site must not ask here")
+        return ForeignOrigin("cross_site", "a web page of another site must not ask here")
     return None

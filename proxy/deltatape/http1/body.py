@@ -9,7 +9,7 @@ import enum
 from dataclasses import dataclass
 from typing import Protocol
 
-from deltatape.http1.head import BadMessageError, Fields, RequestHead
+from deltatape.http1.head import BadMessageError, Fields, ParsedRequestHead
 from deltatape.model.exchange import Framing
 
 MAX_LINE_BYTES = 16 * 1024
@@ -18,7 +18,7 @@ _MAX_SIZE_DIGITS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Scan:
+class BodyScan:
     """What one socket read holds of a body.
 
     `data` is the body without framing, `ends` the offsets in it at which HTTP chunks end (None
@@ -30,7 +30,7 @@ class Scan:
     used: int
 
 
-class Body(Protocol):
+class MessageBody(Protocol):
     """Finds the end of one message body."""
 
     done: bool
@@ -38,11 +38,11 @@ class Body(Protocol):
     """What is wrong with the framing of what follows the last `used`; "" while it is in order."""
     trailers: Fields
 
-    def feed(self, raw: bytes) -> Scan:
+    def feed(self, raw: bytes) -> BodyScan:
         """Take the next bytes of the connection; those after `used` are not the body's."""
 
 
-def body_of(framing: Framing, length: int) -> Body:
+def body_of(framing: Framing, length: int) -> MessageBody:
     """A scanner for a body that is framed so; `length` counts for `LENGTH` only."""
     if framing is Framing.CHUNKED:
         return ChunkedBody()
@@ -60,12 +60,12 @@ class LengthBody:
         self.problem = ""
         self.trailers: Fields = ()
 
-    def feed(self, raw: bytes) -> Scan:
-        """See `Body.feed`."""
+    def feed(self, raw: bytes) -> BodyScan:
+        """See `MessageBody.feed`."""
         data = raw if len(raw) <= self._left else raw[: self._left]
         self._left -= len(data)
         self.done = self._left == 0
-        return Scan(data, None, len(data))
+        return BodyScan(data, None, len(data))
 
 
 class CloseBody:
@@ -77,9 +77,9 @@ class CloseBody:
         self.problem = ""
         self.trailers: Fields = ()
 
-    def feed(self, raw: bytes) -> Scan:
-        """See `Body.feed`."""
-        return Scan(raw, None, len(raw))
+    def feed(self, raw: bytes) -> BodyScan:
+        """See `MessageBody.feed`."""
+        return BodyScan(raw, None, len(raw))
 
 
 class _State(enum.Enum):
@@ -101,8 +101,8 @@ class ChunkedBody:
         self.problem = ""
         self.trailers: Fields = ()
 
-    def feed(self, raw: bytes) -> Scan:
-        """See `Body.feed`."""
+    def feed(self, raw: bytes) -> BodyScan:
+        """See `MessageBody.feed`."""
         pieces: list[bytes] = []
         ends: list[int] = []
         at, got, size = 0, 0, len(raw)
@@ -121,7 +121,7 @@ class ChunkedBody:
             stop = size if newline < 0 else newline + 1
             if self._try_line(raw[at:stop], whole=newline >= 0):
                 at = stop
-        return Scan(pieces[0] if len(pieces) == 1 else b"".join(pieces), tuple(ends), at)
+        return BodyScan(pieces[0] if len(pieces) == 1 else b"".join(pieces), tuple(ends), at)
 
     @property
     def pending(self) -> bytes:
@@ -190,7 +190,7 @@ def fin_completes(framing: Framing | None, *, bare: bool) -> bool:
     return framing is Framing.CLOSE or (framing is Framing.CHUNKED and bare)
 
 
-def keeps_client(request: RequestHead, framing: Framing | None) -> bool:
+def keeps_client(request: ParsedRequestHead, framing: Framing | None) -> bool:
     """Whether the client's connection can serve another request after such a response."""
     known = framing is not None and framing is not Framing.CLOSE
     return known and request.keep_alive and request.http == "1.1"

@@ -9,11 +9,11 @@ import asyncio
 import enum
 from typing import Protocol
 
-from deltatape.http1.body import Body, ChunkedBody, CloseBody, Scan, body_of
+from deltatape.http1.body import BodyScan, ChunkedBody, CloseBody, MessageBody, body_of
 from deltatape.http1.head import (
     BadMessageError,
     Fields,
-    ResponseHead,
+    ParsedResponseHead,
     find_head,
     parse_response,
 )
@@ -21,7 +21,7 @@ from deltatape.http1.socket import leftovers
 from deltatape.model.exchange import BROKEN_CHUNKS, Framing
 
 
-class Lost(enum.Enum):
+class ConnectionLost(enum.Enum):
     """How an upstream connection ended before its response was whole."""
 
     CLOSED = "closed"
@@ -31,13 +31,13 @@ class Lost(enum.Enum):
 class ResponseHandler(Protocol):
     """What is done with one response."""
 
-    def on_informational(self, head: ResponseHead) -> None:
+    def on_informational(self, head: ParsedResponseHead) -> None:
         """A 1xx head; another one follows."""
 
-    def on_response(self, head: ResponseHead) -> None:
+    def on_response(self, head: ParsedResponseHead) -> None:
         """The final head is whole."""
 
-    def on_response_data(self, raw: bytes, scan: Scan) -> None:
+    def on_response_data(self, raw: bytes, scan: BodyScan) -> None:
         """One socket read of the body: raw bytes of the message, and what they hold."""
 
     def on_response_note(self, text: str) -> None:
@@ -49,7 +49,7 @@ class ResponseHandler(Protocol):
     def on_response_end(self, trailers: Fields) -> None:
         """The response is whole."""
 
-    def on_upstream_lost(self, how: Lost, detail: str) -> None:
+    def on_upstream_lost(self, how: ConnectionLost, detail: str) -> None:
         """The connection ended before the response was whole."""
 
     def on_upstream_writable(self, *, writable: bool) -> None:
@@ -63,7 +63,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._handler: ResponseHandler | None = None
         self._method = ""
         self._buffer = bytearray()
-        self._body: Body | None = None
+        self._body: MessageBody | None = None
         self._keep_alive = False
         self._transport: asyncio.Transport | None = None
 
@@ -103,7 +103,7 @@ class UpstreamConnection(asyncio.Protocol):
             handler.on_response_end(())
             return
         self._hand_on_pieces(handler)
-        how = Lost.CLOSED if exc is None else Lost.RESET
+        how = ConnectionLost.CLOSED if exc is None else ConnectionLost.RESET
         handler.on_upstream_lost(how, "" if exc is None else str(exc))
 
     def _hand_on_pieces(self, handler: ResponseHandler) -> None:
@@ -184,7 +184,7 @@ class UpstreamConnection(asyncio.Protocol):
             else:
                 self._begin(head)
 
-    def _begin(self, head: ResponseHead) -> None:
+    def _begin(self, head: ParsedResponseHead) -> None:
         assert self._handler is not None
         self._body = body_of(head.framing, head.length)
         self._keep_alive = head.keep_alive
@@ -213,7 +213,7 @@ class UpstreamConnection(asyncio.Protocol):
                 self.abort()
             handler.on_response_end(body.trailers)
 
-    def _go_on_raw(self, raw: bytes, scan: Scan) -> None:
+    def _go_on_raw(self, raw: bytes, scan: BodyScan) -> None:
         """From here on nothing is framing any more: all bytes go on as they come."""
         body, handler = self._body, self._handler
         assert isinstance(body, ChunkedBody)
@@ -223,7 +223,7 @@ class UpstreamConnection(asyncio.Protocol):
         handler.on_response_note(f"{BROKEN_CHUNKS}, bytes go on as they came: {body.problem}")
         self._body = CloseBody(broken=True)
         rest = raw[scan.used :]
-        tail = Scan(body.pending + rest, None, len(rest))
+        tail = BodyScan(body.pending + rest, None, len(rest))
         handler.on_response_data(rest, tail)
 
     def _lose(self, detail: str) -> None:
@@ -232,4 +232,4 @@ class UpstreamConnection(asyncio.Protocol):
         self.abort()
         if handler is not None:
             handler.on_response_debris(debris)
-            handler.on_upstream_lost(Lost.CLOSED, detail)
+            handler.on_upstream_lost(ConnectionLost.CLOSED, detail)

@@ -45,7 +45,7 @@ class BadMessageError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RequestHead:
+class ParsedRequestHead:
     """A request's head. `length` is None when the body is chunked, 0 when there is none."""
 
     method: str
@@ -57,7 +57,7 @@ class RequestHead:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ResponseHead:
+class ParsedResponseHead:
     """A response's head. `length` counts when `framing` is `LENGTH`."""
 
     status: int
@@ -119,7 +119,7 @@ def find_head(buffer: bytes | bytearray) -> int:
     return end + 4 if end >= 0 else 0
 
 
-def parse_request(raw: bytes) -> RequestHead:
+def parse_request(raw: bytes) -> ParsedRequestHead:
     """Parse a whole request head. Short ones are kept: a kept connection brings the same again.
 
     Raises:
@@ -129,11 +129,11 @@ def parse_request(raw: bytes) -> RequestHead:
 
 
 @lru_cache(maxsize=128)
-def _kept_request(raw: bytes) -> RequestHead:
+def _kept_request(raw: bytes) -> ParsedRequestHead:
     return _parse_request(raw)
 
 
-def _parse_request(raw: bytes) -> RequestHead:
+def _parse_request(raw: bytes) -> ParsedRequestHead:
     found = _Collector()
     parser = httptools.HttpRequestParser(found)
     _feed(parser, found, raw)
@@ -143,7 +143,7 @@ def _parse_request(raw: bytes) -> RequestHead:
         # RFC 9112 section 3.2: peers that pick different ones can be played against each other.
         raise BadMessageError(f"{hosts} Host fields; exactly one is accepted")
     chunked = field(found.fields, b"transfer-encoding") is not None
-    return RequestHead(
+    return ParsedRequestHead(
         method=parser.get_method().decode("ascii"),
         target=found.target,
         http=http,
@@ -153,7 +153,7 @@ def _parse_request(raw: bytes) -> RequestHead:
     )
 
 
-def parse_response(raw: bytes, *, method: str) -> ResponseHead:
+def parse_response(raw: bytes, *, method: str) -> ParsedResponseHead:
     """Parse a whole response head; `method` is that of the request (HEAD has no body).
 
     Raises:
@@ -174,7 +174,7 @@ def parse_response(raw: bytes, *, method: str) -> ResponseHead:
         framing = Framing.LENGTH
     else:
         framing = Framing.CLOSE
-    return ResponseHead(
+    return ParsedResponseHead(
         status=status,
         reason=found.reason,
         http=http,
@@ -209,7 +209,7 @@ def field(fields: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes | None:
     return next((value for key, value in fields if key.lower() == name), None)
 
 
-def waits_to_continue(head: RequestHead) -> bool:
+def waits_to_continue(head: ParsedRequestHead) -> bool:
     """Whether a client waits for 100 before it sends its body.
 
     One of HTTP/1.0 does not, whatever it says (RFC 9110 section 10.1.1).

@@ -101,7 +101,7 @@ class Listener:
         Raises:
             UsageError: the address cannot be had.
         """
-        asyncio.get_running_loop().set_exception_handler(Exhaustion())
+        asyncio.get_running_loop().set_exception_handler(DescriptorExhaustionHandler())
         keep_read_memory()
         try:
             self.address = await self._open(address, factory)
@@ -210,7 +210,7 @@ _EVERY_S = 60.0
 _log = logging.getLogger(__name__)
 
 
-class Exhaustion:
+class DescriptorExhaustionHandler:
     """An exception handler of a loop that knows this one trouble, and leaves others to asyncio."""
 
     def __init__(self) -> None:

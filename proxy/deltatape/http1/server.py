@@ -11,8 +11,14 @@ import asyncio
 import contextlib
 from typing import Protocol
 
-from deltatape.http1.body import Body, ChunkedBody, LengthBody
-from deltatape.http1.head import BadMessageError, Fields, RequestHead, find_head, parse_request
+from deltatape.http1.body import ChunkedBody, LengthBody, MessageBody
+from deltatape.http1.head import (
+    BadMessageError,
+    Fields,
+    ParsedRequestHead,
+    find_head,
+    parse_request,
+)
 from deltatape.http1.socket import HangupWatch, reset, reset_now
 
 WRITE_HIGH_BYTES = 64 * 1024
@@ -24,7 +30,7 @@ _EMPTY_LINE = b"\r\n"
 class Handler(Protocol):
     """What is done with one request. Calls come in this order; `on_client_lost` at most once."""
 
-    def on_request(self, head: RequestHead) -> None:
+    def on_request(self, head: ParsedRequestHead) -> None:
         """The head is whole."""
 
     def on_body(self, data: bytes) -> None:
@@ -40,7 +46,7 @@ class Handler(Protocol):
         """The client has left before `finish`; nothing can be written any more."""
 
 
-class Owner(Protocol):
+class ServerOwner(Protocol):
     """What a connection needs to know of the server it belongs to."""
 
     def handler(self, connection: "ServerConnection") -> Handler:
@@ -59,11 +65,11 @@ class Owner(Protocol):
 class ServerConnection(asyncio.Protocol):
     """One accepted connection."""
 
-    def __init__(self, owner: Owner) -> None:
+    def __init__(self, owner: ServerOwner) -> None:
         self._owner = owner
         self._handler: Handler | None = None
-        self._head: RequestHead | None = None
-        self._body: Body | None = None
+        self._head: ParsedRequestHead | None = None
+        self._body: MessageBody | None = None
         self._buffer = bytearray()
         self._request_whole = True
         self._answering = False

@@ -150,7 +150,7 @@ _REST = struct.Struct("=4x48xII")
 _ANSWER_BYTES = 4096
 
 
-class Unread:
+class UnreadBytes:
     """Looks at peers' sockets; belongs to one thread."""
 
     def __init__(self) -> None:

@@ -6,14 +6,19 @@ has no times, no reads and no ending: what it says about those is nothing.
 
 from deltatape.errors import UsageError
 from deltatape.importers import corpus, har, pasted, raw
-from deltatape.importers._base import Importer, Material
+from deltatape.importers._base import Importer, ImportSource
 from deltatape.model.exchange import Exchange
 
-IMPORTERS: tuple[Importer, ...] = (corpus.Corpus(), har.Har(), pasted.Pasted(), raw.Raw())
+IMPORTERS: tuple[Importer, ...] = (
+    corpus.CorpusImporter(),
+    har.HarImporter(),
+    pasted.PastedImporter(),
+    raw.RawImporter(),
+)
 """In the order in which they are asked."""
 
 
-def import_exchange(material: Material) -> Exchange:
+def import_exchange(material: ImportSource) -> Exchange:
     """The exchange that `material` tells of; `notes` say what was inferred or mended.
 
     Raises:

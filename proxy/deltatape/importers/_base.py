@@ -24,7 +24,7 @@ _CODED = {b"gzip": b"\x1f\x8b", b"zstd": b"\x28\xb5\x2f\xfd"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Material:
+class ImportSource:
     """What is to be imported.
 
     `files` are the contents by name: one entry for a file, several for a folder. `request` and
@@ -51,15 +51,15 @@ class Importer(Protocol):
     def name(self) -> str:
         """What kind: a word for messages."""
 
-    def claims(self, material: Material) -> bool:
+    def claims(self, material: ImportSource) -> bool:
         """Whether this is the importer for `material`; those listed before declined."""
 
-    def read(self, material: Material) -> Exchange:
+    def read(self, material: ImportSource) -> Exchange:
         """The exchange; only called for what `claims` accepts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class ImportedRequest:
     """A request, as far as it is known."""
 
     method: str = "POST"
@@ -70,7 +70,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answered:
+class ImportedResponse:
     """A response without its body, as far as it is known."""
 
     status: int = 200
@@ -80,7 +80,11 @@ class Answered:
 
 
 def build(
-    name: str, asked: Asked, answered: Answered, body: bytes, notes: Iterable[str] = ()
+    name: str,
+    asked: ImportedRequest,
+    answered: ImportedResponse,
+    body: bytes,
+    notes: Iterable[str] = (),
 ) -> Exchange:
     """An exchange of these parts: no times, one read, no ending.
 
@@ -111,7 +115,7 @@ def build(
     )
 
 
-def _request(asked: Asked) -> Request:
+def _request(asked: ImportedRequest) -> Request:
     upstream, target = _split(asked.url)
     return Request(
         method=asked.method,

@@ -4,7 +4,7 @@
 be missing.
 """
 
-from deltatape.importers._base import Material
+from deltatape.importers._base import ImportSource
 from deltatape.importers.envelope import read_request, read_response
 from deltatape.importers.raw import from_parts
 from deltatape.model.exchange import Exchange
@@ -14,16 +14,16 @@ FILES = (BODY, "request.json", "response.json")
 """What is read of such a folder; only the first is needed."""
 
 
-class Corpus:
+class CorpusImporter:
     """Takes a folder with a body."""
 
     name = "folder"
 
-    def claims(self, material: Material) -> bool:
+    def claims(self, material: ImportSource) -> bool:
         """See `Importer.claims`."""
         return BODY in material.files
 
-    def read(self, material: Material) -> Exchange:
+    def read(self, material: ImportSource) -> Exchange:
         """See `Importer.read`."""
         files = material.files
         asked = read_request(material.name, material.request or files.get("request.json"))

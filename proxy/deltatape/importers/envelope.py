@@ -11,22 +11,22 @@ import json
 from collections.abc import Iterator
 
 from deltatape.errors import UsageError
-from deltatape.importers._base import Answered, Asked, PlainHeaders
+from deltatape.importers._base import ImportedRequest, ImportedResponse, PlainHeaders
 
 
-def read_request(name: str, data: bytes | None) -> Asked:
+def read_request(name: str, data: bytes | None) -> ImportedRequest:
     """The request that `data`, from the file or folder `name`, describes.
 
     Raises:
         UsageError: it describes one, but with a part that none can have.
     """
     if data is None:
-        return Asked()
+        return ImportedRequest()
     value = _json(data)
     if not isinstance(value, dict) or not {"url", "method"} & value.keys():
-        return Asked(body=data)
+        return ImportedRequest(body=data)
     body = value.get("body")
-    return Asked(
+    return ImportedRequest(
         method=_text(name, "method", value.get("method") or "POST"),
         url=_text(name, "url", value.get("url") or ""),
         headers=_headers(name, value.get("headers")),
@@ -34,14 +34,14 @@ def read_request(name: str, data: bytes | None) -> Asked:
     )
 
 
-def read_response(name: str, data: bytes | None) -> Answered:
+def read_response(name: str, data: bytes | None) -> ImportedResponse:
     """The response that `data`, from the file or folder `name`, describes.
 
     Raises:
         UsageError: it is no JSON object, or has a part that no response can have.
     """
     if data is None:
-        return Answered()
+        return ImportedResponse()
     value = _json(data)
     if not isinstance(value, dict):
         raise UsageError(
@@ -50,7 +50,7 @@ def read_response(name: str, data: bytes | None) -> Answered:
     status = value.get("status", 200)
     if type(status) is not int or not 100 <= status <= 999:  # noqa: PLR2004 - RFC 9110, 15
         raise UsageError(f'{name}: "status" is {ascii(status)[:60]}; 100 to 999 is accepted')
-    return Answered(status=status, headers=_headers(name, value.get("headers")))
+    return ImportedResponse(status=status, headers=_headers(name, value.get("headers")))
 
 
 def _json(data: bytes) -> object:

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from deltatape.diagnose.decode import decode
 from deltatape.diagnose.dialect import dialect_of
 from deltatape.errors import UsageError
-from deltatape.importers._base import Answered, Asked, Material, PlainHeaders
+from deltatape.importers._base import ImportedRequest, ImportedResponse, ImportSource, PlainHeaders
 from deltatape.importers.envelope import read_request, read_response
 from deltatape.importers.raw import from_parts
 from deltatape.model.exchange import Exchange
@@ -33,17 +33,17 @@ _LOST = "\ufffd"
 Json = Mapping[str, object]
 
 
-class Har:
+class HarImporter:
     """Takes a single file that is an archive."""
 
     name = "HAR"
 
-    def claims(self, material: Material) -> bool:
+    def claims(self, material: ImportSource) -> bool:
         """See `Importer.claims`."""
         data = material.only or b""
         return _START.match(data) is not None and b'"entries"' in data
 
-    def read(self, material: Material) -> Exchange:
+    def read(self, material: ImportSource) -> Exchange:
         """See `Importer.read`.
 
         Raises:
@@ -78,7 +78,7 @@ def _entries(data: bytes) -> list[Json]:
     return [_object(entry) for entry in entries] if isinstance(entries, list) else []
 
 
-def _exchange(material: Material, entry: Json, note: str) -> Exchange:
+def _exchange(material: ImportSource, entry: Json, note: str) -> Exchange:
     """The exchange of an entry, or as far as the user describes it, of what the user says."""
     notes = [note]
     body = _body(_response(entry), notes)
@@ -94,9 +94,9 @@ def _response(entry: Json) -> Json:
     return _object(entry.get("response"))
 
 
-def _asked(request: Json) -> Asked:
+def _asked(request: Json) -> ImportedRequest:
     text = _object(request.get("postData")).get("text")
-    return Asked(
+    return ImportedRequest(
         method=_text(request.get("method")) or "POST",
         url=_text(request.get("url")),
         http=_version(request),
@@ -105,7 +105,7 @@ def _asked(request: Json) -> Asked:
     )
 
 
-def _answered(response: Json) -> Answered:
+def _answered(response: Json) -> ImportedResponse:
     headers: PlainHeaders = tuple(
         (name, value) for name, value in _headers(response) if name.lower() not in _UNDONE
     )
@@ -113,7 +113,7 @@ def _answered(response: Json) -> Answered:
     if media and not any(name.lower() == b"content-type" for name, _ in headers):
         headers += ((b"content-type", media.encode("utf-8", "replace")),)
     reason = _text(response.get("statusText")).encode("utf-8", "replace")
-    return Answered(
+    return ImportedResponse(
         status=_status(response), reason=reason, http=_version(response), headers=headers
     )
 

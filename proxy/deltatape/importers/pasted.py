@@ -16,34 +16,34 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from deltatape.importers._base import Answered, Asked, Material, PlainHeaders
+from deltatape.importers._base import ImportedRequest, ImportedResponse, ImportSource, PlainHeaders
 from deltatape.importers.envelope import read_request, read_response
 from deltatape.importers.raw import UNKNOWN, from_parts, sniff
 from deltatape.model.exchange import Exchange
-from deltatape.wire.json_scan import Verdict
+from deltatape.wire.json_scan import ScanState
 from deltatape.wire.json_value import parse
 
 _SHOWN = 60
 _FEW = 2
 
 
-class Pasted:
+class PastedImporter:
     """Takes text that is not the stream itself, but shows one."""
 
     name = "pasted text"
 
-    def claims(self, material: Material) -> bool:
+    def claims(self, material: ImportSource) -> bool:
         """See `Importer.claims`."""
         lines = _lines(material.only)
         return lines is not None and (
             has_head(lines) or _is_altered(lines) or _shows_json_lines(lines)
         )
 
-    def read(self, material: Material) -> Exchange:
+    def read(self, material: ImportSource) -> Exchange:
         """See `Importer.read`."""
         notes: list[str] = []
         lines = _lines(material.only) or []
-        asked, answered = Asked(), Answered()
+        asked, answered = ImportedRequest(), ImportedResponse()
         if has_head(lines):
             heads = split_heads(lines)
             lines = list(heads.rest)
@@ -188,11 +188,11 @@ _GLUED = re.compile(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Heads:
+class PastedHeads:
     """What the heads say, and the lines that are neither head nor remark."""
 
-    asked: Asked | None
-    answered: Answered | None
+    asked: ImportedRequest | None
+    answered: ImportedResponse | None
     rest: tuple[str, ...]
 
 
@@ -206,10 +206,10 @@ def has_head(lines: Sequence[str]) -> bool:
     return False
 
 
-def split_heads(lines: Sequence[str]) -> Heads:
+def split_heads(lines: Sequence[str]) -> PastedHeads:
     """Tell heads and curl's remarks from the body."""
-    asked: Asked | None = None
-    answered: Answered | None = None
+    asked: ImportedRequest | None = None
+    answered: ImportedResponse | None = None
     rest: list[str] = []
     at = 0
     while at < len(lines):
@@ -225,7 +225,7 @@ def split_heads(lines: Sequence[str]) -> Heads:
             rest.clear()
         elif not _REMARK.fullmatch(line):
             rest.append(_GLUED.sub("", line))
-    return Heads(asked=asked, answered=answered, rest=tuple(rest))
+    return PastedHeads(asked=asked, answered=answered, rest=tuple(rest))
 
 
 def _fields(lines: Sequence[str], at: int) -> tuple[PlainHeaders, int]:
@@ -244,16 +244,16 @@ def _fields(lines: Sequence[str], at: int) -> tuple[PlainHeaders, int]:
     return tuple(fields), at
 
 
-def _asked(line: re.Match[str], fields: PlainHeaders) -> Asked:
+def _asked(line: re.Match[str], fields: PlainHeaders) -> ImportedRequest:
     hosts = [value.decode("latin-1") for name, value in fields if name.lower() == b"host"]
     # curl does not print the scheme; the APIs in question are served by https.
     url = f"https://{hosts[0]}{line[2]}" if hosts else line[2]
-    return Asked(method=line[1], url=url, http=line[3], headers=fields)
+    return ImportedRequest(method=line[1], url=url, http=line[3], headers=fields)
 
 
-def _answered(line: re.Match[str], fields: PlainHeaders) -> Answered:
+def _answered(line: re.Match[str], fields: PlainHeaders) -> ImportedResponse:
     reason = (line[3] or "").encode("utf-8", "surrogateescape")
-    return Answered(status=int(line[2]), reason=reason, http=line[1], headers=fields)
+    return ImportedResponse(status=int(line[2]), reason=reason, http=line[1], headers=fields)
 
 
 # What terminals and loggers put in front of the lines of a stream, and around them.
@@ -324,7 +324,7 @@ def json_line(line: str, *, cut: bool = False) -> str | None:
         value = _text(_literal(text[: text.rfind(start[1]) + 1]))
         text = "" if value is None else value.strip()
     found = parse(text)
-    begun = cut and found.error is not None and found.error.verdict is Verdict.PREFIX
+    begun = cut and found.error is not None and found.error.verdict is ScanState.PREFIX
     return text if text and (begun or isinstance(found.value, dict)) else None
 
 

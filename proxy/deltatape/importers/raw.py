@@ -9,7 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from deltatape.diagnose.decode import format_of
-from deltatape.importers._base import Answered, Asked, Material, PlainHeaders, build
+from deltatape.importers._base import (
+    ImportedRequest,
+    ImportedResponse,
+    ImportSource,
+    PlainHeaders,
+    build,
+)
 from deltatape.importers.envelope import read_request, read_response
 from deltatape.model.exchange import Exchange, header
 from deltatape.model.stream import Format
@@ -27,16 +33,16 @@ _MEDIA_TYPES: Mapping[Format, str] = {
 }
 
 
-class Raw:
+class RawImporter:
     """Takes any single file."""
 
     name = "raw body"
 
-    def claims(self, material: Material) -> bool:
+    def claims(self, material: ImportSource) -> bool:
         """See `Importer.claims`."""
         return material.only is not None
 
-    def read(self, material: Material) -> Exchange:
+    def read(self, material: ImportSource) -> Exchange:
         """See `Importer.read`."""
         asked = read_request(material.name, material.request)
         answered = read_response(material.name, material.response)
@@ -44,7 +50,11 @@ class Raw:
 
 
 def from_parts(
-    name: str, asked: Asked, answered: Answered, body: bytes, notes: Sequence[str] = ()
+    name: str,
+    asked: ImportedRequest,
+    answered: ImportedResponse,
+    body: bytes,
+    notes: Sequence[str] = (),
 ) -> Exchange:
     """An exchange of these parts; a missing media type is told by the body."""
     if header(answered.headers, "content-type") is not None:

@@ -29,7 +29,7 @@ _EXACT_FLOAT = 2**53
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Forms:
+class BodyForms:
     """Digests of a body's JSON value."""
 
     canonical: bytes
@@ -45,7 +45,7 @@ def exact_form(body: bytes) -> bytes:
     return body.replace(b"--%b" % found[1], b"--")
 
 
-def forms_of(body: bytes, volatile: Paths) -> Forms | None:
+def forms_of(body: bytes, volatile: Paths) -> BodyForms | None:
     """The forms of a body; None: it is no JSON."""
     value = json_value(body)
     if value is NOT_JSON:
@@ -54,7 +54,7 @@ def forms_of(body: bytes, volatile: Paths) -> Forms | None:
     if volatile:
         reduce(value, volatile)
         reduced = _digest(value)
-    return Forms(canonical=canonical, reduced=reduced)
+    return BodyForms(canonical=canonical, reduced=reduced)
 
 
 def json_value(body: bytes) -> object:

@@ -20,7 +20,7 @@ _HIDDEN = "***"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class JsonDifference:
     """One path at which two JSON values differ, each value as shortened JSON."""
 
     path: str
@@ -34,7 +34,7 @@ def _as_it_is(text: str) -> str:
 
 def compare(
     recorded: object, received: object, hide: Callable[[str], str] = _as_it_is
-) -> tuple[Difference, ...]:
+) -> tuple[JsonDifference, ...]:
     """The first differences, at most `MAX_DIFFERENCES`, in document order; () when equal.
 
     What was overwritten in the recorded value, see `masks`, does not count. Strings whose member is
@@ -63,7 +63,7 @@ class _Found:
     received: object
 
 
-def _told(found: _Found, hide: Callable[[str], str]) -> Difference:
+def _told(found: _Found, hide: Callable[[str], str]) -> JsonDifference:
     named = _NAME.search(found.path)
     is_secret = named is not None and is_credential_parameter(named[1].encode(errors="replace"))
     start = _common(found.recorded, found.received)
@@ -71,7 +71,7 @@ def _told(found: _Found, hide: Callable[[str], str]) -> Difference:
         _HIDDEN if is_secret and isinstance(each, str) else _short(each, start, hide)
         for each in (found.recorded, found.received)
     )
-    return Difference(path=hide(found.path), recorded=recorded, received=received)
+    return JsonDifference(path=hide(found.path), recorded=recorded, received=received)
 
 
 def _walk(recorded: object, received: object, path: str) -> Iterator[_Found]:

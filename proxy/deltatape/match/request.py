@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from deltatape.match.body import NOT_JSON, Forms, exact_form, forms_of, json_value, reduce
-from deltatape.match.difference import Difference, compare
+from deltatape.match.body import NOT_JSON, BodyForms, exact_form, forms_of, json_value, reduce
+from deltatape.match.difference import JsonDifference, compare
 from deltatape.match.masks import agree, blanked, fits, may_be_filled, pieces
 from deltatape.match.place import (
     Place,
@@ -37,7 +37,7 @@ _SHOWN = 200
 """Of a target, in a sentence."""
 
 
-class Rung(enum.IntEnum):
+class MatchLevel(enum.IntEnum):
     """How a request was matched; the lowest is the best."""
 
     EXACT = 0
@@ -45,7 +45,7 @@ class Rung(enum.IntEnum):
     WITHOUT_VOLATILE = 2
     MASKED = 3
     CORRECTED = 4
-    """Never given by a `Ladder`: see `run_check`."""
+    """Never given by a `RequestMatcher`: see `run_check`."""
 
     @property
     def words(self) -> str:
@@ -54,16 +54,16 @@ class Rung(enum.IntEnum):
 
 
 _WORDS = {
-    Rung.EXACT: "same bytes",
-    Rung.CANONICAL: "same JSON",
-    Rung.WITHOUT_VOLATILE: "same JSON but for volatile fields",
-    Rung.MASKED: "same but for what is masked on the tape",
-    Rung.CORRECTED: "differs from the recorded request only where that was wrong",
+    MatchLevel.EXACT: "same bytes",
+    MatchLevel.CANONICAL: "same JSON",
+    MatchLevel.WITHOUT_VOLATILE: "same JSON but for volatile fields",
+    MatchLevel.MASKED: "same but for what is masked on the tape",
+    MatchLevel.CORRECTED: "differs from the recorded request only where that was wrong",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asking:
+class MatchQuery:
     """A request that wants an answer."""
 
     method: str
@@ -72,15 +72,15 @@ class Asking:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Match:
+class RecordedMatch:
     """The recorded exchange that answers; `position` is its place in the list."""
 
     position: int
-    rung: Rung
+    rung: MatchLevel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Miss:
+class NoMatch:
     """Nothing answers.
 
     `nearest` is the position of the most similar recorded request (None: nothing is recorded),
@@ -89,7 +89,7 @@ class Miss:
 
     nearest: int | None
     problem: str
-    differences: tuple[Difference, ...]
+    differences: tuple[JsonDifference, ...]
 
 
 class _Equals:
@@ -113,7 +113,7 @@ def _as_it_is(text: str) -> str:
     return text
 
 
-class Ladder:
+class RequestMatcher:
     """The recorded requests of one or more tapes, and which of them are spent."""
 
     def __init__(
@@ -142,9 +142,9 @@ class Ladder:
         self._places = tuple(map(recorded_places, self._requests))
         self._spent: set[int] = set()
         self._plays = [0] * len(self._requests)
-        self._forms: dict[bytes, Forms | None] = {}
+        self._forms: dict[bytes, BodyForms | None] = {}
         self._values: dict[int, object] = {}
-        self._index = {Rung.EXACT: self._indexed(Rung.EXACT)}
+        self._index = {MatchLevel.EXACT: self._indexed(MatchLevel.EXACT)}
         self._overwritten = tuple(
             position
             for position, request in enumerate(self._requests)
@@ -153,7 +153,7 @@ class Ladder:
         masked = ((at, masked_pieces(each)) for at, each in enumerate(self._requests))
         self._masked_paths = tuple((at, parts) for at, parts in masked if len(parts) > 1)
 
-    def match(self, asking: Asking) -> Match | Miss:
+    def match(self, asking: MatchQuery) -> RecordedMatch | NoMatch:
         """The best recorded exchange that is not spent, the first of equals."""
         places = self._asked(asking)
         found = None
@@ -176,28 +176,28 @@ class Ladder:
 
     def here(self, method: str, target: bytes) -> tuple[int, ...]:
         """Positions of all requests to the same place, whatever their bodies."""
-        return self._here(self._asked(Asking(method=method, target=target, body=b"")))
+        return self._here(self._asked(MatchQuery(method=method, target=target, body=b"")))
 
     # The rungs.
 
-    def _find(self, places: Sequence[Place], body: bytes, *, again: bool) -> Match | None:
+    def _find(self, places: Sequence[Place], body: bytes, *, again: bool) -> RecordedMatch | None:
         for rung, key in self._keys(body):
             found = self._first(self._rung(rung), places, key, again=again)
             if found is not None:
-                return Match(position=found, rung=rung)
+                return RecordedMatch(position=found, rung=rung)
         fitting = self._fitting(places, body, again=again)
         found = min(fitting, key=self._turn, default=None) if again else next(fitting, None)
-        return None if found is None else Match(position=found, rung=Rung.MASKED)
+        return None if found is None else RecordedMatch(position=found, rung=MatchLevel.MASKED)
 
-    def _keys(self, body: bytes) -> Iterator[tuple[Rung, bytes]]:
-        yield Rung.EXACT, exact_form(body)
+    def _keys(self, body: bytes) -> Iterator[tuple[MatchLevel, bytes]]:
+        yield MatchLevel.EXACT, exact_form(body)
         forms = self._forms_of(body)
         if forms is not None:
-            yield Rung.CANONICAL, forms.canonical
+            yield MatchLevel.CANONICAL, forms.canonical
             if self._volatile:
-                yield Rung.WITHOUT_VOLATILE, forms.reduced
+                yield MatchLevel.WITHOUT_VOLATILE, forms.reduced
 
-    def _forms_of(self, body: bytes) -> Forms | None:
+    def _forms_of(self, body: bytes) -> BodyForms | None:
         """Those of recorded bodies are kept."""
         if body in self._forms:
             return self._forms[body]
@@ -223,16 +223,16 @@ class Ladder:
         """Whose turn it is to play again: who played least, the first of them."""
         return self._plays[position], position
 
-    def _rung(self, rung: Rung) -> dict[tuple[Place, bytes], _Equals]:
+    def _rung(self, rung: MatchLevel) -> dict[tuple[Place, bytes], _Equals]:
         if rung not in self._index:
             for request in self._requests:
                 if request.body not in self._forms:
                     self._forms[request.body] = forms_of(request.body, self._volatile)
-            self._index[Rung.CANONICAL] = self._indexed(Rung.CANONICAL)
-            self._index[Rung.WITHOUT_VOLATILE] = self._indexed(Rung.WITHOUT_VOLATILE)
+            self._index[MatchLevel.CANONICAL] = self._indexed(MatchLevel.CANONICAL)
+            self._index[MatchLevel.WITHOUT_VOLATILE] = self._indexed(MatchLevel.WITHOUT_VOLATILE)
         return self._index[rung]
 
-    def _indexed(self, rung: Rung) -> dict[tuple[Place, bytes], _Equals]:
+    def _indexed(self, rung: MatchLevel) -> dict[tuple[Place, bytes], _Equals]:
         found: dict[tuple[Place, bytes], _Equals] = {}
         for position, (request, places) in enumerate(
             zip(self._requests, self._places, strict=True)
@@ -243,18 +243,18 @@ class Ladder:
                     found.setdefault((place, key), _Equals()).positions.append(position)
         return found
 
-    def _key(self, body: bytes, rung: Rung) -> bytes | None:
+    def _key(self, body: bytes, rung: MatchLevel) -> bytes | None:
         """What a recorded body is found by on a rung; None: it cannot be."""
-        if rung is Rung.EXACT:
+        if rung is MatchLevel.EXACT:
             return exact_form(body)
         forms = self._forms[body]
         if forms is None:
             return None
-        return forms.canonical if rung is Rung.CANONICAL else forms.reduced
+        return forms.canonical if rung is MatchLevel.CANONICAL else forms.reduced
 
     # What was overwritten on the tape.
 
-    def _asked(self, asking: Asking) -> tuple[Place, ...]:
+    def _asked(self, asking: MatchQuery) -> tuple[Place, ...]:
         places = asked_places(asking.method, asking.target)
         for position, parts in self._masked_paths:
             if fits_masked(places, self._requests[position], parts):
@@ -295,10 +295,10 @@ class Ladder:
 
     # Misses.
 
-    def _miss(self, asking: Asking, places: Sequence[Place]) -> Miss:
+    def _miss(self, asking: MatchQuery, places: Sequence[Place]) -> NoMatch:
         again = self._find(places, asking.body, again=True)
         if again is not None:
-            return Miss(
+            return NoMatch(
                 nearest=again.position,
                 problem=(
                     "the request is recorded, but each exchange plays once and it has been played"
@@ -313,7 +313,7 @@ class Ladder:
         near = likely(asking.body, [(at, self._requests[at].body) for at in left])
         found = [(at, self._differences(asking.body, at)) for at in near]
         nearest, differences = min(found, key=lambda pair: len(pair[1]))
-        return Miss(
+        return NoMatch(
             nearest=nearest,
             problem="the nearest recorded request differs",
             differences=differences,
@@ -323,26 +323,26 @@ class Ladder:
         known = set(places)
         return tuple(at for at, each in enumerate(self._places) if not known.isdisjoint(each))
 
-    def _elsewhere(self, asking: Asking) -> Miss:
+    def _elsewhere(self, asking: MatchQuery) -> NoMatch:
         wanted = f"{asking.method} {shown(asking.target, _SHOWN, self._hide)}"
         known: dict[str, int] = {}
         for at, each in enumerate(self._requests):
             known.setdefault(f"{each.method} {shown(each.target_bytes, _SHOWN, self._hide)}", at)
         listed = ", ".join(sorted(known)[:_LISTED]) or "no request at all"
-        return Miss(
+        return NoMatch(
             nearest=known[closest(wanted, tuple(known))] if known else None,
             problem=f"no {wanted} is recorded; recorded: {listed}",
             differences=(),
         )
 
-    def _differences(self, body: bytes, position: int) -> tuple[Difference, ...]:
+    def _differences(self, body: bytes, position: int) -> tuple[JsonDifference, ...]:
         request = self._requests[position]
         received = self._reduced(body)
         recorded = self._reduced(blanked(request.body, request.masked))
         if recorded is not NOT_JSON and received is not NOT_JSON:
             return compare(recorded, received, self._hide)
         return (
-            Difference(
+            JsonDifference(
                 path="(body)",
                 recorded=_kind(request.body, recorded),
                 received=_kind(body, received),

@@ -21,7 +21,7 @@ _SLOWEST = 0.001
 _FASTEST = 1_000_000.0
 
 
-class Ending(enum.Enum):
+class ConnectionEnd(enum.Enum):
     """What becomes of the connection after the last step."""
 
     COMPLETE = "complete"
@@ -35,7 +35,7 @@ class Ending(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class SendStep:
     """Bytes to send, due `due_ns` after the request was whole."""
 
     due_ns: int
@@ -48,13 +48,13 @@ class Step:
 class Timetable:
     """What to send and when; `end_ns` is when the ending is due."""
 
-    steps: tuple[Step, ...]
-    ending: Ending
+    steps: tuple[SendStep, ...]
+    ending: ConnectionEnd
     end_ns: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tempo:
+class ReplayTempo:
     """How recorded time passes: `factor` 2.0 is twice as fast, 0.0 without any waiting.
 
     `idle_cap_ns` shortens each wait that is longer.
@@ -76,7 +76,7 @@ class Tempo:
             yield now
 
 
-RECORDED = Tempo()
+RECORDED = ReplayTempo()
 """As time passed on the tape."""
 
 
@@ -100,7 +100,7 @@ def parse_speed(text: str) -> float:
 
 def timetable(
     exchange: Exchange,
-    tempo: Tempo,
+    tempo: ReplayTempo,
     *,
     head: bytes,
     chunked: bool,
@@ -128,12 +128,12 @@ def timetable(
     parts[:0] = [_Part(instant, data) for instant, data in informational]
     ending = _ending(exchange)
     end = _end_instant(exchange)
-    if ending is Ending.COMPLETE and chunked:
+    if ending is ConnectionEnd.COMPLETE and chunked:
         _put_behind(parts, _Part(end, _terminator(exchange)))
     parts = [part for part in parts if part.data]
     due = list(tempo.waits([*(part.t_ns - start for part in parts), end - start]))
     steps = tuple(
-        Step(due_ns=when, data=part.data, brings_read=part.brings_read)
+        SendStep(due_ns=when, data=part.data, brings_read=part.brings_read)
         for when, part in zip(due, parts, strict=False)
     )
     return Timetable(steps=steps, ending=ending, end_ns=due[-1])
@@ -175,22 +175,22 @@ def _end_instant(exchange: Exchange) -> int:
     return exchange.reads[-1].t_ns if exchange.reads else exchange.request.t_ns
 
 
-def _ending(exchange: Exchange) -> Ending:
+def _ending(exchange: Exchange) -> ConnectionEnd:
     if exchange.end is None:
-        return Ending.HOLD if exchange.timed else Ending.COMPLETE
+        return ConnectionEnd.HOLD if exchange.timed else ConnectionEnd.COMPLETE
     reason = exchange.end.reason
     if reason is EndReason.COMPLETE:
         taped = sum(len(read.data) for read in exchange.reads)
         # What was lost in taping cannot be played, and its absence must not look like the end.
-        return Ending.COMPLETE if taped == exchange.end.bytes else Ending.HOLD
+        return ConnectionEnd.COMPLETE if taped == exchange.end.bytes else ConnectionEnd.HOLD
     if reason is EndReason.UPSTREAM_RESET:
-        return Ending.RESET
+        return ConnectionEnd.RESET
     if reason is EndReason.UPSTREAM_CLOSED:
-        return Ending.CLOSE
+        return ConnectionEnd.CLOSE
     unanswered = exchange.response is None
     if unanswered and reason in (EndReason.REFUSED, EndReason.TIMEOUT):
-        return Ending.ANSWER
-    return Ending.HOLD
+        return ConnectionEnd.ANSWER
+    return ConnectionEnd.HOLD
 
 
 def _wire(exchange: Exchange) -> Iterator[bytes]:

@@ -48,7 +48,7 @@ load_package()
 
 from mitmproxy import ctx, exceptions, version  # noqa: E402 - the Python is checked first
 
-from deltatape.mitm.recorder import Recorder  # noqa: E402 - only now is there such a package
+from deltatape.mitm.recorder import MitmRecorder  # noqa: E402 - only now is there such a package
 
-addons = [Recorder(ctx, version.VERSION, exceptions.OptionsError)]
+addons = [MitmRecorder(ctx, version.VERSION, exceptions.OptionsError)]
 """What mitmproxy looks for."""

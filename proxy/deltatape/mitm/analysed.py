@@ -2,14 +2,14 @@
 
 from collections.abc import Callable
 
-from deltatape.gateway.analysis import Analyst, Ended, Kept
+from deltatape.gateway.analysis import AnalysisThread, AnalyzedExchange, PendingLines
 from deltatape.gateway.tapes import OpenTape
 from deltatape.model.finding import Severity
 from deltatape.render.summary import live_lines
 from deltatape.tape.encode import payload_record
 
 
-class Analysed:
+class MitmAnalyzer:
     """See `live.Live`."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
@@ -19,28 +19,28 @@ class Analysed:
         self._severities: set[Severity] = set()
         self._tell = tell
         self._over = False
-        self._kept = Kept()
-        self._analyst = Analyst(self._ended)
+        self._kept = PendingLines()
+        self._analyst = AnalysisThread(self._ended)
 
     def put(self, number: int, line: bytes) -> None:
-        """See `Live.put`."""
+        """See `LiveObserver.put`."""
         self._kept.put(number, line)
 
     def begin(self, number: int) -> None:
-        """See `Live.begin`."""
+        """See `LiveObserver.begin`."""
         self._kept.begin(number)
 
     def ended(self, tape: OpenTape, number: int, said: str) -> None:
-        """See `Live.ended`."""
+        """See `LiveObserver.ended`."""
         del said
         self._analyst.submit(tape, number, number, self._kept.take(number))
 
     async def finish(self) -> None:
-        """See `Live.finish`."""
+        """See `LiveObserver.finish`."""
         await self._analyst.finish()
         self._over = True
 
-    def _ended(self, ended: Ended) -> None:
+    def _ended(self, ended: AnalyzedExchange) -> None:
         if ended.parsed is not None and not self._over:
             writer = ended.tape.writer
             writer.put(ended.number, payload_record(writer.now_ns(), ended.number, ended.parsed))

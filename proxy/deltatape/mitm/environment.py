@@ -24,7 +24,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from deltatape.errors import UsageError
-from deltatape.gateway.outbound import Proxy, Trust
+from deltatape.gateway.outbound import Proxy, TrustSettings
 from deltatape.mitm.mitmdump import MitmOptions
 from deltatape.mitm.talk import CA_FILE, CA_FOLDER, CLIENT_CERTS, PROXY_LOGIN, inherited
 
@@ -186,7 +186,9 @@ def _login(proxy: Proxy) -> dict[str, str]:
     return {PROXY_LOGIN: pair}
 
 
-def _folder(trust: Trust, stack: contextlib.ExitStack, environment: Mapping[str, str]) -> Path:
+def _folder(
+    trust: TrustSettings, stack: contextlib.ExitStack, environment: Mapping[str, str]
+) -> Path:
     """Where files are put together; made only where there are any."""
     state = state_folder(environment)
     if trust.ca is None and trust.client_key is None:
@@ -195,8 +197,8 @@ def _folder(trust: Trust, stack: contextlib.ExitStack, environment: Mapping[str,
     return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mitm-", dir=state)))
 
 
-def _roots(trust: Trust, folder: Path) -> dict[str, str]:
-    """As `Trust` has it: a file and a folder, each the user's or the system's, and `--ca`."""
+def _roots(trust: TrustSettings, folder: Path) -> dict[str, str]:
+    """As `TrustSettings` has it: file and folder, each of the user or the system, and `--ca`."""
     file = Path(trust.ca_file) if trust.ca_file else system_roots()
     if trust.ca is not None:
         parts = [each.read_bytes().strip() for each in (file, trust.ca) if each is not None]
@@ -210,7 +212,7 @@ def _roots(trust: Trust, folder: Path) -> dict[str, str]:
     return found
 
 
-def _shown(trust: Trust, folder: Path) -> dict[str, str]:
+def _shown(trust: TrustSettings, folder: Path) -> dict[str, str]:
     """The certificate and its key in one file, as mitmproxy wants them."""
     if trust.client_cert is None:
         return {}

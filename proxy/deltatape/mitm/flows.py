@@ -13,20 +13,20 @@ Fields: TypeAlias = tuple[tuple[bytes, bytes], ...]
 Stream: TypeAlias = Callable[[bytes], bytes]
 
 
-class Mode(Protocol):
+class ProxyMode(Protocol):
     """How mitmproxy came to a connection."""
 
     type_name: str
     """`regular`, `reverse`, `upstream`, `transparent`, `local`, `socks5`, ..."""
 
 
-class Client(Protocol):
+class ClientConnection(Protocol):
     """A connection from an application."""
 
     id: str
     connected: bool
     """Whether it is open both ways."""
-    proxy_mode: Mode
+    proxy_mode: ProxyMode
 
 
 class Server(Protocol):
@@ -53,7 +53,7 @@ class RequestData(Protocol):
     path: bytes
 
 
-class Message(Protocol):
+class FlowMessage(Protocol):
     """What requests and responses have in common."""
 
     headers: Headers
@@ -65,7 +65,7 @@ class Message(Protocol):
     trailers: Headers | None
 
 
-class Request(Message, Protocol):
+class FlowRequest(FlowMessage, Protocol):
     """A request."""
 
     method: str
@@ -77,7 +77,7 @@ class Request(Message, Protocol):
     data: RequestData
 
 
-class Response(Message, Protocol):
+class FlowResponse(FlowMessage, Protocol):
     """A response."""
 
     status_code: int
@@ -94,10 +94,10 @@ class Flow(Protocol):
     """A request, and its response once there is one."""
 
     id: str
-    client_conn: Client
+    client_conn: ClientConnection
     server_conn: Server
-    request: Request
-    response: Response | None
+    request: FlowRequest
+    response: FlowResponse | None
     error: Error | None
     websocket: object | None
 
@@ -108,17 +108,17 @@ class ClientHello(Protocol):
     sni: str | None
 
 
-class Context(Protocol):
+class FlowContext(Protocol):
     """What a connection belongs to."""
 
-    client: Client
+    client: ClientConnection
     server: Server
 
 
 class ClientHelloData(Protocol):
     """A client wants to speak TLS."""
 
-    context: Context
+    context: FlowContext
     client_hello: ClientHello
     ignore_connection: bool
 
@@ -134,7 +134,7 @@ class TlsData(Protocol):
     """A handshake."""
 
     conn: TlsConnection
-    context: Context
+    context: FlowContext
 
 
 class ServerData(Protocol):
@@ -149,7 +149,7 @@ class Loader(Protocol):
     add_option: Callable[[str, object, object, str], None]
 
 
-class Options(Protocol):
+class AddonOptions(Protocol):
     """The values of mitmproxy's options, and of this addon's."""
 
     confdir: str

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Protocol
 
 from deltatape.errors import UsageError
-from deltatape.gateway.outbound import Outbound, Proxy
+from deltatape.gateway.outbound import OutboundSettings, Proxy
 from deltatape.http1.listener import is_loopback
-from deltatape.mitm.talk import VARIABLE, Fields, Line, Order, Word, log_order
+from deltatape.mitm.talk import VARIABLE, AddonCommand, AddonMessage, AddonSocket, Fields, log_order
 
 ADDON = Path(__file__).resolve().with_name("addon.py")
 """What `mitmdump -s` takes."""
@@ -55,7 +55,7 @@ class MitmOptions:
     to: Path
     hosts: tuple[str, ...] = ()
     more: tuple[str, ...] = ()
-    outbound: Outbound = field(default_factory=Outbound)
+    outbound: OutboundSettings = field(default_factory=OutboundSettings)
 
     @property
     def proxy(self) -> Proxy | None:
@@ -80,7 +80,7 @@ class Started:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class MitmdumpResult:
     """A mitmproxy that has ended. `in_order`: it was asked to, and closed its tape."""
 
     in_order: bool
@@ -94,7 +94,7 @@ class Ended:
     lost_bytes: int = 0
 
 
-class Observer(Protocol):
+class MitmObserver(Protocol):
     """Who is told what happens, on the loop's thread."""
 
     def line(self, text: str) -> None:
@@ -155,10 +155,10 @@ def _mode(options: MitmOptions) -> str:
 class Mitmdump:
     """One run of mitmproxy: `start`, then `stop`, then `ended`."""
 
-    def __init__(self, observer: Observer) -> None:
+    def __init__(self, observer: MitmObserver) -> None:
         self._observer = observer
         loop = asyncio.get_running_loop()
-        self._line = Line(self._heard, lambda: None)
+        self._line = AddonSocket(self._heard, lambda: None)
         self._ready: asyncio.Future[Fields] = loop.create_future()
         self._summary: Fields | None = None
         self._said: list[str] = []
@@ -238,40 +238,40 @@ class Mitmdump:
 
     def _heard(self, kind: str, fields: Fields) -> None:
         match kind:
-            case Word.READY:
+            case AddonMessage.READY:
                 self._ready.set_result(fields)
-            case Word.TRAFFIC:
+            case AddonMessage.TRAFFIC:
                 self._observer.traffic(str(fields["what"]))
-            case Word.PASSED:
+            case AddonMessage.PASSED:
                 self._observer.passed(str(fields["host"]))
-            case Word.LINE:
+            case AddonMessage.LINE:
                 self._observer.line(str(fields["text"]))
-            case Word.ALARM:
+            case AddonMessage.ALARM:
                 self._observer.alarm(str(fields["text"]))
-            case Word.STOPPING:
+            case AddonMessage.STOPPING:
                 self._observer.stopping(_number(fields["active"]))
-            case Word.ENDED:
+            case AddonMessage.ENDED:
                 self._summary = fields
             case _:
                 pass  # said by the addon of another version
 
     def log(self, stream: str, data: bytes) -> None:
         """Put what a child printed on the tape; `stream` is a `LogStream`."""
-        self._line.say(Order.LOG, **log_order(stream, data))
+        self._line.say(AddonCommand.LOG, **log_order(stream, data))
 
     def stop(self, reason: str, code: int | None, grace_s: float) -> None:
         """Ask it to end: streams may go on for `grace_s`. Again: at once."""
         if self._stopping:
             grace_s = 0.0
         self._stopping = True
-        self._line.say(Order.STOP, reason=reason, code=code, grace_s=grace_s)
+        self._line.say(AddonCommand.STOP, reason=reason, code=code, grace_s=grace_s)
 
     async def gone(self) -> None:
         """Wait until it has ended, for whatever reason."""
         assert self._process is not None
         await self._process.wait()
 
-    async def ended(self, within_s: float) -> Ended:
+    async def ended(self, within_s: float) -> MitmdumpResult:
         """Wait for the end, at most this long and then some; then it is killed."""
         assert self._process is not None
         assert self._output is not None
@@ -284,9 +284,9 @@ class Mitmdump:
             await asyncio.wait_for(self._output, END_S)
         told = self._summary
         if told is None:
-            return Ended(in_order=False, code=code)
+            return MitmdumpResult(in_order=False, code=code)
         found, worst = told["with_findings"], told["worst"]
-        return Ended(
+        return MitmdumpResult(
             in_order=True,
             code=code,
             exchanges=_number(told["exchanges"]),

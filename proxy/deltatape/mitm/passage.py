@@ -9,8 +9,8 @@ as had come, and each goes to the client as one chunk. So each read on the tape 
 
 from collections.abc import Callable
 
-from deltatape.gateway.guarded import Guarded, Writer
-from deltatape.mitm.flows import Flow, Headers, Message, Response, Server, Stream
+from deltatape.gateway.guarded import GuardedTaping, Writer
+from deltatape.mitm.flows import Flow, FlowMessage, FlowResponse, Headers, Server, Stream
 from deltatape.model.exchange import EndReason, Framing
 from deltatape.tape.tap import ExchangeTap
 
@@ -19,7 +19,7 @@ _INFORMATIONAL = 200
 _DIVERTED = ("transparent", "local", "wireguard", "tun")
 
 
-class Passage(Guarded):
+class FlowTaping(GuardedTaping):
     """Tapes one flow."""
 
     def __init__(
@@ -91,7 +91,7 @@ class Passage(Guarded):
 
     # The response.
 
-    def response(self, flow: Flow, response: Response) -> None:
+    def response(self, flow: Flow, response: FlowResponse) -> None:
         """Its head."""
         framing = _framing(flow.request.method, response)
         self._write(
@@ -105,7 +105,7 @@ class Passage(Guarded):
             )
         )
 
-    def download(self, flow: Flow, response: Response) -> Stream:
+    def download(self, flow: Flow, response: FlowResponse) -> Stream:
         """What the response's body is to pass through."""
         theirs = _other_stream(response)
         chunked = _framing(flow.request.method, response) is Framing.CHUNKED
@@ -122,7 +122,7 @@ class Passage(Guarded):
         ends = (len(data),) if chunked else None
         self._write(lambda tap, now: tap.read(now, data, ends))
 
-    def response_end(self, response: Response) -> None:
+    def response_end(self, response: FlowResponse) -> None:
         """The response is whole."""
         body, trailers = response.raw_content, response.trailers
         if body and not self._downloading:
@@ -166,7 +166,7 @@ def _origin(scheme: str, host: str, port: int) -> str:
     return f"{scheme}://{host}" if port == own else f"{scheme}://{host}:{port}"
 
 
-def _version(message: Message) -> str:
+def _version(message: FlowMessage) -> str:
     return message.http_version.removeprefix("HTTP/")
 
 
@@ -184,12 +184,12 @@ def _between_ns(start: float | None, end: float | None) -> int:
     return max(0, round((end - start) * 1e9)) if start is not None and end is not None else 0
 
 
-def _other_stream(message: Message) -> Stream | None:
+def _other_stream(message: FlowMessage) -> Stream | None:
     """What another addon wants the body to pass through."""
     return message.stream if callable(message.stream) else None
 
 
-def _framing(method: str, response: Response) -> Framing:
+def _framing(method: str, response: FlowResponse) -> Framing:
     """How the body is delimited (RFC 9112 section 6.3)."""
     if (
         method == "HEAD"

@@ -1,4 +1,4 @@
-"""mitmproxy's hooks: each does one thing of a `Run`.
+"""mitmproxy's hooks: each does one thing of a `MitmRun`.
 
 What is not taped passes undecrypted, and bodies that are not taped pass as they come. Where
 mitmproxy has one fixed upstream everything is taped, else what goes to the hosts of LLM providers.
@@ -13,19 +13,26 @@ from typing import Protocol
 
 from deltatape.errors import UsageError
 from deltatape.mitm.flows import (
+    AddonOptions,
     Address,
-    Client,
+    ClientConnection,
     ClientHelloData,
     Flow,
     Loader,
-    Options,
     ServerData,
     TlsData,
 )
 from deltatape.mitm.hosts import Hosts
-from deltatape.mitm.run import Run
-from deltatape.mitm.talk import VARIABLE, Fields, Order, Word, inherit, logged
-from deltatape.mitm.voice import MakeLive, Plain, ToLog, Voice, find_live, find_voice
+from deltatape.mitm.run import MitmRun
+from deltatape.mitm.talk import VARIABLE, AddonCommand, AddonMessage, Fields, inherit, logged
+from deltatape.mitm.voice import (
+    AddonLogger,
+    MakeLive,
+    MitmproxyLogHandler,
+    PlainObserver,
+    find_live,
+    find_voice,
+)
 
 REVERSE = "reverse"
 DEFAULT_PATIENCE_S = 600
@@ -59,14 +66,14 @@ class Master(Protocol):
         """End it, in good order."""
 
 
-class Context(Protocol):
+class AddonContext(Protocol):
     """mitmproxy's `ctx`."""
 
-    options: Options
+    options: AddonOptions
     master: Master
 
 
-class Recorder:
+class MitmRecorder:
     """See the module.
 
     Args:
@@ -75,14 +82,14 @@ class Recorder:
         refuse: the exception by which mitmproxy takes bad values of options.
     """
 
-    def __init__(self, ctx: Context, version: str, refuse: type[Exception]) -> None:
+    def __init__(self, ctx: AddonContext, version: str, refuse: type[Exception]) -> None:
         self._ctx = ctx
         self._version = version
         self._refuse = refuse
         self._hosts = Hosts(())
-        self._voice: Voice = ToLog()
-        self._make_live: MakeLive = Plain
-        self._run: Run | None = None
+        self._voice: AddonLogger = MitmproxyLogHandler()
+        self._make_live: MakeLive = PlainObserver
+        self._run: MitmRun | None = None
         self._over = False
         self._told: set[str] = set()
         self._stop: tuple[str, int | None] = (STOPPED, None)
@@ -120,12 +127,14 @@ class Recorder:
             except UsageError as error:
                 raise self._refuse(str(error)) from None
 
-    def _taping(self) -> Run | None:
+    def _taping(self) -> MitmRun | None:
         """The run: from the first thing that happens on, which may be before `running`."""
         if self._run is None and not self._over:
             self._voice = find_voice(os.environ, self._heard, self._ctx.master.shutdown)
             folder = _folder(self._ctx.options.deltatape_to)
-            self._run = Run(folder, self._version, self._voice, self._make_live, self._patience_s)
+            self._run = MitmRun(
+                folder, self._version, self._voice, self._make_live, self._patience_s
+            )
         return self._run
 
     def _patience_s(self) -> float:
@@ -144,7 +153,7 @@ class Recorder:
         addresses = self._ctx.master.addons.get("proxyserver").listen_addrs()
         host, port = addresses[0][:2] if addresses else ("", 0)
         self._voice.say(
-            Word.READY,
+            AddonMessage.READY,
             url=f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}",
             tape=run.book.current.path,
             confdir=str(_folder(self._ctx.options.confdir)),
@@ -155,9 +164,9 @@ class Recorder:
         """What the deltatape that started this mitmproxy says."""
         if self._run is None:
             return
-        if kind == Order.LOG:
+        if kind == AddonCommand.LOG:
             self._run.book.log(*logged(fields))
-        elif kind == Order.STOP:
+        elif kind == AddonCommand.STOP:
             code, grace_s = fields["code"], fields["grace_s"]
             self._stop = (str(fields["reason"]), code if isinstance(code, int) else None)
             self._run.drain(
@@ -174,13 +183,13 @@ class Recorder:
 
     # Connections.
 
-    def client_connected(self, client: Client) -> None:
+    def client_connected(self, client: ClientConnection) -> None:
         """Where there is one upstream, everybody comes for what is taped."""
         run = self._taping()
         if run is None:
             return
         if self._is_new("client"):
-            self._voice.say(Word.TRAFFIC, what="client")
+            self._voice.say(AddonMessage.TRAFFIC, what="client")
         if client.proxy_mode.type_name == REVERSE:
             run.client(client.id)
 
@@ -191,13 +200,13 @@ class Recorder:
         self._told.add(what)
         return True
 
-    def client_disconnected(self, client: Client) -> None:
-        """See `Run.client_left`."""
+    def client_disconnected(self, client: ClientConnection) -> None:
+        """See `MitmRun.client_left`."""
         if self._run is not None:
             self._run.client_left(client.id)
 
     def server_disconnected(self, data: ServerData) -> None:
-        """See `Run.server_left`."""
+        """See `MitmRun.server_left`."""
         if self._run is not None:
             self._run.server_left(data.server.id)
 
@@ -219,14 +228,14 @@ class Recorder:
             return
         data.ignore_connection = True
         if names and self._is_new(f"passed {names[0]}"):
-            self._voice.say(Word.PASSED, host=names[0])
+            self._voice.say(AddonMessage.PASSED, host=names[0])
 
     def tls_failed_client(self, data: TlsData) -> None:
         """An application that does not trust mitmproxy's certificate; told once per host."""
         host = data.conn.sni or str((data.context.server.address or ("the proxy",))[0])
         if self._is_new(f"distrust {host}"):
             self._voice.say(
-                Word.LINE,
+                AddonMessage.LINE,
                 text=f"{host}: the app broke off the TLS handshake with mitmproxy: does it trust"
                 f" the CA certificate in {self._ctx.options.confdir}? ({data.conn.error})",
             )
@@ -238,7 +247,7 @@ class Recorder:
         run = self._taping()
         if run is not None and self._is_taped(flow):
             if self._is_new("exchange"):
-                self._voice.say(Word.TRAFFIC, what="exchange")
+                self._voice.say(AddonMessage.TRAFFIC, what="exchange")
             run.begin(flow)
         elif flow.response is None and not self._ctx.options.deltatape_decrypt_others:
             flow.request.stream = flow.request.stream or True

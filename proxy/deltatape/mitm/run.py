@@ -11,9 +11,9 @@ from deltatape.environment.dotenv import read_dotenv
 from deltatape.environment.known_secrets import known_secrets
 from deltatape.gateway.tapes import TapeBook
 from deltatape.mitm.flows import Flow, Server, ending
-from deltatape.mitm.passage import Passage
-from deltatape.mitm.talk import Word
-from deltatape.mitm.voice import MakeLive, Voice
+from deltatape.mitm.passage import FlowTaping
+from deltatape.mitm.talk import AddonMessage
+from deltatape.mitm.voice import AddonLogger, MakeLive
 from deltatape.model.exchange import EndReason, Source
 from deltatape.store.mask_key import mask_key
 from deltatape.store.names import ulid
@@ -30,7 +30,7 @@ NEARLY = 0.99
 """Of mitmproxy's patience with silence; after that it ends a connection and calls it the client."""
 
 
-class Run:
+class MitmRun:
     """See the module; needs a running loop.
 
     Args:
@@ -46,7 +46,7 @@ class Run:
         self,
         folder: Path,
         version: str,
-        voice: Voice,
+        voice: AddonLogger,
         make_live: MakeLive,
         patience_s: Callable[[], float],
         environment: Mapping[str, str] = os.environ,
@@ -57,10 +57,10 @@ class Run:
         self._masker = Masker(mask_key(environment, self.alarm))
         for secret in known_secrets(environment, read_dotenv(Path.cwd(), environment)):
             self._masker.learn(secret)
-        self._live = make_live(lambda text: voice.say(Word.LINE, text=text))
+        self._live = make_live(lambda text: voice.say(AddonMessage.LINE, text=text))
         self.book = TapeBook(lambda _: self._writer(folder), self._masker)
         self.book.start()
-        self._passages: dict[str, Passage] = {}
+        self._passages: dict[str, FlowTaping] = {}
         self._clients: dict[str, int] = {}
         self._served: set[str] = set()
         self._connections = 0
@@ -85,7 +85,7 @@ class Run:
 
     def alarm(self, problem: str) -> None:
         """Taping is in trouble; may come from another thread."""
-        self._voice.say(Word.ALARM, text=problem)
+        self._voice.say(AddonMessage.ALARM, text=problem)
 
     def _tick(self) -> None:
         for passage in self._passages.values():
@@ -135,7 +135,9 @@ class Run:
             keep(exchange, line)
             put(exchange, line)
 
-        passage = Passage(number, tape.writer, ExchangeTap(number, both, self._masker), self.alarm)
+        passage = FlowTaping(
+            number, tape.writer, ExchangeTap(number, both, self._masker), self.alarm
+        )
         self._passages[flow.id] = passage
         passage.request(flow, ulid(self._clock))
         if flow.response is None:
@@ -178,7 +180,7 @@ class Run:
             detail = f"mitmproxy gave up after {silent_s:.0f} s without a byte: {detail}"
         self._end(flow, passage, reason, detail)
 
-    def _end(self, flow: Flow, passage: Passage, reason: EndReason, detail: str) -> None:
+    def _end(self, flow: Flow, passage: FlowTaping, reason: EndReason, detail: str) -> None:
         del self._passages[flow.id]
         passage.end(reason, detail)
         tape = self.book.current
@@ -195,7 +197,7 @@ class Run:
         """Let streams go on for `grace_s` at most, and let their last bytes leave."""
         loop = asyncio.get_running_loop()
         active = len(self._passages)
-        self._voice.say(Word.STOPPING, active=active)
+        self._voice.say(AddonMessage.STOPPING, active=active)
         self._drained = lambda: _call_later(loop, FAREWELL_S, then)
         if active:
             loop.call_later(grace_s, then)
@@ -212,7 +214,7 @@ class Run:
         self.book.stop(reason, code)
         lost_records, lost_bytes = self.book.losses()
         self._voice.say(
-            Word.ENDED,
+            AddonMessage.ENDED,
             exchanges=self.book.current.exchanges,
             with_findings=self._live.with_findings,
             worst=self._live.worst,

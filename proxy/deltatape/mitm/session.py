@@ -11,7 +11,7 @@ from deltatape import __version__
 from deltatape.child.child import run_child
 from deltatape.child.signals import Signals
 from deltatape.errors import UsageError
-from deltatape.gateway.outbound import Outbound
+from deltatape.gateway.outbound import OutboundSettings
 from deltatape.mitm.environment import (
     LOOPBACK,
     NODE_PROXY,
@@ -21,7 +21,7 @@ from deltatape.mitm.environment import (
     state_folder,
     variables,
 )
-from deltatape.mitm.mitmdump import Ended, Mitmdump, MitmOptions, Started
+from deltatape.mitm.mitmdump import Mitmdump, MitmdumpResult, MitmOptions, Started
 from deltatape.model.watch import CHILD_EXIT
 from deltatape.rules.words import count
 
@@ -38,8 +38,8 @@ _SHOWN = 5
 Tell = Callable[[str], None]
 
 
-class Told:
-    """See `mitmdump.Observer`.
+class RunObserver:
+    """See `mitmdump.MitmObserver`.
 
     Attributes:
         trouble: whether anything could not be taped.
@@ -53,24 +53,24 @@ class Told:
         self.trouble = False
 
     def line(self, text: str) -> None:
-        """See `Observer.line`."""
+        """See `MitmObserver.line`."""
         self._tell(text)
 
     def traffic(self, what: str) -> None:
-        """See `Observer.traffic`."""
+        """See `MitmObserver.traffic`."""
         self._seen.add(what)
 
     def passed(self, host: str) -> None:
-        """See `Observer.passed`."""
+        """See `MitmObserver.passed`."""
         self._passed.append(host)
 
     def alarm(self, problem: str) -> None:
-        """See `Observer.alarm`."""
+        """See `MitmObserver.alarm`."""
         self.trouble = True
         self._tell(f"TAPING IN TROUBLE: {problem}")
 
     def stopping(self, active: int) -> None:
-        """See `Observer.stopping`."""
+        """See `MitmObserver.stopping`."""
         if active:
             self._tell(
                 f"stopping: {count(active, 'stream')} may go on for {self._grace_s:g} s;"
@@ -97,7 +97,7 @@ class Told:
         more = f" and {len(self._passed) - _SHOWN} more" if len(self._passed) > _SHOWN else ""
         return f"passed undecrypted, not taped: {shown}{more}; --hosts NAME tapes one"
 
-    def summarise(self, ended: Ended, started: Started) -> None:
+    def summarise(self, ended: MitmdumpResult, started: Started) -> None:
         """The last words."""
         if not ended.in_order:
             self.trouble = True
@@ -147,7 +147,7 @@ def _through(options: MitmOptions) -> Iterator[str]:
     yield "           (for all that comes here: mitmproxy heeds no NO_PROXY, apps do)"
 
 
-def _not_through(outbound: Outbound, upstream: str) -> Iterator[str]:
+def _not_through(outbound: OutboundSettings, upstream: str) -> Iterator[str]:
     """The proxy that would have been asked, did mitmproxy ask any in front of one upstream."""
     parts = urlsplit(upstream)
     port = parts.port or (443 if parts.scheme == "https" else 80)
@@ -182,16 +182,16 @@ def what_to_set(started: Started, options: MitmOptions, bundle: Path | None) -> 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class MitmRunResult:
     """What a run was. `trouble`: something could not be taped."""
 
-    ended: Ended
+    ended: MitmdumpResult
     trouble: bool
 
 
 async def serve(
     options: MitmOptions, *, grace_s: float, tell: Tell, environment: Mapping[str, str] = os.environ
-) -> Outcome:
+) -> MitmRunResult:
     """Run mitmproxy until SIGINT, SIGTERM or its own end; a second signal cuts streams.
 
     Args:
@@ -203,7 +203,7 @@ async def serve(
     Raises:
         UsageError: it cannot be started.
     """
-    told = Told(tell, grace_s)
+    told = RunObserver(tell, grace_s)
     mitmdump = Mitmdump(told)
     with outward(options, environment) as theirs:
         started = await mitmdump.start(options, theirs)
@@ -218,7 +218,7 @@ async def serve(
         mitmdump.stop(reason, None, grace_s)
         ended = await mitmdump.ended(grace_s)
     told.summarise(ended, started)
-    return Outcome(ended=ended, trouble=told.trouble)
+    return MitmRunResult(ended=ended, trouble=told.trouble)
 
 
 async def serve_child(
@@ -228,7 +228,7 @@ async def serve_child(
     log: bool,
     tell: Tell,
     environment: Mapping[str, str] = os.environ,
-) -> tuple[int, Outcome]:
+) -> tuple[int, MitmRunResult]:
     """Run a command behind mitmproxy; its exit code as `child.child.run_child` gives it.
 
     Args:
@@ -241,7 +241,7 @@ async def serve_child(
     Raises:
         UsageError: mitmproxy cannot be started.
     """
-    told = Told(tell, 0.0)
+    told = RunObserver(tell, 0.0)
     mitmdump = Mitmdump(told)
     with outward(options, environment) as theirs:
         started = await mitmdump.start(options, theirs)
@@ -260,7 +260,7 @@ async def serve_child(
         mitmdump.stop(CHILD_EXIT, code, NEWS_S)
         ended = await mitmdump.ended(NEWS_S)
     told.summarise(ended, started)
-    return code, Outcome(ended=ended, trouble=told.trouble)
+    return code, MitmRunResult(ended=ended, trouble=told.trouble)
 
 
 def _environment_of_child(

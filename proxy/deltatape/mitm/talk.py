@@ -1,8 +1,8 @@
 """How the addon and the deltatape that started its mitmproxy talk: JSON lines over a socket.
 
-The addon says what happens (`Word`); deltatape says when to stop and what its child printed
-(`Order`). When deltatape is gone, mitmproxy goes, too: a proxy without anybody to end it would hold
-its port for ever.
+The addon says what happens (`AddonMessage`); deltatape says when to stop and what its child printed
+(`AddonCommand`). When deltatape is gone, mitmproxy goes, too: a proxy without anybody to end it
+would hold its port for ever.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Mapping, MutableMapping
 from typing import TypeAlias
 
-from deltatape.mitm.flows import Options
+from deltatape.mitm.flows import AddonOptions
 from deltatape.model.watch import LogStream
 
 VARIABLE = "DELTATAPE_MITM_PARENT"
@@ -20,7 +20,7 @@ VARIABLE = "DELTATAPE_MITM_PARENT"
 Fields: TypeAlias = Mapping[str, object]
 
 
-class Word(enum.StrEnum):
+class AddonMessage(enum.StrEnum):
     """What the addon says."""
 
     READY = "ready"
@@ -39,7 +39,7 @@ class Word(enum.StrEnum):
     """`exchanges`, `with_findings` (null: not analysed), `worst`, `lost_records`, `lost_bytes`."""
 
 
-class Order(enum.StrEnum):
+class AddonCommand(enum.StrEnum):
     """What the addon is told."""
 
     STOP = "stop"
@@ -49,7 +49,7 @@ class Order(enum.StrEnum):
 
 
 def log_order(stream: str, data: bytes) -> dict[str, object]:
-    """The fields of `Order.LOG`."""
+    """The fields of `AddonCommand.LOG`."""
     return {"stream": stream, "data": base64.b64encode(data).decode()}
 
 
@@ -58,7 +58,7 @@ def logged(fields: Fields) -> tuple[LogStream, bytes]:
     return LogStream(str(fields["stream"])), base64.b64decode(str(fields["data"]))
 
 
-class Line(asyncio.Protocol):
+class AddonSocket(asyncio.Protocol):
     """One end of the socket.
 
     Args:
@@ -73,7 +73,7 @@ class Line(asyncio.Protocol):
         self._unsaid: list[bytes] = []
         self._received = b""
 
-    def say(self, kind: Word | Order, **fields: object) -> None:
+    def say(self, kind: AddonMessage | AddonCommand, **fields: object) -> None:
         """Send a message; what is said before the line stands is sent once it does."""
         data = json.dumps([kind, fields]).encode() + b"\n"
         if self._transport is None:
@@ -122,7 +122,7 @@ def inherited(values: Mapping[str, str]) -> dict[str, str]:
     return {OPTIONS_VARIABLE: json.dumps(dict(values))}
 
 
-def inherit(options: Options, environment: MutableMapping[str, str]) -> None:
+def inherit(options: AddonOptions, environment: MutableMapping[str, str]) -> None:
     """Take the variable, if there is one, and set what the user has not set."""
     values: dict[str, str] = json.loads(environment.pop(OPTIONS_VARIABLE, "{}"))
     for names in _GROUPS:

@@ -7,53 +7,53 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from deltatape.gateway.tapes import OpenTape
-from deltatape.mitm.talk import VARIABLE, Fields, Line, Word
+from deltatape.mitm.talk import VARIABLE, AddonMessage, AddonSocket, Fields
 
 _log = logging.getLogger("deltatape")
 
 
-class Voice(Protocol):
+class AddonLogger(Protocol):
     """Says what happens."""
 
-    def say(self, word: Word, **fields: object) -> None:
+    def say(self, word: AddonMessage, **fields: object) -> None:
         """One message; may be called from any thread."""
 
     async def connect(self) -> None:
         """From now on messages arrive; those before are kept."""
 
 
-class ToLog:
+class MitmproxyLogHandler:
     """mitmproxy's own log: its terminal, its event log."""
 
-    def say(self, word: Word, **fields: object) -> None:
-        """See `Voice.say`."""
+    def say(self, word: AddonMessage, **fields: object) -> None:
+        """See `AddonLogger.say`."""
         match word:
-            case Word.LINE:
+            case AddonMessage.LINE:
                 _log.info("%s", fields["text"])
-            case Word.ALARM:
+            case AddonMessage.ALARM:
                 _log.warning("TAPING IN TROUBLE: %s", fields["text"])
-            case Word.READY:
+            case AddonMessage.READY:
                 _log.info("deltatape is taping: %s", fields["tape"] or "nothing, see above")
-            case Word.ENDED:
+            case AddonMessage.ENDED:
                 _log.info("%s", _summary(fields))
-            case Word.STOPPING | Word.TRAFFIC | Word.PASSED:
+            case AddonMessage.STOPPING | AddonMessage.TRAFFIC | AddonMessage.PASSED:
                 pass
 
     async def connect(self) -> None:
-        """See `Voice.connect`."""
+        """See `AddonLogger.connect`."""
 
 
-class ToParent:
+class ParentLogHandler:
     """The deltatape that started this mitmproxy."""
 
-    def __init__(self, line: Line, number: int) -> None:
+    def __init__(self, line: AddonSocket, number: int) -> None:
         """Args: number: of the socket's descriptor."""
         self._line = line
         self._number = number
         self._loop = asyncio.get_running_loop()
 
-    def say(self, word: Word, **fields: object) -> None:
-        """See `Voice.say`."""
+    def say(self, word: AddonMessage, **fields: object) -> None:
+        """See `AddonLogger.say`."""
         try:
             here = asyncio.get_running_loop() is self._loop
         except RuntimeError:
@@ -64,7 +64,7 @@ class ToParent:
             self._loop.call_soon_threadsafe(lambda: self._line.say(word, **fields))
 
     async def connect(self) -> None:
-        """See `Voice.connect`."""
+        """See `AddonLogger.connect`."""
         sock = socket.socket(fileno=self._number)
         sock.setblocking(False)  # noqa: FBT003 - its only argument
         await self._loop.create_unix_connection(lambda: self._line, sock=sock)
@@ -74,10 +74,14 @@ def find_voice(
     environment: Mapping[str, str],
     heard: Callable[[str, Fields], None],
     gone: Callable[[], None],
-) -> Voice:
-    """The voice for where this runs; see `talk.Line` for the others."""
+) -> AddonLogger:
+    """The voice for where this runs; see `talk.AddonSocket` for the others."""
     number = environment.get(VARIABLE, "")
-    return ToParent(Line(heard, gone), int(number)) if number.isdecimal() else ToLog()
+    return (
+        ParentLogHandler(AddonSocket(heard, gone), int(number))
+        if number.isdecimal()
+        else MitmproxyLogHandler()
+    )
 
 
 def _summary(fields: Fields) -> str:
@@ -92,7 +96,7 @@ def _summary(fields: Fields) -> str:
 # of another environment only that it ended, and how.
 
 
-class Live(Protocol):
+class LiveObserver(Protocol):
     """Looks at exchanges while they are taped."""
 
     with_findings: int | None
@@ -113,8 +117,8 @@ class Live(Protocol):
         """Say what is still being looked at."""
 
 
-class Plain:
-    """Says that an exchange ended; see `Live`."""
+class PlainObserver:
+    """Says that an exchange ended; see `LiveObserver`."""
 
     with_findings: int | None = None
     worst: str | None = None
@@ -123,28 +127,28 @@ class Plain:
         self._tell = tell
 
     def put(self, number: int, line: bytes) -> None:
-        """See `Live.put`."""
+        """See `LiveObserver.put`."""
 
     def begin(self, number: int) -> None:
-        """See `Live.begin`."""
+        """See `LiveObserver.begin`."""
 
     def ended(self, tape: OpenTape, number: int, said: str) -> None:
-        """See `Live.ended`."""
+        """See `LiveObserver.ended`."""
         del tape
         self._tell(f"#{number} {said}")
 
     async def finish(self) -> None:
-        """See `Live.finish`."""
+        """See `LiveObserver.finish`."""
 
 
-MakeLive = Callable[[Callable[[str], None]], Live]
-"""Makes a `Live` of what takes its lines."""
+MakeLive = Callable[[Callable[[str], None]], LiveObserver]
+"""Makes a `LiveObserver` of what takes its lines."""
 
 
 def find_live() -> MakeLive:
     """What can be had here; loads it."""
     try:
-        from deltatape.mitm.analysed import Analysed  # noqa: PLC0415 - needs what may not be here
+        from deltatape.mitm.analysed import MitmAnalyzer  # noqa: PLC0415 - needs what may not be here
     except ImportError:
-        return Plain
-    return Analysed
+        return PlainObserver
+    return MitmAnalyzer

@@ -55,7 +55,7 @@ class AnswerFormat:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class RequestSummary:
     """What the application asked for. A request that cannot be read has `known` False."""
 
     known: bool
@@ -95,5 +95,7 @@ class Asked:
         return next((tool for tool in self.tools if tool.name == name), None)
 
 
-NOTHING_ASKED = Asked(known=False, model=None, stream=False, tools=(), tool_choice=None, history=())
+NOTHING_ASKED = RequestSummary(
+    known=False, model=None, stream=False, tools=(), tool_choice=None, history=()
+)
 """What is known of a request that was not recorded or cannot be read."""

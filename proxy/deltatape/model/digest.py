@@ -11,7 +11,7 @@ from deltatape.model.finding import Confidence
 from deltatape.model.reply import CallKind, CallStatus
 from deltatape.model.stream import Span
 from deltatape.model.thought import Thought
-from deltatape.model.watch import Watch
+from deltatape.model.watch import TapeSummary
 
 _FREE = frozenset({"auto", "none", "validated"})
 _ANY = frozenset({"required", "any"})
@@ -23,7 +23,7 @@ _WRONG = frozenset({400, 409, 413, 422})
 """Statuses with which providers refuse what is in a request."""
 
 
-class Means(enum.StrEnum):
+class ParserErrorKind(enum.StrEnum):
     """What a parser's complaint says about the text that it was given."""
 
     NOTHING = "nothing"
@@ -45,7 +45,7 @@ class ParserError(NamedTuple):
 
     parser: str
     """Whose text it is."""
-    means: Means
+    means: ParserErrorKind
     text: str
     """From where it begins, escaped, at most 200 characters."""
     about_call: bool
@@ -53,7 +53,7 @@ class ParserError(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SaidCall:
+class DeliveredCall:
     """A call as the wire delivered it, by the reference accumulator. See `ToolCall`."""
 
     index: int
@@ -82,7 +82,7 @@ class SaidCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Heard:
+class HistoryMessage:
     """A message of a request's history. `text` is a hash, "" if there is none but whitespace."""
 
     role: str
@@ -126,7 +126,7 @@ class Digest:
     """When the response ended; None if unknown."""
     end_line: int | None
     """The tape line of that ending."""
-    watch: Watch | None
+    watch: TapeSummary | None
     """How long the tape was watched; None: unknown."""
     tap: Tap
     """Which side of the application it was taken on."""
@@ -140,7 +140,7 @@ class Digest:
     """Whether the request's history could be read: else nobody knows what it repeats."""
     dialect: str
     system: str
-    history: tuple[Heard, ...]
+    history: tuple[HistoryMessage, ...]
     prefixes: tuple[str, ...]
     forced: bool
     """Whether the request leaves no choice but one tool: an answer in the form of a call."""
@@ -148,7 +148,7 @@ class Digest:
     """Whether the reply is one answer that came to its regular end: its calls were to be run."""
     text: str
     """A hash of the reply's text, "" if there is none but whitespace."""
-    calls: tuple[SaidCall, ...]
+    calls: tuple[DeliveredCall, ...]
     results: tuple[str, ...]
     """The ids of the calls whose results the request brings after its last assistant message."""
     summary: str
@@ -156,9 +156,9 @@ class Digest:
     tools: tuple[str, ...] = ()
     """The names of the tools that the request offers."""
     tools_elsewhere: bool = False
-    """See `Asked.tools_elsewhere`."""
+    """See `RequestSummary.tools_elsewhere`."""
     tool_choice: str | None = None
-    """See `Asked.tool_choice`."""
+    """See `RequestSummary.tool_choice`."""
     status: int | None = None
     """Of the HTTP response, None if there was none."""
     error: str | None = None
@@ -171,8 +171,8 @@ class Digest:
     reply_id: str | None = None
     """What the provider calls the reply: later requests may name it as their `previous`."""
     previous: str | None = None
-    """See `Asked.previous`."""
-    text_calls: tuple[SaidCall, ...] = ()
+    """See `RequestSummary.previous`."""
+    text_calls: tuple[DeliveredCall, ...] = ()
     """The calls that the model wrote into its text."""
     asked_at: tuple[tuple[RepeatedCall, Span], ...] = ()
     """Where the arguments of the last calls in the history stand in the request's body."""
@@ -191,7 +191,7 @@ class Digest:
     instructed: bool = False
     """Whether the request has system messages."""
     instructions: bool = False
-    """See `Asked.instructions`."""
+    """See `RequestSummary.instructions`."""
     schemas: Mapping[str, Mapping[str, object]] = field(default_factory=dict, hash=False)
     """JSON Schemas of the tools that the reply calls, by name, as the request offers them."""
     said_ns: int | None = None
@@ -205,9 +205,9 @@ class Digest:
     signed_text: str | None = None
     """See `Choice.signed_text`."""
     thinking: bool | None = None
-    """See `Asked.thinking`."""
+    """See `RequestSummary.thinking`."""
     store: bool | None = None
-    """See `Asked.store`."""
+    """See `RequestSummary.store`."""
 
     @property
     def must_call(self) -> bool:
@@ -226,15 +226,15 @@ class Digest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
+class CallWithRepeat:
     """A delivered call and what the application made of it."""
 
-    said: SaidCall
+    said: DeliveredCall
     heard: RepeatedCall
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Habits:
+class CallHabits:
     """How the application treats calls elsewhere on the same tape."""
 
     keeps_several: bool = False
@@ -253,8 +253,8 @@ class ReadBack:
     later: Digest
     confidence: Confidence
     """How sure it is that this message repeats this reply."""
-    pairs: tuple[Pair, ...]
-    lost: tuple[SaidCall, ...]
+    pairs: tuple[CallWithRepeat, ...]
+    lost: tuple[DeliveredCall, ...]
     """Delivered calls that the request repeats nowhere."""
     extra: tuple[RepeatedCall, ...]
     """Calls in the repeated message that the wire did not deliver."""
@@ -265,7 +265,7 @@ class ReadBack:
     start: int = 0
     """`later.history[start:end]` repeats the reply; empty where the provider keeps the history."""
     end: int = 0
-    habits: Habits = Habits()
+    habits: CallHabits = CallHabits()
     printed: ParserError | None = None
     """What a parser of the application printed after the reply and before the request, if it can
     be about no other reply."""
@@ -273,7 +273,7 @@ class ReadBack:
     """Ids of calls that the application printed to have lost after the reply, and the lines."""
 
     @property
-    def following(self) -> tuple[Heard, ...]:
+    def following(self) -> tuple[HistoryMessage, ...]:
         """The messages after them."""
         return self.later.history[self.end :]
 

@@ -8,18 +8,18 @@ from itertools import pairwise
 from typing import NamedTuple, Self, TypeAlias
 from urllib.parse import urlsplit
 
-from deltatape.model.watch import Watch
+from deltatape.model.watch import TapeSummary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Masked:
+class MaskedCredential:
     """A credential that was not written: its length in bytes and a keyed hash (8 hex digits)."""
 
     length: int
     hash: str
 
 
-HeaderValue: TypeAlias = bytes | Masked
+HeaderValue: TypeAlias = bytes | MaskedCredential
 Headers: TypeAlias = tuple[tuple[bytes, HeaderValue], ...]
 """Header fields in wire order, names in wire case, repeats kept."""
 
@@ -106,7 +106,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sent:
+class RequestSent:
     """The request has left for upstream: `connect_ns` and `tls_ns` are 0 on a reused connection."""
 
     t_ns: int
@@ -144,7 +144,7 @@ class Read(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Delivered:
+class DeliveryProgress:
     """A lagging client has taken `bytes` of the response body so far: the second clock."""
 
     t_ns: int
@@ -184,12 +184,12 @@ class Exchange:
     source: Source
     recorded_at: str
     request: Request
-    sent: Sent | None = None
+    sent: RequestSent | None = None
     informational: tuple[ResponseHead, ...] = ()
     response: ResponseHead | None = None
     reads: tuple[Read, ...] = ()
     trailers: Headers = ()
-    delivered: tuple[Delivered, ...] = ()
+    delivered: tuple[DeliveryProgress, ...] = ()
     idle_ns: tuple[int, ...] = ()
     """When the recorder noted that it was still watching a silent exchange."""
     notes: tuple[Note, ...] = ()
@@ -200,7 +200,7 @@ class Exchange:
     open: bool = False
     """Whether it was still going on when the tape was read: a recorder was writing it."""
     tap: Tap = Tap.PROVIDER
-    watch: Watch | None = None
+    watch: TapeSummary | None = None
     """How long its tape was watched; None: unknown, as before the tape has ended."""
 
     @classmethod

@@ -77,7 +77,7 @@ class Excluded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Against:
+class ComparedPlace:
     """The other place of a comparison: what a finding is held against.
 
     A finding about what an application made of a reply lies at the request that shows it; this is
@@ -116,7 +116,7 @@ class Finding:
     t_ns: int | None
     evidence: str
     """What the wire said, escaped, <= 200 characters."""
-    against: Against | None = None
+    against: ComparedPlace | None = None
     """Where the wire says otherwise, if the finding is a comparison."""
     excluded: tuple[Excluded, ...] = ()
     """The innocent explanations that were tried; escaped."""

@@ -103,7 +103,7 @@ class ToolCall:
     start_event: int
 
 
-class Piece(NamedTuple):
+class TextFragment(NamedTuple):
     """A piece of text, never empty, and the event that carried it."""
 
     channel: Channel
@@ -154,7 +154,7 @@ class Choice:
     """Those of tools that the application did not define; the provider runs them itself, unless
     they are BUILT_IN."""
     text_calls: tuple[TextCall, ...] = ()
-    pieces: tuple[Piece, ...] = ()
+    pieces: tuple[TextFragment, ...] = ()
     """Of which text, reasoning and refusal consist, in their order."""
     media: bool = False
     """Whether the answer shows something that is no text: an image, audio."""

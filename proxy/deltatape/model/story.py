@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from deltatape.model.asked import RepeatedCall
 from deltatape.model.finding import Blame, Confidence, Finding
 from deltatape.model.reply import NOT_OURS, CallKind, ToolCall
-from deltatape.model.suspect import Suspect, Tried
+from deltatape.model.suspect import ClientTrial, Suspect
 from deltatape.model.watch import ClientChange, LogEntry
 
 
-class Teller(enum.StrEnum):
+class EventSource(enum.StrEnum):
     """Who says that something happened."""
 
     WIRE = "wire"
@@ -25,19 +25,19 @@ class Teller(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class TapeContext:
     """What a tape tells beside its exchanges, in order."""
 
     logs: tuple[LogEntry, ...] = ()
     clients: tuple[ClientChange, ...] = ()
 
 
-ALONE = Surroundings()
+ALONE = TapeContext()
 """Nothing is told beside the exchanges."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class StoryEntry:
     """Something that happened; `event` is the first of the events it stands for.
 
     `what` is not escaped. `codes`: the findings that point here.
@@ -48,12 +48,12 @@ class Entry:
     exchange: int
     event: int | None
     what: str
-    source: Teller
+    source: EventSource
     codes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Promise:
+class RequestPromise:
     """What the request asked for; `known` False: it is not on the tape or cannot be read."""
 
     known: bool
@@ -88,7 +88,7 @@ class Arrival:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Repeated:
+class RepeatedCallPair:
     """A delivered call and what a later request made of it; `heard` None: it is not there."""
 
     index: int
@@ -97,16 +97,16 @@ class Repeated:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Repetition:
+class ReplyRepetition:
     """What a later request repeats of the reply."""
 
     exchange: int
-    calls: tuple[Repeated, ...]
+    calls: tuple[RepeatedCallPair, ...]
     extra: tuple[RepeatedCall, ...]
     results: tuple[tuple[str, str], ...]
     """Results that the request brings: call id and text."""
 
-    def of(self, call: ToolCall) -> Repeated | None:
+    def of(self, call: ToolCall) -> RepeatedCallPair | None:
         """What became of a call; None of a provider's own, or one in text: it is not told."""
         told = call.kind is not CallKind.TEXT and call.kind not in NOT_OURS
         return self.calls[call.index] if told else None
@@ -263,10 +263,10 @@ class Story:
     """When the request came, since `recorded_at`: the timeline counts from there."""
     came_from: str
     """Which upstream, when, and what it calls the request, as far as is known: for its provider."""
-    promise: Promise
+    promise: RequestPromise
     arrival: Arrival
-    repetition: Repetition | None
-    timeline: tuple[Entry, ...]
+    repetition: ReplyRepetition | None
+    timeline: tuple[StoryEntry, ...]
     findings: tuple[Finding, ...]
     elsewhere: tuple[Finding, ...]
     """Those on the tape's other exchanges, in their order."""
@@ -275,7 +275,7 @@ class Story:
     """The attempts of which this exchange is one; None: it was asked once."""
     suspects: tuple[Suspect, ...] = ()
     """Client algorithms that would have done what the application did, best first."""
-    tried: tuple[Tried, ...] = ()
+    tried: tuple[ClientTrial, ...] = ()
     """What each known client makes of the response, where that was asked for."""
     has_log: bool = False
     """Whether what the application printed is on the tape."""

@@ -6,7 +6,7 @@ from deltatape.model.asked import RepeatedCall
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mistake:
+class ClientMistake:
     """One thing that a client does otherwise than the reference accumulator."""
 
     axis: str
@@ -20,7 +20,7 @@ class Mistake:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Made:
+class ClientReading:
     """What a client makes of a stream."""
 
     calls: tuple[RepeatedCall, ...]
@@ -51,11 +51,11 @@ class Suspect:
     """What it does with this stream, one sentence after "it"."""
     fix: str
     """What to change, one or two sentences."""
-    mistakes: tuple[Mistake, ...]
+    mistakes: tuple[ClientMistake, ...]
     """Fewer come first."""
     exact: bool
     """Whether it makes exactly what the application made; else only something like it."""
-    made: Made
+    made: ClientReading
     drop: bool = False
     """Whether all that it explains is that calls are missing: so would many programs."""
     source: str = ""
@@ -63,11 +63,11 @@ class Suspect:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tried:
+class ClientTrial:
     """What one client, a preset or a real SDK, makes of a stream, whatever the application did."""
 
     name: str
-    made: Made
+    made: ClientReading
     differs: bool
     """Whether that is not what a correct client makes of it."""
     problem: str = ""

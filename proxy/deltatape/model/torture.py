@@ -4,7 +4,7 @@ import enum
 from dataclasses import dataclass
 
 
-class Verdict(enum.StrEnum):
+class RunVerdict(enum.StrEnum):
     """What is to be said of a run."""
 
     SAME = "same"
@@ -27,11 +27,11 @@ class Verdict(enum.StrEnum):
     @property
     def passes(self) -> bool:
         """Whether the command is as it should be."""
-        return self in {Verdict.SAME, Verdict.TOLD, Verdict.NO_PLACE}
+        return self in {RunVerdict.SAME, RunVerdict.TOLD, RunVerdict.NO_PLACE}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class MatrixRow:
     """A variation that was tried: a row of the matrix."""
 
     name: str
@@ -40,14 +40,14 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class MatrixCell:
     """What one variation of one exchange made of the command."""
 
     variation: str
     harmless: bool
     exchange: str
     """Its column: `#2`, or `x.tape#2` where there are several tapes; `all` for all at once."""
-    verdict: Verdict
+    verdict: RunVerdict
     why: str = ""
     """In a few words what gave the verdict; "" for `no-place`, for `same` unless it asked again."""
     seed: int | None = None
@@ -64,7 +64,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tortured:
+class TortureResult:
     """The whole result."""
 
     command: tuple[str, ...]
@@ -73,8 +73,8 @@ class Tortured:
     """The exchanges that the command asked for."""
     idle: tuple[str, ...]
     """Those that it did not ask for, which could not be varied."""
-    rows: tuple[Row, ...]
-    cells: tuple[Cell, ...]
+    rows: tuple[MatrixRow, ...]
+    cells: tuple[MatrixCell, ...]
     """In the order of rows and columns."""
     problem: str = ""
     """Why nothing could be tried: what is wrong with the tapes as they are."""
@@ -84,7 +84,7 @@ class Tortured:
     seconds: float = 0.0
 
     @property
-    def failed(self) -> tuple[Cell, ...]:
+    def failed(self) -> tuple[MatrixCell, ...]:
         """The cells that are not as they should be."""
         return tuple(cell for cell in self.cells if not cell.verdict.passes)
 

@@ -6,24 +6,31 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from deltatape.model.asked import RepeatedCall
-from deltatape.model.digest import ASSISTANT, Digest, Heard, ParserError, ReadBack, SaidCall
+from deltatape.model.digest import (
+    ASSISTANT,
+    DeliveredCall,
+    Digest,
+    HistoryMessage,
+    ParserError,
+    ReadBack,
+)
 from deltatape.model.finding import Confidence, Excluded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Delivered:
+class DeliveredCallRef:
     """A call and the reply that delivered it."""
 
-    call: SaidCall
+    call: DeliveredCall
     reply: Digest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Orphan:
+class OrphanResult:
     """A tool result to which the same request has no call, or none that is still open."""
 
     call_id: str
-    delivered: Delivered | None
+    delivered: DeliveredCallRef | None
     """The call, if a reply on the tape delivered it."""
     trimmed: bool
     """Whether it looks as if the call had been cut off in front: the history begins with the
@@ -35,18 +42,18 @@ class Orphan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Missing:
+class MissingResult:
     """A call in a history that goes on without its result."""
 
     call: RepeatedCall
-    delivered: Delivered | None
+    delivered: DeliveredCallRef | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Again:
+class RepeatedIdenticalCall:
     """A call of the reply that the conversation has had before."""
 
-    call: SaidCall
+    call: DeliveredCall
     times: int
     """How often since the user last spoke, this time included."""
     first: int | None
@@ -54,11 +61,11 @@ class Again:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reused:
+class ReusedId:
     """A call of the reply with an id that a call in the request's history has already."""
 
-    call: SaidCall
-    earlier: Delivered | None
+    call: DeliveredCall
+    earlier: DeliveredCallRef | None
     """The call that had it before, if a reply of the conversation delivered it."""
 
 
@@ -71,7 +78,7 @@ class Complaint:
     """Whether the application printed it; else the request carries it."""
     t_ns: int | None
     """When it was printed."""
-    about: tuple[Delivered, ...]
+    about: tuple[DeliveredCallRef, ...]
     """The call that the message answers; of a printed one, all of the reply before it."""
     repeated: RepeatedCall | None
     """What the request makes of that call, where that is known and not the same."""
@@ -161,7 +168,7 @@ class SameRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Foreign:
+class MisplacedMessage:
     """A message that is another conversation's: a reply, or the result of a call."""
 
     donor: Digest
@@ -170,18 +177,18 @@ class Foreign:
     """The exchange whose reply should stand there, or whose call should be answered."""
     place: int
     """Of the message in the request's history."""
-    call: SaidCall | None = None
+    call: DeliveredCall | None = None
     """The call of `donor` that it answers; None: it is the reply itself."""
     exchanged: bool = False
     """Whether the other conversation has this one's reply in its place."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Swapped:
+class SwappedResult:
     """A result that stands at `call`, and speaks of the arguments of another call."""
 
-    call: Delivered
-    about: Delivered
+    call: DeliveredCallRef
+    about: DeliveredCallRef
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,9 +206,9 @@ class Turn:
     """From this message of the history on, no earlier request carried it."""
     links: tuple[ReadBack, ...]
     """What the request repeats of earlier replies, for the first time."""
-    orphans: tuple[Orphan, ...]
-    missing: tuple[Missing, ...]
-    again: tuple[Again, ...]
+    orphans: tuple[OrphanResult, ...]
+    missing: tuple[MissingResult, ...]
+    again: tuple[RepeatedIdenticalCall, ...]
     silent_calls: int
     """How many replies in a row, this one included, called tools and said nothing to the user."""
     offered: int | None
@@ -213,16 +220,16 @@ class Turn:
     attempts: tuple[Digest, ...]
     """Exchanges with the same request right before this one, all of which failed; the last ones."""
     complaints: tuple[Complaint, ...]
-    foreign: tuple[Foreign, ...] = ()
+    foreign: tuple[MisplacedMessage, ...] = ()
     """New messages that are another conversation's."""
-    swapped: tuple[Swapped, ...] = ()
+    swapped: tuple[SwappedResult, ...] = ()
     """New results that stand at each other's calls."""
     continues: Continuation | None = None
     """The reply that the request goes on from, if it brings anything new."""
     shortened: Digest | None = None
     """The reply that the history repeats with its question, without what came before."""
     same: SameRequest | None = None
-    reused: tuple[Reused, ...] = ()
+    reused: tuple[ReusedId, ...] = ()
     """What the reply calls by an id that the conversation has had, each id once."""
 
     @property
@@ -252,7 +259,7 @@ _COMPLAINS = re.compile(
 )
 
 
-def _results(digest: Digest) -> Sequence[Heard]:
+def _results(digest: Digest) -> Sequence[HistoryMessage]:
     """The messages after the assistant's last one."""
     history = digest.history
     start = len(history)

@@ -13,7 +13,7 @@ ROTATED = "rotated"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Watch:
+class TapeSummary:
     """What is known of a tape as a whole. Times are nanoseconds since `recorded_at`."""
 
     until_ns: int

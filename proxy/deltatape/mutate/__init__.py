@@ -11,10 +11,10 @@ from deltatape.mutate import (
     text,
     transport,
 )
-from deltatape.mutate._base import Chance, Mutator, Seeded
-from deltatape.mutate._calls import Entry, chat_calls, echoed
-from deltatape.mutate._draft import Draft
-from deltatape.mutate._units import Unit
+from deltatape.mutate._base import MutationChoices, Mutator, SeededChoices
+from deltatape.mutate._calls import ChatCallEntry, chat_calls, echoed
+from deltatape.mutate._draft import MutableExchange
+from deltatape.mutate._units import MutableEvent
 from deltatape.mutate.items import renumbered
 from deltatape.wire.json_edit import at
 
@@ -27,12 +27,12 @@ MUTATORS: tuple[Mutator, ...] = tuple(
 
 __all__ = [
     "MUTATORS",
-    "Chance",
-    "Draft",
-    "Entry",
+    "ChatCallEntry",
+    "MutableEvent",
+    "MutableExchange",
+    "MutationChoices",
     "Mutator",
-    "Seeded",
-    "Unit",
+    "SeededChoices",
     "at",
     "chat_calls",
     "echoed",

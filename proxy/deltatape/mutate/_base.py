@@ -6,7 +6,7 @@ from typing import Protocol, TypeAlias
 
 from deltatape.dialects import DIALECTS, EventShape, Traits
 from deltatape.model.exchange import EndReason, Exchange
-from deltatape.mutate._draft import Draft
+from deltatape.mutate._draft import MutableExchange
 
 CHAT = (EventShape.CHAT,)
 RESPONSES = (EventShape.ITEMS,)
@@ -17,14 +17,14 @@ SDK_UI = (EventShape.PARTS,)
 APP_EVENTS = (EventShape.APP,)
 
 
-class Chance(Protocol):
+class MutationChoices(Protocol):
     """Makes the choices of a mutator."""
 
     def choose(self, number: int) -> int:
         """One of 0 to `number` - 1; `number` >= 1."""
 
 
-Change: TypeAlias = Callable[[Draft, Chance], None]
+Change: TypeAlias = Callable[[MutableExchange, MutationChoices], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,14 +46,14 @@ class Mutator:
         """The names of those whose streams it can change."""
         return tuple(each.name for each in DIALECTS if self.suits(each.traits))
 
-    def mutate(self, exchange: Exchange, chance: Chance) -> Exchange | None:
+    def mutate(self, exchange: Exchange, chance: MutationChoices) -> Exchange | None:
         """`exchange` with the defect, all else byte for byte as it was; None if it has no place.
 
         Args:
             exchange: healthy; of any other, something comes out or None, too.
             chance: chooses where there is a choice.
         """
-        draft = Draft.of(exchange)
+        draft = MutableExchange.of(exchange)
         if draft is None:
             return None
         self.change(draft, chance)
@@ -93,7 +93,7 @@ _MASK = (1 << 64) - 1
 _STEP = 0x9E3779B97F4A7C15
 
 
-class Seeded:
+class SeededChoices:
     """Choices that follow from a seed alone, on every machine and version.
 
     Source: SplitMix64, Steele, Lea, Flood, "Fast splittable pseudorandom number generators" (2014).
@@ -103,7 +103,7 @@ class Seeded:
         self._state = seed & _MASK
 
     def choose(self, number: int) -> int:
-        """See `Chance.choose`."""
+        """See `MutationChoices.choose`."""
         self._state = (self._state + _STEP) & _MASK
         mixed = self._state
         mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
@@ -115,6 +115,6 @@ _ENDINGS = (None, EndReason.UPSTREAM_CLOSED, EndReason.UPSTREAM_RESET)
 """Of a body that is cut: as announced, which nobody but the server does, or broken."""
 
 
-def cut_before(draft: Draft, place: int, chance: Chance) -> None:
+def cut_before(draft: MutableExchange, place: int, chance: MutationChoices) -> None:
     """Ends the body in front of the unit number `place`, which is not the first."""
     draft.cut_after(draft.units[place - 1], reason=_ENDINGS[chance.choose(len(_ENDINGS))])

@@ -10,16 +10,16 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from deltatape.model.exchange import Exchange
-from deltatape.mutate._draft import Draft
-from deltatape.mutate._units import Unit
+from deltatape.mutate._draft import MutableExchange
+from deltatape.mutate._units import MutableEvent
 from deltatape.wire.json_edit import Path, at, listed
 from deltatape.wire.json_value import parse
 
 
-class Piece(NamedTuple):
+class ArgumentsPiece(NamedTuple):
     """A string of the wire that holds (a piece of) a call's arguments."""
 
-    unit: Unit
+    unit: MutableEvent
     path: Path
 
     @property
@@ -34,14 +34,14 @@ class Piece(NamedTuple):
 
 
 @dataclass(slots=True, kw_only=True)
-class Call:
+class CallSite:
     """A call: where it is opened, and where its arguments are."""
 
     name: str
-    opened: Unit
-    pieces: list[Piece] = field(default_factory=list)
+    opened: MutableEvent
+    pieces: list[ArgumentsPiece] = field(default_factory=list)
     """Whose concatenation the arguments are."""
-    copies: list[Piece] = field(default_factory=list)
+    copies: list[ArgumentsPiece] = field(default_factory=list)
     """Which repeat them whole."""
 
     @property
@@ -80,10 +80,10 @@ class Call:
             copy.write(text)
 
 
-class Entry(NamedTuple):
+class ChatCallEntry(NamedTuple):
     """An element of `tool_calls` in a chat completion's delta."""
 
-    unit: Unit
+    unit: MutableEvent
     path: Path
     choice: int
     """Place of its choice in the event."""
@@ -105,36 +105,38 @@ class Entry(NamedTuple):
         self.unit.drop((*self.path, *path))
 
     @property
-    def arguments(self) -> Piece:
+    def arguments(self) -> ArgumentsPiece:
         """Where it says arguments."""
-        return Piece(self.unit, (*self.path, "function", "arguments"))
+        return ArgumentsPiece(self.unit, (*self.path, "function", "arguments"))
 
 
 @dataclass(slots=True, kw_only=True)
-class ChatCall(Call):
+class ChatCall(CallSite):
     """A call of a chat completion: its entries, >= 1, the first opens it."""
 
-    entries: list[Entry]
+    entries: list[ChatCallEntry]
     id: str
     choice: str
     """The index of its choice, as the wire says it."""
 
     @property
-    def later(self) -> list[Entry]:
+    def later(self) -> list[ChatCallEntry]:
         """The entries behind the first."""
         return self.entries[1:]
 
 
-def entries(draft: Draft) -> Iterator[Entry]:
+def entries(draft: MutableExchange) -> Iterator[ChatCallEntry]:
     """All entries, in wire order."""
     for unit in draft.units:
         for choice, told in enumerate(listed(unit.value, "choices")):
             for place, entry in enumerate(listed(told, "delta", "tool_calls")):
                 if isinstance(entry, dict):
-                    yield Entry(unit, ("choices", choice, "delta", "tool_calls", place), choice)
+                    yield ChatCallEntry(
+                        unit, ("choices", choice, "delta", "tool_calls", place), choice
+                    )
 
 
-def chat_calls(draft: Draft) -> list[ChatCall]:
+def chat_calls(draft: MutableExchange) -> list[ChatCall]:
     """The calls of a chat completion, in order of opening."""
     found: list[ChatCall] = []
     open_: dict[tuple[str, str], ChatCall] = {}
@@ -165,74 +167,74 @@ _DONE = "response.function_call_arguments.done"
 _ITEM = ("response.output_item.added", "response.output_item.done")
 
 
-def response_calls(draft: Draft) -> list[Call]:
+def response_calls(draft: MutableExchange) -> list[CallSite]:
     """The calls of a Responses stream, in order of opening; only those that are opened."""
-    found: dict[object, Call] = {}
+    found: dict[object, CallSite] = {}
     for unit in draft.units:
         kind, item = at(unit.value, "type"), at(unit.value, "item")
         key = str(at(unit.value, "output_index"))
         if kind in _ITEM and at(item, "type") == "function_call":
-            call = found.setdefault(key, Call(name=str(at(item, "name")), opened=unit))
+            call = found.setdefault(key, CallSite(name=str(at(item, "name")), opened=unit))
             if kind == "response.output_item.done":
-                call.copies.append(Piece(unit, ("item", "arguments")))
+                call.copies.append(ArgumentsPiece(unit, ("item", "arguments")))
         elif kind == _DELTA and key in found:
-            found[key].pieces.append(Piece(unit, ("delta",)))
+            found[key].pieces.append(ArgumentsPiece(unit, ("delta",)))
         elif kind == _DONE and key in found:
-            found[key].copies.append(Piece(unit, ("arguments",)))
+            found[key].copies.append(ArgumentsPiece(unit, ("arguments",)))
         for place, each in enumerate(listed(unit.value, "response", "output")):
             if at(each, "type") == "function_call" and str(place) in found:
                 path = ("response", "output", place, "arguments")
-                found[str(place)].copies.append(Piece(unit, path))
+                found[str(place)].copies.append(ArgumentsPiece(unit, path))
     return list(found.values())
 
 
-def message_calls(draft: Draft) -> list[Call]:
+def message_calls(draft: MutableExchange) -> list[CallSite]:
     """The calls of a Messages stream, in order of opening."""
-    found: dict[object, Call] = {}
+    found: dict[object, CallSite] = {}
     for unit in draft.units:
         key = str(at(unit.value, "index"))
         block = at(unit.value, "content_block")
         if at(block, "type") == "tool_use":
-            found[key] = Call(name=str(at(block, "name")), opened=unit)
+            found[key] = CallSite(name=str(at(block, "name")), opened=unit)
         elif at(unit.value, "delta", "type") == "input_json_delta" and key in found:
-            found[key].pieces.append(Piece(unit, ("delta", "partial_json")))
+            found[key].pieces.append(ArgumentsPiece(unit, ("delta", "partial_json")))
     return list(found.values())
 
 
-def converse_calls(draft: Draft) -> list[Call]:
+def converse_calls(draft: MutableExchange) -> list[CallSite]:
     """The calls of a Converse stream, in order of opening."""
-    found: dict[object, Call] = {}
+    found: dict[object, CallSite] = {}
     for unit in draft.units:
         key = str(at(unit.value, "contentBlockIndex"))
         opened = at(unit.value, "start", "toolUse")
         if opened is not None:
             found.pop(key, None)
             if at(opened, "type") is None:  # others are the provider's to run
-                found[key] = Call(name=str(at(opened, "name")), opened=unit)
+                found[key] = CallSite(name=str(at(opened, "name")), opened=unit)
         elif at(unit.value, "delta", "toolUse") is not None and key in found:
-            found[key].pieces.append(Piece(unit, ("delta", "toolUse", "input")))
+            found[key].pieces.append(ArgumentsPiece(unit, ("delta", "toolUse", "input")))
     return list(found.values())
 
 
-def calls(draft: Draft) -> list[Call]:
+def calls(draft: MutableExchange) -> list[CallSite]:
     """The calls of whatever streams arguments piece by piece."""
     every = (chat_calls(draft), response_calls(draft), message_calls(draft), converse_calls(draft))
     return [call for found in every for call in found]
 
 
-def echoed(piece: Piece) -> Piece:
+def echoed(piece: ArgumentsPiece) -> ArgumentsPiece:
     """The same piece in a new event that says nothing else of a chat completion."""
     unit, path = piece.unit.like(), piece.path
     if path[-2:] != ("function", "arguments"):
-        return Piece(unit, path)
+        return ArgumentsPiece(unit, path)
     *choice, _, _, _ = entry = path[:-2]
     unit.put((*choice, "delta"), f'{{"tool_calls":[{unit.source(entry)}]}}')
     if at(unit.value, *choice, "finish_reason") is not None:
         unit.put((*choice, "finish_reason"), "null")
-    return Piece(unit, (*choice, "delta", "tool_calls", 0, *path[-2:]))
+    return ArgumentsPiece(unit, (*choice, "delta", "tool_calls", 0, *path[-2:]))
 
 
-def remove_entry(entry: Entry) -> None:
+def remove_entry(entry: ChatCallEntry) -> None:
     """Takes an entry out, the last of its event first, and with it an event that says no more."""
     unit, path = entry.unit, entry.path
     unit.drop(path)

@@ -1,7 +1,7 @@
 """An exchange that is being changed: its events, and how changes go back into reads and times.
 
-Bytes stay in the read that they came in (see `Moved`). The count of bytes and the digest in `end`
-are those of the new body, and so is a `content-length`.
+Bytes stay in the read that they came in (see `OffsetMap`). The count of bytes and the digest in
+`end` are those of the new body, and so is a `content-length`.
 """
 
 import hashlib
@@ -12,7 +12,7 @@ from itertools import accumulate
 from typing import NamedTuple, Self
 
 from deltatape.model.exchange import EndReason, Exchange, HeaderValue, Read, header, watched
-from deltatape.mutate._units import Unit, is_array, is_sse, units_of
+from deltatape.mutate._units import MutableEvent, is_array, is_sse, units_of
 
 _NO_CODING = frozenset({None, b"identity"})
 
@@ -24,7 +24,7 @@ _NO_CODING = frozenset({None, b"identity"})
 # replaces a range across a border, all belongs to the left.
 
 
-class Edit(NamedTuple):
+class BodyEdit(NamedTuple):
     """`[start, end)` of the body becomes `data`."""
 
     start: int
@@ -32,10 +32,10 @@ class Edit(NamedTuple):
     data: bytes
 
 
-class Moved:
+class OffsetMap:
     """Where offsets of a body are after edits."""
 
-    def __init__(self, edits: Sequence[Edit]) -> None:
+    def __init__(self, edits: Sequence[BodyEdit]) -> None:
         self._edits = edits
         self._places = [edit[:2] for edit in edits]
         grown = (len(data) - (end - start) for start, end, data in edits)
@@ -70,7 +70,7 @@ class Moved:
         return read._replace(data=body[first:last], boundaries=bounds, masked=masked)
 
 
-class Draft:
+class MutableExchange:
     """An exchange and its units, which mutators change in place."""
 
     def __init__(self, exchange: Exchange, body: bytes) -> None:
@@ -80,7 +80,7 @@ class Draft:
         self.reason: EndReason | None = None
         """How the transport is to end instead."""
         self._body = body
-        self._raw: list[Edit] = []
+        self._raw: list[BodyEdit] = []
         self._times: Callable[[Read], int] | None = None
 
     @classmethod
@@ -97,16 +97,16 @@ class Draft:
         """Whether the body is server-sent events."""
         return is_sse(self._body)
 
-    def add_after(self, unit: Unit, *new: Unit) -> None:
+    def add_after(self, unit: MutableEvent, *new: MutableEvent) -> None:
         """Puts events behind `unit`."""
         place = self.units.index(unit) + 1
         self.units[place:place] = new
 
-    def add_before(self, unit: Unit, new: Unit) -> None:
+    def add_before(self, unit: MutableEvent, new: MutableEvent) -> None:
         """Puts an event in front of `unit`."""
         self.units.insert(self.units.index(unit), new)
 
-    def cut_after(self, unit: Unit, *, reason: EndReason | None = None) -> None:
+    def cut_after(self, unit: MutableEvent, *, reason: EndReason | None = None) -> None:
         """Ends the body behind `unit`, in good order or for `reason`."""
         place = self.units.index(unit) + 1
         for later in self.units[place:]:
@@ -122,7 +122,7 @@ class Draft:
 
     def edit(self, start: int, end: int, data: bytes) -> None:
         """Puts `data` in the place of `[start, end)` of the body, where no unit is changed."""
-        self._raw.append(Edit(start, end, data))
+        self._raw.append(BodyEdit(start, end, data))
 
     def tail(self) -> bytes:
         """The body from its last unit's data on: what follows the events, and their end."""
@@ -139,8 +139,8 @@ class Draft:
         body = edited(self._body, edits)
         if body == self._body and self._times is None:
             return None
-        reads = tuple(self._reads(Moved(edits), body))
-        taken = Moved(edits)
+        reads = tuple(self._reads(OffsetMap(edits), body))
+        taken = OffsetMap(edits)
         return self._ended(
             replace(
                 self.exchange,
@@ -152,7 +152,7 @@ class Draft:
             body,
         )
 
-    def _edits(self) -> Iterator[Edit]:
+    def _edits(self) -> Iterator[BodyEdit]:
         own = [unit for unit in self.units if unit.start is not None]
         places = {id(unit): place for place, unit in enumerate(own)}
         last = max((places[id(unit)] for unit in own if not unit.removed), default=-1)
@@ -160,7 +160,7 @@ class Draft:
         for unit in self.units:
             if unit.start is None:
                 if not unit.removed:
-                    yield Edit(before, before, self._joined(unit, before, first))
+                    yield BodyEdit(before, before, self._joined(unit, before, first))
                 continue
             end = unit.start + len(unit.raw)
             if unit.removed:
@@ -169,13 +169,13 @@ class Draft:
                 yield narrowed(unit.start, unit.raw, unit.on_wire())
             before = end
 
-    def _joined(self, unit: Unit, place: int, first: int) -> bytes:
+    def _joined(self, unit: MutableEvent, place: int, first: int) -> bytes:
         """A new unit with what separates it from the others at `place`; they begin at `first`."""
         if not is_array(self._body):
             return unit.on_wire()
         return unit.on_wire() + b"," if place == first else b"," + unit.on_wire()
 
-    def _removal(self, own: list[Unit], place: int, last: int) -> Edit:
+    def _removal(self, own: list[MutableEvent], place: int, last: int) -> BodyEdit:
         """A unit's bytes, and in an array a comma; `last` is the place of the last that stays."""
         unit = own[place]
         start = unit.start or 0
@@ -185,9 +185,9 @@ class Draft:
                 end = own[place + 1].start or end
             elif place:
                 start = (own[place - 1].start or 0) + len(own[place - 1].raw)
-        return Edit(start, end, b"")
+        return BodyEdit(start, end, b"")
 
-    def _reads(self, moved: Moved, body: bytes) -> Iterator[Read]:
+    def _reads(self, moved: OffsetMap, body: bytes) -> Iterator[Read]:
         start = 0
         for read in self.exchange.reads:
             found = moved.read(read, start, body)
@@ -220,25 +220,25 @@ def _sized(name: bytes, value: HeaderValue, size: bytes) -> HeaderValue:
     return size if name.lower() == b"content-length" else value
 
 
-def tidy(edits: Iterable[Edit]) -> list[Edit]:
+def tidy(edits: Iterable[BodyEdit]) -> list[BodyEdit]:
     """Edits in order; of two that overlap, the latter begins where the former ends."""
-    found: list[Edit] = []
+    found: list[BodyEdit] = []
     for start, end, data in sorted(edits, key=lambda edit: edit[:2]):
         floor = found[-1].end if found else 0
-        found.append(Edit(max(start, floor), max(end, floor), data))
+        found.append(BodyEdit(max(start, floor), max(end, floor), data))
     return found
 
 
-def narrowed(start: int, old: bytes, new: bytes) -> Edit:
+def narrowed(start: int, old: bytes, new: bytes) -> BodyEdit:
     """The smallest edit that makes `new` of the `old` bytes at `start`."""
     limit = min(len(old), len(new))
     head = next((at for at in range(limit) if old[at] != new[at]), limit)
     room = limit - head
     tail = next((at for at in range(room) if old[-1 - at] != new[-1 - at]), room)
-    return Edit(start + head, start + len(old) - tail, new[head : len(new) - tail])
+    return BodyEdit(start + head, start + len(old) - tail, new[head : len(new) - tail])
 
 
-def edited(body: bytes, edits: Sequence[Edit]) -> bytes:
+def edited(body: bytes, edits: Sequence[BodyEdit]) -> bytes:
     """The body after `edits`."""
     parts, at = [], 0
     for start, end, data in edits:

@@ -33,7 +33,7 @@ _BYTES = re.compile(rb'"bytes"\s*+:\s*+"([A-Za-z0-9+/=]*+)"')
 Span: TypeAlias = tuple[int, int]
 
 
-class Unit:
+class MutableEvent:
     """An event of the body: as it came, and as it is to be.
 
     Attributes:
@@ -109,9 +109,9 @@ class Unit:
         """The source of what is at `path` of the data; "" if nothing is."""
         return source_at(self._text, path) if self.value is not None else ""
 
-    def like(self) -> "Unit":
+    def like(self) -> "MutableEvent":
         """Another event like this one, for a place behind it or in front."""
-        other = Unit(None, self.raw, self._data, self.type)
+        other = MutableEvent(None, self.raw, self._data, self.type)
         other.text = self._text
         return other
 
@@ -134,7 +134,7 @@ class Unit:
         return raw[: line.start()] + named + raw[line.end() :]
 
 
-class Message(Unit):
+class BinaryMessage(MutableEvent):
     """A binary message; its text is its payload, or what that carries."""
 
     def __init__(self, start: int | None, raw: bytes, type_: str) -> None:
@@ -147,9 +147,9 @@ class Message(Unit):
             self._carried = found.span(1)
             self._text = self._original = carried
 
-    def like(self) -> "Message":
-        """See `Unit.like`."""
-        other = Message(None, self.raw, self.type)
+    def like(self) -> "BinaryMessage":
+        """See `MutableEvent.like`."""
+        other = BinaryMessage(None, self.raw, self.type)
         other.text = self._text
         return other
 
@@ -182,7 +182,7 @@ def is_sse(body: bytes) -> bool:
     return not is_message(body) and not body.lstrip().startswith((b"[", b"{"))
 
 
-def units_of(body: bytes) -> list[Unit]:
+def units_of(body: bytes) -> list[MutableEvent]:
     """The events of `body` that can be rewritten, in order."""
     if is_message(body):
         return _taken(EventStreamDecoder(), body, _message)
@@ -193,10 +193,10 @@ def units_of(body: bytes) -> list[Unit]:
     return _taken(NdjsonDecoder(), body, _element)
 
 
-_Maker: TypeAlias = Callable[[bytes, Event], Unit | None]
+_Maker: TypeAlias = Callable[[bytes, Event], MutableEvent | None]
 
 
-def _taken(decoder: Decoder, body: bytes, make: _Maker) -> list[Unit]:
+def _taken(decoder: Decoder, body: bytes, make: _Maker) -> list[MutableEvent]:
     events = decoder.feed(body, 0, None)
     decoder.end()
     if decoder.tail is not None:
@@ -205,18 +205,18 @@ def _taken(decoder: Decoder, body: bytes, make: _Maker) -> list[Unit]:
     return [unit for unit in found if unit is not None]
 
 
-def _message(body: bytes, event: Event) -> Unit:
+def _message(body: bytes, event: Event) -> MutableEvent:
     start, end = event.place.span
-    return Message(start, body[start:end], event.type)
+    return BinaryMessage(start, body[start:end], event.type)
 
 
-def _element(body: bytes, event: Event) -> Unit:
+def _element(body: bytes, event: Event) -> MutableEvent:
     start, end = event.place.span
     raw = body[start:end]
-    return Unit(start, raw, (0, len(raw.rstrip())), event.type)
+    return MutableEvent(start, raw, (0, len(raw.rstrip())), event.type)
 
 
-def _server_sent(body: bytes, event: Event) -> Unit | None:
+def _server_sent(body: bytes, event: Event) -> MutableEvent | None:
     """A server-sent event with its blank line; None if its data is not one line of UTF-8."""
     start, end = event.place.span
     if body[end - 1 : end + 1] == b"\r\n":
@@ -225,12 +225,12 @@ def _server_sent(body: bytes, event: Event) -> Unit | None:
     lines = [*_DATA_LINE.finditer(raw)]
     if len(lines) != 1 or lines[0][1] != event.data.encode(errors="replace"):
         return None
-    return Unit(start, raw, lines[0].span(1), event.type)
+    return MutableEvent(start, raw, lines[0].span(1), event.type)
 
 
-def kinds(units: list[Unit]) -> Mapping[str, list[Unit]]:
+def kinds(units: list[MutableEvent]) -> Mapping[str, list[MutableEvent]]:
     """The units by the `type` that their data says."""
-    found: dict[str, list[Unit]] = {}
+    found: dict[str, list[MutableEvent]] = {}
     for unit in units:
         kind = unit.value.get("type") if isinstance(unit.value, dict) else None
         if isinstance(kind, str):

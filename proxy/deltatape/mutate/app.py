@@ -1,13 +1,13 @@
 """Defects of streams that applications send to their own users."""
 
-from deltatape.mutate._base import APP_EVENTS, SDK_UI, Chance, mutator
-from deltatape.mutate._draft import Draft
+from deltatape.mutate._base import APP_EVENTS, SDK_UI, MutationChoices, mutator
+from deltatape.mutate._draft import MutableExchange
 from deltatape.mutate._units import kinds
 from deltatape.wire.json_edit import at
 
 
 @mutator("agui-order", 93, SDK_UI)
-def agui_order(draft: Draft, _: Chance) -> None:
+def agui_order(draft: MutableExchange, _: MutationChoices) -> None:
     """The last piece of a tool's input comes after the event that ends it."""
     found = kinds(draft.units)
     for whole in found.get("tool-input-available", ())[:1]:
@@ -23,14 +23,14 @@ def agui_order(draft: Draft, _: Chance) -> None:
 
 
 @mutator("ui-no-start", 94, SDK_UI)
-def ui_no_start(draft: Draft, _: Chance) -> None:
+def ui_no_start(draft: MutableExchange, _: MutationChoices) -> None:
     """The pieces of a tool's input come without the event that starts it."""
     for unit in kinds(draft.units).get("tool-input-start", ())[:1]:
         unit.removed = True
 
 
 @mutator("app-toolcall-per-chunk", 95, APP_EVENTS)
-def app_toolcall_per_chunk(draft: Draft, _: Chance) -> None:
+def app_toolcall_per_chunk(draft: MutableExchange, _: MutationChoices) -> None:
     """The application sends a call per fragment: without a name, the arguments a number."""
     for number, unit in enumerate(kinds(draft.units).get("tool_call", ())):
         for piece in range(3):

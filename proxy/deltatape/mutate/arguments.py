@@ -5,23 +5,25 @@ import re
 from collections.abc import Callable
 from itertools import pairwise
 
-from deltatape.mutate._base import CHAT, CONVERSE, MESSAGES, RESPONSES, Chance, mutator
-from deltatape.mutate._calls import Call, Piece, calls, chat_calls, echoed, needs
-from deltatape.mutate._draft import Draft
+from deltatape.mutate._base import CHAT, CONVERSE, MESSAGES, RESPONSES, MutationChoices, mutator
+from deltatape.mutate._calls import ArgumentsPiece, CallSite, calls, chat_calls, echoed, needs
+from deltatape.mutate._draft import MutableExchange
 
 _STREAMED = CHAT + RESPONSES + MESSAGES + CONVERSE
 _COLON = re.compile(r'(?<=")\s*+(:)')
 _STRING_VALUE = re.compile(r'[:,\[]\s*"([^"\\]+)"(?!\s*:)')
 
 
-def _victim(draft: Draft, chance: Chance, fits: Callable[[Call], object] = bool) -> list[Call]:
+def _victim(
+    draft: MutableExchange, chance: MutationChoices, fits: Callable[[CallSite], object] = bool
+) -> list[CallSite]:
     """One of the calls that have arguments, an object with members, and fit; or none."""
     found = [call for call in calls(draft) if ":" in call.text and fits(call)]
     return [found[chance.choose(len(found))]] if found else []
 
 
 @mutator("args-empty-noarg", 31, _STREAMED)
-def args_empty_noarg(draft: Draft, _: Chance) -> None:
+def args_empty_noarg(draft: MutableExchange, _: MutationChoices) -> None:
     """The call of a tool that needs no arguments has none, not even `{}`: legal."""
     for call in calls(draft):
         if call.pieces and not needs(draft.exchange, call.name):
@@ -29,14 +31,14 @@ def args_empty_noarg(draft: Draft, _: Chance) -> None:
 
 
 @mutator("args-double-encoded", 36, CHAT)
-def args_double_encoded(draft: Draft, chance: Chance) -> None:
+def args_double_encoded(draft: MutableExchange, chance: MutationChoices) -> None:
     """The arguments are a JSON string that holds the JSON object."""
     for call in _victim(draft, chance):
         call.spread(json.dumps(call.text))
 
 
 @mutator("args-empty-obj-prefix", 37, CHAT + CONVERSE)
-def args_empty_obj_prefix(draft: Draft, _: Chance) -> None:
+def args_empty_obj_prefix(draft: MutableExchange, _: MutationChoices) -> None:
     """`{}` comes in front of the real arguments."""
     for call in calls(draft):
         if ":" not in call.text:
@@ -50,7 +52,7 @@ def args_empty_obj_prefix(draft: Draft, _: Chance) -> None:
         first.write("{}")
 
 
-def _continue(piece: Piece) -> None:
+def _continue(piece: ArgumentsPiece) -> None:
     """Takes out of an entry of `tool_calls` what opens a call."""
     entry = piece.path[:-2]
     if piece.path[-2:] == ("function", "arguments"):
@@ -59,7 +61,7 @@ def _continue(piece: Piece) -> None:
 
 
 @mutator("args-missing-tail", 41, CHAT)
-def args_missing_tail(draft: Draft, chance: Chance) -> None:
+def args_missing_tail(draft: MutableExchange, chance: MutationChoices) -> None:
     """The last characters of the arguments are missing, and the reply ends in good order."""
     for call in _victim(draft, chance):
         size = len(call.text.rstrip())
@@ -67,7 +69,7 @@ def args_missing_tail(draft: Draft, chance: Chance) -> None:
 
 
 @mutator("args-corrupt-punct", 42, CHAT)
-def args_corrupt_punct(draft: Draft, chance: Chance) -> None:
+def args_corrupt_punct(draft: MutableExchange, chance: MutationChoices) -> None:
     """Punctuation is missing in the arguments, and their end comes again."""
     for call in _victim(draft, chance, lambda call: _COLON.search(call.text)):
         text = call.text
@@ -78,14 +80,14 @@ def args_corrupt_punct(draft: Draft, chance: Chance) -> None:
 
 
 @mutator("args-missing-head", 43, MESSAGES)
-def args_missing_head(draft: Draft, chance: Chance) -> None:
+def args_missing_head(draft: MutableExchange, chance: MutationChoices) -> None:
     """The first characters of the arguments are missing."""
     for call in _victim(draft, chance):
         call.splice(0, call.text.index('"') + 1, "")
 
 
 @mutator("args-lost-after-empty-call", 45, CHAT)
-def args_lost_after_empty_call(draft: Draft, _: Chance) -> None:
+def args_lost_after_empty_call(draft: MutableExchange, _: MutationChoices) -> None:
     """A call has `{}`, and the arguments of the next one are lost."""
     found = [call for call in calls(draft) if call.pieces]
     for call, following in pairwise(found):
@@ -96,7 +98,7 @@ def args_lost_after_empty_call(draft: Draft, _: Chance) -> None:
 
 
 @mutator("args-extra-brace", 46, CHAT)
-def args_extra_brace(draft: Draft, chance: Chance) -> None:
+def args_extra_brace(draft: MutableExchange, chance: MutationChoices) -> None:
     """One closing brace too many ends the arguments."""
     for call in _victim(draft, chance):
         size = len(call.text)
@@ -104,7 +106,7 @@ def args_extra_brace(draft: Draft, chance: Chance) -> None:
 
 
 @mutator("args-trailing-ws", 47, CHAT)
-def args_trailing_ws(draft: Draft, chance: Chance) -> None:
+def args_trailing_ws(draft: MutableExchange, chance: MutationChoices) -> None:
     """A fragment of blanks follows arguments that are whole: legal."""
     fragmented = [call for call in chat_calls(draft) if call.later and call.pieces]
     if fragmented:
@@ -115,14 +117,14 @@ def args_trailing_ws(draft: Draft, chance: Chance) -> None:
 
 
 @mutator("args-json-prefix", 49, CHAT)
-def args_json_prefix(draft: Draft, chance: Chance) -> None:
+def args_json_prefix(draft: MutableExchange, chance: MutationChoices) -> None:
     """The label of a code fence stands in front of the arguments."""
     for call in _victim(draft, chance):
         call.splice(0, 0, "json\n")
 
 
 @mutator("args-control-chars", 50, _STREAMED)
-def args_control_chars(draft: Draft, chance: Chance) -> None:
+def args_control_chars(draft: MutableExchange, chance: MutationChoices) -> None:
     """A line break stands unescaped in a string of the arguments."""
     for call in _victim(draft, chance, _has_string):
         start, _ = _string(call, chance)
@@ -130,7 +132,7 @@ def args_control_chars(draft: Draft, chance: Chance) -> None:
 
 
 @mutator("args-invalid-fgts", 51, MESSAGES)
-def args_invalid_fgts(draft: Draft, chance: Chance) -> None:
+def args_invalid_fgts(draft: MutableExchange, chance: MutationChoices) -> None:
     """Fine-grained streaming, which checks nothing, lets a string without its quotes pass."""
     for call in _victim(draft, chance, _has_string):
         start, end = _string(call, chance)
@@ -139,18 +141,18 @@ def args_invalid_fgts(draft: Draft, chance: Chance) -> None:
 
 
 @mutator("args-double-escaped-str", 52, _STREAMED)
-def args_double_escaped_str(draft: Draft, chance: Chance) -> None:
+def args_double_escaped_str(draft: MutableExchange, chance: MutationChoices) -> None:
     r"""A string of the arguments, parsed, has a backslash and `n` where a line ends."""
     for call in _victim(draft, chance, _has_string):
         start, end = _string(call, chance)
         call.splice(start, end, r"def run():\\n    return 1\\n")
 
 
-def _has_string(call: Call) -> bool:
+def _has_string(call: CallSite) -> bool:
     return _STRING_VALUE.search(call.text) is not None
 
 
-def _string(call: Call, chance: Chance) -> tuple[int, int]:
+def _string(call: CallSite, chance: MutationChoices) -> tuple[int, int]:
     """Where one of the strings of a call that has some begins and ends, inside of its quotes."""
     found = [match.span(1) for match in _STRING_VALUE.finditer(call.text)]
     return found[chance.choose(len(found))]

@@ -3,10 +3,10 @@
 from itertools import pairwise
 from typing import NamedTuple
 
-from deltatape.mutate._base import CHAT, MESSAGES, RESPONSES, Chance, cut_before, mutator
-from deltatape.mutate._calls import Call, chat_calls, entries, message_calls, remove_entry
-from deltatape.mutate._draft import Draft
-from deltatape.mutate._units import Unit, kinds
+from deltatape.mutate._base import CHAT, MESSAGES, RESPONSES, MutationChoices, cut_before, mutator
+from deltatape.mutate._calls import CallSite, chat_calls, entries, message_calls, remove_entry
+from deltatape.mutate._draft import MutableExchange
+from deltatape.mutate._units import MutableEvent, kinds
 from deltatape.wire.json_edit import Path, at, listed
 
 _ENDS = ("response.completed", "response.incomplete")
@@ -15,7 +15,7 @@ _ENDS = ("response.completed", "response.incomplete")
 class _Finish(NamedTuple):
     """A choice of an event that says a finish reason, or null."""
 
-    unit: Unit
+    unit: MutableEvent
     choice: Path
     reason: str | None
 
@@ -25,7 +25,7 @@ class _Finish(NamedTuple):
         return (*self.choice, "finish_reason")
 
 
-def _finishes(draft: Draft) -> list[_Finish]:
+def _finishes(draft: MutableExchange) -> list[_Finish]:
     found = []
     for unit in draft.units:
         for place, told in enumerate(listed(unit.value, "choices")):
@@ -35,17 +35,17 @@ def _finishes(draft: Draft) -> list[_Finish]:
     return found
 
 
-def _ends(draft: Draft) -> list[_Finish]:
+def _ends(draft: MutableExchange) -> list[_Finish]:
     return [each for each in _finishes(draft) if each.reason]
 
 
-def _announcing(draft: Draft) -> list[_Finish]:
+def _announcing(draft: MutableExchange) -> list[_Finish]:
     """Those that say that there are calls."""
     return [end for end in _ends(draft) if end.reason == "tool_calls"]
 
 
 @mutator("finish-stop-with-calls", 63, CHAT)
-def finish_stop_with_calls(draft: Draft, _: Chance) -> None:
+def finish_stop_with_calls(draft: MutableExchange, _: MutationChoices) -> None:
     """The reply has calls, and its finish reason is `stop`."""
     if chat_calls(draft):
         for end in _announcing(draft):
@@ -53,7 +53,7 @@ def finish_stop_with_calls(draft: Draft, _: Chance) -> None:
 
 
 @mutator("finish-calls-without-calls", 64, CHAT + MESSAGES)
-def finish_calls_without_calls(draft: Draft, _: Chance) -> None:
+def finish_calls_without_calls(draft: MutableExchange, _: MutationChoices) -> None:
     """The finish reason announces calls, and there are none."""
     if _announcing(draft):
         for entry in reversed([*entries(draft)]):
@@ -66,7 +66,7 @@ def finish_calls_without_calls(draft: Draft, _: Chance) -> None:
 
 
 @mutator("finish-masks-length", 65, CHAT)
-def finish_masks_length(draft: Draft, _: Chance) -> None:
+def finish_masks_length(draft: MutableExchange, _: MutationChoices) -> None:
     """Arguments end in the middle, at the limit of tokens, under a regular finish reason."""
     for call in chat_calls(draft)[-1:]:
         size = len(call.text)
@@ -75,7 +75,7 @@ def finish_masks_length(draft: Draft, _: Chance) -> None:
 
 
 @mutator("finish-twice", 66, CHAT)
-def finish_twice(draft: Draft, _: Chance) -> None:
+def finish_twice(draft: MutableExchange, _: MutationChoices) -> None:
     """A second finish reason, `stop`, follows the right one."""
     for end in _announcing(draft)[:1]:
         if chat_calls(draft):
@@ -86,7 +86,7 @@ def finish_twice(draft: Draft, _: Chance) -> None:
 
 
 @mutator("finish-empty-string", 67, CHAT)
-def finish_empty_string(draft: Draft, _: Chance) -> None:
+def finish_empty_string(draft: MutableExchange, _: MutationChoices) -> None:
     """The finish reason is an empty string until the end."""
     for each in _finishes(draft):
         if each.reason is None:
@@ -94,7 +94,7 @@ def finish_empty_string(draft: Draft, _: Chance) -> None:
 
 
 @mutator("finish-always-stop", 68, CHAT)
-def finish_always_stop(draft: Draft, _: Chance) -> None:
+def finish_always_stop(draft: MutableExchange, _: MutationChoices) -> None:
     """Every event has the finish reason `stop`."""
     if _announcing(draft):
         for each in _finishes(draft):
@@ -102,7 +102,7 @@ def finish_always_stop(draft: Draft, _: Chance) -> None:
 
 
 @mutator("finish-same-chunk", 69, CHAT)
-def finish_same_chunk(draft: Draft, _: Chance) -> None:
+def finish_same_chunk(draft: MutableExchange, _: MutationChoices) -> None:
     """The finish reason comes in the event of the last fragment: legal."""
     ends, last = _ends(draft), [*entries(draft)][-1:]
     if len(ends) != 1 or not last or ends[0].unit is last[0].unit:
@@ -118,7 +118,7 @@ def finish_same_chunk(draft: Draft, _: Chance) -> None:
 
 
 @mutator("no-finish-no-done", 71, CHAT)
-def no_finish_no_done(draft: Draft, chance: Chance) -> None:
+def no_finish_no_done(draft: MutableExchange, chance: MutationChoices) -> None:
     """The stream ends inside of arguments, the connection whole or broken."""
     places = _inside(draft, [*chat_calls(draft)])
     if places:
@@ -126,14 +126,14 @@ def no_finish_no_done(draft: Draft, chance: Chance) -> None:
 
 
 @mutator("r-no-terminal", 72, RESPONSES)
-def r_no_terminal(draft: Draft, chance: Chance) -> None:
+def r_no_terminal(draft: MutableExchange, chance: MutationChoices) -> None:
     """The stream ends without the event that ends a response, the connection whole or broken."""
     places = [place for place, unit in enumerate(draft.units) if at(unit.value, "type") in _ENDS]
     if places and places[0]:
         cut_before(draft, places[0], chance)
 
 
-def _inside(draft: Draft, calls: list[Call]) -> list[int]:
+def _inside(draft: MutableExchange, calls: list[CallSite]) -> list[int]:
     """Places in front of units that say the rest of a call's arguments."""
     return [
         draft.units.index(piece.unit)
@@ -144,7 +144,7 @@ def _inside(draft: Draft, calls: list[Call]) -> list[int]:
 
 
 @mutator("err-flat-responses", 79, RESPONSES)
-def err_flat_responses(draft: Draft, chance: Chance) -> None:
+def err_flat_responses(draft: MutableExchange, chance: MutationChoices) -> None:
     """An error comes as `type`, `code` and `message` in one flat object, and ends the stream."""
     deltas = kinds(draft.units).get("response.function_call_arguments.delta", [])
     if not deltas:
@@ -162,7 +162,7 @@ def err_flat_responses(draft: Draft, chance: Chance) -> None:
 
 
 @mutator("empty-choices", 80, CHAT)
-def empty_choices(draft: Draft, _: Chance) -> None:
+def empty_choices(draft: MutableExchange, _: MutationChoices) -> None:
     """An event without any choice comes first, as for a filter's verdict on the prompt: legal."""
     for unit in draft.units[:1]:
         if listed(unit.value, "choices"):
@@ -172,7 +172,7 @@ def empty_choices(draft: Draft, _: Chance) -> None:
 
 
 @mutator("delta-null", 81, CHAT)
-def delta_null(draft: Draft, chance: Chance) -> None:
+def delta_null(draft: MutableExchange, chance: MutationChoices) -> None:
     """`delta` is null in the last event, or `function` in a fragment."""
     later = [entry for call in chat_calls(draft) for entry in call.later]
     empty = [entry for entry in later if not entry.arguments.text]
@@ -192,7 +192,7 @@ def _values(end: _Finish) -> list[object]:
 
 
 @mutator("function-call-legacy", 83, CHAT)
-def function_call_legacy(draft: Draft, _: Chance) -> None:
+def function_call_legacy(draft: MutableExchange, _: MutationChoices) -> None:
     """The only call comes as `function_call`, which `tool_calls` replaced."""
     found = chat_calls(draft)
     if len(found) != 1:
@@ -206,7 +206,7 @@ def function_call_legacy(draft: Draft, _: Chance) -> None:
 
 
 @mutator("provider-diff-crash", 86, CHAT)
-def provider_diff_crash(draft: Draft, chance: Chance) -> None:
+def provider_diff_crash(draft: MutableExchange, chance: MutationChoices) -> None:
     """The server fails in the middle of arguments, says so, and ends the stream."""
     places = _inside(draft, [*chat_calls(draft)])
     if not places:

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from deltatape.mutate._base import CHAT, GEMINI, RESPONSES, Chance, cut_before, mutator
+from deltatape.mutate._base import CHAT, GEMINI, RESPONSES, MutationChoices, cut_before, mutator
 from deltatape.mutate._calls import (
-    Call,
+    CallSite,
     ChatCall,
     chat_calls,
     echoed,
@@ -13,7 +13,7 @@ from deltatape.mutate._calls import (
     remove_entry,
     response_calls,
 )
-from deltatape.mutate._draft import Draft
+from deltatape.mutate._draft import MutableExchange
 from deltatape.mutate.indexes import whole
 from deltatape.mutate.items import renumbered
 from deltatape.wire.json_edit import at, listed
@@ -22,18 +22,20 @@ from deltatape.wire.json_value import read_object
 _ARGUMENTS = ("function", "arguments")
 
 
-def _one(draft: Draft, chance: Chance, fits: Callable[[ChatCall], object] = bool) -> list[ChatCall]:
+def _one(
+    draft: MutableExchange, chance: MutationChoices, fits: Callable[[ChatCall], object] = bool
+) -> list[ChatCall]:
     found = [call for call in chat_calls(draft) if fits(call)]
     return [found[chance.choose(len(found))]] if found else []
 
 
-def _needing(draft: Draft, chance: Chance) -> list[ChatCall]:
+def _needing(draft: MutableExchange, chance: MutationChoices) -> list[ChatCall]:
     """A call of a tool that is known to need arguments, or none."""
     return _one(draft, chance, lambda call: call.text and needs(draft.exchange, call.name))
 
 
 @mutator("args-empty-lost", 32, CHAT)
-def args_empty_lost(draft: Draft, chance: Chance) -> None:
+def args_empty_lost(draft: MutableExchange, chance: MutationChoices) -> None:
     """A call has its name, then the stream ends, the connection whole or broken."""
     for call in _one(draft, chance, lambda call: call.later and call.text):
         for piece in call.pieces[:1]:
@@ -42,7 +44,7 @@ def args_empty_lost(draft: Draft, chance: Chance) -> None:
 
 
 @mutator("args-null", 33, CHAT)
-def args_null(draft: Draft, chance: Chance) -> None:
+def args_null(draft: MutableExchange, chance: MutationChoices) -> None:
     """The arguments are null in every fragment."""
     for call in _needing(draft, chance):
         for entry in call.entries:
@@ -50,7 +52,7 @@ def args_null(draft: Draft, chance: Chance) -> None:
 
 
 @mutator("args-absent", 34, CHAT)
-def args_absent(draft: Draft, _: Chance) -> None:
+def args_absent(draft: MutableExchange, _: MutationChoices) -> None:
     """The call of a tool that needs no arguments comes without the key: legal."""
     for call in chat_calls(draft):
         if not needs(draft.exchange, call.name):
@@ -60,7 +62,7 @@ def args_absent(draft: Draft, _: Chance) -> None:
 
 
 @mutator("args-object", 35, CHAT)
-def args_object(draft: Draft, chance: Chance) -> None:
+def args_object(draft: MutableExchange, chance: MutationChoices) -> None:
     """The arguments are an object, not a string that holds one."""
     for call in _one(draft, chance, lambda call: read_object(call.text) is not None):
         text = call.text
@@ -69,7 +71,7 @@ def args_object(draft: Draft, chance: Chance) -> None:
 
 
 @mutator("args-cumulative", 38, CHAT)
-def args_cumulative(draft: Draft, chance: Chance) -> None:
+def args_cumulative(draft: MutableExchange, chance: MutationChoices) -> None:
     """Every fragment begins with all that came before it."""
     for call in _one(draft, chance, lambda call: len(call.pieces) > 1):
         text = ""
@@ -79,9 +81,9 @@ def args_cumulative(draft: Draft, chance: Chance) -> None:
 
 
 @mutator("args-final-repeat", 39, CHAT + RESPONSES)
-def args_final_repeat(draft: Draft, chance: Chance) -> None:
+def args_final_repeat(draft: MutableExchange, chance: MutationChoices) -> None:
     """A last fragment repeats the arguments as a whole."""
-    every: list[Call] = [*chat_calls(draft), *response_calls(draft)]
+    every: list[CallSite] = [*chat_calls(draft), *response_calls(draft)]
     found = [call for call in every if len(call.pieces) > 1 and ":" in call.text]
     if not found:
         return
@@ -94,7 +96,7 @@ def args_final_repeat(draft: Draft, chance: Chance) -> None:
 
 
 @mutator("args-lost-in-one-delta", 44, CHAT)
-def args_lost_in_one_delta(draft: Draft, chance: Chance) -> None:
+def args_lost_in_one_delta(draft: MutableExchange, chance: MutationChoices) -> None:
     """A call has its name and no arguments, and the reply ends in good order."""
     for call in _needing(draft, chance):
         for entry in reversed(call.later):
@@ -103,14 +105,14 @@ def args_lost_in_one_delta(draft: Draft, chance: Chance) -> None:
 
 
 @mutator("args-custom-empty", 53, CHAT)
-def args_custom_empty(draft: Draft, _: Chance) -> None:
+def args_custom_empty(draft: MutableExchange, _: MutationChoices) -> None:
     """An empty `custom` stands beside `function` in each entry."""
     for entry in entries(draft):
         entry.put(("custom",), "{}")
 
 
 @mutator("g-partial-args-open", 59, GEMINI)
-def g_partial_args_open(draft: Draft, _: Chance) -> None:
+def g_partial_args_open(draft: MutableExchange, _: MutationChoices) -> None:
     """Arguments come in parts, and the empty `functionCall` that closes them is missing."""
     for unit in draft.units:
         for candidate, told in enumerate(listed(unit.value, "candidates")):
@@ -120,7 +122,7 @@ def g_partial_args_open(draft: Draft, _: Chance) -> None:
 
 
 @mutator("g-finish-later-chunk", 70, GEMINI)
-def finish_later_chunk(draft: Draft, _: Chance) -> None:
+def finish_later_chunk(draft: MutableExchange, _: MutationChoices) -> None:
     """The finish reason comes with an empty text, in an event behind the call's: legal."""
     for unit in draft.units:
         parts = listed(unit.value, "candidates", 0, "content", "parts")

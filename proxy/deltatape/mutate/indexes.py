@@ -2,9 +2,9 @@
 
 import json
 
-from deltatape.mutate._base import CHAT, Chance, indexed, mutator
-from deltatape.mutate._calls import ChatCall, Entry, chat_calls, entries, remove_entry
-from deltatape.mutate._draft import Draft
+from deltatape.mutate._base import CHAT, MutationChoices, indexed, mutator
+from deltatape.mutate._calls import ChatCall, ChatCallEntry, chat_calls, entries, remove_entry
+from deltatape.mutate._draft import MutableExchange
 
 _INDEX = ("index",)
 
@@ -19,7 +19,7 @@ def whole(call: ChatCall) -> None:
         remove_entry(entry)
 
 
-def parallel(draft: Draft) -> list[ChatCall]:
+def parallel(draft: MutableExchange) -> list[ChatCall]:
     """The calls of the first choice that has several; none if no choice has."""
     found = chat_calls(draft)
     for call in found:
@@ -29,7 +29,7 @@ def parallel(draft: Draft) -> list[ChatCall]:
     return []
 
 
-def _in_turn(calls: list[ChatCall], draft: Draft) -> bool:
+def _in_turn(calls: list[ChatCall], draft: MutableExchange) -> bool:
     """Whether each call ends before the next begins."""
     order = [
         place
@@ -40,26 +40,26 @@ def _in_turn(calls: list[ChatCall], draft: Draft) -> bool:
     return order == sorted(order)
 
 
-def _set(entry: Entry, index: int) -> None:
+def _set(entry: ChatCallEntry, index: int) -> None:
     entry.put(_INDEX, str(index))
 
 
 @mutator("index-missing", 1, CHAT, indexed)
-def index_missing(draft: Draft, _: Chance) -> None:
+def index_missing(draft: MutableExchange, _: MutationChoices) -> None:
     """The entries of `tool_calls` come without `index`."""
     for entry in entries(draft):
         entry.drop("index")
 
 
 @mutator("index-null", 2, CHAT, indexed)
-def index_null(draft: Draft, _: Chance) -> None:
+def index_null(draft: MutableExchange, _: MutationChoices) -> None:
     """The entries of `tool_calls` come with `"index":null`."""
     for entry in entries(draft):
         entry.put(_INDEX, "null")
 
 
 @mutator("index-all-zero", 3, CHAT)
-def index_all_zero(draft: Draft, _: Chance) -> None:
+def index_all_zero(draft: MutableExchange, _: MutationChoices) -> None:
     """Parallel calls, each whole in one entry, all have index 0; only their ids differ."""
     for call in parallel(draft):
         whole(call)
@@ -67,7 +67,7 @@ def index_all_zero(draft: Draft, _: Chance) -> None:
 
 
 @mutator("index-all-zero-no-id", 4, CHAT)
-def index_all_zero_no_id(draft: Draft, _: Chance) -> None:
+def index_all_zero_no_id(draft: MutableExchange, _: MutationChoices) -> None:
     """Parallel calls, each whole in one entry, all have index 0 and no id."""
     for call in parallel(draft):
         whole(call)
@@ -76,7 +76,7 @@ def index_all_zero_no_id(draft: Draft, _: Chance) -> None:
 
 
 @mutator("index-chunk-local", 5, CHAT)
-def index_chunk_local(draft: Draft, _: Chance) -> None:
+def index_chunk_local(draft: MutableExchange, _: MutationChoices) -> None:
     """Parallel calls come whole, one per event, and the index is the place in the event."""
     calls = parallel(draft)
     if len({id(call.opened) for call in calls}) == len(calls):
@@ -86,7 +86,7 @@ def index_chunk_local(draft: Draft, _: Chance) -> None:
 
 
 @mutator("index-by-name", 6, CHAT)
-def index_by_name(draft: Draft, _: Chance) -> None:
+def index_by_name(draft: MutableExchange, _: MutationChoices) -> None:
     """Calls of the same tool share an index, which is looked up by name."""
     calls = parallel(draft)
     if not _in_turn(calls, draft):
@@ -99,7 +99,7 @@ def index_by_name(draft: Draft, _: Chance) -> None:
 
 
 @mutator("index-not-zero-based", 7, CHAT)
-def index_not_zero_based(draft: Draft, _: Chance) -> None:
+def index_not_zero_based(draft: MutableExchange, _: MutationChoices) -> None:
     """The first tool call has index 1: the server counted a block of text, too."""
     for entry in entries(draft):
         index = entry.says("index")
@@ -108,7 +108,7 @@ def index_not_zero_based(draft: Draft, _: Chance) -> None:
 
 
 @mutator("index-split-call", 8, CHAT)
-def index_split_call(draft: Draft, chance: Chance) -> None:
+def index_split_call(draft: MutableExchange, chance: MutationChoices) -> None:
     """The later part of a call comes at another index, with the call's id."""
     calls = chat_calls(draft)
     several = [call for call in calls if len(call.pieces) > 1]
@@ -121,7 +121,7 @@ def index_split_call(draft: Draft, chance: Chance) -> None:
 
 
 @mutator("index-wrong-call", 9, CHAT)
-def index_wrong_call(draft: Draft, _: Chance) -> None:
+def index_wrong_call(draft: MutableExchange, _: MutationChoices) -> None:
     """The second call comes under the first one's index, with an empty name and no id."""
     calls = parallel(draft)
     if not calls or not _in_turn(calls, draft):
@@ -133,7 +133,7 @@ def index_wrong_call(draft: Draft, _: Chance) -> None:
 
 
 @mutator("index-dup-in-chunk", 10, CHAT)
-def index_dup_in_chunk(draft: Draft, chance: Chance) -> None:
+def index_dup_in_chunk(draft: MutableExchange, chance: MutationChoices) -> None:
     """Two entries with the same index stand in one `tool_calls`: legal, but not expected."""
     long = [entry for entry in entries(draft) if len(entry.arguments.text) > 1]
     if not long:
@@ -146,7 +146,7 @@ def index_dup_in_chunk(draft: Draft, chance: Chance) -> None:
 
 
 @mutator("bridge-identity-lost", 28, CHAT)
-def bridge_identity_lost(draft: Draft, _: Chance) -> None:
+def bridge_identity_lost(draft: MutableExchange, _: MutationChoices) -> None:
     """A bridge from Responses to chat completions gives all calls index 0; fragments stay."""
     calls = parallel(draft)
     if _in_turn(calls, draft):

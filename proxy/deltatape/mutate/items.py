@@ -2,16 +2,23 @@
 
 import json
 
-from deltatape.mutate._base import CONVERSE, MESSAGES, RESPONSES, Chance, cut_before, mutator
+from deltatape.mutate._base import (
+    CONVERSE,
+    MESSAGES,
+    RESPONSES,
+    MutationChoices,
+    cut_before,
+    mutator,
+)
 from deltatape.mutate._calls import message_calls, response_calls
-from deltatape.mutate._draft import Draft
-from deltatape.mutate._units import Unit, kinds
+from deltatape.mutate._draft import MutableExchange
+from deltatape.mutate._units import MutableEvent, kinds
 from deltatape.wire.json_edit import Path, at
 
 _INDEX = ("output_index",)
 
 
-def renumbered(draft: Draft) -> None:
+def renumbered(draft: MutableExchange) -> None:
     """Numbers the events that are left in order, as a server does that never had the others."""
     number = 0
     for unit in draft.units:
@@ -21,7 +28,7 @@ def renumbered(draft: Draft) -> None:
             number += 1
 
 
-def _call_items(draft: Draft, kind: str) -> list[Unit]:
+def _call_items(draft: MutableExchange, kind: str) -> list[MutableEvent]:
     return [
         unit
         for unit in kinds(draft.units).get(f"response.output_item.{kind}", ())
@@ -30,7 +37,7 @@ def _call_items(draft: Draft, kind: str) -> list[Unit]:
 
 
 @mutator("r-item-id-rotates", 23, RESPONSES)
-def item_id_rotates(draft: Draft, _: Chance) -> None:
+def item_id_rotates(draft: MutableExchange, _: MutationChoices) -> None:
     """The id of one item differs from event to event."""
     places: tuple[Path, ...] = (("item_id",), ("item", "id"))
     for number, unit in enumerate(draft.units):
@@ -41,7 +48,7 @@ def item_id_rotates(draft: Draft, _: Chance) -> None:
 
 
 @mutator("r-done-item-no-id", 24, RESPONSES)
-def done_item_no_id(draft: Draft, _: Chance) -> None:
+def done_item_no_id(draft: MutableExchange, _: MutationChoices) -> None:
     """The finished item has no `id`, but an `item_id`."""
     for unit in _call_items(draft, "done"):
         id_ = unit.source(("item", "id"))
@@ -51,7 +58,7 @@ def done_item_no_id(draft: Draft, _: Chance) -> None:
 
 
 @mutator("r-output-index-collides", 26, RESPONSES)
-def output_index_collides(draft: Draft, _: Chance) -> None:
+def output_index_collides(draft: MutableExchange, _: MutationChoices) -> None:
     """All calls have the same `output_index`."""
     indexes = [at(unit.value, *_INDEX) for unit in _call_items(draft, "added")]
     for unit in draft.units:
@@ -60,7 +67,7 @@ def output_index_collides(draft: Draft, _: Chance) -> None:
 
 
 @mutator("a-delta-unknown-block", 29, MESSAGES)
-def delta_unknown_block(draft: Draft, chance: Chance) -> None:
+def delta_unknown_block(draft: MutableExchange, chance: MutationChoices) -> None:
     """A delta has the index of a block that was never started."""
     deltas = kinds(draft.units).get("content_block_delta", [])
     if deltas:
@@ -69,7 +76,7 @@ def delta_unknown_block(draft: Draft, chance: Chance) -> None:
 
 
 @mutator("a-text-on-tool-block", 30, MESSAGES)
-def text_on_tool_block(draft: Draft, chance: Chance) -> None:
+def text_on_tool_block(draft: MutableExchange, chance: MutationChoices) -> None:
     """A delta of text comes for a block that is a tool call."""
     pieces = [piece for call in message_calls(draft) for piece in call.pieces]
     if pieces:
@@ -80,7 +87,7 @@ def text_on_tool_block(draft: Draft, chance: Chance) -> None:
 
 
 @mutator("r-done-only-args", 55, RESPONSES)
-def done_only_args(draft: Draft, _: Chance) -> None:
+def done_only_args(draft: MutableExchange, _: MutationChoices) -> None:
     """Arguments come at the end of a call only, without deltas: legal."""
     for call in response_calls(draft):
         for piece in call.pieces:
@@ -89,7 +96,7 @@ def done_only_args(draft: Draft, _: Chance) -> None:
 
 
 @mutator("r-empty-first-delta", 56, RESPONSES)
-def empty_first_delta(draft: Draft, _: Chance) -> None:
+def empty_first_delta(draft: MutableExchange, _: MutationChoices) -> None:
     """The first delta of a call's arguments is empty: legal."""
     for call in response_calls(draft):
         if call.pieces:
@@ -100,7 +107,7 @@ def empty_first_delta(draft: Draft, _: Chance) -> None:
 
 
 @mutator("r-cipher-delta", 57, RESPONSES)
-def cipher_delta(draft: Draft, chance: Chance) -> None:
+def cipher_delta(draft: MutableExchange, chance: MutationChoices) -> None:
     """The deltas are encrypted, only the finished call is plain."""
     alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
     for call in response_calls(draft):
@@ -110,7 +117,7 @@ def cipher_delta(draft: Draft, chance: Chance) -> None:
 
 
 @mutator("r-completed-output-empty", 74, RESPONSES)
-def completed_output_empty(draft: Draft, _: Chance) -> None:
+def completed_output_empty(draft: MutableExchange, _: MutationChoices) -> None:
     """The final event lists no output, though items were streamed."""
     for unit in kinds(draft.units).get("response.completed", ()):
         if unit.source(("response", "output")):
@@ -118,7 +125,7 @@ def completed_output_empty(draft: Draft, _: Chance) -> None:
 
 
 @mutator("r-no-item-done", 75, RESPONSES)
-def no_item_done(draft: Draft, _: Chance) -> None:
+def no_item_done(draft: MutableExchange, _: MutationChoices) -> None:
     """After a call's deltas nothing says that it is done; the final event has it."""
     done = kinds(draft.units).get("response.function_call_arguments.done", [])
     for unit in (*done, *_call_items(draft, "done")):
@@ -127,14 +134,14 @@ def no_item_done(draft: Draft, _: Chance) -> None:
 
 
 @mutator("a-dup-message-start", 77, MESSAGES)
-def dup_message_start(draft: Draft, _: Chance) -> None:
+def dup_message_start(draft: MutableExchange, _: MutationChoices) -> None:
     """`message_start` comes twice."""
     for unit in kinds(draft.units).get("message_start", ())[:1]:
         draft.add_after(unit, unit.like())
 
 
 @mutator("a-no-message-stop", 76, MESSAGES + CONVERSE)
-def no_message_stop(draft: Draft, chance: Chance) -> None:
+def no_message_stop(draft: MutableExchange, chance: MutationChoices) -> None:
     """The stream ends without the event that ends the message, the connection whole or broken."""
     ends = [
         place

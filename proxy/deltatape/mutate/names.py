@@ -1,26 +1,26 @@
 """Defects of ids and names in the tool calls of chat completions."""
 
-from deltatape.mutate._base import CHAT, Chance, indexed, mutator
+from deltatape.mutate._base import CHAT, MutationChoices, indexed, mutator
 from deltatape.mutate._calls import ChatCall, chat_calls, entries
-from deltatape.mutate._draft import Draft
+from deltatape.mutate._draft import MutableExchange
 from deltatape.wire.json_edit import at
 
 _ID = ("id",)
 _NAME = ("function", "name")
 
 
-def _fragmented(draft: Draft) -> list[ChatCall]:
+def _fragmented(draft: MutableExchange) -> list[ChatCall]:
     return [call for call in chat_calls(draft) if call.later]
 
 
-def _one(draft: Draft, chance: Chance) -> list[ChatCall]:
+def _one(draft: MutableExchange, chance: MutationChoices) -> list[ChatCall]:
     """A call in several entries, or none."""
     calls = _fragmented(draft)
     return [calls[chance.choose(len(calls))]] if calls else []
 
 
 @mutator("id-empty-cont", 11, CHAT)
-def id_empty_cont(draft: Draft, _: Chance) -> None:
+def id_empty_cont(draft: MutableExchange, _: MutationChoices) -> None:
     """Continuations have `"id":""`: legal, but clients open a call for it."""
     for call in _fragmented(draft):
         for entry in call.later:
@@ -28,7 +28,7 @@ def id_empty_cont(draft: Draft, _: Chance) -> None:
 
 
 @mutator("id-null-cont", 12, CHAT)
-def id_null_cont(draft: Draft, _: Chance) -> None:
+def id_null_cont(draft: MutableExchange, _: MutationChoices) -> None:
     """Continuations have an id and a name that are null: strict decoders refuse them."""
     for call in _fragmented(draft):
         for entry in call.later:
@@ -37,21 +37,21 @@ def id_null_cont(draft: Draft, _: Chance) -> None:
 
 
 @mutator("id-string-null", 13, CHAT)
-def id_string_null(draft: Draft, _: Chance) -> None:
+def id_string_null(draft: MutableExchange, _: MutationChoices) -> None:
     """The id is the word "null"."""
     for call in chat_calls(draft):
         call.entries[0].put_text(_ID, "null")
 
 
 @mutator("id-missing", 14, CHAT)
-def id_missing(draft: Draft, _: Chance) -> None:
+def id_missing(draft: MutableExchange, _: MutationChoices) -> None:
     """Calls have a name and arguments, but never an id."""
     for entry in entries(draft):
         entry.drop("id")
 
 
 @mutator("id-repeated", 15, CHAT)
-def id_repeated(draft: Draft, _: Chance) -> None:
+def id_repeated(draft: MutableExchange, _: MutationChoices) -> None:
     """The id comes again with every fragment of a call."""
     for call in _fragmented(draft):
         for entry in call.later:
@@ -59,7 +59,7 @@ def id_repeated(draft: Draft, _: Chance) -> None:
 
 
 @mutator("id-changes", 16, CHAT)
-def id_changes(draft: Draft, chance: Chance) -> None:
+def id_changes(draft: MutableExchange, chance: MutationChoices) -> None:
     """A call's later fragments come with another id under the same index."""
     for call in _one(draft, chance):
         for entry in call.later:
@@ -67,7 +67,7 @@ def id_changes(draft: Draft, chance: Chance) -> None:
 
 
 @mutator("name-repeated", 17, CHAT)
-def name_repeated(draft: Draft, _: Chance) -> None:
+def name_repeated(draft: MutableExchange, _: MutationChoices) -> None:
     """The whole name comes again with every fragment of a call."""
     for call in _fragmented(draft):
         for entry in call.later:
@@ -75,7 +75,7 @@ def name_repeated(draft: Draft, _: Chance) -> None:
 
 
 @mutator("name-split", 18, CHAT)
-def name_split(draft: Draft, chance: Chance) -> None:
+def name_split(draft: MutableExchange, chance: MutationChoices) -> None:
     """The name comes in two fragments."""
     for call in _one(draft, chance):
         middle = len(call.name) // 2
@@ -84,7 +84,7 @@ def name_split(draft: Draft, chance: Chance) -> None:
 
 
 @mutator("name-late", 19, CHAT)
-def name_late(draft: Draft, chance: Chance) -> None:
+def name_late(draft: MutableExchange, chance: MutationChoices) -> None:
     """Arguments come before the name."""
     for call in _one(draft, chance):
         call.entries[0].drop(*_NAME)
@@ -92,7 +92,7 @@ def name_late(draft: Draft, chance: Chance) -> None:
 
 
 @mutator("name-empty-first", 20, CHAT)
-def name_empty_first(draft: Draft, chance: Chance) -> None:
+def name_empty_first(draft: MutableExchange, chance: MutationChoices) -> None:
     """The first name of a call is empty, the real one comes later."""
     for call in _one(draft, chance):
         call.entries[0].put_text(_NAME, "")
@@ -100,7 +100,7 @@ def name_empty_first(draft: Draft, chance: Chance) -> None:
 
 
 @mutator("name-polluted", 21, CHAT)
-def name_polluted(draft: Draft, chance: Chance) -> None:
+def name_polluted(draft: MutableExchange, chance: MutationChoices) -> None:
     """Control tokens of the model's format stand in the name."""
     calls = chat_calls(draft)
     if calls:
@@ -109,7 +109,7 @@ def name_polluted(draft: Draft, chance: Chance) -> None:
 
 
 @mutator("chunk-id-changes", 22, CHAT, indexed)
-def chunk_id_changes(draft: Draft, _: Chance) -> None:
+def chunk_id_changes(draft: MutableExchange, _: MutationChoices) -> None:
     """Every event of one answer has another `id`."""
     for number, unit in enumerate(draft.units):
         id_ = at(unit.value, "id")

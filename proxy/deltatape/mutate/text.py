@@ -2,16 +2,16 @@
 
 import json
 
-from deltatape.mutate._base import CHAT, Chance, mutator
+from deltatape.mutate._base import CHAT, MutationChoices, mutator
 from deltatape.mutate._calls import ChatCall, chat_calls, remove_entry
-from deltatape.mutate._draft import Draft
-from deltatape.mutate._units import Unit
+from deltatape.mutate._draft import MutableExchange
+from deltatape.mutate._units import MutableEvent
 from deltatape.wire.json_edit import at, listed, quoted
 
 _STOPS = ("tool_calls", "function_call")
 
 
-def _said(unit: Unit, choice: int, text: str, key: str = "content") -> Unit:
+def _said(unit: MutableEvent, choice: int, text: str, key: str = "content") -> MutableEvent:
     """An event like `unit` whose delta is `text` and nothing else."""
     new = unit.like()
     source = quoted(text, plain=unit.text.isascii())
@@ -25,7 +25,7 @@ def _written(call: ChatCall) -> str:
     return f'<tool_call>\n{{"name": {name}, "arguments": {call.text or "{}"}}}\n</tool_call>'
 
 
-def _into(draft: Draft, key: str) -> None:
+def _into(draft: MutableExchange, key: str) -> None:
     """Has the calls come under `key` of the delta, as text, and the reply end with `stop`."""
     for call in chat_calls(draft):
         text = _written(call)
@@ -45,13 +45,13 @@ def _into(draft: Draft, key: str) -> None:
 
 
 @mutator("text-tool-leak", 87, CHAT)
-def text_tool_leak(draft: Draft, _: Chance) -> None:
+def text_tool_leak(draft: MutableExchange, _: MutationChoices) -> None:
     """The calls stand in the text, in the model's own notation, and there are no others."""
     _into(draft, "content")
 
 
 @mutator("text-partial-leak", 88, CHAT)
-def text_partial_leak(draft: Draft, _: Chance) -> None:
+def text_partial_leak(draft: MutableExchange, _: MutationChoices) -> None:
     """The beginning of the model's notation of a call stands in the text, the call is whole."""
     for call in chat_calls(draft)[:1]:
         name = json.dumps(call.name, ensure_ascii=False)[1:-1]
@@ -61,13 +61,13 @@ def text_partial_leak(draft: Draft, _: Chance) -> None:
 
 
 @mutator("reasoning-tool", 89, CHAT)
-def reasoning_tool(draft: Draft, _: Chance) -> None:
+def reasoning_tool(draft: MutableExchange, _: MutationChoices) -> None:
     """The calls stand in the reasoning, and there are no others."""
     _into(draft, "reasoning_content")
 
 
 @mutator("content-duplicates-args", 92, CHAT)
-def content_duplicates_args(draft: Draft, chance: Chance) -> None:
+def content_duplicates_args(draft: MutableExchange, chance: MutationChoices) -> None:
     """The arguments of a call are in the text, too."""
     found = [call for call in chat_calls(draft) if ":" in call.text]
     if found:

@@ -6,10 +6,10 @@ from itertools import accumulate
 from deltatape.dialects import EventShape, Traits
 from deltatape.model.exchange import Read
 from deltatape.model.stream import Format
-from deltatape.mutate._base import APP_EVENTS, CHAT, CONVERSE, MESSAGES, Chance, mutator
+from deltatape.mutate._base import APP_EVENTS, CHAT, CONVERSE, MESSAGES, MutationChoices, mutator
 from deltatape.mutate._calls import chat_calls, converse_calls, message_calls
-from deltatape.mutate._draft import Draft
-from deltatape.mutate._units import Unit
+from deltatape.mutate._draft import MutableExchange
+from deltatape.mutate._units import MutableEvent
 from deltatape.mutate.indexes import whole
 
 NS = 1_000_000_000
@@ -27,7 +27,7 @@ def _is_named(traits: Traits) -> bool:
 
 
 @mutator("sse-comment-as-data", 96, _EVERY, _over_sse)
-def sse_comment_as_data(draft: Draft, chance: Chance) -> None:
+def sse_comment_as_data(draft: MutableExchange, chance: MutationChoices) -> None:
     """A keep-alive comment comes as the data of an event."""
     if draft.is_sse and draft.units:
         unit = draft.units[chance.choose(len(draft.units))]
@@ -37,7 +37,7 @@ def sse_comment_as_data(draft: Draft, chance: Chance) -> None:
 
 
 @mutator("sse-interleaved-json", 99, _EVERY, _over_sse)
-def sse_interleaved_json(draft: Draft, chance: Chance) -> None:
+def sse_interleaved_json(draft: MutableExchange, chance: MutationChoices) -> None:
     """An event is broken off in its JSON, and another one, `data:` and all, goes on there."""
     if not draft.is_sse:
         return
@@ -55,7 +55,7 @@ def sse_interleaved_json(draft: Draft, chance: Chance) -> None:
 
 
 @mutator("proxy-buffered", 100, _BUFFERED)
-def proxy_buffered(draft: Draft, chance: Chance) -> None:
+def proxy_buffered(draft: MutableExchange, chance: MutationChoices) -> None:
     """A proxy collects the body and hands it on in one burst at the end."""
     exchange = draft.exchange
     if exchange.timed and exchange.reads:
@@ -64,7 +64,7 @@ def proxy_buffered(draft: Draft, chance: Chance) -> None:
 
 
 @mutator("long-silent-tool", 101, MESSAGES + CONVERSE)
-def long_silent_tool(draft: Draft, chance: Chance) -> None:
+def long_silent_tool(draft: MutableExchange, chance: MutationChoices) -> None:
     """For one to two and a half minutes nothing comes of a call's arguments, then all goes on."""
     inside = [
         piece.unit
@@ -79,7 +79,7 @@ def long_silent_tool(draft: Draft, chance: Chance) -> None:
         draft.retime(lambda read: read.t_ns + (gap if read.t_ns >= start else 0))
 
 
-def _later(draft: Draft, inside: list[Unit]) -> list[Read]:
+def _later(draft: MutableExchange, inside: list[MutableEvent]) -> list[Read]:
     """The reads that begin between the events of arguments, later than the read before."""
     reads = draft.exchange.reads
     starts = accumulate(len(read.data) for read in reads)
@@ -92,14 +92,14 @@ def _later(draft: Draft, inside: list[Unit]) -> list[Read]:
 
 
 @mutator("no-tool-streaming", 102, CHAT)
-def no_tool_streaming(draft: Draft, _: Chance) -> None:
+def no_tool_streaming(draft: MutableExchange, _: MutationChoices) -> None:
     """Each call comes whole, in one event: legal, and clients wait for it without a sign."""
     for call in chat_calls(draft):
         whole(call)
 
 
 @mutator("sse-last-event-unterminated", 103, _EVERY, _over_sse)
-def sse_last_event_unterminated(draft: Draft, _: Chance) -> None:
+def sse_last_event_unterminated(draft: MutableExchange, _: MutationChoices) -> None:
     """The body ends behind its last event's data, without the blank line."""
     if draft.is_sse and draft.units:
         ends = _LINE_ENDS.search(draft.tail())
@@ -108,7 +108,7 @@ def sse_last_event_unterminated(draft: Draft, _: Chance) -> None:
 
 
 @mutator("sse-no-event-line", 104, MESSAGES, _is_named)
-def sse_no_event_line(draft: Draft, _: Chance) -> None:
+def sse_no_event_line(draft: MutableExchange, _: MutationChoices) -> None:
     """The events have no `event:` line, though their data has a type."""
     if message_calls(draft):
         for unit in draft.units:

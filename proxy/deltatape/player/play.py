@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from deltatape.http1.answer import error_answer
-from deltatape.http1.head import Fields, RequestHead, waits_to_continue, write_response
+from deltatape.http1.head import Fields, ParsedRequestHead, waits_to_continue, write_response
 from deltatape.http1.server import ServerConnection
-from deltatape.http1.socket import Unread
-from deltatape.match.request import Asking, Miss
-from deltatape.match.schedule import Ending
+from deltatape.http1.socket import UnreadBytes
+from deltatape.match.request import MatchQuery, NoMatch
+from deltatape.match.schedule import ConnectionEnd
 from deltatape.model.exchange import EndReason, Exchange
 from deltatape.player.rendition import Rendition, Renditions
 
@@ -32,7 +32,7 @@ _LONGEST_LOOK_S = 0.005
 
 
 @dataclass(slots=True)
-class Progress:
+class SendProgress:
     """How far the sending of an answer has come, on the clock of the loop."""
 
     reads_s: list[float] = field(default_factory=list)
@@ -41,42 +41,42 @@ class Progress:
     """When nothing more was to be sent; None: more may come."""
 
 
-class Shelf(Protocol):
+class PlayContext(Protocol):
     """What one request needs of the player."""
 
     hold_s: float
     renditions: Renditions
-    unread: Unread
+    unread: UnreadBytes
     longest: int
     """Of the bodies that are read to their end, in bytes; no longer one can be on the tape."""
 
-    def refused(self, head: RequestHead) -> bytes | None:
+    def refused(self, head: ParsedRequestHead) -> bytes | None:
         """The answer to a request that must not be served; None: it may."""
 
-    def continues(self, head: RequestHead) -> bool:
+    def continues(self, head: ParsedRequestHead) -> bool:
         """Whether a client that waits for it is told to go on with its body."""
 
-    def find(self, asking: Asking, play: "Play") -> Exchange | Miss:
+    def find(self, asking: MatchQuery, play: "PlayHandler") -> Exchange | NoMatch:
         """What is to be played as the answer; `play` knows how far that has come."""
 
-    def missed(self, asking: Asking, miss: Miss) -> bytes:
+    def missed(self, asking: MatchQuery, miss: NoMatch) -> bytes:
         """The answer to a request that no exchange answers."""
 
-    def begun(self, play: "Play") -> None:
+    def begun(self, play: "PlayHandler") -> None:
         """A request is being answered."""
 
-    def ended(self, play: "Play") -> None:
+    def ended(self, play: "PlayHandler") -> None:
         """An answer is over."""
 
 
-class Play:
+class PlayHandler:
     """Serves one request; see `http1.server.Handler`."""
 
-    def __init__(self, shelf: Shelf, client: ServerConnection) -> None:
+    def __init__(self, shelf: PlayContext, client: ServerConnection) -> None:
         self._shelf = shelf
         self._client = client
         self._loop = asyncio.get_running_loop()
-        self._request: RequestHead | None = None
+        self._request: ParsedRequestHead | None = None
         self._continued = False
         self._body: bytes | bytearray = b""
         self._exchange: Exchange | None = None
@@ -87,11 +87,11 @@ class Play:
         self._waiting_s: float | None = None
         self._writable = True
         self._timer: asyncio.TimerHandle | None = None
-        self.progress = Progress()
+        self.progress = SendProgress()
 
     # The request.
 
-    def on_request(self, head: RequestHead) -> None:
+    def on_request(self, head: ParsedRequestHead) -> None:
         """See `Handler.on_request`."""
         self._request = head
         self._shelf.begun(self)
@@ -118,7 +118,7 @@ class Play:
         assert request is not None
         asking = self._asking()
         found = self._shelf.find(asking, self)
-        if isinstance(found, Miss):
+        if isinstance(found, NoMatch):
             self._miss(found)
             return
         self._body = b""
@@ -127,19 +127,19 @@ class Play:
         self._origin_s = self._loop.time()
         self._play()
 
-    def _asking(self) -> Asking:
+    def _asking(self) -> MatchQuery:
         assert self._request is not None
         self._body = bytes(self._body)
-        return Asking(method=self._request.method, target=self._request.target, body=self._body)
+        return MatchQuery(method=self._request.method, target=self._request.target, body=self._body)
 
-    def _too_long(self) -> Miss:
-        return Miss(
+    def _too_long(self) -> NoMatch:
+        return NoMatch(
             nearest=None,
             problem=f"its body has more than {self._shelf.longest} bytes, as none that is recorded",
             differences=(),
         )
 
-    def _miss(self, miss: Miss) -> None:
+    def _miss(self, miss: NoMatch) -> None:
         self._answer(self._shelf.missed(self._asking(), miss))
 
     def _answer(self, whole: bytes) -> None:
@@ -225,15 +225,15 @@ class Play:
         assert rendition is not None
         assert exchange is not None
         ending = rendition.table.ending
-        if ending is Ending.COMPLETE:
+        if ending is ConnectionEnd.COMPLETE:
             self._finish(self._client.finish, keep_alive=rendition.keep)
-        elif ending is Ending.ANSWER:
+        elif ending is ConnectionEnd.ANSWER:
             self._client.write(_gateway_answer(exchange))
             self._finish(self._client.finish, keep_alive=False)
-        elif ending is Ending.HOLD:
+        elif ending is ConnectionEnd.HOLD:
             self._timer = self._loop.call_later(self._shelf.hold_s, self._let_go)
         else:
-            self._cut(hard=ending is Ending.RESET)
+            self._cut(hard=ending is ConnectionEnd.RESET)
 
     def _let_go(self) -> None:
         self._timer = None

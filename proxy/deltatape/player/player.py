@@ -9,22 +9,30 @@ from typing import TYPE_CHECKING, Self
 
 from deltatape.http1.access import check_origin
 from deltatape.http1.answer import error_answer
-from deltatape.http1.head import RequestHead
+from deltatape.http1.head import ParsedRequestHead
 from deltatape.http1.listener import Address, Listener
 from deltatape.http1.server import Handler, ServerConnection
-from deltatape.http1.socket import Unread
+from deltatape.http1.socket import UnreadBytes
 from deltatape.match.place import shown
-from deltatape.match.request import Asking, Ladder, Match, Miss, Rung
+from deltatape.match.request import MatchLevel, MatchQuery, NoMatch, RecordedMatch, RequestMatcher
 from deltatape.model.exchange import Exchange, header
-from deltatape.player.play import Play
-from deltatape.player.playing import Ended, Missed, Played, Playing, Report, Staged, Told
+from deltatape.player.play import PlayHandler
+from deltatape.player.playing import (
+    CorrectedRequest,
+    MissedRequest,
+    PlayedRequest,
+    PlayOptions,
+    PlayReport,
+    StagedExchange,
+    Told,
+)
 from deltatape.player.rendition import Renditions
 from deltatape.redact import patterns
 from deltatape.tape.literals import blanked, merged
 from deltatape.tape.mask import Masker
 
 if TYPE_CHECKING:
-    from deltatape.run_check import Correction, Mistake, RunCheck
+    from deltatape.run_check import Correction, RunCheck, RunMistake
 
 END_OF_TAPE = "end_of_tape"
 """The code of the error for a request that is right where the tape is wrong."""
@@ -37,37 +45,37 @@ _MOST_TARGET = 4096
 
 
 class Player:
-    """See `http1.server.Owner` and `play.Shelf`."""
+    """See `http1.server.ServerOwner` and `play.PlayContext`."""
 
     def __init__(
         self,
         exchanges: Sequence[Exchange],
         tell: Callable[[Told], None],
-        playing: Playing,
+        playing: PlayOptions,
     ) -> None:
         """Args: tell: called when a request was matched, missed, or came behind the tape's end."""
         self.hold_s = playing.hold_s
         self.renditions = Renditions(playing.tempo)
-        self.unread = Unread()
+        self.unread = UnreadBytes()
         self.longest = MARGIN_BYTES + max(
             (len(exchange.request.body) for exchange in exchanges), default=0
         )
         self._exchanges = tuple(exchanges)
         self.hide = hider(playing.secrets)
         """Overwrites in text what must not be told of a request."""
-        self._ladder = Ladder(
+        self._ladder = RequestMatcher(
             self._exchanges, playing.volatile, repeat=playing.repeat, hide=self.hide
         )
         self._tell = tell
         self._playing = playing
         self._check: RunCheck | None = None
-        self._read: tuple[object, Report] | None = None
+        self._read: tuple[object, PlayReport] | None = None
         """The last report, and as of what."""
         self._stage = playing.stage
         self._bodies = playing.bodies
         self._asked_for: set[int] = set()
         self._told: list[Told] = []
-        self._plays: set[Play] = set()
+        self._plays: set[PlayHandler] = set()
         self._drained = asyncio.Event()
         self.listener = Listener()
 
@@ -91,14 +99,14 @@ class Player:
         self.unread.close()
 
     @property
-    def report(self) -> Report:
+    def report(self) -> PlayReport:
         """What became of the requests so far, and what nobody asked for."""
         state = (len(self._told), len(self._plays))
         if self._read is None or self._read[0] != state or self._plays:
             self._read = (state, self._report())
         return self._read[1]
 
-    def _report(self) -> Report:
+    def _report(self) -> PlayReport:
         check = self._run_check if self._told else None
         behind = frozenset[int]() if check is None else check.left_behind
         left = [
@@ -106,18 +114,18 @@ class Player:
             for position, exchange in enumerate(self._exchanges)
             if position not in self._asked_for and _can_be_asked_for(exchange)
         ]
-        return Report(
-            played=tuple(one for one in self._told if isinstance(one, Played)),
-            missed=tuple(one for one in self._told if isinstance(one, Missed)),
+        return PlayReport(
+            played=tuple(one for one in self._told if isinstance(one, PlayedRequest)),
+            missed=tuple(one for one in self._told if isinstance(one, MissedRequest)),
             unplayed=tuple(self._exchanges[at] for at in left if at not in behind),
-            ended=tuple(one for one in self._told if isinstance(one, Ended)),
+            ended=tuple(one for one in self._told if isinstance(one, CorrectedRequest)),
             left_behind=tuple(self._exchanges[at] for at in left if at in behind),
             mistakes=() if check is None else tuple(map(self._shown, check.mistakes())),
             unseen=() if check is None else check.unseen(),
             accused=check is None or check.accuses,
         )
 
-    def _shown(self, mistake: "Mistake") -> "Mistake":
+    def _shown(self, mistake: "RunMistake") -> "RunMistake":
         finding = mistake.finding
         return replace(mistake, finding=replace(finding, message=self.hide(finding.message)))
 
@@ -138,35 +146,37 @@ class Player:
             )
         return self._check
 
-    # What connections ask (`http1.server.Owner`).
+    # What connections ask (`http1.server.ServerOwner`).
 
     def handler(self, connection: ServerConnection) -> Handler:
-        """See `Owner.handler`."""
-        return Play(self, connection)
+        """See `ServerOwner.handler`."""
+        return PlayHandler(self, connection)
 
     def opened(self, connection: ServerConnection) -> None:
-        """See `Owner.opened`."""
+        """See `ServerOwner.opened`."""
         self.listener.opened(connection)
 
     def closed(self, connection: ServerConnection) -> None:
-        """See `Owner.closed`."""
+        """See `ServerOwner.closed`."""
         self.listener.closed(connection)
 
     def refused_bytes(self, problem: str) -> bytes:
-        """See `Owner.refused_bytes`."""
+        """See `ServerOwner.refused_bytes`."""
         return error_answer(400, "bad_request", f"not an HTTP/1 request: {problem}")
 
-    # What plays ask (`play.Shelf`).
+    # What plays ask (`play.PlayContext`).
 
-    def refused(self, head: RequestHead) -> bytes | None:
-        """See `Shelf.refused`: what is not of this machine."""
+    def refused(self, head: ParsedRequestHead) -> bytes | None:
+        """See `PlayContext.refused`: what is not of this machine."""
         foreign = check_origin(head, local=not self.listener.address.path)
         if foreign is None:
             return None
-        asking = Asking(method=head.method, target=head.target, body=b"")
-        miss = Miss(nearest=None, problem=foreign.message, differences=())
+        asking = MatchQuery(method=head.method, target=head.target, body=b"")
+        miss = NoMatch(nearest=None, problem=foreign.message, differences=())
         self._say(
-            Missed(asking=self._hidden(asking), miss=miss, nearest=None, message=foreign.message)
+            MissedRequest(
+                asking=self._hidden(asking), miss=miss, nearest=None, message=foreign.message
+            )
         )
         return error_answer(
             HTTPStatus.FORBIDDEN,
@@ -176,8 +186,8 @@ class Player:
             head_only=head.method == "HEAD",
         )
 
-    def continues(self, head: RequestHead) -> bool:
-        """See `Shelf.continues`: as the provider did, if it was ever asked here."""
+    def continues(self, head: ParsedRequestHead) -> bool:
+        """See `PlayContext.continues`: as the provider did, if it was ever asked here."""
         waited = [
             exchange
             for position in self._ladder.here(head.method, head.target)
@@ -187,14 +197,16 @@ class Player:
             one.status == HTTPStatus.CONTINUE for each in waited for one in each.informational
         )
 
-    def find(self, asking: Asking, play: Play | None = None) -> Exchange | Miss:
-        """See `Shelf.find`."""
+    def find(self, asking: MatchQuery, play: PlayHandler | None = None) -> Exchange | NoMatch:
+        """See `PlayContext.find`."""
         found = self._ladder.match(asking)
-        if isinstance(found, Match):
+        if isinstance(found, RecordedMatch):
             return self._played(asking, found, play)
         return self._corrected(asking, found, play)
 
-    def _corrected(self, asking: Asking, miss: Miss, play: Play | None) -> Exchange | Miss:
+    def _corrected(
+        self, asking: MatchQuery, miss: NoMatch, play: PlayHandler | None
+    ) -> Exchange | NoMatch:
         """What is not on the tape, and may be right where that is wrong."""
         check, here = self._run_check, self._ladder.here(asking.method, asking.target)
         if check is None or not here:
@@ -202,7 +214,7 @@ class Player:
         now_s = asyncio.get_running_loop().time()
         found = check.corrected(asking.body, now_s, here, self._ladder.spent)
         if found is not None and found.position is not None and not found.ended:
-            match = Match(position=found.position, rung=Rung.CORRECTED)
+            match = RecordedMatch(position=found.position, rung=MatchLevel.CORRECTED)
             return self._played(asking, match, play, found)
         if found is not None and found.position is not None:
             self._asked_for.add(found.position)
@@ -213,13 +225,13 @@ class Player:
 
     def _played(
         self,
-        asking: Asking,
-        found: Match,
-        play: Play | None,
+        asking: MatchQuery,
+        found: RecordedMatch,
+        play: PlayHandler | None,
         correction: "Correction | None" = None,
     ) -> Exchange:
         recorded = self._exchanges[found.position]
-        staged = Staged(exchange=recorded)
+        staged = StagedExchange(exchange=recorded)
         if self._stage is not None:
             staged = self._stage(found.position, recorded)
         self._asked_for.add(found.position)
@@ -235,7 +247,7 @@ class Player:
                 correction=correction,
             )
         self._say(
-            Played(
+            PlayedRequest(
                 asking=self._kept(asking, recorded.request.body),
                 exchange=recorded,
                 rung=found.rung,
@@ -245,14 +257,14 @@ class Player:
         )
         return staged.exchange
 
-    def _kept(self, asking: Asking, recorded: bytes | None = None) -> Asking:
+    def _kept(self, asking: MatchQuery, recorded: bytes | None = None) -> MatchQuery:
         """A request as the report has it; `recorded` is a body that is kept anyway."""
         body = asking.body if self._bodies else b""
         if self._bodies and body == recorded:
             body = recorded
         return replace(asking, target=asking.target[:_MOST_TARGET], body=body)
 
-    def _hidden(self, asking: Asking) -> Asking:
+    def _hidden(self, asking: MatchQuery) -> MatchQuery:
         """A request as the report has it that was not answered, and so will be told."""
         target = shown(asking.target, _MOST_TARGET, self.hide).encode()
         return self._kept(replace(asking, target=target))
@@ -261,10 +273,12 @@ class Player:
         self._told.append(what)
         self._tell(what)
 
-    def missed(self, asking: Asking, miss: Miss) -> bytes:
-        """See `Shelf.missed`."""
+    def missed(self, asking: MatchQuery, miss: NoMatch) -> bytes:
+        """See `PlayContext.missed`."""
         if isinstance(miss, _EndOfTape):
-            ended = Ended(asking=self._hidden(asking), codes=miss.codes, message=miss.problem)
+            ended = CorrectedRequest(
+                asking=self._hidden(asking), codes=miss.codes, message=miss.problem
+            )
             self._say(ended)
             return error_answer(
                 400,
@@ -280,7 +294,7 @@ class Player:
             first = miss.differences[0]
             message += f"; {first.path}: recorded {first.recorded}, received {first.received}"
         kept = self._hidden(asking)
-        self._say(Missed(asking=kept, miss=miss, nearest=near, message=message))
+        self._say(MissedRequest(asking=kept, miss=miss, nearest=near, message=message))
         detail = {
             "nearest": f"{near.tape}#{near.number}" if near else None,
             "differences": [
@@ -297,19 +311,19 @@ class Player:
             head_only=asking.method == "HEAD",
         )
 
-    def begun(self, play: Play) -> None:
-        """See `Shelf.begun`."""
+    def begun(self, play: PlayHandler) -> None:
+        """See `PlayContext.begun`."""
         self._plays.add(play)
 
-    def ended(self, play: Play) -> None:
-        """See `Shelf.ended`."""
+    def ended(self, play: PlayHandler) -> None:
+        """See `PlayContext.ended`."""
         self._plays.discard(play)
         if not self._plays:
             self._drained.set()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _EndOfTape(Miss):
+class _EndOfTape(NoMatch):
     """What the tape has no answer for, and need not have."""
 
     codes: tuple[str, ...]

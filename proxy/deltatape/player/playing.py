@@ -4,19 +4,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from deltatape.match.request import Asking, Miss, Rung
-from deltatape.match.schedule import RECORDED, Tempo
+from deltatape.match.request import MatchLevel, MatchQuery, NoMatch
+from deltatape.match.schedule import RECORDED, ReplayTempo
 from deltatape.model.exchange import Exchange
 from deltatape.model.finding import Finding
 from deltatape.model.watch import LogEntry
 from deltatape.rules.settings import DEFAULTS, Settings
 
 if TYPE_CHECKING:
-    from deltatape.run_check import Mistake
+    from deltatape.run_check import RunMistake
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Staged:
+class StagedExchange:
     """An exchange as it is to be played this time.
 
     Attributes:
@@ -31,7 +31,7 @@ class Staged:
     note: str = ""
 
 
-class Unstruck(NamedTuple):
+class UnusedFault(NamedTuple):
     """A fault that was asked for and struck nothing: it proves nothing.
 
     Attributes:
@@ -43,12 +43,12 @@ class Unstruck(NamedTuple):
     why: str
 
 
-Stage: TypeAlias = Callable[[int, Exchange], Staged]
+Stage: TypeAlias = Callable[[int, Exchange], StagedExchange]
 """Makes of a recorded exchange, by its position, what is played; called once per request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReadBack:
+class RunReadBack:
     """How a run is read back; see `run_check.RunCheck`."""
 
     elsewhere: tuple[Exchange, ...] = ()
@@ -61,10 +61,10 @@ class ReadBack:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Playing:
+class PlayOptions:
     """How tapes are to be played."""
 
-    tempo: Tempo = RECORDED
+    tempo: ReplayTempo = RECORDED
     hold_s: float = 30.0
     """How long to stay silent where the tape does not say how the provider went on."""
     repeat: bool = False
@@ -72,26 +72,26 @@ class Playing:
     volatile: tuple[str, ...] = ()
     """JSON paths in request bodies that may differ."""
     stage: Stage | None = None
-    unstruck: Callable[[], Sequence[Unstruck]] = tuple
+    unstruck: Callable[[], Sequence[UnusedFault]] = tuple
     """What the stage was to do and has not done so far."""
     secrets: tuple[bytes, ...] = ()
     """Credentials of the application that must not be told of its requests."""
     bodies: bool = False
     """Whether the report has the bodies of the requests that were made, which may be long."""
-    read_back: ReadBack | None = None
+    read_back: RunReadBack | None = None
     """None: the run is not read back, and no request is accepted that is not on the tape. Nor is it
     with `repeat`: who gets an answer many times is no one conversation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Played:
+class PlayedRequest:
     """A request that was answered."""
 
-    asking: Asking
-    """Its body is left empty but for `Playing.bodies`."""
+    asking: MatchQuery
+    """Its body is left empty but for `PlayOptions.bodies`."""
     exchange: Exchange
     """The recorded one."""
-    rung: Rung
+    rung: MatchLevel
     note: str = ""
     codes: tuple[str, ...] = ()
     """What is wrong with the recorded request, where this one is not on the tape."""
@@ -104,43 +104,43 @@ class Played:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Missed:
+class MissedRequest:
     """A request that was not, with the message it got."""
 
-    asking: Asking
-    """As of `Played`."""
-    miss: Miss
+    asking: MatchQuery
+    """As of `PlayedRequest`."""
+    miss: NoMatch
     nearest: Exchange | None
     message: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class CorrectedRequest:
     """A request that is right where the tape is wrong, so that the tape has no answer for it."""
 
-    asking: Asking
-    """As of `Played`."""
+    asking: MatchQuery
+    """As of `PlayedRequest`."""
     codes: tuple[str, ...]
     """What is wrong on the tape."""
     message: str
     """What it was answered with."""
 
 
-Told: TypeAlias = Played | Missed | Ended
+Told: TypeAlias = PlayedRequest | MissedRequest | CorrectedRequest
 """What became of one request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class PlayReport:
     """What became of the requests, in their order, and of the tapes."""
 
-    played: tuple[Played, ...] = ()
-    missed: tuple[Missed, ...] = ()
+    played: tuple[PlayedRequest, ...] = ()
+    missed: tuple[MissedRequest, ...] = ()
     unplayed: tuple[Exchange, ...] = ()
-    ended: tuple[Ended, ...] = ()
+    ended: tuple[CorrectedRequest, ...] = ()
     left_behind: tuple[Exchange, ...] = ()
     """Not played, and not to be: they follow on a mistake that was not made again."""
-    mistakes: "tuple[Mistake, ...]" = ()
+    mistakes: "tuple[RunMistake, ...]" = ()
     """What the application did wrong in the run."""
     unseen: tuple[Finding, ...] = ()
     """What the tape blames the application for at its own endpoint, where no player looks."""
@@ -148,7 +148,7 @@ class Report:
     """Whether the tape blames the application for anything that a run can show."""
 
     @property
-    def failures(self) -> "tuple[Mistake, ...]":
+    def failures(self) -> "tuple[RunMistake, ...]":
         """The mistakes that count."""
         return tuple(each for each in self.mistakes if each.fails)
 

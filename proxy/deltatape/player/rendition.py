@@ -19,8 +19,8 @@ from typing import TypeAlias
 from weakref import WeakValueDictionary
 
 from deltatape.http1.body import fin_completes
-from deltatape.http1.head import Fields, RequestHead, field, write_response
-from deltatape.match.schedule import Tempo, Timetable, timetable
+from deltatape.http1.head import Fields, ParsedRequestHead, field, write_response
+from deltatape.match.schedule import ReplayTempo, Timetable, timetable
 from deltatape.model.exchange import Exchange, Framing, Headers, ResponseHead
 
 _KEPT = 256
@@ -29,7 +29,7 @@ _OLD = "1.0"
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
+class ClientProfile:
     """What of a request decides how the answer is sent."""
 
     old: bool
@@ -56,22 +56,22 @@ class Rendition:
     fin_completes: bool
 
 
-_Key: TypeAlias = tuple[int, Client]
+_Key: TypeAlias = tuple[int, ClientProfile]
 
 
 class Renditions:
     """Makes renditions in one tempo, and keeps the last ones."""
 
-    def __init__(self, tempo: Tempo) -> None:
+    def __init__(self, tempo: ReplayTempo) -> None:
         self._tempo = tempo
         # A rendition holds its exchange, so that the id stays its own.
         self._played: WeakValueDictionary[_Key, Rendition] = WeakValueDictionary()
         self._kept: OrderedDict[_Key, tuple[Rendition, int]] = OrderedDict()
         self._kept_bytes = 0
 
-    def of(self, exchange: Exchange, request: RequestHead, *, continued: bool) -> Rendition:
-        """The rendition for whoever sent `request`; `continued`: see `Client`."""
-        client = Client(request.http == _OLD, request.keep_alive, continued)
+    def of(self, exchange: Exchange, request: ParsedRequestHead, *, continued: bool) -> Rendition:
+        """The rendition for whoever sent `request`; `continued`: see `ClientProfile`."""
+        client = ClientProfile(request.http == _OLD, request.keep_alive, continued)
         key = (id(exchange), client)
         found = self._played.get(key)
         if found is not None:
@@ -92,7 +92,7 @@ class Renditions:
             self._kept_bytes -= freed
 
 
-def _rendition(exchange: Exchange, client: Client, tempo: Tempo) -> Rendition:
+def _rendition(exchange: Exchange, client: ClientProfile, tempo: ReplayTempo) -> Rendition:
     response = exchange.response
     framing = response.framing if response is not None else None
     chunked = framing is Framing.CHUNKED and not client.old
@@ -130,7 +130,7 @@ def _head(response: ResponseHead, *, chunked: bool, keep: bool) -> bytes:
     return write_response(response.status, response.reason, fields, http=_version(response))
 
 
-def _informational(exchange: Exchange, client: Client) -> list[tuple[int, bytes]]:
+def _informational(exchange: Exchange, client: ClientProfile) -> list[tuple[int, bytes]]:
     """The recorded 1xx heads, but for the 100 that the client has had."""
     if client.old:
         return []

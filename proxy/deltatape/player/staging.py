@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Sequence
 
 from deltatape.errors import UsageError
-from deltatape.match.schedule import RECORDED, Tempo
+from deltatape.match.schedule import RECORDED, ReplayTempo
 from deltatape.model.exchange import Exchange
-from deltatape.mutate import Seeded
-from deltatape.player.playing import Staged, Unstruck
-from deltatape.vary.fault import Fault
+from deltatape.mutate import SeededChoices
+from deltatape.player.playing import StagedExchange, UnusedFault
+from deltatape.vary.fault import InjectedFault
 from deltatape.vary.reads import RECORDED as AS_READ
 from deltatape.vary.reads import Cutting
 from deltatape.vary.tempo import at_tempo
@@ -22,7 +22,7 @@ _SPREAD = 0x9E3779B97F4A7C15
 """Odd: other places and times get other seeds."""
 
 
-class Staging:
+class ExchangeStaging:
     """A `Stage`.
 
     Args:
@@ -34,10 +34,10 @@ class Staging:
 
     def __init__(
         self,
-        faults: Sequence[Fault] = (),
+        faults: Sequence[InjectedFault] = (),
         cutting: Cutting = AS_READ,
         seed: int = 0,
-        tempo: Tempo = RECORDED,
+        tempo: ReplayTempo = RECORDED,
     ) -> None:
         self._faults = tuple(faults)
         self._cutting = cutting
@@ -48,9 +48,9 @@ class Staging:
         self._behind: set[int] = set()
         self._asked: Counter[int] = Counter()
 
-    def __call__(self, position: int, exchange: Exchange) -> Staged:
+    def __call__(self, position: int, exchange: Exchange) -> StagedExchange:
         """See `player.playing.Stage`."""
-        chance = Seeded(self._seed ^ (position + 1) * _SPREAD ^ self._asked[position] << 17)
+        chance = SeededChoices(self._seed ^ (position + 1) * _SPREAD ^ self._asked[position] << 17)
         self._asked[position] += 1
         played = at_tempo(exchange, self._tempo)
         notes: list[str] = []
@@ -69,12 +69,14 @@ class Staging:
             self._struck[place] += 1
             played, spent = struck, not fault.ends_early
             notes.append(f"fault {fault.text}")
-        return Staged(exchange=self._cutting.cut(played), spent=spent, note=", ".join(notes))
+        return StagedExchange(
+            exchange=self._cutting.cut(played), spent=spent, note=", ".join(notes)
+        )
 
-    def unstruck(self) -> tuple[Unstruck, ...]:
+    def unstruck(self) -> tuple[UnusedFault, ...]:
         """The faults that have struck nothing so far: to be told at the end."""
         left = [place for place in range(len(self._faults)) if not self._struck[place]]
-        return tuple(Unstruck(self._faults[place].text, self._why(place)) for place in left)
+        return tuple(UnusedFault(self._faults[place].text, self._why(place)) for place in left)
 
     def _why(self, place: int) -> str:
         if not self._asked:
@@ -92,7 +94,7 @@ class Staging:
         return fault.times is None or self._struck[place] < fault.times
 
 
-def refuse_absent(faults: Sequence[Fault], exchanges: Sequence[Exchange]) -> None:
+def refuse_absent(faults: Sequence[InjectedFault], exchanges: Sequence[Exchange]) -> None:
     """Refuse a fault that names an exchange that is not there.
 
     Raises:

@@ -7,10 +7,10 @@ from typing import Protocol
 
 from deltatape.environment.variables import ON_DEMAND, SERVED
 from deltatape.model.exchange import Exchange
-from deltatape.player.playing import Report, Unstruck
+from deltatape.player.playing import PlayReport, UnusedFault
 
 
-class Machine(Protocol):
+class FixtureServer(Protocol):
     """What plays or records for a test."""
 
     @property
@@ -18,7 +18,7 @@ class Machine(Protocol):
         """Where it listens: `http://127.0.0.1:8378`."""
 
     @property
-    def report(self) -> Report:
+    def report(self) -> PlayReport:
         """What became of the requests so far."""
 
     def cut(self) -> None:
@@ -26,7 +26,7 @@ class Machine(Protocol):
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class Deck:
+class TapeFixture:
     """The provider of one test.
 
     Attributes:
@@ -38,7 +38,7 @@ class Deck:
     path: Path
     mode: str
     variation: str = ""
-    machine: Machine = field(repr=False)
+    machine: FixtureServer = field(repr=False)
     variables: Mapping[str, str] = field(repr=False)
     broken: Exchange | None = field(default=None, repr=False)
     """The exchange whose stream torture breaks."""
@@ -47,7 +47,7 @@ class Deck:
     told: str = field(default="", repr=False)
     """What torture did, as a sentence; "" without."""
     deadline_s: float = field(default=0.0, repr=False)
-    unstruck: Callable[[], Sequence[Unstruck]] = field(default=tuple, repr=False)
+    unstruck: Callable[[], Sequence[UnusedFault]] = field(default=tuple, repr=False)
     """What was to go wrong on purpose and has not."""
     forwarded: Callable[[], int] = field(default=int, repr=False)
     """How many requests went to the provider so far."""
@@ -70,7 +70,7 @@ class Deck:
         return self.broken is not None
 
     @property
-    def report(self) -> Report:
+    def report(self) -> PlayReport:
         """What was played, what was missed, what was not asked for until now."""
         return self.machine.report
 

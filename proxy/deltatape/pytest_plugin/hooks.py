@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from deltatape.pytest_plugin.deck import Deck
+    from deltatape.pytest_plugin.deck import TapeFixture
 
 MARKER = "tape"
 _CELL = "_deltatape_cell"  # the name of the fixture below
-_DECK = pytest.StashKey["Deck"]()
+_DECK = pytest.StashKey["TapeFixture"]()
 _RECORDED, _ATTEMPT, _ENDED = "deltatape recorded", "deltatape attempt", "deltatape ended"
 USAGE = (
     "tape(*tapes, speed='instant', volatile=(), ignore=(), repeat=False, reads='recorded',"
@@ -78,7 +78,7 @@ def _deltatape(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.fixture
-def tape(request: pytest.FixtureRequest) -> Iterator["Deck"]:
+def tape(request: pytest.FixtureRequest) -> Iterator["TapeFixture"]:
     """The provider, played from a tape for the length of this test.
 
     The base-URL variables of all providers name it, `tape.url("openai")` is where it is, and
@@ -147,10 +147,10 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     deck = item.stash.get(_DECK, None)
     if deck is None:
         return (yield)
-    from deltatape.pytest_plugin.judging import Judging  # noqa: PLC0415 - costs nobody else
+    from deltatape.pytest_plugin.judging import JudgedTest  # noqa: PLC0415 - costs nobody else
 
     result: object = None
-    with Judging(item, deck):
+    with JudgedTest(item, deck):
         result = yield
     return result
 

@@ -14,8 +14,8 @@ from typing import Self
 
 import pytest
 
-from deltatape.player.playing import Report
-from deltatape.pytest_plugin.deck import Deck
+from deltatape.player.playing import PlayReport
+from deltatape.pytest_plugin.deck import TapeFixture
 
 _NO_VERDICT = (pytest.skip.Exception, pytest.exit.Exception, KeyboardInterrupt, GeneratorExit)
 """With these the test has said nothing yet."""
@@ -28,10 +28,10 @@ _CALLING = frozenset({"_pytest.python", "_pytest.unittest"})
 """Where pytest's own fixtures call methods of a test's class; its others make no requests."""
 
 
-class Judging:
+class JudgedTest:
     """A context around the test's function: fails it, or lets it pass that raised as it had to."""
 
-    def __init__(self, item: pytest.Item, deck: Deck) -> None:
+    def __init__(self, item: pytest.Item, deck: TapeFixture) -> None:
         self._item = item
         self._deck = deck
         self._late = False
@@ -79,7 +79,7 @@ class Judging:
             item.add_report_section("call", "tape", framed)
         return deck.hostile and not text
 
-    def _ended(self, error: BaseException | None, report: Report) -> bool:
+    def _ended(self, error: BaseException | None, report: PlayReport) -> bool:
         """What was raised after the end of the tape is no word about the application.
 
         It was handed an error that nobody else would have given it.
@@ -102,7 +102,7 @@ def asks_later(fixture: pytest.FixtureDef[object]) -> bool:
     return yields or "request" in fixture.argnames  # by request.addfinalizer
 
 
-def tell_of_setup(item: pytest.Item, deck: Deck) -> None:
+def tell_of_setup(item: pytest.Item, deck: TapeFixture) -> None:
     """Have the report of a set-up that failed tell which requests are not on the tape."""
     report = deck.report
     if report.missed or _lasting(report):
@@ -110,7 +110,7 @@ def tell_of_setup(item: pytest.Item, deck: Deck) -> None:
         item.add_report_section("setup", "tape", _framed(item, deck, text, report))
 
 
-def at_the_end(item: pytest.Item, deck: Deck) -> str:
+def at_the_end(item: pytest.Item, deck: TapeFixture) -> str:
     """What is wrong with a test that held so far, now that its fixtures are torn down; or ""."""
     report = deck.report
     if not deck.holds or (report.whole and not deck.unstruck()):
@@ -120,34 +120,34 @@ def at_the_end(item: pytest.Item, deck: Deck) -> str:
     return text and _framed(item, deck, text, report)
 
 
-def _may_be_whole_later(deck: Deck, report: Report) -> bool:
+def _may_be_whole_later(deck: TapeFixture, report: PlayReport) -> bool:
     return deck.asks_later and not (deck.hostile or report.missed or _lasting(report))
 
 
-def _lasting(report: Report) -> bool:
+def _lasting(report: PlayReport) -> bool:
     """Whether a mistake was made that no later request can make good."""
     return any(not each.silent for each in report.failures)
 
 
 def _complaint(
     item: pytest.Item,
-    deck: Deck,
-    report: Report,
+    deck: TapeFixture,
+    report: PlayReport,
     *,
     error: BaseException | None,
     late_s: float | None,
 ) -> str:
     from deltatape.pytest_plugin.verdict import (  # noqa: PLC0415 - few tests need it
-        Raised,
-        Run,
+        FinishedTest,
+        RaisedException,
         complaint,
     )
 
-    raised = Raised.NOTHING
+    raised = RaisedException.NOTHING
     if error is not None:
-        raised = Raised.ASSERTION if _is_of_test(item, error) else Raised.ERROR
+        raised = RaisedException.ASSERTION if _is_of_test(item, error) else RaisedException.ERROR
     return complaint(
-        Run(
+        FinishedTest(
             report=report,
             forwarded=deck.forwarded(),
             unstruck=deck.unstruck(),
@@ -176,12 +176,12 @@ def _package(frame: FrameType) -> str:
     return str(frame.f_globals.get("__name__")).partition(".")[0]
 
 
-def _framed(item: pytest.Item, deck: Deck, text: str, report: Report) -> str:
+def _framed(item: pytest.Item, deck: TapeFixture, text: str, report: PlayReport) -> str:
     """`text`, with what torture did before it, and what to do behind it."""
     return "\n".join(filter(None, (deck.told, text, _hint(item, deck, report))))
 
 
-def _hint(item: pytest.Item, deck: Deck, report: Report) -> str:
+def _hint(item: pytest.Item, deck: TapeFixture, report: PlayReport) -> str:
     """How the tape becomes one that the test is true to, if it is the test that is right."""
     asked_other = report.missed if deck.mode == "replay" else report.unplayed and deck.forwarded()
     if deck.told or not deck.recordable or not asked_other or report.failures:

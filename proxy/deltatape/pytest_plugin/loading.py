@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING
 import pytest
 
 from deltatape.errors import DeltatapeError
-from deltatape.pytest_plugin.deck import Deck
+from deltatape.pytest_plugin.deck import TapeFixture
 from deltatape.pytest_plugin.judging import at_the_end
-from deltatape.pytest_plugin.marked import Wish, wish_of
+from deltatape.pytest_plugin.marked import MarkerOptions, wish_of
 from deltatape.pytest_plugin.replaying import replaying
-from deltatape.settings.file import Items, Scalar, Table, Value, find
+from deltatape.settings.file import MappingNode, Scalar, SequenceNode, Value, find
 
 if TYPE_CHECKING:
-    from deltatape.pytest_plugin.torture import Cell
+    from deltatape.pytest_plugin.torture import VariationCase
 
 
 @contextlib.contextmanager
-def loaded(item: pytest.Item, cell: "Cell | None") -> Iterator[Deck]:
+def loaded(item: pytest.Item, cell: "VariationCase | None") -> Iterator[TapeFixture]:
     """The deck for `item`; what was changed for it is undone when the context ends.
 
     A deck that there cannot be, a tape that cannot be kept, and what the test's fixtures did or did
@@ -42,7 +42,9 @@ def loaded(item: pytest.Item, cell: "Cell | None") -> Iterator[Deck]:
             pytest.fail("\n".join(problems), pytrace=False)
 
 
-def _deck(item: pytest.Item, cell: "Cell | None", undo: contextlib.ExitStack) -> Deck | str:
+def _deck(
+    item: pytest.Item, cell: "VariationCase | None", undo: contextlib.ExitStack
+) -> TapeFixture | str:
     """The deck, or why there is none; what has to be undone is left to `undo`."""
     try:
         wish = _in_project(wish_of(item, _name(item, cell)))
@@ -65,14 +67,14 @@ def _unloaded(undo: contextlib.ExitStack) -> str:
     return ""
 
 
-def _name(item: pytest.Item, cell: "Cell | None") -> str:
+def _name(item: pytest.Item, cell: "VariationCase | None") -> str:
     """The test's name without what torture put into its brackets, where it stands last."""
     if cell is None:
         return item.name
     return item.name.removesuffix(f"[{cell.name}]").replace(f"-{cell.name}]", "]")
 
 
-def _in_project(wish: Wish) -> Wish:
+def _in_project(wish: MarkerOptions) -> MarkerOptions:
     """With what `deltatape.yaml` says as well."""
     common = project(Path.cwd(), os.environ)
     marked = wish.marked
@@ -138,11 +140,11 @@ def project(folder: Path, environ: Mapping[str, str]) -> Project:
 def _entries(values: Mapping[str, Value], key: str) -> Mapping[str, Value]:
     """The members of the mapping at `key`; none where there is no such thing."""
     value = values.get(key)
-    if not isinstance(value, Table):
+    if not isinstance(value, MappingNode):
         return {}
     return {name: entry.value for name, entry in value.entries.items()}
 
 
 def _texts(value: Value | None) -> tuple[str, ...]:
-    items = value.items if isinstance(value, Items) else (value,)
+    items = value.items if isinstance(value, SequenceNode) else (value,)
     return tuple(one.text for one in items if isinstance(one, Scalar) and not one.absent)

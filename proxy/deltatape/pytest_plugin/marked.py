@@ -13,12 +13,12 @@ from typing import TypeVar
 import pytest
 
 from deltatape.errors import UsageError
-from deltatape.match.schedule import Tempo, parse_speed
-from deltatape.pytest_plugin.places import Place, named_place, own_place
+from deltatape.match.schedule import ReplayTempo, parse_speed
+from deltatape.pytest_plugin.places import TapeLocation, named_place, own_place
 
 T = TypeVar("T")
 _CODE = re.compile("[A-Z][0-9]{0,3}")
-INSTANT = Tempo(factor=0.0)
+INSTANT = ReplayTempo(factor=0.0)
 AS_READ = "recorded"
 DEADLINE_S = 10.0
 HOLD_S = 30.0
@@ -44,7 +44,7 @@ class Marked:
     """
 
     tapes: tuple[str, ...] = ()
-    tempo: Tempo = INSTANT
+    tempo: ReplayTempo = INSTANT
     hold_s: float = HOLD_S
     reads: str = AS_READ
     faults: tuple[str, ...] = ()
@@ -70,7 +70,7 @@ def marked(args: Sequence[object], kwargs: Mapping[str, object]) -> Marked:
     left = _Arguments(kwargs)
     found = Marked(
         tapes=_paths(args),
-        tempo=Tempo(factor=parsed("speed", left.text("speed", "instant"), parse_speed)),
+        tempo=ReplayTempo(factor=parsed("speed", left.text("speed", "instant"), parse_speed)),
         hold_s=left.seconds("hold", HOLD_S),
         reads=left.text("reads", AS_READ),
         faults=left.texts("fault"),
@@ -205,22 +205,22 @@ MARKER = "tape"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class MarkerOptions:
     """A test's tapes, and what is to be done with them."""
 
     name: str
     """The test's, with its parameters but without what torture adds to them."""
     marked: Marked
-    places: tuple[Place, ...]
+    places: tuple[TapeLocation, ...]
     """At least one."""
 
 
-def wish_of(item: pytest.Item, name: str) -> Wish:
+def wish_of(item: pytest.Item, name: str) -> MarkerOptions:
     """What `item` asks for; without a marker, its own tape.
 
     Args:
         item: the test.
-        name: see `Wish`.
+        name: see `MarkerOptions`.
 
     Raises:
         UsageError: the marker has arguments that are not accepted.
@@ -229,10 +229,10 @@ def wish_of(item: pytest.Item, name: str) -> Wish:
     asked = UNMARKED if marker is None else marked(marker.args, marker.kwargs)
     if asked.tapes:
         root = item.config.rootpath
-        return Wish(
+        return MarkerOptions(
             name=name,
             marked=asked,
             places=tuple(named_place(text, item.path, root) for text in asked.tapes),
         )
     classes = [node.name for node in item.listchain() if isinstance(node, pytest.Class)]
-    return Wish(name=name, marked=asked, places=(own_place(item.path, (*classes, name)),))
+    return MarkerOptions(name=name, marked=asked, places=(own_place(item.path, (*classes, name)),))

@@ -25,14 +25,14 @@ MAX_STEM = 120
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class TapeLocation:
     """A tape and, where it was named so, the number of one exchange on it."""
 
     path: Path
     exchange: int | None = None
 
 
-def own_place(test_file: Path, names: Sequence[str]) -> Place:
+def own_place(test_file: Path, names: Sequence[str]) -> TapeLocation:
     """The tape that belongs to a test alone.
 
     Args:
@@ -41,10 +41,10 @@ def own_place(test_file: Path, names: Sequence[str]) -> Place:
             `test_weather[lisbon]`.
     """
     folder = test_file.parent / FOLDER / test_file.stem
-    return Place(path=folder / f"{_stem('.'.join(names))}{SUFFIX}")
+    return TapeLocation(path=folder / f"{_stem('.'.join(names))}{SUFFIX}")
 
 
-def named_place(text: str, test_file: Path, root: Path) -> Place:
+def named_place(text: str, test_file: Path, root: Path) -> TapeLocation:
     """The tape that a marker names.
 
     Raises:
@@ -56,12 +56,12 @@ def named_place(text: str, test_file: Path, root: Path) -> Place:
     for base in bases:
         found = locate(str(base / text))
         if found.path.exists():
-            return Place(path=found.path, exchange=found.exchange)
+            return TapeLocation(path=found.path, exchange=found.exchange)
     found = locate(str(bases[0] / text))
-    return Place(path=found.path, exchange=found.exchange)
+    return TapeLocation(path=found.path, exchange=found.exchange)
 
 
-def exchanges_at(places: Sequence[Place]) -> tuple[Exchange, ...]:
+def exchanges_at(places: Sequence[TapeLocation]) -> tuple[Exchange, ...]:
     """What a provider has to play of these tapes, in the order of the tapes and their numbers.
 
     Raises: see `every_at`.
@@ -73,7 +73,7 @@ Taped: TypeAlias = tuple[tuple[Exchange, ...], Mapping[str, tuple[LogEntry, ...]
 """Exchanges, and by tape what the application printed."""
 
 
-def every_at(places: Sequence[Place]) -> Taped:
+def every_at(places: Sequence[TapeLocation]) -> Taped:
     """What is on these tapes, in the order of the tapes and their numbers.
 
     Raises:

@@ -21,12 +21,12 @@ from deltatape.gateway.outbound import outbound_from
 from deltatape.gateway.routes import parse_upstream
 from deltatape.model.exchange import Exchange
 from deltatape.player.playing import Told
-from deltatape.pytest_plugin.deck import Deck
-from deltatape.pytest_plugin.marked import MARKER, Wish, wish_of
+from deltatape.pytest_plugin.deck import TapeFixture
+from deltatape.pytest_plugin.marked import MARKER, MarkerOptions, wish_of
 from deltatape.pytest_plugin.places import exchanges_at, shown
 from deltatape.pytest_plugin.replaying import as_recorded, environment
-from deltatape.redact.audit import Kind
-from deltatape.replay.auto import AutoPlayer, Ways
+from deltatape.redact.audit import ProblemKind
+from deltatape.replay.auto import AutoPlayer, ProviderRoutes
 from deltatape.replay.playback import Playback
 from deltatape.store.mask_key import mask_key
 from deltatape.store.names import DEFAULT_FOLDER, prepare_folder
@@ -42,7 +42,7 @@ NO_REQUEST = (
 
 
 @contextlib.contextmanager
-def recording(item: pytest.Item, wish: Wish, mode: str) -> Iterator[Deck]:
+def recording(item: pytest.Item, wish: MarkerOptions, mode: str) -> Iterator[TapeFixture]:
     """The deck of a test for which the provider is asked.
 
     Args:
@@ -61,7 +61,7 @@ def recording(item: pytest.Item, wish: Wish, mode: str) -> Iterator[Deck]:
     with Playback(exchanges, playing, machine=player) as playback:
         variables = player.environment(playback.url)
         with environment(variables):
-            deck = Deck(
+            deck = TapeFixture(
                 path=tape,
                 mode=mode,
                 machine=playback,
@@ -84,7 +84,7 @@ def recording(item: pytest.Item, wish: Wish, mode: str) -> Iterator[Deck]:
         raise UsageError(f"{shown(tape)}: not made: {why}")
 
 
-def _only(item: pytest.Item, wish: Wish, mode: str) -> Path:
+def _only(item: pytest.Item, wish: MarkerOptions, mode: str) -> Path:
     """The one tape that is recorded.
 
     Raises:
@@ -135,19 +135,19 @@ class _Work:
             ) from None
         self.tape = Path(folder) / target.name
 
-    def begin_with(self, wish: Wish) -> tuple[Exchange, ...]:
+    def begin_with(self, wish: MarkerOptions) -> tuple[Exchange, ...]:
         """What is on the tape so far, of which a copy is made, for more to come onto it."""
         exchanges = exchanges_at(wish.places)
         shutil.copyfile(self._target, self.tape)
         return exchanges
 
-    def ways(self, wish: Wish) -> Ways:
+    def ways(self, wish: MarkerOptions) -> ProviderRoutes:
         """How providers are reached.
 
         Raises:
             UsageError: an upstream or a variable for a proxy cannot be used.
         """
-        return Ways(
+        return ProviderRoutes(
             upstreams=tuple(map(parse_upstream, wish.marked.upstreams)),
             outbound=outbound_from(os.environ),
             environment=dict(os.environ),
@@ -197,7 +197,7 @@ def refuse_secrets(path: Path, target: Path) -> None:
     Raises:
         UsageError: there is a secret on it.
     """
-    secrets = [one for one in audit(path).problems if one.kind is Kind.SECRET]
+    secrets = [one for one in audit(path).problems if one.kind is ProblemKind.SECRET]
     if secrets:
         raise UsageError(
             f"{shown(target)}: not made; after redaction there is still a secret on it, in line"

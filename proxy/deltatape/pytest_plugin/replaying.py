@@ -17,22 +17,24 @@ import pytest
 from deltatape.errors import UsageError
 from deltatape.match.schedule import RECORDED
 from deltatape.model.exchange import Exchange, Tap
-from deltatape.player.playing import Playing, ReadBack
-from deltatape.pytest_plugin.deck import Deck
-from deltatape.pytest_plugin.marked import AS_READ, Marked, Wish
+from deltatape.player.playing import PlayOptions, RunReadBack
+from deltatape.pytest_plugin.deck import TapeFixture
+from deltatape.pytest_plugin.marked import AS_READ, Marked, MarkerOptions
 from deltatape.pytest_plugin.places import Taped, every_at, shown
 from deltatape.replay.environment import replay_environment
 from deltatape.replay.playback import Playback
 
 if TYPE_CHECKING:
-    from deltatape.pytest_plugin.torture import Cell, Varied
+    from deltatape.pytest_plugin.torture import VariationCase, VariedPlay
 
 NO_END_S = 3600.0
 """How long a stream that stalls under torture stays silent: beyond any deadline."""
 
 
 @contextlib.contextmanager
-def replaying(item: pytest.Item, wish: Wish, cell: "Cell | None") -> Iterator[Deck]:
+def replaying(
+    item: pytest.Item, wish: MarkerOptions, cell: "VariationCase | None"
+) -> Iterator[TapeFixture]:
     """The deck of a test whose tapes are played.
 
     Args:
@@ -52,18 +54,18 @@ def replaying(item: pytest.Item, wish: Wish, cell: "Cell | None") -> Iterator[De
     if now is None:
         playing = as_recorded(marked)
     else:
-        playing = Playing(
+        playing = PlayOptions(
             hold_s=marked.hold_s if now.broken is None else NO_END_S,
             repeat=marked.repeat,
             volatile=marked.volatile,
             stage=now.stage,
         )
     elsewhere = tuple(exchange for exchange in every if exchange.tap is Tap.APP)
-    read_back = ReadBack(elsewhere=elsewhere, ignored=marked.ignored, logs=logs)
+    read_back = RunReadBack(elsewhere=elsewhere, ignored=marked.ignored, logs=logs)
     with Playback(played, replace(playing, read_back=read_back)) as playback:
         variables = replay_environment(playback.url, os.environ, Path.cwd(), exchanges)
         with environment(variables):
-            yield Deck(
+            yield TapeFixture(
                 path=wish.places[0].path,
                 recordable=len(wish.places) == 1 and wish.places[0].exchange is None,
                 mode="replay",
@@ -77,13 +79,13 @@ def replaying(item: pytest.Item, wish: Wish, cell: "Cell | None") -> Iterator[De
             )
 
 
-def as_recorded(marked: Marked) -> Playing:
+def as_recorded(marked: Marked) -> PlayOptions:
     """How tapes are played that nothing is done to but what the marker says.
 
     Raises:
         UsageError: a fault or a way to cut reads is not known.
     """
-    playing = Playing(
+    playing = PlayOptions(
         tempo=marked.tempo,
         hold_s=marked.hold_s,
         repeat=marked.repeat,
@@ -97,7 +99,9 @@ def as_recorded(marked: Marked) -> Playing:
     return replace(playing, tempo=RECORDED, stage=stage, unstruck=stage.unstruck)
 
 
-def _varied(cell: "Cell | None", wish: Wish, exchanges: Sequence[Exchange]) -> "Varied | None":
+def _varied(
+    cell: "VariationCase | None", wish: MarkerOptions, exchanges: Sequence[Exchange]
+) -> "VariedPlay | None":
     if cell is None or not cell.variation:
         return None
     from deltatape.pytest_plugin.torture import varied  # noqa: PLC0415 - see the module
@@ -105,7 +109,7 @@ def _varied(cell: "Cell | None", wish: Wish, exchanges: Sequence[Exchange]) -> "
     return varied(cell, wish, exchanges)
 
 
-def _taped(item: pytest.Item, wish: Wish) -> Taped:
+def _taped(item: pytest.Item, wish: MarkerOptions) -> Taped:
     for place in wish.places:
         if not place.path.exists():
             raise UsageError(
@@ -115,7 +119,7 @@ def _taped(item: pytest.Item, wish: Wish) -> Taped:
     return every_at(wish.places)
 
 
-def _check_torture(item: pytest.Item, wish: Wish, cell: "Cell | None") -> None:
+def _check_torture(item: pytest.Item, wish: MarkerOptions, cell: "VariationCase | None") -> None:
     """Say why there is one test where there should be many, or why there are none for this one.
 
     Raises:

@@ -11,22 +11,22 @@ from dataclasses import dataclass
 import pytest
 
 from deltatape.errors import DeltatapeError, UsageError
-from deltatape.match.schedule import Tempo
+from deltatape.match.schedule import ReplayTempo
 from deltatape.model.exchange import Exchange
-from deltatape.player.playing import Stage, Staged
-from deltatape.pytest_plugin.marked import Wish, wish_of
+from deltatape.player.playing import Stage, StagedExchange
+from deltatape.pytest_plugin.marked import MarkerOptions, wish_of
 from deltatape.pytest_plugin.places import exchanges_at
 from deltatape.replay.report import name_of
-from deltatape.trials.torture_plan import Task, tasks
+from deltatape.trials.torture_plan import VariationTask, tasks
 from deltatape.vary.tempo import at_tempo
 from deltatape.vary.variation import VARIATIONS, Variation
 
 AS_RECORDED = "as-recorded"
-_AT_ONCE = Tempo(factor=0.0)
+_AT_ONCE = ReplayTempo(factor=0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class VariationCase:
     """One test of the matrix.
 
     Attributes:
@@ -41,7 +41,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Varied:
+class VariedPlay:
     """What is to be played for a cell.
 
     Attributes:
@@ -57,7 +57,7 @@ class Varied:
     told: str
 
 
-def cells(definition: pytest.Item) -> list[Cell]:
+def cells(definition: pytest.Item) -> list[VariationCase]:
     """The tests to make of one; none where its tapes or its marker tell nothing.
 
     What is wrong with them is told when the test runs, which is then one.
@@ -68,10 +68,10 @@ def cells(definition: pytest.Item) -> list[Cell]:
         found = tuple(_cells(wish, exchanges))
     except DeltatapeError:
         return []
-    return [Cell(), *found]
+    return [VariationCase(), *found]
 
 
-def _cells(wish: Wish, exchanges: Sequence[Exchange]) -> Iterator[Cell]:
+def _cells(wish: MarkerOptions, exchanges: Sequence[Exchange]) -> Iterator[VariationCase]:
     everywhere = range(len(exchanges))
     for task in tasks(chosen(wish), exchanges, everywhere, (wish.marked.seed,)):
         if not task.tries:
@@ -79,10 +79,10 @@ def _cells(wish: Wish, exchanges: Sequence[Exchange]) -> Iterator[Cell]:
         name = task.variation.name
         if not task.variation.harmless and len(exchanges) > 1:
             name = f"{name}-{task.positions[0] + 1}"
-        yield Cell(name=name, variation=task.variation.name, positions=task.positions)
+        yield VariationCase(name=name, variation=task.variation.name, positions=task.positions)
 
 
-def chosen(wish: Wish) -> tuple[Variation, ...]:
+def chosen(wish: MarkerOptions) -> tuple[Variation, ...]:
     """The variations that a marker names, but those it names as `!NAME`; all, if it names none.
 
     Raises:
@@ -101,7 +101,7 @@ def chosen(wish: Wish) -> tuple[Variation, ...]:
     return tuple(known[name] for name in dict.fromkeys(wanted) if f"!{name}" not in names)
 
 
-def varied(cell: Cell, wish: Wish, exchanges: Sequence[Exchange]) -> Varied:
+def varied(cell: VariationCase, wish: MarkerOptions, exchanges: Sequence[Exchange]) -> VariedPlay:
     """What `cell` plays."""
     (variation,) = (one for one in VARIATIONS if one.name == cell.variation)
     plan = tasks((variation,), exchanges, cell.positions, (wish.marked.seed,))
@@ -111,7 +111,7 @@ def varied(cell: Cell, wish: Wish, exchanges: Sequence[Exchange]) -> Varied:
         attempt.varied.get(position) or at_tempo(exchange, _AT_ONCE)
         for position, exchange in enumerate(exchanges)
     )
-    return Varied(
+    return VariedPlay(
         exchanges=played,
         stage=None if variation.harmless else _unspent(cell.positions),
         broken=None if variation.harmless else played[cell.positions[0]],
@@ -119,7 +119,7 @@ def varied(cell: Cell, wish: Wish, exchanges: Sequence[Exchange]) -> Varied:
     )
 
 
-def _told(variation: Variation, task: Task, exchanges: Sequence[Exchange]) -> str:
+def _told(variation: Variation, task: VariationTask, exchanges: Sequence[Exchange]) -> str:
     where = "all exchanges"
     if len(task.positions) == 1:
         where = name_of(exchanges[task.positions[0]])
@@ -129,7 +129,7 @@ def _told(variation: Variation, task: Task, exchanges: Sequence[Exchange]) -> st
 def _unspent(positions: Sequence[int]) -> Stage:
     """A client that asks again gets the same."""
 
-    def stage(position: int, exchange: Exchange) -> Staged:
-        return Staged(exchange=exchange, spent=position not in positions)
+    def stage(position: int, exchange: Exchange) -> StagedExchange:
+        return StagedExchange(exchange=exchange, spent=position not in positions)
 
     return stage

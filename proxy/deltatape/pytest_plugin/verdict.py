@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING
 
 from deltatape.match.place import shown
 from deltatape.model.exchange import Exchange
-from deltatape.player.playing import Missed, Report, Unstruck
+from deltatape.player.playing import MissedRequest, PlayReport, UnusedFault
 from deltatape.replay.report import mistake_told, name_of
 from deltatape.rules.evidence import excerpt
 from deltatape.rules.words import count
 
 if TYPE_CHECKING:
-    from deltatape.run_check import Mistake
+    from deltatape.run_check import RunMistake
 
 _SHOWN = 80
 _LISTED = 5
 
 
-class Raised(enum.Enum):
+class RaisedException(enum.Enum):
     """What came out of a test."""
 
     NOTHING = enum.auto()
@@ -36,7 +36,7 @@ class Raised(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class FinishedTest:
     """What is known of a test at its end.
 
     Attributes:
@@ -48,15 +48,15 @@ class Run:
         late_s: after how many seconds everything was cut, since nothing was raised; None: in time.
     """
 
-    report: Report
+    report: PlayReport
     forwarded: int = 0
-    unstruck: Sequence[Unstruck] = ()
-    raised: Raised = Raised.NOTHING
+    unstruck: Sequence[UnusedFault] = ()
+    raised: RaisedException = RaisedException.NOTHING
     broken: Exchange | None = None
     late_s: float | None = None
 
 
-def complaint(run: Run) -> str:
+def complaint(run: FinishedTest) -> str:
     """Why a test does not hold, beside what it says itself; "": it holds.
 
     For a broken stream, "" means that what the test raised is what it had to raise.
@@ -69,14 +69,14 @@ def complaint(run: Run) -> str:
         return "\n".join(("it went on as if all were there:", *_misses(run.report.missed)))
     if run.late_s is not None:
         return f"there was no error within {run.late_s:g} s"
-    if run.raised is Raised.NOTHING:
+    if run.raised is RaisedException.NOTHING:
         return "nothing raised an error: half an answer was taken for a whole one"
-    if run.raised is Raised.ASSERTION:
+    if run.raised is RaisedException.ASSERTION:
         return "nothing raised an error but the test's own assertion: nobody else would have known"
     return ""
 
 
-def _untrue_to_tape(run: Run) -> Iterator[str]:
+def _untrue_to_tape(run: FinishedTest) -> Iterator[str]:
     report = run.report
     if report.failures:
         yield from _mistakes(report.failures)
@@ -94,14 +94,14 @@ def _untrue_to_tape(run: Run) -> Iterator[str]:
             )
 
 
-def _mistakes(mistakes: "Sequence[Mistake]") -> Iterator[str]:
+def _mistakes(mistakes: "Sequence[RunMistake]") -> Iterator[str]:
     yield f"the app made {count(len(mistakes), 'mistake')} with what it was sent:"
     for one in mistakes[:_LISTED]:
         yield f"  {mistake_told(one)}"
     yield from _rest(len(mistakes))
 
 
-def _misses(missed: Sequence[Missed]) -> Iterator[str]:
+def _misses(missed: Sequence[MissedRequest]) -> Iterator[str]:
     verb = "is" if len(missed) == 1 else "are"
     yield f"{count(len(missed), 'request')} {verb} not on the tape:"
     for one in missed[:_LISTED]:
@@ -121,7 +121,7 @@ def _in_tests(problem: str) -> str:
     return problem.replace("--repeat ", "repeat=True in the marker ")
 
 
-def _idle(unstruck: Unstruck) -> str:
+def _idle(unstruck: UnusedFault) -> str:
     """A fault that strikes nothing proves nothing, however green the test."""
     return f"fault={unstruck.fault!r} struck nothing: {unstruck.why}"
 

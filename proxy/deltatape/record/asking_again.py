@@ -19,21 +19,21 @@ from urllib.parse import urlsplit
 
 from deltatape import __version__
 from deltatape.clock import Clock
-from deltatape.compare.today import Asked, compare_today
+from deltatape.compare.today import Recheck, compare_today
 from deltatape.diagnose.rebuild import analyse
 from deltatape.dialects import UNKNOWN, traits_of
 from deltatape.environment.application import without_overlap
 from deltatape.errors import UsageError
-from deltatape.gateway.analysis import Ended
-from deltatape.gateway.dial import Dialler
+from deltatape.gateway.analysis import AnalyzedExchange
+from deltatape.gateway.dial import Connector
 from deltatape.gateway.gateway import Gateway
-from deltatape.gateway.outbound import Outbound
+from deltatape.gateway.outbound import OutboundSettings
 from deltatape.gateway.recorder import Recorder
 from deltatape.gateway.routes import Refusal, Routes, Upstream
 from deltatape.gateway.tapes import TapeBook
 from deltatape.http1.head import end_to_end, field, write_request
 from deltatape.http1.listener import Address
-from deltatape.model.exchange import EndReason, Exchange, Masked, Request, Source, Tap
+from deltatape.model.exchange import EndReason, Exchange, MaskedCredential, Request, Source, Tap
 from deltatape.model.reply import Reply
 from deltatape.providers import KEY_FIELDS, PROVIDERS, Provider, provider_of_host
 from deltatape.rules.settings import Settings
@@ -78,7 +78,7 @@ _QUERY_KEY = (b"?key=", b"&key=")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Again:
+class RecheckRequest:
     """A request to be sent."""
 
     data: bytes
@@ -107,7 +107,7 @@ def why_not(exchange: Exchange, upstream: Upstream, reply: Reply) -> str:
 
 def request_again(
     exchange: Exchange, upstream: Upstream, environment: Mapping[str, str], dialect: str
-) -> Again:
+) -> RecheckRequest:
     """The request of `exchange`, for a gateway in front of `upstream`.
 
     Args:
@@ -131,7 +131,7 @@ def request_again(
     if request.body:
         fields.append((b"Content-Length", b"%d" % len(request.body)))
     head = write_request(request.method, target.encode("latin-1"), tuple(fields))
-    return Again(
+    return RecheckRequest(
         data=head + request.body,
         left_out=tuple(name.decode("latin-1") for name in left_out),
     )
@@ -212,7 +212,7 @@ def _fields(request: Request, keys: _Keys) -> Iterator[tuple[bytes, bytes | None
     for name, value in request.headers:
         if name not in kept or name.lower() in _ONCE:
             continue
-        yield name, _credential(name, keys) if isinstance(value, Masked) else value
+        yield name, _credential(name, keys) if isinstance(value, MaskedCredential) else value
 
 
 def _credential(name: bytes, keys: _Keys) -> bytes | None:
@@ -228,7 +228,7 @@ def _credential(name: bytes, keys: _Keys) -> bytes | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asking:
+class RecheckOptions:
     """How to ask.
 
     Attributes:
@@ -246,7 +246,7 @@ class Asking:
     upstream: Upstream
     environment: Mapping[str, str]
     secrets: Sequence[bytes]
-    outbound: Outbound
+    outbound: OutboundSettings
     mask_key: bytes
     clock: Clock
     deadline_s: float
@@ -255,8 +255,8 @@ class Asking:
 
 
 def ask_again(
-    exchanges: Sequence[Exchange], asking: Asking, tell: Callable[[str], None]
-) -> tuple[Asked, ...]:
+    exchanges: Sequence[Exchange], asking: RecheckOptions, tell: Callable[[str], None]
+) -> tuple[Recheck, ...]:
     """What became of each of `exchanges` today.
 
     Args:
@@ -295,31 +295,31 @@ class _Answer:
 
 @dataclass(slots=True)
 class _Observer:
-    """See `recorder.Observer`."""
+    """See `recorder.RecorderObserver`."""
 
     tell: Callable[[str], None]
     refused_last: str = dataclasses.field(default="", init=False)
 
-    def exchange(self, ended: Ended) -> None:
-        """See `Observer.exchange`."""
+    def exchange(self, ended: AnalyzedExchange) -> None:
+        """See `RecorderObserver.exchange`."""
 
-    def silence(self, ended: Ended) -> None:
-        """See `Observer.silence`."""
+    def silence(self, ended: AnalyzedExchange) -> None:
+        """See `RecorderObserver.silence`."""
 
     def refused(self, refusal: Refusal) -> None:
-        """See `Observer.refused`."""
+        """See `RecorderObserver.refused`."""
         # What follows is advice for applications.
         self.refused_last = refusal.message.partition(". ")[0]
 
     def alarm(self, problem: str) -> None:
-        """See `Observer.alarm`."""
+        """See `RecorderObserver.alarm`."""
         self.tell(problem)
 
 
 class _Asker:
     """One run."""
 
-    def __init__(self, asking: Asking, folder: Path, tell: Callable[[str], None]) -> None:
+    def __init__(self, asking: RecheckOptions, folder: Path, tell: Callable[[str], None]) -> None:
         self._asking = asking
         self._folder = folder
         self._tell = tell
@@ -335,7 +335,7 @@ class _Asker:
         for secret in asking.secrets:
             masker.learn(secret)
         recorder = Recorder(TapeBook(self._create, masker), masker, asking.clock, self._observer)
-        dialler = Dialler(asking.outbound, asking.clock)
+        dialler = Connector(asking.outbound, asking.clock)
         gateway = Gateway(recorder, Routes((asking.upstream,)), dialler.dial)
         recorder.start()
         await gateway.start(Address("127.0.0.1", 0))
@@ -392,7 +392,7 @@ class _Asker:
             left_out=again.left_out,
         )
 
-    async def _exchange(self, again: Again, port: int) -> str:
+    async def _exchange(self, again: RecheckRequest, port: int) -> str:
         """Send and read to the end; what went wrong, if anything."""
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         try:
@@ -409,7 +409,7 @@ class _Asker:
         return ""
 
 
-def _asked(answer: _Answer, taped: Mapping[int, Exchange], rules: Settings) -> Asked:
+def _asked(answer: _Answer, taped: Mapping[int, Exchange], rules: Settings) -> Recheck:
     today = taped.get(answer.number or 0)
     compared = None
     problem = answer.problem
@@ -418,7 +418,7 @@ def _asked(answer: _Answer, taped: Mapping[int, Exchange], rules: Settings) -> A
     if today is not None and not problem:
         recorded, new = (analyse(each, rules.app) for each in (answer.recorded, today))
         compared = compare_today(recorded, new, rules)
-    return Asked(
+    return Recheck(
         recorded=answer.recorded,
         today=compared,
         passed_over=answer.passed_over,

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from deltatape import __version__
 from deltatape.doctor.hardcoded import Hardcoded
-from deltatape.gateway.analysis import Ended
+from deltatape.gateway.analysis import AnalyzedExchange
 from deltatape.gateway.routes import Refusal, Routes
-from deltatape.gateway.tunnel import Passed
+from deltatape.gateway.tunnel import TunnelledConnection
 from deltatape.model.finding import Severity
 from deltatape.providers import COMMON, PROVIDERS, UPSTREAMS
 from deltatape.render.summary import finding_lines, live_lines
@@ -17,7 +17,7 @@ Tell = Callable[[str], None]
 
 
 class Reporter:
-    """See `gateway.recorder.Observer`.
+    """See `gateway.recorder.RecorderObserver`.
 
     Attributes:
         exchanges: how many have ended.
@@ -34,10 +34,10 @@ class Reporter:
         self.trouble = ""
         self.passed: dict[str, str] = {}
         """LLM hosts that were reached past the gateway, and whose they are."""
-        self.on_findings: Callable[[Ended], None] = _nothing
+        self.on_findings: Callable[[AnalyzedExchange], None] = _nothing
 
-    def exchange(self, ended: Ended) -> None:
-        """See `Observer.exchange`."""
+    def exchange(self, ended: AnalyzedExchange) -> None:
+        """See `RecorderObserver.exchange`."""
         self.exchanges += 1
         name = ended.tape.name or ""
         if ended.analysis is None:
@@ -49,28 +49,28 @@ class Reporter:
             self.with_findings += ended.troubled
             self._remember(ended)
 
-    def silence(self, ended: Ended) -> None:
-        """See `Observer.silence`."""
+    def silence(self, ended: AnalyzedExchange) -> None:
+        """See `RecorderObserver.silence`."""
         self._tell(f"{ended.tape.name or ''}#{ended.number} was never answered")
         for line in finding_lines(ended.findings):
             self._tell(line)
         self._remember(ended)
 
-    def _remember(self, ended: Ended) -> None:
+    def _remember(self, ended: AnalyzedExchange) -> None:
         severities = {finding.severity for finding in ended.findings} | {self.worst}
         self.worst = min(filter(None, severities), key=lambda each: each.rank, default=None)
         self.on_findings(ended)
 
     def refused(self, refusal: Refusal) -> None:
-        """See `Observer.refused`."""
+        """See `RecorderObserver.refused`."""
         self._tell(f"refused a request ({refusal.status} {refusal.code}): {refusal.message}")
 
     def alarm(self, problem: str) -> None:
-        """See `Observer.alarm`."""
+        """See `RecorderObserver.alarm`."""
         self.trouble = problem
         self._tell(f"TAPING IN TROUBLE: {problem}")
 
-    def bypassed(self, passed: Passed, places: tuple[Hardcoded, ...]) -> None:
+    def bypassed(self, passed: TunnelledConnection, places: tuple[Hardcoded, ...]) -> None:
         """The application has reached a provider past the gateway: nothing of that is taped."""
         where = ", ".join(f"{place.path}:{place.line}" for place in places[:3])
         see = f"; see {where}" if where else ""
@@ -103,7 +103,7 @@ class Reporter:
             )
 
 
-def _nothing(ended: Ended) -> None:
+def _nothing(ended: AnalyzedExchange) -> None:
     """Nobody wants to know."""
 
 

@@ -1,6 +1,6 @@
 """One run of the recorder: everything that `deltatape record` is made of, put together.
 
-The way of the data: a client's request comes to a `Gateway`, goes up through the `Dialler`, comes
+The way of the data: a client's request comes to a `Gateway`, goes up through the `Connector`, comes
 back down, and onto a tape of the `TapeBook` through the `Recorder`, which has it analysed; the
 `Reporter` tells. Around that: the application that is run, the tunnel that sees what it reaches
 past the gateway, the ring, the hook for findings, health.
@@ -19,18 +19,18 @@ from deltatape.child.signals import Signals
 from deltatape.clock import Clock, file_stamp
 from deltatape.doctor.hardcoded import Hardcoded, places_of_host
 from deltatape.doctor.sources import Limits
-from deltatape.environment.application import Plan, plan
+from deltatape.environment.application import EnvironmentPlan, plan
 from deltatape.environment.dotenv import DotenvFile, read_dotenv
 from deltatape.environment.known_secrets import known_secrets
 from deltatape.errors import UsageError
-from deltatape.gateway.analysis import Ended
-from deltatape.gateway.dial import Dialler
-from deltatape.gateway.gateway import Gateway, Policy
-from deltatape.gateway.outbound import Outbound
-from deltatape.gateway.recorder import Manner, Recorder
+from deltatape.gateway.analysis import AnalyzedExchange
+from deltatape.gateway.dial import Connector
+from deltatape.gateway.gateway import Gateway, TapPolicy
+from deltatape.gateway.outbound import OutboundSettings
+from deltatape.gateway.recorder import Recorder, RecorderOptions
 from deltatape.gateway.routes import Routes, Upstream, parse_upstream
 from deltatape.gateway.tapes import OpenTape, TapeBook
-from deltatape.gateway.tunnel import Passed, Tunnel
+from deltatape.gateway.tunnel import Tunnel, TunnelledConnection
 from deltatape.http1.listener import Address
 from deltatape.model.exchange import Source, Tap
 from deltatape.model.finding import Severity
@@ -40,7 +40,7 @@ from deltatape.record.on_finding import OnFinding
 from deltatape.record.reporter import NO_TRAFFIC_S, Beginning, Reporter, Tell, introduce, no_traffic
 from deltatape.rules.settings import Settings
 from deltatape.rules.words import count
-from deltatape.store.ring import Keep, Ring
+from deltatape.store.ring import RetentionPolicy, SegmentRing
 from deltatape.store.writer import TapeWriter
 from deltatape.tape.credentials import basic
 from deltatape.tape.mask import Masker
@@ -80,11 +80,11 @@ class RecordOptions:
     app_listen: Address
     token: str | None
     check_keys: bool
-    outbound: Outbound
+    outbound: OutboundSettings
     grace_s: float
     durable: bool
     bodies: bool
-    keep: Keep | None
+    keep: RetentionPolicy | None
     on_finding: str | None
     ready_file: Path | None
     control: Address | None
@@ -95,7 +95,7 @@ class RecordOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class RunEnvironment:
     """What a run has from the process that it is in."""
 
     environment: Mapping[str, str]
@@ -113,7 +113,7 @@ LOOKING_S = 6.0
 class Session:
     """See the module."""
 
-    def __init__(self, options: RecordOptions, around: Surroundings, reporter: Reporter) -> None:
+    def __init__(self, options: RecordOptions, around: RunEnvironment, reporter: Reporter) -> None:
         self._options = options
         self._around = around
         self._reporter = reporter
@@ -121,17 +121,21 @@ class Session:
         self._dotenv: tuple[DotenvFile, ...] = read_dotenv(around.folder, around.environment)
         self._masker = Masker(around.mask_key)
         self._ring = (
-            Ring(options.to, options.keep, around.clock, reporter.alarm) if options.keep else None
+            SegmentRing(options.to, options.keep, around.clock, reporter.alarm)
+            if options.keep
+            else None
         )
         self._book = TapeBook(self._create, self._masker)
-        manner = Manner(durable=options.durable, bodies=options.bodies, rules=options.rules)
+        manner = RecorderOptions(
+            durable=options.durable, bodies=options.bodies, rules=options.rules
+        )
         self._recorder = Recorder(self._book, self._masker, around.clock, reporter, manner)
-        self._dialler = Dialler(options.outbound, around.clock)
+        self._dialler = Connector(options.outbound, around.clock)
         self._taps: list[Gateway] = []
         self._base = ""
         self._control = ""
         self._looking: set[asyncio.Future[tuple[Hardcoded, ...]]] = set()
-        self._flight: Flight | None = None
+        self._flight: RingRecording | None = None
         self._hook: OnFinding | None = None
         self._learn()
 
@@ -196,12 +200,12 @@ class Session:
         await self._stop(reason, code)
         return code
 
-    def _plan(self, base: str) -> Plan:
+    def _plan(self, base: str) -> EnvironmentPlan:
         """How an application gets its traffic here; the user's own URLs count."""
         environment, upstreams = self._around.environment, self._options.upstreams
         return plan(base, environment, self._dotenv, upstreams)
 
-    def _introduce(self, routes: Routes, planned: Plan) -> None:
+    def _introduce(self, routes: Routes, planned: EnvironmentPlan) -> None:
         options = self._options
         beginning = Beginning(
             base=self._base,
@@ -230,7 +234,7 @@ class Session:
 
     async def _listen(self, routes: Routes) -> None:
         options = self._options
-        policy = Policy(token=options.token, check_keys=options.check_keys)
+        policy = TapPolicy(token=options.token, check_keys=options.check_keys)
         gateway = Gateway(self._recorder, routes, self._dialler.dial, policy)
         await gateway.start(options.listen)
         self._taps.append(gateway)
@@ -246,7 +250,7 @@ class Session:
     async def _listen_before_app(self, gateway: Gateway) -> None:
         app = self._options.app
         assert app is not None
-        policy = Policy(token=self._options.token, check_keys=False, side=Tap.APP)
+        policy = TapPolicy(token=self._options.token, check_keys=False, side=Tap.APP)
         tap = Gateway(self._recorder, Routes((app,)), self._dialler.dial, policy)
         await tap.start(self._options.app_listen)
         self._taps.append(tap)
@@ -258,7 +262,7 @@ class Session:
     async def _serve(self, services: contextlib.AsyncExitStack) -> None:
         options = self._options
         if self._ring is not None:
-            self._flight = Flight(
+            self._flight = RingRecording(
                 self._ring,
                 self._book,
                 rotated=lambda tape: self._recorder.tell_silences(tape, ROTATED),
@@ -283,7 +287,7 @@ class Session:
             ready.write(document)
         self._control = control
 
-    def _found(self, ended: Ended) -> None:
+    def _found(self, ended: AnalyzedExchange) -> None:
         """An exchange has findings: keep what lies around it, and run the command."""
         hook, flight = self._hook, self._flight
 
@@ -296,7 +300,7 @@ class Session:
         else:
             run_hook()
 
-    def _end_of(self, ended: Ended) -> int:
+    def _end_of(self, ended: AnalyzedExchange) -> int:
         """When an exchange ended by the wall clock; its analysis comes later."""
         end = ended.analysis.exchange.end if ended.analysis is not None else None
         ago_ns = ended.tape.writer.now_ns() - end.t_ns if end is not None else 0
@@ -351,7 +355,7 @@ class Session:
     def _log(self, stream: LogStream, data: bytes) -> None:
         self._book.log(stream, data)
 
-    def _passed(self, passed: Passed) -> None:
+    def _passed(self, passed: TunnelledConnection) -> None:
         """The application has reached something past the gateway."""
         if passed.llm is None or passed.host in self._reporter.passed:
             return
@@ -395,11 +399,11 @@ PATIENCE_S = 60.0
 """How long to go on with the old tape where no new one could be made."""
 
 
-class Flight:
+class RingRecording:
     """Keeps `book` within the budget of `ring`."""
 
     def __init__(
-        self, ring: Ring, book: TapeBook, rotated: Callable[[OpenTape], None] | None = None
+        self, ring: SegmentRing, book: TapeBook, rotated: Callable[[OpenTape], None] | None = None
     ) -> None:
         """Args: rotated: is told of each tape that takes no new exchanges any more."""
         self._rotated = rotated

@@ -15,21 +15,21 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from deltatape.model.exchange import Framing, Source
-from deltatape.redact.plan import Leak, Plan, Planner, Sums
+from deltatape.redact.plan import ChecksumErrors, LeakedSecret, RedactionPlan, RedactionPlanner
 from deltatape.redact.strings import clean
 from deltatape.rules.words import count
 from deltatape.tape.decode import decode_header, decode_record
 from deltatape.tape.encode import header_line, payload_record
 from deltatape.tape.fields import MalformedError
-from deltatape.tape.heads import Informational, RequestHead, ResponseStart, Trailers
+from deltatape.tape.heads import Informational, RequestHeadRecord, ResponseStart, Trailers
 from deltatape.tape.mask import Masker
 from deltatape.tape.payload import (
     BodyRead,
     Boundaries,
-    Ending,
+    EndRecord,
     MaskedSpans,
     ParsedAs,
-    RequestBody,
+    RequestBodyPiece,
     RequestEnd,
     SentUpstream,
     Stop,
@@ -37,7 +37,7 @@ from deltatape.tape.payload import (
 from deltatape.tape.record import Header, Payload, Record, Unknown
 
 
-class Kind(enum.StrEnum):
+class ProblemKind(enum.StrEnum):
     """What sort of problem."""
 
     DAMAGE = "damage"
@@ -48,10 +48,10 @@ class Kind(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class TapeProblem:
     """Something that has to be mended. `exchange` 0 is the tape itself."""
 
-    kind: Kind
+    kind: ProblemKind
     line: int
     exchange: int
     message: str
@@ -60,16 +60,16 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class AuditReport:
     """A tape's problems in the order of its lines, and facts."""
 
-    problems: tuple[Problem, ...]
+    problems: tuple[TapeProblem, ...]
     facts: tuple[str, ...]
 
-    def besides(self, problems: Iterable[Problem]) -> "Report":
+    def besides(self, problems: Iterable[TapeProblem]) -> "AuditReport":
         """The same with further problems."""
         every = sorted((*self.problems, *problems), key=lambda problem: problem.line)
-        return Report(problems=tuple(every), facts=self.facts)
+        return AuditReport(problems=tuple(every), facts=self.facts)
 
 
 # Whether the records of a tape stand in the order that the format asks for, and add up.
@@ -83,7 +83,7 @@ _ONCE = frozenset(("request", "request-end", "sent", "response", "trailers", "en
 _OF_RESPONSE = frozenset(("boundaries", "read", "trailers"))
 
 
-class Fault(NamedTuple):
+class OrderFault(NamedTuple):
     """Something that is out of order."""
 
     line: int
@@ -95,8 +95,8 @@ class ExchangeOrder:
     """What has come of an exchange so far."""
 
     seen: set[str] = field(default_factory=set)
-    faults: list[Fault] = field(default_factory=list)
-    ending: Ending | None = None
+    faults: list[OrderFault] = field(default_factory=list)
+    ending: EndRecord | None = None
     line: int = 0
     """Of its first record."""
     _last_ns: int = 0
@@ -117,10 +117,10 @@ class ExchangeOrder:
         self.line = self.line or line
         if isinstance(payload, Unknown | ParsedAs):
             return
-        self.faults += (Fault(line, message) for message in self._out_of_order(record))
+        self.faults += (OrderFault(line, message) for message in self._out_of_order(record))
         self._last_ns = max(self._last_ns, record.t_ns)
         if self.ending is None:
-            self.faults += (Fault(line, message) for message in self._content(line, payload))
+            self.faults += (OrderFault(line, message) for message in self._content(line, payload))
         self.seen.add(payload.code)
 
     def _out_of_order(self, record: Record) -> Iterator[str]:
@@ -147,16 +147,23 @@ class ExchangeOrder:
                 self._framing = framing
             case MaskedSpans(spans=spans):
                 self._masked = (line, max((span[1] for span in spans), default=0))
-            case RequestBody(data=data):
+            case RequestBodyPiece(data=data):
                 yield from self._piece(len(data))
             case Boundaries(ends=ends):
                 yield from self._bounds(line, ends)
             case BodyRead(data=data):
                 yield from self._piece(len(data))
                 yield from self._read(data)
-            case Ending():
+            case EndRecord():
                 yield from self._end(payload)
-            case RequestHead() | RequestEnd() | SentUpstream() | Informational() | Trailers() | _:
+            case (
+                RequestHeadRecord()
+                | RequestEnd()
+                | SentUpstream()
+                | Informational()
+                | Trailers()
+                | _
+            ):
                 pass
 
     def _piece(self, size: int) -> Iterator[str]:
@@ -181,7 +188,7 @@ class ExchangeOrder:
         self._bytes += len(data)
         self._hash.update(data)
 
-    def _end(self, ending: Ending) -> Iterator[str]:
+    def _end(self, ending: EndRecord) -> Iterator[str]:
         self.ending = ending
         if self._boundaries is not None:
             yield f"the `boundaries` in line {self._boundaries[0]} have no `read`"
@@ -213,9 +220,9 @@ class Auditor:
     """
 
     header: bytes
-    _planner: Planner = field(default_factory=lambda: Planner(Masker(b"")))
+    _planner: RedactionPlanner = field(default_factory=lambda: RedactionPlanner(Masker(b"")))
     _exchanges: dict[int, ExchangeOrder] = field(default_factory=dict)
-    _problems: list[Problem] = field(default_factory=list)
+    _problems: list[TapeProblem] = field(default_factory=list)
     _facts: list[str] = field(default_factory=list)
     _form: _Form = field(default_factory=_Form)
     _requested: int = 0
@@ -227,7 +234,7 @@ class Auditor:
             record = decode_record(line)
         except MalformedError as error:
             if line.endswith(b"\n"):
-                self._problem(Kind.DAMAGE, number, 0, str(error))
+                self._problem(ProblemKind.DAMAGE, number, 0, str(error))
             else:
                 self._facts.append(f"the last record is torn: {len(line)} bytes, left out")
             return
@@ -238,9 +245,9 @@ class Auditor:
 
     def damaged(self, number: int, message: str) -> None:
         """The line `number` cannot be read at all."""
-        self._problem(Kind.DAMAGE, number, 0, message)
+        self._problem(ProblemKind.DAMAGE, number, 0, message)
 
-    def report(self, *, recording: bool) -> Report:
+    def report(self, *, recording: bool) -> AuditReport:
         """What there is to tell when there are no more lines.
 
         Args:
@@ -251,7 +258,7 @@ class Auditor:
         for hit in clean(json.loads(self.header), Masker(b"")).hits:
             # No recorder writes one there: that is for a person to look at.
             message = f"the header's {hit.where} holds what looks like a secret: {hit.kind}"
-            self._problem(Kind.SECRET, 1, 0, message)
+            self._problem(ProblemKind.SECRET, 1, 0, message)
         for exchange, order in sorted(self._exchanges.items()):
             self._judge(exchange, order, header)
         if recording:
@@ -267,24 +274,24 @@ class Auditor:
             lines = count(self._form.lines, "line")
             self._facts.append(f"{lines} not in canonical form, first line {self._form.first}")
         problems = sorted(self._problems, key=lambda problem: problem.line)
-        return Report(problems=tuple(problems), facts=tuple(self._facts))
+        return AuditReport(problems=tuple(problems), facts=tuple(self._facts))
 
-    def _problem(self, kind: Kind, line: int, exchange: int, message: str) -> None:
-        problem = Problem(kind=kind, line=line, exchange=exchange, message=message)
+    def _problem(self, kind: ProblemKind, line: int, exchange: int, message: str) -> None:
+        problem = TapeProblem(kind=kind, line=line, exchange=exchange, message=message)
         self._problems.append(problem)
 
     def _take(self, number: int, record: Record) -> None:
         if self._stopped:
             message = f"`{record.payload.code}` after the `stop` in line {self._stopped}"
-            self._problem(Kind.ORDER, number, record.exchange, message)
+            self._problem(ProblemKind.ORDER, number, record.exchange, message)
         if record.exchange:
             self._exchanges.setdefault(record.exchange, ExchangeOrder()).take(number, record)
         elif isinstance(record.payload, Stop):
             self._stopped = self._stopped or number
-        if isinstance(record.payload, RequestHead):
+        if isinstance(record.payload, RequestHeadRecord):
             if record.exchange < self._requested:
                 message = f"request {record.exchange} after request {self._requested}"
-                self._problem(Kind.ORDER, number, record.exchange, message)
+                self._problem(ProblemKind.ORDER, number, record.exchange, message)
             self._requested = max(self._requested, record.exchange)
 
     def _judge(self, exchange: int, order: ExchangeOrder, header: Header) -> None:
@@ -299,15 +306,15 @@ class Auditor:
             self._facts += (f"#{exchange}, line {at}: {said}" for at, said in order.faults)
             return
         for line, message in order.faults:
-            self._problem(Kind.ORDER, line, exchange, message)
+            self._problem(ProblemKind.ORDER, line, exchange, message)
 
 
-def _leaked(leak: Leak) -> Problem:
+def _leaked(leak: LeakedSecret) -> TapeProblem:
     article = "an" if leak.kind[0] in "AEIOu" else "a"
     sure = article if leak.certain else f"what looks like {article}"
     hidden = " (behind its content-coding)" if leak.coded else ""
-    return Problem(
-        kind=Kind.SECRET,
+    return TapeProblem(
+        kind=ProblemKind.SECRET,
         line=leak.line,
         exchange=leak.exchange,
         message=f"{leak.where}{hidden} holds {sure} {leak.kind}",
@@ -315,17 +322,19 @@ def _leaked(leak: Leak) -> Problem:
     )
 
 
-def _broken(sums: Sums) -> Problem:
+def _broken(sums: ChecksumErrors) -> TapeProblem:
     """Masking is what a recorder does, but the checksum of what was masked is a false trace."""
     them = "checksum is" if len(sums.masked) == 1 else "checksums are"
     message = (
         f"{len(sums.masked)} {them} of the response body as it was before bytes in it were masked; "
         "deltatape redact makes them anew"
     )
-    return Problem(kind=Kind.DAMAGE, line=sums.line, exchange=sums.exchange, message=message)
+    return TapeProblem(
+        kind=ProblemKind.DAMAGE, line=sums.line, exchange=sums.exchange, message=message
+    )
 
 
-def _wrong(sums: Sums) -> str:
+def _wrong(sums: ChecksumErrors) -> str:
     """What the wire did is no defect of the tape."""
     return (
         f"#{sums.exchange}, line {sums.line}: {count(len(sums.wrong), 'message')} of the response "
@@ -333,7 +342,7 @@ def _wrong(sums: Sums) -> str:
     )
 
 
-def _opaque(plan: Plan) -> Iterator[str]:
+def _opaque(plan: RedactionPlan) -> Iterator[str]:
     for body in plan.opaque:
         yield (
             f"#{body.exchange}, line {body.line}: the {body.where} could not be searched "

@@ -13,10 +13,10 @@ import bisect
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from deltatape.redact.eventstream import Unfolded, unfold
+from deltatape.redact.eventstream import DecodedEventStream, unfold
 from deltatape.redact.fillers import Fillers
-from deltatape.redact.framing import Framed, framed
-from deltatape.redact.layers import Edit, View, apply, plain, unescaped
+from deltatape.redact.framing import FramedBody, framed
+from deltatape.redact.layers import LayeredView, Overwrite, apply, plain, unescaped
 from deltatape.redact.leaves import Channel, Leaf, leaves
 from deltatape.wire.json_value import parse
 
@@ -115,19 +115,19 @@ class _Content(NamedTuple):
     whole: bool
 
 
-def mask(data: bytes, fillers: Fillers) -> tuple[Edit, ...]:
+def mask(data: bytes, fillers: Fillers) -> tuple[Overwrite, ...]:
     """The changes that put fillers in the place of the content of a body."""
     unfolded = unfold(data)
     if unfolded is not None:
         return _mask_messages(unfolded, fillers)
-    body = View(data.decode("latin-1"))
+    body = LayeredView(data.decode("latin-1"))
     frame = framed(body)
     return _mask(frame, fillers) if frame.events else _filled(body, fillers)
 
 
-def _mask_messages(unfolded: Unfolded, fillers: Fillers) -> tuple[Edit, ...]:
+def _mask_messages(unfolded: DecodedEventStream, fillers: Fillers) -> tuple[Overwrite, ...]:
     """Changes of all messages with content, their checksums included."""
-    view = View(unfolded.plain.decode("latin-1"))
+    view = LayeredView(unfolded.plain.decode("latin-1"))
     edits = list(_mask(unfolded.framed(view), fillers))
     for span in unfolded.prose:
         edits += _filled(view.on(plain(view.text, [span])), fillers)
@@ -136,9 +136,9 @@ def _mask_messages(unfolded: Unfolded, fillers: Fillers) -> tuple[Edit, ...]:
     return unfolded.edits(unfolded.folded(bytes(masked)))
 
 
-def _mask(frame: Framed, fillers: Fillers) -> tuple[Edit, ...]:
+def _mask(frame: FramedBody, fillers: Fillers) -> tuple[Overwrite, ...]:
     channels: dict[Channel, list[tuple[int, int]]] = {}
-    edits: list[Edit] = []
+    edits: list[Overwrite] = []
     for content in _contents(frame):
         if content.whole:
             piece = plain(frame.view.text, [(content.start, content.end)])
@@ -173,12 +173,12 @@ def _words(value: object, key: str, depth: int) -> Iterator[str]:
             yield from _words(each, name, depth + 1)
 
 
-def _filled(view: View, fillers: Fillers) -> tuple[Edit, ...]:
+def _filled(view: LayeredView, fillers: Fillers) -> tuple[Overwrite, ...]:
     masked = fillers.masked(view.text)
-    return tuple(view.down([Edit(0, masked)])) if masked != view.text else ()
+    return tuple(view.down([Overwrite(0, masked)])) if masked != view.text else ()
 
 
-def _contents(frame: Framed) -> Iterator[_Content]:
+def _contents(frame: FramedBody) -> Iterator[_Content]:
     """What is content in the data of a body, in order."""
     text = frame.view.text
     for start, end in frame.events:

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from deltatape.model.stream import AnomalyKind
-from deltatape.redact.framing import Framed, framed
-from deltatape.redact.layers import Edit, View, joined
+from deltatape.redact.framing import FramedBody, framed
+from deltatape.redact.layers import LayeredView, Overwrite, joined
 from deltatape.wire.aws_eventstream import (
     CHECKSUM_SIZE,
     PRELUDE_SIZE,
@@ -112,7 +112,7 @@ class _Message(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unfolded:
+class DecodedEventStream:
     """What a body says, as text."""
 
     body: bytes
@@ -125,9 +125,9 @@ class Unfolded:
     _parts: tuple[_Part, ...]
     _messages: tuple[_Message, ...]
 
-    def framed(self, plain: View) -> Framed:
+    def framed(self, plain: LayeredView) -> FramedBody:
         """The plain text, or one that was overwritten, as a stream of events."""
-        return Framed(plain, self.events, is_stream=True)
+        return FramedBody(plain, self.events, is_stream=True)
 
     def folded(self, plain: bytes) -> bytes:
         """The body that says `plain`, a text in the place of the one here."""
@@ -143,7 +143,7 @@ class Unfolded:
         """Where spans of the plain text are in the body: ascending, neighbours joined."""
         return joined(lower for span in spans for lower in self._below(*span))
 
-    def edits(self, body: bytes, spans: Iterable[Span] | None = None) -> tuple[Edit, ...]:
+    def edits(self, body: bytes, spans: Iterable[Span] | None = None) -> tuple[Overwrite, ...]:
         """The messages of `body` that are not as here: all, or those that `spans` touch."""
         touched = self._messages
         if spans is not None:
@@ -151,7 +151,7 @@ class Unfolded:
             places = {bisect.bisect_right(starts, start) - 1 for start, _ in spans}
             touched = tuple(self._messages[place] for place in sorted(places))
         return tuple(
-            Edit(start, body[start:end].decode("latin-1"))
+            Overwrite(start, body[start:end].decode("latin-1"))
             for start, end, _ in touched
             if body[start:end] != self.body[start:end]
         )
@@ -165,7 +165,7 @@ class Unfolded:
             yield part.span(start, end)
 
 
-def unfold(body: bytes) -> Unfolded | None:
+def unfold(body: bytes) -> DecodedEventStream | None:
     """What a body of Amazon's messages says; None if it is none."""
     messages = _messages(body)
     if not messages:
@@ -173,7 +173,7 @@ def unfold(body: bytes) -> Unfolded | None:
     layout = _Layout(body)
     for message in messages:
         layout.take(message)
-    return Unfolded(
+    return DecodedEventStream(
         body=body,
         plain=b"".join(layout.texts),
         events=tuple(layout.events),
@@ -183,18 +183,18 @@ def unfold(body: bytes) -> Unfolded | None:
     )
 
 
-class Checked(NamedTuple):
+class ChecksummedBody(NamedTuple):
     """The checksums of a body."""
 
-    mends: tuple[Edit, ...]
+    mends: tuple[Overwrite, ...]
     """Those that do not fit because bytes were masked in their message, made anew."""
     wrong: tuple[int, ...]
     """Where messages begin whose checksum is wrong otherwise: they came so."""
 
 
-def check(body: bytes, masked: Iterable[Span]) -> Checked:
+def check(body: bytes, masked: Iterable[Span]) -> ChecksummedBody:
     """The checksums of a body; `masked` are ascending spans that were overwritten in it."""
-    mends: list[Edit] = []
+    mends: list[Overwrite] = []
     wrong: list[int] = []
     spans = sorted(masked)
     for message in _messages(body):
@@ -205,15 +205,17 @@ def check(body: bytes, masked: Iterable[Span]) -> Checked:
         is_masked = place > 0 and spans[place - 1][1] > message.start
         if is_masked and not (right ^ _COMPLEMENT).to_bytes(4).startswith(known):
             text = right.to_bytes(4)[: len(known)].decode("latin-1")
-            mends.append(Edit(message.end - len(known), text))
+            mends.append(Overwrite(message.end - len(known), text))
         else:
             wrong.append(message.start)
-    return Checked(tuple(mends), tuple(wrong))
+    return ChecksummedBody(tuple(mends), tuple(wrong))
 
 
 def _messages(body: bytes) -> tuple[_Message, ...]:
     """All of a body as messages and what is between; nothing if there is no message."""
-    if not is_message(body) and (b"\0" not in body or framed(View(body.decode("latin-1"))).events):
+    if not is_message(body) and (
+        b"\0" not in body or framed(LayeredView(body.decode("latin-1"))).events
+    ):
         return ()
     decoder = EventStreamDecoder()
     places = [event.place for event in decoder.feed(body, 0, None)]

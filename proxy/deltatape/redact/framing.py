@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from deltatape.redact.layers import View, plain
+from deltatape.redact.layers import LayeredView, plain
 from deltatape.wire.json_value import parse
 
 _JSON_START = re.compile(r"(?:\xef\xbb\xbf)?[ \t\r\n]*[\[{]")
@@ -21,23 +21,23 @@ _LINE = re.compile(r"([^\r\n]*+)(?:\r\n|\r|\n|\Z)")
 _DATA = re.compile(r"(?:\xef\xbb\xbf)?data:? ?")
 
 
-class Framed(NamedTuple):
+class FramedBody(NamedTuple):
     """The data of a body, and where in it each event is; no events: no JSON."""
 
-    view: View
+    view: LayeredView
     events: tuple[tuple[int, int], ...]
     is_stream: bool
     """Whether a text may come in pieces, one at the same place of each event."""
 
 
-def framed(body: View) -> Framed:
+def framed(body: LayeredView) -> FramedBody:
     """The data of `body`: of an event stream without the names of its fields, else as it is."""
     text = body.text
     if _JSON_START.match(text):
         lines = _json_lines(text)
         if lines:
-            return Framed(body, lines, is_stream=True)
-        return Framed(body, ((0, len(text)),), is_stream=bool(_ARRAY_START.match(text)))
+            return FramedBody(body, lines, is_stream=True)
+        return FramedBody(body, ((0, len(text)),), is_stream=bool(_ARRAY_START.match(text)))
     events: list[list[tuple[int, int]]] = [[]]
     for line in _LINE.finditer(text):
         start, end = line.span(1)
@@ -72,7 +72,7 @@ def _is_value(text: str, start: int, end: int) -> bool:
     return line is not None and parse(line[1]).error is None
 
 
-def _joined(body: View, events: list[list[tuple[int, int]]]) -> Framed:
+def _joined(body: LayeredView, events: list[list[tuple[int, int]]]) -> FramedBody:
     ranges = []
     at = 0
     for event in events:
@@ -81,4 +81,4 @@ def _joined(body: View, events: list[list[tuple[int, int]]]) -> Framed:
         at += size
     slices = [piece for event in events for piece in event]
     view = body.on(plain(body.text, slices, glue="\n"))
-    return Framed(view, tuple(ranges), is_stream=True)
+    return FramedBody(view, tuple(ranges), is_stream=True)

@@ -2,8 +2,8 @@ r"""Text read through its escapes, and changes to it carried back to the bytes.
 
 A secret in a body may be escaped as JSON text, and once more when that JSON stands in a string
 (`arguments`), or be spread over the strings of many events. A `Layer` is a text made of slices of
-the one below, with or without escapes undone; a `View` is a pile of them on the bytes of a body.
-Changes found on top go down to the bytes.
+the one below, with or without escapes undone; a `LayeredView` is a pile of them on the bytes of a
+body. Changes found on top go down to the bytes.
 
 Text is bytes decoded as Latin-1, so that offsets are those of bytes; an escaped character beyond
 ASCII is the two to four characters that its UTF-8 bytes are.
@@ -28,7 +28,7 @@ _UNIT = 6
 """The length of `\\uXXXX`."""
 
 
-class Edit(NamedTuple):
+class Overwrite(NamedTuple):
     """Characters from `start` on are to be overwritten by `text`."""
 
     start: int
@@ -59,7 +59,7 @@ class Layer:
         self._runs = runs
         self._starts = [run.at for run in runs]
 
-    def below(self, edit: Edit) -> Iterator[Edit]:
+    def below(self, edit: Overwrite) -> Iterator[Overwrite]:
         """`edit` as changes of the text below; what has no equivalent there is left out."""
         place = max(bisect.bisect_right(self._starts, edit.start) - 1, 0)
         for run in map(self._runs.__getitem__, range(place, len(self._runs))):
@@ -70,7 +70,7 @@ class Layer:
                 continue
             text = edit.text[start - edit.start : end - edit.start]
             if run.length == run.width:
-                yield Edit(run.source + start - run.at, text)
+                yield Overwrite(run.source + start - run.at, text)
             elif end - start == run.length:
                 yield from _escaped(run, text)
 
@@ -91,7 +91,7 @@ class Layer:
         return self._runs[max(place, 0)]
 
 
-def _escaped(run: _Run, text: str) -> Iterator[Edit]:
+def _escaped(run: _Run, text: str) -> Iterator[Overwrite]:
     r"""A new text for an escape: other hex digits, if it is one that has them."""
     if run.width % _UNIT:
         return
@@ -101,7 +101,7 @@ def _escaped(run: _Run, text: str) -> Iterator[Edit]:
         return
     if len(digits) * _UNIT == run.width * 4:
         for unit in range(run.width // _UNIT):
-            yield Edit(run.source + unit * _UNIT + 2, digits[4 * unit : 4 * unit + 4])
+            yield Overwrite(run.source + unit * _UNIT + 2, digits[4 * unit : 4 * unit + 4])
 
 
 def _unescaped(escape: str) -> str:
@@ -148,7 +148,7 @@ def unescaped(text: str, slices: Iterable[tuple[int, int]]) -> Layer:
     return Layer("".join(parts), runs)
 
 
-class View:
+class LayeredView:
     """A text on top of `layers`, of which the first lies on the bytes."""
 
     __slots__ = ("layers", "text")
@@ -157,11 +157,11 @@ class View:
         self.text = text
         self.layers = layers
 
-    def on(self, layer: Layer) -> "View":
+    def on(self, layer: Layer) -> "LayeredView":
         """The view with another layer on top."""
-        return View(layer.text, (*self.layers, layer))
+        return LayeredView(layer.text, (*self.layers, layer))
 
-    def down(self, edits: Iterable[Edit]) -> list[Edit]:
+    def down(self, edits: Iterable[Overwrite]) -> list[Overwrite]:
         """Changes of the text as changes of the bytes, in their order."""
         found = list(edits)
         for layer in reversed(self.layers):
@@ -180,7 +180,7 @@ def joined(spans: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     return tuple(found)
 
 
-def apply(data: bytearray, edits: Iterable[Edit]) -> None:
+def apply(data: bytearray, edits: Iterable[Overwrite]) -> None:
     """Overwrite bytes."""
     for edit in edits:
         data[edit.start : edit.end] = edit.text.encode("latin-1")

@@ -31,7 +31,7 @@ _ANSWER = r"\\{0,3}[\"']?\s{0,4}[:=]\s{0,4}\\{0,3}[\"']?"
 _VALUE = r"[^\s\"'\\,;&<>{}\[\]()\x00-\x1f\x7f-\xff]"
 
 
-class Match(NamedTuple):
+class SecretMatch(NamedTuple):
     """A secret in a text: `[start, end)`; `certain` when it has its provider's exact format."""
 
     kind: str
@@ -158,7 +158,7 @@ PATTERNS = (
 """In the order of precedence where finds overlap: the first one names it."""
 
 
-def find(text: str) -> Iterator[Match]:
+def find(text: str) -> Iterator[SecretMatch]:
     """Every secret in `text`, kind by kind; finds of several kinds may overlap."""
     for pattern in PATTERNS:
         if pattern.hints and not any(hint in text for hint in pattern.hints):
@@ -170,4 +170,4 @@ def find(text: str) -> Iterator[Match]:
             # In a URL, what was overwritten may still look like a user with a password.
             if secret.strip("*:"):
                 tight = pattern.tight
-                yield Match(pattern.kind, start, end, bool(tight and tight.search(secret)))
+                yield SecretMatch(pattern.kind, start, end, bool(tight and tight.search(secret)))

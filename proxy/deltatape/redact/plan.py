@@ -18,10 +18,10 @@ from typing import NamedTuple
 
 from deltatape.model.exchange import Headers, MaskedSpan, header
 from deltatape.redact.content import mask, vocabulary
-from deltatape.redact.eventstream import Checked, check, unfold
+from deltatape.redact.eventstream import ChecksummedBody, check, unfold
 from deltatape.redact.fillers import Fillers
 from deltatape.redact.framing import framed
-from deltatape.redact.layers import Edit, View, apply
+from deltatape.redact.layers import LayeredView, Overwrite, apply
 from deltatape.redact.search import Secret, overwrite, secrets
 from deltatape.redact.strings import clean, filled
 from deltatape.rules.words import count
@@ -29,16 +29,16 @@ from deltatape.tape.assemble import Numbered
 from deltatape.tape.decode import CODES
 from deltatape.tape.encode import json_bytes, json_text
 from deltatape.tape.fields import bytes_from_json
-from deltatape.tape.heads import RequestHead, ResponseStart
+from deltatape.tape.heads import RequestHeadRecord, ResponseStart
 from deltatape.tape.mask import Masker
 from deltatape.tape.payload import (
     BodyRead,
     Boundaries,
-    Ending,
+    EndRecord,
     LogLine,
     MaskedSpans,
     ParsedAs,
-    RequestBody,
+    RequestBodyPiece,
 )
 from deltatape.tape.record import Record
 from deltatape.wire.content_coding import ContentDecoder, parse_codings
@@ -47,7 +47,7 @@ SpanOf = tuple[int, int, str]
 """`[start, end)` in a record, and the hash of the credential that stood there."""
 
 
-class Side(enum.StrEnum):
+class BodySide(enum.StrEnum):
     """Whose bytes."""
 
     REQUEST = "request body"
@@ -58,7 +58,7 @@ class Side(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Leak:
+class LeakedSecret:
     """A secret, by its place; the secret itself is nowhere in it."""
 
     kind: str
@@ -74,7 +74,7 @@ class Leak:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Opaque:
+class OpaqueBody:
     """A body that nobody can look into."""
 
     exchange: int
@@ -84,7 +84,7 @@ class Opaque:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sums:
+class ChecksumErrors:
     """Checksums of a response body of Amazon's messages that do not fit, by their place in it."""
 
     exchange: int
@@ -97,19 +97,19 @@ class Sums:
 
 
 @dataclass(slots=True, kw_only=True)
-class Plan:
+class RedactionPlan:
     """The changes of a tape, by line number."""
 
-    edits: dict[int, list[Edit]] = field(default_factory=dict)
+    edits: dict[int, list[Overwrite]] = field(default_factory=dict)
     spans: dict[int, list[SpanOf]] = field(default_factory=dict)
     """To be told in a `masked` record: by the line before which it stands, or that is one."""
     remarks: dict[int, str] = field(default_factory=dict)
     """Notes to be put before a line."""
     changed: set[int] = field(default_factory=set)
     """Exchanges whose response changes."""
-    leaks: list[Leak] = field(default_factory=list)
-    opaque: list[Opaque] = field(default_factory=list)
-    sums: list[Sums] = field(default_factory=list)
+    leaks: list[LeakedSecret] = field(default_factory=list)
+    opaque: list[OpaqueBody] = field(default_factory=list)
+    sums: list[ChecksumErrors] = field(default_factory=list)
 
     @property
     def kinds(self) -> Counter[str]:
@@ -127,7 +127,7 @@ class Plan:
 # overwritten as a whole if it holds anything.
 
 
-class Coded(enum.Enum):
+class ContentCoding(enum.Enum):
     """What a content-coding hides."""
 
     NO = enum.auto()
@@ -137,7 +137,7 @@ class Coded(enum.Enum):
     """Nobody knows what is in it."""
 
 
-class Piece(NamedTuple):
+class BodyPiece(NamedTuple):
     """What a record holds of a body."""
 
     line: int
@@ -146,13 +146,13 @@ class Piece(NamedTuple):
 
 
 @dataclass(slots=True, kw_only=True)
-class Body:
+class RecordedBody:
     """A body and the records that it stands on."""
 
     exchange: int
-    side: Side
+    side: BodySide
     codings: tuple[str, ...] = ()
-    pieces: list[Piece] = field(default_factory=list)
+    pieces: list[BodyPiece] = field(default_factory=list)
     data: bytearray = field(default_factory=bytearray)
     masked: list[tuple[int, int]] = field(default_factory=list)
     """What the tape itself says was overwritten."""
@@ -161,16 +161,16 @@ class Body:
         """The next record; the line of a log takes its line feed with it."""
         at = len(self.data)
         self.masked += ((at + start, at + end) for start, end, _ in masked)
-        self.pieces.append(Piece(line, len(self.data), len(data)))
+        self.pieces.append(BodyPiece(line, len(self.data), len(data)))
         self.data += data
-        if self.side in (Side.STDOUT, Side.STDERR, Side.OUTPUT):
+        if self.side in (BodySide.STDOUT, BodySide.STDERR, BodySide.OUTPUT):
             self.data += b"\n"
 
-    def at(self, offset: int) -> Piece:
+    def at(self, offset: int) -> BodyPiece:
         """The record that holds the byte at `offset`."""
         return self.pieces[bisect.bisect_right(self.pieces, offset, key=lambda p: p.start) - 1]
 
-    def cut(self, start: int, end: int) -> Iterator[tuple[Piece, int, int]]:
+    def cut(self, start: int, end: int) -> Iterator[tuple[BodyPiece, int, int]]:
         """The records that hold `[start, end)`, each with the part of it that it holds."""
         place = bisect.bisect_right(self.pieces, start, key=lambda piece: piece.start) - 1
         for piece in map(self.pieces.__getitem__, range(place, len(self.pieces))):
@@ -181,16 +181,16 @@ class Body:
                 yield piece, first - piece.start, last - piece.start
 
 
-class Looked(NamedTuple):
+class BodySearchResult(NamedTuple):
     """What was found in a body; where `coded` is READ, in the decoded one."""
 
-    coded: Coded
+    coded: ContentCoding
     secrets: tuple[Secret, ...]
     detail: str = ""
     """Why nobody can read it."""
 
 
-class Planner:
+class RedactionPlanner:
     """Takes the records of a tape, in order, and makes the plan.
 
     Args:
@@ -201,8 +201,8 @@ class Planner:
     def __init__(self, masker: Masker, fillers: Fillers | None = None) -> None:
         self._masker = masker
         self._fillers = fillers
-        self._plan = Plan()
-        self._bodies: dict[tuple[int, Side], Body] = {}
+        self._plan = RedactionPlan()
+        self._bodies: dict[tuple[int, BodySide], RecordedBody] = {}
         self._before: dict[int, int] = {}
         self._masked: dict[int, tuple[MaskedSpan, ...]] = {}
         self._anchor: dict[int, int] = {}
@@ -211,12 +211,12 @@ class Planner:
         """The next record."""
         exchange, payload = record.exchange, record.payload
         match payload:
-            case RequestBody(data=data):
-                self._piece(self._body(exchange, Side.REQUEST), line, data)
+            case RequestBodyPiece(data=data):
+                self._piece(self._body(exchange, BodySide.REQUEST), line, data)
             case BodyRead(data=data):
-                self._piece(self._body(exchange, Side.RESPONSE), line, data)
+                self._piece(self._body(exchange, BodySide.RESPONSE), line, data)
             case LogLine(line=data):
-                self._piece(self._body(exchange, Side(payload.stream.value)), line, data)
+                self._piece(self._body(exchange, BodySide(payload.stream.value)), line, data)
             case MaskedSpans(spans=spans):
                 self._before[exchange] = line
                 self._masked[exchange] = spans
@@ -225,23 +225,23 @@ class Planner:
             case _:
                 self._head(line, record)
 
-    def finish(self) -> Plan:
+    def finish(self) -> RedactionPlan:
         """The plan, when there are no more records."""
         for key in list(self._bodies):
             self._close(key)
         return self._plan
 
-    def _body(self, exchange: int, side: Side) -> Body:
-        return self._bodies.setdefault((exchange, side), Body(exchange=exchange, side=side))
+    def _body(self, exchange: int, side: BodySide) -> RecordedBody:
+        return self._bodies.setdefault((exchange, side), RecordedBody(exchange=exchange, side=side))
 
-    def _piece(self, body: Body, line: int, data: bytes) -> None:
+    def _piece(self, body: RecordedBody, line: int, data: bytes) -> None:
         self._anchor[line] = self._before.pop(body.exchange, line)
         body.add(line, data, self._masked.pop(body.exchange, ()))
 
     def _head(self, line: int, record: Record) -> None:
         exchange, payload = record.exchange, record.payload
         for hit in clean(payload.to_json(), self._masker).hits:
-            leak = Leak(
+            leak = LeakedSecret(
                 kind=hit.kind,
                 certain=hit.certain,
                 exchange=exchange,
@@ -251,17 +251,17 @@ class Planner:
             )
             self._plan.leaks.append(leak)
         match payload:
-            case RequestHead(headers=headers):
-                self._body(exchange, Side.REQUEST).codings = codings_of(headers)
+            case RequestHeadRecord(headers=headers):
+                self._body(exchange, BodySide.REQUEST).codings = codings_of(headers)
             case ResponseStart(headers=headers):
-                self._body(exchange, Side.RESPONSE).codings = codings_of(headers)
-            case Ending():
-                self._close((exchange, Side.REQUEST))
-                self._close((exchange, Side.RESPONSE))
+                self._body(exchange, BodySide.RESPONSE).codings = codings_of(headers)
+            case EndRecord():
+                self._close((exchange, BodySide.REQUEST))
+                self._close((exchange, BodySide.RESPONSE))
             case _:
                 pass
 
-    def _close(self, key: tuple[int, Side]) -> None:
+    def _close(self, key: tuple[int, BodySide]) -> None:
         """Search a body that is whole."""
         body = self._bodies.pop(key, None)
         if body is None or not body.pieces:
@@ -271,7 +271,7 @@ class Planner:
         self._tell_sums(body, sums)
         found = look(body)
         self._tell(body, found)
-        if found.coded is Coded.NO:
+        if found.coded is ContentCoding.NO:
             edits = tuple(edit for secret in found.secrets for edit in secret.edits)
             self._mark(body, found.secrets)
             edits += self._content(body, overwrite(bytes(body.data), edits))
@@ -281,11 +281,11 @@ class Planner:
         for piece in body.pieces:
             self._anchor.pop(piece.line)
 
-    def _tell(self, body: Body, found: Looked) -> None:
-        coded = found.coded is Coded.READ
+    def _tell(self, body: RecordedBody, found: BodySearchResult) -> None:
+        coded = found.coded is ContentCoding.READ
         for secret in found.secrets:
             start = secret.spans[0][0]
-            leak = Leak(
+            leak = LeakedSecret(
                 kind=secret.kind,
                 certain=secret.certain,
                 exchange=body.exchange,
@@ -297,7 +297,7 @@ class Planner:
             self._plan.leaks.append(leak)
         if found.detail:
             self._plan.opaque.append(
-                Opaque(
+                OpaqueBody(
                     exchange=body.exchange,
                     line=body.pieces[0].line,
                     where=body.side.value,
@@ -305,11 +305,13 @@ class Planner:
                 )
             )
 
-    def _tell_sums(self, body: Body, sums: Checked) -> None:
+    def _tell_sums(self, body: RecordedBody, sums: ChecksummedBody) -> None:
         masked = tuple(edit.start for edit in sums.mends)
         if masked or sums.wrong:
             line = body.at(min((*masked, *sums.wrong))).line
-            told = Sums(exchange=body.exchange, line=line, masked=masked, wrong=sums.wrong)
+            told = ChecksumErrors(
+                exchange=body.exchange, line=line, masked=masked, wrong=sums.wrong
+            )
             self._plan.sums.append(told)
         if masked:
             self._plan.remarks[self._anchor[body.pieces[0].line]] = (
@@ -317,7 +319,7 @@ class Planner:
                 "which bytes are masked"
             )
 
-    def _blank(self, body: Body) -> tuple[Edit, ...]:
+    def _blank(self, body: RecordedBody) -> tuple[Overwrite, ...]:
         edits = blanked(body)
         if overwrite(bytes(body.data), edits) == body.data:
             return ()
@@ -328,7 +330,7 @@ class Planner:
         )
         return edits
 
-    def _mark(self, body: Body, found: Iterable[Secret]) -> None:
+    def _mark(self, body: RecordedBody, found: Iterable[Secret]) -> None:
         """Have `masked` records tell what is overwritten."""
         for secret in found:
             name = self._masker.value(secret.value).hash
@@ -337,21 +339,21 @@ class Planner:
                     anchor = self._anchor[piece.line]
                     self._plan.spans.setdefault(anchor, []).append((start, end, name))
 
-    def _content(self, body: Body, data: bytes) -> tuple[Edit, ...]:
+    def _content(self, body: RecordedBody, data: bytes) -> tuple[Overwrite, ...]:
         if self._fillers is None:
             return ()
-        if body.side in (Side.REQUEST, Side.RESPONSE):
+        if body.side in (BodySide.REQUEST, BodySide.RESPONSE):
             return mask(data, self._fillers)
         lines = [
             (piece.start, data[piece.start : piece.start + piece.size]) for piece in body.pieces
         ]
         masked = [(at, self._fillers.masked(line.decode("latin-1"))) for at, line in lines]
-        return tuple(Edit(at, text) for at, text in masked)
+        return tuple(Overwrite(at, text) for at, text in masked)
 
-    def _change(self, body: Body, edits: Iterable[Edit]) -> None:
+    def _change(self, body: RecordedBody, edits: Iterable[Overwrite]) -> None:
         for line, edit in by_line(body, edits):
             self._plan.edits.setdefault(line, []).append(edit)
-            if body.side is Side.RESPONSE:
+            if body.side is BodySide.RESPONSE:
                 self._plan.changed.add(body.exchange)
 
 
@@ -360,9 +362,9 @@ def words_of(records: Iterable[Numbered]) -> frozenset[str]:
     words: set[str] = set()
     bodies: dict[int, bytearray] = {}
     for _, record in records:
-        if isinstance(record.payload, RequestBody):
+        if isinstance(record.payload, RequestBodyPiece):
             bodies.setdefault(record.exchange, bytearray()).extend(record.payload.data)
-        elif isinstance(record.payload, ResponseStart | Ending):
+        elif isinstance(record.payload, ResponseStart | EndRecord):
             words |= vocabulary(bytes(bodies.pop(record.exchange, b"")))
     for body in bodies.values():
         words |= vocabulary(bytes(body))
@@ -374,43 +376,43 @@ def codings_of(headers: Headers) -> tuple[str, ...]:
     return parse_codings(header(headers, "content-encoding"))
 
 
-def mend(body: Body) -> Checked:
+def mend(body: RecordedBody) -> ChecksummedBody:
     """The checksums of a body; those that masking had broken are mended in it."""
-    if body.side is not Side.RESPONSE or body.codings:
-        return Checked((), ())
+    if body.side is not BodySide.RESPONSE or body.codings:
+        return ChecksummedBody((), ())
     found = check(bytes(body.data), body.masked)
     apply(body.data, found.mends)
     return found
 
 
-def look(body: Body) -> Looked:
+def look(body: RecordedBody) -> BodySearchResult:
     """Search a body, decoded if it is coded."""
     data = bytes(body.data)
     if not body.codings:
-        return Looked(Coded.NO, secrets(data))
+        return BodySearchResult(ContentCoding.NO, secrets(data))
     decoder = ContentDecoder(body.codings)
     plain = decoder.feed(data)
     decoder.end()
     fault = decoder.fault
     if fault is None or plain:
-        return Looked(Coded.READ, secrets(plain), fault.detail if fault else "")
-    if framed(View(data.decode("latin-1"))).events or unfold(data):
+        return BodySearchResult(ContentCoding.READ, secrets(plain), fault.detail if fault else "")
+    if framed(LayeredView(data.decode("latin-1"))).events or unfold(data):
         # What was imported from a file has lost its coding while the head still names it.
-        return Looked(Coded.NO, secrets(data))
-    return Looked(Coded.UNREADABLE, (), fault.detail)
+        return BodySearchResult(ContentCoding.NO, secrets(data))
+    return BodySearchResult(ContentCoding.UNREADABLE, (), fault.detail)
 
 
-def blanked(body: Body) -> tuple[Edit, ...]:
+def blanked(body: RecordedBody) -> tuple[Overwrite, ...]:
     """The change that overwrites all of a body."""
-    return (Edit(0, "*" * len(body.data)),)
+    return (Overwrite(0, "*" * len(body.data)),)
 
 
-def by_line(body: Body, edits: Iterable[Edit]) -> Iterator[tuple[int, Edit]]:
+def by_line(body: RecordedBody, edits: Iterable[Overwrite]) -> Iterator[tuple[int, Overwrite]]:
     """Changes of a body as changes of its records: the line of each."""
     for edit in edits:
         for piece, start, end in body.cut(edit.start, edit.end):
             offset = piece.start + start - edit.start
-            yield piece.line, Edit(start, edit.text[offset : offset + end - start])
+            yield piece.line, Overwrite(start, edit.text[offset : offset + end - start])
 
 
 # The lines of a tape, with what a plan says changed.
@@ -435,7 +437,7 @@ class _Hashes:
         self.new = hashlib.sha256()
 
 
-class Rewriter:
+class TapeRewriter:
     """Rewrites the lines of a tape, in order.
 
     Args:
@@ -444,7 +446,7 @@ class Rewriter:
         fillers: as of the plan; a note tells of them.
     """
 
-    def __init__(self, plan: Plan, masker: Masker, fillers: Fillers | None = None) -> None:
+    def __init__(self, plan: RedactionPlan, masker: Masker, fillers: Fillers | None = None) -> None:
         self._plan = plan
         self._masker = masker
         self._fillers = fillers
@@ -487,7 +489,7 @@ class Rewriter:
             return filled(cleaned, self._fillers)
         return self._ended(exchange, cleaned) if code == "end" else cleaned
 
-    def _body(self, exchange: int, code: str, value: object, edits: Sequence[Edit]) -> object:
+    def _body(self, exchange: int, code: str, value: object, edits: Sequence[Overwrite]) -> object:
         hashes = self._hashes.get(exchange)
         if hashes is None and not edits:
             return value

@@ -16,11 +16,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from deltatape.redact.eventstream import Unfolded, unfold
-from deltatape.redact.framing import Framed, framed
-from deltatape.redact.layers import Edit, Layer, View, apply, joined, unescaped
+from deltatape.redact.eventstream import DecodedEventStream, unfold
+from deltatape.redact.framing import FramedBody, framed
+from deltatape.redact.layers import Layer, LayeredView, Overwrite, apply, joined, unescaped
 from deltatape.redact.leaves import Channel, Leaf, leaves
-from deltatape.redact.patterns import Match, find
+from deltatape.redact.patterns import SecretMatch, find
 
 _LEVELS = 16
 """How often escapes are undone at most: once for each JSON text that stands in a string."""
@@ -37,7 +37,7 @@ class Secret:
     value: bytes
     """The secret itself, for its hash: never shown."""
     spans: tuple[tuple[int, int], ...]
-    edits: tuple[Edit, ...]
+    edits: tuple[Overwrite, ...]
     """What overwrites it, if those of all secrets of the body are applied."""
 
 
@@ -51,20 +51,20 @@ def secrets(data: bytes) -> tuple[Secret, ...]:
     return tuple(sorted(found, key=lambda secret: secret.spans))
 
 
-def _found(data: bytes, frame: Callable[[View], Framed]) -> tuple[list[Secret], bytes]:
+def _found(data: bytes, frame: Callable[[LayeredView], FramedBody]) -> tuple[list[Secret], bytes]:
     """What is secret in a text, and the text without it."""
     known = _Known()
     before = -1
     # A secret may begin where another one ended, and show only when that is gone.
     while before < len(known.edits):
         before = len(known.edits)
-        body = View(data.decode("latin-1"))
+        body = LayeredView(data.decode("latin-1"))
         _search(body, frame(body), known)
         data = overwrite(data, known.edits[before:])
     return known.secrets, data
 
 
-def _folded(unfolded: Unfolded, found: Iterable[Secret], plain: bytes) -> list[Secret]:
+def _folded(unfolded: DecodedEventStream, found: Iterable[Secret], plain: bytes) -> list[Secret]:
     """Secrets of the unfolded text as those of the body."""
     body = unfolded.folded(plain)
     lower = [(secret, unfolded.spans(secret.spans)) for secret in found]
@@ -73,7 +73,7 @@ def _folded(unfolded: Unfolded, found: Iterable[Secret], plain: bytes) -> list[S
     ]
 
 
-def _search(body: View, frame: Framed, known: "_Known") -> None:
+def _search(body: LayeredView, frame: FramedBody, known: "_Known") -> None:
     known.add(_in_view(body))
     by_index, by_keys = _channels(frame)
     known.add(_in_channels(frame, by_index))
@@ -82,14 +82,14 @@ def _search(body: View, frame: Framed, known: "_Known") -> None:
         known.add(_in_channels(frame, by_keys), extend=False)
 
 
-def overwrite(data: bytes, edits: Iterable[Edit]) -> bytes:
+def overwrite(data: bytes, edits: Iterable[Overwrite]) -> bytes:
     """`data` with changes applied."""
     changed = bytearray(data)
     apply(changed, edits)
     return bytes(changed)
 
 
-def _in_view(view: View) -> Iterator[Secret]:
+def _in_view(view: LayeredView) -> Iterator[Secret]:
     """What is secret in a text, at every level of escapes."""
     texts = [view.text]
     layers: list[Layer] = []
@@ -114,7 +114,9 @@ def _in_view(view: View) -> Iterator[Secret]:
                 )
 
 
-def _starred(view: View, above: Iterable[Layer], match: Match) -> tuple[Edit, ...]:
+def _starred(
+    view: LayeredView, above: Iterable[Layer], match: SecretMatch
+) -> tuple[Overwrite, ...]:
     """The changes of the bytes that overwrite a find.
 
     They are made where all escapes are undone, whatever the level of the find: there nothing is
@@ -124,14 +126,14 @@ def _starred(view: View, above: Iterable[Layer], match: Match) -> tuple[Edit, ..
     for layer in above:
         start, end = layer.lifted(start, end)
     stars = _VISIBLE.sub("*", view.text[start:end])
-    return tuple(edit for edit in view.down([Edit(start, stars)]) if edit.text)
+    return tuple(edit for edit in view.down([Overwrite(start, stars)]) if edit.text)
 
 
 _Channels: TypeAlias = dict[Channel, list[tuple[int, int]]]
 """Where the strings of each channel stand in the data of a body."""
 
 
-def _channels(frame: Framed) -> tuple[_Channels, _Channels]:
+def _channels(frame: FramedBody) -> tuple[_Channels, _Channels]:
     """The strings of a body by `Leaf.channel`, and those of a stream by `Leaf.trail`."""
     by_index: _Channels = {}
     by_keys: _Channels = {}
@@ -147,14 +149,14 @@ def _channels(frame: Framed) -> tuple[_Channels, _Channels]:
     return by_index, by_keys
 
 
-def _in_channels(frame: Framed, channels: _Channels) -> Iterator[Secret]:
+def _in_channels(frame: FramedBody, channels: _Channels) -> Iterator[Secret]:
     """What is secret only when the strings of consecutive events are put together."""
     for slices in channels.values():
         if len(slices) > 1:
             yield from _in_view(frame.view.on(unescaped(frame.view.text, slices)))
 
 
-def _spans(edits: Iterable[Edit]) -> tuple[tuple[int, int], ...]:
+def _spans(edits: Iterable[Overwrite]) -> tuple[tuple[int, int], ...]:
     return joined((edit.start, edit.end) for edit in edits)
 
 
@@ -163,7 +165,7 @@ class _Known:
 
     def __init__(self) -> None:
         self.secrets: list[Secret] = []
-        self.edits: list[Edit] = []
+        self.edits: list[Overwrite] = []
         self._owner: dict[int, int] = {}
 
     def add(self, found: Iterable[Secret], *, extend: bool = True) -> None:

@@ -10,7 +10,7 @@ import base64
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from deltatape.model.exchange import Masked
+from deltatape.model.exchange import MaskedCredential
 from deltatape.redact.fillers import Fillers
 from deltatape.redact.search import Secret, overwrite, secrets
 from deltatape.tape.encode import json_text
@@ -29,7 +29,7 @@ _KEPT = frozenset(("side",))
 """Of the frames of WebSockets: whose it is."""
 
 
-class Hit(NamedTuple):
+class PlainSecret(NamedTuple):
     """A secret in a record that is no body."""
 
     kind: str
@@ -38,24 +38,24 @@ class Hit(NamedTuple):
     """A header's name, or a key of the payload."""
 
 
-class Cleaned(NamedTuple):
+class RedactedPayload(NamedTuple):
     """A payload without secrets, and what was in it."""
 
     value: object
-    hits: tuple[Hit, ...]
+    hits: tuple[PlainSecret, ...]
 
 
-def clean(value: object, masker: Masker) -> Cleaned:
+def clean(value: object, masker: Masker) -> RedactedPayload:
     """`value`, the payload of any record that is no body, without its secrets."""
-    hits: list[Hit] = []
+    hits: list[PlainSecret] = []
     if isinstance(value, dict):
         value = {key: _member(key, each, masker, hits) for key, each in value.items()}
     else:
         value = _cleaned(value, "", hits)
-    return Cleaned(value, tuple(hits))
+    return RedactedPayload(value, tuple(hits))
 
 
-def _member(key: str, value: object, masker: Masker, hits: list[Hit]) -> object:
+def _member(key: str, value: object, masker: Masker, hits: list[PlainSecret]) -> object:
     if key == "headers" and isinstance(value, list):
         return [_header(pair, masker, hits) for pair in value]
     if key == "target":
@@ -63,7 +63,7 @@ def _member(key: str, value: object, masker: Masker, hits: list[Hit]) -> object:
     return _cleaned(value, key, hits)
 
 
-def _header(pair: object, masker: Masker, hits: list[Hit]) -> object:
+def _header(pair: object, masker: Masker, hits: list[PlainSecret]) -> object:
     """`[name, value]`, masked by its name, else searched."""
     if not isinstance(pair, list) or len(pair) != _PAIR:
         return _cleaned(pair, "headers", hits)
@@ -73,13 +73,13 @@ def _header(pair: object, masker: Masker, hits: list[Hit]) -> object:
         return pair
     shown = name.decode("latin-1")
     masked = masker.headers(((name, value),))[0][1]
-    if isinstance(masked, Masked):
-        hits.append(Hit("unmasked credential", certain=True, where=shown))
+    if isinstance(masked, MaskedCredential):
+        hits.append(PlainSecret("unmasked credential", certain=True, where=shown))
         return [pair[0], value_to_json(masked)]
     return [pair[0], _cleaned(pair[1], shown, hits)]
 
 
-def _target(value: object, masker: Masker, hits: list[Hit]) -> object:
+def _target(value: object, masker: Masker, hits: list[PlainSecret]) -> object:
     """A request target, or its parts."""
     parts = value if isinstance(value, list) else [value]
     done = [part for one in parts for part in _parts(one, masker, hits)]
@@ -87,7 +87,7 @@ def _target(value: object, masker: Masker, hits: list[Hit]) -> object:
     return done if isinstance(value, list) or len(done) > 1 else done[0]
 
 
-def _parts(part: object, masker: Masker, hits: list[Hit]) -> list[object]:
+def _parts(part: object, masker: Masker, hits: list[PlainSecret]) -> list[object]:
     """A part of a target in parts, with the values of credential parameters masked."""
     try:
         data = bytes_from_json(part)
@@ -95,12 +95,12 @@ def _parts(part: object, masker: Masker, hits: list[Hit]) -> list[object]:
         return [part]
     if not any(start < end for start, end in credential_spans(data)):
         return [part]
-    hits.append(Hit("unmasked credential", certain=True, where="target"))
+    hits.append(PlainSecret("unmasked credential", certain=True, where="target"))
     masked = target_to_json(masker.target(data))
     return masked if isinstance(masked, list) else [masked]
 
 
-def _cleaned(value: object, where: str, hits: list[Hit], depth: int = 0) -> object:
+def _cleaned(value: object, where: str, hits: list[PlainSecret], depth: int = 0) -> object:
     """`value` with the secrets in its strings overwritten."""
     if depth > _DEPTH_LIMIT:
         found = secrets(json_text(value).encode())
@@ -141,7 +141,7 @@ def filled(value: object, fillers: Fillers, depth: int = 0) -> object:
             return value
 
 
-def _text(text: str, where: str, hits: list[Hit]) -> str:
+def _text(text: str, where: str, hits: list[PlainSecret]) -> str:
     data = text.encode("utf-8", "surrogatepass")
     found = secrets(data)
     if not found:
@@ -150,7 +150,7 @@ def _text(text: str, where: str, hits: list[Hit]) -> str:
     return _without(data, found).decode("utf-8", "surrogatepass")
 
 
-def _encoded(value: object, text: str, where: str, hits: list[Hit]) -> object:
+def _encoded(value: object, text: str, where: str, hits: list[PlainSecret]) -> object:
     try:
         data = base64.b64decode(text, validate=True)
     except ValueError:
@@ -160,8 +160,8 @@ def _encoded(value: object, text: str, where: str, hits: list[Hit]) -> object:
     return bytes_to_json(_without(data, found)) if found else value
 
 
-def _hits(found: tuple[Secret, ...], where: str) -> Iterator[Hit]:
-    return (Hit(secret.kind, secret.certain, where) for secret in found)
+def _hits(found: tuple[Secret, ...], where: str) -> Iterator[PlainSecret]:
+    return (PlainSecret(secret.kind, secret.certain, where) for secret in found)
 
 
 def _without(data: bytes, found: tuple[Secret, ...]) -> bytes:

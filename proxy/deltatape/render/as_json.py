@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from deltatape.diagnose.rebuild import Analysis
 from deltatape.model.exchange import Exchange
 from deltatape.model.reply import TextCall, ToolCall
-from deltatape.model.story import Attempts, Entry, Story
+from deltatape.model.story import Attempts, Story, StoryEntry
 from deltatape.model.stream import Event
-from deltatape.model.suspect import Made, Suspect, Tried
+from deltatape.model.suspect import ClientReading, ClientTrial, Suspect
 from deltatape.model.watch import LogEntry
 from deltatape.render.audit import Audit, today_object
 from deltatape.render.findings_json import finding_object
@@ -77,7 +77,7 @@ def _suspect(suspect: Suspect) -> dict[str, object]:
     }
 
 
-def _tried(tried: Tried) -> dict[str, object]:
+def _tried(tried: ClientTrial) -> dict[str, object]:
     return {
         "name": tried.name,
         "differs": None if tried.problem else tried.differs,
@@ -86,7 +86,7 @@ def _tried(tried: Tried) -> dict[str, object]:
     }
 
 
-def _made(made: Made) -> dict[str, object]:
+def _made(made: ClientReading) -> dict[str, object]:
     calls = [{"id": each.id, "name": each.name, "arguments": each.arguments} for each in made.calls]
     return {"calls": calls, "errors": list(made.errors), "text": made.text}
 
@@ -172,7 +172,7 @@ def _audit(audit: Audit) -> dict[str, object]:
     }
 
 
-def _entry(entry: Entry) -> dict[str, object]:
+def _entry(entry: StoryEntry) -> dict[str, object]:
     return {
         "t_ns": entry.t_ns,
         "exchange": entry.exchange,

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from deltatape.compare.today import PRESENT, Asked, Aspect, Drift, Today
+from deltatape.compare.today import PRESENT, Aspect, Recheck, RecheckedExchange, ResponseDrift
 from deltatape.model.exchange import Exchange
 from deltatape.model.finding import Severity
-from deltatape.redact.audit import Kind, Problem, Report
-from deltatape.render.lines import BOLD, DIM, GOOD, STYLES, WIDTH, Line, Segment, line, wrapped
+from deltatape.redact.audit import AuditReport, ProblemKind, TapeProblem
+from deltatape.render.lines import BOLD, DIM, GOOD, STYLES, WIDTH, Line, StyledText, line, wrapped
 from deltatape.render.units import duration
 from deltatape.rules.words import count
 
@@ -17,9 +17,9 @@ class Audit:
     """A tape that was checked; `report` None: it could not be read, `error` says why."""
 
     path: str
-    report: Report | None
+    report: AuditReport | None
     error: str = ""
-    asked: tuple[Asked, ...] = ()
+    asked: tuple[Recheck, ...] = ()
     """What its exchanges gave when a provider was asked again."""
     url: str = ""
     """Of that provider; "" when none was asked."""
@@ -32,12 +32,12 @@ def audit_lines(audits: Iterable[Audit], width: int = WIDTH) -> list[Line]:
     leaking = [audit.path for audit in audited if audit.report and _leaks(audit.report.problems)]
     if leaking:
         lines.append(
-            line(Segment(f"secrets are overwritten by: deltatape redact {leaking[0]}", DIM))
+            line(StyledText(f"secrets are overwritten by: deltatape redact {leaking[0]}", DIM))
         )
     return lines
 
 
-def problem_lines(problems: Sequence[Problem], width: int = WIDTH) -> list[Line]:
+def problem_lines(problems: Sequence[TapeProblem], width: int = WIDTH) -> list[Line]:
     """Each problem with its place, in `width` columns."""
     return [each for problem in problems for each in wrapped(_said(problem), 4, width=width)]
 
@@ -46,18 +46,18 @@ def _one(audit: Audit, width: int) -> list[Line]:
     if audit.report is None:
         return wrapped(audit.error, 0, STYLES[Severity.ERROR], width)
     problems = audit.report.problems
-    told = Segment("clean", GOOD)
+    told = StyledText("clean", GOOD)
     if problems:
-        told = Segment(count(len(problems), "problem"), STYLES[Severity.ERROR])
+        told = StyledText(count(len(problems), "problem"), STYLES[Severity.ERROR])
     return [
-        line(Segment(audit.path, BOLD), ": ", told),
+        line(StyledText(audit.path, BOLD), ": ", told),
         *problem_lines(problems, width),
         *(each for fact in audit.report.facts for each in wrapped(f"note: {fact}", 4, DIM, width)),
         *(today_lines(audit.asked, audit.url, width) if audit.url else ()),
     ]
 
 
-def _said(problem: Problem) -> str:
+def _said(problem: TapeProblem) -> str:
     """`line 12, #3, bytes 40 to 91: response body holds ...`."""
     place = [f"line {problem.line}"]
     if problem.exchange:
@@ -67,8 +67,8 @@ def _said(problem: Problem) -> str:
     return f"{', '.join(place)}: {problem.message}"
 
 
-def _leaks(problems: Sequence[Problem]) -> bool:
-    return any(problem.kind is Kind.SECRET for problem in problems)
+def _leaks(problems: Sequence[TapeProblem]) -> bool:
+    return any(problem.kind is ProblemKind.SECRET for problem in problems)
 
 
 # What a live provider does differently today, as text and as JSON: `fsck --against`.
@@ -87,18 +87,18 @@ _LABELS: Mapping[Aspect, str] = {
 _NOTHING = "nothing"
 
 
-def today_lines(asked: Sequence[Asked], url: str, width: int = WIDTH) -> list[Line]:
+def today_lines(asked: Sequence[Recheck], url: str, width: int = WIDTH) -> list[Line]:
     """In `width` columns what each exchange of a tape gave when it was asked of `url` again."""
     compared = [one.today for one in asked if one.today is not None]
     same = sum(1 for today in compared if not today.drifts)
     said = f"{count(len(compared), 'answer')}, {same} as on the tape"
-    lines = [line("  ", Segment(f"today at {url}", BOLD), f": {said}")]
+    lines = [line("  ", StyledText(f"today at {url}", BOLD), f": {said}")]
     for one in asked:
         lines += _one_today(one, width)
     return lines
 
 
-def _one_today(asked: Asked, width: int) -> Iterator[Line]:
+def _one_today(asked: Recheck, width: int) -> Iterator[Line]:
     request = asked.recorded.request
     front = f"#{asked.recorded.number} {request.method} {request.path}: "
     if asked.passed_over:
@@ -110,7 +110,7 @@ def _one_today(asked: Asked, width: int) -> Iterator[Line]:
         yield from _compared(asked, asked.today, front, width)
 
 
-def _compared(asked: Asked, today: Today, front: str, width: int) -> Iterator[Line]:
+def _compared(asked: Recheck, today: RecheckedExchange, front: str, width: int) -> Iterator[Line]:
     drifts = today.drifts
     if drifts:
         differences = count(len(drifts), "difference")
@@ -126,7 +126,7 @@ def _compared(asked: Asked, today: Today, front: str, width: int) -> Iterator[Li
         yield from wrapped(f"note: {note}", 8, DIM, width)
 
 
-def _said_today(drift: Drift) -> str:
+def _said_today(drift: ResponseDrift) -> str:
     """`field chunk: usage.cost: new today (number)`."""
     label = _LABELS.get(drift.aspect, drift.aspect.value)
     if not drift.what:
@@ -138,7 +138,7 @@ def _said_today(drift: Drift) -> str:
     return f"{front}: {how}" if about == PRESENT else f"{front}: {how} ({about})"
 
 
-def _notes(asked: Asked, today: Today) -> Iterator[str]:
+def _notes(asked: Recheck, today: RecheckedExchange) -> Iterator[str]:
     yield from today.notes
     times = [_times(each) for each in (asked.recorded, today.comparison.right.exchange)]
     if all(times):
@@ -155,12 +155,12 @@ def _times(exchange: Exchange) -> str:
     return f"began after {duration(first)}, ended after {duration(end)}"
 
 
-def today_object(asked: Iterable[Asked], url: str) -> dict[str, object]:
+def today_object(asked: Iterable[Recheck], url: str) -> dict[str, object]:
     """The same for programs: the value of `against` of a tape in `fsck --format json`."""
     return {"url": url, "exchanges": [_object(one) for one in asked]}
 
 
-def _object(asked: Asked) -> dict[str, object]:
+def _object(asked: Recheck) -> dict[str, object]:
     today = asked.today
     return {
         "exchange": asked.recorded.number,
@@ -175,7 +175,7 @@ def _object(asked: Asked) -> dict[str, object]:
     }
 
 
-def _drift(drift: Drift) -> dict[str, object]:
+def _drift(drift: ResponseDrift) -> dict[str, object]:
     return {
         "aspect": drift.aspect,
         "what": drift.what or None,

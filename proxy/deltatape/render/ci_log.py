@@ -10,7 +10,7 @@ https://learn.microsoft.com/en-us/azure/devops/pipelines/scripts/logging-command
 
 import re
 
-from deltatape.render.lines import Line, Segment
+from deltatape.render.lines import Line, StyledText
 
 _ANYWHERE = re.compile(r"##(?=[A-Za-z]*\[)")
 _ESCAPED = r"#\x23"
@@ -26,7 +26,7 @@ def inert_line(line: Line) -> Line:
     inert = inert_text(text, _ESCAPED)
     if _AT_START.match(inert):
         inert = inert.replace("::", r"\x3a:", 1)
-    return line if inert == text else (Segment(inert),)
+    return line if inert == text else (StyledText(inert),)
 
 
 def inert_remark(text: str) -> str:

@@ -8,13 +8,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from deltatape.compare import CallChange, Change, Comparison, Damage, Kind, Spacing
-from deltatape.compare.values import Framed
+from deltatape.compare import (
+    CallChange,
+    CallDamage,
+    ChangeKind,
+    Comparison,
+    EventChange,
+    SpacingDifference,
+)
+from deltatape.compare.values import FramingDifference
 from deltatape.diagnose.rebuild import Analysis
-from deltatape.match.difference import Difference
+from deltatape.match.difference import JsonDifference
 from deltatape.model.reply import ToolCall
 from deltatape.render.json_document import VERSION, inert_json
-from deltatape.render.lines import BOLD, DIM, GOOD, WIDTH, Line, Segment, cropped, line, wrapped
+from deltatape.render.lines import BOLD, DIM, GOOD, WIDTH, Line, StyledText, cropped, line, wrapped
 from deltatape.rules.evidence import excerpt
 from deltatape.rules.words import count
 from deltatape.why.kinds import identity, label, news
@@ -28,38 +35,38 @@ _LONG = 80
 """Characters of arguments in which a difference is found at a glance."""
 _MOST_DIFFERENCES = 6
 _STYLES = {
-    Kind.EQUAL: DIM,
-    Kind.DROPPED: "red",
-    Kind.INSERTED: "green",
-    Kind.ALTERED: "yellow",
-    Kind.REINDEXED: "magenta",
-    Kind.MERGED: "cyan",
-    Kind.SPLIT: "cyan",
-    Kind.RECUT: "cyan",
-    Kind.MOVED: "cyan",
+    ChangeKind.EQUAL: DIM,
+    ChangeKind.DROPPED: "red",
+    ChangeKind.INSERTED: "green",
+    ChangeKind.ALTERED: "yellow",
+    ChangeKind.REINDEXED: "magenta",
+    ChangeKind.MERGED: "cyan",
+    ChangeKind.SPLIT: "cyan",
+    ChangeKind.RECUT: "cyan",
+    ChangeKind.MOVED: "cyan",
 }
-_MARKS = {Kind.EQUAL: " ", Kind.DROPPED: "-", Kind.INSERTED: "+"}
+_MARKS = {ChangeKind.EQUAL: " ", ChangeKind.DROPPED: "-", ChangeKind.INSERTED: "+"}
 _DAMAGES = {
-    Damage.LOST: "lost",
-    Damage.ADDED: "added",
-    Damage.ARGUMENTS: "its arguments were altered",
-    Damage.IDENTITY: "its identity was changed",
+    CallDamage.LOST: "lost",
+    CallDamage.ADDED: "added",
+    CallDamage.ARGUMENTS: "its arguments were altered",
+    CallDamage.IDENTITY: "its identity was changed",
 }
 _SPACINGS = {
-    Spacing.FORMAT: "format of the body",
-    Spacing.EVENT_LINE: "event lines",
-    Spacing.ID_LINE: "id lines",
-    Spacing.RETRY_LINE: "retry lines",
-    Spacing.LINE_ENDS: "line ends",
-    Spacing.JSON: "spelling of the JSON",
-    Spacing.FIELDS: "spacing of the fields",
-    Spacing.COMMENTS: "comments",
-    Spacing.PENDING: "undispatched rest",
+    SpacingDifference.FORMAT: "format of the body",
+    SpacingDifference.EVENT_LINE: "event lines",
+    SpacingDifference.ID_LINE: "id lines",
+    SpacingDifference.RETRY_LINE: "retry lines",
+    SpacingDifference.LINE_ENDS: "line ends",
+    SpacingDifference.JSON: "spelling of the JSON",
+    SpacingDifference.FIELDS: "spacing of the fields",
+    SpacingDifference.COMMENTS: "comments",
+    SpacingDifference.PENDING: "undispatched rest",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hop:
+class ComparedSides:
     """Two sides that are compared, with the names that the user gave them."""
 
     left: str
@@ -67,7 +74,9 @@ class Hop:
     comparison: Comparison
 
 
-def diff_lines(hops: Sequence[Hop], damaged: int | None, width: int = WIDTH) -> list[Line]:
+def diff_lines(
+    hops: Sequence[ComparedSides], damaged: int | None, width: int = WIDTH
+) -> list[Line]:
     """All hops, in order; with several, first which of them damaged a call.
 
     Args:
@@ -84,30 +93,30 @@ def diff_lines(hops: Sequence[Hop], damaged: int | None, width: int = WIDTH) -> 
     return lines
 
 
-def _verdict(hops: Sequence[Hop], damaged: int | None, width: int) -> list[Line]:
+def _verdict(hops: Sequence[ComparedSides], damaged: int | None, width: int) -> list[Line]:
     if damaged is None:
-        return [line(Segment("no hop damaged a call", GOOD))]
+        return [line(StyledText("no hop damaged a call", GOOD))]
     hop = hops[damaged]
     told = _call(hop.comparison.damaged[0])
     text = f"first hop that damaged a call: {hop.left} -> {hop.right}: {told}"
     return wrapped(text, 0, "bold red", width)
 
 
-def _hop(hop: Hop, width: int) -> Iterator[Line]:
+def _hop(hop: ComparedSides, width: int) -> Iterator[Line]:
     comparison = hop.comparison
     for mark, name, side in (
         ("---", hop.left, comparison.left),
         ("+++", hop.right, comparison.right),
     ):
-        yield cropped(line(Segment(f"{mark} {name}", BOLD), f"  {_side(side)}"), width)
+        yield cropped(line(StyledText(f"{mark} {name}", BOLD), f"  {_side(side)}"), width)
     yield from _summary(comparison, width)
     for call in comparison.calls:
         yield from _call_lines(call, width)
     for difference in comparison.reply:
         yield from _difference(difference, 2, width, front="reply: ")
     for framed in comparison.framing:
-        yield cropped(line(Segment(f"  framing: {_framed(framed)}", "cyan")), width)
-    if any(change.kind is not Kind.EQUAL for change in comparison.changes):
+        yield cropped(line(StyledText(f"  framing: {_framed(framed)}", "cyan")), width)
+    if any(change.kind is not ChangeKind.EQUAL for change in comparison.changes):
         yield line("")
         yield from _Events(comparison, width).lines()
 
@@ -123,7 +132,7 @@ def _summary(comparison: Comparison, width: int) -> list[Line]:
     """What differs, counted."""
     how = "" if comparison.by_event else " (dialects differ: compared by what the events bring)"
     if comparison.equal:
-        lines = [line(Segment(f"equal{how}", GOOD))]
+        lines = [line(StyledText(f"equal{how}", GOOD))]
     else:
         text = ", ".join(_counted(comparison)) or _otherwise(comparison)
         lines = wrapped(f"{text}{how}", 0, BOLD, width)
@@ -139,9 +148,9 @@ def _otherwise(comparison: Comparison) -> str:
 
 
 def _counted(comparison: Comparison) -> list[str]:
-    sizes: dict[Kind, int] = {}
+    sizes: dict[ChangeKind, int] = {}
     for change in comparison.changes:
-        if change.kind is not Kind.EQUAL:
+        if change.kind is not ChangeKind.EQUAL:
             size = max(len(change.left), len(change.right))
             sizes[change.kind] = sizes.get(change.kind, 0) + (size if comparison.by_event else 1)
     what = "event" if comparison.by_event else "part"
@@ -158,19 +167,20 @@ def _call(call: CallChange) -> str:
 def _call_lines(call: CallChange, width: int) -> Iterator[Line]:
     yield from wrapped(_call(call), 2, "bold red", width)
     sides = [(mark, each) for mark, each in (("-", call.left), ("+", call.right)) if each]
-    if call.damage is not Damage.IDENTITY:
+    if call.damage is not CallDamage.IDENTITY:
         for mark, each in sides:
             yield cropped(
-                line(Segment(f"      {mark} {excerpt(each.arguments) or '(no bytes)'}", DIM)), width
+                line(StyledText(f"      {mark} {excerpt(each.arguments) or '(no bytes)'}", DIM)),
+                width,
             )
-    if call.damage is Damage.IDENTITY or any(len(each.arguments) > _LONG for _, each in sides):
+    if call.damage is CallDamage.IDENTITY or any(len(each.arguments) > _LONG for _, each in sides):
         for difference in call.differences[:_MOST_DIFFERENCES]:
             yield from _difference(difference, 6, width)
     if call.cause is not None:
         yield cropped(line(f"      first by {_cause(call.cause)}"), width)
 
 
-def _cause(change: Change) -> str:
+def _cause(change: EventChange) -> str:
     """The events of a change, in words."""
     if not change.right:
         return f"{_events(change.left)}, {change.kind}"
@@ -189,12 +199,12 @@ def _range(numbers: Sequence[int]) -> str:
     return str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]}-{numbers[-1]}"
 
 
-def _difference(difference: Difference, indent: int, width: int, front: str = "") -> list[Line]:
+def _difference(difference: JsonDifference, indent: int, width: int, front: str = "") -> list[Line]:
     text = f"{front}{difference.path}: {difference.recorded} -> {difference.received}"
     return wrapped(text, indent, "", width)
 
 
-def _framed(framed: Framed) -> str:
+def _framed(framed: FramingDifference) -> str:
     number = "" if framed.event is None else f" of {count(framed.count, 'event')}"
     return f"{_SPACINGS[framed.what]}{number}: {framed.left} -> {framed.right}"
 
@@ -215,24 +225,24 @@ class _Events:
 
     def lines(self) -> Iterator[Line]:
         """The changes with equal events around them."""
-        yield line(Segment(f"  {'left':>{self._digits}} {'right':>{self._digits}}", DIM))
+        yield line(StyledText(f"  {'left':>{self._digits}} {'right':>{self._digits}}", DIM))
         shown = 0
         groups = [list(group) for _, group in groupby(self._changes, key=_sort_of)]
         for place, group in enumerate(groups):
-            if group[0].kind is Kind.EQUAL:
+            if group[0].kind is ChangeKind.EQUAL:
                 for change in group:
                     last = place == len(groups) - 1
                     yield from self._equal(change, before=place > 0, after=not last)
                 continue
             shown += 1
             if shown > _MOST_CHANGES:
-                rest = sum(1 for each in groups[place:] if each[0].kind is not Kind.EQUAL)
+                rest = sum(1 for each in groups[place:] if each[0].kind is not ChangeKind.EQUAL)
                 text = f"{count(rest, 'more change')}; all of them: --format json"
-                yield line(Segment(text, DIM))
+                yield line(StyledText(text, DIM))
                 return
             yield from self._group(group)
 
-    def _equal(self, change: Change, *, before: bool, after: bool) -> Iterator[Line]:
+    def _equal(self, change: EventChange, *, before: bool, after: bool) -> Iterator[Line]:
         """The first ones where something stands before, the last ones where something follows."""
         if change.part:
             yield self._row(change, change.left, change.right)
@@ -243,30 +253,30 @@ class _Events:
         hidden = len(pairs) - len(head) - len(tail)
         yield from (self._row(change, (i,), (j,)) for i, j in head)
         if hidden:
-            yield line(Segment(f"  ... {count(hidden, 'equal event')}", DIM))
+            yield line(StyledText(f"  ... {count(hidden, 'equal event')}", DIM))
         yield from (self._row(change, (i,), (j,)) for i, j in tail)
 
-    def _group(self, group: Sequence[Change]) -> Iterator[Line]:
+    def _group(self, group: Sequence[EventChange]) -> Iterator[Line]:
         """Neighbours to which the same happened: the first ones, and how many more."""
-        told: tuple[Difference, ...] = ()
+        told: tuple[JsonDifference, ...] = ()
         for change in group[:_MOST_EVENTS]:
             yield from self._change(change, told)
             told = change.differences
         more = len(group) - _MOST_EVENTS
         if more > 0:
             text = f"  ... {count(more, 'more event')} {group[0].kind} in the same way"
-            yield line(Segment(text, _STYLES[group[0].kind]))
+            yield line(StyledText(text, _STYLES[group[0].kind]))
 
-    def _change(self, change: Change, told: Sequence[Difference] = ()) -> Iterator[Line]:
+    def _change(self, change: EventChange, told: Sequence[JsonDifference] = ()) -> Iterator[Line]:
         """A change, with its differences unless the one before had the same."""
         kind, left, right = change.kind, change.left, change.right
-        if kind in (Kind.DROPPED, Kind.INSERTED) and not change.part:
+        if kind in (ChangeKind.DROPPED, ChangeKind.INSERTED) and not change.part:
             numbers = left or right
             for number in numbers[:_MOST_EVENTS]:
                 yield self._row(change, (number,) if left else (), (number,) if right else ())
             more = len(numbers) - _MOST_EVENTS
             if more > 0:
-                yield line(Segment(f"  ... {count(more, 'more event')} {kind}", _STYLES[kind]))
+                yield line(StyledText(f"  ... {count(more, 'more event')} {kind}", _STYLES[kind]))
             return
         yield self._row(change, left, right)
         if not change.part and (len(left) > 1 or len(right) > 1):
@@ -275,25 +285,29 @@ class _Events:
             if difference not in told:
                 yield from _difference(difference, 2 * self._digits + 8, self._width)
 
-    def _pieces(self, kind: Kind, left: Sequence[int], right: Sequence[int]) -> Iterator[Line]:
+    def _pieces(
+        self, kind: ChangeKind, left: Sequence[int], right: Sequence[int]
+    ) -> Iterator[Line]:
         """What was merged or split, the first ones of each side."""
         for mark, numbers, news_ in (("-", left, self._news[0]), ("+", right, self._news[1])):
             for number in numbers[:3]:
                 text = f"{' ' * (2 * self._digits + 6)}{mark} {news_.get(number, '')}"
-                yield cropped(line(Segment(text, _STYLES[kind])), self._width)
+                yield cropped(line(StyledText(text, _STYLES[kind])), self._width)
             if len(numbers) > 3:  # noqa: PLR2004 - as many as are shown
                 text = f"{' ' * (2 * self._digits + 6)}{mark} ... {len(numbers) - 3} more"
-                yield line(Segment(text, DIM))
+                yield line(StyledText(text, DIM))
 
-    def _row(self, change: Change, left: Sequence[int], right: Sequence[int]) -> Line:
+    def _row(self, change: EventChange, left: Sequence[int], right: Sequence[int]) -> Line:
         kind = change.kind
         mark, style = _MARKS.get(kind, "~"), _STYLES[kind]
         here, there = f"{_range(left):>{self._digits}}", f"{_range(right):>{self._digits}}"
-        told = "" if kind is Kind.EQUAL else f"{kind}: "
+        told = "" if kind is ChangeKind.EQUAL else f"{kind}: "
         what = change.part
         if not what and len(left) <= 1 and len(right) <= 1:
             what = self._news[0].get(left[0], "") if left else self._news[1].get(right[0], "")
-        whole = line(Segment(f"{mark} {here} {there}  ", style), Segment(f"{told}{what}", style))
+        whole = line(
+            StyledText(f"{mark} {here} {there}  ", style), StyledText(f"{told}{what}", style)
+        )
         return cropped(whole, self._width)
 
 
@@ -302,10 +316,10 @@ def _by_number(side: Analysis) -> Mapping[int, str]:
     return dict(zip(numbers, (excerpt(each) for each in news(side)), strict=True))
 
 
-def _sort_of(change: Change) -> tuple[object, ...]:
+def _sort_of(change: EventChange) -> tuple[object, ...]:
     """Equal for neighbours that are told as one: the same happened to them, at the same paths."""
-    if change.kind is Kind.EQUAL or not change.differences:
-        return (change.kind, change.left if change.kind is not Kind.EQUAL else ())
+    if change.kind is ChangeKind.EQUAL or not change.differences:
+        return (change.kind, change.left if change.kind is not ChangeKind.EQUAL else ())
     return (change.kind, *(difference.path for difference in change.differences))
 
 
@@ -314,7 +328,7 @@ def _sort_of(change: Change) -> tuple[object, ...]:
 # The keys are a contract: they are added to, never renamed.
 
 
-def diff_json(hops: Sequence[Hop], damaged: int | None) -> str:
+def diff_json(hops: Sequence[ComparedSides], damaged: int | None) -> str:
     """All hops, in order.
 
     Args:
@@ -330,7 +344,7 @@ def diff_json(hops: Sequence[Hop], damaged: int | None) -> str:
     return inert_json(document) + "\n"
 
 
-def _json_hop(hop: Hop) -> dict[str, object]:
+def _json_hop(hop: ComparedSides) -> dict[str, object]:
     comparison: Comparison = hop.comparison
     return {
         "left": _json_side(hop.left, comparison.left),
@@ -379,7 +393,7 @@ def _json_call(call: ToolCall | None) -> dict[str, object] | None:
     }
 
 
-def _change(change: Change) -> dict[str, object]:
+def _change(change: EventChange) -> dict[str, object]:
     return {
         "kind": change.kind,
         "left": list(change.left),
@@ -389,13 +403,13 @@ def _change(change: Change) -> dict[str, object]:
     }
 
 
-def _differences(differences: Iterable[Difference]) -> list[dict[str, str]]:
+def _differences(differences: Iterable[JsonDifference]) -> list[dict[str, str]]:
     return [
         {"path": each.path, "left": each.recorded, "right": each.received} for each in differences
     ]
 
 
-def _json_framed(framed: Framed) -> dict[str, object]:
+def _json_framed(framed: FramingDifference) -> dict[str, object]:
     return {
         "what": framed.what,
         "events": None if framed.event is None else framed.count,

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from deltatape.render.json_document import VERSION
-from deltatape.render.lines import BOLD, DIM, GOOD, WIDTH, Line, Segment, cropped, line, wrapped
+from deltatape.render.lines import BOLD, DIM, GOOD, WIDTH, Line, StyledText, cropped, line, wrapped
 from deltatape.rules.words import count
 
 
-class Level(StrEnum):
+class RemarkLevel(StrEnum):
     """How much a remark asks for."""
 
     OK = "ok"
@@ -20,18 +20,18 @@ class Level(StrEnum):
     """Something will not be recorded, or not work."""
 
 
-STYLES = {Level.OK: GOOD, Level.NOTE: "yellow", Level.PROBLEM: "bold red"}
-_LEVEL_WIDTH = len(Level.PROBLEM)
+STYLES = {RemarkLevel.OK: GOOD, RemarkLevel.NOTE: "yellow", RemarkLevel.PROBLEM: "bold red"}
+_LEVEL_WIDTH = len(RemarkLevel.PROBLEM)
 _INDENT = 2 + _LEVEL_WIDTH + 2
 _NARROW = 60
 _ARROW = "-> "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Remark:
+class DoctorRemark:
     """One thing that was looked at."""
 
-    level: Level
+    level: RemarkLevel
     text: str
     shown: str = ""
     """Code that it is about; "" for none."""
@@ -48,7 +48,7 @@ class Section:
     """Remarks about one subject."""
 
     title: str
-    remarks: tuple[Remark, ...]
+    remarks: tuple[DoctorRemark, ...]
 
 
 def doctor_lines(sections: Sequence[Section], width: int = WIDTH) -> list[Line]:
@@ -57,7 +57,7 @@ def doctor_lines(sections: Sequence[Section], width: int = WIDTH) -> list[Line]:
     lines: list[Line] = []
     for section in sections:
         if section.remarks:
-            lines.append(line(Segment(section.title.upper(), BOLD)))
+            lines.append(line(StyledText(section.title.upper(), BOLD)))
             for remark in section.remarks:
                 lines += _remark_lines(remark, width)
             lines.append(line())
@@ -66,35 +66,35 @@ def doctor_lines(sections: Sequence[Section], width: int = WIDTH) -> list[Line]:
 
 def problems(sections: Sequence[Section]) -> int:
     """How many remarks are problems."""
-    return _number(sections, Level.PROBLEM)
+    return _number(sections, RemarkLevel.PROBLEM)
 
 
-def _number(sections: Sequence[Section], level: Level) -> int:
+def _number(sections: Sequence[Section], level: RemarkLevel) -> int:
     return sum(remark.level is level for section in sections for remark in section.remarks)
 
 
-def _remark_lines(remark: Remark, width: int) -> list[Line]:
-    level = Segment(f"  {remark.level:<{_LEVEL_WIDTH}}  ", STYLES[remark.level])
+def _remark_lines(remark: DoctorRemark, width: int) -> list[Line]:
+    level = StyledText(f"  {remark.level:<{_LEVEL_WIDTH}}  ", STYLES[remark.level])
     first, *more = wrapped(remark.text, _INDENT, width=width)
     lines = [(level, *first[1:]), *more]
-    margin = Segment(" " * _INDENT)
+    margin = StyledText(" " * _INDENT)
     if remark.shown:
-        lines.append(cropped(line(margin, Segment(remark.shown, DIM)), width))
+        lines.append(cropped(line(margin, StyledText(remark.shown, DIM)), width))
     if remark.instead:
         # Unbroken, so that it can be copied.
-        lines.append(line(margin, "write ", Segment(remark.instead, BOLD)))
+        lines.append(line(margin, "write ", StyledText(remark.instead, BOLD)))
     if remark.fix:
         first, *more = wrapped(remark.fix, _INDENT + len(_ARROW), width=width)
-        lines += [(margin, Segment(_ARROW), *first[1:]), *more]
+        lines += [(margin, StyledText(_ARROW), *first[1:]), *more]
     return lines
 
 
 def _summary(sections: Sequence[Section]) -> Line:
     found = problems(sections)
-    notes = count(_number(sections, Level.NOTE), "note")
+    notes = count(_number(sections, RemarkLevel.NOTE), "note")
     if not found:
-        return line(Segment(f"no problems, {notes}", GOOD))
-    return line(Segment(f"{count(found, 'problem')}, {notes}", STYLES[Level.PROBLEM]))
+        return line(StyledText(f"no problems, {notes}", GOOD))
+    return line(StyledText(f"{count(found, 'problem')}, {notes}", STYLES[RemarkLevel.PROBLEM]))
 
 
 def doctor_json(sections: Sequence[Section]) -> str:

@@ -6,7 +6,7 @@ Only as much of Markdown as the rules' documentation uses: headings, paragraphs,
 import textwrap
 from collections.abc import Iterator
 
-from deltatape.render.lines import BOLD, DIM, WIDTH, Line, Segment, line
+from deltatape.render.lines import BOLD, DIM, WIDTH, Line, StyledText, line
 
 _FENCE = "```"
 _ITEM = "- "
@@ -19,7 +19,7 @@ def document_lines(text: str, width: int = WIDTH) -> list[Line]:
     for block in _blocks(text):
         if block == _FENCE:
             in_code = not in_code
-            lines.append(line(Segment(block, DIM)))
+            lines.append(line(StyledText(block, DIM)))
         elif in_code:
             lines += _laid(block, width, DIM, indent=4, anywhere=True)
         elif block.startswith("#"):
@@ -58,4 +58,4 @@ def _laid(
         break_on_hyphens=False,
         break_long_words=anywhere,
     )
-    return [line(Segment(piece, style)) for piece in pieces or [""]]
+    return [line(StyledText(piece, style)) for piece in pieces or [""]]

@@ -11,7 +11,7 @@ from itertools import accumulate
 
 from rich.cells import cell_len
 
-from deltatape.diagnose.check_tape import Reported
+from deltatape.diagnose.check_tape import ReportedFinding
 from deltatape.diagnose.wire_excerpt import MarkedLine, WireExcerpt
 from deltatape.model.finding import Finding, Severity
 from deltatape.model.story import Story, Verdict
@@ -23,7 +23,7 @@ from deltatape.render.lines import (
     STYLES,
     WIDTH,
     Line,
-    Segment,
+    StyledText,
     line,
     measured,
     wrapped,
@@ -33,7 +33,7 @@ from deltatape.rules.words import count
 from deltatape.why.verdict import NOBODY
 
 
-def reported_lines(reported: Reported, width: int = WIDTH) -> list[Line]:
+def reported_lines(reported: ReportedFinding, width: int = WIDTH) -> list[Line]:
     """A finding in a report, in `width` columns; a blank line ends it."""
     finding, excerpt = reported.finding, reported.excerpt
     lines = [_head(finding), *_arrow(place(finding), width)]
@@ -83,7 +83,7 @@ def _bytes(who: str, number: int | None, span: Span | None) -> str:
 
 def _arrow(where: str, width: int) -> list[Line]:
     first, *rest = wrapped(where, 6, DIM, width)
-    return [line(Segment("  --> ", DIM), *first[1:]), *rest]
+    return [line(StyledText("  --> ", DIM), *first[1:]), *rest]
 
 
 def ending_lines(findings: int, counted: str, code: str) -> list[Line]:
@@ -95,15 +95,15 @@ def ending_lines(findings: int, counted: str, code: str) -> list[Line]:
         code: that of the gravest.
     """
     if not findings:
-        return [line(Segment("no findings", GOOD))]
+        return [line(StyledText("no findings", GOOD))]
     return [
-        line(Segment(counted, BOLD)),
-        line(Segment(f"more about a code: deltatape why {code}", DIM)),
+        line(StyledText(counted, BOLD)),
+        line(StyledText(f"more about a code: deltatape why {code}", DIM)),
     ]
 
 
 @dataclass(frozen=True, slots=True)
-class Viewpoint:
+class FindingContext:
     """What has been said already where a finding is shown: tape, exchange, the clock's zero."""
 
     tape: str | None = None
@@ -111,17 +111,17 @@ class Viewpoint:
     start_ns: int | None = None
 
 
-_NOWHERE = Viewpoint()
+_NOWHERE = FindingContext()
 
 
-def seen_from(story: Story) -> Viewpoint:
+def seen_from(story: Story) -> FindingContext:
     """The viewpoint of a story: findings are told by the clock of its timeline."""
-    return Viewpoint(story.tape, story.exchange, story.start_ns)
+    return FindingContext(story.tape, story.exchange, story.start_ns)
 
 
 def one_finding(
     finding: Finding,
-    seen: Viewpoint = _NOWHERE,
+    seen: FindingContext = _NOWHERE,
     width: int = WIDTH,
     *,
     fixed: bool = False,
@@ -138,7 +138,7 @@ def one_finding(
     """
     head = _head(finding)
     where = _where(finding, seen)
-    place = [line(*head, Segment(f"  {where}", DIM))] if where else [line(*head)]
+    place = [line(*head, StyledText(f"  {where}", DIM))] if where else [line(*head)]
     if measured(place[0]) > width:
         place = [line(*head), *wrapped(where, 4, DIM, width)]
     said = any(finding.message[1:] in text for text in known)
@@ -182,9 +182,9 @@ def _is_shown(finding: Finding) -> bool:
 
 def _head(finding: Finding) -> Line:
     return line(
-        Segment(f"{finding.severity} ", STYLES[finding.severity]),
-        Segment(f"{finding.code} {finding.name}", BOLD),
-        Segment(f"  {blamed(finding)}"),
+        StyledText(f"{finding.severity} ", STYLES[finding.severity]),
+        StyledText(f"{finding.code} {finding.name}", BOLD),
+        StyledText(f"  {blamed(finding)}"),
     )
 
 
@@ -214,7 +214,7 @@ def place(finding: Finding) -> str:
     return _where(finding, _NOWHERE)
 
 
-def _where(finding: Finding, seen: Viewpoint) -> str:
+def _where(finding: Finding, seen: FindingContext) -> str:
     """`x.tape#3, line 14, event 7, 1.234 s into the tape`: as the user can name it."""
     parts = []
     same = finding.tape == seen.tape
@@ -254,28 +254,28 @@ def wire_lines(
     """
     label = "" if number is None else str(number)
     blank = " " * len(label)
-    lines = [line(Segment(f"  {blank} |", DIM))]
+    lines = [line(StyledText(f"  {blank} |", DIM))]
     for each in excerpt.lines:
         # Where nothing is marked the caret stands beside the text, and needs a column.
         shown = _fitted(each, width - len(blank) - 5 - (not each.marked))
         lines.append(
             line(
-                Segment(f"  {label.rjust(len(blank))} | ", DIM),
+                StyledText(f"  {label.rjust(len(blank))} | ", DIM),
                 shown.before,
-                Segment(shown.marked, BOLD),
+                StyledText(shown.marked, BOLD),
                 shown.after,
             )
         )
         lines.append(
             line(
-                Segment(f"  {blank} | ", DIM),
+                StyledText(f"  {blank} | ", DIM),
                 " " * cell_len(shown.before),
-                Segment("^" * max(cell_len(shown.marked), 1), STYLES[severity]),
+                StyledText("^" * max(cell_len(shown.marked), 1), STYLES[severity]),
             )
         )
         label = ""
     if excerpt.more:
-        lines.append(line(Segment(f"  {blank} | {_MORE}", DIM)))
+        lines.append(line(StyledText(f"  {blank} | {_MORE}", DIM)))
     return lines
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from deltatape.diagnose.check_tape import TapeReport
-from deltatape.model.finding import Against, Finding
+from deltatape.model.finding import ComparedPlace, Finding
 from deltatape.render.json_document import VERSION, inert_members
 
 
@@ -71,7 +71,7 @@ def finding_object(finding: Finding) -> dict[str, object]:
     }
 
 
-def _against(other: Against | None) -> dict[str, object] | None:
+def _against(other: ComparedPlace | None) -> dict[str, object] | None:
     if other is None:
         return None
     return {

@@ -9,8 +9,8 @@ from html import escape as for_html
 
 from deltatape.model.finding import Finding
 from deltatape.model.reply import ToolCall
-from deltatape.model.story import Entry, Repetition, Story
-from deltatape.model.suspect import Suspect, Tried
+from deltatape.model.story import ReplyRepetition, Story, StoryEntry
+from deltatape.model.suspect import ClientTrial, Suspect
 from deltatape.render.findings import blamed, excluded, place, possible, sides
 from deltatape.render.suspects import how, outcome
 from deltatape.render.units import duration, seconds, size
@@ -78,7 +78,7 @@ def _suspects(suspects: Iterable[Suspect]) -> Iterator[str]:
     yield from _table("Suspects", ("the app behaves like", "", "what that does", "fix"), rows)
 
 
-def _tried(tried: Iterable[Tried]) -> Iterator[str]:
+def _tried(tried: Iterable[ClientTrial]) -> Iterator[str]:
     rows = []
     for each in tried:
         word = "not tried" if each.problem else ("wrong" if each.differs else "right")
@@ -100,7 +100,7 @@ def _timeline(story: Story) -> Iterator[str]:
     yield from _table("Timeline", heads, rows, "timeline")
 
 
-def _entry(entry: Entry, story: Story, at: int | None, share: float) -> str:
+def _entry(entry: StoryEntry, story: Story, at: int | None, share: float) -> str:
     who = entry.source
     other = f"#{entry.exchange} " if entry.exchange != story.exchange else ""
     mark = f'<i class="{who}" style="left:{share:.2f}%"></i>' if at is not None else ""
@@ -143,7 +143,7 @@ def _calls(story: Story) -> Iterator[str]:
     yield from _table("Calls", ("call", "name", "id", "status", "arrived", again), rows)
 
 
-def _again(told: Repetition | None, call: ToolCall) -> str:
+def _again(told: ReplyRepetition | None, call: ToolCall) -> str:
     """What a later request made of a call."""
     if told is None:
         return "not on the tape"

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from xml.etree import ElementTree as ET
 
-from deltatape.diagnose.check_tape import Reported, TapeReport
+from deltatape.diagnose.check_tape import ReportedFinding, TapeReport
 from deltatape.model.finding import Severity
 from deltatape.render.ci_log import inert_line, inert_text
 from deltatape.render.findings import blamed, reported_lines
@@ -50,7 +50,7 @@ class TestReport:
         return ("" if self._begun else _HEAD) + _TAIL
 
     def _cases(self, report: TapeReport) -> Iterator[ET.Element]:
-        by_exchange: defaultdict[int, list[Reported]] = defaultdict(list)
+        by_exchange: defaultdict[int, list[ReportedFinding]] = defaultdict(list)
         for each in report.reported:
             by_exchange[each.finding.exchange].append(each)
         for number in report.exchanges:
@@ -87,14 +87,14 @@ def _unreadable(report: TapeReport) -> ET.Element:
     return case
 
 
-def _passed(tape: str, number: int, mild: Sequence[Reported]) -> ET.Element:
+def _passed(tape: str, number: int, mild: Sequence[ReportedFinding]) -> ET.Element:
     case = _case(tape, f"#{number}")
     if mild:
         ET.SubElement(case, "system-out").text = _told(mild)
     return case
 
 
-def _failed(tape: str, number: int, alike: Sequence[Reported]) -> ET.Element:
+def _failed(tape: str, number: int, alike: Sequence[ReportedFinding]) -> ET.Element:
     first = alike[0].finding
     more = f" (and {len(alike) - 1} more)" if len(alike) > 1 else ""
     case = _case(tape, f"#{number} {first.code} {first.name}")
@@ -103,7 +103,7 @@ def _failed(tape: str, number: int, alike: Sequence[Reported]) -> ET.Element:
     return case
 
 
-def _told(reported: Iterable[Reported]) -> str:
+def _told(reported: Iterable[ReportedFinding]) -> str:
     return plain(inert_line(line) for each in reported for line in reported_lines(each))
 
 

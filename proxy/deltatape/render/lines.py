@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 
-class Segment(NamedTuple):
+class StyledText(NamedTuple):
     """A piece of a line; `style` is rich's, "" for none."""
 
     text: str
     style: str = ""
 
 
-Line: TypeAlias = tuple[Segment, ...]
-Cell: TypeAlias = str | Segment
+Line: TypeAlias = tuple[StyledText, ...]
+Cell: TypeAlias = str | StyledText
 
 BOLD = "bold"
 DIM = "dim"
@@ -66,7 +66,7 @@ def styled(lines: Iterable[Line]) -> "Text":
 
 def line(*pieces: Cell) -> Line:
     """One line of pieces."""
-    return tuple(piece if isinstance(piece, Segment) else Segment(piece) for piece in pieces)
+    return tuple(piece if isinstance(piece, StyledText) else StyledText(piece) for piece in pieces)
 
 
 def measured(whole: Line) -> int:
@@ -76,21 +76,21 @@ def measured(whole: Line) -> int:
 
 def cropped(whole: Line, width: int = WIDTH) -> Line:
     """`whole`, as it will be shown, cut to `width` characters; `...` if it was longer."""
-    shown = [Segment(escape(segment.text), segment.style) for segment in whole]
+    shown = [StyledText(escape(segment.text), segment.style) for segment in whole]
     left = width if measured(whole) <= width else width - len(_MORE)
-    pieces: list[Segment] = []
+    pieces: list[StyledText] = []
     for segment in shown:
-        pieces.append(Segment(_front(segment.text, left), segment.style))
+        pieces.append(StyledText(_front(segment.text, left), segment.style))
         left -= cell_len(segment.text)
     if pieces != shown:
-        pieces.append(Segment(_MORE, DIM))
+        pieces.append(StyledText(_MORE, DIM))
     return tuple(pieces)
 
 
 def wrapped(text: str, indent: int, style: str = "", width: int = WIDTH) -> list[Line]:
     """`text` broken at blanks to lines of `width`, all indented; long words are broken, too."""
     pieces = _pieces(escape(text), width - indent) or [""]
-    return [line(" " * indent, Segment(piece, style)) for piece in pieces]
+    return [line(" " * indent, StyledText(piece, style)) for piece in pieces]
 
 
 def _pieces(text: str, width: int) -> list[str]:
@@ -149,19 +149,19 @@ def table(
         widths = _fitting(widths, width - indent - len(_GAP) * (len(widths) - 1), give)
     lines = []
     for row in cells:
-        pieces = [Segment(" " * indent)]
+        pieces = [StyledText(" " * indent)]
         for column, cell in enumerate(row):
             text = _cut(cell.text, widths[column])
             last = column == len(widths) - 1 and column not in right
             blanks = " " * (widths[column] - cell_len(text))
             padded = blanks + text if column in right else text + blanks
-            pieces += [Segment(text if last else padded, cell.style), Segment(_GAP)]
+            pieces += [StyledText(text if last else padded, cell.style), StyledText(_GAP)]
         whole = tuple(pieces[:-1])
         lines.append(whole if width is None else cropped(whole, width))
     return lines
 
 
-def column_widths(rows: Sequence[Sequence[Segment]]) -> list[int]:
+def column_widths(rows: Sequence[Sequence[StyledText]]) -> list[int]:
     """For each column the width of its widest cell; cells are escaped."""
     columns = max((len(row) for row in rows), default=0)
     return [
@@ -193,10 +193,10 @@ def _front(text: str, width: int) -> str:
     return text[: sum(1 for end in ends if end <= width)]
 
 
-def _cell(cell: Cell) -> Segment:
+def _cell(cell: Cell) -> StyledText:
     """A cell as it will be shown, so that its width is known."""
-    segment = cell if isinstance(cell, Segment) else Segment(cell)
-    return Segment(escape(segment.text), segment.style)
+    segment = cell if isinstance(cell, StyledText) else StyledText(cell)
+    return StyledText(escape(segment.text), segment.style)
 
 
 _EMPHASES = {"trouble": STYLES[Severity.ERROR], "label": DIM, "good": GOOD}
@@ -214,6 +214,6 @@ def emphasised(text: str) -> Line:
     for found in _EMPHASIS.finditer(text):
         severity = found["severity"]
         style = STYLES[Severity(severity)] if severity else _EMPHASES[found.lastgroup or ""]
-        pieces += [Segment(text[at : found.start()]), Segment(found[0], style)]
+        pieces += [StyledText(text[at : found.start()]), StyledText(found[0], style)]
         at = found.end()
-    return (*pieces, Segment(text[at:]))
+    return (*pieces, StyledText(text[at:]))

@@ -16,7 +16,7 @@ from deltatape.render.lines import (
     STYLES,
     WIDTH,
     Line,
-    Segment,
+    StyledText,
     column_widths,
     line,
     table,
@@ -24,7 +24,7 @@ from deltatape.render.lines import (
 from deltatape.render.units import duration, size
 from deltatape.rules.evidence import escape, excerpt
 from deltatape.rules.words import count
-from deltatape.why.overview import Overview
+from deltatape.why.overview import TapeOverview
 
 _MAX_APP = 28
 _MAX_MODEL = 32
@@ -49,7 +49,7 @@ class TapeRow:
     exchanges: int | None
     """None: not counted."""
     recording: bool
-    overview: Overview | None
+    overview: TapeOverview | None
     """None: not analysed."""
     error: str
     """Why it cannot be read; "" if it can."""
@@ -58,16 +58,16 @@ class TapeRow:
 def tape_lines(rows: Sequence[TapeRow], width: int = WIDTH) -> list[Line]:
     """One line per tape, in the given order, and what to do about those not analysed."""
     if not rows:
-        return [line(Segment(_NO_TAPES, DIM))]
+        return [line(StyledText(_NO_TAPES, DIM))]
     lines = _fitting([_cells(row) for row in rows], width)
     left = sum(row.overview is None and not row.error for row in rows)
     if left:
         them = f"{count(left, 'tape')} not analysed, being large: deltatape ls --full"
-        lines.append(line(Segment(them, DIM)))
+        lines.append(line(StyledText(them, DIM)))
     return lines
 
 
-def _fitting(rows: list[list[Segment]], width: int) -> list[Line]:
+def _fitting(rows: list[list[StyledText]], width: int) -> list[Line]:
     """`rows` without the columns that are empty in all of them, and without those too many."""
     shown = [
         column
@@ -98,24 +98,24 @@ def _total(widths: Sequence[int], shown: Sequence[int]) -> int:
     return sum(widths[column] for column in shown) + 2 * (len(shown) - 1)
 
 
-def _ending(path: Segment, room: int) -> Segment:
+def _ending(path: StyledText, room: int) -> StyledText:
     """`path`, or its end: files are told apart by that."""
     if len(path.text) <= room:
         return path
-    return Segment(f"...{path.text[len(path.text) - max(LEAST, room - 3) :]}", path.style)
+    return StyledText(f"...{path.text[len(path.text) - max(LEAST, room - 3) :]}", path.style)
 
 
-def _cells(row: TapeRow) -> list[Segment]:
+def _cells(row: TapeRow) -> list[StyledText]:
     seen = row.overview
     age = f"{' '.join(duration(max(0, row.age_ns)).split()[:2])} ago"
     return [
-        Segment(escape(row.path), BOLD),
-        Segment(size(row.bytes)),
-        Segment("" if row.exchanges is None else count(row.exchanges, "exchange")),
-        Segment(excerpt(_first(seen.apps), _MAX_APP) if seen else ""),
-        Segment(excerpt(_first(seen.models), _MAX_MODEL) if seen else ""),
+        StyledText(escape(row.path), BOLD),
+        StyledText(size(row.bytes)),
+        StyledText("" if row.exchanges is None else count(row.exchanges, "exchange")),
+        StyledText(excerpt(_first(seen.apps), _MAX_APP) if seen else ""),
+        StyledText(excerpt(_first(seen.models), _MAX_MODEL) if seen else ""),
         _worst(row),
-        Segment(f"recording, {age}" if row.recording else age),
+        StyledText(f"recording, {age}" if row.recording else age),
     ]
 
 
@@ -126,13 +126,13 @@ def _first(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{names[0]} +{len(names) - 1}"
 
 
-def _worst(row: TapeRow) -> Segment:
+def _worst(row: TapeRow) -> StyledText:
     """`error T001 empty-arguments`; `healthy`; why nothing is known."""
     if row.error:
-        return Segment(excerpt(f"unreadable: {row.error}", _MAX_PROBLEM), STYLES[Severity.ERROR])
+        return StyledText(excerpt(f"unreadable: {row.error}", _MAX_PROBLEM), STYLES[Severity.ERROR])
     if row.overview is None:
-        return Segment("not analysed", DIM)
+        return StyledText("not analysed", DIM)
     worst = row.overview.worst
     if worst is None:
-        return Segment("healthy", GOOD) if row.overview.exchanges else Segment("")
-    return Segment(f"{worst.severity} {worst.code} {worst.name}", STYLES[worst.severity])
+        return StyledText("healthy", GOOD) if row.overview.exchanges else StyledText("")
+    return StyledText(f"{worst.severity} {worst.code} {worst.name}", STYLES[worst.severity])

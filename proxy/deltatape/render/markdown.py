@@ -10,7 +10,7 @@ from textwrap import dedent
 
 from deltatape.model.finding import Finding
 from deltatape.model.reply import ToolCall
-from deltatape.model.story import Repetition, Story
+from deltatape.model.story import ReplyRepetition, Story
 from deltatape.render.findings import blamed, excluded, place, possible, sides
 from deltatape.render.lines import plain
 from deltatape.render.story import timeline_lines
@@ -93,7 +93,7 @@ def _calls(story: Story) -> Iterator[str]:
     yield ""
 
 
-def _again(told: Repetition | None, call: ToolCall) -> str:
+def _again(told: ReplyRepetition | None, call: ToolCall) -> str:
     """What a later request made of a call."""
     if told is None:
         return "not on the tape"

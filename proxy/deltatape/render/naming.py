@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from deltatape.why.overview import Overview
+from deltatape.why.overview import TapeOverview
 
 _UNFIT = re.compile(r"[^A-Za-z0-9._]+")
 _MAX_MODEL = 24
@@ -11,7 +11,7 @@ _MAX_STEM = 60
 """A name has 64 characters at most, and may get a number."""
 
 
-def kept_stem(recorded_at: str, seen: Overview) -> str:
+def kept_stem(recorded_at: str, seen: TapeOverview) -> str:
     """`2026-11-22-gpt-4o-empty-arguments`: day, first model, worst finding or `healthy`.
 
     Args:

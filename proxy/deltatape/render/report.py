@@ -8,13 +8,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Protocol, TypeAlias
 
-from deltatape.diagnose.check_tape import Reported, TapeReport
+from deltatape.diagnose.check_tape import ReportedFinding, TapeReport
 from deltatape.model.finding import Severity
 from deltatape.render.ci_log import inert_line, inert_text
 from deltatape.render.findings import blamed, counted, ending_lines, place, reported_lines
 from deltatape.render.findings_json import FindingsDocument
 from deltatape.render.junit import TestReport
-from deltatape.render.lines import DIM, LEAST, STYLES, WIDTH, Cell, Line, Segment, line, table
+from deltatape.render.lines import DIM, LEAST, STYLES, WIDTH, Cell, Line, StyledText, line, table
 from deltatape.render.sarif import SarifLog
 from deltatape.rules.evidence import escape
 from deltatape.rules.words import count
@@ -91,7 +91,7 @@ class TextReport:
             return
         rows: list[list[Cell]] = [
             [
-                Segment(severity, STYLES[severity]),
+                StyledText(severity, STYLES[severity]),
                 f"{code} {name}",
                 count(self._found[kind], "finding"),
                 f"on {count(self._tapes[kind], 'tape')}",
@@ -102,7 +102,7 @@ class TextReport:
         yield from table(rows, right=[2], width=self._width, give={1: LEAST})
         if self._hidden:
             them = f"{count(self._hidden, 'finding')} not shown, alike: --all shows every one"
-            yield line(Segment(them, DIM))
+            yield line(StyledText(them, DIM))
         yield line()
 
 
@@ -163,7 +163,7 @@ class Annotations:
         return f"{counted(self._found)}\n" if self._readable else ""
 
 
-def _annotation(reported: Reported, tape: str) -> str:
+def _annotation(reported: ReportedFinding, tape: str) -> str:
     finding = reported.finding
     title = f"{finding.code} {finding.name} ({blamed(finding)})"
     lines = [

@@ -10,7 +10,7 @@ from textwrap import indent
 from typing import Any
 from urllib.parse import quote
 
-from deltatape.diagnose.check_tape import Reported, TapeReport
+from deltatape.diagnose.check_tape import ReportedFinding, TapeReport
 from deltatape.model.finding import Severity
 from deltatape.render.findings import blamed, place
 from deltatape.render.json_document import inert_json
@@ -51,7 +51,7 @@ class SarifLog:
         begin, self._begun = "" if self._begun else self._frame()[0], True
         return begin
 
-    def _next(self, reported: Reported, tape: str) -> str:
+    def _next(self, reported: ReportedFinding, tape: str) -> str:
         comma = "," if self._results else ""
         self._results += 1
         return f"{comma}\n" + indent(inert_json(_result(reported, tape)), "    ")
@@ -101,7 +101,7 @@ def _rule(rule: Rule[Any]) -> dict[str, object]:
     }
 
 
-def _result(reported: Reported, tape: str) -> dict[str, object]:
+def _result(reported: ReportedFinding, tape: str) -> dict[str, object]:
     finding = reported.finding
     location = {
         "physicalLocation": {

@@ -17,7 +17,7 @@ from deltatape.render.lines import (
     WIDTH,
     Cell,
     Line,
-    Segment,
+    StyledText,
     line,
     measured,
     table,
@@ -46,7 +46,7 @@ _USUAL = "message"
 def call_lines(analyses: Sequence[Analysis], width: int = WIDTH) -> list[Line]:
     """The rebuilt calls of all exchanges, one a line."""
     head = [
-        Segment(word, BOLD) for word in ("exchange", "call", "id", "name", "status", "arguments")
+        StyledText(word, BOLD) for word in ("exchange", "call", "id", "name", "status", "arguments")
     ]
     rows = [
         [f"#{analysis.exchange.number}", *call_cells(call)]
@@ -55,7 +55,7 @@ def call_lines(analyses: Sequence[Analysis], width: int = WIDTH) -> list[Line]:
         for call in choice.every_call
     ]
     if not rows:
-        return [line(Segment("no calls", DIM))]
+        return [line(StyledText("no calls", DIM))]
     return table([head, *rows], width=width, give=dict.fromkeys((2, 3, 5), LEAST))
 
 
@@ -67,7 +67,7 @@ def call_cells(call: ToolCall) -> list[Cell]:
         f"{_PREFIXES.get(call.kind, '')}{call.index}",
         excerpt(call.id or "-", 40),
         excerpt(call.name or "-", 40),
-        Segment(f"{call.status}{repairs}", style),
+        StyledText(f"{call.status}{repairs}", style),
         excerpt(_on_one_line(call)) or "(no bytes)",
     ]
 
@@ -85,11 +85,11 @@ def event_lines(analysis: Analysis, width: int = WIDTH) -> list[Line]:
         [*stream.events, *stream.comments], key=lambda unit: unit.place.span
     )
     if not units:
-        return [line(Segment("no events", DIM))]
+        return [line(StyledText("no events", DIM))]
     typed = any(event.type != _USUAL for event in stream.events)
     names = ("event", "seconds", "bytes", *(("type",) if typed else ()), "what is new")
     rows = [list(_event_cells(unit, exchange, told, typed=typed)) for unit in units]
-    head = [Segment(word, BOLD) for word in names]
+    head = [StyledText(word, BOLD) for word in names]
     give = dict.fromkeys((len(names) - 1, *((3,) if typed else ())), LEAST)
     return [_clock(exchange), *table([head, *rows], right=(0, 1), width=width, give=give)]
 
@@ -106,15 +106,15 @@ def _event_cells(
     if isinstance(unit, Event):
         yield excerpt(told[unit.number])
     else:
-        yield Segment(f"comment: {excerpt(unit.text.lstrip())}", DIM)
+        yield StyledText(f"comment: {excerpt(unit.text.lstrip())}", DIM)
 
 
 def read_lines(exchange: Exchange, width: int = WIDTH) -> list[Line]:
     """The reads from the upstream socket, with time, offset, size, and how they begin and end."""
     if not exchange.reads:
-        return [line(Segment("no reads", DIM))]
+        return [line(StyledText("no reads", DIM))]
     head: list[Cell] = [
-        Segment(word, BOLD) for word in ("read", "seconds", "offset", "bytes", "data")
+        StyledText(word, BOLD) for word in ("read", "seconds", "offset", "bytes", "data")
     ]
     rows: list[list[Cell]] = []
     offset = 0
@@ -152,24 +152,24 @@ def _since(t_ns: int, exchange: Exchange) -> str:
 
 def _clock(exchange: Exchange) -> Line:
     unit = since_request(exchange.request.t_ns) if exchange.timed else NO_TIMES
-    return line(Segment(unit, DIM))
+    return line(StyledText(unit, DIM))
 
 
 def log_lines(entries: Sequence[LogEntry], width: int = WIDTH) -> list[Line]:
     """What the recorded program printed: time, stream, text."""
     if not entries:
-        return [line(Segment("no log: the tape holds nothing that a program printed", DIM))]
-    lines = [line(Segment("seconds since the tape began, stream, text", DIM))]
+        return [line(StyledText("no log: the tape holds nothing that a program printed", DIM))]
+    lines = [line(StyledText("seconds since the tape began, stream, text", DIM))]
     longest = max(len(each.stream) for each in entries)
     for each in entries:
         front = f"{seconds(each.t_ns):>9}  {each.stream:<{longest}}  "
         text = each.line.decode("utf-8", "backslashreplace").rstrip("\r")
         first, *more = wrapped(text, len(front), width=width)
-        lines += [(Segment(front, DIM), *first[1:]), *more]
+        lines += [(StyledText(front, DIM), *first[1:]), *more]
     return lines
 
 
 def log_hint(lines: int, tape: str) -> Line:
     """How many lines of a log there are, and how to see them."""
     said = count(lines, "line")
-    return line(Segment(f"{said} that the app printed: deltatape show {tape} --log", DIM))
+    return line(StyledText(f"{said} that the app printed: deltatape show {tape} --log", DIM))

@@ -9,17 +9,17 @@ from typing import NamedTuple
 from deltatape.diagnose.decode import decode
 from deltatape.model.exchange import Exchange
 from deltatape.render.json_document import document
-from deltatape.render.lines import BOLD, DIM, Line, Segment
+from deltatape.render.lines import BOLD, DIM, Line, StyledText
 from deltatape.rules.evidence import excerpt
 from deltatape.rules.words import count
 from deltatape.shrink.body import event_count
-from deltatape.shrink.failure import Failure
+from deltatape.shrink.failure import TargetFailure
 
 _MOST_EVENTS = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Amount:
+class TapeSize:
     """How much there is on a tape."""
 
     exchanges: int
@@ -46,7 +46,7 @@ class ShrinkReport:
 
     before: Sequence[Exchange]
     after: Sequence[Exchange]
-    failure: Failure
+    failure: TargetFailure
     runs: int
     seconds: float
     whole: bool
@@ -57,9 +57,9 @@ class ShrinkReport:
     """Whether it failed in the same way in the end, each time."""
 
 
-def amount_of(exchanges: Sequence[Exchange]) -> Amount:
+def amount_of(exchanges: Sequence[Exchange]) -> TapeSize:
     """How much there is."""
-    return Amount(
+    return TapeSize(
         exchanges=len(exchanges),
         events=event_count(exchanges),
         bytes=sum(len(one.body) for one in exchanges),
@@ -71,11 +71,11 @@ def shrink_lines(report: ShrinkReport, width: int) -> list[Line]:
     before, after = amount_of(report.before), amount_of(report.after)
     fails = "fails still" if report.still else "fails no more, or otherwise"
     lines: list[Line] = [
-        (Segment(excerpt(f"{fails}: {report.failure.told}", width)),),
-        (Segment(f"before: {before.told}"),),
+        (StyledText(excerpt(f"{fails}: {report.failure.told}", width)),),
+        (StyledText(f"before: {before.told}"),),
         (
-            Segment(f" after: {after.told}", BOLD),
-            Segment(f"  ({count(report.runs, 'run')}, {report.seconds:.0f} s)", DIM),
+            StyledText(f" after: {after.told}", BOLD),
+            StyledText(f"  ({count(report.runs, 'run')}, {report.seconds:.0f} s)", DIM),
         ),
     ]
     events = [
@@ -83,9 +83,9 @@ def shrink_lines(report: ShrinkReport, width: int) -> list[Line]:
         for number, one in enumerate(report.after, 1)
         for event in decode(one).events
     ]
-    lines += [(Segment(excerpt(data, width), DIM),) for data in events[:_MOST_EVENTS]]
+    lines += [(StyledText(excerpt(data, width), DIM),) for data in events[:_MOST_EVENTS]]
     if len(events) > _MOST_EVENTS:
-        lines.append((Segment(f"  ... and {len(events) - _MOST_EVENTS} more", DIM),))
+        lines.append((StyledText(f"  ... and {len(events) - _MOST_EVENTS} more", DIM),))
     return lines
 
 
@@ -134,7 +134,7 @@ class ShrinkKit:
     options: Sequence[str]
     """Of `deltatape replay`."""
     deadline_s: float
-    failure: Failure
+    failure: TargetFailure
     oracle: str | None = None
 
 

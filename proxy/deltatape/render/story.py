@@ -13,7 +13,7 @@ from deltatape.conversation.attempts import sentence
 from deltatape.model.asked import RepeatedCall
 from deltatape.model.finding import Blame, Finding
 from deltatape.model.reply import CallKind
-from deltatape.model.story import Entry, Repeated, Story, Teller, VerdictKind
+from deltatape.model.story import EventSource, RepeatedCallPair, Story, StoryEntry, VerdictKind
 from deltatape.render.findings import (
     blamed,
     one_finding,
@@ -30,7 +30,7 @@ from deltatape.render.lines import (
     WIDTH,
     Cell,
     Line,
-    Segment,
+    StyledText,
     cropped,
     line,
     measured,
@@ -49,10 +49,10 @@ _INDENT = 10
 _RED = "bold red"
 _STYLES = {VerdictKind.HEALTHY: GOOD}
 _AXIS = {
-    Teller.WIRE: "wire  |",
-    Teller.APP: "app   o",
-    Teller.RECORDER: "      :",
-    Teller.LOG: "log   >",
+    EventSource.WIRE: "wire  |",
+    EventSource.APP: "app   o",
+    EventSource.RECORDER: "      :",
+    EventSource.LOG: "log   >",
 }
 _RECORD = "deltatape record -- CMD"
 _SHOWN = 60
@@ -164,13 +164,13 @@ def _head(story: Story, width: int) -> list[Line]:
     name = f"{_end_of(story.tape)}#{story.exchange}"
     target = excerpt(story.promise.target, _SHOWN)
     what = f"{count(arrival.events, 'event')} in {count(arrival.reads, 'read')}"
-    first = [line(Segment(name, BOLD), f"  {target}  {arrival.dialect}{model}")]
+    first = [line(StyledText(name, BOLD), f"  {target}  {arrival.dialect}{model}")]
     if measured(first[0]) > width:
-        first = [line(Segment(name, BOLD)), line(f"{target}  {arrival.dialect}{model}")]
+        first = [line(StyledText(name, BOLD)), line(f"{target}  {arrival.dialect}{model}")]
     return [
         *first,
-        line(Segment(f"{status}, {what}, {size(arrival.bytes)}{took}", DIM)),
-        *([line(Segment(f"from {excerpt(story.came_from)}", DIM))] if story.came_from else []),
+        line(StyledText(f"{status}, {what}, {size(arrival.bytes)}{took}", DIM)),
+        *([line(StyledText(f"from {excerpt(story.came_from)}", DIM))] if story.came_from else []),
         line(),
     ]
 
@@ -185,7 +185,7 @@ def _judged(story: Story) -> tuple[Cell, ...]:
     verdict = story.verdict
     code = f"  ({verdict.code})" if verdict.code else ""
     style = _STYLES.get(verdict.kind, _RED if verdict.blame is Blame.APP else BOLD)
-    return (Segment(f"{blamed(verdict)}{code}", style),)
+    return (StyledText(f"{blamed(verdict)}{code}", style),)
 
 
 def _verdict(story: Story, width: int) -> list[Line]:
@@ -219,7 +219,7 @@ def _suspects(story: Story, width: int) -> list[Line]:
 
 
 def _label(name: str, *pieces: Cell) -> Line:
-    return line(Segment(name.ljust(_INDENT), BOLD), *pieces)
+    return line(StyledText(name.ljust(_INDENT), BOLD), *pieces)
 
 
 def _labelled(name: str, lines: list[Line]) -> list[Line]:
@@ -234,20 +234,20 @@ def timeline_lines(story: Story, width: int = WIDTH) -> list[Line]:
     entries = [_entry(entry, story, width) for entry in story.timeline]
     left = len(entries) - 2 * _HALF
     if left > 0:
-        more = line(" " * _INDENT, Segment(f"  ... {count(left, 'more line')} ...", DIM))
+        more = line(" " * _INDENT, StyledText(f"  ... {count(left, 'more line')} ...", DIM))
         entries = [*entries[:_HALF], more, *entries[-_HALF:]]
     return [*lines, *entries, line()]
 
 
-def _entry(entry: Entry, story: Story, width: int) -> Line:
+def _entry(entry: StoryEntry, story: Story, width: int) -> Line:
     time = "" if entry.t_ns is None else seconds(entry.t_ns - story.start_ns)
     number = f"#{entry.exchange} " if entry.exchange != story.exchange else ""
     marks = f"  <- {' '.join(entry.codes)}" if entry.codes else ""
     front = f"{time:>{_INDENT}}  {_AXIS[entry.source]} "
     room = width - len(front) - len(number) - len(marks)
-    style = DIM if entry.source is Teller.RECORDER else ""
-    what = Segment(f"{number}{excerpt(entry.what, room)}", style)
-    return line(Segment(front, DIM), what, Segment(marks, _RED))
+    style = DIM if entry.source is EventSource.RECORDER else ""
+    what = StyledText(f"{number}{excerpt(entry.what, room)}", style)
+    return line(StyledText(front, DIM), what, StyledText(marks, _RED))
 
 
 def _promised(story: Story, width: int) -> list[Line]:
@@ -282,7 +282,7 @@ def _arrived(story: Story, width: int) -> list[Line]:
     what.append(f"finish reason: {excerpt(arrival.finish_reason or 'none', _SHOWN)}")
     what.append(arrival.ending)
     lines = _labelled("ARRIVED", wrapped("; ".join(what), _INDENT, width=width))
-    rows = [[Segment("call", DIM), *call_cells(call)] for call in arrival.calls]
+    rows = [[StyledText("call", DIM), *call_cells(call)] for call in arrival.calls]
     lines += table(rows, _INDENT, width=width, give=dict.fromkeys((2, 3, 5), LEAST))
     for call in arrival.calls:
         if call.kind is CallKind.TEXT:
@@ -308,22 +308,24 @@ def _repeated(story: Story, width: int) -> list[Line]:
     return [*lines, line()]
 
 
-def _heard_cells(name: str, heard: RepeatedCall | None, each: Repeated | None) -> list[Cell]:
+def _heard_cells(
+    name: str, heard: RepeatedCall | None, each: RepeatedCallPair | None
+) -> list[Cell]:
     if heard is None:
-        return [name, "-", "-", Segment("missing", _RED), ""]
+        return [name, "-", "-", StyledText("missing", _RED), ""]
     same = each is not None and not each.differs
     return [
         name,
         excerpt(heard.id or "-", 40),
         excerpt(heard.name or "-", 40),
-        Segment("as delivered", GOOD) if same else Segment("DIFFERS", _RED),
+        StyledText("as delivered", GOOD) if same else StyledText("DIFFERS", _RED),
         excerpt(heard.arguments) or "(no bytes)",
     ]
 
 
 def _findings(story: Story, width: int) -> list[Line]:
     if not story.findings:
-        return [_label("FINDINGS", Segment("none", GOOD)), *_elsewhere(story, width)]
+        return [_label("FINDINGS", StyledText("none", GOOD)), *_elsewhere(story, width)]
     lines = [_label("FINDINGS", summary(story.findings)), *_elsewhere(story, width), line()]
     verdict = story.verdict
     known = [verdict.summary, *possible(verdict)]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from deltatape.model.asked import RepeatedCall
-from deltatape.model.suspect import Made, Suspect, Tried
+from deltatape.model.suspect import ClientReading, ClientTrial, Suspect
 from deltatape.render.lines import (
     BOLD,
     DIM,
@@ -12,7 +12,7 @@ from deltatape.render.lines import (
     WIDTH,
     Cell,
     Line,
-    Segment,
+    StyledText,
     line,
     measured,
     table,
@@ -21,8 +21,8 @@ from deltatape.render.lines import (
 from deltatape.rules.evidence import excerpt
 from deltatape.rules.words import count
 
-_WRONG = Segment("WRONG", "bold red")
-_NOT_TRIED = Segment("not tried", DIM)
+_WRONG = StyledText("WRONG", "bold red")
+_NOT_TRIED = StyledText("not tried", DIM)
 _OTHERS = 5
 """Suspects that are named beside the first."""
 _CALLS = 4
@@ -43,9 +43,9 @@ def suspect_lines(
     if not suspects:
         return []
     first, *others = suspects
-    lines = [line(" " * indent, Segment(first.name, BOLD), Segment(f"  {how(first)}", DIM))]
+    lines = [line(" " * indent, StyledText(first.name, BOLD), StyledText(f"  {how(first)}", DIM))]
     if measured(lines[0]) > width:
-        lines = [line(" " * indent, Segment(first.name, BOLD))]
+        lines = [line(" " * indent, StyledText(first.name, BOLD))]
         lines += wrapped(how(first), indent, DIM, width)
     if first.says not in said:
         lines += wrapped(f"it {first.says}", indent, width=width)
@@ -70,7 +70,7 @@ def _names(suspects: Sequence[Suspect]) -> str:
     return f"{', '.join(named[:_OTHERS])}{more}, which {fit}: deltatape why NAME"
 
 
-def tried_lines(tried: Iterable[Tried], indent: int, width: int = WIDTH) -> list[Line]:
+def tried_lines(tried: Iterable[ClientTrial], indent: int, width: int = WIDTH) -> list[Line]:
     """A row for each client that gets the response wrong, or was not tried; the others by name."""
     every = tuple(tried)
     rows: list[list[Cell]] = [
@@ -85,14 +85,14 @@ def tried_lines(tried: Iterable[Tried], indent: int, width: int = WIDTH) -> list
     return lines
 
 
-def outcome(tried: Tried) -> str:
+def outcome(tried: ClientTrial) -> str:
     """What a client makes of a response, in one line; not escaped."""
     if tried.problem:
         return tried.problem
     return "; ".join(_made(tried.made))
 
 
-def _made(made: Made) -> Iterator[str]:
+def _made(made: ClientReading) -> Iterator[str]:
     for problem in made.errors[:1]:
         yield f"throws {excerpt(problem)}"
     for call in made.calls[:_CALLS]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from xml.etree import ElementTree as ET
 
-from deltatape.model.torture import Cell, Tortured, Verdict
+from deltatape.model.torture import MatrixCell, RunVerdict, TortureResult
 from deltatape.render.ci_log import inert_text
 from deltatape.render.json_document import document
 from deltatape.render.lines import (
@@ -12,7 +12,7 @@ from deltatape.render.lines import (
     DIM,
     GOOD,
     Line,
-    Segment,
+    StyledText,
     cropped,
     hanging,
     line,
@@ -30,7 +30,7 @@ _FIRST, _LAST = 5, 3
 """Lines of what a command printed that are shown."""
 
 
-def torture_lines(result: Tortured, width: int) -> list[Line]:
+def torture_lines(result: TortureResult, width: int) -> list[Line]:
     """The whole report."""
     if result.problem:
         return _unfit(result, width)
@@ -43,7 +43,7 @@ def torture_lines(result: Tortured, width: int) -> list[Line]:
     return [*lines, (), *_end(result, width)]
 
 
-def untried(result: Tortured) -> str:
+def untried(result: TortureResult) -> str:
     """Why the command has stood nothing, though it failed at nothing; "": that is not so."""
     if result.problem or _placed(result):
         return ""
@@ -59,7 +59,7 @@ def variation_lines(variations: Sequence[Variation], width: int) -> list[Line]:
     wide = max((len(one.name) for one in variations), default=0)
     lines: list[Line] = []
     for harmless, group in groupby(variations, key=lambda one: one.harmless):
-        lines += [(), line(Segment(_KINDS[harmless], BOLD))]
+        lines += [(), line(StyledText(_KINDS[harmless], BOLD))]
         for one in group:
             first, *more = wrapped(one.summary, wide + 4, width=width)
             lines.append(line(f"  {one.name:{wide}}  ", *first[1:]))
@@ -67,24 +67,24 @@ def variation_lines(variations: Sequence[Variation], width: int) -> list[Line]:
     return lines[1:]
 
 
-def cell_line(cell: Cell) -> str:
+def cell_line(cell: MatrixCell) -> str:
     """A failed cell on one line, as it is told while the run goes on."""
     return f"FAILED {_name(cell)}: {cell.why}"
 
 
-def _name(cell: Cell) -> str:
+def _name(cell: MatrixCell) -> str:
     return f"{cell.variation} {_where(cell)}"
 
 
-def _where(cell: Cell) -> str:
+def _where(cell: MatrixCell) -> str:
     seed = "" if cell.seed is None else f" (seed {cell.seed})"
     return f"{cell.exchange}{seed}"
 
 
-def _unfit(result: Tortured, width: int) -> list[Line]:
+def _unfit(result: TortureResult, width: int) -> list[Line]:
     """The report where the tapes as they are fail."""
     return [
-        line(Segment("FAILED", _BAD), " with the tapes as they are"),
+        line(StyledText("FAILED", _BAD), " with the tapes as they are"),
         *wrapped(result.problem, 2, width=width),
         *_output(result.printed, width),
         (),
@@ -97,73 +97,75 @@ def _unfit(result: Tortured, width: int) -> list[Line]:
     ]
 
 
-def _matrix(result: Tortured, width: int) -> list[Line]:
+def _matrix(result: TortureResult, width: int) -> list[Line]:
     cells = {(cell.variation, cell.exchange): cell for cell in result.cells}
     placed = _placed(result)
-    rows: list[list[str | Segment]] = []
+    rows: list[list[str | StyledText]] = []
     before = None
     for row in result.rows:
         if row.name not in placed:
             continue
         marks = [_mark(cells.get((row.name, column))) for column in result.columns]
         kind = _KINDS[row.harmless]
-        rows.append([Segment(kind if kind != before else "", DIM), row.name, *marks])
+        rows.append([StyledText(kind if kind != before else "", DIM), row.name, *marks])
         before = kind
-    head: list[str | Segment] = ["", "", *(Segment(each, DIM) for each in result.columns)]
+    head: list[str | StyledText] = ["", "", *(StyledText(each, DIM) for each in result.columns)]
     lines = table([head, *rows])
     if max(map(measured, lines), default=0) <= width:
         return lines
     return _narrow(result, rows, width)
 
 
-def _narrow(result: Tortured, rows: Sequence[Sequence[str | Segment]], width: int) -> list[Line]:
+def _narrow(
+    result: TortureResult, rows: Sequence[Sequence[str | StyledText]], width: int
+) -> list[Line]:
     """The matrix with a character for each exchange."""
     first, last = result.columns[0], result.columns[-1]
     wide = max(len(str(row[1])) for row in rows)
-    lines = [line(Segment(f"each mark an exchange, from {first} to {last}", DIM))]
+    lines = [line(StyledText(f"each mark an exchange, from {first} to {last}", DIM))]
     for kind, name, *marks in rows:
-        shown = kind.text if isinstance(kind, Segment) else kind
-        pieces = (mark if isinstance(mark, Segment) else Segment(mark) for mark in marks)
-        head = Segment(f"{shown:8}  ", DIM), Segment(f"{name!s:{wide}}  ")
-        letters = tuple(Segment(piece.text[:1], piece.style) for piece in pieces)
+        shown = kind.text if isinstance(kind, StyledText) else kind
+        pieces = (mark if isinstance(mark, StyledText) else StyledText(mark) for mark in marks)
+        head = StyledText(f"{shown:8}  ", DIM), StyledText(f"{name!s:{wide}}  ")
+        letters = tuple(StyledText(piece.text[:1], piece.style) for piece in pieces)
         lines.append(cropped((*head, *letters), width))
     return lines
 
 
-def _placed(result: Tortured) -> frozenset[str]:
+def _placed(result: TortureResult) -> frozenset[str]:
     """The variations that had a place in at least one answer."""
     return frozenset(
-        cell.variation for cell in result.cells if cell.verdict is not Verdict.NO_PLACE
+        cell.variation for cell in result.cells if cell.verdict is not RunVerdict.NO_PLACE
     )
 
 
-def _mark(cell: Cell | None) -> Segment:
-    if cell is None or cell.verdict is Verdict.NO_PLACE:
-        return Segment("-", DIM)
-    return Segment("ok", GOOD) if cell.verdict.passes else Segment("FAIL", _BAD)
+def _mark(cell: MatrixCell | None) -> StyledText:
+    if cell is None or cell.verdict is RunVerdict.NO_PLACE:
+        return StyledText("-", DIM)
+    return StyledText("ok", GOOD) if cell.verdict.passes else StyledText("FAIL", _BAD)
 
 
-def _alike(failed: Iterable[Cell]) -> list[list[list[Cell]]]:
+def _alike(failed: Iterable[MatrixCell]) -> list[list[list[MatrixCell]]]:
     """The failures by variation, and the variations in groups whose failures look the same."""
-    groups: dict[object, list[list[Cell]]] = {}
+    groups: dict[object, list[list[MatrixCell]]] = {}
     for _, found in groupby(failed, key=lambda cell: cell.variation):
         cells = list(found)
-        hangs = all(cell.verdict is Verdict.HANGS for cell in cells)
+        hangs = all(cell.verdict is RunVerdict.HANGS for cell in cells)
         looks = [(cell.exchange, cell.verdict, cell.printed) for cell in cells]
         groups.setdefault("hangs" if hangs else tuple(looks), []).append(cells)
     return list(groups.values())
 
 
-def _failure(variations: Sequence[Sequence[Cell]], width: int) -> list[Line]:
+def _failure(variations: Sequence[Sequence[MatrixCell]], width: int) -> list[Line]:
     """Variations that fail alike: the first whole, the others by their names."""
     first, *more = variations
     cell = first[0]
-    lines = [line(Segment("FAILED", _BAD), " ", Segment(_name(cell), BOLD))]
+    lines = [line(StyledText("FAILED", _BAD), " ", StyledText(_name(cell), BOLD))]
     lines += wrapped(f"{cell.verdict}: {cell.why}", 2, width=width)
     lines += _output(cell.printed, width)
-    lines.append(line("  ", Segment(cell.reproduce)))
+    lines.append(line("  ", StyledText(cell.reproduce)))
     if cell.kept:
-        lines.append(line("  ", Segment(f"its tape: {cell.kept}", DIM)))
+        lines.append(line("  ", StyledText(f"its tape: {cell.kept}", DIM)))
     for other in first[1:]:
         why = "" if other.why == cell.why else f": {other.why}"
         lines += hanging(f"  also {_where(other)}{why}", width, 7)
@@ -173,7 +175,7 @@ def _failure(variations: Sequence[Sequence[Cell]], width: int) -> list[Line]:
     return lines
 
 
-def _others(cells: Sequence[Cell]) -> str:
+def _others(cells: Sequence[MatrixCell]) -> str:
     return "".join(f", {_where(cell)}" for cell in cells)
 
 
@@ -182,20 +184,20 @@ def _output(printed: str, width: int) -> list[Line]:
     texts = [text.rstrip() for text in printed.splitlines() if text.strip()]
     if len(texts) > _FIRST + _LAST + 1:
         texts[_FIRST:-_LAST] = ["..."]
-    return [cropped(line(Segment("  | ", DIM), text), width) for text in texts]
+    return [cropped(line(StyledText("  | ", DIM), text), width) for text in texts]
 
 
-def _end(result: Tortured, width: int) -> list[Line]:
+def _end(result: TortureResult, width: int) -> list[Line]:
     """What it comes to."""
     failed = len({cell.variation for cell in result.failed})
     style = _BAD if failed else GOOD
     of = count(len(_placed(result)), "variation")
     verdict = f"{failed} of {of} failed" if failed else f"stood {of}"
     runs = f"; {count(result.runs, 'run')} in {result.seconds:.1f} s"
-    return [line(Segment(verdict, style), runs), *_left_out(result, width)]
+    return [line(StyledText(verdict, style), runs), *_left_out(result, width)]
 
 
-def _left_out(result: Tortured, width: int) -> list[Line]:
+def _left_out(result: TortureResult, width: int) -> list[Line]:
     """What was not varied, and which variations were not played."""
     lines: list[Line] = []
     without = [row.name for row in result.rows if row.name not in _placed(result)]
@@ -210,7 +212,7 @@ def _left_out(result: Tortured, width: int) -> list[Line]:
 # What torture found as JSON, for programs; the keys are a contract.
 
 
-def torture_json(result: Tortured) -> str:
+def torture_json(result: TortureResult) -> str:
     """`torture --format json`."""
     nothing = untried(result)
     return document(
@@ -231,7 +233,7 @@ def torture_json(result: Tortured) -> str:
     )
 
 
-def _cell(cell: Cell) -> dict[str, object]:
+def _cell(cell: MatrixCell) -> dict[str, object]:
     return {
         "variation": cell.variation,
         "harmless": cell.harmless,
@@ -256,7 +258,7 @@ def _cell(cell: Cell) -> dict[str, object]:
 _HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n'
 
 
-def torture_junit(result: Tortured) -> str:
+def torture_junit(result: TortureResult) -> str:
     """`torture --junit FILE`."""
     root = ET.Element("testsuites", name="deltatape torture")
     if result.problem:
@@ -293,10 +295,10 @@ def _failing(suite: str, name: str, problem: str, printed: str = "") -> ET.Eleme
     return case
 
 
-def _case(suite: str, cell: Cell) -> ET.Element:
+def _case(suite: str, cell: MatrixCell) -> ET.Element:
     name = escape(f"{cell.variation} {cell.exchange}")
     case = ET.Element("testcase", classname=suite, name=name, time=f"{cell.seconds:.3f}")
-    if cell.verdict is Verdict.NO_PLACE:
+    if cell.verdict is RunVerdict.NO_PLACE:
         ET.SubElement(case, "skipped", message="no place for it in this exchange")
     elif not cell.verdict.passes:
         failure = ET.SubElement(case, "failure", message=escape(cell.why), type=cell.verdict.value)

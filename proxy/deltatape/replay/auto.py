@@ -2,7 +2,7 @@
 
 Strategy: a request is collected, since only then it is known whether it is on
 the tape. One that is gets its answer from the player; any other goes through a gateway, as under
-`record`, and is taped beside. At the end what was taped goes onto the tape (`Beside`).
+`record`, and is taped beside. At the end what was taped goes onto the tape (`StagingTape`).
 
 A request that brings the placeholder key of `environment` is never forwarded: the provider
 would refuse it, and that would be what is taped.
@@ -26,28 +26,28 @@ from deltatape.environment.application import plan
 from deltatape.environment.dotenv import read_dotenv
 from deltatape.environment.known_secrets import known_secrets
 from deltatape.errors import UsageError
-from deltatape.gateway.analysis import Ended
-from deltatape.gateway.dial import Dialler
-from deltatape.gateway.forward import Forward
+from deltatape.gateway.analysis import AnalyzedExchange
+from deltatape.gateway.dial import Connector
+from deltatape.gateway.forward import ExchangeForwarder
 from deltatape.gateway.gateway import Gateway
-from deltatape.gateway.outbound import Outbound
+from deltatape.gateway.outbound import OutboundSettings
 from deltatape.gateway.recorder import Recorder
 from deltatape.gateway.routes import Refusal, Routes, Upstream, parse_upstream
 from deltatape.gateway.tapes import TapeBook
 from deltatape.http1.answer import error_answer
-from deltatape.http1.head import Fields, RequestHead, waits_to_continue, write_response
+from deltatape.http1.head import Fields, ParsedRequestHead, waits_to_continue, write_response
 from deltatape.http1.listener import Address, Listener
 from deltatape.http1.server import Handler, ServerConnection
 from deltatape.match.place import shown
-from deltatape.match.request import Asking, Miss
+from deltatape.match.request import MatchQuery, NoMatch
 from deltatape.model.exchange import EndReason, Exchange, Source
-from deltatape.player.play import Play, joined
+from deltatape.player.play import PlayHandler, joined
 from deltatape.player.player import Player
-from deltatape.player.playing import Missed, Playing, Report, Told
+from deltatape.player.playing import MissedRequest, PlayOptions, PlayReport, Told
 from deltatape.replay.environment import PLACEHOLDER, placeholders
 from deltatape.store.names import SUFFIX
 from deltatape.store.reader import open_tape
-from deltatape.store.splice import Given, splice
+from deltatape.store.splice import SpliceSource, splice
 from deltatape.store.writer import TapeWriter
 from deltatape.tape.mask import Masker
 
@@ -63,7 +63,7 @@ _NO_KEY = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ways:
+class ProviderRoutes:
     """How providers are reached, and how what they say is taped.
 
     Attributes:
@@ -77,7 +77,7 @@ class Ways:
     """
 
     upstreams: tuple[Upstream, ...]
-    outbound: Outbound
+    outbound: OutboundSettings
     environment: Mapping[str, str]
     folder: Path
     mask_key: bytes
@@ -86,15 +86,15 @@ class Ways:
 
 
 class AutoPlayer:
-    """A `playback.Machine`; see `http1.server.Owner` and `gateway.recorder.Observer`."""
+    """See `playback.ReplayServer`, `http1.server.ServerOwner`, `recorder.RecorderObserver`."""
 
     def __init__(
         self,
         tape: Path,
         exchanges: Sequence[Exchange],
-        playing: Playing,
+        playing: PlayOptions,
         tell: Callable[[Told], None],
-        ways: Ways,
+        ways: ProviderRoutes,
     ) -> None:
         """A player that does not listen yet.
 
@@ -109,25 +109,25 @@ class AutoPlayer:
             UsageError: nothing can be recorded onto the tape.
         """
         self.listener = Listener()
-        self.recorded = Recorded()
+        self.recorded = RecordingResult()
         """What became of the recordings; once it was stopped."""
         self.forwarded = 0
         """How many requests went to the provider so far."""
-        self._beside = Beside(tape)
+        self._beside = StagingTape(tape)
         self._dotenv = read_dotenv(ways.folder, ways.environment)
         self._secrets = known_secrets(ways.environment, self._dotenv)
         self._player = Player(exchanges, tell, replace(playing, secrets=self._secrets))
         self._exchanges = tuple(exchanges)
         self._tell = tell
         self._ways = ways
-        self._missed: list[Missed] = []
-        self._asking = Asking(method="", target=b"", body=b"")
+        self._missed: list[MissedRequest] = []
+        self._asking = MatchQuery(method="", target=b"", body=b"")
         self._folder: Path | None = None
         self._recorder: Recorder | None = None
         self._gateway: Gateway | None = None
         self._cut_ns: dict[str, int] = {}
 
-    # A `playback.Machine`.
+    # A `playback.ReplayServer`.
 
     async def start(self, address: Address) -> None:
         """Listen.
@@ -157,7 +157,7 @@ class AutoPlayer:
         self._folder = self._beside.make()
         self._recorder = Recorder(TapeBook(self._create, masker), masker, ways.clock, self)
         self._recorder.start()
-        self._gateway = Gateway(self._recorder, routes, Dialler(ways.outbound, ways.clock).dial)
+        self._gateway = Gateway(self._recorder, routes, Connector(ways.outbound, ways.clock).dial)
         # It is this listener that its clients come through.
         self._gateway.listener.address = self.listener.address
         self._player.listener.address = self.listener.address
@@ -208,11 +208,11 @@ class AutoPlayer:
             self._ways.say(f"recorded {where} {request.method} {request.path} ({status})")
         for exchange, why in self.recorded.left_out:
             request = exchange.request
-            asking = Asking(method=request.method, target=request.target_bytes, body=b"")
+            asking = MatchQuery(method=request.method, target=request.target_bytes, body=b"")
             self._miss(asking, f"not put onto the tape: {why}")
 
     @property
-    def report(self) -> Report:
+    def report(self) -> PlayReport:
         """What became of the requests so far; of those that went to the provider what failed."""
         report = self._player.report
         return replace(report, missed=(*report.missed, *self._missed))
@@ -224,47 +224,49 @@ class AutoPlayer:
         added = placeholders(self._exchanges, ways.environment, self._dotenv)
         return {**ways.environment, **planned.variables, **added}
 
-    # What connections ask (`http1.server.Owner`).
+    # What connections ask (`http1.server.ServerOwner`).
 
     def handler(self, connection: ServerConnection) -> Handler:
-        """See `Owner.handler`."""
-        return Collect(self, connection)
+        """See `ServerOwner.handler`."""
+        return AutoHandler(self, connection)
 
     def opened(self, connection: ServerConnection) -> None:
-        """See `Owner.opened`."""
+        """See `ServerOwner.opened`."""
         self.listener.opened(connection)
         if self._gateway is not None:
             self._gateway.opened(connection)
 
     def closed(self, connection: ServerConnection) -> None:
-        """See `Owner.closed`."""
+        """See `ServerOwner.closed`."""
         self.listener.closed(connection)
         if self._gateway is not None:
             self._gateway.closed(connection)
 
     def refused_bytes(self, problem: str) -> bytes:
-        """See `Owner.refused_bytes`."""
+        """See `ServerOwner.refused_bytes`."""
         return self._player.refused_bytes(problem)
 
     # What requests ask.
 
     @property
     def longest(self) -> int:
-        """See `Chooser.longest`."""
+        """See `ResponderSelector.longest`."""
         return self._player.longest
 
-    def refused_answer(self, head: RequestHead) -> bytes | None:
-        """See `Chooser.refused_answer`."""
+    def refused_answer(self, head: ParsedRequestHead) -> bytes | None:
+        """See `ResponderSelector.refused_answer`."""
         return self._player.refused(head)
 
-    def choose(self, head: RequestHead, body: bytes, client: ServerConnection) -> Handler | bytes:
-        """See `Chooser.choose`."""
+    def choose(
+        self, head: ParsedRequestHead, body: bytes, client: ServerConnection
+    ) -> Handler | bytes:
+        """See `ResponderSelector.choose`."""
         assert self._gateway is not None
-        asking = Asking(method=head.method, target=head.target, body=body)
+        asking = MatchQuery(method=head.method, target=head.target, body=body)
         found = self._player.find(asking)
         asking = replace(asking, body=b"")  # the report does without
         if isinstance(found, Exchange):
-            return Play(_Found(self._player, found), client)
+            return PlayHandler(_Found(self._player, found), client)
         if _brings_placeholder(head):
             self._miss(asking, _NO_KEY)
             return error_answer(403, "no_key", _NO_KEY, fields=_NO_RETRY)
@@ -272,36 +274,36 @@ class AutoPlayer:
         target = shown(head.target, hide=self._player.hide)
         self._ways.say(f"asking the provider: {head.method} {target}: {_why(found)}")
         self.forwarded += 1
-        return Forward(self._gateway, client)
+        return ExchangeForwarder(self._gateway, client)
 
-    def _miss(self, asking: Asking, problem: str) -> None:
-        miss = Miss(nearest=None, problem=problem, differences=())
+    def _miss(self, asking: MatchQuery, problem: str) -> None:
+        miss = NoMatch(nearest=None, problem=problem, differences=())
         hide = self._player.hide
         problem = hide(problem)
         asking = replace(asking, target=shown(asking.target, hide=hide).encode())
-        missed = Missed(asking=asking, miss=miss, nearest=None, message=problem)
+        missed = MissedRequest(asking=asking, miss=miss, nearest=None, message=problem)
         self._missed.append(missed)
         self._tell(missed)
 
-    # What the recorder tells (`gateway.recorder.Observer`).
+    # What the recorder tells (`gateway.recorder.RecorderObserver`).
 
-    def exchange(self, ended: Ended) -> None:
-        """See `Observer.exchange`: told at the end, by its number on the tape."""
+    def exchange(self, ended: AnalyzedExchange) -> None:
+        """See `RecorderObserver.exchange`: told at the end, by its number on the tape."""
 
-    def silence(self, ended: Ended) -> None:
-        """See `Observer.silence`: of no interest, the tape goes on with the next run."""
+    def silence(self, ended: AnalyzedExchange) -> None:
+        """See `RecorderObserver.silence`: of no interest, the tape goes on with the next run."""
 
     def refused(self, refusal: Refusal) -> None:
-        """See `Observer.refused`."""
+        """See `RecorderObserver.refused`."""
         self._miss(self._asking, refusal.message)
 
     def alarm(self, problem: str) -> None:
-        """See `Observer.alarm`."""
+        """See `RecorderObserver.alarm`."""
         self._ways.say(f"TAPING IN TROUBLE: {problem}")
 
 
 class _Found:
-    """A `play.Shelf` for a request whose exchange is known already."""
+    """A `play.PlayContext` for a request whose exchange is known already."""
 
     def __init__(self, player: Player, exchange: Exchange) -> None:
         self.hold_s = player.hold_s
@@ -315,17 +317,17 @@ class _Found:
         self.continues = player.continues
         self._exchange = exchange
 
-    def find(self, asking: Asking, play: Play) -> Exchange | Miss:  # noqa: ARG002 - asked before
-        """See `Shelf.find`."""
+    def find(self, asking: MatchQuery, play: PlayHandler) -> Exchange | NoMatch:  # noqa: ARG002 - asked before
+        """See `PlayContext.find`."""
         return self._exchange
 
 
-def _brings_placeholder(head: RequestHead) -> bool:
+def _brings_placeholder(head: ParsedRequestHead) -> bool:
     key = PLACEHOLDER.encode()
     return key in head.target or any(key in value for _, value in head.fields)
 
 
-def _why(miss: Miss) -> str:
+def _why(miss: NoMatch) -> str:
     if miss.nearest is None:
         return "nothing is recorded yet"
     if not miss.differences:
@@ -343,31 +345,33 @@ def _why(miss: Miss) -> str:
 _CONTINUE = write_response(100, b"Continue", ())
 
 
-class Chooser(Protocol):
+class ResponderSelector(Protocol):
     """Knows who answers."""
 
     @property
     def longest(self) -> int:
         """Of the bodies that have to be whole, in bytes."""
 
-    def refused_answer(self, head: RequestHead) -> bytes | None:
+    def refused_answer(self, head: ParsedRequestHead) -> bytes | None:
         """The answer to a request that must not be served; None: it may."""
 
-    def choose(self, head: RequestHead, body: bytes, client: ServerConnection) -> Handler | bytes:
+    def choose(
+        self, head: ParsedRequestHead, body: bytes, client: ServerConnection
+    ) -> Handler | bytes:
         """Who answers a request, or the answer; a body of more than `longest` is its beginning."""
 
 
-class Collect:
+class AutoHandler:
     """One request; see `http1.server.Handler`."""
 
-    def __init__(self, owner: Chooser, client: ServerConnection) -> None:
+    def __init__(self, owner: ResponderSelector, client: ServerConnection) -> None:
         self._owner = owner
         self._client = client
-        self._head: RequestHead | None = None
+        self._head: ParsedRequestHead | None = None
         self._body: bytes | bytearray = b""
         self._answerer: Handler | None = None
 
-    def on_request(self, head: RequestHead) -> None:
+    def on_request(self, head: ParsedRequestHead) -> None:
         """See `Handler.on_request`."""
         refusal = self._owner.refused_answer(head)
         if refusal is not None:
@@ -439,7 +443,7 @@ _KEY_REFUSED = frozenset(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recorded:
+class RecordingResult:
     """What became of what was recorded.
 
     Attributes:
@@ -451,7 +455,7 @@ class Recorded:
     left_out: tuple[tuple[Exchange, str], ...] = ()
 
 
-class Beside:
+class StagingTape:
     """The place beside `tape` where a recording is made that is to go onto it."""
 
     def __init__(self, tape: Path) -> None:
@@ -507,7 +511,9 @@ class Beside:
                 shutil.rmtree(folder, ignore_errors=True)
         return tuple(found)
 
-    def take(self, folder: Path, clock: Clock, cut_ns: Mapping[str, int] | None = None) -> Recorded:
+    def take(
+        self, folder: Path, clock: Clock, cut_ns: Mapping[str, int] | None = None
+    ) -> RecordingResult:
         """Put the recordings in `folder` onto the tape, and remove the folder.
 
         Args:
@@ -519,7 +525,7 @@ class Beside:
             UsageError: it could not be done; the message names the folder, which stays.
         """
         tapes = [open_tape(path) for path in sorted(folder.glob(f"*{SUFFIX}"))]
-        given: list[Given] = []
+        given: list[SpliceSource] = []
         kept: set[str] = set()
         left_out: list[tuple[Exchange, str]] = []
         for tape in tapes:
@@ -531,7 +537,7 @@ class Beside:
             kept |= {exchange.id for exchange in good}
             if good:
                 numbers = frozenset(exchange.number for exchange in good) if bad else None
-                given.append(Given(tape=tape, numbers=numbers))
+                given.append(SpliceSource(tape=tape, numbers=numbers))
         try:
             with _in_turn(self._tape.parent):
                 self._put(given, folder, clock)
@@ -541,14 +547,14 @@ class Beside:
         finally:
             self._unlock()
         shutil.rmtree(folder, ignore_errors=True)
-        return Recorded(kept=now, left_out=tuple(left_out))
+        return RecordingResult(kept=now, left_out=tuple(left_out))
 
     def _unlock(self) -> None:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
 
-    def _put(self, given: list[Given], folder: Path, clock: Clock) -> None:
+    def _put(self, given: list[SpliceSource], folder: Path, clock: Clock) -> None:
         tape = self._tape
         if not given:
             return
@@ -556,7 +562,7 @@ class Beside:
             splice(given, tape, clock)
             return
         output = folder / f"{tape.name}.spliced"
-        splice([Given(tape=open_tape(tape)), *given], output, clock)
+        splice([SpliceSource(tape=open_tape(tape)), *given], output, clock)
         try:
             output.chmod(tape.stat().st_mode & 0o777)
             os.utime(output)  # it is the latest tape now

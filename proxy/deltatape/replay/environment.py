@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from deltatape.environment.application import Purpose, plan
+from deltatape.environment.application import EnvironmentPurpose, plan
 from deltatape.environment.dotenv import DotenvFile, read_dotenv, settings
 from deltatape.environment.variables import KEY_VARIABLES, ON_DEMAND, SERVED
 from deltatape.gateway.routes import Upstream, parse_upstream
@@ -44,7 +44,7 @@ def replay_environment(
     """
     dotenv = read_dotenv(folder, environ)
     providers = _whose(exchanges)
-    planned = plan(url, environ, dotenv, tuple(_needed(providers)), Purpose.REPLAY)
+    planned = plan(url, environ, dotenv, tuple(_needed(providers)), EnvironmentPurpose.REPLAY)
     kept = {name: value for name, value in environ.items() if name.upper() not in _PROXIES}
     for each in (PROVIDERS[name] for name in providers if PROVIDERS[name].is_signed):
         # Its SDKs send a token over https alone, which a player does not speak: let them sign.

@@ -15,19 +15,19 @@ from typing import Self
 from deltatape.clock import SystemClock
 from deltatape.doctor.hardcoded import Hardcoded, places_of_host
 from deltatape.doctor.sources import Limits
-from deltatape.gateway.dial import Dialler
-from deltatape.gateway.outbound import Outbound
-from deltatape.gateway.tunnel import Passed, Tunnel
+from deltatape.gateway.dial import Connector
+from deltatape.gateway.outbound import OutboundSettings
+from deltatape.gateway.tunnel import Tunnel, TunnelledConnection
 from deltatape.record.reporter import Tell
 
 LOOKING_S = 6.0
 """How long the search for the place in the code may go on; it has a limit of its own."""
 
 
-class Guard:
+class NetworkGuardTunnel:
     """The tunnel of one command."""
 
-    def __init__(self, outbound: Outbound, folder: Path, tell: Tell) -> None:
+    def __init__(self, outbound: OutboundSettings, folder: Path, tell: Tell) -> None:
         """A guard that does not listen yet.
 
         Args:
@@ -35,7 +35,7 @@ class Guard:
             folder: where the application's code is.
             tell: gets lines for the user.
         """
-        self._tunnel = Tunnel(Dialler(outbound, SystemClock()), self._seen, sealed=True)
+        self._tunnel = Tunnel(Connector(outbound, SystemClock()), self._seen, sealed=True)
         self._folder = folder
         self._tell = tell
         self._refused: dict[str, str] = {}
@@ -66,7 +66,7 @@ class Guard:
             await asyncio.wait(self._looking, timeout=LOOKING_S)
             await asyncio.sleep(0)  # what has been found is told
 
-    def _seen(self, passed: Passed) -> None:
+    def _seen(self, passed: TunnelledConnection) -> None:
         if passed.llm is None or passed.host in self._refused:
             return
         self._refused[passed.host] = passed.llm
@@ -99,13 +99,13 @@ _PATIENCE_S = 5.0
 """How long a loop that does nothing else may take."""
 
 
-class Seclusion:
+class NetworkGuard:
     """Keeps the runs of a command from asking a provider past the player, while it is entered."""
 
-    def __init__(self, outbound: Outbound, folder: Path) -> None:
-        """Args: see `Guard`."""
+    def __init__(self, outbound: OutboundSettings, folder: Path) -> None:
+        """Args: see `NetworkGuardTunnel`."""
         self._lines: list[str] = []
-        self._guard = Guard(outbound, folder, self._lines.append)
+        self._guard = NetworkGuardTunnel(outbound, folder, self._lines.append)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self.variables: Mapping[str, str] = {}

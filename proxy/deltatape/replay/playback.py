@@ -15,7 +15,7 @@ from deltatape.errors import UsageError
 from deltatape.http1.listener import Address, Listener
 from deltatape.model.exchange import Exchange
 from deltatape.player.player import Player
-from deltatape.player.playing import Playing, Report, Told
+from deltatape.player.playing import PlayOptions, PlayReport, Told
 
 ANY_PORT = Address("127.0.0.1", 0)
 PATIENCE_S = 10.0
@@ -25,7 +25,7 @@ _TURNS = 4
 """Of the loop, until what has arrived is counted: accept, register, read, and one to spare."""
 
 
-class Machine(Protocol):
+class ReplayServer(Protocol):
     """What answers requests from tapes: a `Player`, or one that records, too."""
 
     listener: Listener
@@ -41,7 +41,7 @@ class Machine(Protocol):
         """Accept nothing more, let what is under way end for `grace_s`, cut the rest."""
 
     @property
-    def report(self) -> Report:
+    def report(self) -> PlayReport:
         """What became of the requests so far."""
 
 
@@ -60,11 +60,11 @@ class Playback:
     def __init__(
         self,
         exchanges: Sequence[Exchange],
-        playing: Playing,
+        playing: PlayOptions,
         tell: Callable[[Told], None] = _ignore,
         address: Address = ANY_PORT,
         *,
-        machine: Machine | None = None,
+        machine: ReplayServer | None = None,
     ) -> None:
         """A player that does not listen yet.
 
@@ -122,7 +122,7 @@ class Playback:
         return self._machine.listener.url
 
     @property
-    def report(self) -> Report:
+    def report(self) -> PlayReport:
         """What became of the requests so far, from any thread, also afterwards."""
         self._do(settle)
         return self._machine.report
@@ -162,8 +162,8 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-async def end(machine: Machine, grace_s: float = 0.0) -> None:
-    """Stop a machine, so that no connection is left; see `Machine.stop`."""
+async def end(machine: ReplayServer, grace_s: float = 0.0) -> None:
+    """Stop a machine, so that no connection is left; see `ReplayServer.stop`."""
     try:
         await machine.stop(grace_s=grace_s)
         await settle()  # what was cut has left for the kernel, if there was room

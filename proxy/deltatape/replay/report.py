@@ -8,14 +8,20 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from deltatape.match.place import shown
-from deltatape.match.request import Miss
+from deltatape.match.request import NoMatch
 from deltatape.model.exchange import Exchange
-from deltatape.player.playing import Ended, Missed, Played, Report, Told
+from deltatape.player.playing import (
+    CorrectedRequest,
+    MissedRequest,
+    PlayedRequest,
+    PlayReport,
+    Told,
+)
 from deltatape.render.json_document import document
 from deltatape.rules.words import count
 
 if TYPE_CHECKING:
-    from deltatape.run_check import Mistake
+    from deltatape.run_check import RunMistake
 
 STILL_SILENT = "no request came back for the calls of its reply, as on the tape"
 MOST = 20
@@ -26,13 +32,13 @@ MOST_DIFFERENCES = 5
 
 def told(what: Told) -> Iterator[str]:
     """One request in a line; for one that was missed what it was held against in further ones."""
-    if isinstance(what, Played):
+    if isinstance(what, PlayedRequest):
         one = what.exchange
         how = f"{what.matched}; {what.note}" if what.note else what.matched
         yield f"playing {name_of(one)} {one.request.method} {one.request.path} ({how})"
         return
     asked = f"{what.asking.method} {shown(what.asking.target)}"
-    if isinstance(what, Ended):
+    if isinstance(what, CorrectedRequest):
         yield f"end of the tape at {asked}: {what.message}"
         return
     if what.nearest is None:
@@ -52,7 +58,7 @@ def name_of(exchange: Exchange) -> str:
     return f"{exchange.tape}#{exchange.number}"
 
 
-def summary(report: Report, recorded: int = 0) -> Iterator[str]:
+def summary(report: PlayReport, recorded: int = 0) -> Iterator[str]:
     """The last lines of a replay; `recorded` exchanges came from the provider."""
     numbers = (
         f"{len(report.played)} played, {len(report.missed)} missed, {len(report.unplayed)} unplayed"
@@ -73,7 +79,7 @@ def summary(report: Report, recorded: int = 0) -> Iterator[str]:
         )
 
 
-def mistakes_told(report: Report) -> Iterator[str]:
+def mistakes_told(report: PlayReport) -> Iterator[str]:
     """What the application did wrong, or no longer does, a line each."""
     for each in report.failures[:MOST]:
         yield f"MISTAKE {mistake_told(each)}"
@@ -90,7 +96,7 @@ def mistakes_told(report: Report) -> Iterator[str]:
         )
 
 
-def mistake_told(mistake: "Mistake") -> str:
+def mistake_told(mistake: "RunMistake") -> str:
     """`C001 in request 2 (x.tape#2): ...`."""
     finding, where = mistake.finding, name_of(mistake.recorded)
     if mistake.silent:
@@ -99,7 +105,7 @@ def mistake_told(mistake: "Mistake") -> str:
 
 
 def json_report(
-    report: Report,
+    report: PlayReport,
     recorded: Sequence[Exchange] = (),
     refused: Sequence[tuple[str, str]] = (),
 ) -> str:
@@ -138,7 +144,7 @@ def json_report(
     )
 
 
-def _mistake(one: "Mistake") -> dict[str, object]:
+def _mistake(one: "RunMistake") -> dict[str, object]:
     finding = one.finding
     return {
         "request": one.request,
@@ -163,8 +169,8 @@ def _exchange(exchange: Exchange) -> dict[str, object]:
     }
 
 
-def _missed(one: Missed) -> dict[str, object]:
-    miss: Miss = one.miss
+def _missed(one: MissedRequest) -> dict[str, object]:
+    miss: NoMatch = one.miss
     return {
         "method": one.asking.method,
         "target": shown(one.asking.target),

@@ -20,9 +20,9 @@ from deltatape.child.signals import SIGNALS, Signals
 from deltatape.errors import UsageError
 from deltatape.http1.listener import Address
 from deltatape.model.exchange import Exchange
-from deltatape.player.playing import Played, Report, Told
-from deltatape.replay.guard import Guard
-from deltatape.replay.playback import Machine, end, settle
+from deltatape.player.playing import PlayedRequest, PlayReport, Told
+from deltatape.replay.guard import NetworkGuardTunnel
+from deltatape.replay.playback import ReplayServer, end, settle
 from deltatape.replay.report import json_report, summary, told
 from deltatape.rules.words import count
 
@@ -59,11 +59,11 @@ class ReplayOptions:
     report: Path | None = None
     ready_file: Path | None = None
     grace_s: float = 0.0
-    guard: Guard | None = None
+    guard: NetworkGuardTunnel | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cast:
+class Responders:
     """Who answers.
 
     Attributes:
@@ -75,7 +75,7 @@ class Cast:
             have left.
     """
 
-    machine: Machine
+    machine: ReplayServer
     number: int
     environment: Callable[[str], Mapping[str, str]]
     recorded: Callable[[], Sequence[Exchange]] = tuple
@@ -86,14 +86,14 @@ def teller(tell: Tell, *, alone: bool) -> Callable[[Told], None]:
     """Tells of requests as they come: of each `alone`, else of those that are out of order."""
 
     def take(what: Told) -> None:
-        if alone or not isinstance(what, Played) or what.note or what.codes:
+        if alone or not isinstance(what, PlayedRequest) or what.note or what.codes:
             for line in told(what):
                 tell(line)
 
     return take
 
 
-async def replay(cast: Cast, options: ReplayOptions, tell: Tell) -> int:
+async def replay(cast: Responders, options: ReplayOptions, tell: Tell) -> int:
     """The exit code of a run: the command's if that is not 0, else 1 for what is not whole.
 
     Raises:
@@ -128,7 +128,7 @@ async def replay(cast: Cast, options: ReplayOptions, tell: Tell) -> int:
     return code or verdict
 
 
-async def _run(cast: Cast, options: ReplayOptions, tell: Tell) -> int:
+async def _run(cast: Responders, options: ReplayOptions, tell: Tell) -> int:
     listener, guard = cast.machine.listener, options.guard
     environment = cast.environment(listener.url)
     if guard is not None:
@@ -154,7 +154,7 @@ def _ready(path: Path | None, services: contextlib.ExitStack) -> ReadyFile | Non
     return ready
 
 
-def _introduce(cast: Cast, options: ReplayOptions, tell: Tell) -> None:
+def _introduce(cast: Responders, options: ReplayOptions, tell: Tell) -> None:
     base, exchanges = cast.machine.listener.url, count(cast.number, "exchange")
     if options.command:
         program = PurePath(options.command[0]).name
@@ -164,7 +164,7 @@ def _introduce(cast: Cast, options: ReplayOptions, tell: Tell) -> None:
         tell(f"  set  OPENAI_BASE_URL={base}/v1, or with a provider's prefix {base}/openai/v1")
 
 
-def _conclude(cast: Cast, report: Report, options: ReplayOptions, tell: Tell) -> int:
+def _conclude(cast: Responders, report: PlayReport, options: ReplayOptions, tell: Tell) -> int:
     if not options.command:
         # Whether the application lives on, and will yet ask, is not known.
         known = tuple(each for each in report.mistakes if not each.silent)

@@ -4,16 +4,16 @@ import re
 from typing import NamedTuple
 
 from deltatape.model.asked import RepeatedCall
-from deltatape.model.digest import Digest, ReadBack, SaidCall
-from deltatape.model.finding import Against, Blame, Confidence, Excluded, Severity
-from deltatape.model.turn import Delivered
+from deltatape.model.digest import DeliveredCall, Digest, ReadBack
+from deltatape.model.finding import Blame, ComparedPlace, Confidence, Excluded, Severity
+from deltatape.model.turn import DeliveredCallRef
 from deltatape.rules.evidence import excerpt
 
 _HANDOFF = re.compile(r"transfer|hand_?-?off|delegat|escalat|switch|route", re.IGNORECASE)
 """Names of calls that give a conversation to another agent."""
 
 
-class Grade(NamedTuple):
+class ClaimGrade(NamedTuple):
     """What a difference between a delivered call and the repeated one amounts to.
 
     `says` is a clause for the message, or empty. Without `blame` it is a fact.
@@ -27,7 +27,7 @@ class Grade(NamedTuple):
     blame: Blame | None = Blame.APP
 
 
-def was_delivered(read_back: ReadBack, call: SaidCall) -> bool:
+def was_delivered(read_back: ReadBack, call: DeliveredCall) -> bool:
     """Whether the client had been sent all of `call` when the request that repeats it left.
 
     Nothing may be held against a request of what came after it, or of what the recorder lost.
@@ -40,12 +40,12 @@ def was_delivered(read_back: ReadBack, call: SaidCall) -> bool:
     return call.t_ns <= later.t_ns
 
 
-def called(read_back: ReadBack, call: SaidCall) -> str:
+def called(read_back: ReadBack, call: DeliveredCall) -> str:
     """How a message names a call of the reply: `call 0 (get_weather, c1) of #1`."""
-    return called_in(Delivered(call=call, reply=read_back.reply))
+    return called_in(DeliveredCallRef(call=call, reply=read_back.reply))
 
 
-def called_in(delivered: Delivered) -> str:
+def called_in(delivered: DeliveredCallRef) -> str:
     """The same for a call and its reply."""
     call = delivered.call
     named = names(call.name, call.id)
@@ -62,11 +62,13 @@ def names(*each: str | None) -> str:
     return ", ".join(excerpt(name, 60) for name in each if name)
 
 
-def against(delivered: Delivered, later: Digest, heard: RepeatedCall | None = None) -> Against:
+def against(
+    delivered: DeliveredCallRef, later: Digest, heard: RepeatedCall | None = None
+) -> ComparedPlace:
     """The place of a delivered call, and of what the request `later` has in its place."""
     call, reply = delivered.call, delivered.reply
     asked = (span for repeated, span in later.asked_at if repeated is heard)
-    return Against(
+    return ComparedPlace(
         tape=reply.tape,
         exchange=reply.exchange,
         line=call.line,
@@ -76,18 +78,18 @@ def against(delivered: Delivered, later: Digest, heard: RepeatedCall | None = No
     )
 
 
-def against_request(digest: Digest, evidence: str) -> Against:
+def against_request(digest: Digest, evidence: str) -> ComparedPlace:
     """The place of a request, or of a failed attempt."""
     return _against(digest, digest.line, evidence)
 
 
-def against_reply(reply: Digest) -> Against:
+def against_reply(reply: Digest) -> ComparedPlace:
     """The place of the end of a reply; what it said is the evidence."""
     return _against(reply, reply.end_line, reply.content)
 
 
-def _against(digest: Digest, line: int | None, evidence: str) -> Against:
-    return Against(
+def _against(digest: Digest, line: int | None, evidence: str) -> ComparedPlace:
+    return ComparedPlace(
         tape=digest.tape,
         exchange=digest.exchange,
         line=line,

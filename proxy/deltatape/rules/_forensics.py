@@ -31,7 +31,7 @@ from deltatape.rules._simple_schema import outcome_of
 from deltatape.rules.evidence import excerpt
 from deltatape.rules.settings import Settings
 from deltatape.rules.words import count
-from deltatape.wire.json_scan import JsonScanner, Verdict, scan
+from deltatape.wire.json_scan import JsonScanner, ScanState, scan
 from deltatape.wire.json_value import join_pairs, parse
 
 _TRIES = 64
@@ -51,7 +51,7 @@ _FEWEST_MARKS = 3
 _PAIR = 2
 
 
-class Damage(enum.StrEnum):
+class FragmentDamage(enum.StrEnum):
     """What would explain broken arguments."""
 
     DOUBLED = "doubled"
@@ -60,10 +60,10 @@ class Damage(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trace:
+class FragmentTrace:
     """What happened to the fragments of a call."""
 
-    damage: Damage
+    damage: FragmentDamage
     start: int
     """The first fragment concerned: of the second copy, of the two that are swapped; of those
     before which something may be missing."""
@@ -91,7 +91,7 @@ def trace_of(
     events: Sequence[Event],
     tool: ToolSpec | None,
     settings: Settings,
-) -> Trace | None:
+) -> FragmentTrace | None:
     """What the fragments show of why their text is not one JSON object; None if they show nothing.
 
     That is a twin or a swap that mends it, or numbers of events that are missing in between.
@@ -112,7 +112,7 @@ def trace_of(
     return replace(found, proof=_proof_of(found, fragments, events))
 
 
-def gap_of(fragments: Sequence[Fragment]) -> Trace | None:
+def gap_of(fragments: Sequence[Fragment]) -> FragmentTrace | None:
     """Where something may be missing: between which fragments the text could go on as it does.
 
     None if nowhere. Asked last: many texts that nobody damaged look so, too.
@@ -128,12 +128,12 @@ def gap_of(fragments: Sequence[Fragment]) -> Trace | None:
     ]
     if not places:
         return None
-    return Trace(damage=Damage.LOST, start=places[0], end=places[-1] + 1)
+    return FragmentTrace(damage=FragmentDamage.LOST, start=places[0], end=places[-1] + 1)
 
 
 def gap_of_member(
     fragments: Sequence[Fragment], member: str, events: Sequence[Event]
-) -> Trace | None:
+) -> FragmentTrace | None:
     """Where a lost piece may have held `member`, of an object that is whole without it.
 
     Between two fragments at which the object can be continued with that member: within a text, or
@@ -153,7 +153,7 @@ def gap_of_member(
         for piece in possible:
             value = parse(f"{whole[:at]}{piece}{whole[at:]}").value
             if isinstance(value, dict) and member in value:
-                return Trace(damage=Damage.LOST, start=number, end=number + 1)
+                return FragmentTrace(damage=FragmentDamage.LOST, start=number, end=number + 1)
     return None
 
 
@@ -172,7 +172,7 @@ def beside(fragments: Sequence[Fragment], whole: str) -> str:
     joined = "".join(texts)
     for _, (start, end) in zip(range(_TRIES), runs_of(texts), strict=False):
         if join_pairs("".join([*texts[:start], *texts[end:]])) == whole:
-            found = Trace(damage=Damage.DOUBLED, start=start, end=end)
+            found = FragmentTrace(damage=FragmentDamage.DOUBLED, start=start, end=end)
             return repeated(found, fragments)
     at = 0
     for number in range(len(texts) + 1):
@@ -190,17 +190,17 @@ def _texts(fragments: Sequence[Fragment]) -> list[str]:
     return texts if sum(map(len, texts)) <= _LONGEST else []
 
 
-def _counted_gap(fragments: Sequence[Fragment], events: Sequence[Event]) -> Trace | None:
+def _counted_gap(fragments: Sequence[Fragment], events: Sequence[Event]) -> FragmentTrace | None:
     """The first place within the fragments at which the numbers of the events jump."""
     for at in range(1, len(fragments)):
         proof = proof_between(fragments[at - 1].carrier, fragments[at].carrier, events)
         if proof:
-            return Trace(damage=Damage.LOST, start=at, end=at + 1, proof=proof)
+            return FragmentTrace(damage=FragmentDamage.LOST, start=at, end=at + 1, proof=proof)
     return None
 
 
-def _proof_of(trace: Trace, fragments: Sequence[Fragment], events: Sequence[Event]) -> str:
-    if trace.damage is Damage.DOUBLED:
+def _proof_of(trace: FragmentTrace, fragments: Sequence[Fragment], events: Sequence[Event]) -> str:
+    if trace.damage is FragmentDamage.DOUBLED:
         return proof_of_twin(fragments, trace.start, trace.end, events)
     return proof_between(fragments[trace.start].carrier, fragments[trace.start + 1].carrier, events)
 
@@ -210,7 +210,7 @@ def _break_of(texts: Sequence[str]) -> int:
     scanner = JsonScanner()
     for number, text in enumerate(texts):
         scanner.feed(text)
-        if scanner.verdict in (Verdict.MALFORMED, Verdict.EXTRA):
+        if scanner.verdict in (ScanState.MALFORMED, ScanState.EXTRA):
             return number
     return len(texts)
 
@@ -236,15 +236,15 @@ def has_twins(texts: Sequence[str]) -> bool:
 
 
 def _tried(
-    damage: Damage,
+    damage: FragmentDamage,
     places: Iterator[tuple[int, int]],
     texts: Sequence[str],
     tool: ToolSpec | None,
     settings: Settings,
-) -> Trace | None:
+) -> FragmentTrace | None:
     """The first place at which undoing `damage` gives an object that the schema does not refuse."""
     for _, (start, end) in zip(range(_TRIES), places, strict=False):
-        if damage is Damage.DOUBLED:
+        if damage is FragmentDamage.DOUBLED:
             mended = [*texts[:start], *texts[end:]]
         else:
             mended = [*texts[:start], texts[start + 1], texts[start], *texts[end:]]
@@ -253,24 +253,24 @@ def _tried(
             continue
         allowed = fits(text, tool, settings)
         if allowed is not False:
-            return Trace(damage=damage, start=start, end=end, fits=allowed)
+            return FragmentTrace(damage=damage, start=start, end=end, fits=allowed)
     return None
 
 
 def _doubled(
     texts: Sequence[str], broken: int, tool: ToolSpec | None, settings: Settings
-) -> Trace | None:
-    return _tried(Damage.DOUBLED, runs_of(texts, broken), texts, tool, settings)
+) -> FragmentTrace | None:
+    return _tried(FragmentDamage.DOUBLED, runs_of(texts, broken), texts, tool, settings)
 
 
 def _swapped(
     texts: Sequence[str], broken: int, tool: ToolSpec | None, settings: Settings
-) -> Trace | None:
+) -> FragmentTrace | None:
     last = min(broken, len(texts) - 2)
     places = (
         (start, start + 2) for start in range(last, -1, -1) if texts[start] != texts[start + 1]
     )
-    return _tried(Damage.SWAPPED, places, texts, tool, settings)
+    return _tried(FragmentDamage.SWAPPED, places, texts, tool, settings)
 
 
 _OPEN = {"}": '{"":', "]": "["}
@@ -294,11 +294,11 @@ def goes_on(rest: str) -> bool:
         outer = "".join(_OPEN[closer] for closer in reversed(closers[1:]))
         for before in _INSIDE[closers[0]]:
             in_string = before.count('"') % 2 == 1
-            if in_string == inside and scan(outer + before + rest).verdict is Verdict.COMPLETE:
+            if in_string == inside and scan(outer + before + rest).verdict is ScanState.COMPLETE:
                 return True
         value = outer + _OPEN[closers[0]]
         if not inside and any(
-            scan(value + literal + rest).verdict is Verdict.COMPLETE for literal in _LITERALS
+            scan(value + literal + rest).verdict is ScanState.COMPLETE for literal in _LITERALS
         ):
             return True
     return False
@@ -355,7 +355,7 @@ def proof_of_twin(
     return ""
 
 
-def told(trace: Trace, fragments: Sequence[Fragment]) -> str:
+def told(trace: FragmentTrace, fragments: Sequence[Fragment]) -> str:
     """What happened, as a clause of a message: which fragments and events, and what speaks for it.
 
     Fragments are counted from 1, as people do, events from 0, as tapes do.
@@ -363,10 +363,10 @@ def told(trace: Trace, fragments: Sequence[Fragment]) -> str:
     start, end = trace.start, trace.end
     proof = f"; {trace.proof}" if trace.proof else ""
     allowed = " that the tool's schema allows" if trace.fits else ""
-    if trace.damage is Damage.DOUBLED:
+    if trace.damage is FragmentDamage.DOUBLED:
         without = "it" if end - start == 1 else "them"
         return f"{repeated(trace, fragments)}, and without {without} they are JSON{allowed}{proof}"
-    if trace.damage is Damage.SWAPPED:
+    if trace.damage is FragmentDamage.SWAPPED:
         which = _which(start, end, fragments)
         return f"{which} are in the wrong order: exchanged, they are JSON{allowed}{proof}"
     if end - start > 1:
@@ -378,7 +378,7 @@ def told(trace: Trace, fragments: Sequence[Fragment]) -> str:
     return f"a piece of them is missing between {both} {fragments[start].event}){proof}"
 
 
-def repeated(trace: Trace, fragments: Sequence[Fragment]) -> str:
+def repeated(trace: FragmentTrace, fragments: Sequence[Fragment]) -> str:
     """Which fragments come again: `fragment 3 of 9 (event 7) repeats the one before it`."""
     size = trace.end - trace.start
     which = _which(trace.start, trace.end, fragments)
@@ -395,17 +395,17 @@ def _which(start: int, end: int, fragments: Sequence[Fragment]) -> str:
     return f"fragments {start + 1} {word} {end} of {len(fragments)} (events {first} {word} {last})"
 
 
-def concerned(trace: Trace, fragments: Sequence[Fragment]) -> Fragment:
+def concerned(trace: FragmentTrace, fragments: Sequence[Fragment]) -> Fragment:
     """The first fragment that a reader should look at."""
     return fragments[min(trace.start, len(fragments) - 1)]
 
 
-def excluded_by(trace: Trace) -> tuple[Excluded, ...]:
+def excluded_by(trace: FragmentTrace) -> tuple[Excluded, ...]:
     """The innocent explanations that `trace` speaks against."""
     done = {
-        Damage.DOUBLED: "without the repetition they are JSON",
-        Damage.SWAPPED: "exchanged they are JSON",
-        Damage.LOST: "they break where two fragments meet, and go on there as JSON does",
+        FragmentDamage.DOUBLED: "without the repetition they are JSON",
+        FragmentDamage.SWAPPED: "exchanged they are JSON",
+        FragmentDamage.LOST: "they break where two fragments meet, and go on there as JSON does",
     }[trace.damage]
     return (
         Excluded("the model wrote it so", trace.proof or f"{done}: models know no fragments"),

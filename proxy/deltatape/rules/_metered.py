@@ -82,11 +82,11 @@ _UNBOUNDED = ("unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recu
 Keyword = Callable[[Validator, object, object, Mapping[str, object]], Iterator[object] | None]
 
 
-class GaveUpError(Exception):
+class BudgetUsedUpError(Exception):
     """The steps are used up."""
 
 
-class Account:
+class EvaluationBudget:
     """The steps that are left, and what was not evaluated, one phrase each, in order.
 
     Args:
@@ -106,10 +106,10 @@ class Account:
             steps += _length(value) + _weight(value, self._weights) // _COPIED
         self._left -= steps
         if self._left < 0:
-            raise GaveUpError
+            raise BudgetUsedUpError
 
 
-ACCOUNT: ContextVar[Account] = ContextVar("ACCOUNT")
+ACCOUNT: ContextVar[EvaluationBudget] = ContextVar("ACCOUNT")
 """That of the validation under way."""
 
 

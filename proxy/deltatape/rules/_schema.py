@@ -20,7 +20,7 @@ from jsonschema.validators import validator_for
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
-from deltatape.rules._metered import ACCOUNT, Account, GaveUpError, metered, weigh
+from deltatape.rules._metered import ACCOUNT, BudgetUsedUpError, EvaluationBudget, metered, weigh
 from deltatape.rules.settings import Settings
 
 _TYPES = frozenset({"string", "number", "integer", "boolean", "array", "object", "null", "any"})
@@ -155,7 +155,7 @@ class Violation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class SchemaResult:
     """The first violations, and what could not be checked and why, one phrase each."""
 
     violations: tuple[Violation, ...]
@@ -172,13 +172,13 @@ class _Prepared(NamedTuple):
     """Of its containers."""
 
 
-def validate(schema: Mapping[str, object], value: object, settings: Settings) -> Outcome:
+def validate(schema: Mapping[str, object], value: object, settings: Settings) -> SchemaResult:
     """What `schema` says against `value`, as far as `settings` allows to look."""
     try:
         return _validated(schema, value, settings)
     except Unresolvable:
         reason = "a reference that leads nowhere inside the schema"
-    except GaveUpError:
+    except BudgetUsedUpError:
         reason = _TOO_MANY
     # The schema is untrusted, and the library trips over odd ones in many ways.
     except (
@@ -190,24 +190,24 @@ def validate(schema: Mapping[str, object], value: object, settings: Settings) ->
         ValueError,
     ) as error:
         reason = f"the schema cannot be used ({type(error).__name__})"
-    return Outcome(violations=(), unchecked=(reason,))
+    return SchemaResult(violations=(), unchecked=(reason,))
 
 
-def _validated(schema: Mapping[str, object], value: object, settings: Settings) -> Outcome:
+def _validated(schema: Mapping[str, object], value: object, settings: Settings) -> SchemaResult:
     text = json.dumps(schema)
     if len(text) > settings.schema_characters:
         reason = f"a schema of more than {settings.schema_characters} characters"
-        return Outcome(violations=(), unchecked=(reason,))
+        return SchemaResult(violations=(), unchecked=(reason,))
     prepare = _prepared if len(text) <= _MEMORABLE else _prepared.__wrapped__
     prepared = prepare(text)
     if prepared is None:
-        return Outcome(violations=(), unchecked=(_INVALID,))
-    account = Account(settings.schema_steps, value, prepared.weights)
+        return SchemaResult(violations=(), unchecked=(_INVALID,))
+    account = EvaluationBudget(settings.schema_steps, value, prepared.weights)
     ACCOUNT.set(account)
     errors = prepared.checker.iter_errors(_json(value))
     real = (error for error in errors if not _is_by_default(error, prepared.schema))
     found = tuple(_violation(error) for error in islice(real, _MAX_ERRORS))
-    return Outcome(violations=found, unchecked=tuple(account.unchecked))
+    return SchemaResult(violations=found, unchecked=tuple(account.unchecked))
 
 
 def _json(value: object) -> Any:

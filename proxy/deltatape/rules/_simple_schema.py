@@ -19,7 +19,7 @@ from deltatape.rules.settings import Settings
 from deltatape.wire.json_value import parse
 
 if TYPE_CHECKING:
-    from deltatape.rules._schema import Outcome
+    from deltatape.rules._schema import SchemaResult
 
 Fits: TypeAlias = Callable[[object], bool]
 """Whether a value is surely allowed."""
@@ -49,17 +49,19 @@ _OF_OBJECTS = frozenset({"type", "properties", "required", "additionalProperties
 _NOTHING: dict[str, object] = {}
 
 
-def outcome_of(schema: Mapping[str, object], text: str, settings: Settings) -> "Outcome | None":
+def outcome_of(
+    schema: Mapping[str, object], text: str, settings: Settings
+) -> "SchemaResult | None":
     """What `schema` says against `text`, whole JSON; None if nothing."""
     size = len(text)
     value = parse(text).value if size <= settings.schema_characters else None
     if value is not None and surely_allows(schema, value, size, settings):
         return None
-    from deltatape.rules._schema import Outcome, validate  # noqa: PLC0415 - takes long, seldom used
+    from deltatape.rules._schema import SchemaResult, validate  # noqa: PLC0415 - takes long, seldom used
 
     if size > settings.schema_characters:
         limit = f"arguments of more than {settings.schema_characters} characters"
-        return Outcome(violations=(), unchecked=(limit,))
+        return SchemaResult(violations=(), unchecked=(limit,))
     found = validate(schema, value, settings)
     return found if found.violations or found.unchecked else None
 

@@ -51,7 +51,7 @@ _MANY = 3
 """Times that nobody writes by chance."""
 
 
-class Stray(NamedTuple):
+class StrayToken(NamedTuple):
     """Something in a text that nobody wrote."""
 
     what: str
@@ -73,7 +73,7 @@ def has_signs(text: str) -> bool:
     return _PAGE.search(text) is not None
 
 
-def stray_tokens(text: str) -> Stray | None:
+def stray_tokens(text: str) -> StrayToken | None:
     """The first token of a chat template in `text`, outside of code and quotes."""
     bare = _without_code(text)
     for match in _TOKEN.finditer(bare):
@@ -82,15 +82,15 @@ def stray_tokens(text: str) -> Stray | None:
             continue
         rest = after.strip()
         last = not rest or _TOKEN.match(rest) is not None
-        return Stray(f"the token {match[0]!r}", match[0], match.start(), last)
+        return StrayToken(f"the token {match[0]!r}", match[0], match.start(), last)
     end = _LAST.search(bare)
     if end is None or "<s>" in bare:
         return None
     token = end[0].strip()
-    return Stray(f"the token {token!r}", token, end.start(), last=True)
+    return StrayToken(f"the token {token!r}", token, end.start(), last=True)
 
 
-def error_page(text: str) -> Stray | None:
+def error_page(text: str) -> StrayToken | None:
     """The title of an HTML page that tells of an error, if `text` is one or runs into one."""
     bare = _without_code(text)
     page = _PAGE.search(bare)
@@ -98,23 +98,25 @@ def error_page(text: str) -> Stray | None:
     if page is None or title is None or not _ERROR_PAGE.search(title[1]):
         return None
     named = " ".join(title[1].split())
-    return Stray(f"an HTML page with the title {named!r}", title[1], page.start(), last=True)
+    return StrayToken(f"an HTML page with the title {named!r}", title[1], page.start(), last=True)
 
 
-def mojibake(text: str) -> Stray | None:
+def mojibake(text: str) -> StrayToken | None:
     """The first of at least three characters whose bytes were read in another encoding."""
     found = [*_MOJIBAKE.finditer(_without_code(text))]
     if len(found) < _MANY:
         return None
     first = found[0]
     what = f"{len(found)} times UTF-8 that was read as Latin-1, such as {first[0]!r}"
-    return Stray(what, first[0], first.start(), last=False)
+    return StrayToken(what, first[0], first.start(), last=False)
 
 
-def replaced(text: str) -> Stray | None:
+def replaced(text: str) -> StrayToken | None:
     """The first character that stands for bytes which could not be decoded."""
     at = _without_code(text).find("\ufffd")
-    return None if at < 0 else Stray("U+FFFD, a character that was cut", "\ufffd", at, last=False)
+    return (
+        None if at < 0 else StrayToken("U+FFFD, a character that was cut", "\ufffd", at, last=False)
+    )
 
 
 def _without_code(text: str) -> str:

@@ -5,7 +5,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 
-class Counts(NamedTuple):
+class TokenCounts(NamedTuple):
     """The counts of a request; None where one is not told."""
 
     prompt: int
@@ -29,7 +29,7 @@ _MOST = 12
 """Further counts of which sums are formed."""
 
 
-def counts_in(usage: Mapping[str, object]) -> Counts | None:
+def counts_in(usage: Mapping[str, object]) -> TokenCounts | None:
     """The counts in `usage`; None if it does not tell that of the prompt."""
     for prompt, answer, total, details in _NAMES:
         found = usage.get(prompt)
@@ -38,7 +38,7 @@ def counts_in(usage: Mapping[str, object]) -> Counts | None:
             cached = inner.get("cached_tokens") if isinstance(inner, dict) else None
             if cached is None:
                 cached = usage.get(_GEMINI_CACHED)
-            return Counts(
+            return TokenCounts(
                 found,
                 _count(usage.get(answer)),
                 _count(usage.get(total)),

@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from deltatape.model.asked import AnswerFormat
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity
-from deltatape.model.reply import Channel, Choice, Piece
+from deltatape.model.reply import Channel, Choice, TextFragment
 from deltatape.model.stream import AnomalyKind
 from deltatape.rules._simple_schema import surely_allows
-from deltatape.rules._stray_text import Stray, error_page, mojibake, replaced, stray_tokens
-from deltatape.rules._usage import Counts, counts_in, is_explained
+from deltatape.rules._stray_text import StrayToken, error_page, mojibake, replaced, stray_tokens
+from deltatape.rules._usage import TokenCounts, counts_in, is_explained
 from deltatape.rules.context import Claim, RuleContext
 from deltatape.rules.endings import ended_well
 from deltatape.rules.evidence import excerpt
@@ -169,10 +169,10 @@ class _Wrong(NamedTuple):
     confidence: Confidence = Confidence.LIKELY
 
 
-def _wrong(counts: Counts, usage: Mapping[str, object]) -> _Wrong | None:
+def _wrong(counts: TokenCounts, usage: Mapping[str, object]) -> _Wrong | None:
     """What contradicts itself."""
     prompt, answer, total, cached = counts
-    for name, count in zip(Counts._fields, counts, strict=True):
+    for name, count in zip(TokenCounts._fields, counts, strict=True):
         if count is not None and count < 0:
             return _Wrong(f"the count of the {_WORDS.get(name, name)} is {count}")
     if cached > prompt:
@@ -189,7 +189,7 @@ def _wrong(counts: Counts, usage: Mapping[str, object]) -> _Wrong | None:
 _WORDS = {"cached": "cached tokens"}
 
 
-def _nothing_counted(context: RuleContext, counts: Counts) -> _Wrong | None:
+def _nothing_counted(context: RuleContext, counts: TokenCounts) -> _Wrong | None:
     """An answer that no token was counted for; counts that are all 0 are none."""
     said = any(choice.text or choice.tool_calls for choice in context.reply.choices)
     if counts.answer != 0 or not counts.prompt or not said:
@@ -346,7 +346,7 @@ def _strays_in(context: RuleContext, choice: Choice) -> Iterator[Claim]:
         yield replace(warning, severity=Severity.WARNING)
 
 
-def _stray_claim(choice: Choice, stray: Stray, *, sure: bool) -> Claim:
+def _stray_claim(choice: Choice, stray: StrayToken, *, sure: bool) -> Claim:
     piece = _piece_at(choice, stray.start)
     shown = choice.text[max(stray.start - _AROUND, 0) : stray.start + 2 * _AROUND]
     excluded = (
@@ -380,7 +380,7 @@ def _is_invalid(context: RuleContext) -> bool:
     return any(each.kind is AnomalyKind.INVALID_UTF8 for each in context.stream.anomalies)
 
 
-def _piece_at(choice: Choice, start: int) -> Piece:
+def _piece_at(choice: Choice, start: int) -> TextFragment:
     """The piece with the character number `start` of the text, which is not empty."""
     pieces = [piece for piece in choice.pieces if piece.channel is Channel.TEXT]
     ends = [*accumulate(len(piece.text) for piece in pieces)]

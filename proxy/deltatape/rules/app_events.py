@@ -18,14 +18,14 @@ from deltatape.rules.endings import unended
 from deltatape.rules.evidence import excerpt
 from deltatape.rules.rule import exchange_rule
 from deltatape.rules.subject import Subject
-from deltatape.wire.json_scan import Verdict, scan
+from deltatape.wire.json_scan import ScanState, scan
 from deltatape.wire.json_value import join_pairs, parse
 
 _OWN = "app-events"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Flaw:
+class EventFlaw:
     """What is wrong with an event."""
 
     message: str
@@ -85,7 +85,7 @@ DIES = (
 )
 
 
-def flawed(context: RuleContext, flaws: Sequence[Flaw], hint: str) -> Iterator[Claim]:
+def flawed(context: RuleContext, flaws: Sequence[EventFlaw], hint: str) -> Iterator[Claim]:
     """A finding per flaw, at most `MOST_ALIKE`, the last one with a count of the others."""
     for number, flaw in enumerate(flaws[:MOST_ALIKE], 1):
         event = context.event(flaw.event)
@@ -116,7 +116,7 @@ def event_without_name(context: RuleContext) -> Iterator[Claim]:
         return
     hint = "collect the provider's pieces per index; tell the page of a call when it is whole"
     calls = [
-        Flaw(
+        EventFlaw(
             message=f"{label(call)} has no name: the page cannot know which tool it is of",
             event=call.start_event,
             place=call.start,
@@ -127,7 +127,7 @@ def event_without_name(context: RuleContext) -> Iterator[Claim]:
         if call.status in _NAMELESS
     ]
     results = [
-        Flaw(
+        EventFlaw(
             message="a result has neither a name nor an id: whose it is can only be guessed",
             event=result.event,
             place=result.place,
@@ -182,13 +182,13 @@ def event_arguments_not_object(context: RuleContext) -> Iterator[Claim]:
     yield from flawed(context, flaws, hint)
 
 
-def _flaw(call: ToolCall) -> Flaw | None:
+def _flaw(call: ToolCall) -> EventFlaw | None:
     """What is wrong with the arguments; texts that are no JSON are the business of other rules."""
     what, severity, odd = _instead(call.arguments) if call.arguments else _missing(call)
     if not what:
         return None
     last = call.fragments[-1] if call.fragments else None
-    return Flaw(
+    return EventFlaw(
         message=f"the arguments of {label(call)} are {what}, not an object",
         event=last.event if last else call.start_event,
         place=last.place if last else call.start,
@@ -216,7 +216,7 @@ def _instead(arguments: str) -> tuple[str, Severity, str]:
     if isinstance(parse(value).value, dict):
         return "a string with an object in it", Severity.WARNING, ""
     shown = f"the string {excerpt(repr(value), 60)}"
-    if not value or scan(value).verdict is not Verdict.PREFIX:
+    if not value or scan(value).verdict is not ScanState.PREFIX:
         return shown, Severity.ERROR, ""
     begun = "the text is the beginning of an object" if value.lstrip().startswith("{") else ""
     return f"{shown}, a piece of JSON", Severity.ERROR, begun
@@ -237,7 +237,7 @@ def call_without_result(context: RuleContext) -> Iterator[Claim]:
     dies = dies_in_call(context)
     names = {call.name for call in calls if call not in left}
     flaws = [
-        Flaw(
+        EventFlaw(
             message=f"the result of {label(call)} never came{told}",
             event=call.start_event,
             place=call.start,

@@ -87,7 +87,7 @@ def arguments_not_an_object(context: RuleContext) -> Iterator[Claim]:
 
 
 if TYPE_CHECKING:
-    from deltatape.rules._schema import Outcome
+    from deltatape.rules._schema import SchemaResult
 _BREAKS = frozenset({"required", "type", "enum", "const"})
 _REQUIRED = re.compile(r"'([^']+)' is a required property")
 _EITHER = (
@@ -139,7 +139,7 @@ def _spoilt(context: RuleContext, call: ToolCall, tool: ToolSpec) -> str | None:
     return told(trace, call.fragments) if trace and trace.fits else None
 
 
-def _lost(context: RuleContext, call: ToolCall, tool: ToolSpec, outcome: "Outcome") -> str:
+def _lost(context: RuleContext, call: ToolCall, tool: ToolSpec, outcome: "SchemaResult") -> str:
     """What says that a piece of the arguments may be missing, as a clause; "" if nothing does.
 
     The model left a parameter out, or the piece that held it was lost: what remains can be JSON.
@@ -162,7 +162,7 @@ def _lost(context: RuleContext, call: ToolCall, tool: ToolSpec, outcome: "Outcom
     )
 
 
-def _violation(call: ToolCall, outcome: "Outcome") -> Claim:
+def _violation(call: ToolCall, outcome: "SchemaResult") -> Claim:
     skipped = f" (not checked: {', '.join(outcome.unchecked)})" if outcome.unchecked else ""
     if outcome.violations:
         wrong = "; ".join(f"{each.path}: {each.message[:200]}" for each in outcome.violations)

@@ -6,11 +6,19 @@ from dataclasses import dataclass
 from deltatape.model.exchange import EndReason
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity
 from deltatape.model.reply import CallKind, CallStatus, Choice, Fragment, TextCall, ToolCall
-from deltatape.rules._forensics import HINT, Trace, concerned, excluded_by, gap_of, told, trace_of
+from deltatape.rules._forensics import (
+    HINT,
+    FragmentTrace,
+    concerned,
+    excluded_by,
+    gap_of,
+    told,
+    trace_of,
+)
 from deltatape.rules._notation import QUOTES, notation_of
 from deltatape.rules.context import Claim, RuleContext, about_call, label
 from deltatape.rules.evidence import excerpt
-from deltatape.rules.finish import Finish, finish_of
+from deltatape.rules.finish import FinishMeaning, finish_of
 from deltatape.rules.rule import exchange_rule
 from deltatape.rules.subject import Subject
 from deltatape.rules.text_calls import in_answer, where
@@ -101,7 +109,7 @@ def _explained(context: RuleContext, call: ToolCall) -> _Cause:
     )
 
 
-def _cause_in(trace: Trace, context: RuleContext, call: ToolCall) -> _Cause:
+def _cause_in(trace: FragmentTrace, context: RuleContext, call: ToolCall) -> _Cause:
     return _Cause(
         what=told(trace, call.fragments),
         hint=HINT,
@@ -165,16 +173,16 @@ _HINT = "run no such call and complete no partial JSON"
 _SHOW = "ask again, and show the provider this tape if it stays so"
 
 
-def _trace(context: RuleContext, choice: Choice, call: ToolCall) -> Trace | None:
+def _trace(context: RuleContext, choice: Choice, call: ToolCall) -> FragmentTrace | None:
     """What happened to the fragments, where nothing else says what ended the call."""
     ended = choice.finish_reason_raw is not None and context.reply.error is None
-    if not ended or finish_of(choice) in {Finish.LENGTH, Finish.FILTER}:
+    if not ended or finish_of(choice) in {FinishMeaning.LENGTH, FinishMeaning.FILTER}:
         return None
     tool = context.asked.tool(call.name)
     return trace_of(call.fragments, context.stream.events, tool, context.settings)
 
 
-def _damaged(context: RuleContext, call: ToolCall, trace: Trace) -> Claim:
+def _damaged(context: RuleContext, call: ToolCall, trace: FragmentTrace) -> Claim:
     """Arguments that only look cut: something in their middle is doubled, moved or missing."""
     return Claim(
         message=f"{_extent(call)} without being whole: {told(trace, call.fragments)}",
@@ -203,7 +211,7 @@ def _extent(call: ToolCall) -> str:
 def _what_ended(context: RuleContext, choice: Choice) -> tuple[str, Blame | None, Confidence]:
     """What ended the call, who did that, and how sure that is."""
     end = finish_of(choice)
-    if end in {Finish.LENGTH, Finish.FILTER}:
+    if end in {FinishMeaning.LENGTH, FinishMeaning.FILTER}:
         word = repr(choice.finish_reason_raw)
         return f"the provider cut the reply (finish reason {word})", None, Confidence.PROVEN
     if context.reply.error is not None:

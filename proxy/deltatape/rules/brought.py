@@ -16,7 +16,7 @@ _ERROR = "S005"
 """The code under which a dialect notes an error in place of an answer."""
 
 
-class What(enum.StrEnum):
+class ContributionKind(enum.StrEnum):
     """What an event brought."""
 
     TEXT = "text"
@@ -35,20 +35,22 @@ class What(enum.StrEnum):
     """Data of a stream that nobody can read."""
 
 
-ENDS = frozenset({What.FINISH, What.END})
+ENDS = frozenset({ContributionKind.FINISH, ContributionKind.END})
 """After these an answer only waits for its end."""
 
 
 @dataclass(frozen=True, slots=True)
-class Brought:
+class EventContribution:
     """One thing that an event brought; `call` for what belongs to a call."""
 
-    what: What
+    what: ContributionKind
     text: str
     call: ToolCall | None = None
 
 
-def brought(reply: Reply, stream: Stream, *, known: bool) -> Mapping[int, tuple[Brought, ...]]:
+def brought(
+    reply: Reply, stream: Stream, *, known: bool
+) -> Mapping[int, tuple[EventContribution, ...]]:
     """By event number what the event brought; events that brought nothing are missing.
 
     Args:
@@ -58,34 +60,37 @@ def brought(reply: Reply, stream: Stream, *, known: bool) -> Mapping[int, tuple[
     """
     if not known:
         return {
-            event.number: (Brought(What.UNKNOWN, event.data),)
+            event.number: (EventContribution(ContributionKind.UNKNOWN, event.data),)
             for event in stream.events
             if event.data.strip()
         }
-    found: dict[int, list[Brought]] = {}
+    found: dict[int, list[EventContribution]] = {}
     for event, thing in _things(reply):
         found.setdefault(event, []).append(thing)
     return {event: tuple(things) for event, things in found.items()}
 
 
-def _things(reply: Reply) -> Iterator[tuple[int, Brought]]:
+def _things(reply: Reply) -> Iterator[tuple[int, EventContribution]]:
     for choice in reply.choices:
         for piece in choice.pieces:
-            yield piece.event, Brought(What(piece.channel.value), piece.text)
+            yield piece.event, EventContribution(ContributionKind(piece.channel.value), piece.text)
         yield from _of_calls(choice)
         for event, reason in choice.finishes:
-            yield event, Brought(What.FINISH, reason)
+            yield event, EventContribution(ContributionKind.FINISH, reason)
     for result in reply.results:
-        yield result.event, Brought(What.RESULT, result.name or result.call_id or "")
+        yield (
+            result.event,
+            EventContribution(ContributionKind.RESULT, result.name or result.call_id or ""),
+        )
     for seen in reply.observations:
         if seen.code == _ERROR and seen.event is not None:
-            yield seen.event, Brought(What.FINISH, "error")
+            yield seen.event, EventContribution(ContributionKind.FINISH, "error")
     if reply.terminal_event is not None:
-        yield reply.terminal_event, Brought(What.END, reply.terminator)
+        yield reply.terminal_event, EventContribution(ContributionKind.END, reply.terminator)
 
 
-def _of_calls(choice: Choice) -> Iterator[tuple[int, Brought]]:
+def _of_calls(choice: Choice) -> Iterator[tuple[int, EventContribution]]:
     for call in (*choice.tool_calls, *choice.server_calls):
-        yield call.start_event, Brought(What.OPEN, call.name or "", call)
+        yield call.start_event, EventContribution(ContributionKind.OPEN, call.name or "", call)
         for fragment in call.fragments:
-            yield fragment.event, Brought(What.ARGUMENTS, fragment.text, call)
+            yield fragment.event, EventContribution(ContributionKind.ARGUMENTS, fragment.text, call)

@@ -6,15 +6,22 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 
 from deltatape.model.asked import RepeatedCall
-from deltatape.model.digest import Digest, Heard, Pair, ReadBack, SaidCall
+from deltatape.model.digest import CallWithRepeat, DeliveredCall, Digest, HistoryMessage, ReadBack
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity, weaker
 from deltatape.model.reply import CallStatus
-from deltatape.model.turn import Continuation, Delivered, Turn
-from deltatape.rules._conversation import Grade, against, called, called_in, was_delivered
+from deltatape.model.turn import Continuation, DeliveredCallRef, Turn
+from deltatape.rules._conversation import ClaimGrade, against, called, called_in, was_delivered
 from deltatape.rules.context import Claim
-from deltatape.rules.edits import Edit, breaks_schema, explain
+from deltatape.rules.edits import LegitimateEdit, breaks_schema, explain
 from deltatape.rules.evidence import excerpt
-from deltatape.rules.repeated import CLEAN, Damage, Relation, differences, relation, takes_deltas
+from deltatape.rules.repeated import (
+    CLEAN,
+    ArgumentsDamage,
+    Relation,
+    differences,
+    relation,
+    takes_deltas,
+)
 from deltatape.rules.rule import (
     read_back_rule,
     turn_rule,
@@ -24,9 +31,9 @@ from deltatape.wire.json_value import parse
 
 _SHORT = 200
 """Characters of arguments that nobody leaves out of a history to save room."""
-_OF_FRAGMENTS = frozenset({Damage.DECODED, Damage.TRIMMED})
+_OF_FRAGMENTS = frozenset({ArgumentsDamage.DECODED, ArgumentsDamage.TRIMMED})
 """What leaves valid JSON, and is no edit all the same: it stops where fragments or reads do."""
-_UNLIKE_EDITS = frozenset({Damage.GLUED, Damage.TORN})
+_UNLIKE_EDITS = frozenset({ArgumentsDamage.GLUED, ArgumentsDamage.TORN})
 """What somebody might do to a text, though nobody has a reason to."""
 _LONG = 2000
 """Characters of arguments of which histories keep only the beginning."""
@@ -54,7 +61,7 @@ def arguments_changed_by_app(read_back: ReadBack) -> Iterator[Claim]:
             severity=grade.severity,
             blame=grade.blame,
             against=against(
-                Delivered(call=pair.said, reply=read_back.reply), read_back.later, pair.heard
+                DeliveredCallRef(call=pair.said, reply=read_back.reply), read_back.later, pair.heard
             ),
             confidence=weaker(grade.confidence, read_back.confidence),
             excluded=grade.excluded,
@@ -73,10 +80,12 @@ _DECODER = (
 _NO_EDIT = "somebody edited the arguments, or the framework validated them"
 
 
-def _graded(read_back: ReadBack, pair: Pair, related: Relation | None, edit: Edit | None) -> Grade:
+def _graded(
+    read_back: ReadBack, pair: CallWithRepeat, related: Relation | None, edit: LegitimateEdit | None
+) -> ClaimGrade:
     """How sure it is that a change is a mistake in the code that joins fragments."""
     if takes_deltas(pair.said, pair.heard):
-        return Grade(
+        return ClaimGrade(
             "these are its deltas as they came, and the event that ends the call has others (T015)",
             "take the arguments from the event that ends the call, where there is one",
             Confidence.PROVEN,
@@ -86,15 +95,15 @@ def _graded(read_back: ReadBack, pair: Pair, related: Relation | None, edit: Edi
     if related is None:
         return _of_values(pair, edit)
     damage, said = related.damage, pair.said
-    if damage in (Damage.EMPTIED, Damage.EMPTY_OBJECT):
+    if damage in (ArgumentsDamage.EMPTIED, ArgumentsDamage.EMPTY_OBJECT):
         return _of_nothing(read_back, pair, related, edit)
-    if damage is Damage.OTHER_CALL and _is_permuted(read_back):
-        return Grade(related.says, _LOOK, Confidence.POSSIBLE, severity=Severity.WARNING)
-    valid = parse(pair.heard.arguments).error is None and damage is not Damage.ENCODED
+    if damage is ArgumentsDamage.OTHER_CALL and _is_permuted(read_back):
+        return ClaimGrade(related.says, _LOOK, Confidence.POSSIBLE, severity=Severity.WARNING)
+    valid = parse(pair.heard.arguments).error is None and damage is not ArgumentsDamage.ENCODED
     if valid and edit is not None and damage not in _OF_FRAGMENTS | _UNLIKE_EDITS:
         return _fact(edit)
     because = f"{related.says}, as no edit leaves it"
-    if damage is Damage.CUT and len(said.arguments) > _SHORT:
+    if damage is ArgumentsDamage.CUT and len(said.arguments) > _SHORT:
         whole = len(said.arguments) > _LONG
         doubt = Confidence.POSSIBLE if whole else Confidence.LIKELY
         elided = Excluded(
@@ -102,10 +111,10 @@ def _graded(read_back: ReadBack, pair: Pair, related: Relation | None, edit: Edi
             f"they have no more than {len(said.arguments)} characters, and no mark stands for the"
             " rest",
         )
-        return Grade(related.says, related.hint, doubt, () if whole else (elided,))
+        return ClaimGrade(related.says, related.hint, doubt, () if whole else (elided,))
     if valid and damage not in _OF_FRAGMENTS:
         exactly = Excluded(_NO_EDIT, f"{related.says}, character by character")
-        return Grade(related.says, related.hint, Confidence.LIKELY, (exactly,))
+        return ClaimGrade(related.says, related.hint, Confidence.LIKELY, (exactly,))
     excluded = (
         Excluded(_NO_EDIT, because),
         Excluded(
@@ -117,46 +126,48 @@ def _graded(read_back: ReadBack, pair: Pair, related: Relation | None, edit: Edi
             f"its last fragment had come, on line {said.line}",
         ),
     )
-    return Grade(related.says, related.hint, Confidence.PROVEN, excluded)
+    return ClaimGrade(related.says, related.hint, Confidence.PROVEN, excluded)
 
 
-def _of_nothing(read_back: ReadBack, pair: Pair, related: Relation, edit: Edit | None) -> Grade:
+def _of_nothing(
+    read_back: ReadBack, pair: CallWithRepeat, related: Relation, edit: LegitimateEdit | None
+) -> ClaimGrade:
     """Nothing is left of the arguments: histories that are kept short have that, too."""
     said = pair.said
     if edit is not None:
         return _fact(edit)
     short = len(said.arguments) <= _SHORT
     if not (short and read_back.latest):
-        return Grade(related.says, _LOOK, Confidence.POSSIBLE, severity=Severity.WARNING)
+        return ClaimGrade(related.says, _LOOK, Confidence.POSSIBLE, severity=Severity.WARNING)
     room = Excluded(
         "old or long arguments were left out to save room",
         f"it is the latest call, and has {count(len(said.arguments), 'character')}",
     )
     broken = breaks_schema(read_back.reply.schemas.get(said.name or ""), pair.heard.arguments)
-    if related.damage is Damage.EMPTY_OBJECT:
+    if related.damage is ArgumentsDamage.EMPTY_OBJECT:
         needs = (
             (Excluded(_NO_EDIT, "the tool's schema requires members that an empty object lacks"),)
             if broken
             else ()
         )
-        return Grade(related.says, related.hint, Confidence.LIKELY, (room, *needs))
+        return ClaimGrade(related.says, related.hint, Confidence.LIKELY, (room, *needs))
     text = Excluded(_NO_EDIT, "no edit makes an empty text of an object: that is no JSON")
-    return Grade(related.says, related.hint, Confidence.PROVEN, (room, text))
+    return ClaimGrade(related.says, related.hint, Confidence.PROVEN, (room, text))
 
 
-def _of_values(pair: Pair, edit: Edit | None) -> Grade:
+def _of_values(pair: CallWithRepeat, edit: LegitimateEdit | None) -> ClaimGrade:
     """Two values that differ, and no fragment explains it."""
     if edit is not None:
         return _fact(edit)
     gone = _undecoded(pair.said.arguments, pair.heard.arguments)
     if gone:
-        return Grade(
+        return ClaimGrade(
             f"{gone}, as where pieces of the response are decoded one by one",
             _DECODER,
             Confidence.LIKELY,
             (Excluded("a filter left such characters out", gone),),
         )
-    return Grade(
+    return ClaimGrade(
         "no fragment of the reply explains it: the app may have changed it on purpose",
         _LOOK,
         Confidence.POSSIBLE,
@@ -195,8 +206,8 @@ def _script(char: str) -> str:
     return unicodedata.name(char, "").partition(" ")[0]
 
 
-def _fact(edit: Edit) -> Grade:
-    return Grade(edit.says, _FACT_HINT, Confidence.PROVEN, severity=Severity.INFO, blame=None)
+def _fact(edit: LegitimateEdit) -> ClaimGrade:
+    return ClaimGrade(edit.says, _FACT_HINT, Confidence.PROVEN, severity=Severity.INFO, blame=None)
 
 
 def _is_permuted(read_back: ReadBack) -> bool:
@@ -206,7 +217,7 @@ def _is_permuted(read_back: ReadBack) -> bool:
     return delivered == repeated
 
 
-def _message(read_back: ReadBack, pair: Pair, path: str, why: str) -> str:
+def _message(read_back: ReadBack, pair: CallWithRepeat, path: str, why: str) -> str:
     said, heard = excerpt(pair.said.arguments, 80), excerpt(pair.heard.arguments, 80)
     extra = len(read_back.extra)
     more = (
@@ -245,10 +256,12 @@ def broken_call_executed(turn: Turn) -> Iterator[Claim]:
             continue
         if not _is_completed(call, again) or _came_otherwise(again, found, reply):
             continue
-        yield _finding(turn, Delivered(call=call, reply=reply), again, result)
+        yield _finding(turn, DeliveredCallRef(call=call, reply=reply), again, result)
 
 
-def _finding(turn: Turn, delivered: Delivered, again: RepeatedCall, result: Heard) -> Claim:
+def _finding(
+    turn: Turn, delivered: DeliveredCallRef, again: RepeatedCall, result: HistoryMessage
+) -> Claim:
     reply = delivered.reply
     ended = "stopped" if reply.whole else "broke off"
     if reply.limited:
@@ -277,7 +290,7 @@ def _finding(turn: Turn, delivered: Delivered, again: RepeatedCall, result: Hear
     )
 
 
-def _broken(found: Continuation) -> Iterator[tuple[Digest, SaidCall]]:
+def _broken(found: Continuation) -> Iterator[tuple[Digest, DeliveredCall]]:
     """The calls that did not come to their end, with their replies."""
     for reply in found.replies:
         if reply.lossy:
@@ -292,19 +305,19 @@ def _stopped(reply: Digest) -> bool:
     return reply.limited or reply.failed
 
 
-def _named(call: SaidCall, repeated: Sequence[RepeatedCall]) -> RepeatedCall | None:
+def _named(call: DeliveredCall, repeated: Sequence[RepeatedCall]) -> RepeatedCall | None:
     """What the request makes of `call`: the one call with its id and its name."""
     same = [each for each in repeated if each.id in call.ids and each.name == call.name]
     return same[0] if len(same) == 1 else None
 
 
-def _was_run(again: RepeatedCall, result: Heard) -> bool:
+def _was_run(again: RepeatedCall, result: HistoryMessage) -> bool:
     """Whether the arguments can be run, and the result does not say that they were not."""
     whole = parse(again.arguments.strip() or "{}").error is None
     return whole and not _ERROR.search(result.content)
 
 
-def _is_completed(call: SaidCall, again: RepeatedCall) -> bool:
+def _is_completed(call: DeliveredCall, again: RepeatedCall) -> bool:
     """Whether the arguments are more than what was delivered, or nothing in its place."""
     return again.arguments.strip() != call.arguments.strip() or not call.arguments.strip()
 

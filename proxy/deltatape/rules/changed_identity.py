@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from deltatape.model.asked import RepeatedCall
-from deltatape.model.digest import Pair, ReadBack
+from deltatape.model.digest import CallWithRepeat, ReadBack
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity, weaker
-from deltatape.model.turn import Delivered
+from deltatape.model.turn import DeliveredCallRef
 from deltatape.rules._conversation import against, called, was_delivered
 from deltatape.rules.context import Claim
 from deltatape.rules.evidence import excerpt
@@ -35,7 +35,7 @@ def identity_changed_by_app(read_back: ReadBack) -> Iterator[Claim]:
             severity=Severity.WARNING if works else Severity.ERROR,
             blame=Blame.APP,
             against=against(
-                Delivered(call=pair.said, reply=read_back.reply), read_back.later, pair.heard
+                DeliveredCallRef(call=pair.said, reply=read_back.reply), read_back.later, pair.heard
             ),
             confidence=weaker(surest, read_back.confidence),
             excluded=tuple(one for each in changes for one in each.excluded),
@@ -56,7 +56,9 @@ def _twins(read_back: ReadBack) -> Iterator[Claim]:
             evidence=f"id {heard.id!r}, name {heard.name!r}",
             severity=Severity.WARNING,
             blame=Blame.APP,
-            against=against(Delivered(call=said, reply=read_back.reply), read_back.later, heard),
+            against=against(
+                DeliveredCallRef(call=said, reply=read_back.reply), read_back.later, heard
+            ),
             confidence=Confidence.POSSIBLE,
         )
 
@@ -78,13 +80,13 @@ class _Change(NamedTuple):
     excluded: tuple[Excluded, ...] = ()
 
 
-def _is_copy(pair: Pair, heard: RepeatedCall) -> bool:
+def _is_copy(pair: CallWithRepeat, heard: RepeatedCall) -> bool:
     """Whether `heard` says the same as the call that stands for the delivered one."""
     same = same_name(pair.said, heard) and first_difference(pair.said, heard) is None
     return same and first_difference(pair.said, pair.heard) is None
 
 
-def _name_changes(pair: Pair, read_back: ReadBack) -> list[_Change]:
+def _name_changes(pair: CallWithRepeat, read_back: ReadBack) -> list[_Change]:
     """A name that was not offered, or is spelled otherwise, is repaired by frameworks."""
     if same_name(pair.said, pair.heard):
         return []
@@ -108,7 +110,7 @@ def _bare(name: str) -> str:
     return _BREAKS.sub("", last).casefold()
 
 
-def _id_changes(pair: Pair, read_back: ReadBack) -> list[_Change]:
+def _id_changes(pair: CallWithRepeat, read_back: ReadBack) -> list[_Change]:
     """An id with nothing of the delivered one may be the application's, or another reply's.
 
     So may one that the application made of the delivered one on purpose: its result says so.

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from deltatape.model.digest import Means, ParserError, SaidCall
+from deltatape.model.digest import DeliveredCall, ParserError, ParserErrorKind
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity
 from deltatape.model.reply import CallKind, CallStatus
 from deltatape.model.turn import Complaint, Turn
@@ -16,22 +16,22 @@ from deltatape.wire.json_value import parse
 _WHOLE = frozenset({CallStatus.COMPLETE, CallStatus.EMPTY_OK})
 
 
-def is_untrue(error: ParserError, about: Sequence[SaidCall]) -> bool:
+def is_untrue(error: ParserError, about: Sequence[DeliveredCall]) -> bool:
     """Whether the wire had what the parser misses, in each of the calls.
 
     What a tool refuses may well be true.
     """
-    if error.means is Means.REFUSED:
+    if error.means is ParserErrorKind.REFUSED:
         return False
     return all(
         call.status in _WHOLE
-        and (error.means is not Means.DROPPED or bool(call.name))
+        and (error.means is not ParserErrorKind.DROPPED or bool(call.name))
         and not _has_broken_deltas(call)
         for call in about
     )
 
 
-def _has_broken_deltas(call: SaidCall) -> bool:
+def _has_broken_deltas(call: DeliveredCall) -> bool:
     """Whether the deltas are no JSON, which the last event mended: a client may well take these."""
     if call.kind is CallKind.TEXT:
         return False
@@ -40,7 +40,7 @@ def _has_broken_deltas(call: SaidCall) -> bool:
 
 
 def is_untrue_of_call(
-    error: ParserError, about: Sequence[SaidCall], *, unread: bool = False
+    error: ParserError, about: Sequence[DeliveredCall], *, unread: bool = False
 ) -> bool:
     """Whether an untrue error can be about nothing but the calls themselves.
 
@@ -52,13 +52,13 @@ def is_untrue_of_call(
     return speaks and not any(map(_holds_broken_json, about))
 
 
-def is_of_nothing(error: ParserError, about: Sequence[SaidCall]) -> bool:
+def is_of_nothing(error: ParserError, about: Sequence[DeliveredCall]) -> bool:
     """Whether a parser was given no text, and there were no argument bytes."""
-    nothing = error.means in (Means.NOTHING, Means.CUT)
+    nothing = error.means in (ParserErrorKind.NOTHING, ParserErrorKind.CUT)
     return nothing and all(not call.arguments for call in about)
 
 
-def _holds_broken_json(call: SaidCall) -> bool:
+def _holds_broken_json(call: DeliveredCall) -> bool:
     value = parse(call.arguments.strip() or "{}").value
     texts = value.values() if isinstance(value, Mapping) else ()
     return any(
@@ -90,12 +90,18 @@ def app_error_in_history(turn: Turn) -> Iterator[Claim]:
 
 
 _HINTS = {
-    Means.NOTHING: "append every fragment, the first one too; take no argument bytes for {}",
-    Means.CUT: "append every fragment to the entry of its index; parse once, when it is whole",
-    Means.GLUED: "keep one entry per call, and hold back its closing tag; parse once, at the end",
-    Means.SPOILT: "parse the arguments once, as they came, when the call is whole",
-    Means.REFUSED: "give the tool the arguments as they came",
-    Means.DROPPED: "keep id and name from the event that opens the call, by its index",
+    ParserErrorKind.NOTHING: (
+        "append every fragment, the first one too; take no argument bytes for {}"
+    ),
+    ParserErrorKind.CUT: (
+        "append every fragment to the entry of its index; parse once, when it is whole"
+    ),
+    ParserErrorKind.GLUED: (
+        "keep one entry per call, and hold back its closing tag; parse once, at the end"
+    ),
+    ParserErrorKind.SPOILT: "parse the arguments once, as they came, when the call is whole",
+    ParserErrorKind.REFUSED: "give the tool the arguments as they came",
+    ParserErrorKind.DROPPED: "keep id and name from the event that opens the call, by its index",
 }
 _SEVERITIES = {
     Confidence.PROVEN: Severity.ERROR,

@@ -7,12 +7,12 @@ rule on empty arguments holds for every provider.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from deltatape.model.asked import Asked
+from deltatape.model.asked import RequestSummary
 from deltatape.model.exchange import Exchange
-from deltatape.model.finding import Against, Blame, Confidence, Excluded, Severity
+from deltatape.model.finding import Blame, ComparedPlace, Confidence, Excluded, Severity
 from deltatape.model.reply import Choice, Observation, Reply, ToolCall
 from deltatape.model.stream import Event, Place, Stream
-from deltatape.rules.brought import Brought, brought
+from deltatape.rules.brought import EventContribution, brought
 from deltatape.rules.evidence import excerpt
 from deltatape.rules.settings import Settings
 
@@ -29,7 +29,7 @@ class RuleContext:
 
     exchange: Exchange
     stream: Stream
-    asked: Asked
+    asked: RequestSummary
     reply: Reply
     settings: Settings
 
@@ -58,7 +58,7 @@ class RuleContext:
         return ((choice, call) for choice in self.reply.choices for call in choice.tool_calls)
 
     @property
-    def brought(self) -> Mapping[int, tuple[Brought, ...]]:
+    def brought(self) -> Mapping[int, tuple[EventContribution, ...]]:
         """By event number what the events brought; to be asked once by a rule, not per event."""
         return brought(self.reply, self.stream, known=self.recognised)
 
@@ -93,7 +93,7 @@ class Claim:
     printed_ns: int | None = None
     """When the application printed what this is about: that is no line of a request."""
     evidence: str = ""
-    against: Against | None = None
+    against: ComparedPlace | None = None
     excluded: tuple[Excluded, ...] = ()
 
 

@@ -42,7 +42,7 @@ _TOLD_AT_LEAST = 2
 """Characters of a value that is looked for in what follows: single ones stand everywhere."""
 
 
-class Edit(NamedTuple):
+class LegitimateEdit(NamedTuple):
     """What a correct program may have done: a clause with the path of the first place."""
 
     says: str
@@ -52,7 +52,7 @@ def explain(
     found: Sequence[Difference],
     schema: Mapping[str, object] | None,
     told: Iterable[str],
-) -> Edit | None:
+) -> LegitimateEdit | None:
     """The edit that explains all differences, None if some are left.
 
     Args:
@@ -63,7 +63,7 @@ def explain(
     if len(found) >= MAX_DIFFERENCES:
         return None
     if _is_renamed(found):
-        return Edit(f"members were renamed or moved ({found[0].path})")
+        return LegitimateEdit(f"members were renamed or moved ({found[0].path})")
     texts = [text for text in told if text]
     kinds: dict[str, str] = {}
     for each in found:
@@ -71,7 +71,7 @@ def explain(
         if kind is None:
             return None
         kinds.setdefault(kind, each.path)
-    return Edit("; ".join(f"{kind} ({path})" for kind, path in kinds.items()))
+    return LegitimateEdit("; ".join(f"{kind} ({path})" for kind, path in kinds.items()))
 
 
 def _is_renamed(found: Sequence[Difference]) -> bool:

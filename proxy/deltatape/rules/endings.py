@@ -8,7 +8,7 @@ from deltatape.model.finding import Blame, Confidence, Excluded, Severity
 from deltatape.model.reply import CallKind, CallStatus, Choice, ToolCall
 from deltatape.rules.context import Claim, RuleContext, about_call, label
 from deltatape.rules.evidence import excerpt
-from deltatape.rules.finish import Finish, finish_of, late_calls, late_text
+from deltatape.rules.finish import FinishMeaning, finish_of, late_calls, late_text
 from deltatape.rules.framing import STREAMS, is_undecoded
 from deltatape.rules.rule import (
     exchange_rule,
@@ -61,7 +61,7 @@ def ended_well(context: RuleContext, choice: Choice) -> bool:
     reply = context.reply
     if not context.successful or context.exchange.cut or reply.error is not None:
         return False
-    return reply.terminated and not choice.refusal and finish_of(choice) is Finish.STOP
+    return reply.terminated and not choice.refusal and finish_of(choice) is FinishMeaning.STOP
 
 
 _TRIED = (
@@ -103,7 +103,7 @@ def no_terminal_event(context: RuleContext) -> Iterator[Claim]:
 _FREE_CHOICES = frozenset({None, "auto", "required"})
 
 
-@exchange_rule("S002", "finish-reason-mismatch", Severity.ERROR, about={Finish.STOP})
+@exchange_rule("S002", "finish-reason-mismatch", Severity.ERROR, about={FinishMeaning.STOP})
 def finish_reason_mismatch(context: RuleContext) -> Iterator[Claim]:
     """There are calls, but the finish reason denies it."""
     asked = context.asked
@@ -112,7 +112,7 @@ def finish_reason_mismatch(context: RuleContext) -> Iterator[Claim]:
     if asked.tool_choice not in _FREE_CHOICES:
         return
     for choice in context.reply.choices:
-        if finish_of(choice) is not Finish.STOP or not _count_calls(choice):
+        if finish_of(choice) is not FinishMeaning.STOP or not _count_calls(choice):
             continue
         if _said_tools(context, choice):
             continue
@@ -138,12 +138,14 @@ def _said_tools(context: RuleContext, choice: Choice) -> bool:
     return any(seen.choice == choice.index for seen in context.observed("S004"))
 
 
-@exchange_rule("S003", "finish-without-calls", Severity.ERROR, about={Finish.TOOLS}, at_end=True)
+@exchange_rule(
+    "S003", "finish-without-calls", Severity.ERROR, about={FinishMeaning.TOOLS}, at_end=True
+)
 def finish_without_calls(context: RuleContext) -> Iterator[Claim]:
     """The finish reason announces calls that are not there."""
     last = context.last
     for choice in context.reply.choices:
-        if choice.tool_calls or finish_of(choice) is not Finish.TOOLS:
+        if choice.tool_calls or finish_of(choice) is not FinishMeaning.TOOLS:
             continue
         yield Claim(
             message=f"the finish reason is {choice.finish_reason_raw!r},"
@@ -182,14 +184,16 @@ observed_rule(
 _HALF = frozenset({CallStatus.TRUNCATED, CallStatus.MALFORMED, CallStatus.EMPTY_SUSPECT})
 
 
-@exchange_rule("S009", "cut-by-limit", Severity.WARNING, about={Finish.FILTER, Finish.LENGTH})
+@exchange_rule(
+    "S009", "cut-by-limit", Severity.WARNING, about={FinishMeaning.FILTER, FinishMeaning.LENGTH}
+)
 def cut_by_limit(context: RuleContext) -> Iterator[Claim]:
     """The answer was cut off by a limit or a filter."""
     for choice in context.reply.choices:
         end = finish_of(choice)
-        if end is Finish.LENGTH:
+        if end is FinishMeaning.LENGTH:
             yield _cut(context, choice, "the limit of output tokens")
-        elif end is Finish.FILTER:
+        elif end is FinishMeaning.FILTER:
             yield _cut(context, choice, "a filter of the provider")
 
 

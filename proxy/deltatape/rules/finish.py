@@ -5,10 +5,10 @@ Each dialect has its own words; they do not contradict each other, so one table 
 
 import enum
 
-from deltatape.model.reply import Choice, Piece, ToolCall
+from deltatape.model.reply import Choice, TextFragment, ToolCall
 
 
-class Finish(enum.StrEnum):
+class FinishMeaning(enum.StrEnum):
     """The meaning of a finish reason."""
 
     TOOLS = enum.auto()
@@ -25,59 +25,59 @@ class Finish(enum.StrEnum):
     """An error, a word not known here."""
 
 
-_OTHER = Finish.OTHER
+_OTHER = FinishMeaning.OTHER
 _MEANINGS = {
-    "tool_calls": Finish.TOOLS,
-    "function_call": Finish.TOOLS,
-    "tool_use": Finish.TOOLS,
-    "tool_call": Finish.TOOLS,
-    "tool-calls": Finish.TOOLS,
-    "requires_action": Finish.TOOLS,
-    "stop": Finish.STOP,
-    "end_turn": Finish.STOP,
-    "stop_sequence": Finish.STOP,
-    "stop_criteria_met": Finish.STOP,
-    "finish": Finish.STOP,
-    "endoftext": Finish.STOP,
-    "complete": Finish.STOP,
-    "completed": Finish.STOP,
-    "length": Finish.LENGTH,
-    "max_tokens": Finish.LENGTH,
-    "max_output_tokens": Finish.LENGTH,
-    "model_length": Finish.LENGTH,
-    "model_context_window_exceeded": Finish.LENGTH,
-    "incomplete": Finish.LENGTH,
-    "continuation": Finish.LENGTH,
-    "requires_continuation": Finish.LENGTH,
-    "budget_exceeded": Finish.LENGTH,
-    "content_filter": Finish.FILTER,
-    "content-filter": Finish.FILTER,
-    "content_filtered": Finish.FILTER,
-    "error_toxic": Finish.FILTER,
-    "guardrail_intervened": Finish.FILTER,
-    "safety": Finish.FILTER,
-    "recitation": Finish.FILTER,
-    "language": Finish.FILTER,
-    "blocklist": Finish.FILTER,
-    "prohibited_content": Finish.FILTER,
-    "spii": Finish.FILTER,
-    "image_safety": Finish.FILTER,
-    "image_prohibited_content": Finish.FILTER,
-    "image_recitation": Finish.FILTER,
-    "model_armor": Finish.FILTER,
-    "escalation": Finish.FILTER,
-    "refusal": Finish.FILTER,
-    "pause_turn": Finish.PAUSE,
-    "compaction": Finish.PAUSE,
+    "tool_calls": FinishMeaning.TOOLS,
+    "function_call": FinishMeaning.TOOLS,
+    "tool_use": FinishMeaning.TOOLS,
+    "tool_call": FinishMeaning.TOOLS,
+    "tool-calls": FinishMeaning.TOOLS,
+    "requires_action": FinishMeaning.TOOLS,
+    "stop": FinishMeaning.STOP,
+    "end_turn": FinishMeaning.STOP,
+    "stop_sequence": FinishMeaning.STOP,
+    "stop_criteria_met": FinishMeaning.STOP,
+    "finish": FinishMeaning.STOP,
+    "endoftext": FinishMeaning.STOP,
+    "complete": FinishMeaning.STOP,
+    "completed": FinishMeaning.STOP,
+    "length": FinishMeaning.LENGTH,
+    "max_tokens": FinishMeaning.LENGTH,
+    "max_output_tokens": FinishMeaning.LENGTH,
+    "model_length": FinishMeaning.LENGTH,
+    "model_context_window_exceeded": FinishMeaning.LENGTH,
+    "incomplete": FinishMeaning.LENGTH,
+    "continuation": FinishMeaning.LENGTH,
+    "requires_continuation": FinishMeaning.LENGTH,
+    "budget_exceeded": FinishMeaning.LENGTH,
+    "content_filter": FinishMeaning.FILTER,
+    "content-filter": FinishMeaning.FILTER,
+    "content_filtered": FinishMeaning.FILTER,
+    "error_toxic": FinishMeaning.FILTER,
+    "guardrail_intervened": FinishMeaning.FILTER,
+    "safety": FinishMeaning.FILTER,
+    "recitation": FinishMeaning.FILTER,
+    "language": FinishMeaning.FILTER,
+    "blocklist": FinishMeaning.FILTER,
+    "prohibited_content": FinishMeaning.FILTER,
+    "spii": FinishMeaning.FILTER,
+    "image_safety": FinishMeaning.FILTER,
+    "image_prohibited_content": FinishMeaning.FILTER,
+    "image_recitation": FinishMeaning.FILTER,
+    "model_armor": FinishMeaning.FILTER,
+    "escalation": FinishMeaning.FILTER,
+    "refusal": FinishMeaning.FILTER,
+    "pause_turn": FinishMeaning.PAUSE,
+    "compaction": FinishMeaning.PAUSE,
 }
 
 
-def meaning(word: str | None) -> Finish:
+def meaning(word: str | None) -> FinishMeaning:
     """What `word`, in any case, says about the end of a reply."""
     return _MEANINGS.get(word.lower(), _OTHER) if word else _OTHER
 
 
-def finish_of(choice: Choice) -> Finish:
+def finish_of(choice: Choice) -> FinishMeaning:
     """Why a reply ended: the provider's detail tells more than its finish reason."""
     by_detail = meaning(choice.finish_detail)
     return meaning(choice.finish_reason_raw) if by_detail is _OTHER else by_detail
@@ -101,7 +101,7 @@ def late_calls(choice: Choice) -> tuple[ToolCall, ...]:
     return tuple([call for call in choice.tool_calls if _last_event(call) > end])
 
 
-def late_text(choice: Choice) -> Piece | None:
+def late_text(choice: Choice) -> TextFragment | None:
     """The last piece of text, if it comes after the finish reason."""
     end, last = choice.finish_event, choice.pieces[-1] if choice.pieces else None
     return last if last is not None and end is not None and last.event > end else None

@@ -7,23 +7,23 @@ from typing import NamedTuple
 from deltatape.model.finding import Confidence, Finding, Severity
 from deltatape.rules.context import Claim
 from deltatape.rules.evidence import excerpt
-from deltatape.rules.rule import Kind, Rule, Seen, Where
+from deltatape.rules.rule import FindingPlace, Rule, RuleKind, Seen
 
 
-class Failure(NamedTuple):
+class RuleFailure(NamedTuple):
     """A rule that raised, and what it looked at."""
 
     code: str
     error: Exception
-    where: Where
+    where: FindingPlace
 
 
-FAILURES = Kind[Failure](lambda seen: Where(seen.where.tape, seen.where.exchange))
+FAILURES = RuleKind[RuleFailure](lambda seen: FindingPlace(seen.where.tape, seen.where.exchange))
 """Rules about rules that failed."""
 
 
 @FAILURES.rule("X001", "internal-error", Severity.ERROR)
-def internal_error(failure: Failure) -> Iterator[Claim]:
+def internal_error(failure: RuleFailure) -> Iterator[Claim]:
     """A rule failed; the innermost frames are the evidence."""
     error = failure.error
     frames = traceback.extract_tb(error.__traceback__)[-3:]
@@ -43,7 +43,7 @@ def ask(rules: Iterable[Rule[Seen]], seen: Seen) -> list[Finding]:
         try:
             found.extend(rule.findings(seen))
         except Exception as error:  # noqa: BLE001 - the guard of the rules
-            failure = Failure(rule.code, error, rule.where(seen))
+            failure = RuleFailure(rule.code, error, rule.where(seen))
             for each in FAILURES.rules:
                 found.extend(each.findings(failure))
     return found

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from deltatape.model.digest import Heard
+from deltatape.model.digest import HistoryMessage
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity
-from deltatape.model.turn import Delivered, Foreign, TextDamage, Turn
+from deltatape.model.turn import DeliveredCallRef, MisplacedMessage, TextDamage, Turn
 from deltatape.rules._conversation import against_reply, called_in
 from deltatape.rules.context import Claim
 from deltatape.rules.evidence import excerpt
@@ -68,10 +68,10 @@ def foreign_message(turn: Turn) -> Iterator[Claim]:
         )
 
 
-def _foreign_claim(foreign: Foreign) -> str:
+def _foreign_claim(foreign: MisplacedMessage) -> str:
     donor = foreign.donor
     if foreign.call is not None:
-        call = called_in(Delivered(call=foreign.call, reply=donor))
+        call = called_in(DeliveredCallRef(call=foreign.call, reply=donor))
         what = f"the result of {call}"
         instead = f", at a call of #{foreign.own.exchange}" if foreign.own else ""
     else:
@@ -84,7 +84,7 @@ def _foreign_claim(foreign: Foreign) -> str:
     )
 
 
-def _foreign_excluded(foreign: Foreign) -> tuple[Excluded, ...]:
+def _foreign_excluded(foreign: MisplacedMessage) -> tuple[Excluded, ...]:
     return (
         Excluded(
             "agents that work together hand their answers on",
@@ -164,7 +164,7 @@ def _repeated_message(
     )
 
 
-def _is_worth(message: Heard) -> bool:
+def _is_worth(message: HistoryMessage) -> bool:
     """Whether it is a message of the user that nobody sends twice without noticing."""
     text = message.content.strip()
     if message.role != _USER or message.call_id is not None or len(text) < _CHARACTERS:
@@ -174,12 +174,12 @@ def _is_worth(message: Heard) -> bool:
     return len(text.split()) >= _WORDS or not text.isascii()
 
 
-def _same(one: Heard, other: Heard) -> bool:
+def _same(one: HistoryMessage, other: HistoryMessage) -> bool:
     same = one.role == other.role and one.text == other.text and bool(one.text)
     return same and one.call_id is None and one.content == other.content
 
 
-def _is_asked_again(history: Sequence[Heard], place: int, news: int) -> bool:
+def _is_asked_again(history: Sequence[HistoryMessage], place: int, news: int) -> bool:
     """Whether the message is the user's last one before, which had an answer in text."""
     if place - 2 < 0 or place - 1 < news:
         return False
@@ -187,7 +187,7 @@ def _is_asked_again(history: Sequence[Heard], place: int, news: int) -> bool:
     return bool(answer.text) and not answer.calls and _same(before, history[place])
 
 
-def _all_doubled(history: Sequence[Heard]) -> int:
+def _all_doubled(history: Sequence[HistoryMessage]) -> int:
     """How many of the user's last messages stand twice in a row; 0 if some long one does not.
 
     Messages that differ in anything but their text do not count: they may have different pictures.

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity
 from deltatape.model.reply import CallKind, CallStatus, ToolCall
-from deltatape.model.turn import Delivered, Turn
+from deltatape.model.turn import DeliveredCallRef, Turn
 from deltatape.rules._conversation import against, called_in
 from deltatape.rules.context import Claim, RuleContext, about_call, label, observed
 from deltatape.rules.evidence import excerpt
@@ -159,7 +159,7 @@ def id_reused(turn: Turn) -> Iterator[Claim]:
     if not reused:
         return
     first = reused[0]
-    new = called_in(Delivered(call=first.call, reply=turn.digest))
+    new = called_in(DeliveredCallRef(call=first.call, reply=turn.digest))
     more = f" (and {len(reused) - 1} more ids)" if len(reused) > 1 else ""
     if first.earlier is None:
         yield Claim(

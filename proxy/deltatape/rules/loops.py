@@ -3,9 +3,9 @@
 import itertools
 from collections.abc import Iterator, Sequence
 
-from deltatape.model.digest import Digest, SaidCall
-from deltatape.model.finding import Against, Blame, Confidence, Excluded, Severity
-from deltatape.model.turn import Again, SameRequest, Turn
+from deltatape.model.digest import DeliveredCall, Digest
+from deltatape.model.finding import Blame, ComparedPlace, Confidence, Excluded, Severity
+from deltatape.model.turn import RepeatedIdenticalCall, SameRequest, Turn
 from deltatape.rules._conversation import against_request, names
 from deltatape.rules.context import NS, Claim
 from deltatape.rules.evidence import excerpt
@@ -32,7 +32,7 @@ def tool_loop(seen: SeenTurn) -> Iterator[Claim]:
         yield _loop(told, turn.digest.calls[0], None)
 
 
-def _loop(message: str, call: SaidCall, first: Against | None) -> Claim:
+def _loop(message: str, call: DeliveredCall, first: ComparedPlace | None) -> Claim:
     return Claim(
         message=message,
         hint="limit the number of turns; make the last request without tools",
@@ -49,7 +49,7 @@ def _is_worth_telling(times: int, limit: int) -> bool:
     return rest == 0 and share > 0 and share & (share - 1) == 0
 
 
-def _same_call(again: Again) -> str:
+def _same_call(again: RepeatedIdenticalCall) -> str:
     call = again.call
     first = f" (first in #{again.first})" if again.first is not None else ""
     return (
@@ -58,10 +58,10 @@ def _same_call(again: Again) -> str:
     )
 
 
-def _first_call(turn: Turn, again: Again) -> Against | None:
+def _first_call(turn: Turn, again: RepeatedIdenticalCall) -> ComparedPlace | None:
     if again.first is None:
         return None
-    return Against(
+    return ComparedPlace(
         tape=turn.digest.tape,
         exchange=again.first,
         line=None,

@@ -3,16 +3,16 @@
 from collections.abc import Iterator
 
 from deltatape.model.asked import RepeatedCall
-from deltatape.model.digest import Heard, ReadBack, SaidCall
+from deltatape.model.digest import DeliveredCall, HistoryMessage, ReadBack
 from deltatape.model.finding import Confidence, Excluded, Severity, weaker
 from deltatape.model.reply import CallStatus
-from deltatape.model.turn import Delivered
-from deltatape.rules._conversation import Grade, against, called, was_delivered
+from deltatape.model.turn import DeliveredCallRef
+from deltatape.rules._conversation import ClaimGrade, against, called, was_delivered
 from deltatape.rules.complaints import is_untrue, is_untrue_of_call
 from deltatape.rules.context import Claim
 from deltatape.rules.edits import breaks_schema
 from deltatape.rules.evidence import excerpt
-from deltatape.rules.repeated import CLEAN, Damage, leaves, relation
+from deltatape.rules.repeated import CLEAN, ArgumentsDamage, leaves, relation
 from deltatape.rules.rule import read_back_rule
 from deltatape.rules.words import count
 from deltatape.wire.json_value import canonical, parse
@@ -38,7 +38,7 @@ def call_lost_by_app(read_back: ReadBack) -> Iterator[Claim]:
             hint=grade.hint,
             evidence=call.arguments or "(no argument bytes)",
             severity=grade.severity,
-            against=against(Delivered(call=call, reply=read_back.reply), read_back.later),
+            against=against(DeliveredCallRef(call=call, reply=read_back.reply), read_back.later),
             blame=grade.blame,
             confidence=weaker(grade.confidence, read_back.confidence),
             excluded=grade.excluded,
@@ -57,9 +57,9 @@ _DENIED = "a person or a filter denied the call"
 _ONE = "the app runs one call at a time"
 
 
-def _graded(read_back: ReadBack, call: SaidCall) -> Grade:
+def _graded(read_back: ReadBack, call: DeliveredCall) -> ClaimGrade:
     if call.after_finish:
-        return Grade(
+        return ClaimGrade(
             "it came after the finish reason: a client that stops there never sees it (S010)",
             "read the stream to its terminal event; the provider should not send calls that late",
             Confidence.PROVEN,
@@ -68,30 +68,30 @@ def _graded(read_back: ReadBack, call: SaidCall) -> Grade:
         )
     if set(call.answers_to) & set(read_back.answered) and call.ids:
         has = Excluded(_DROPPED, "the request has the result of the call")
-        return Grade("", _ALL, Confidence.PROVEN, (has,))
+        return ClaimGrade("", _ALL, Confidence.PROVEN, (has,))
     torn = _torn(read_back, call)
     if torn:
-        return Grade("", _ALL, Confidence.PROVEN, (Excluded(_DROPPED, torn),))
+        return ClaimGrade("", _ALL, Confidence.PROVEN, (Excluded(_DROPPED, torn),))
     otherwise = _otherwise(read_back, call)
     if otherwise:
         says = f"{otherwise}, so it may have been dropped on purpose"
-        return Grade(says, _LOOK, Confidence.POSSIBLE, severity=Severity.INFO)
+        return ClaimGrade(says, _LOOK, Confidence.POSSIBLE, severity=Severity.INFO)
     error = read_back.printed
     if error and is_untrue(error, read_back.lost) and is_untrue_of_call(error, read_back.lost):
         said = Excluded(_DROPPED, f"after this reply the app printed {excerpt(error.text, 100)!r}")
-        return Grade("", _hint_by_place(read_back), Confidence.LIKELY, (said,))
+        return ClaimGrade("", _hint_by_place(read_back), Confidence.LIKELY, (said,))
     line = next((line for each, line in read_back.reported_lost if each in call.ids), "")
     if line:
         lost = Excluded(_DROPPED, f"after this reply the app printed {line!r}")
         says = f"the app printed {line!r}"
-        return Grade(says, _hint_by_place(read_back), Confidence.LIKELY, (lost,))
+        return ClaimGrade(says, _hint_by_place(read_back), Confidence.LIKELY, (lost,))
     if read_back.habits.broken:
         torn_elsewhere = Excluded(_DROPPED, f"the app loses calls: {read_back.habits.broken}")
-        return Grade("", _hint_by_place(read_back), Confidence.LIKELY, (torn_elsewhere,))
+        return ClaimGrade("", _hint_by_place(read_back), Confidence.LIKELY, (torn_elsewhere,))
     if read_back.pairs:
         return _of_several(read_back, call)
     follows = "a message of the user follows" if _user_follows(read_back) else ""
-    return Grade(
+    return ClaimGrade(
         f"{follows + ', ' if follows else ''}so it may have been dropped on purpose",
         _LOOK,
         Confidence.POSSIBLE,
@@ -99,7 +99,7 @@ def _graded(read_back: ReadBack, call: SaidCall) -> Grade:
     )
 
 
-def _of_several(read_back: ReadBack, call: SaidCall) -> Grade:
+def _of_several(read_back: ReadBack, call: DeliveredCall) -> ClaimGrade:
     """Others of the calls are repeated: what speaks for a mistake, and what for a choice."""
     calls = read_back.reply.calls
     kept = {pair.said.index for pair in read_back.pairs}
@@ -118,8 +118,8 @@ def _of_several(read_back: ReadBack, call: SaidCall) -> Grade:
         excluded.append(Excluded(_ONE, "it keeps the last call: such apps take the first"))
     likely = len(excluded) > 1 or (only_last and len(calls) > 2 and not refused)  # noqa: PLR2004
     if likely:
-        return Grade("", hint, Confidence.LIKELY, tuple(excluded))
-    return Grade(
+        return ClaimGrade("", hint, Confidence.LIKELY, tuple(excluded))
+    return ClaimGrade(
         "it may have been dropped on purpose, by a filter or a limit of one call at a time",
         f"{hint}; if the app drops it on purpose, nothing is wrong",
         Confidence.POSSIBLE,
@@ -136,7 +136,7 @@ def _hint_by_place(read_back: ReadBack) -> str:
     return _FIRST if kept == {calls[0].index} else _ALL
 
 
-def _torn(read_back: ReadBack, call: SaidCall) -> str:
+def _torn(read_back: ReadBack, call: DeliveredCall) -> str:
     """Where the fragments of `call` are instead, as a clause; "" if they are nowhere."""
     pieces = {piece for piece in call.fragments if piece}
     broken = [each for each in read_back.extra if _is_piece(each, pieces)]
@@ -145,7 +145,7 @@ def _torn(read_back: ReadBack, call: SaidCall) -> str:
     for pair in read_back.pairs:
         if call.arguments and pair.heard.arguments != pair.said.arguments:
             found = relation(pair.said, pair.heard, read_back.reply.calls)
-            if found and found.damage is Damage.MIXED:
+            if found and found.damage is ArgumentsDamage.MIXED:
                 return f"{found.says}, in what the app repeats as call {pair.said.index}"
     return ""
 
@@ -160,7 +160,7 @@ def _user_follows(read_back: ReadBack) -> bool:
     return bool(following) and following[0].role == "user" and not following[0].call_id
 
 
-def _is_repeated_otherwise(read_back: ReadBack, call: SaidCall) -> bool:
+def _is_repeated_otherwise(read_back: ReadBack, call: DeliveredCall) -> bool:
     """Whether the message has the call in another form: an equal call, or a text with its id."""
     wanted = _content(call)
     if any(_content(each) == wanted for each in read_back.heard):
@@ -170,7 +170,7 @@ def _is_repeated_otherwise(read_back: ReadBack, call: SaidCall) -> bool:
     return any(each in message.content for message in near for each in known)
 
 
-def _otherwise(read_back: ReadBack, call: SaidCall) -> str:
+def _otherwise(read_back: ReadBack, call: DeliveredCall) -> str:
     """What may stand for the call somewhere in the request, as a clause; "" if nothing does."""
     history, wanted = read_back.later.history, _content(call)
     if any(_content(each) == wanted for message in history for each in message.calls):
@@ -180,11 +180,11 @@ def _otherwise(read_back: ReadBack, call: SaidCall) -> str:
     return ""
 
 
-def _content(call: SaidCall | RepeatedCall) -> tuple[str | None, str]:
+def _content(call: DeliveredCall | RepeatedCall) -> tuple[str | None, str]:
     return call.name, canonical(call.arguments.strip() or "{}") or call.arguments
 
 
-def _retells(message: Heard, call: SaidCall) -> bool:
+def _retells(message: HistoryMessage, call: DeliveredCall) -> bool:
     """Whether a message tells of the call: its name, with a value of its arguments."""
     text = message.content
     if not call.name or call.name not in text:

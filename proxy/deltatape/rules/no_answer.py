@@ -3,13 +3,13 @@
 import re
 from collections.abc import Iterator
 
-from deltatape.model.digest import SaidCall, Unanswered
+from deltatape.model.digest import DeliveredCall, Unanswered
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity
 from deltatape.model.reply import CallKind, Choice
-from deltatape.model.watch import CHILD_EXIT, Watch
+from deltatape.model.watch import CHILD_EXIT, TapeSummary
 from deltatape.rules.context import NS, Claim, RuleContext
 from deltatape.rules.evidence import excerpt
-from deltatape.rules.finish import Finish, finish_of
+from deltatape.rules.finish import FinishMeaning, finish_of
 from deltatape.rules.rule import (
     SeenSilence,
     exchange_rule,
@@ -130,12 +130,14 @@ def _is_silent(choice: Choice) -> bool:
     )
     if said or drawn or choice.media or choice.finish_reason_raw in _NO_ANSWERS:
         return False
-    return finish_of(choice) not in {Finish.TOOLS, Finish.PAUSE}
+    return finish_of(choice) not in {FinishMeaning.TOOLS, FinishMeaning.PAUSE}
 
 
 def _is_expected(choice: Choice) -> bool:
     """Whether a limit or a filter cut it, or the provider ran tools of its own."""
-    return finish_of(choice) in {Finish.LENGTH, Finish.FILTER} or bool(choice.server_calls)
+    return finish_of(choice) in {FinishMeaning.LENGTH, FinishMeaning.FILTER} or bool(
+        choice.server_calls
+    )
 
 
 @silence_rule("D003", "unanswered-tool-call", Severity.WARNING)
@@ -193,7 +195,7 @@ def _unanswered_confidence(silence: Unanswered, end_ns: int, settings: Settings)
     return Confidence.LIKELY if lived and not silence.alike else Confidence.POSSIBLE
 
 
-def _unanswered_message(silence: Unanswered, watch: Watch, watched_s: float) -> str:
+def _unanswered_message(silence: Unanswered, watch: TapeSummary, watched_s: float) -> str:
     calls = silence.reply.calls
     names = ", ".join(_label(call) for call in calls[:3])
     more = f" and {len(calls) - 3} more" if len(calls) > 3 else ""  # noqa: PLR2004 - as above
@@ -214,11 +216,11 @@ def _unanswered_message(silence: Unanswered, watch: Watch, watched_s: float) -> 
     return f"{came} {silent}; {_then(watch)}{alike}"
 
 
-def _label(call: SaidCall) -> str:
+def _label(call: DeliveredCall) -> str:
     return excerpt(call.name or call.id or f"call {call.index}", 60)
 
 
-def _then(watch: Watch) -> str:
+def _then(watch: TapeSummary) -> str:
     """What ended the watching."""
     if watch.stop is None:
         return "it still goes on" if watch.recording else "then the tape breaks off"

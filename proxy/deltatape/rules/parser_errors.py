@@ -24,30 +24,30 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from deltatape.model.digest import Means, ParserError
+from deltatape.model.digest import ParserError, ParserErrorKind
 from deltatape.rules.evidence import excerpt
 from deltatape.wire.json_value import parse
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ParserErrorPattern:
     """Texts of one parser that mean the same."""
 
     parser: str
-    means: Means
+    means: ParserErrorKind
     pattern: re.Pattern[str]
     of_call: bool
     """Whether they are never about anything but a tool call."""
 
 
-_Texts = Mapping[Means, tuple[str, ...]]
+_Texts = Mapping[ParserErrorKind, tuple[str, ...]]
 _CALL = r"(?:tool|function)[ _-]?(?:calls?|use|input|json|args|arguments)\b"
 _LIBRARIES: Mapping[str, _Texts] = {
     "Python's json": {
-        Means.NOTHING: (r"Expecting value: line 1 column 1 \(char 0\)",),
-        Means.CUT: (r"Unterminated string starting at: line \d",),
-        Means.GLUED: (r"Extra data: line \d{1,9} column \d",),
-        Means.SPOILT: (
+        ParserErrorKind.NOTHING: (r"Expecting value: line 1 column 1 \(char 0\)",),
+        ParserErrorKind.CUT: (r"Unterminated string starting at: line \d",),
+        ParserErrorKind.GLUED: (r"Extra data: line \d{1,9} column \d",),
+        ParserErrorKind.SPOILT: (
             r"Expecting (?:value|property name enclosed in double quotes): line \d",
             r"Expecting '[,:]' delimiter: line \d",
             r"Invalid (?:control character at|\\escape|\\uXXXX escape): line \d",
@@ -57,7 +57,7 @@ _LIBRARIES: Mapping[str, _Texts] = {
         ),
     },
     "V8's JSON.parse": {
-        Means.CUT: (
+        ParserErrorKind.CUT: (
             r"Unexpected end of JSON input",
             r"Unterminated string in JSON at position \d",
             r"Expected property name or '\}' in JSON at position \d",
@@ -65,8 +65,8 @@ _LIBRARIES: Mapping[str, _Texts] = {
             r"Expected ':' after property name in JSON at position \d",
             r"Expected double-quoted property name in JSON at position \d",
         ),
-        Means.GLUED: (r"Unexpected non-whitespace character after JSON at position \d",),
-        Means.SPOILT: (
+        ParserErrorKind.GLUED: (r"Unexpected non-whitespace character after JSON at position \d",),
+        ParserErrorKind.SPOILT: (
             r"Unexpected (?:token|string|number)\b.{0,90}? in JSON at position \d",
             r"Unexpected token\b.{0,160}? is not valid JSON",
             r'"(?:undefined|\[object Object\])" is not valid JSON',
@@ -74,20 +74,24 @@ _LIBRARIES: Mapping[str, _Texts] = {
         ),
     },
     "JavaScriptCore's JSON.parse": {
-        Means.CUT: (
+        ParserErrorKind.CUT: (
             r"JSON Parse error: (?:Unexpected EOF|Unterminated string|Expected ['\"][}\]])",
         ),
-        Means.SPOILT: (r"JSON Parse error: \w",),
+        ParserErrorKind.SPOILT: (r"JSON Parse error: \w",),
     },
     "SpiderMonkey's JSON.parse": {
-        Means.CUT: (r"JSON\.parse: (?:unexpected end of data|unterminated string) at line \d",),
-        Means.GLUED: (r"JSON\.parse: unexpected non-whitespace character after JSON data",),
-        Means.SPOILT: (r"JSON\.parse: [a-z'\",:\]} -]{4,80} at line \d",),
+        ParserErrorKind.CUT: (
+            r"JSON\.parse: (?:unexpected end of data|unterminated string) at line \d",
+        ),
+        ParserErrorKind.GLUED: (
+            r"JSON\.parse: unexpected non-whitespace character after JSON data",
+        ),
+        ParserErrorKind.SPOILT: (r"JSON\.parse: [a-z'\",:\]} -]{4,80} at line \d",),
     },
     "Go's encoding/json": {
-        Means.CUT: (r"unexpected end of JSON input",),
-        Means.GLUED: (r"invalid character '.{1,8}?' after top-level value",),
-        Means.SPOILT: (
+        ParserErrorKind.CUT: (r"unexpected end of JSON input",),
+        ParserErrorKind.GLUED: (r"invalid character '.{1,8}?' after top-level value",),
+        ParserErrorKind.SPOILT: (
             r"invalid character '.{1,8}?' looking for beginning of (?:value|object)",
             r"invalid character '.{1,8}?' after (?:object key|array element)",
             r"invalid character '.{1,8}?' in (?:string|literal|numeric literal|exponent)",
@@ -95,9 +99,9 @@ _LIBRARIES: Mapping[str, _Texts] = {
         ),
     },
     "Jackson": {
-        Means.NOTHING: (r"No content to map due to end-of-input",),
-        Means.CUT: (r"JsonEOFException", r"Unexpected end-of-input"),
-        Means.SPOILT: (
+        ParserErrorKind.NOTHING: (r"No content to map due to end-of-input",),
+        ParserErrorKind.CUT: (r"JsonEOFException", r"Unexpected end-of-input"),
+        ParserErrorKind.SPOILT: (
             r"Unrecognized token '.{0,80}?': was expecting",
             r"Unexpected character \('.{1,4}?' \(code ",
             r"JsonParseException",
@@ -105,20 +109,22 @@ _LIBRARIES: Mapping[str, _Texts] = {
         ),
     },
     "Gson": {
-        Means.CUT: (r"End of input at line \d{1,9} column \d",),
-        Means.SPOILT: (
+        ParserErrorKind.CUT: (r"End of input at line \d{1,9} column \d",),
+        ParserErrorKind.SPOILT: (
             r"JsonSyntaxException",
             r"MalformedJsonException",
             r"Expected BEGIN_(?:OBJECT|ARRAY) but was [A-Z_]{2,20} at ",
         ),
     },
     "org.json": {
-        Means.SPOILT: (r"A JSONObject text must (?:begin with '\{'|end with '\}')",),
+        ParserErrorKind.SPOILT: (r"A JSONObject text must (?:begin with '\{'|end with '\}')",),
     },
     "serde_json": {
-        Means.CUT: (r"EOF while parsing (?:an? )?(?:value|object|list|string) at line \d",),
-        Means.GLUED: (r"trailing characters at line \d{1,9} column \d",),
-        Means.SPOILT: (
+        ParserErrorKind.CUT: (
+            r"EOF while parsing (?:an? )?(?:value|object|list|string) at line \d",
+        ),
+        ParserErrorKind.GLUED: (r"trailing characters at line \d{1,9} column \d",),
+        ParserErrorKind.SPOILT: (
             r"(?:expected value|expected ident|key must be a string) at line \d{1,9} column \d",
             r"(?:expected `.{1,9}?`|trailing comma) at line \d{1,9} column \d",
             r"invalid (?:escape|number|unicode code point) at line \d{1,9} column \d",
@@ -126,38 +132,40 @@ _LIBRARIES: Mapping[str, _Texts] = {
         ),
     },
     "System.Text.Json": {
-        Means.NOTHING: (r"The input does not contain any JSON tokens",),
-        Means.CUT: (
+        ParserErrorKind.NOTHING: (r"The input does not contain any JSON tokens",),
+        ParserErrorKind.CUT: (
             r"Expected depth to be zero at the end of the JSON payload",
             r"Expected end of string, but instead reached end of data",
         ),
-        Means.GLUED: (r"'.{1,8}?' is invalid after a single JSON value",),
-        Means.SPOILT: (
+        ParserErrorKind.GLUED: (r"'.{1,8}?' is invalid after a single JSON value",),
+        ParserErrorKind.SPOILT: (
             r"'.{1,8}?' is an invalid start of a (?:value|property name)",
             r"'.{1,8}?' is invalid after a (?:value|property name)",
             r"The JSON value could not be converted to ",
         ),
     },
     "Json.NET": {
-        Means.CUT: (
+        ParserErrorKind.CUT: (
             r"Unexpected end (?:when|while) (?:reading|deserializing|parsing)",
             r"Unterminated string\. Expected delimiter",
         ),
-        Means.GLUED: (r"Additional text (?:encountered after finished reading|found in) JSON",),
-        Means.SPOILT: (
+        ParserErrorKind.GLUED: (
+            r"Additional text (?:encountered after finished reading|found in) JSON",
+        ),
+        ParserErrorKind.SPOILT: (
             r"Unexpected character encountered while parsing",
             r"JsonReaderException",
             r"JsonSerializationException",
         ),
     },
-    "Ruby's json": {Means.SPOILT: (r"JSON::ParserError",)},
+    "Ruby's json": {ParserErrorKind.SPOILT: (r"JSON::ParserError",)},
     "pydantic": {
-        Means.CUT: (r"Invalid JSON: EOF while parsing",),
-        Means.SPOILT: (r"Invalid JSON: \w", r"\[type=json_invalid"),
-        Means.REFUSED: (r"validation errors? for \w",),
+        ParserErrorKind.CUT: (r"Invalid JSON: EOF while parsing",),
+        ParserErrorKind.SPOILT: (r"Invalid JSON: \w", r"\[type=json_invalid"),
+        ParserErrorKind.REFUSED: (r"validation errors? for \w",),
     },
     "zod": {
-        Means.REFUSED: (
+        ParserErrorKind.REFUSED: (
             r'"code": ?"invalid_type"',
             r"Invalid input: expected \w{1,20}, received \w",
         ),
@@ -165,35 +173,35 @@ _LIBRARIES: Mapping[str, _Texts] = {
 }
 _FRAMEWORKS: Mapping[str, _Texts] = {
     "LangChain": {
-        Means.SPOILT: (
+        ParserErrorKind.SPOILT: (
             r"Function [\w.:-]{1,128} arguments:\s{1,4}[^\0]{0,900}?\s{1,4}are not valid JSON",
             r"(?:Could not parse|Failed to parse) tool (?:input|call)",
         ),
-        Means.REFUSED: (r"Error invoking tool '[\w.:-]{1,128}' with kwargs",),
+        ParserErrorKind.REFUSED: (r"Error invoking tool '[\w.:-]{1,128}' with kwargs",),
     },
     "the AI SDK": {
-        Means.SPOILT: (r"JSON parsing failed: Text: ",),
-        Means.REFUSED: (
+        ParserErrorKind.SPOILT: (r"JSON parsing failed: Text: ",),
+        ParserErrorKind.REFUSED: (
             r"AI_InvalidTool(?:Arguments|Input)Error",
             r"Invalid (?:arguments|input) for tool [\w.:-]{1,128}: ",
         ),
     },
     "an agent framework": {
-        Means.SPOILT: (
+        ParserErrorKind.SPOILT: (
             r"Invalid JSON input for tool [\w.:-]{1,128}",
             r"(?i)could not interpret tool use parameters",
         ),
     },
     "its own": {
-        Means.NOTHING: (
+        ParserErrorKind.NOTHING: (
             r"(?i)called with (?:empty|no) (?:arguments|input|args)\b",
             r"(?i)(?:empty|missing) (?:tool|function)(?: call)? arguments",
         ),
-        Means.DROPPED: (
+        ParserErrorKind.DROPPED: (
             r"(?i)(?:filter|skipp|ignor|dropp)ing (?:out )?(?:malformed|invalid) tool[ _]?calls?",
             r"(?i)(?:malformed|incomplete) tool[ _]?call\b",
         ),
-        Means.SPOILT: (
+        ParserErrorKind.SPOILT: (
             rf"(?i)(?:failed to|could not|cannot|unable to) parse (?:the |json )?{_CALL}",
             rf"(?i)(?:failed to|could not|cannot|unable to) (?:decode|unmarshal) {_CALL}",
             rf"(?i)error (?:parsing|decoding) (?:the |json )?{_CALL}",
@@ -203,9 +211,9 @@ _FRAMEWORKS: Mapping[str, _Texts] = {
 }
 
 
-def _entries(table: Mapping[str, _Texts], *, of_call: bool) -> tuple[Entry, ...]:
+def _entries(table: Mapping[str, _Texts], *, of_call: bool) -> tuple[ParserErrorPattern, ...]:
     return tuple(
-        Entry(parser, means, re.compile(text, re.ASCII), of_call)
+        ParserErrorPattern(parser, means, re.compile(text, re.ASCII), of_call)
         for parser, texts in table.items()
         for means, each in texts.items()
         for text in each

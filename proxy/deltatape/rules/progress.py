@@ -13,14 +13,14 @@ from itertools import accumulate, pairwise
 from deltatape.model.exchange import Exchange
 from deltatape.model.reply import CallStatus, ToolCall
 from deltatape.model.stream import Event, Place
-from deltatape.rules.brought import ENDS, What
+from deltatape.rules.brought import ENDS, ContributionKind
 from deltatape.rules.context import NS, RuleContext
 from deltatape.rules.loss import unwatched_ns
 
 _WHOLE = frozenset({CallStatus.COMPLETE, CallStatus.EMPTY_OK})
 
 
-class Phase(enum.StrEnum):
+class SilencePhase(enum.StrEnum):
     """Where in an answer a silence lies."""
 
     BEFORE_FIRST = "before-first"
@@ -39,7 +39,7 @@ class Silence:
     it no record shows that the recorder watched.
     """
 
-    phase: Phase
+    phase: SilencePhase
     start_ns: int
     end_ns: int
     after: Event | None
@@ -86,7 +86,7 @@ def silence_after_result(context: RuleContext) -> Silence | None:
     if not exchange.timed or not history or history[-1].call_id is None:
         return None
     for silence in silences(context, int(context.settings.after_result_s * NS)):
-        if silence.open and silence.phase is Phase.BEFORE_FIRST:
+        if silence.open and silence.phase is SilencePhase.BEFORE_FIRST:
             return silence
     return None
 
@@ -145,9 +145,9 @@ def _silence(
     )
 
 
-def _phase(context: RuleContext, after: Event | None) -> tuple[Phase, ToolCall | None]:
+def _phase(context: RuleContext, after: Event | None) -> tuple[SilencePhase, ToolCall | None]:
     if after is None:
-        return Phase.BEFORE_FIRST, None
+        return SilencePhase.BEFORE_FIRST, None
     things = context.brought
     brought = things.get(after.number, ())
     # Each of several choices ends for itself, and some providers say "stop" in every event.
@@ -156,14 +156,14 @@ def _phase(context: RuleContext, after: Event | None) -> tuple[Phase, ToolCall |
         for number, later in things.items()
     )
     if not goes_on and any(one.what in ENDS for one in brought):
-        return Phase.BEFORE_END, None
+        return SilencePhase.BEFORE_END, None
     call = next((one.call for one in reversed(brought) if one.call), None)
     if call is None:
-        ran = any(one.what is What.RESULT for one in brought)
-        return (Phase.AFTER_CALL if ran else Phase.IN_TEXT), None
+        ran = any(one.what is ContributionKind.RESULT for one in brought)
+        return (SilencePhase.AFTER_CALL if ran else SilencePhase.IN_TEXT), None
     events = [call.start_event, *(fragment.event for fragment in call.fragments)]
     ended = after.number == events[-1] and call.status in _WHOLE
-    return (Phase.AFTER_CALL if ended else Phase.IN_ARGUMENTS), call
+    return (SilencePhase.AFTER_CALL if ended else SilencePhase.IN_ARGUMENTS), call
 
 
 def place_of(silence: Silence) -> Place | None:
@@ -172,7 +172,7 @@ def place_of(silence: Silence) -> Place | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lag:
+class ClientLag:
     """The client took byte number `offset` at `end_ns`; it had been there since `start_ns`."""
 
     start_ns: int
@@ -182,7 +182,7 @@ class Lag:
     """Of the read that brought it."""
 
 
-def lags(exchange: Exchange) -> tuple[Lag, ...]:
+def lags(exchange: Exchange) -> tuple[ClientLag, ...]:
     """A lag for every record of a delivery, in order."""
     if not exchange.delivered:
         return ()
@@ -192,6 +192,6 @@ def lags(exchange: Exchange) -> tuple[Lag, ...]:
         at = bisect_left(sizes, max(1, each.bytes))
         if at < len(sizes):
             read = exchange.reads[at]
-            lag = Lag(start_ns=read.t_ns, end_ns=each.t_ns, offset=each.bytes, line=read.line)
+            lag = ClientLag(start_ns=read.t_ns, end_ns=each.t_ns, offset=each.bytes, line=read.line)
             found.append(lag)
     return tuple(found)

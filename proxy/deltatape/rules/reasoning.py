@@ -5,10 +5,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from deltatape.model.digest import Digest, Heard, ReadBack
+from deltatape.model.digest import Digest, HistoryMessage, ReadBack
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity
 from deltatape.model.thought import Thought
-from deltatape.model.turn import Delivered
+from deltatape.model.turn import DeliveredCallRef
 from deltatape.rules._conversation import against
 from deltatape.rules.context import Claim
 from deltatape.rules.rule import read_back_rule
@@ -50,7 +50,7 @@ def reasoning_lost_by_app(read_back: ReadBack) -> Iterator[Claim]:
         evidence=later.error or "" if refused else loss.evidence,
         severity=Severity.ERROR if refused else None,
         against=against(
-            Delivered(call=reply.calls[0], reply=read_back.reply),
+            DeliveredCallRef(call=reply.calls[0], reply=read_back.reply),
             read_back.later,
             read_back.heard[0],
         ),
@@ -82,7 +82,7 @@ def _must_return(reply: Digest, later: Digest) -> bool:
     return all(message.role != _REFERENCE for message in later.history)
 
 
-def _turn(read_back: ReadBack) -> Sequence[Heard]:
+def _turn(read_back: ReadBack) -> Sequence[HistoryMessage]:
     """The assistant's messages that repeat the reply, if they are the last of the history."""
     history, calls = read_back.later.history, read_back.heard
     end = len(history)

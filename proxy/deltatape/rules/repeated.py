@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from deltatape.model.asked import RepeatedCall
-from deltatape.model.digest import SaidCall
+from deltatape.model.digest import DeliveredCall
 from deltatape.model.reply import CallKind, CallStatus
 from deltatape.rules.evidence import excerpt
 from deltatape.wire.json_value import parse
@@ -70,7 +70,7 @@ class Difference(NamedTuple):
         return "$" + "".join(steps)
 
 
-def differences(said: SaidCall, heard: RepeatedCall) -> tuple[Difference, ...]:
+def differences(said: DeliveredCall, heard: RepeatedCall) -> tuple[Difference, ...]:
     """Where the arguments differ, in the order of the delivered ones, at most `MAX_DIFFERENCES`.
 
     Compared as values: spacing, order of keys and spelling of numbers do not matter, and no
@@ -87,7 +87,7 @@ def differences(said: SaidCall, heard: RepeatedCall) -> tuple[Difference, ...]:
     return tuple(_differences(one.value, other.value))
 
 
-def first_difference(said: SaidCall, heard: RepeatedCall) -> str | None:
+def first_difference(said: DeliveredCall, heard: RepeatedCall) -> str | None:
     """The JSON path of the first difference of the arguments, None if they mean the same."""
     found = differences(said, heard)
     return found[0].path if found else None
@@ -125,7 +125,7 @@ def _same_scalar(one: object, other: object) -> bool:
     return isinstance(one, bool) == isinstance(other, bool) and one == other
 
 
-class Damage(enum.Enum):
+class ArgumentsDamage(enum.Enum):
     """What became of the delivered text on its way into the application's request."""
 
     EMPTIED = "no arguments at all"
@@ -148,20 +148,28 @@ _BY_INDEX = "keep one entry per index, not one for the current call; parse once,
 _WITH_SPACES = "append fragments as they come: a space at the end of one belongs to the text"
 _INCREMENTALLY = "decode the whole stream with one incremental UTF-8 decoder, not each read"
 _FIRST = "take the arguments of the event that opens the call, too, and append all later ones"
-HINTS: Mapping[Damage, str] = {
-    Damage.EMPTIED: "append every fragment after the event that opens the call; parse at the end",
-    Damage.EMPTY_OBJECT: "do not fall back to {} where parsing fails: parse once, at the end",
-    Damage.OTHER_CALL: _BY_INDEX,
-    Damage.LOST: _APPEND,
-    Damage.ALONE: "append fragments instead of replacing what is there; parse once, at the end",
-    Damage.DOUBLED: "append each fragment once: from the deltas or from the final event, not both",
-    Damage.MIXED: _BY_INDEX,
-    Damage.CUT: "parse when the call has ended, not before; append every fragment",
-    Damage.TRIMMED: _WITH_SPACES,
-    Damage.GLUED: _WITH_SPACES,
-    Damage.ENCODED: "pass the arguments on as they came: they are JSON text already",
-    Damage.DECODED: _INCREMENTALLY,
-    Damage.TORN: _INCREMENTALLY,
+HINTS: Mapping[ArgumentsDamage, str] = {
+    ArgumentsDamage.EMPTIED: (
+        "append every fragment after the event that opens the call; parse at the end"
+    ),
+    ArgumentsDamage.EMPTY_OBJECT: (
+        "do not fall back to {} where parsing fails: parse once, at the end"
+    ),
+    ArgumentsDamage.OTHER_CALL: _BY_INDEX,
+    ArgumentsDamage.LOST: _APPEND,
+    ArgumentsDamage.ALONE: (
+        "append fragments instead of replacing what is there; parse once, at the end"
+    ),
+    ArgumentsDamage.DOUBLED: (
+        "append each fragment once: from the deltas or from the final event, not both"
+    ),
+    ArgumentsDamage.MIXED: _BY_INDEX,
+    ArgumentsDamage.CUT: "parse when the call has ended, not before; append every fragment",
+    ArgumentsDamage.TRIMMED: _WITH_SPACES,
+    ArgumentsDamage.GLUED: _WITH_SPACES,
+    ArgumentsDamage.ENCODED: "pass the arguments on as they came: they are JSON text already",
+    ArgumentsDamage.DECODED: _INCREMENTALLY,
+    ArgumentsDamage.TORN: _INCREMENTALLY,
 }
 """What to change in the client."""
 
@@ -169,17 +177,17 @@ HINTS: Mapping[Damage, str] = {
 class Relation(NamedTuple):
     """How the application's text is made of what was delivered; `says` is a clause."""
 
-    damage: Damage
+    damage: ArgumentsDamage
     says: str
 
     @property
     def hint(self) -> str:
         """What to change in the client."""
-        is_first = self.damage is Damage.LOST and self.says.startswith("fragment 1 of")
+        is_first = self.damage is ArgumentsDamage.LOST and self.says.startswith("fragment 1 of")
         return _FIRST if is_first else HINTS[self.damage]
 
 
-def is_related(said: SaidCall, heard: RepeatedCall, others: Sequence[SaidCall]) -> bool:
+def is_related(said: DeliveredCall, heard: RepeatedCall, others: Sequence[DeliveredCall]) -> bool:
     """Whether the repeated arguments may have been made of the delivered ones.
 
     Arguments that have nothing in common with what came are another call's.
@@ -187,7 +195,7 @@ def is_related(said: SaidCall, heard: RepeatedCall, others: Sequence[SaidCall]) 
     return first_difference(said, heard) is None or relation(said, heard, others) is not None
 
 
-def takes_deltas(said: SaidCall, heard: RepeatedCall) -> bool:
+def takes_deltas(said: DeliveredCall, heard: RepeatedCall) -> bool:
     """Whether the application repeats the deltas as they came, and the last event has others.
 
     See T015: then both are what was delivered.
@@ -195,7 +203,9 @@ def takes_deltas(said: SaidCall, heard: RepeatedCall) -> bool:
     return heard.arguments == "".join(said.fragments) != said.arguments
 
 
-def relation(said: SaidCall, heard: RepeatedCall, others: Sequence[SaidCall]) -> Relation | None:
+def relation(
+    said: DeliveredCall, heard: RepeatedCall, others: Sequence[DeliveredCall]
+) -> Relation | None:
     """What the application's text is made of; None if nothing fits.
 
     It names the mistake: which fragments of which calls are in it, and which are not.
@@ -207,17 +217,17 @@ def relation(said: SaidCall, heard: RepeatedCall, others: Sequence[SaidCall]) ->
     """
     text, pieces = heard.arguments, [piece for piece in said.fragments if piece]
     if not text.strip():
-        return Relation(Damage.EMPTIED, "the app repeats no arguments at all")
+        return Relation(ArgumentsDamage.EMPTIED, "the app repeats no arguments at all")
     if text.strip() == "{}":
-        return Relation(Damage.EMPTY_OBJECT, "the app repeats an empty object")
+        return Relation(ArgumentsDamage.EMPTY_OBJECT, "the app repeats an empty object")
     for other in others:
         if other is not said and other.arguments and text == other.arguments:
             says = f"these are the arguments of call {other.index}"
-            return Relation(Damage.OTHER_CALL, says)
+            return Relation(ArgumentsDamage.OTHER_CALL, says)
     for first, second in pairwise([*others]):
         if text in (first.arguments + second.arguments, second.arguments + first.arguments):
             says = f"the arguments of call {first.index} and call {second.index} are glued together"
-            return Relation(Damage.MIXED, says)
+            return Relation(ArgumentsDamage.MIXED, says)
     return (
         _of_fragments(text, said.arguments, pieces)
         or _of_several(text, others)
@@ -231,21 +241,25 @@ def relation(said: SaidCall, heard: RepeatedCall, others: Sequence[SaidCall]) ->
 def _of_fragments(text: str, whole: str, pieces: list[str]) -> Relation | None:
     if text in pieces:
         says = f"it is fragment {pieces.index(text) + 1} of {len(pieces)} alone"
-        return Relation(Damage.ALONE, says)
+        return Relation(ArgumentsDamage.ALONE, says)
     if whole and text == whole + whole:
-        return Relation(Damage.DOUBLED, "it is the arguments twice")
+        return Relation(ArgumentsDamage.DOUBLED, "it is the arguments twice")
     doubled = _doubled(text, pieces)
     if doubled:
-        return Relation(Damage.DOUBLED, doubled)
+        return Relation(ArgumentsDamage.DOUBLED, doubled)
     taken = _taken(text, pieces)
     if taken is not None:
         missing = [str(at + 1) for at in range(len(pieces)) if at not in taken]
         says = f"fragment {', '.join(missing[:8])} of {len(pieces)} is missing"
-        return Relation(Damage.LOST, says)
+        return Relation(ArgumentsDamage.LOST, says)
     if whole.startswith(text):
-        return Relation(Damage.CUT, f"it is the first {len(text)} of {len(whole)} characters")
+        return Relation(
+            ArgumentsDamage.CUT, f"it is the first {len(text)} of {len(whole)} characters"
+        )
     if whole.endswith(text):
-        return Relation(Damage.CUT, f"it is the last {len(text)} of {len(whole)} characters")
+        return Relation(
+            ArgumentsDamage.CUT, f"it is the last {len(text)} of {len(whole)} characters"
+        )
     return None
 
 
@@ -267,7 +281,7 @@ def _doubled(text: str, pieces: Sequence[str]) -> str:
     return ""
 
 
-def _of_several(text: str, calls: Sequence[SaidCall]) -> Relation | None:
+def _of_several(text: str, calls: Sequence[DeliveredCall]) -> Relation | None:
     """Whether `text` is made of fragments of several calls: they were joined as they came."""
     left = {call.index: deque(filter(None, call.fragments)) for call in calls}
     used: set[int] = set()
@@ -283,7 +297,7 @@ def _of_several(text: str, calls: Sequence[SaidCall]) -> Relation | None:
         at += len(left[longest].popleft())
     names = " and ".join(f"call {index}" for index in sorted(used))
     says = f"the fragments of {names} are mixed, in the order in which they came"
-    return Relation(Damage.MIXED, says)
+    return Relation(ArgumentsDamage.MIXED, says)
 
 
 def _taken(text: str, pieces: list[str]) -> set[int] | None:
@@ -316,7 +330,7 @@ def _closed(text: str, whole: str, pieces: Sequence[str]) -> Relation | None:
             says = (
                 f"it is the first {number} of {len(pieces)} fragments, closed by a partial parser"
             )
-            return Relation(Damage.CUT, says)
+            return Relation(ArgumentsDamage.CUT, says)
     return None
 
 
@@ -362,8 +376,10 @@ def _trimmed(text: str, whole: str, pieces: Sequence[str]) -> Relation | None:
         if not joined.error and joined.value == repeated.value != delivered.value:
             if spaced:
                 says = "the white space at the ends of its fragments is missing, and no other"
-                return Relation(Damage.TRIMMED, says)
-            return Relation(Damage.GLUED, "its words are glued together where fragments meet")
+                return Relation(ArgumentsDamage.TRIMMED, says)
+            return Relation(
+                ArgumentsDamage.GLUED, "its words are glued together where fragments meet"
+            )
     return None
 
 
@@ -380,11 +396,13 @@ def _encoded(text: str, whole: str) -> Relation | None:
         return None
     inner = repeated.value
     if isinstance(inner, str) and parse(inner).value == delivered.value:
-        return Relation(Damage.ENCODED, "it is the arguments' text, encoded as JSON once more")
+        return Relation(
+            ArgumentsDamage.ENCODED, "it is the arguments' text, encoded as JSON once more"
+        )
     if text.strip() == "[object Object]":
-        return Relation(Damage.ENCODED, "it is what JavaScript makes of an object as text")
+        return Relation(ArgumentsDamage.ENCODED, "it is what JavaScript makes of an object as text")
     if repeated.error and len(text) <= _MAX_LITERAL and _literal(text) == delivered.value:
-        return Relation(Damage.ENCODED, "it is Python's notation of the value, no JSON")
+        return Relation(ArgumentsDamage.ENCODED, "it is Python's notation of the value, no JSON")
     return None
 
 
@@ -397,7 +415,7 @@ def _literal(text: str) -> object:
     return found
 
 
-def _decoded(said: SaidCall, heard: RepeatedCall) -> Relation | None:
+def _decoded(said: DeliveredCall, heard: RepeatedCall) -> Relation | None:
     """Whether all that differs is text whose characters outside ASCII were decoded wrongly."""
     pairs: list[tuple[str, str]] = []
     for each in differences(said, heard):
@@ -415,10 +433,10 @@ def _decoded(said: SaidCall, heard: RepeatedCall) -> Relation | None:
         )
         # Who filters such characters leaves none; who does not decode them leaves the others.
         others = not all(each.isascii() for each in leaves(heard.arguments))
-        return Relation(Damage.DECODED if others else Damage.TORN, says)
+        return Relation(ArgumentsDamage.DECODED if others else ArgumentsDamage.TORN, says)
     if not all(misdecoded(one, other) for one, other in pairs):
         return None
-    return Relation(Damage.DECODED, "its characters outside ASCII were decoded wrongly")
+    return Relation(ArgumentsDamage.DECODED, "its characters outside ASCII were decoded wrongly")
 
 
 def misdecoded(one: str, other: str) -> bool:
@@ -457,17 +475,17 @@ def _lost(one: str, other: str) -> Counter[str]:
     return lost if at == len(other) else Counter()
 
 
-def same_name(said: SaidCall, heard: RepeatedCall) -> bool:
+def same_name(said: DeliveredCall, heard: RepeatedCall) -> bool:
     """Whether the application repeats the name; a name that never came cannot be repeated."""
     return not said.name or said.name == heard.name
 
 
-def same_id(said: SaidCall, heard: RepeatedCall) -> bool:
+def same_id(said: DeliveredCall, heard: RepeatedCall) -> bool:
     """Whether the application repeats an id of the call; a missing one it has to invent."""
     return not said.ids or heard.id in said.ids
 
 
-def is_derived(said: SaidCall, heard: RepeatedCall) -> bool:
+def is_derived(said: DeliveredCall, heard: RepeatedCall) -> bool:
     """Whether the repeated id is made of the delivered one: joined, cut, never just another."""
     mine = heard.id or ""
     return any(_is_part(each, mine) or _is_part(mine, each) for each in said.ids)

@@ -9,8 +9,8 @@ from deltatape.model.finding import Blame, Confidence, Severity
 from deltatape.model.reply import CallKind, CallStatus, Observation, ToolCall
 from deltatape.rules._forensics import (
     HINT,
-    Damage,
-    Trace,
+    FragmentDamage,
+    FragmentTrace,
     beside,
     concerned,
     excluded_by,
@@ -128,12 +128,12 @@ def _repetition(context: RuleContext, call: ToolCall, texts: list[str]) -> Claim
     tool = context.asked.tool(call.name)
     refused = fits(call.arguments, tool, context.settings) is False
     places = [place for _, place in zip(range(_TRIES), runs_of(texts), strict=False)]
-    fact: Trace | None = None
+    fact: FragmentTrace | None = None
     for start, end in reversed(places):
         if _repeats_by_nature("".join(texts[start:end])):
             continue
-        found = Trace(
-            damage=Damage.DOUBLED,
+        found = FragmentTrace(
+            damage=FragmentDamage.DOUBLED,
             start=start,
             end=end,
             fits=refused and _allowed_without(texts, start, end, tool, context),
@@ -146,7 +146,7 @@ def _repetition(context: RuleContext, call: ToolCall, texts: list[str]) -> Claim
     return _doubtful(call, fact) if fact else None
 
 
-def _damaged(context: RuleContext, call: ToolCall, found: Trace) -> Claim:
+def _damaged(context: RuleContext, call: ToolCall, found: FragmentTrace) -> Claim:
     without = ": only without that are they what the tool's schema allows" if found.fits else ""
     return Claim(
         message=f"in the arguments of {label(call)}, {repeated(found, call.fragments)}"
@@ -160,7 +160,7 @@ def _damaged(context: RuleContext, call: ToolCall, found: Trace) -> Claim:
     )
 
 
-def _doubtful(call: ToolCall, found: Trace) -> Claim:
+def _doubtful(call: ToolCall, found: FragmentTrace) -> Claim:
     return Claim(
         message=f"in the arguments of {label(call)}, {repeated(found, call.fragments)}: sent twice,"
         " or meant so",

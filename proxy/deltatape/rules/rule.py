@@ -27,7 +27,7 @@ Seen = TypeVar("Seen")
 Check = Callable[[Seen], Iterable[Claim]]
 
 
-class Where(NamedTuple):
+class FindingPlace(NamedTuple):
     """The exchange that findings are about, and where they lie if their claims have no place."""
 
     tape: str
@@ -48,7 +48,7 @@ class Rule(Generic[Seen]):
     """The severity of the usual case; a claim may be milder or graver."""
     check: Check[Seen]
     """Every defect of its kind, in wire order. Never raises on wire data."""
-    where: Callable[[Seen], Where]
+    where: Callable[[Seen], FindingPlace]
     about: frozenset[str] = frozenset()
     """Subjects of which one must be there for it to report anything; empty: it is always asked."""
     at_end: bool = False
@@ -62,7 +62,7 @@ class Rule(Generic[Seen]):
         """What its claims about `seen` amount to, in their order."""
         return (self._finding(claim, self.where(seen)) for claim in self.check(seen))
 
-    def _finding(self, claim: Claim, where: Where) -> Finding:
+    def _finding(self, claim: Claim, where: FindingPlace) -> Finding:
         place, line, t_ns = claim.place, where.line, where.t_ns
         if place is not None:
             line, t_ns = place.line, place.t_ns if where.timed else None
@@ -90,10 +90,10 @@ class Rule(Generic[Seen]):
         )
 
 
-class Kind(Generic[Seen]):
+class RuleKind(Generic[Seen]):
     """The rules that look at the same."""
 
-    def __init__(self, where: Callable[[Seen], Where]) -> None:
+    def __init__(self, where: Callable[[Seen], FindingPlace]) -> None:
         self._where = where
         self._rules: dict[str, Rule[Seen]] = {}
 
@@ -155,23 +155,23 @@ class SeenSilence(NamedTuple):
     settings: Settings
 
 
-def _at_request(digest: Digest) -> Where:
-    return Where(digest.tape, digest.exchange, digest.line, digest.t_ns)
+def _at_request(digest: Digest) -> FindingPlace:
+    return FindingPlace(digest.tape, digest.exchange, digest.line, digest.t_ns)
 
 
-def _at_end(reply: Digest) -> Where:
-    return Where(reply.tape, reply.exchange, reply.end_line, reply.end_ns)
+def _at_end(reply: Digest) -> FindingPlace:
+    return FindingPlace(reply.tape, reply.exchange, reply.end_line, reply.end_ns)
 
 
-EXCHANGES = Kind[RuleContext](
-    lambda seen: Where(seen.exchange.tape, seen.exchange.number, timed=seen.exchange.timed)
+EXCHANGES = RuleKind[RuleContext](
+    lambda seen: FindingPlace(seen.exchange.tape, seen.exchange.number, timed=seen.exchange.timed)
 )
 """Rules about one exchange."""
-READ_BACKS = Kind[ReadBack](lambda seen: _at_request(seen.later))
+READ_BACKS = RuleKind[ReadBack](lambda seen: _at_request(seen.later))
 """Rules about what the application made of a reply, as a later request repeats it."""
-TURNS = Kind[SeenTurn](lambda seen: _at_request(seen.turn.digest))
+TURNS = RuleKind[SeenTurn](lambda seen: _at_request(seen.turn.digest))
 """Rules about an exchange in its conversation."""
-SILENCES = Kind[SeenSilence](lambda seen: _at_end(seen.silence.reply))
+SILENCES = RuleKind[SeenSilence](lambda seen: _at_end(seen.silence.reply))
 """Rules about a reply that no later request repeats or answers."""
 
 exchange_rule = EXCHANGES.rule

@@ -8,8 +8,8 @@ from deltatape.model.stream import Format, Place, Span
 from deltatape.rules.context import NS, Claim, RuleContext, label
 from deltatape.rules.progress import (
     NOT_WATCHED,
-    Phase,
     Silence,
+    SilencePhase,
     lags,
     not_watched,
     place_of,
@@ -62,18 +62,24 @@ def stall(context: RuleContext) -> Iterator[Claim]:
 
 
 _HINTS = {
-    Phase.BEFORE_FIRST: "a long prompt, a reasoning model or a queue; show the user that you wait",
-    Phase.IN_TEXT: "in the client, time progress instead of bytes, and offer to ask again",
-    Phase.IN_ARGUMENTS: "ask for fine-grained streaming of arguments, or allow for it in timeouts",
-    Phase.AFTER_CALL: "the call was whole: a client may run it when the finish reason is there",
-    Phase.BEFORE_END: "end at the terminal event instead of waiting for the end of the body",
+    SilencePhase.BEFORE_FIRST: (
+        "a long prompt, a reasoning model or a queue; show the user that you wait"
+    ),
+    SilencePhase.IN_TEXT: "in the client, time progress instead of bytes, and offer to ask again",
+    SilencePhase.IN_ARGUMENTS: (
+        "ask for fine-grained streaming of arguments, or allow for it in timeouts"
+    ),
+    SilencePhase.AFTER_CALL: (
+        "the call was whole: a client may run it when the finish reason is there"
+    ),
+    SilencePhase.BEFORE_END: "end at the terminal event instead of waiting for the end of the body",
 }
 
 
 def _stall_hint(context: RuleContext, silence: Silence) -> str:
     if not _is_known(silence, context.settings.stall_s):
         return NOT_WATCHED
-    if context.reply.from_app and silence.phase is Phase.AFTER_CALL:
+    if context.reply.from_app and silence.phase is SilencePhase.AFTER_CALL:
         return "the tool takes that long, or hangs: tell the page that it runs, and limit its time"
     return _HINTS[silence.phase]
 
@@ -119,7 +125,11 @@ def _stall_severity(context: RuleContext, silence: Silence) -> Severity:
     long = silence.watched_ns >= context.settings.stall_error_s * NS
     if silence.open and not context.reply.terminated:
         return Severity.ERROR
-    return Severity.ERROR if long and silence.phase is not Phase.BEFORE_END else Severity.WARNING
+    return (
+        Severity.ERROR
+        if long and silence.phase is not SilencePhase.BEFORE_END
+        else Severity.WARNING
+    )
 
 
 def _stall_blame(context: RuleContext, silence: Silence) -> tuple[Blame | None, Confidence]:

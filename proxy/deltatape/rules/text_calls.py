@@ -3,11 +3,11 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from deltatape.model.asked import Asked, Message
+from deltatape.model.asked import Message, RequestSummary
 from deltatape.model.finding import Blame, Confidence, Severity
 from deltatape.model.reply import Channel, Choice, TextCall
 from deltatape.rules.context import Claim, RuleContext, about_call, label
-from deltatape.rules.finish import Finish, finish_of
+from deltatape.rules.finish import FinishMeaning, finish_of
 from deltatape.rules.rule import exchange_rule
 from deltatape.rules.subject import Subject
 from deltatape.wire.json_value import canonical, parse
@@ -21,7 +21,7 @@ _OWN = frozenset({"assistant", "model", "tool"})
 """Roles of what the model wrote itself, or tools gave it."""
 
 
-def is_asked_for(asked: Asked, written: TextCall) -> bool:
+def is_asked_for(asked: RequestSummary, written: TextCall) -> bool:
     """Whether such calls are the application's own protocol.
 
     So it is if the request declares no tools, and the notation is the generic one or its opening
@@ -32,7 +32,7 @@ def is_asked_for(asked: Asked, written: TextCall) -> bool:
     return written.family == _GENERIC or _stands_in(asked.history, written)
 
 
-def is_told_of(asked: Asked, written: TextCall) -> bool:
+def is_told_of(asked: RequestSummary, written: TextCall) -> bool:
     """Whether the opening tag of such a call stands in what the request tells the model."""
     told = [message for message in asked.history if message.role not in _OWN]
     return _stands_in(told, written)
@@ -181,7 +181,7 @@ def _unclosed(context: RuleContext, choice: Choice, written: TextCall) -> Claim:
 def _what_ended(context: RuleContext, choice: Choice) -> tuple[str, Blame | None, Confidence]:
     """What ended the text, who did that, and how sure that is."""
     reason = choice.finish_reason_raw
-    if finish_of(choice) in {Finish.LENGTH, Finish.FILTER}:
+    if finish_of(choice) in {FinishMeaning.LENGTH, FinishMeaning.FILTER}:
         return f"the provider cut the reply (finish reason {reason!r})", None, Confidence.PROVEN
     if reason is not None:
         return "the reply went on to its regular end", Blame.UPSTREAM, Confidence.LIKELY

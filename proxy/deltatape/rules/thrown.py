@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from deltatape.model.watch import CHILD_EXIT, LogEntry, Watch
+from deltatape.model.watch import CHILD_EXIT, LogEntry, TapeSummary
 
 _LINE = 4000
 """Bytes of a line that are looked at."""
@@ -17,7 +17,7 @@ _STOPPED = re.compile(r"KeyboardInterrupt|CancelledError|AbortError|SystemExit|E
 """What is thrown where somebody ends a program, too."""
 
 
-def crashed(watch: Watch | None) -> bool:
+def crashed(watch: TapeSummary | None) -> bool:
     """Whether the application ended by an error of its own."""
     return watch is not None and watch.stop == CHILD_EXIT and 0 < (watch.exit_code or 0) < _SIGNALS
 

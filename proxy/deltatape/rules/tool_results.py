@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 from deltatape.model.asked import RepeatedCall
-from deltatape.model.digest import Heard
+from deltatape.model.digest import HistoryMessage
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity
-from deltatape.model.turn import Missing, Orphan, Turn
+from deltatape.model.turn import MissingResult, OrphanResult, Turn
 from deltatape.rules._conversation import against, called_in, names
 from deltatape.rules.context import Claim
 from deltatape.rules.evidence import excerpt
@@ -43,20 +43,20 @@ _TRIMMED = "when a history is shortened, drop a call and its result together"
 _TWICE = "run a call once: either while it streams or when it has ended, told apart by its id"
 
 
-def _orphan_hint(orphan: Orphan) -> str:
+def _orphan_hint(orphan: OrphanResult) -> str:
     if orphan.twice:
         return _TWICE
     return _TRIMMED if orphan.trimmed else _ORPHAN
 
 
-def _orphan_confidence(turn: Turn, orphan: Orphan) -> Confidence:
+def _orphan_confidence(turn: Turn, orphan: OrphanResult) -> Confidence:
     refused = Confidence.LIKELY if turn.digest.refused else Confidence.POSSIBLE
     if orphan.twice or orphan.trimmed or orphan.delivered is None:
         return refused
     return Confidence.PROVEN if orphan.same_conversation else refused
 
 
-def _orphan_excluded(orphan: Orphan) -> tuple[Excluded, ...]:
+def _orphan_excluded(orphan: OrphanResult) -> tuple[Excluded, ...]:
     reply = orphan.delivered.reply.exchange if orphan.delivered else 0
     return (
         Excluded(
@@ -70,7 +70,7 @@ def _orphan_excluded(orphan: Orphan) -> tuple[Excluded, ...]:
     )
 
 
-def _orphan_message(turn: Turn, orphan: Orphan) -> str:
+def _orphan_message(turn: Turn, orphan: OrphanResult) -> str:
     refused = f"; the provider refused it ({turn.digest.status})" if turn.digest.refused else ""
     if orphan.delivered and orphan.twice:
         call = called_in(orphan.delivered)
@@ -125,7 +125,7 @@ def _missing_excluded(turn: Turn) -> tuple[Excluded, ...]:
     return (Excluded("the provider takes a history without the result", refused),)
 
 
-def _missing_message(turn: Turn, missing: Missing) -> str:
+def _missing_message(turn: Turn, missing: MissingResult) -> str:
     if missing.delivered:
         call = called_in(missing.delivered)
     else:
@@ -217,7 +217,7 @@ def result_not_serialised(turn: Turn) -> Iterator[Claim]:
             yield _unserialised(message, text, what, call)
 
 
-def _unserialised(result: Heard, text: str, what: str, call: RepeatedCall | None) -> Claim:
+def _unserialised(result: HistoryMessage, text: str, what: str, call: RepeatedCall | None) -> Claim:
     name = call.name if call and call.name else result.call_id or "a tool"
     if _VAGUE.fullmatch(text) or (call is not None and _may_be_output(call, text)):
         blame, confidence, severity = None, Confidence.POSSIBLE, Severity.INFO
@@ -259,7 +259,7 @@ def _what_it_names(text: str) -> str:
     return next((what for form, what in _REPRS if form.fullmatch(text)), "")
 
 
-def _call_of(history: Sequence[Heard], place: int) -> RepeatedCall | None:
+def _call_of(history: Sequence[HistoryMessage], place: int) -> RepeatedCall | None:
     """The call that the result at `place` answers: it stands in the messages right before."""
     wanted = history[place].call_id
     for message in reversed(history[:place]):

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from deltatape.model.digest import Digest
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity
-from deltatape.model.turn import Continuation, Delivered, Turn
+from deltatape.model.turn import Continuation, DeliveredCallRef, Turn
 from deltatape.rules._conversation import against, hands_over, names
 from deltatape.rules.context import Claim
 from deltatape.rules.evidence import excerpt
@@ -128,7 +128,7 @@ def called_tool_withdrawn(turn: Turn) -> Iterator[Claim]:
         confidence=Confidence.LIKELY if refused else Confidence.POSSIBLE,
         severity=Severity.ERROR if refused else severity,
         evidence=digest.error or "",
-        against=against(Delivered(call=gone[0], reply=reply), digest),
+        against=against(DeliveredCallRef(call=gone[0], reply=reply), digest),
     )
 
 

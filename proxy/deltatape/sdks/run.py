@@ -21,7 +21,7 @@ from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.errors import DeltatapeError, UsageError
 from deltatape.model.asked import RepeatedCall
 from deltatape.model.exchange import Exchange
-from deltatape.model.suspect import Made
+from deltatape.model.suspect import ClientReading
 from deltatape.sdks.runner import (
     Environment,
     SdkStream,
@@ -100,14 +100,14 @@ class SdkSpec(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MadeBy:
+class SdkReading:
     """What an SDK makes of a response."""
 
     spec: str
     """As the user named it: `ai@6`."""
     versions: Mapping[str, str]
     """The exact ones: of the package itself, first, and of those that do a part of its work."""
-    made: Made
+    made: ClientReading
     refused: tuple[RepeatedCall, ...]
     """Calls that it hands over marked as unusable; they are not in `made`."""
     finish: str | None
@@ -120,7 +120,7 @@ def made_by(
     *,
     tell: Callable[[str], None],
     environment: Mapping[str, str] = os.environ,
-) -> tuple[MadeBy, ...]:
+) -> tuple[SdkReading, ...]:
     """What each of `specs` makes of the response of `exchange`, in their order.
 
     Each runs in a process and an environment of its own, and gets the response from a server on
@@ -171,11 +171,13 @@ def _made_by(
     stream: SdkStream,
     tell: Callable[[str], None],
     environment: Mapping[str, str],
-) -> MadeBy:
+) -> SdkReading:
     run = asyncio.run(run_sdk(installed(spec, tell, environment), [stream]))
     (reply,) = run.replies
-    made = Made(calls=reply.calls, errors=(reply.error,) if reply.error else (), text=reply.text)
-    return MadeBy(
+    made = ClientReading(
+        calls=reply.calls, errors=(reply.error,) if reply.error else (), text=reply.text
+    )
+    return SdkReading(
         spec=spec.text,
         versions=run.versions,
         made=made,

@@ -1,7 +1,7 @@
 """What real SDKs make of exchanges: one process of theirs for many streams, bounded in time.
 
 A runner (`runners/`) is a program in the SDK's own language that imports the SDK from an
-environment of its own; it is told base URLs at which a `Stand` plays the exchanges. A stream at
+environment of its own; it is told base URLs at which a `SdkServer` plays the exchanges. A stream at
 which it does not come to an end, or at which its process dies, costs the process and has that as
 its answer; the next streams get a new process.
 """
@@ -18,15 +18,15 @@ from pathlib import Path
 from deltatape.errors import DeltatapeError
 from deltatape.http1.access import check_origin
 from deltatape.http1.answer import error_answer
-from deltatape.http1.head import RequestHead
+from deltatape.http1.head import ParsedRequestHead
 from deltatape.http1.listener import Address, Listener
 from deltatape.http1.server import Handler, ServerConnection
-from deltatape.http1.socket import Unread
-from deltatape.match.request import Asking, Miss
-from deltatape.match.schedule import Tempo
+from deltatape.http1.socket import UnreadBytes
+from deltatape.match.request import MatchQuery, NoMatch
+from deltatape.match.schedule import ReplayTempo
 from deltatape.model.asked import RepeatedCall
 from deltatape.model.exchange import Exchange
-from deltatape.player.play import Play
+from deltatape.player.play import PlayHandler
 from deltatape.player.rendition import Renditions
 
 _RUNNERS = Path(__file__).parent / "runners"
@@ -48,20 +48,20 @@ HOLD_S = 0.2
 """Where a tape does not tell how the provider would have gone on, the SDK sees a cut."""
 LONGEST = 16 * 1024 * 1024
 """No SDK is made to ask more, in bytes."""
-AT_ONCE = Tempo(factor=0.0)
+AT_ONCE = ReplayTempo(factor=0.0)
 _NO_RETRY = ((b"x-should-retry", b"false"),)
 
 
-class Stand:
-    """See `http1.server.Owner` and `player.play.Shelf`."""
+class SdkServer:
+    """See `http1.server.ServerOwner` and `player.play.PlayContext`."""
 
-    def __init__(self, exchanges: Sequence[Exchange], tempo: Tempo, hold_s: float) -> None:
+    def __init__(self, exchanges: Sequence[Exchange], tempo: ReplayTempo, hold_s: float) -> None:
         self.renditions = Renditions(tempo)
-        self.unread = Unread()
+        self.unread = UnreadBytes()
         self.hold_s = hold_s
         self.longest = LONGEST
         self._exchanges = tuple(exchanges)
-        self._plays: set[Play] = set()
+        self._plays: set[PlayHandler] = set()
         self._listener = Listener()
 
     def url(self, number: int) -> str:
@@ -79,62 +79,62 @@ class Stand:
             play.stop()
         self.unread.close()
 
-    # What connections ask (`http1.server.Owner`).
+    # What connections ask (`http1.server.ServerOwner`).
 
     def handler(self, connection: ServerConnection) -> Handler:
-        """See `Owner.handler`."""
-        return Play(self, connection)
+        """See `ServerOwner.handler`."""
+        return PlayHandler(self, connection)
 
     def opened(self, connection: ServerConnection) -> None:
-        """See `Owner.opened`."""
+        """See `ServerOwner.opened`."""
         self._listener.opened(connection)
 
     def closed(self, connection: ServerConnection) -> None:
-        """See `Owner.closed`."""
+        """See `ServerOwner.closed`."""
         self._listener.closed(connection)
 
     def refused_bytes(self, problem: str) -> bytes:
-        """See `Owner.refused_bytes`."""
+        """See `ServerOwner.refused_bytes`."""
         return error_answer(400, "bad_request", f"not an HTTP/1 request: {problem}")
 
-    # What plays ask (`player.play.Shelf`).
+    # What plays ask (`player.play.PlayContext`).
 
-    def refused(self, head: RequestHead) -> bytes | None:
-        """See `Shelf.refused`."""
+    def refused(self, head: ParsedRequestHead) -> bytes | None:
+        """See `PlayContext.refused`."""
         foreign = check_origin(head)
         return None if foreign is None else error_answer(403, foreign.code, foreign.message)
 
-    def continues(self, head: RequestHead) -> bool:  # noqa: ARG002 - part of the protocol
-        """See `Shelf.continues`."""
+    def continues(self, head: ParsedRequestHead) -> bool:  # noqa: ARG002 - part of the protocol
+        """See `PlayContext.continues`."""
         return True
 
-    def find(self, asking: Asking, play: Play) -> Exchange | Miss:  # noqa: ARG002 - none is read back
-        """See `Shelf.find`."""
+    def find(self, asking: MatchQuery, play: PlayHandler) -> Exchange | NoMatch:  # noqa: ARG002 - none is read back
+        """See `PlayContext.find`."""
         named = _NUMBER.match(asking.target)
         if named is None or int(named[1]) >= len(self._exchanges):
-            return Miss(
+            return NoMatch(
                 nearest=None, problem="no number of an exchange in the path", differences=()
             )
         return self._exchanges[int(named[1])]
 
-    def missed(self, asking: Asking, miss: Miss) -> bytes:
-        """See `Shelf.missed`."""
+    def missed(self, asking: MatchQuery, miss: NoMatch) -> bytes:
+        """See `PlayContext.missed`."""
         path = asking.target.decode("latin-1")
         return error_answer(404, "not_on_tape", f"{path}: {miss.problem}", fields=_NO_RETRY)
 
-    def begun(self, play: Play) -> None:
-        """See `Shelf.begun`."""
+    def begun(self, play: PlayHandler) -> None:
+        """See `PlayContext.begun`."""
         self._plays.add(play)
 
-    def ended(self, play: Play) -> None:
-        """See `Shelf.ended`."""
+    def ended(self, play: PlayHandler) -> None:
+        """See `PlayContext.ended`."""
         self._plays.discard(play)
 
 
 @contextlib.asynccontextmanager
 async def standing(
-    exchanges: Sequence[Exchange], *, tempo: Tempo = AT_ONCE, hold_s: float = HOLD_S
-) -> AsyncIterator[Stand]:
+    exchanges: Sequence[Exchange], *, tempo: ReplayTempo = AT_ONCE, hold_s: float = HOLD_S
+) -> AsyncIterator[SdkServer]:
     """A stand that listens; it does not wait where the provider did, unless `tempo` tells to.
 
     Args:
@@ -142,7 +142,7 @@ async def standing(
         tempo: how time passes.
         hold_s: how long it stays silent where the tape does not tell how the provider went on.
     """
-    stand = Stand(exchanges, tempo, hold_s)
+    stand = SdkServer(exchanges, tempo, hold_s)
     await stand.open()
     try:
         yield stand
@@ -214,7 +214,7 @@ async def run_sdk(
     streams: Sequence[SdkStream],
     *,
     limit_s: float = 10.0,
-    tempo: Tempo = AT_ONCE,
+    tempo: ReplayTempo = AT_ONCE,
     hold_s: float = HOLD_S,
 ) -> SdkRun:
     """What an SDK makes of each stream, in order.

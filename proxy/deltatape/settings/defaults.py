@@ -15,7 +15,7 @@ import click
 from deltatape.errors import DeltatapeError, UsageError
 from deltatape.rules.settings import DEFAULTS
 from deltatape.rules.settings import Settings as Thresholds
-from deltatape.settings.file import VARIABLE, Items, Scalar, Value
+from deltatape.settings.file import VARIABLE, Scalar, SequenceNode, Value
 from deltatape.settings.settings import Settings, load
 
 _RUNS = (("record", "on-finding"), ("torture", "oracle"), ("shrink", "oracle"))
@@ -132,7 +132,7 @@ def _default(what: str, option: click.Option, value: Value, folder: Path) -> Def
     absent = any(scalar.absent for scalar in _scalars(value))
     single = isinstance(value, Scalar) and not absent
     if option.multiple:
-        if absent or not (single or isinstance(value, Items)) or len(texts) != _count(value):
+        if absent or not (single or isinstance(value, SequenceNode)) or len(texts) != _count(value):
             raise value.place.refuse(f"{what}: a value or a list of values is accepted")
         return tuple(_path(option, text, folder) for text in texts)
     if not single:
@@ -148,12 +148,12 @@ def _default(what: str, option: click.Option, value: Value, folder: Path) -> Def
 def _scalars(value: Value) -> Iterator[Scalar]:
     if isinstance(value, Scalar):
         yield value
-    elif isinstance(value, Items):
+    elif isinstance(value, SequenceNode):
         yield from (each for each in value.items if isinstance(each, Scalar))
 
 
 def _count(value: Value) -> int:
-    return len(value.items) if isinstance(value, Items) else 1
+    return len(value.items) if isinstance(value, SequenceNode) else 1
 
 
 def _path(option: click.Option, text: str, folder: Path) -> str:

@@ -8,7 +8,14 @@ document. Scalars stay text.
 import yaml
 
 from deltatape.errors import UsageError
-from deltatape.settings.file import Entry, Items, Place, Scalar, Table, Value
+from deltatape.settings.file import (
+    FilePosition,
+    MappingNode,
+    MappingValue,
+    Scalar,
+    SequenceNode,
+    Value,
+)
 
 MAX_BYTES = 256 << 10
 MAX_DEPTH = 8
@@ -35,7 +42,7 @@ def parse(data: bytes, file: str) -> Value:
         raise place.refuse(f"not UTF-8: byte {data[error.start]:#04x}; UTF-8 is accepted") from None
     node = _compose(text, file)
     if node is None:
-        return Scalar(text="", place=Place(file=file, line=1, column=1), absent=True)
+        return Scalar(text="", place=FilePosition(file=file, line=1, column=1), absent=True)
     return _value(node, file)
 
 
@@ -53,7 +60,7 @@ def _compose(text: str, file: str) -> yaml.Node | None:
         raise _marked(error, file) from None
     except ValueError as error:  # an escape such as \U00110000, which is no character
         mark = loader.get_mark()
-        raise Place(file=file, line=mark.line + 1, column=mark.column + 1).refuse(
+        raise FilePosition(file=file, line=mark.line + 1, column=mark.column + 1).refuse(
             f"not accepted in YAML: {error}"
         ) from None
 
@@ -88,23 +95,25 @@ def _marked(error: yaml.MarkedYAMLError, file: str) -> UsageError:
     problem = ", ".join(part for part in (error.context, error.problem) if part)
     if mark is None:
         return UsageError(f"{file}: {problem}")
-    return Place(file=file, line=mark.line + 1, column=mark.column + 1).refuse(problem)
+    return FilePosition(file=file, line=mark.line + 1, column=mark.column + 1).refuse(problem)
 
 
-def _place(file: str, before: str) -> Place:
+def _place(file: str, before: str) -> FilePosition:
     """The place after that text."""
     line = before.count("\n") + 1
-    return Place(file=file, line=line, column=len(before) - before.rfind("\n"))
+    return FilePosition(file=file, line=line, column=len(before) - before.rfind("\n"))
 
 
 def _value(node: yaml.Node, file: str) -> Value:
-    place = Place(file=file, line=node.start_mark.line + 1, column=node.start_mark.column + 1)
+    place = FilePosition(
+        file=file, line=node.start_mark.line + 1, column=node.start_mark.column + 1
+    )
     if isinstance(node, yaml.ScalarNode):
         plain = node.style is None
         return Scalar(text=node.value, place=place, absent=plain and node.value in _ABSENT)
     if isinstance(node, yaml.SequenceNode):
-        return Items(items=tuple(_value(each, file) for each in node.value), place=place)
-    entries: dict[str, Entry] = {}
+        return SequenceNode(items=tuple(_value(each, file) for each in node.value), place=place)
+    entries: dict[str, MappingValue] = {}
     for key_node, value_node in node.value:
         key = _value(key_node, file)
         if not isinstance(key, Scalar) or key.absent:
@@ -114,5 +123,5 @@ def _value(node: yaml.Node, file: str) -> Value:
             raise key.place.refuse(
                 f"the key {key.text!a} is there twice: see line {first.key.line}"
             )
-        entries[key.text] = Entry(key=key.place, value=_value(value_node, file))
-    return Table(entries=entries, place=place)
+        entries[key.text] = MappingValue(key=key.place, value=_value(value_node, file))
+    return MappingNode(entries=entries, place=place)

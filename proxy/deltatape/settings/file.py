@@ -64,7 +64,7 @@ def _refuse_strangers(path: Path, start: Path) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class FilePosition:
     """Where in a file something stands; line and column count from 1."""
 
     file: str
@@ -92,33 +92,33 @@ class Scalar:
     """A single value, as its text."""
 
     text: str
-    place: Place
+    place: FilePosition
     absent: bool
     """Nothing stands there, or `null`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Items:
+class SequenceNode:
     """A sequence."""
 
     items: "tuple[Value, ...]"
-    place: Place
+    place: FilePosition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class MappingValue:
     """What a key of a mapping stands for, and where the key stands."""
 
-    key: Place
+    key: FilePosition
     value: "Value"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class MappingNode:
     """A mapping."""
 
-    entries: Mapping[str, Entry]
-    place: Place
+    entries: Mapping[str, MappingValue]
+    place: FilePosition
 
 
-Value: TypeAlias = Scalar | Items | Table
+Value: TypeAlias = Scalar | SequenceNode | MappingNode

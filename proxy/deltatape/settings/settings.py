@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING
 
 from deltatape.errors import UsageError
 from deltatape.model.app_names import CONTRACT, AppNames
-from deltatape.settings.file import Entry, Items, Place, Scalar, Table, Value, find
+from deltatape.settings.file import (
+    FilePosition,
+    MappingNode,
+    MappingValue,
+    Scalar,
+    SequenceNode,
+    Value,
+    find,
+)
 
 if TYPE_CHECKING:
     from deltatape.rules.settings import Settings as Thresholds
@@ -34,12 +42,12 @@ class Settings:
     """
 
     path: Path
-    sections: Mapping[str, Mapping[str, Entry]]
+    sections: Mapping[str, Mapping[str, MappingValue]]
     upstreams: Mapping[str, str]
-    places: Mapping[str, Place]
+    places: Mapping[str, FilePosition]
     """Where each upstream stands, by its name."""
-    thresholds: Mapping[str, Entry]
-    app_events: Mapping[str, Entry]
+    thresholds: Mapping[str, MappingValue]
+    app_events: Mapping[str, MappingValue]
 
     def rules(self) -> "Thresholds":
         """What the rules measure against, and what the application calls its events.
@@ -93,7 +101,7 @@ def read(path: Path, name: str, commands: Iterable[str]) -> Settings:
         return Settings(
             path=path, sections={}, upstreams={}, places={}, thresholds={}, app_events={}
         )
-    if not isinstance(document, Table):
+    if not isinstance(document, MappingNode):
         raise document.place.refuse("a settings file is a mapping, such as `record: {keep: 2h}`")
     commands = tuple(commands)
     sections = {
@@ -111,19 +119,19 @@ def read(path: Path, name: str, commands: Iterable[str]) -> Settings:
     )
 
 
-def _section(key: str, entry: Entry, known: Iterable[str]) -> Mapping[str, Entry]:
+def _section(key: str, entry: MappingValue, known: Iterable[str]) -> Mapping[str, MappingValue]:
     """The entries of a top-level key; none if nothing stands there."""
     if key not in known:
         raise entry.key.unknown(key, known, "section")
     value = entry.value
     if isinstance(value, Scalar) and value.absent:
         return {}
-    if not isinstance(value, Table):
+    if not isinstance(value, MappingNode):
         raise value.place.refuse(f"{key}: a mapping is accepted, one `name: value` per line")
     return value.entries
 
 
-def _url(name: str, entry: Entry) -> str:
+def _url(name: str, entry: MappingValue) -> str:
     value = entry.value
     if not isinstance(value, Scalar) or value.absent:
         raise value.place.refuse(f"{UPSTREAMS}.{name}: one URL is accepted")
@@ -143,7 +151,7 @@ FIELDS: Mapping[str, str] = {
 """What can be set, by its name in the file: the field of `AppNames`."""
 
 
-def app_names(entries: Mapping[str, Entry]) -> AppNames:
+def app_names(entries: Mapping[str, MappingValue]) -> AppNames:
     """The names with those of a file before them.
 
     Raises:
@@ -160,7 +168,7 @@ def app_names(entries: Mapping[str, Entry]) -> AppNames:
 
 
 def _words(key: str, value: Value) -> tuple[str, ...]:
-    each = value.items if isinstance(value, Items) else (value,)
+    each = value.items if isinstance(value, SequenceNode) else (value,)
     words = [one.text for one in each if isinstance(one, Scalar) and not one.absent]
     if len(words) < len(each):
         raise value.place.refuse(f"{SECTION}.{key}: a word or a list of words is accepted")

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 
 from deltatape.rules.settings import DEFAULTS, Settings
-from deltatape.settings.file import Entry, Items, Scalar, Value
+from deltatape.settings.file import MappingValue, Scalar, SequenceNode, Value
 
 _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(ms|s|m|h)", re.ASCII)
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -26,7 +26,7 @@ FIELDS: Mapping[str, str] = {
 """What can be set, by its name in the file: the field of `rules.settings.Settings`."""
 
 
-def thresholds(entries: Mapping[str, Entry]) -> Settings:
+def thresholds(entries: Mapping[str, MappingValue]) -> Settings:
     """The thresholds with those of a file in place.
 
     Raises:
@@ -51,7 +51,7 @@ def thresholds(entries: Mapping[str, Entry]) -> Settings:
 
 
 def _phrases(key: str, value: Value) -> tuple[str, ...]:
-    each = value.items if isinstance(value, Items) else (value,)
+    each = value.items if isinstance(value, SequenceNode) else (value,)
     phrases = [one.text for one in each if isinstance(one, Scalar) and not one.absent]
     if len(phrases) < len(each):
         raise value.place.refuse(f"rules.{key}: a phrase or a list of phrases is accepted")

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from deltatape.diagnose.decode import media_type
 from deltatape.model.exchange import EndReason, Exchange, Framing, Read
-from deltatape.mutate import Draft, Unit
+from deltatape.mutate import MutableEvent, MutableExchange
 from deltatape.wire.aws_eventstream import is_message
 from deltatape.wire.json_edit import drop, put, source_at
 from deltatape.wire.json_value import parse
@@ -24,7 +24,7 @@ Place: TypeAlias = tuple[int, Path]
 Span: TypeAlias = tuple[int, int]
 
 
-class Body:
+class EditableBody:
     """The response body of an exchange as events.
 
     Attributes:
@@ -33,7 +33,7 @@ class Body:
         values: the same as JSON values, None where it is none.
     """
 
-    def __init__(self, exchange: Exchange, draft: Draft) -> None:
+    def __init__(self, exchange: Exchange, draft: MutableExchange) -> None:
         self.exchange = exchange
         self.texts = tuple(unit.text for unit in draft.units)
         self.values = tuple(unit.value for unit in draft.units)
@@ -41,7 +41,7 @@ class Body:
         self._units = draft.units
 
     @classmethod
-    def of(cls, exchange: Exchange) -> "Body | None":
+    def of(cls, exchange: Exchange) -> "EditableBody | None":
         """The body of `exchange`; None if there is none that could be rewritten."""
         draft = _draft(exchange)
         return None if draft is None else cls(exchange, draft)
@@ -50,7 +50,7 @@ class Body:
         """The exchange with these events alone."""
         stay = frozenset(kept)
 
-        def change(draft: Draft) -> None:
+        def change(draft: MutableExchange) -> None:
             for place, unit in enumerate(draft.units):
                 unit.removed = place not in stay
 
@@ -60,7 +60,7 @@ class Body:
         """The exchange where some events say something else, and some are left out."""
         gone = frozenset(without)
 
-        def change(draft: Draft) -> None:
+        def change(draft: MutableExchange) -> None:
             for place, unit in enumerate(draft.units):
                 unit.text = texts.get(place, unit.text)
                 unit.removed = place in gone
@@ -103,7 +103,7 @@ class Body:
     def leaving_out(self, spans: Iterable[Span]) -> Exchange:
         """The exchange without these bytes, which belong to no event."""
 
-        def change(draft: Draft) -> None:
+        def change(draft: MutableExchange) -> None:
             for start, end in spans:
                 draft.edit(start, end, b"")
 
@@ -114,7 +114,7 @@ class Body:
         """Where events end in the body."""
         return tuple(_span(unit)[1] for unit in self._units)
 
-    def _changed(self, change: Callable[[Draft], None]) -> Exchange:
+    def _changed(self, change: Callable[[MutableExchange], None]) -> Exchange:
         draft = _draft(self.exchange)
         assert draft is not None
         change(draft)
@@ -149,12 +149,12 @@ def with_reads(exchange: Exchange, reads: tuple[Read, ...]) -> Exchange:
     return replace(exchange, reads=fitting, end=end, response=response)
 
 
-def _draft(exchange: Exchange) -> Draft | None:
-    draft = Draft.of(exchange)
+def _draft(exchange: Exchange) -> MutableExchange | None:
+    draft = MutableExchange.of(exchange)
     if draft is not None and exchange.response is not None:
         body = exchange.body
         if "json" in media_type(exchange.response.headers) and _is_document(body):
-            draft.units = [Unit(0, body, (0, len(body)), "")]
+            draft.units = [MutableEvent(0, body, (0, len(body)), "")]
     return draft
 
 
@@ -168,7 +168,7 @@ def from_behind(path: Path) -> tuple[tuple[bool, int, str], ...]:
     return tuple((True, 0, s) if isinstance(s, str) else (False, s, "") for s in path)
 
 
-def _span(unit: Unit) -> Span:
+def _span(unit: MutableEvent) -> Span:
     start = unit.start or 0
     return start, start + len(unit.raw)
 
@@ -181,4 +181,4 @@ def _lines(body: bytes, start: int, end: int) -> Iterator[Span]:
 
 def event_count(exchanges: Iterable[Exchange]) -> int:
     """How many events the bodies of exchanges have that could be rewritten."""
-    return sum(len(body.texts) for body in map(Body.of, exchanges) if body is not None)
+    return sum(len(body.texts) for body in map(EditableBody.of, exchanges) if body is not None)

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TypeAlias
 
-from deltatape.shrink.body import Body, Path, Place
-from deltatape.shrink.search import Search, fewest, largest, patient
+from deltatape.shrink.body import EditableBody, Path, Place
+from deltatape.shrink.search import ShrinkSearch, fewest, largest, patient
 
 _NAMES = frozenset(
     {"call_id", "content_index", "contentBlockIndex", "id", "index", "item_id", "name"}
@@ -25,7 +25,7 @@ _FEW = 60
 Label: TypeAlias = tuple[str, ...]
 
 
-def fewer_kinds(search: Search) -> None:
+def fewer_kinds(search: ShrinkSearch) -> None:
     """Leaves all events of a kind out at once: of a block, of an item, of a type, of a form."""
     for number in search.numbers:
         for label in _labels(search, number):
@@ -36,7 +36,7 @@ def fewer_kinds(search: Search) -> None:
                     search.offer_one(body.keeping(kept))
 
 
-def fewer_events(search: Search) -> None:
+def fewer_events(search: ShrinkSearch) -> None:
     """Leaves events out, as many at once as can be; gives up where nearly all are needed."""
     for number in search.numbers:
         body = _body(search, number)
@@ -45,7 +45,7 @@ def fewer_events(search: Search) -> None:
             fewest(range(len(body.texts)), offer)
 
 
-def fewer_single_events(search: Search) -> None:
+def fewer_single_events(search: ShrinkSearch) -> None:
     """Leaves events out, with all patience."""
     for number in search.numbers:
         body = _body(search, number)
@@ -53,7 +53,7 @@ def fewer_single_events(search: Search) -> None:
             fewest(range(len(body.texts)), partial(_offer_kept, search, body))
 
 
-def fewer_neighbours(search: Search) -> None:
+def fewer_neighbours(search: ShrinkSearch) -> None:
     """Leaves events out that stand side by side and need each other, as a block and its end."""
     for number in search.numbers:
         for width in range(2, _WIDEST + 1):
@@ -64,7 +64,7 @@ def fewer_neighbours(search: Search) -> None:
                     at += 1
 
 
-def joined(search: Search) -> None:
+def joined(search: ShrinkSearch) -> None:
     """Puts pieces of one text that follow each other into one event, as many as can be."""
     for number in search.numbers:
         at = 0
@@ -76,7 +76,7 @@ def joined(search: Search) -> None:
             at += 1
 
 
-def labels(body: Body, at: int) -> frozenset[Label]:
+def labels(body: EditableBody, at: int) -> frozenset[Label]:
     """What can be said of an event that may be said of others, too."""
     value = body.values[at]
     found: set[Label] = {("type", body.types[at])}
@@ -102,16 +102,16 @@ def leaves(value: object, path: Path = ()) -> Iterator[tuple[Path, object]]:
         yield path, value
 
 
-def _body(search: Search, number: int) -> Body | None:
+def _body(search: ShrinkSearch, number: int) -> EditableBody | None:
     exchange = search.get(number)
-    return Body.of(exchange) if exchange is not None else None
+    return EditableBody.of(exchange) if exchange is not None else None
 
 
-def _offer_kept(search: Search, body: Body, kept: Sequence[int]) -> bool:
+def _offer_kept(search: ShrinkSearch, body: EditableBody, kept: Sequence[int]) -> bool:
     return search.offer_one(body.keeping(kept))
 
 
-def _labels(search: Search, number: int) -> Sequence[Label]:
+def _labels(search: ShrinkSearch, number: int) -> Sequence[Label]:
     """What is said of several events but not of all; what most have comes first."""
     body = _body(search, number)
     if body is None:
@@ -122,7 +122,7 @@ def _labels(search: Search, number: int) -> Sequence[Label]:
     return common[:_MOST_KINDS]
 
 
-def _row(body: Body, at: int) -> tuple[Path, Sequence[int]]:
+def _row(body: EditableBody, at: int) -> tuple[Path, Sequence[int]]:
     """The events that follow `at` and differ from it in one text alone, and where that is."""
     found: list[int] = []
     where: Path = ()
@@ -149,7 +149,9 @@ def _only_text(one: object, other: object) -> Path | None:
     return paths[0] if texts and len(paths) == 1 and paths[0][-1] not in _NAMES else None
 
 
-def _offer_joined(search: Search, body: Body, place: Place, row: Sequence[int], size: int) -> bool:
+def _offer_joined(
+    search: ShrinkSearch, body: EditableBody, place: Place, row: Sequence[int], size: int
+) -> bool:
     """Offers the event at `place` with the texts of the first of those in `row`, which go."""
     at, path = place
     sources = (body.source((each, path)) for each in (at, *row[:size]))

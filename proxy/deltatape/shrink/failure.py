@@ -33,7 +33,7 @@ _LEAST = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ending:
+class CommandResult:
     """How a command ended, and what it printed."""
 
     exit_code: int | None
@@ -58,10 +58,10 @@ class Ending:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
+class TargetFailure:
     """The failure that is looked for."""
 
-    ending: Ending
+    ending: CommandResult
     shown: str
     """What its output says of it; "" if nothing counts but how it ends."""
     pattern: str
@@ -70,11 +70,11 @@ class Failure:
     """Another one, for which the names that `shown` quotes do not count."""
 
     @property
-    def loosened(self) -> "Failure":
+    def loosened(self) -> "TargetFailure":
         """The same failure whatever names its error quotes."""
         return self if self.loose is None else replace(self, pattern=self.loose, loose=None)
 
-    def is_in(self, ending: Ending) -> bool:
+    def is_in(self, ending: CommandResult) -> bool:
         """Whether this failure is how a command ended."""
         first = self.ending
         how = (first.exit_code, first.signal, first.timed_out)
@@ -97,7 +97,7 @@ class Failure:
         return longest if len(longest) >= _LEAST else ""
 
 
-def failure_of(ending: Ending, error: str | None = None) -> Failure | None:
+def failure_of(ending: CommandResult, error: str | None = None) -> TargetFailure | None:
     """The failure that a command ended with; None if it is none.
 
     Args:
@@ -107,12 +107,12 @@ def failure_of(ending: Ending, error: str | None = None) -> Failure | None:
     if error is not None:
         if error not in ending.output:
             return None
-        return Failure(ending=ending, shown=error, pattern=_escaped(error))
+        return TargetFailure(ending=ending, shown=error, pattern=_escaped(error))
     if not ending.failed:
         return None
     shown = "" if ending.timed_out else named_error(ending.output)
     pattern, loose = pattern_of(shown), pattern_of(shown, names=False)
-    return Failure(ending=ending, shown=shown, pattern=pattern, loose=loose)
+    return TargetFailure(ending=ending, shown=shown, pattern=pattern, loose=loose)
 
 
 def readable(*outputs: bytes) -> str:

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
-from deltatape.shrink.body import Body, Path, Place, Span
+from deltatape.shrink.body import EditableBody, Path, Place, Span
 from deltatape.shrink.events import leaves
-from deltatape.shrink.search import Search, fewest
+from deltatape.shrink.search import ShrinkSearch, fewest
 
 _BLANKS = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[ \t\r\n]+', re.DOTALL)
 """Texts in JSON, which stay, and blanks."""
@@ -15,7 +15,7 @@ _MOST_BYTES = 4096
 """Of a body without events that are tried one by one."""
 
 
-def fewer_columns(search: Search) -> None:
+def fewer_columns(search: ShrinkSearch) -> None:
     """Leaves members and elements out of all events that have them, the outer ones first."""
     for number in search.numbers:
         depth = 1
@@ -28,7 +28,7 @@ def fewer_columns(search: Search) -> None:
             depth += 1
 
 
-def fewer_members(search: Search) -> None:
+def fewer_members(search: ShrinkSearch) -> None:
     """Leaves members and elements out of single events, the outer ones first."""
     for number in search.numbers:
         depth = 1
@@ -41,7 +41,7 @@ def fewer_members(search: Search) -> None:
             depth += 1
 
 
-def fewer_blanks(search: Search) -> None:
+def fewer_blanks(search: ShrinkSearch) -> None:
     """Leaves blanks between the tokens of JSON out."""
     for number in search.numbers:
         if body := _body(search, number):
@@ -54,7 +54,7 @@ def fewer_blanks(search: Search) -> None:
             fewest(loose, partial(_offer_tight, search, body, tight, loose))
 
 
-def smaller_numbers(search: Search) -> None:
+def smaller_numbers(search: ShrinkSearch) -> None:
     """Makes numbers zero."""
     for number in search.numbers:
         if body := _body(search, number):
@@ -67,7 +67,7 @@ def smaller_numbers(search: Search) -> None:
             fewest(places, partial(_offer_zeros, search, body, places))
 
 
-def less_between(search: Search) -> None:
+def less_between(search: ShrinkSearch) -> None:
     """Leaves out what belongs to no event: comments, blank lines, a body that has no events."""
     for number in search.numbers:
         if body := _body(search, number):
@@ -79,12 +79,12 @@ def less_between(search: Search) -> None:
             fewest(singly, partial(_offer_spans, search, body, singly))
 
 
-def _tells(search: Search, path: Path) -> bool:
+def _tells(search: ShrinkSearch, path: Path) -> bool:
     """Whether a member tells what an event is: a sound stream keeps it, needed or not."""
     return search.sound and path[-1] == _KIND
 
 
-def _places(body: Body, depth: int) -> Iterator[Place]:
+def _places(body: EditableBody, depth: int) -> Iterator[Place]:
     """All members and elements of events at a depth, from 1."""
     for at, value in enumerate(body.values):
         yield from ((at, path) for path in members(value, depth))
@@ -102,13 +102,13 @@ def members(value: object, depth: int, path: Path = ()) -> Iterator[Path]:
             yield from members(child, depth, (*path, at))
 
 
-def _body(search: Search, number: int) -> Body | None:
+def _body(search: ShrinkSearch, number: int) -> EditableBody | None:
     exchange = search.get(number)
-    return Body.of(exchange) if exchange is not None else None
+    return EditableBody.of(exchange) if exchange is not None else None
 
 
 def _offer_columns(
-    search: Search, body: Body, columns: Sequence[Path], kept: Sequence[Path]
+    search: ShrinkSearch, body: EditableBody, columns: Sequence[Path], kept: Sequence[Path]
 ) -> bool:
     gone = frozenset(columns) - frozenset(kept)
     every = ((at, path) for at in range(len(body.texts)) for path in gone)
@@ -116,14 +116,14 @@ def _offer_columns(
 
 
 def _offer_places(
-    search: Search, body: Body, places: Sequence[Place], kept: Sequence[Place]
+    search: ShrinkSearch, body: EditableBody, places: Sequence[Place], kept: Sequence[Place]
 ) -> bool:
     return search.offer_one(body.dropping(frozenset(places) - frozenset(kept)))
 
 
 def _offer_tight(
-    search: Search,
-    body: Body,
+    search: ShrinkSearch,
+    body: EditableBody,
     tight: Mapping[int, str],
     loose: Sequence[int],
     kept: Sequence[int],
@@ -137,11 +137,13 @@ def _unless_text(found: re.Match[str]) -> str:
 
 
 def _offer_zeros(
-    search: Search, body: Body, places: Sequence[Place], kept: Sequence[Place]
+    search: ShrinkSearch, body: EditableBody, places: Sequence[Place], kept: Sequence[Place]
 ) -> bool:
     zeros = dict.fromkeys(frozenset(places) - frozenset(kept), "0")
     return search.offer_one(body.putting(zeros))
 
 
-def _offer_spans(search: Search, body: Body, spans: Sequence[Span], kept: Sequence[Span]) -> bool:
+def _offer_spans(
+    search: ShrinkSearch, body: EditableBody, spans: Sequence[Span], kept: Sequence[Span]
+) -> bool:
     return search.offer_one(body.leaving_out(frozenset(spans) - frozenset(kept)))

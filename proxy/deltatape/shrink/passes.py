@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from deltatape.diagnose.decode import decode
 from deltatape.model.exchange import BROKEN_CHUNKS, Exchange, Read
-from deltatape.shrink.body import Body, Path, Place, from_behind, with_reads
+from deltatape.shrink.body import EditableBody, Path, Place, from_behind, with_reads
 from deltatape.shrink.events import (
     fewer_events,
     fewer_kinds,
@@ -30,7 +30,7 @@ from deltatape.shrink.fields import (
     members,
     smaller_numbers,
 )
-from deltatape.shrink.search import Search, UsedUpError, fewest
+from deltatape.shrink.search import BudgetExhaustedError, ShrinkSearch, fewest
 from deltatape.wire.json_edit import drop, put, quoted
 from deltatape.wire.json_value import parse
 
@@ -43,13 +43,13 @@ _KEPT = frozenset({b"content-type", b"content-length", b"content-encoding", b"tr
 _Change = Callable[[Exchange], Exchange]
 
 
-def fewer_exchanges(search: Search) -> None:
+def fewer_exchanges(search: ShrinkSearch) -> None:
     """Leaves whole exchanges out."""
     if len(search.numbers) > 1:
         fewest(search.numbers, search.offer_only)
 
 
-def plainer(search: Search) -> None:
+def plainer(search: ShrinkSearch) -> None:
     """Makes answers plain: not coded, an event a read, at even times, without remarks.
 
     All of that at once; where something of it matters, one after the other.
@@ -61,7 +61,7 @@ def plainer(search: Search) -> None:
                 _made(search, search.get(number) or exchange, change)
 
 
-def fewer_fields_of_heads(search: Search) -> None:
+def fewer_fields_of_heads(search: ShrinkSearch) -> None:
     """Leaves fields of heads out that do not say how the body is to be read."""
     for number in search.numbers:
         exchange = search.get(number)
@@ -74,7 +74,7 @@ def fewer_fields_of_heads(search: Search) -> None:
 
 
 def _offer_fields(
-    search: Search, exchange: Exchange, loose: Sequence[int], kept: Sequence[int]
+    search: ShrinkSearch, exchange: Exchange, loose: Sequence[int], kept: Sequence[int]
 ) -> bool:
     """Offers the head without those of the `loose` fields that are not `kept`."""
     response = exchange.response
@@ -84,7 +84,7 @@ def _offer_fields(
     return search.offer_one(replace(exchange, response=replace(response, headers=headers)))
 
 
-def _made(search: Search, exchange: Exchange, change: _Change) -> bool:
+def _made(search: ShrinkSearch, exchange: Exchange, change: _Change) -> bool:
     changed = change(exchange)
     return changed == exchange or search.offer_one(changed, smaller=False)
 
@@ -114,7 +114,7 @@ def _uncoded(exchange: Exchange) -> Exchange:
 
 def _by_event(exchange: Exchange) -> Exchange:
     """With each event in a read, and an HTTP chunk, of its own."""
-    body = Body.of(exchange)
+    body = EditableBody.of(exchange)
     if body is None or any(read.masked for read in exchange.reads):
         return exchange
     cuts = sorted({0, *body.ends, len(exchange.body)})
@@ -163,17 +163,17 @@ _EMPTY = '""'
 class _Text(NamedTuple):
     """A text, and all places at which it stands in a body."""
 
-    body: Body
+    body: EditableBody
     source: str
     """As JSON."""
     places: tuple[Place, ...]
 
-    def offer(self, search: Search, source: str) -> bool:
+    def offer(self, search: ShrinkSearch, source: str) -> bool:
         """Offers another text instead."""
         return search.offer_one(self.body.putting(dict.fromkeys(self.places, source)))
 
 
-def shorter_texts(search: Search) -> None:
+def shorter_texts(search: ShrinkSearch) -> None:
     """Makes texts shorter: to nothing, or by what can go."""
     for number in search.numbers:
         for source in _sources(search, number):
@@ -182,29 +182,29 @@ def shorter_texts(search: Search) -> None:
                 _shorten(search, text)
 
 
-def shorter_data(search: Search) -> None:
+def shorter_data(search: ShrinkSearch) -> None:
     """Makes what events say shorter where it is no JSON."""
     for number in search.numbers:
         exchange = search.get(number)
-        first = Body.of(exchange) if exchange else None
+        first = EditableBody.of(exchange) if exchange else None
         for at, data in enumerate(first.texts if first else ()):
             now = search.get(number)
-            body = Body.of(now) if now else None
+            body = EditableBody.of(now) if now else None
             if body and data != _DONE and parse(data).error is not None:
                 fewest(data, partial(_offer_data, search, body, at))
 
 
-def _sources(search: Search, number: int) -> Sequence[str]:
+def _sources(search: ShrinkSearch, number: int) -> Sequence[str]:
     """The texts of a body as JSON, each once, the longest first."""
     exchange = search.get(number)
-    body = Body.of(exchange) if exchange else None
+    body = EditableBody.of(exchange) if exchange else None
     if body is None:
         return ()
     found = {body.source(place): None for place in _texts(body)}
     return sorted((source for source in found if source != _EMPTY), key=len, reverse=True)
 
 
-def _texts(body: Body) -> Sequence[Place]:
+def _texts(body: EditableBody) -> Sequence[Place]:
     return [
         (at, path)
         for at, value in enumerate(body.values)
@@ -213,16 +213,16 @@ def _texts(body: Body) -> Sequence[Place]:
     ]
 
 
-def _text(search: Search, number: int, source: str) -> _Text | None:
+def _text(search: ShrinkSearch, number: int, source: str) -> _Text | None:
     exchange = search.get(number)
-    body = Body.of(exchange) if exchange else None
+    body = EditableBody.of(exchange) if exchange else None
     if body is None:
         return None
     places = tuple(place for place in _texts(body) if body.source(place) == source)
     return _Text(body, source, places) if places else None
 
 
-def _shorten(search: Search, text: _Text) -> None:
+def _shorten(search: ShrinkSearch, text: _Text) -> None:
     inside = text.source[1:-1]
     value = parse(text.source).value
     inner = parse(value).value if isinstance(value, str) else None
@@ -232,11 +232,11 @@ def _shorten(search: Search, text: _Text) -> None:
         fewest(_CHARACTER.findall(inside), partial(_offer_characters, search, text))
 
 
-def _offer_characters(search: Search, text: _Text, kept: Sequence[str]) -> bool:
+def _offer_characters(search: ShrinkSearch, text: _Text, kept: Sequence[str]) -> bool:
     return text.offer(search, f'"{"".join(kept)}"')
 
 
-def _shorten_json(search: Search, text: _Text, value: str) -> None:
+def _shorten_json(search: ShrinkSearch, text: _Text, value: str) -> None:
     """Makes a text that is JSON itself shorter by members and elements, the outer ones first."""
     depth = 1
     while paths := [*members(parse(value).value, depth)]:
@@ -250,7 +250,7 @@ def _shorten_json(search: Search, text: _Text, value: str) -> None:
 
 
 def _offer_members(
-    search: Search, text: _Text, value: str, paths: Sequence[Path], kept: Sequence[Path]
+    search: ShrinkSearch, text: _Text, value: str, paths: Sequence[Path], kept: Sequence[Path]
 ) -> bool:
     shorter = _without(value, frozenset(paths) - frozenset(kept))
     return text.offer(search, _quoted(text, shorter))
@@ -267,40 +267,40 @@ def _quoted(text: _Text, value: str) -> str:
     return quoted(value, plain=text.source.isascii())
 
 
-def _offer_data(search: Search, body: Body, at: int, kept: Sequence[str]) -> bool:
+def _offer_data(search: ShrinkSearch, body: EditableBody, at: int, kept: Sequence[str]) -> bool:
     return search.offer_one(body.saying({at: "".join(kept)}))
 
 
-class Pass(NamedTuple):
+class ShrinkPass(NamedTuple):
     """A way to make smaller tapes."""
 
     name: str
     """What it is about: `events`."""
-    run: Callable[[Search], None]
+    run: Callable[[ShrinkSearch], None]
 
 
 COARSE = (
-    Pass("exchanges", fewer_exchanges),
-    Pass("kinds of events", fewer_kinds),
-    Pass("events", fewer_events),
-    Pass("neighbours", fewer_neighbours),
-    Pass("pieces of texts", joined),
+    ShrinkPass("exchanges", fewer_exchanges),
+    ShrinkPass("kinds of events", fewer_kinds),
+    ShrinkPass("events", fewer_events),
+    ShrinkPass("neighbours", fewer_neighbours),
+    ShrinkPass("pieces of texts", joined),
 )
 FINE = (
-    Pass("heads", fewer_fields_of_heads),
-    Pass("what is between events", less_between),
-    Pass("fields", fewer_columns),
-    Pass("fields of single events", fewer_members),
-    Pass("texts", shorter_texts),
-    Pass("data", shorter_data),
-    Pass("numbers", smaller_numbers),
-    Pass("blanks", fewer_blanks),
-    Pass("single events", fewer_single_events),
+    ShrinkPass("heads", fewer_fields_of_heads),
+    ShrinkPass("what is between events", less_between),
+    ShrinkPass("fields", fewer_columns),
+    ShrinkPass("fields of single events", fewer_members),
+    ShrinkPass("texts", shorter_texts),
+    ShrinkPass("data", shorter_data),
+    ShrinkPass("numbers", smaller_numbers),
+    ShrinkPass("blanks", fewer_blanks),
+    ShrinkPass("single events", fewer_single_events),
 )
-_FIRST = Pass("times and reads", plainer)
+_FIRST = ShrinkPass("times and reads", plainer)
 
 
-def shrink(search: Search, tell: Callable[[str], None]) -> bool:
+def shrink(search: ShrinkSearch, tell: Callable[[str], None]) -> bool:
     """Makes the tape of `search` as small as the passes can; whether they came to their end.
 
     Args:
@@ -308,7 +308,7 @@ def shrink(search: Search, tell: Callable[[str], None]) -> bool:
         tell: gets the name of each pass before it is made.
     """
 
-    def made(passes: tuple[Pass, ...]) -> bool:
+    def made(passes: tuple[ShrinkPass, ...]) -> bool:
         before = search.exchanges
         for each in passes:
             tell(each.name)
@@ -323,5 +323,5 @@ def shrink(search: Search, tell: Callable[[str], None]) -> bool:
             if not made(FINE):
                 made((_FIRST,))  # what is left may have kept times that only others needed
                 return True
-    except UsedUpError:
+    except BudgetExhaustedError:
         return False

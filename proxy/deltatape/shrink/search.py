@@ -27,11 +27,11 @@ _OF_TIME = "D"
 """How the codes of findings about time begin: times are not kept."""
 
 
-class UsedUpError(Exception):
+class BudgetExhaustedError(Exception):
     """No more may be asked."""
 
 
-class Search:
+class ShrinkSearch:
     """A tape on its way to the smallest one.
 
     Attributes:

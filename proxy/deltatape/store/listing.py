@@ -17,7 +17,7 @@ _PLACE = re.compile(r"(.*)#([0-9]{1,18})", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
+class ListedTape:
     """A tape in a folder."""
 
     path: Path
@@ -35,7 +35,7 @@ class Location:
     exchange: int | None
 
 
-def list_tapes(folders: Sequence[Path] = FOLDERS) -> tuple[Listed, ...]:
+def list_tapes(folders: Sequence[Path] = FOLDERS) -> tuple[ListedTape, ...]:
     """The tapes in `folders` and all folders below, newest first; a missing folder has none.
 
     A copy has the time of its original and comes after it: `x.tape` before `x-redacted.tape`.
@@ -46,7 +46,7 @@ def list_tapes(folders: Sequence[Path] = FOLDERS) -> tuple[Listed, ...]:
     )
 
 
-def _tapes_below(folder: Path) -> Iterator[Listed]:
+def _tapes_below(folder: Path) -> Iterator[ListedTape]:
     for parent, _, names in os.walk(folder):
         for name in names:
             if not name.endswith(SUFFIX):
@@ -58,10 +58,10 @@ def _tapes_below(folder: Path) -> Iterator[Listed]:
                 continue  # moved away meanwhile
             # A link may lead anywhere; who wants its target can name it.
             if stat.S_ISREG(status.st_mode):
-                yield Listed(path=path, size=status.st_size, modified_ns=status.st_mtime_ns)
+                yield ListedTape(path=path, size=status.st_size, modified_ns=status.st_mtime_ns)
 
 
-def list_named(folders: Sequence[Path]) -> tuple[Listed, ...]:
+def list_named(folders: Sequence[Path]) -> tuple[ListedTape, ...]:
     """As `list_tapes`, for folders that a user names: all of them have to be there.
 
     Raises:

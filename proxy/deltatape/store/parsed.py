@@ -14,7 +14,7 @@ from deltatape.diagnose.reading import misread, parsed_as
 from deltatape.diagnose.rebuild import analyse
 from deltatape.errors import TapeFormatError
 from deltatape.model.app_names import AppNames
-from deltatape.redact.audit import Kind, Problem
+from deltatape.redact.audit import ProblemKind, TapeProblem
 from deltatape.store.reader import Tape
 from deltatape.store.rewrite import lines_of
 from deltatape.tape.decode import decode_record
@@ -25,7 +25,7 @@ _CODE = f',"{ParsedAs.code}",'.encode()
 """How the code stands in a line as recorders write it."""
 
 
-def misreadings(tape: Tape, app: AppNames) -> tuple[Problem, ...]:
+def misreadings(tape: Tape, app: AppNames) -> tuple[TapeProblem, ...]:
     """What is read in another way now; none where the tape does not say how it was read.
 
     Args:
@@ -48,7 +48,7 @@ def _written(tape: Tape) -> Iterator[tuple[int, tuple[int, ParsedAs]]]:
 
 def _misread(
     tape: Tape, written: dict[int, tuple[int, ParsedAs]], app: AppNames
-) -> Iterator[Problem]:
+) -> Iterator[TapeProblem]:
     try:
         for exchange in tape:
             if exchange.number not in written or exchange.end is None or exchange.end.recorder:
@@ -57,8 +57,8 @@ def _misread(
             how = misread(then, parsed_as(analyse(exchange, app), then.tool))
             if how:
                 message = f"is not read as when {then.tool} taped it: {how}"
-                yield Problem(
-                    kind=Kind.PARSED, line=line, exchange=exchange.number, message=message
+                yield TapeProblem(
+                    kind=ProblemKind.PARSED, line=line, exchange=exchange.number, message=message
                 )
     except TapeFormatError:
         return

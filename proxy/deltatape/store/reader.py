@@ -21,11 +21,11 @@ from typing import BinaryIO, TypeAlias
 
 from deltatape.errors import TapeFormatError, UsageError, did_you_mean
 from deltatape.model.exchange import Exchange
-from deltatape.model.watch import ClientChange, LogEntry, Watch
+from deltatape.model.watch import ClientChange, LogEntry, TapeSummary
 from deltatape.tape.assemble import Numbered, assemble
 from deltatape.tape.decode import CODES, decode_header, decode_lines, decode_record
 from deltatape.tape.fields import MalformedError
-from deltatape.tape.payload import Client, ClientState, LogLine, Stop
+from deltatape.tape.payload import ClientRecord, ClientState, LogLine, Stop
 from deltatape.tape.record import Header, ReadRecord, Record
 
 MAX_LINE = 16 << 20
@@ -109,7 +109,7 @@ class Tape:
         # Who asks for these next need not read the tape again to find that there are none.
         if LogLine not in own and not self.recording:
             self.logs = ()
-        if Client not in own and not self.recording:
+        if ClientRecord not in own and not self.recording:
             self.clients = ()
 
     @functools.cached_property
@@ -126,7 +126,7 @@ class Tape:
                 opened=record.payload.state is ClientState.OPENED,
             )
             for _, record in self._records(0)
-            if isinstance(record.payload, Client)
+            if isinstance(record.payload, ClientRecord)
         )
 
     @functools.cached_property
@@ -174,7 +174,7 @@ class Tape:
         return self._ending[1]
 
     @functools.cached_property
-    def watch(self) -> Watch:
+    def watch(self) -> TapeSummary:
         """How long the recorder is known to have watched, and why that ended.
 
         While it still records, this is as of the first question.
@@ -183,7 +183,7 @@ class Tape:
         last, _ = self._ending
         stop = last.payload if last and last.exchange == 0 else None
         ended = stop if isinstance(stop, Stop) else None
-        return Watch(
+        return TapeSummary(
             until_ns=last.t_ns if last else 0,
             stop=ended.reason if ended else None,
             exit_code=ended.exit_code if ended else None,

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deltatape.errors import TapeFormatError, UsageError
-from deltatape.redact.audit import Auditor, Report
+from deltatape.redact.audit import Auditor, AuditReport
 from deltatape.redact.fillers import Fillers
-from deltatape.redact.plan import Plan, Planner, Rewriter, words_of
+from deltatape.redact.plan import RedactionPlan, RedactionPlanner, TapeRewriter, words_of
 from deltatape.store.names import SUFFIX, open_new
 from deltatape.store.reader import MAX_LINE, Tape, open_tape
 from deltatape.tape.mask import Masker
@@ -27,11 +27,11 @@ SHARED = 0o644
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
+class RedactedCopy:
     """A redacted copy that has no name of its own yet, and what was redacted."""
 
     path: Path
-    plan: Plan
+    plan: RedactionPlan
     torn: int
     """Bytes of a torn last record that were left out."""
 
@@ -40,7 +40,9 @@ class Draft:
         self.path.unlink(missing_ok=True)
 
 
-def draft(tape: Tape, folder: Path, masker: Masker, *, content: bool, mode: int = PRIVATE) -> Draft:
+def draft(
+    tape: Tape, folder: Path, masker: Masker, *, content: bool, mode: int = PRIVATE
+) -> RedactedCopy:
     """A redacted copy of `tape` in `folder`, under a hidden name, with the times of the original.
 
     Args:
@@ -58,14 +60,14 @@ def draft(tape: Tape, folder: Path, masker: Masker, *, content: bool, mode: int 
         raise UsageError(f"{tape.path}: is still being recorded; stop its recorder first")
     before = stamp(tape)
     fillers = Fillers(words_of(tape.records())) if content else None
-    planner = Planner(masker, fillers)
+    planner = RedactionPlanner(masker, fillers)
     for line, record in tape.records():
         planner.take(line, record)
     plan = planner.finish()
     path = folder / f".{Path(tape.path).name}.{os.urandom(4).hex()}.part"
-    done = Draft(path=path, plan=plan, torn=tape.torn)
+    done = RedactedCopy(path=path, plan=plan, torn=tape.torn)
     try:
-        write_new(path, mode, _rewritten(tape, Rewriter(plan, masker, fillers)))
+        write_new(path, mode, _rewritten(tape, TapeRewriter(plan, masker, fillers)))
         status = Path(tape.path).stat()
         # What counts is when it was recorded: a copy is not the latest tape.
         os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
@@ -89,7 +91,7 @@ def write_new(path: Path, mode: int, lines: Iterable[bytes]) -> None:
         os.fsync(file.fileno())
 
 
-def same_as(done: Draft, folder: Path, stem: str) -> Path | None:
+def same_as(done: RedactedCopy, folder: Path, stem: str) -> Path | None:
     """The tape in `folder` called `STEM.tape`, or `STEM-2.tape` and so on, that equals a draft."""
     name = re.compile(rf"{re.escape(stem)}(-[0-9]+)?{re.escape(SUFFIX)}")
     for path in sorted(folder.iterdir()):
@@ -100,7 +102,7 @@ def same_as(done: Draft, folder: Path, stem: str) -> Path | None:
     return None
 
 
-def as_new(done: Draft, folder: Path, stem: str) -> Path:
+def as_new(done: RedactedCopy, folder: Path, stem: str) -> Path:
     """Give a draft in `folder` the name `STEM.tape`, or `STEM-2.tape` and so on; its path.
 
     Raises:
@@ -111,7 +113,7 @@ def as_new(done: Draft, folder: Path, stem: str) -> Path:
     return done.path.replace(path)
 
 
-def as_named(done: Draft, path: Path) -> Path:
+def as_named(done: RedactedCopy, path: Path) -> Path:
     """Give a draft the name `path`, in the same folder.
 
     Raises:
@@ -121,7 +123,7 @@ def as_named(done: Draft, path: Path) -> Path:
     return done.path.replace(path)
 
 
-def in_place_of(done: Draft, path: Path) -> None:
+def in_place_of(done: RedactedCopy, path: Path) -> None:
     """Put a draft in the place of the tape at `path`, whose mode it takes.
 
     Raises:
@@ -131,7 +133,7 @@ def in_place_of(done: Draft, path: Path) -> None:
     done.path.replace(path)
 
 
-def audit(path: Path) -> Report:
+def audit(path: Path) -> AuditReport:
     """What is wrong with the tape at `path`, and what is merely so.
 
     Raises:
@@ -149,7 +151,7 @@ def audit(path: Path) -> Report:
     return auditor.report(recording=tape.recording)
 
 
-def _rewritten(tape: Tape, rewriter: Rewriter) -> Iterator[bytes]:
+def _rewritten(tape: Tape, rewriter: TapeRewriter) -> Iterator[bytes]:
     for number, line in lines_of(tape):
         if number == 1:
             yield line

@@ -25,7 +25,7 @@ from deltatape.clock import Clock
 from deltatape.errors import UsageError
 from deltatape.store.segment import (
     MARK,
-    Segment,
+    TapeSegment,
     claim,
     held,
     is_finished,
@@ -54,7 +54,7 @@ _WINDOWS = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Keep:
+class RetentionPolicy:
     """What a ring keeps: at least one is set; with both, the one that is reached first decides."""
 
     age_ns: int | None = None
@@ -63,7 +63,7 @@ class Keep:
     """How large all segments together may be."""
 
 
-def parse_keep(text: str) -> Keep:
+def parse_keep(text: str) -> RetentionPolicy:
     """`2h`, `5GB`, or both as `2h,5GB`.
 
     Raises:
@@ -81,7 +81,7 @@ def parse_keep(text: str) -> Keep:
                 " such as 500MB or 5GiB (KB MB GB TB KiB MiB GiB TiB), or one of each: 2h,5GB"
             )
         found[kind] = amount
-    return Keep(age_ns=found.get("age"), bytes=found.get("size"))
+    return RetentionPolicy(age_ns=found.get("age"), bytes=found.get("size"))
 
 
 def _size_unit(unit: str) -> int:
@@ -89,7 +89,7 @@ def _size_unit(unit: str) -> int:
     return next((size for name, size in _SIZES.items() if name.lower() == unit.lower()), 0)
 
 
-class Ring:
+class SegmentRing:
     """The segments of a folder. May be used from any thread.
 
     Args:
@@ -100,7 +100,7 @@ class Ring:
     """
 
     def __init__(
-        self, folder: Path, keep: Keep, clock: Clock, alarm: Callable[[str], None]
+        self, folder: Path, keep: RetentionPolicy, clock: Clock, alarm: Callable[[str], None]
     ) -> None:
         self._folder = folder
         self._keep = keep
@@ -207,7 +207,7 @@ class Ring:
             ]
             return tuple(path for path in self._beyond(finished) if self._delete(path))
 
-    def _beyond(self, finished: Iterable[Segment]) -> Iterator[Path]:
+    def _beyond(self, finished: Iterable[TapeSegment]) -> Iterator[Path]:
         oldest_ns, left = None, None
         if self._keep.age_ns is not None:
             oldest_ns = self._clock.wall_ns() - self._keep.age_ns
@@ -230,7 +230,7 @@ class Ring:
                 return True
         return False
 
-    def _segments(self) -> tuple[Segment, ...]:
+    def _segments(self) -> tuple[TapeSegment, ...]:
         with self._telling(f"{self._folder}: cannot be listed"):
             return list_segments(self._folder)
         return ()
@@ -253,6 +253,6 @@ def _segment_bytes(budget: int) -> int:
     return min(budget, max(budget // _SHARE, _LEAST_BYTES))
 
 
-def _meets(segment: Segment, window: tuple[int, int]) -> bool:
+def _meets(segment: TapeSegment, window: tuple[int, int]) -> bool:
     first, last = window
     return segment.modified_ns >= first and segment.begun_ns <= last

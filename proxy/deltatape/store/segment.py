@@ -28,7 +28,7 @@ MARK = ".ring"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Segment:
+class TapeSegment:
     """A tape that the ring may delete one day."""
 
     path: Path
@@ -50,7 +50,7 @@ def is_segment(path: Path) -> bool:
     return _SEGMENT.fullmatch(path.name) is not None
 
 
-def list_segments(folder: Path) -> tuple[Segment, ...]:
+def list_segments(folder: Path) -> tuple[TapeSegment, ...]:
     """The segments in a folder.
 
     Raises:
@@ -64,7 +64,7 @@ def list_segments(folder: Path) -> tuple[Segment, ...]:
                 with contextlib.suppress(FileNotFoundError):  # deleted meanwhile
                     status = entry.stat(follow_symlinks=False)
                     found.append(
-                        Segment(
+                        TapeSegment(
                             path=Path(entry.path),
                             size=status.st_size,
                             modified_ns=status.st_mtime_ns,

@@ -31,7 +31,7 @@ from deltatape import __version__
 from deltatape.clock import Clock
 from deltatape.errors import TapeFormatError, UsageError
 from deltatape.model.exchange import Source
-from deltatape.model.watch import Watch
+from deltatape.model.watch import TapeSummary
 from deltatape.store.names import ulid
 from deltatape.store.reader import Tape
 from deltatape.store.rewrite import PRIVATE, lines_of, stamp, write_new
@@ -39,9 +39,9 @@ from deltatape.store.segment import wall_of
 from deltatape.tape.decode import decode_record
 from deltatape.tape.encode import header_line, payload_record
 from deltatape.tape.fields import MalformedError
-from deltatape.tape.heads import RequestHead, watch_to_json
-from deltatape.tape.moved import MAX_INT, Front, front
-from deltatape.tape.payload import Client, MaskedSpans, Remark, Stop
+from deltatape.tape.heads import RequestHeadRecord, watch_to_json
+from deltatape.tape.moved import MAX_INT, LinePrefix, front
+from deltatape.tape.payload import ClientRecord, MaskedSpans, RemarkRecord, Stop
 from deltatape.tape.record import Header, Record
 
 SPLICED = "spliced"
@@ -59,7 +59,7 @@ _QUIET = frozenset({SPLICED, "imported"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
+class SpliceSource:
     """A tape that is to be taken, whole or in part."""
 
     tape: Tape
@@ -68,7 +68,7 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class SplicedExchange:
     """An exchange that is to be taken; number 0: what is on the tape beside its exchanges."""
 
     tape: str
@@ -80,14 +80,14 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Survey:
+class SpliceSurvey:
     """A tape, and what of it is to be taken."""
 
-    given: Given
-    exchanges: tuple[Seen, ...]
+    given: SpliceSource
+    exchanges: tuple[SplicedExchange, ...]
     last_ns: int
     """The time of the latest record that is taken, as the tape counts."""
-    watch: Watch
+    watch: TapeSummary
     """How long the tape was watched, as it counts itself."""
     stamp: tuple[int, int, int]
     """Of the file: it must not change before it is copied."""
@@ -101,16 +101,16 @@ class _Growing:
     id: str = ""
     hash: "hashlib._Hash" = field(default_factory=hashlib.sha256)
 
-    def take(self, record: Record, parts: Front) -> None:
+    def take(self, record: Record, parts: LinePrefix) -> None:
         """Another record of it, and its line taken apart."""
-        if isinstance(record.payload, RequestHead) and record.exchange:
+        if isinstance(record.payload, RequestHeadRecord) and record.exchange:
             self.id = self.id or record.payload.id
             if record.payload.watched is not None:
                 parts = parts.saying({k: v for k, v in parts.payload.items() if k != "watched"})
         self.hash.update(b"%d," % (parts.t_ns - self.first_ns) + parts.rest)
 
 
-def survey(given: Given) -> Survey:
+def survey(given: SpliceSource) -> SpliceSurvey:
     """What is to be taken of a tape.
 
     Raises:
@@ -133,7 +133,7 @@ def survey(given: Given) -> Survey:
     for number in sorted(wanted or ()):
         if number not in growing:
             tape[number]  # says which there are
-    return Survey(
+    return SpliceSurvey(
         given=given,
         exchanges=tuple(_seen(tape, number, growing[number]) for number in growing),
         last_ns=last_ns,
@@ -142,7 +142,7 @@ def survey(given: Given) -> Survey:
     )
 
 
-def taken(given: Given, without: frozenset[int]) -> Iterator[Front]:
+def taken(given: SpliceSource, without: frozenset[int]) -> Iterator[LinePrefix]:
     """The records of a tape that go to another one, in order, `stop` left out.
 
     Args:
@@ -165,13 +165,13 @@ def taken(given: Given, without: frozenset[int]) -> Iterator[Front]:
             yield parts
 
 
-def doubles(surveys: Sequence[Survey]) -> Iterator[tuple[Seen, Seen]]:
+def doubles(surveys: Sequence[SpliceSurvey]) -> Iterator[tuple[SplicedExchange, SplicedExchange]]:
     """What is there twice: the first one, and one that equals it; copies of tapes among them.
 
     Raises:
         UsageError: two have the same id and are not equal.
     """
-    known: dict[str, Seen] = {}
+    known: dict[str, SplicedExchange] = {}
     for each in (each for one in surveys for each in one.exchanges if each.id):
         first = known.setdefault(each.id, each)
         if first is each:
@@ -184,15 +184,15 @@ def doubles(surveys: Sequence[Survey]) -> Iterator[tuple[Seen, Seen]]:
         yield first, each
 
 
-def _what(seen: Seen) -> str:
+def _what(seen: SplicedExchange) -> str:
     return "exchange" if seen.number else "tape"
 
 
-def _name(seen: Seen) -> str:
+def _name(seen: SplicedExchange) -> str:
     return f"{seen.tape}#{seen.number}" if seen.number else seen.tape
 
 
-def _records(tape: Tape) -> Iterator[tuple[Record, Front]]:
+def _records(tape: Tape) -> Iterator[tuple[Record, LinePrefix]]:
     for number, line in _whole(tape):
         try:
             yield decode_record(line), front(line)
@@ -207,17 +207,17 @@ def _whole(tape: Tape) -> Iterator[tuple[int, bytes]]:
             yield number, line
 
 
-def _seen(tape: Tape, number: int, of: _Growing) -> Seen:
-    return Seen(tape=tape.path, number=number, id=of.id, lines=of.hash.digest())
+def _seen(tape: Tape, number: int, of: _Growing) -> SplicedExchange:
+    return SplicedExchange(tape=tape.path, number=number, id=of.id, lines=of.hash.digest())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spliced:
+class SplicedTape:
     """A tape that was made of others."""
 
     path: Path
     exchanges: int
-    once: tuple[tuple[Seen, Seen], ...]
+    once: tuple[tuple[SplicedExchange, SplicedExchange], ...]
     """What was there twice and was taken once: the one that was taken, and the other. Number 0 is
     what is on a tape beside its exchanges: it was copied."""
 
@@ -226,11 +226,11 @@ class _Moved(NamedTuple):
     """Lines of one tape that stay together, and where they stand on the new one."""
 
     order_ns: int
-    lines: tuple[tuple[int, Front], ...]
+    lines: tuple[tuple[int, LinePrefix], ...]
     """Each with its new time."""
 
 
-def splice(given: Sequence[Given], output: Path, clock: Clock) -> Spliced:
+def splice(given: Sequence[SpliceSource], output: Path, clock: Clock) -> SplicedTape:
     """Make `output` of what is given.
 
     Args:
@@ -268,7 +268,7 @@ def splice(given: Sequence[Given], output: Path, clock: Clock) -> Spliced:
     finally:
         with contextlib.suppress(OSError):  # as a rule it is not there any more
             part.unlink()
-    return Spliced(path=output, exchanges=len(merging.numbers), once=once)
+    return SplicedTape(path=output, exchanges=len(merging.numbers), once=once)
 
 
 def _source(sources: Sequence[Source]) -> Source:
@@ -283,7 +283,7 @@ def _source(sources: Sequence[Source]) -> Source:
     return Source.MITM
 
 
-def _moves(header: Header, surveys: Sequence[Survey]) -> list[int]:
+def _moves(header: Header, surveys: Sequence[SpliceSurvey]) -> list[int]:
     """By how many nanoseconds the times of each tape are moved."""
     if header.source is Source.IMPORT or len(surveys) == 1:
         return [0] * len(surveys)
@@ -302,7 +302,7 @@ def _moves(header: Header, surveys: Sequence[Survey]) -> list[int]:
     return moves
 
 
-def _numbers(once: Iterable[tuple[Seen, Seen]]) -> dict[str, frozenset[int]]:
+def _numbers(once: Iterable[tuple[SplicedExchange, SplicedExchange]]) -> dict[str, frozenset[int]]:
     """By tape the exchanges that another tape, or the same, has given already."""
     found: dict[str, set[int]] = {}
     for _, other in once:
@@ -310,7 +310,7 @@ def _numbers(once: Iterable[tuple[Seen, Seen]]) -> dict[str, frozenset[int]]:
     return {tape: frozenset(numbers) for tape, numbers in found.items()}
 
 
-def _check_unchanged(surveys: Iterable[Survey]) -> None:
+def _check_unchanged(surveys: Iterable[SpliceSurvey]) -> None:
     for one in surveys:
         if stamp(one.given.tape) != one.stamp:
             raise UsageError(f"{one.given.tape.path}: was changed while it was read; try again")
@@ -321,7 +321,7 @@ class _Merging:
     """The lines of the new tape."""
 
     header: Header
-    surveys: Sequence[Survey]
+    surveys: Sequence[SpliceSurvey]
     moves: Sequence[int]
     twice: dict[str, frozenset[int]]
     """By tape the exchanges that are left out."""
@@ -356,16 +356,16 @@ class _Merging:
         note = self._end_note(place)
         if note:
             t_ns = one.last_ns + moved
-            parts = Front(t_ns, 0, _rest(Remark(text=note)))
+            parts = LinePrefix(t_ns, 0, _rest(RemarkRecord(text=note)))
             yield place, _Moved(t_ns, ((t_ns, parts),))
 
-    def _renumbered(self, place: int, parts: Front, t_ns: int) -> bytes:
+    def _renumbered(self, place: int, parts: LinePrefix, t_ns: int) -> bytes:
         if parts.exchange:
-            if parts.code == RequestHead.code:
+            if parts.code == RequestHeadRecord.code:
                 parts = self._watched(place, parts)
             key = (place, parts.exchange)
             return parts.line(t_ns, self.numbers.setdefault(key, len(self.numbers) + 1))
-        if parts.code == Client.code:
+        if parts.code == ClientRecord.code:
             payload = parts.payload
             key = (place, int(str(payload["connection"])))
             number = self.connections.setdefault(key, len(self.connections) + 1)
@@ -373,7 +373,7 @@ class _Merging:
                 parts = parts.saying({**payload, "connection": number})
         return parts.line(t_ns, 0)
 
-    def _watched(self, place: int, parts: Front) -> Front:
+    def _watched(self, place: int, parts: LinePrefix) -> LinePrefix:
         """A request that tells how long its own tape was watched, where the new one would not."""
         one, moved = self.surveys[place], self.moves[place]
         if self.header.source is Source.IMPORT:
@@ -423,12 +423,12 @@ class _Merging:
         return f"{name} ends here: {one.watch.stop}{code}"
 
 
-def _kept_together(lines: Iterable[Front]) -> Iterator[tuple[Front, ...]]:
+def _kept_together(lines: Iterable[LinePrefix]) -> Iterator[tuple[LinePrefix, ...]]:
     """Lines one by one; a `masked` of the tape itself with the log line that it is about.
 
     The records of other tapes come in between otherwise, and they are of exchange 0, too.
     """
-    waiting: tuple[Front, ...] = ()
+    waiting: tuple[LinePrefix, ...] = ()
     for parts in lines:
         if parts.exchange:
             yield (parts,)
@@ -441,7 +441,7 @@ def _kept_together(lines: Iterable[Front]) -> Iterator[tuple[Front, ...]]:
         yield waiting
 
 
-def _rest(remark: Remark) -> bytes:
+def _rest(remark: RemarkRecord) -> bytes:
     """What follows time and number in the line of a remark."""
     line = payload_record(0, 0, remark)
     return line.removeprefix(b"[0,0,")

@@ -32,7 +32,7 @@ _REMEMBERED = 4096
 """Exchanges whose losses are kept: with a dead disk every exchange has some, for ever."""
 
 
-class Ledger:
+class LossCounter:
     """Counts losses; `alarm` gets one line per kind of trouble, from whichever thread meets it."""
 
     def __init__(self, alarm: Callable[[str], None]) -> None:
@@ -88,7 +88,7 @@ class TapeFile:
         ledger: where losses go.
     """
 
-    def __init__(self, fd: int, path: Path, header: bytes, ledger: Ledger) -> None:
+    def __init__(self, fd: int, path: Path, header: bytes, ledger: LossCounter) -> None:
         self._fd = fd
         self.path = path
         self._header = header
@@ -271,7 +271,7 @@ class WriterThread:
     """
 
     def __init__(
-        self, write: Callable[[Sequence[int], Sequence[bytes]], None], ledger: Ledger
+        self, write: Callable[[Sequence[int], Sequence[bytes]], None], ledger: LossCounter
     ) -> None:
         self._write = write
         self._ledger = ledger

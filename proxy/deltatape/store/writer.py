@@ -17,7 +17,7 @@ from typing import Self
 from deltatape.clock import Clock, rfc3339
 from deltatape.model.exchange import Source
 from deltatape.store.names import check_stem, open_new, prepare_folder, ulid
-from deltatape.store.tape_file import Ledger, SyncThread, TapeFile, WriterThread
+from deltatape.store.tape_file import LossCounter, SyncThread, TapeFile, WriterThread
 from deltatape.tape.encode import header_line
 from deltatape.tape.record import Header
 
@@ -38,7 +38,7 @@ class TapeWriter:
     """
 
     def __init__(
-        self, file: TapeFile | None, header: Header, clock: Clock, zero_ns: int, ledger: Ledger
+        self, file: TapeFile | None, header: Header, clock: Clock, zero_ns: int, ledger: LossCounter
     ) -> None:
         self.path = file.path if file is not None else None
         self.header = header
@@ -79,7 +79,7 @@ class TapeWriter:
         check_stem(stem)
         zero_ns, recorded_at = clock.now_ns(), rfc3339(clock.wall_ns())
         header = Header(id=ulid(clock), tool=tool, recorded_at=recorded_at, source=source)
-        ledger = Ledger(alarm)
+        ledger = LossCounter(alarm)
         try:
             prepare_folder(folder)
             fd, path = open_new(folder, stem)

@@ -14,16 +14,18 @@ from deltatape.model.suspect import Suspect, Symptom
 from deltatape.suspects.bench import Bench
 from deltatape.suspects.client import Preset, client_of
 from deltatape.suspects.compare import equal
-from deltatape.suspects.delivered import Delivered, delivered
+from deltatape.suspects.delivered import DeliveredResponse, delivered
 from deltatape.suspects.documentation import explain
 from deltatape.suspects.presets import PRESETS
-from deltatape.suspects.search import Row, find, rows
+from deltatape.suspects.search import PresetResult, find, rows
 
 LIMIT = 8
 """Suspects that are told."""
 
 
-def suspects_of(stream: Delivered, symptom: Symptom, limit: int = LIMIT) -> tuple[Suspect, ...]:
+def suspects_of(
+    stream: DeliveredResponse, symptom: Symptom, limit: int = LIMIT
+) -> tuple[Suspect, ...]:
     """The clients that would have done what the application did, best first.
 
     Those that do exactly that, fewest mistakes first and presets before other points; only if there
@@ -38,14 +40,14 @@ def suspects_of(stream: Delivered, symptom: Symptom, limit: int = LIMIT) -> tupl
     return () if stream.family is None else find(Bench(stream), symptom, limit)
 
 
-def reads_rightly(stream: Delivered, suspect: Suspect) -> bool:
+def reads_rightly(stream: DeliveredResponse, suspect: Suspect) -> bool:
     """Whether a client that makes the mistakes of `suspect` reads this stream rightly."""
     bench = Bench(stream)
     outcome = bench.outcome(client_of(*((one.axis, one.value) for one in suspect.mistakes)))
     return equal(outcome.calls, stream.calls, stream.ids) and not outcome.thrown
 
 
-def matrix(stream: Delivered) -> tuple[Row, ...]:
+def matrix(stream: DeliveredResponse) -> tuple[PresetResult, ...]:
     """What each preset that knows this dialect makes of the stream; () for other dialects."""
     return () if stream.family is None else rows(Bench(stream))
 
@@ -53,9 +55,9 @@ def matrix(stream: Delivered) -> tuple[Row, ...]:
 __all__ = [
     "LIMIT",
     "PRESETS",
-    "Delivered",
+    "DeliveredResponse",
     "Preset",
-    "Row",
+    "PresetResult",
     "delivered",
     "explain",
     "matrix",

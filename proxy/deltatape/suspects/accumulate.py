@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from deltatape.model.asked import RepeatedCall
-from deltatape.model.reply import Channel, Piece, Reply, TextCall
-from deltatape.suspects.client import Client
-from deltatape.suspects.slot import Slot
-from deltatape.suspects.steps import Entry, Finish, Odd, Phase, Step
+from deltatape.model.reply import Channel, Reply, TextCall, TextFragment
+from deltatape.suspects.client import ClientModel
+from deltatape.suspects.slot import CallSlot
+from deltatape.suspects.steps import ClientCallDelta, EntryPhase, FinishDelta, IncompleteDelta, Step
 
 _TOOL_WORDS = frozenset({"tool_calls", "function_call", "tool_use", "TOOL_CALL", "tool-calls"})
 _WITHOUT_KEY = frozenset({"single", "current", "one", "none"})
@@ -19,8 +19,8 @@ _WITHOUT_KEY = frozenset({"single", "current", "one", "none"})
 _PICKY = frozenset({"call-id", "delta-item-id", "item-id", "strict", "list"})
 """Clients that pass over entries without what they look for."""
 _WRAPPED = "function_tool_call"
-_OPENERS = (Phase.START, Phase.WHOLE)
-_REPEATS = (Phase.DONE, Phase.CLOSE, Phase.FINAL)
+_OPENERS = (EntryPhase.START, EntryPhase.WHOLE)
+_REPEATS = (EntryPhase.DONE, EntryPhase.CLOSE, EntryPhase.FINAL)
 _NO_CHOICES = {
     "choices": (
         "list index out of range",
@@ -61,7 +61,7 @@ _NO_TEXT = (
 )
 
 
-class Outcome(NamedTuple):
+class ClientResult(NamedTuple):
     """What a client ends up with."""
 
     calls: tuple[RepeatedCall, ...]
@@ -71,20 +71,20 @@ class Outcome(NamedTuple):
     """What it gives a JSON parser."""
 
 
-def accumulate(steps: Iterable[Step], client: Client) -> Outcome:
+def accumulate(steps: Iterable[Step], client: ClientModel) -> ClientResult:
     """What `client` makes of `steps`."""
     return _Accumulator(client).run(steps)
 
 
 class _Accumulator:
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: ClientModel) -> None:
         self._client = client
-        self._slots: dict[object, Slot] = {}
-        self._used: list[Slot] | None = None
+        self._slots: dict[object, CallSlot] = {}
+        self._used: list[CallSlot] | None = None
         self._finishes: list[str] = []
         self._stopped = False
         self._thrown: tuple[str, ...] = ()
-        self._keys: dict[str, Callable[[Entry], object]] = {
+        self._keys: dict[str, Callable[[ClientCallDelta], object]] = {
             "index": self._by_index,
             "strict": self._by_strict_index,
             "list": self._by_position,
@@ -92,7 +92,7 @@ class _Accumulator:
             "position": lambda entry: entry.at,
             "name": lambda entry: entry.name,
             "call-id": self._by_call_id,
-            "delta-item-id": lambda entry: entry.item if entry.phase is Phase.DELTA else None,
+            "delta-item-id": lambda entry: entry.item if entry.phase is EntryPhase.DELTA else None,
             "item-id": self._by_item_id,
             "single": self._current,
             "current": self._current,
@@ -100,26 +100,26 @@ class _Accumulator:
             "none": lambda _: object(),
         }
 
-    def run(self, steps: Iterable[Step]) -> Outcome:
+    def run(self, steps: Iterable[Step]) -> ClientResult:
         for step in steps:
-            if type(step) is Entry:
+            if type(step) is ClientCallDelta:
                 self._entry(step)
-            elif type(step) is Finish:
+            elif type(step) is FinishDelta:
                 self._finish(step)
-            elif type(step) is Odd:
+            elif type(step) is IncompleteDelta:
                 self._odd(step)
             else:
                 self._stopped = self._client.stop == "blank"
             if self._stopped or self._thrown:
                 break
         if self._thrown:
-            return Outcome((), self._thrown)
+            return ClientResult((), self._thrown)
         slots = self._whole_calls()
         calls = [slot.call() for slot in slots]
         texts = [text for slot in slots for text in slot.parsed_texts]
-        return Outcome(tuple(self._kept(calls)), (), tuple(dict.fromkeys(texts)))
+        return ClientResult(tuple(self._kept(calls)), (), tuple(dict.fromkeys(texts)))
 
-    def _entry(self, entry: Entry) -> None:
+    def _entry(self, entry: ClientCallDelta) -> None:
         client = self._client
         if client.stop == "finish-before" and entry.finished:
             self._stopped = True
@@ -134,25 +134,25 @@ class _Accumulator:
             return
         self._file(entry)
 
-    def _file(self, entry: Entry) -> None:
+    def _file(self, entry: ClientCallDelta) -> None:
         key = self._keys[self._client.key](entry)
         if key is None and self._client.key in _PICKY:
             return
         slot = self._slots.get(key)
         opening = slot is None
-        if slot is None or (entry.phase is Phase.WHOLE and self._client.key != "one"):
+        if slot is None or (entry.phase is EntryPhase.WHOLE and self._client.key != "one"):
             self._slots.pop(key, None)
-            slot = self._slots[key] = Slot(self._client)
+            slot = self._slots[key] = CallSlot(self._client)
         slot.take(entry, opening=opening)
         self._stopped = self._client.stop == "first-entry"
 
-    def _is_read(self, entry: Entry) -> bool:
+    def _is_read(self, entry: ClientCallDelta) -> bool:
         client = self._client
         if client.entries == "first" and entry.at:
             return False
         if client.entries == "with-arguments" and not entry.text:
             return False
-        if client.whole == "nameless-dropped" and entry.phase is Phase.DELTA:
+        if client.whole == "nameless-dropped" and entry.phase is EntryPhase.DELTA:
             return False
         if client.whole == "overwrite" and entry.phase in _OPENERS and not entry.at:
             self._slots.clear()
@@ -163,17 +163,17 @@ class _Accumulator:
             or (client.kinds == "documented" and entry.kind == _WRAPPED)
         )
 
-    def _by_index(self, entry: Entry) -> object:
-        if entry.phase is Phase.WHOLE:
+    def _by_index(self, entry: ClientCallDelta) -> object:
+        if entry.phase is EntryPhase.WHOLE:
             return object()
         return 0 if entry.index is None else entry.index
 
-    def _by_strict_index(self, entry: Entry) -> object:
+    def _by_strict_index(self, entry: ClientCallDelta) -> object:
         if entry.index is None:
             self._thrown = _NO_INDEX
         return entry.index
 
-    def _by_position(self, entry: Entry) -> object:
+    def _by_position(self, entry: ClientCallDelta) -> object:
         if entry.index is None:
             self._thrown = _NO_INDEX
         elif entry.index > len(self._slots):
@@ -181,27 +181,27 @@ class _Accumulator:
             return None
         return entry.index
 
-    def _by_call_id(self, entry: Entry) -> object:
+    def _by_call_id(self, entry: ClientCallDelta) -> object:
         """Deltas have no call id; so they all have the same one."""
-        return (entry.id or "") if entry.phase is Phase.DELTA else None
+        return (entry.id or "") if entry.phase is EntryPhase.DELTA else None
 
-    def _by_item_id(self, entry: Entry) -> object:
+    def _by_item_id(self, entry: ClientCallDelta) -> object:
         known = entry.item in self._slots
-        named = entry.phase in (Phase.START, Phase.CLOSE)
+        named = entry.phase in (EntryPhase.START, EntryPhase.CLOSE)
         return entry.item if known or named else None
 
-    def _current(self, entry: Entry) -> object:
+    def _current(self, entry: ClientCallDelta) -> object:
         begins = entry.phase in _OPENERS or bool(entry.id)
         if begins and self._client.key == "single":
             self._slots.clear()
         return object() if begins or not self._slots else next(reversed(self._slots))
 
-    def _end_last(self, entry: Entry) -> None:
+    def _end_last(self, entry: ClientCallDelta) -> None:
         if self._slots and self._client.key != "none":
             last = self._slots[next(reversed(self._slots))]
-            last.take(Entry(entry.event, entry.phase), opening=False)
+            last.take(ClientCallDelta(entry.event, entry.phase), opening=False)
 
-    def _finish(self, step: Finish) -> None:
+    def _finish(self, step: FinishDelta) -> None:
         self._finishes.append(step.reason)
         emit = self._client.emit
         says_so = emit == "on-finish" or (emit == "on-tool-calls" and step.reason in _TOOL_WORDS)
@@ -210,11 +210,11 @@ class _Accumulator:
         stop = self._client.stop
         self._stopped = stop == "finish" or (stop == "finish-before" and bool(step.reason))
 
-    def _odd(self, step: Odd) -> None:
+    def _odd(self, step: IncompleteDelta) -> None:
         if self._client.guard == "unguarded":
             self._thrown = _NO_CHOICES[step.what]
 
-    def _whole_calls(self) -> list[Slot]:
+    def _whole_calls(self) -> list[CallSlot]:
         """The calls that the client uses, at the end."""
         slots = [*self._slots.values()]
         emit, source = self._client.emit, self._client.source
@@ -239,12 +239,12 @@ class _Accumulator:
 
 
 _NEEDED = {
-    "at-close": {Phase.CLOSE, Phase.WHOLE},
-    "added": {Phase.START, Phase.WHOLE},
-    "item-done": {Phase.CLOSE},
-    "completed": {Phase.FINAL},
-    "deltas": {Phase.START, Phase.DELTA},
-    "arguments-done": {Phase.DONE},
+    "at-close": {EntryPhase.CLOSE, EntryPhase.WHOLE},
+    "added": {EntryPhase.START, EntryPhase.WHOLE},
+    "item-done": {EntryPhase.CLOSE},
+    "completed": {EntryPhase.FINAL},
+    "deltas": {EntryPhase.START, EntryPhase.DELTA},
+    "arguments-done": {EntryPhase.DONE},
 }
 """What a call must have been told by, for clients that look nowhere else."""
 
@@ -264,21 +264,23 @@ class _Body(NamedTuple):
     closer: str
 
 
-def tag_outcome(reply: Reply, how: str) -> Outcome:
+def tag_outcome(reply: Reply, how: str) -> ClientResult:
     """The calls in the text of `reply`, for a parser that looks for them so; and what it parses."""
     found = [one for one in reply.text_calls if one.channel is Channel.TEXT]
     if how == "reasoning":
-        return Outcome(_calls(reply.text_calls))
+        return ClientResult(_calls(reply.text_calls))
     if how == "first-call":
-        return Outcome(_calls(found[:1]))
+        return ClientResult(_calls(found[:1]))
     cuts = _cuts(reply.choices[0].pieces)
     if how == "per-chunk":
-        return Outcome(_calls([one for one in found if not _cut_inside(one, cuts)]))
+        return ClientResult(_calls([one for one in found if not _cut_inside(one, cuts)]))
     if how == "rescan":
-        return Outcome(_calls([one for end in cuts for one in found if one.end <= end][:_MOST]))
+        return ClientResult(
+            _calls([one for end in cuts for one in found if one.end <= end][:_MOST])
+        )
     if how in ("flush-early", "braces"):
         return _spoilt(reply, found, cuts, how)
-    return Outcome(_calls(found))
+    return ClientResult(_calls(found))
 
 
 def _calls(found: Sequence[TextCall]) -> tuple[RepeatedCall, ...]:
@@ -288,7 +290,7 @@ def _calls(found: Sequence[TextCall]) -> tuple[RepeatedCall, ...]:
     )
 
 
-def _cuts(pieces: Sequence[Piece]) -> list[int]:
+def _cuts(pieces: Sequence[TextFragment]) -> list[int]:
     """Where the pieces of the text end."""
     ends, end = [], 0
     for piece in pieces:
@@ -302,7 +304,7 @@ def _cut_inside(one: TextCall, cuts: Sequence[int]) -> bool:
     return any(one.start < cut < one.end for cut in cuts)
 
 
-def _spoilt(reply: Reply, found: Sequence[TextCall], cuts: Sequence[int], how: str) -> Outcome:
+def _spoilt(reply: Reply, found: Sequence[TextCall], cuts: Sequence[int], how: str) -> ClientResult:
     """The calls that survive, and the texts that are parsed of those that do not."""
     kept: list[TextCall] = []
     texts: list[str] = []
@@ -313,7 +315,7 @@ def _spoilt(reply: Reply, found: Sequence[TextCall], cuts: Sequence[int], how: s
             texts += parsed
         else:
             kept.append(one)
-    return Outcome(_calls(kept), (), tuple(dict.fromkeys(texts)))
+    return ClientResult(_calls(kept), (), tuple(dict.fromkeys(texts)))
 
 
 def bodies(reply: Reply) -> list[str]:

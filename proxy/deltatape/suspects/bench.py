@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 from deltatape.model.asked import RepeatedCall
 from deltatape.model.stream import Event, Format
-from deltatape.model.suspect import Made
-from deltatape.suspects.accumulate import Outcome, accumulate, bodies, tag_outcome
-from deltatape.suspects.client import CORRECT, Client, Preset, mistakes_of
-from deltatape.suspects.delivered import Delivered
+from deltatape.model.suspect import ClientReading
+from deltatape.suspects.accumulate import ClientResult, accumulate, bodies, tag_outcome
+from deltatape.suspects.client import CORRECT, ClientModel, Preset, mistakes_of
+from deltatape.suspects.delivered import DeliveredResponse
 from deltatape.suspects.mistakes import MISTAKES
 from deltatape.suspects.parsers import parser_errors
-from deltatape.suspects.steps import Entry, Phase, Step
+from deltatape.suspects.steps import ClientCallDelta, EntryPhase, Step
 from deltatape.wire.json_value import parse
 from deltatape.wire.ndjson import NdjsonDecoder
 from deltatape.wire.sse import SseDecoder
@@ -50,7 +50,7 @@ _FIELD = "data: "
 _SENTINEL = "[DONE]"
 
 
-class Framed(NamedTuple):
+class ClientFraming(NamedTuple):
     """What a client frames."""
 
     events: tuple[Event, ...]
@@ -61,7 +61,7 @@ class Framed(NamedTuple):
     """Whether that certainly ends its reading."""
 
 
-def framed(reads: Sequence[bytes], form: Format, framing: str, decode: str) -> Framed:
+def framed(reads: Sequence[bytes], form: Format, framing: str, decode: str) -> ClientFraming:
     """What a client frames that chooses so.
 
     Args:
@@ -80,7 +80,7 @@ def framed(reads: Sequence[bytes], form: Format, framing: str, decode: str) -> F
     else:
         texts = _decoded(reads)
     if framing == "standard":
-        return Framed(_standard("".join(texts), form), (), thrown)
+        return ClientFraming(_standard("".join(texts), form), (), thrown)
     if form is Format.NDJSON:
         found = [line for text in texts for line in text.split("\n")]
         if framing not in ("reads", "one-per-read"):
@@ -171,7 +171,7 @@ _FRAMINGS: Mapping[str, Callable[[Sequence[str]], Iterator[str]]] = {
 }
 
 
-def _events(found: Sequence[str], thrown: tuple[str, ...], *, dies: bool) -> Framed:
+def _events(found: Sequence[str], thrown: tuple[str, ...], *, dies: bool) -> ClientFraming:
     events: list[Event] = []
     refused: list[str] = []
     for data in found:
@@ -182,19 +182,21 @@ def _events(found: Sequence[str], thrown: tuple[str, ...], *, dies: bool) -> Fra
             refused.append(data)
             continue
         events.append(Event(len(events), "message", data, "", None, 0, 0, 0, None))
-    return Framed(tuple(events), tuple(dict.fromkeys(refused)), thrown, dies and bool(refused))
+    return ClientFraming(
+        tuple(events), tuple(dict.fromkeys(refused)), thrown, dies and bool(refused)
+    )
 
 
 class _Given(NamedTuple):
     steps: tuple[Step, ...]
-    framed: Framed | None
+    framed: ClientFraming | None
     """None: the standard's framing."""
 
 
 class Bench:
     """Clients over `stream`, whose dialect must have a family."""
 
-    def __init__(self, stream: Delivered) -> None:
+    def __init__(self, stream: DeliveredResponse) -> None:
         self.stream = stream
         self.ids = stream.ids
         self.spent = 0
@@ -209,7 +211,7 @@ class Bench:
         self._documented = [usual, *(self.outcome(one) for one in self.readings(CORRECT))]
         self._texts = frozenset(text for one in self._documented for text in one.texts)
 
-    def applies(self, client: Client) -> bool:
+    def applies(self, client: ClientModel) -> bool:
         """Whether the mistakes of `client` can be made with this stream at all."""
         stream, family = self.stream, self.stream.family
         if client.tags != CORRECT.tags and not stream.reply.text_calls:
@@ -220,31 +222,31 @@ class Bench:
         found = (MISTAKES[one.axis, one.value] for one in mistakes_of(client))
         return all(family in choice.families for choice in found)
 
-    def known(self, preset: Preset) -> Sequence[Client]:
+    def known(self, preset: Preset) -> Sequence[ClientModel]:
         """The ways of `preset` that are met in this dialect, and can go wrong with this stream."""
         follows = self.stream.follow_up or preset.clients[0].calls == CORRECT.calls
         if self.stream.family not in preset.families or not follows:
             return ()
         return [client for client in preset.clients if self.applies(client)]
 
-    def outcome(self, client: Client) -> Outcome:
+    def outcome(self, client: ClientModel) -> ClientResult:
         """What `client` makes of the stream."""
         given = self._given_to(client)
         if client.calls == "ignored":
-            return Outcome(())
+            return ClientResult(())
         found = accumulate(given.steps, client)
         self.spent += len(given.steps) + _A_CALL * (len(found.calls) + len(found.texts))
         if client.tags != CORRECT.tags:
             tagged = tag_outcome(self.stream.reply, client.tags)
-            found = Outcome((*found.calls, *tagged.calls), found.thrown, tagged.texts)
+            found = ClientResult((*found.calls, *tagged.calls), found.thrown, tagged.texts)
         if given.framed is None:
             return found
         calls = () if given.framed.dies else found.calls
-        return Outcome(
+        return ClientResult(
             calls, (*found.thrown, *given.framed.thrown), (*given.framed.texts, *found.texts)
         )
 
-    def readings(self, client: Client) -> Iterator[Client]:
+    def readings(self, client: ClientModel) -> Iterator[ClientModel]:
         """`client` with what the documentation leaves open done otherwise, if that shows here."""
         for axis, value in self._left_open:
             if getattr(client, axis) == getattr(CORRECT, axis):
@@ -252,7 +254,7 @@ class Bench:
         if len(self._left_open) > 1 and (client.id, client.name) == (CORRECT.id, CORRECT.name):
             yield replace(client, id="first", name="first")
 
-    def documented(self) -> Outcome:
+    def documented(self) -> ClientResult:
         """What the documented client makes of it."""
         return self._documented[0]
 
@@ -276,7 +278,7 @@ class Bench:
                 if text.strip():
                     yield from self._of(text)
 
-    def errors(self, client: Client, outcome: Outcome) -> tuple[str, ...]:
+    def errors(self, client: ClientModel, outcome: ClientResult) -> tuple[str, ...]:
         """What `client` throws, or its parsers, where the documented one throws nothing."""
         found = dict.fromkeys(outcome.thrown)
         if client.empty == "parsed":
@@ -285,11 +287,11 @@ class Bench:
             found.update(dict.fromkeys(self._of(text)))
         return tuple(found)[:_SHOWN]
 
-    def made(self, client: Client, outcome: Outcome) -> Made:
+    def made(self, client: ClientModel, outcome: ClientResult) -> ClientReading:
         """`outcome` with the errors that go with it."""
-        return Made(calls=outcome.calls, errors=self.errors(client, outcome))
+        return ClientReading(calls=outcome.calls, errors=self.errors(client, outcome))
 
-    def _unlike(self, client: Client, outcome: Outcome) -> list[str]:
+    def _unlike(self, client: ClientModel, outcome: ClientResult) -> list[str]:
         """What `client` gives a parser, and the documented client does not."""
         if client.parse in _SILENT:
             return []
@@ -315,14 +317,14 @@ class Bench:
             found = self._errors[text] = parser_errors(text)
         return found
 
-    def _given_to(self, client: Client) -> _Given:
+    def _given_to(self, client: ClientModel) -> _Given:
         key = (client.framing, client.decode)
         found = self._given.get(key)
         if found is None:
             found = self._given[key] = self._give(client)
         return found
 
-    def _give(self, client: Client) -> _Given:
+    def _give(self, client: ClientModel) -> _Given:
         stream = self.stream
         if (client.framing, client.decode) == (CORRECT.framing, CORRECT.decode):
             return _Given(_joined(stream.steps(stream.events)), None)
@@ -330,7 +332,7 @@ class Bench:
         return _Given(_joined(stream.steps(found.events)), found)
 
 
-def _reframings(stream: Delivered) -> frozenset[tuple[str, str]]:
+def _reframings(stream: DeliveredResponse) -> frozenset[tuple[str, str]]:
     """The mistakes in framing and decoding that this stream could bring to light."""
     body = b"".join(stream.reads)
     if not stream.is_text or len(body) > _BODY_LIMIT:
@@ -363,30 +365,32 @@ def _joined(steps: Iterable[Step]) -> tuple[Step, ...]:
 
 
 def _without_runs(steps: Sequence[Step]) -> Iterator[Step]:
-    run: list[Entry] = []
+    run: list[ClientCallDelta] = []
     for step in steps:
-        if isinstance(step, Entry) and (_is_piece(step) and (not run or _alike(run[-1], step))):
+        if isinstance(step, ClientCallDelta) and (
+            _is_piece(step) and (not run or _alike(run[-1], step))
+        ):
             run.append(step)
             continue
         yield from _short(run)
         run = []
-        if isinstance(step, Entry) and _is_piece(step):
+        if isinstance(step, ClientCallDelta) and _is_piece(step):
             run.append(step)
         else:
             yield step
     yield from _short(run)
 
 
-def _is_piece(step: Entry) -> bool:
+def _is_piece(step: ClientCallDelta) -> bool:
     named = step.id or step.name or step.bare or step.finished or step.at
-    return step.phase is Phase.DELTA and not named
+    return step.phase is EntryPhase.DELTA and not named
 
 
-def _alike(one: Entry, other: Entry) -> bool:
+def _alike(one: ClientCallDelta, other: ClientCallDelta) -> bool:
     return (one.index, one.item, one.kind) == (other.index, other.item, other.kind)
 
 
-def _short(run: Sequence[Entry]) -> Iterator[Entry]:
+def _short(run: Sequence[ClientCallDelta]) -> Iterator[ClientCallDelta]:
     if len(run) <= 2 * _KEPT + 1:
         yield from run
         return

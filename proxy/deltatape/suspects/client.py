@@ -1,16 +1,16 @@
 """The choices that a client makes when it reads a stream, and clients that have a name.
 
-A `Client` is a point of a product space: one value per axis, the default one correct.
+A `ClientModel` is a point of a product space: one value per axis, the default one correct.
 """
 
 from dataclasses import dataclass, fields, replace
 
-from deltatape.model.suspect import Mistake
-from deltatape.suspects.mistakes import ALL, MISTAKES, USUAL, Family
+from deltatape.model.suspect import ClientMistake
+from deltatape.suspects.mistakes import ALL, MISTAKES, USUAL, DialectFamily
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Client:
+class ClientModel:
     """What a client does, by axis. The defaults are what the providers document."""
 
     key: str = "index"
@@ -60,9 +60,9 @@ class Preset:
     """
 
     name: str
-    clients: tuple[Client, ...]
+    clients: tuple[ClientModel, ...]
     """The ways in which it is written, the most usual first."""
-    families: frozenset[Family] = ALL
+    families: frozenset[DialectFamily] = ALL
     """Where it goes by this name; the client's mistakes may narrow it further."""
     place: int = 100
     """What is met most has a smaller one; equal places keep the order of the tables."""
@@ -74,22 +74,22 @@ class Preset:
     """Where it was seen, or what documents what it gets wrong; the first one is told."""
 
 
-CORRECT = Client()
-AXES = tuple(one.name for one in fields(Client))
+CORRECT = ClientModel()
+AXES = tuple(one.name for one in fields(ClientModel))
 
 
-def client_of(*mistakes: tuple[str, str]) -> Client:
+def client_of(*mistakes: tuple[str, str]) -> ClientModel:
     """The client that makes these mistakes, each an axis and its value."""
     return replace(CORRECT, **dict(mistakes))
 
 
-def mistakes_of(client: Client) -> tuple[Mistake, ...]:
+def mistakes_of(client: ClientModel) -> tuple[ClientMistake, ...]:
     """What `client` does otherwise than documented, in the order of the axes."""
     chosen = ((axis, str(getattr(client, axis))) for axis in AXES)
     return tuple(MISTAKES[one].mistake for one in chosen if one in MISTAKES)
 
 
-def cost_of(client: Client) -> int:
+def cost_of(client: ClientModel) -> int:
     """How far-fetched `client` is; 0 for the correct one. No mistake by itself is a mere guard."""
     costs = [MISTAKES[one.axis, one.value].cost for one in mistakes_of(client)]
     return max(sum(costs), USUAL) if costs else 0

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from deltatape.dialects import EventShape, Traits, traits_of
-from deltatape.model.asked import NOTHING_ASKED, Asked, RepeatedCall
+from deltatape.model.asked import NOTHING_ASKED, RepeatedCall, RequestSummary
 from deltatape.model.exchange import Exchange, header
 from deltatape.model.reply import Channel, Reply, ToolCall
 from deltatape.model.stream import Event, Format, Stream
-from deltatape.suspects.mistakes import Family
+from deltatape.suspects.mistakes import DialectFamily
 from deltatape.suspects.steps import (
     Step,
     block_steps,
@@ -19,14 +19,14 @@ from deltatape.suspects.steps import (
 )
 from deltatape.wire.content_coding import ContentDecoder, parse_codings
 
-FAMILIES: Mapping[EventShape | None, Family] = {
-    EventShape.CHAT: Family.CHAT,
-    EventShape.ITEMS: Family.ITEMS,
-    EventShape.MESSAGES: Family.BLOCKS,
-    EventShape.CONVERSE: Family.BLOCKS,
-    EventShape.COHERE: Family.BLOCKS,
-    EventShape.CANDIDATES: Family.PARTS,
-    EventShape.LINES: Family.PARTS,
+FAMILIES: Mapping[EventShape | None, DialectFamily] = {
+    EventShape.CHAT: DialectFamily.CHAT,
+    EventShape.ITEMS: DialectFamily.ITEMS,
+    EventShape.MESSAGES: DialectFamily.BLOCKS,
+    EventShape.CONVERSE: DialectFamily.BLOCKS,
+    EventShape.COHERE: DialectFamily.BLOCKS,
+    EventShape.CANDIDATES: DialectFamily.PARTS,
+    EventShape.LINES: DialectFamily.PARTS,
 }
 """The shapes of whose clients something is known."""
 _STREAMED = frozenset({Format.SSE, Format.NDJSON})
@@ -36,7 +36,7 @@ _ABNORMAL = frozenset(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Delivered:
+class DeliveredResponse:
     """A response, framed and rebuilt, with the reads it came in."""
 
     format: Format
@@ -50,7 +50,7 @@ class Delivered:
     """Whether the request brings results of tools: the application reads a second stream."""
 
     @property
-    def family(self) -> Family | None:
+    def family(self) -> DialectFamily | None:
         """What its clients have in common; None if nothing is known of them."""
         return FAMILIES.get(self._traits.shape)
 
@@ -86,12 +86,12 @@ class Delivered:
     def steps(self, events: Iterable[Event]) -> Iterator[Step]:
         """What `events` ask a client to do."""
         traits = self._traits
-        if self.family is Family.CHAT:
+        if self.family is DialectFamily.CHAT:
             index = self.reply.choices[0].index
             return chat_steps(events, index, indexed=traits.policy.indexes)
-        if self.family is Family.ITEMS:
+        if self.family is DialectFamily.ITEMS:
             return responses_steps(events)
-        if self.family is Family.BLOCKS:
+        if self.family is DialectFamily.BLOCKS:
             return block_steps(events)
         if traits.shape is EventShape.CANDIDATES:
             return gemini_steps(events, self.reply.tool_calls)
@@ -103,8 +103,8 @@ class Delivered:
 
 
 def delivered(
-    exchange: Exchange, stream: Stream, reply: Reply, asked: Asked = NOTHING_ASKED
-) -> Delivered:
+    exchange: Exchange, stream: Stream, reply: Reply, asked: RequestSummary = NOTHING_ASKED
+) -> DeliveredResponse:
     """What `exchange` delivered.
 
     Args:
@@ -117,7 +117,7 @@ def delivered(
     decoder = ContentDecoder(parse_codings(header(headers, "content-encoding")))
     reads = tuple(filter(None, (decoder.feed(read.data) for read in exchange.reads)))
     last = asked.history[-1] if asked.history else None
-    return Delivered(
+    return DeliveredResponse(
         format=stream.format,
         reads=reads if b"".join(reads) == stream.body else (stream.body,),
         events=stream.events,

@@ -5,8 +5,8 @@ import textwrap
 from collections.abc import Sequence
 
 from deltatape.errors import UsageError
-from deltatape.model.suspect import Mistake
-from deltatape.suspects.client import Client, Preset, mistakes_of
+from deltatape.model.suspect import ClientMistake
+from deltatape.suspects.client import ClientModel, Preset, mistakes_of
 from deltatape.suspects.mistakes import MISTAKES
 from deltatape.suspects.presets import GROUPS, PRESETS
 
@@ -62,7 +62,7 @@ def _explain_mistakes(name: str) -> str:
     return "\n".join(parts)
 
 
-def _mistake(name: str) -> Mistake:
+def _mistake(name: str) -> ClientMistake:
     axis, _, value = name.partition("=")
     known = [choice.mistake for choice in MISTAKES.values() if choice.mistake.axis == axis]
     found = next((one for one in known if one.value.lower() == value), None)
@@ -72,7 +72,7 @@ def _mistake(name: str) -> Mistake:
     return found
 
 
-def _is_same(client: Client, named: Sequence[Mistake]) -> bool:
+def _is_same(client: ClientModel, named: Sequence[ClientMistake]) -> bool:
     return frozenset(mistakes_of(client)) == frozenset(named)
 
 

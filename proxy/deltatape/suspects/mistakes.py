@@ -1,20 +1,20 @@
 """What clients get wrong: each mistake with what it does, its fix, and where it can be seen.
 
-A mistake is a value of an axis of `Client`; `MISTAKES` has all of them, in the order in which they
-are tried and told.
+A mistake is a value of an axis of `ClientModel`; `MISTAKES` has all of them, in the order in which
+they are tried and told.
 """
 
 import enum
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from deltatape.model.suspect import Mistake
+from deltatape.model.suspect import ClientMistake
 
 USUAL = 10
 """The cost of a mistake that is met in the wild."""
 
 
-class Family(enum.Enum):
+class DialectFamily(enum.Enum):
     """Dialects that their clients read alike."""
 
     CHAT = "chat"
@@ -26,37 +26,43 @@ class Family(enum.Enum):
     """Gemini, Ollama: calls in one piece."""
 
 
-ALL = frozenset(Family)
-CHAT = frozenset({Family.CHAT})
-ITEMS = frozenset({Family.ITEMS})
-BLOCKS = frozenset({Family.BLOCKS})
-PARTS = frozenset({Family.PARTS})
+ALL = frozenset(DialectFamily)
+CHAT = frozenset({DialectFamily.CHAT})
+ITEMS = frozenset({DialectFamily.ITEMS})
+BLOCKS = frozenset({DialectFamily.BLOCKS})
+PARTS = frozenset({DialectFamily.PARTS})
 STREAMED = ALL - PARTS
 KEYED = CHAT | BLOCKS
 
 
-class Choice(NamedTuple):
+class MistakeOption(NamedTuple):
     """A mistake, the dialects in which it can be seen, and its cost.
 
     A guard that only matters beside another mistake costs less than usual, a far-fetched one more.
     """
 
-    mistake: Mistake
-    families: frozenset[Family]
+    mistake: ClientMistake
+    families: frozenset[DialectFamily]
     cost: int
 
 
 def mistake(
-    axis: str, value: str, families: frozenset[Family], *, says: str, fix: str, cost: int = USUAL
-) -> Choice:
-    """The choice of `value` on `axis`. See `Mistake`."""
-    return Choice(Mistake(axis=axis, value=value, says=says, fix=fix), families, cost)
+    axis: str,
+    value: str,
+    families: frozenset[DialectFamily],
+    *,
+    says: str,
+    fix: str,
+    cost: int = USUAL,
+) -> MistakeOption:
+    """The choice of `value` on `axis`. See `ClientMistake`."""
+    return MistakeOption(ClientMistake(axis=axis, value=value, says=says, fix=fix), families, cost)
 
 
 _BY_INDEX = "keep one entry per call in a map by the index that every piece carries"
 
 # By what a client knows a call, its id, its name, its arguments.
-_IN_CALLS: tuple[Choice, ...] = (
+_IN_CALLS: tuple[MistakeOption, ...] = (
     mistake(
         "key",
         "single",
@@ -279,7 +285,7 @@ _IN_CALLS: tuple[Choice, ...] = (
 
 
 # Where it looks, when it stops, how it reads bytes.
-_IN_READING: tuple[Choice, ...] = (
+_IN_READING: tuple[MistakeOption, ...] = (
     mistake(
         "source",
         "added",
@@ -624,7 +630,7 @@ _IN_READING: tuple[Choice, ...] = (
     ),
 )
 
-MISTAKES: Mapping[tuple[str, str], Choice] = {
+MISTAKES: Mapping[tuple[str, str], MistakeOption] = {
     (choice.mistake.axis, choice.mistake.value): choice for choice in (*_IN_CALLS, *_IN_READING)
 }
 """By axis and value."""

@@ -47,7 +47,7 @@ _LITERALS = {"t": "true", "f": "false", "n": "null"}
 _HEX = re.compile(r"[0-9a-fA-F]{0,4}")
 
 
-class Where(enum.Enum):
+class ParseState(enum.Enum):
     """What the grammar was in when the text failed."""
 
     VALUE = "a value"
@@ -69,13 +69,13 @@ class Where(enum.Enum):
     LEADING_ZERO = "no digit behind a leading zero"
 
 
-class Failure(NamedTuple):
+class ParseFailure(NamedTuple):
     """The first thing in a text that is not JSON."""
 
     text: str
     at: int
     """Where, in characters; the text's length if it ended too early."""
-    where: Where
+    where: ParseState
     token: int
     """Where the token begins in which it failed."""
     stack: str
@@ -97,18 +97,18 @@ class Failure(NamedTuple):
 
 
 class _FailedError(Exception):
-    def __init__(self, at: int, where: Where, expected: str = "") -> None:
+    def __init__(self, at: int, where: ParseState, expected: str = "") -> None:
         super().__init__(at)
         self.at, self.where, self.expected = at, where, expected
 
 
-def failure_of(text: str) -> Failure | None:
+def failure_of(text: str) -> ParseFailure | None:
     """Why `text` is not one JSON value; None if it is. Found without recursion."""
     scan = _Scan(text)
     try:
         scan.run()
     except _FailedError as failed:
-        return Failure(
+        return ParseFailure(
             text,
             failed.at,
             failed.where,
@@ -126,26 +126,26 @@ class _Scan:
         self.stack: list[str] = []
         self.token = 0
         self.first_key = True
-        self._next = Where.VALUE
-        self._steps: dict[Where, Callable[[int], int]] = {
-            Where.VALUE: self._value,
-            Where.ELEMENT: self._element,
-            Where.FIRST_KEY: self._key,
-            Where.KEY: self._key,
-            Where.COLON: self._colon,
-            Where.IN_OBJECT: self._next_or_end,
-            Where.IN_ARRAY: self._next_or_end,
+        self._next = ParseState.VALUE
+        self._steps: dict[ParseState, Callable[[int], int]] = {
+            ParseState.VALUE: self._value,
+            ParseState.ELEMENT: self._element,
+            ParseState.FIRST_KEY: self._key,
+            ParseState.KEY: self._key,
+            ParseState.COLON: self._colon,
+            ParseState.IN_OBJECT: self._next_or_end,
+            ParseState.IN_ARRAY: self._next_or_end,
         }
 
     def run(self) -> None:
         at = 0
         while True:
             at = self.token = self._blanks(at)
-            if self._next is Where.AFTER:
+            if self._next is ParseState.AFTER:
                 break
             at = self._steps[self._next](at)
         if at < len(self.text):
-            raise _FailedError(at, Where.AFTER)
+            raise _FailedError(at, ParseState.AFTER)
 
     def _blanks(self, at: int) -> int:
         found = _BLANKS.match(self.text, at)
@@ -156,9 +156,9 @@ class _Scan:
 
     def _end_value(self) -> None:
         if not self.stack:
-            self._next = Where.AFTER
+            self._next = ParseState.AFTER
         else:
-            self._next = Where.IN_OBJECT if self.stack[-1] == "{" else Where.IN_ARRAY
+            self._next = ParseState.IN_OBJECT if self.stack[-1] == "{" else ParseState.IN_ARRAY
 
     def _element(self, at: int) -> int:
         if self._sign(at) == "]":
@@ -169,7 +169,7 @@ class _Scan:
         sign = self._sign(at)
         if sign in ("{", "["):
             self.stack.append(sign)
-            self._next = Where.FIRST_KEY if sign == "{" else Where.ELEMENT
+            self._next = ParseState.FIRST_KEY if sign == "{" else ParseState.ELEMENT
             return at + 1
         if sign == '"':
             end = self._string(at + 1)
@@ -184,28 +184,28 @@ class _Scan:
 
     def _key(self, at: int) -> int:
         sign = self._sign(at)
-        if sign == "}" and self._next is Where.FIRST_KEY:
+        if sign == "}" and self._next is ParseState.FIRST_KEY:
             return self._close(at)
         if sign != '"':
             raise _FailedError(at, self._next)
         end = self._string(at + 1)
-        self.first_key = self._next is Where.FIRST_KEY
-        self._next = Where.COLON
+        self.first_key = self._next is ParseState.FIRST_KEY
+        self._next = ParseState.COLON
         return end
 
     def _colon(self, at: int) -> int:
         if self._sign(at) != ":":
-            raise _FailedError(at, Where.COLON)
-        self._next = Where.VALUE
+            raise _FailedError(at, ParseState.COLON)
+        self._next = ParseState.VALUE
         return at + 1
 
     def _next_or_end(self, at: int) -> int:
         sign, inside = self._sign(at), self._next
-        if sign == ("}" if inside is Where.IN_OBJECT else "]"):
+        if sign == ("}" if inside is ParseState.IN_OBJECT else "]"):
             return self._close(at)
         if sign != ",":
             raise _FailedError(at, inside)
-        self._next = Where.KEY if inside is Where.IN_OBJECT else Where.VALUE
+        self._next = ParseState.KEY if inside is ParseState.IN_OBJECT else ParseState.VALUE
         return at + 1
 
     def _close(self, at: int) -> int:
@@ -216,21 +216,21 @@ class _Scan:
     def _literal(self, at: int, word: str) -> int:
         for offset, letter in enumerate(word):
             if self._sign(at + offset) != letter:
-                raise _FailedError(at + offset, Where.LITERAL, letter)
+                raise _FailedError(at + offset, ParseState.LITERAL, letter)
         return at + len(word)
 
     def _number(self, at: int) -> int:
         found = _NUMBER.match(self.text, at)
         if found is None:
-            raise _FailedError(at + 1, Where.MINUS)
+            raise _FailedError(at + 1, ParseState.MINUS)
         fraction, exponent = found.groups()
         end, sign = found.end(), self._sign(found.end())
         if sign == "." and not (fraction or exponent):
-            raise _FailedError(end + 1, Where.FRACTION)
+            raise _FailedError(end + 1, ParseState.FRACTION)
         if sign in ("e", "E") and not exponent:
-            raise _FailedError(end + 1 + (self._sign(end + 1) in ("+", "-")), Where.EXPONENT)
+            raise _FailedError(end + 1 + (self._sign(end + 1) in ("+", "-")), ParseState.EXPONENT)
         if sign.isascii() and sign.isdigit():
-            raise _FailedError(end, Where.LEADING_ZERO)
+            raise _FailedError(end, ParseState.LEADING_ZERO)
         return end
 
     def _string(self, at: int) -> int:
@@ -244,7 +244,7 @@ class _Scan:
             if sign == "\\":
                 at = self._escape(at + 1)
             else:
-                raise _FailedError(at, Where.CONTROL if sign else Where.STRING)
+                raise _FailedError(at, ParseState.CONTROL if sign else ParseState.STRING)
 
     def _escape(self, at: int) -> int:
         sign = self._sign(at)
@@ -252,12 +252,14 @@ class _Scan:
             digits = _HEX.match(self.text, at + 1)
             end = digits.end() if digits else at + 1
             if end < at + 5:
-                raise _FailedError(end, Where.HEX if end < len(self.text) else Where.STRING)
+                raise _FailedError(
+                    end, ParseState.HEX if end < len(self.text) else ParseState.STRING
+                )
             return end
         if not sign:
-            raise _FailedError(at, Where.STRING)
+            raise _FailedError(at, ParseState.STRING)
         if sign not in '"\\/bfnrt':
-            raise _FailedError(at, Where.ESCAPE)
+            raise _FailedError(at, ParseState.ESCAPE)
         return at + 1
 
 
@@ -271,22 +273,22 @@ _AROUND = 10
 """Characters that are shown on either side."""
 _SPECIAL = frozenset({"[object Object]", "undefined", "NaN", "Infinity"})
 _EXPECTED = {
-    Where.FIRST_KEY: "Expected property name or '}'",
-    Where.KEY: "Expected double-quoted property name",
-    Where.COLON: "Expected ':' after property name",
-    Where.IN_OBJECT: "Expected ',' or '}' after property value",
-    Where.IN_ARRAY: "Expected ',' or ']' after array element",
-    Where.STRING: "Unterminated string",
-    Where.CONTROL: "Bad control character in string literal",
-    Where.ESCAPE: "Bad escaped character",
-    Where.HEX: "Bad Unicode escape",
-    Where.MINUS: "No number after minus sign",
-    Where.FRACTION: "Unterminated fractional number",
-    Where.EXPONENT: "Exponent part is missing a number",
+    ParseState.FIRST_KEY: "Expected property name or '}'",
+    ParseState.KEY: "Expected double-quoted property name",
+    ParseState.COLON: "Expected ':' after property name",
+    ParseState.IN_OBJECT: "Expected ',' or '}' after property value",
+    ParseState.IN_ARRAY: "Expected ',' or ']' after array element",
+    ParseState.STRING: "Unterminated string",
+    ParseState.CONTROL: "Bad control character in string literal",
+    ParseState.ESCAPE: "Bad escaped character",
+    ParseState.HEX: "Bad Unicode escape",
+    ParseState.MINUS: "No number after minus sign",
+    ParseState.FRACTION: "Unterminated fractional number",
+    ParseState.EXPONENT: "Exponent part is missing a number",
 }
 
 
-def v8(failure: Failure) -> Iterator[str]:
+def v8(failure: ParseFailure) -> Iterator[str]:
     """What V8 says, old and new."""
     yield from _newer(failure)
     if failure.ended:
@@ -295,8 +297,11 @@ def v8(failure: Failure) -> Iterator[str]:
     yield f"Unexpected {_token(failure)} in JSON at position {failure.at}"
 
 
-def _token(failure: Failure) -> str:
-    sign, inside = failure.sign, failure.where in (Where.STRING, Where.CONTROL, Where.ESCAPE)
+def _token(failure: ParseFailure) -> str:
+    sign, inside = (
+        failure.sign,
+        failure.where in (ParseState.STRING, ParseState.CONTROL, ParseState.ESCAPE),
+    )
     if not inside and sign == '"':
         return "string"
     if not inside and (sign == "-" or (sign.isascii() and sign.isdigit())):
@@ -304,11 +309,11 @@ def _token(failure: Failure) -> str:
     return f"token {sign}"
 
 
-def _newer(failure: Failure) -> Iterator[str]:
+def _newer(failure: ParseFailure) -> Iterator[str]:
     text, where, at = failure.text, failure.where, failure.at
-    if where is Where.AFTER:
+    if where is ParseState.AFTER:
         said = f"Unexpected non-whitespace character after JSON at position {at}"
-    elif where in _EXPECTED and (failure.first_key or where is not Where.COLON):
+    elif where in _EXPECTED and (failure.first_key or where is not ParseState.COLON):
         said = f"{_EXPECTED[where]} in JSON at position {at}"
     elif failure.ended:
         yield _EOS
@@ -341,7 +346,7 @@ def _line_and_column(text: str, at: int) -> str:
     return f"line {before.count(chr(10)) + 1} column {len(before) - before.rfind(chr(10))}"
 
 
-def python(failure: Failure) -> Iterator[str]:
+def python(failure: ParseFailure) -> Iterator[str]:
     """What `json.loads` says, with and without the position."""
     try:
         json.loads(failure.text)
@@ -357,20 +362,20 @@ def python(failure: Failure) -> Iterator[str]:
 # https://github.com/dotnet/runtime (`Strings.resx`).
 
 _GO = {
-    Where.VALUE: "looking for beginning of value",
-    Where.ELEMENT: "looking for beginning of value",
-    Where.FIRST_KEY: "looking for beginning of object key string",
-    Where.KEY: "looking for beginning of object key string",
-    Where.COLON: "after object key",
-    Where.IN_OBJECT: "after object key:value pair",
-    Where.IN_ARRAY: "after array element",
-    Where.AFTER: "after top-level value",
-    Where.CONTROL: "in string literal",
-    Where.ESCAPE: "in string escape code",
-    Where.HEX: r"in \u hexadecimal character escape",
-    Where.MINUS: "in numeric literal",
-    Where.FRACTION: "after decimal point in numeric literal",
-    Where.EXPONENT: "in exponent of numeric literal",
+    ParseState.VALUE: "looking for beginning of value",
+    ParseState.ELEMENT: "looking for beginning of value",
+    ParseState.FIRST_KEY: "looking for beginning of object key string",
+    ParseState.KEY: "looking for beginning of object key string",
+    ParseState.COLON: "after object key",
+    ParseState.IN_OBJECT: "after object key:value pair",
+    ParseState.IN_ARRAY: "after array element",
+    ParseState.AFTER: "after top-level value",
+    ParseState.CONTROL: "in string literal",
+    ParseState.ESCAPE: "in string escape code",
+    ParseState.HEX: r"in \u hexadecimal character escape",
+    ParseState.MINUS: "in numeric literal",
+    ParseState.FRACTION: "after decimal point in numeric literal",
+    ParseState.EXPONENT: "in exponent of numeric literal",
 }
 _GO_QUOTED = {
     "'": r"'\''",
@@ -378,57 +383,61 @@ _GO_QUOTED = {
     "\\": r"'\\'",
     **{sign: rf"'\{letter}'" for sign, letter in zip("\a\b\f\n\r\t\v", "abfnrtv", strict=True)},
 }
-_GO_TOKENS = frozenset({Where.LITERAL, Where.MINUS, Where.FRACTION, Where.EXPONENT})
+_GO_TOKENS = frozenset(
+    {ParseState.LITERAL, ParseState.MINUS, ParseState.FRACTION, ParseState.EXPONENT}
+)
 """Where the end of the text is a blank to Go, which ends a token."""
 _RUST_EOF = {
-    Where.STRING: "a string",
-    Where.FIRST_KEY: "an object",
-    Where.COLON: "an object",
-    Where.IN_OBJECT: "an object",
-    Where.ELEMENT: "a list",
-    Where.IN_ARRAY: "a list",
+    ParseState.STRING: "a string",
+    ParseState.FIRST_KEY: "an object",
+    ParseState.COLON: "an object",
+    ParseState.IN_OBJECT: "an object",
+    ParseState.ELEMENT: "a list",
+    ParseState.IN_ARRAY: "a list",
 }
 _RUST = {
-    Where.VALUE: "expected value",
-    Where.ELEMENT: "expected value",
-    Where.FIRST_KEY: "key must be a string",
-    Where.KEY: "key must be a string",
-    Where.COLON: "expected `:`",
-    Where.IN_OBJECT: "expected `,` or `}`",
-    Where.IN_ARRAY: "expected `,` or `]`",
-    Where.AFTER: "trailing characters",
-    Where.CONTROL: r"control character (\u0000-\u001F) found while parsing a string",
-    Where.ESCAPE: "invalid escape",
-    Where.HEX: "invalid escape",
-    Where.LITERAL: "expected ident",
+    ParseState.VALUE: "expected value",
+    ParseState.ELEMENT: "expected value",
+    ParseState.FIRST_KEY: "key must be a string",
+    ParseState.KEY: "key must be a string",
+    ParseState.COLON: "expected `:`",
+    ParseState.IN_OBJECT: "expected `,` or `}`",
+    ParseState.IN_ARRAY: "expected `,` or `]`",
+    ParseState.AFTER: "trailing characters",
+    ParseState.CONTROL: r"control character (\u0000-\u001F) found while parsing a string",
+    ParseState.ESCAPE: "invalid escape",
+    ParseState.HEX: "invalid escape",
+    ParseState.LITERAL: "expected ident",
 }
 _DOTNET = {
-    Where.VALUE: "is an invalid start of a value.",
-    Where.ELEMENT: "is an invalid start of a value.",
-    Where.FIRST_KEY: "is an invalid start of a property name. Expected a '\"'.",
-    Where.KEY: "is an invalid start of a property name. Expected a '\"'.",
-    Where.COLON: "is invalid after a property name. Expected a ':'.",
-    Where.IN_OBJECT: "is invalid after a value. Expected either ',', '}', or ']'.",
-    Where.IN_ARRAY: "is invalid after a value. Expected either ',', '}', or ']'.",
-    Where.AFTER: "is invalid after a single JSON value. Expected end of data.",
-    Where.CONTROL: "is invalid within a JSON string. The string should be correctly escaped.",
-    Where.ESCAPE: "is an invalid escapable character within a JSON string. The string should be"
-    " correctly escaped.",
+    ParseState.VALUE: "is an invalid start of a value.",
+    ParseState.ELEMENT: "is an invalid start of a value.",
+    ParseState.FIRST_KEY: "is an invalid start of a property name. Expected a '\"'.",
+    ParseState.KEY: "is an invalid start of a property name. Expected a '\"'.",
+    ParseState.COLON: "is invalid after a property name. Expected a ':'.",
+    ParseState.IN_OBJECT: "is invalid after a value. Expected either ',', '}', or ']'.",
+    ParseState.IN_ARRAY: "is invalid after a value. Expected either ',', '}', or ']'.",
+    ParseState.AFTER: "is invalid after a single JSON value. Expected end of data.",
+    ParseState.CONTROL: "is invalid within a JSON string. The string should be correctly escaped.",
+    ParseState.ESCAPE: (
+        "is an invalid escapable character within a JSON string. The string should be"
+        " correctly escaped."
+    ),
 }
 _LATIN = 255
 _OPEN = {"{": "Object", "[": "Array"}
 
 
-def go(failure: Failure) -> Iterator[str]:
+def go(failure: ParseFailure) -> Iterator[str]:
     """What Go's `json.Unmarshal` says."""
     if failure.ended and failure.where not in _GO_TOKENS:
         yield "unexpected end of JSON input"
         return
     sign = _go_quoted(failure.sign)
-    if failure.where is Where.LITERAL:
+    if failure.where is ParseState.LITERAL:
         word = {"t": "true", "f": "false", "n": "null"}[failure.text[failure.token]]
         yield f"invalid character {sign} in literal {word} (expecting '{failure.expected}')"
-    elif failure.where is Where.LEADING_ZERO:
+    elif failure.where is ParseState.LEADING_ZERO:
         yield f"invalid character {sign} {_after_value(failure)}"
     else:
         yield f"invalid character {sign} {_GO[failure.where]}"
@@ -442,12 +451,12 @@ def _go_quoted(sign: str) -> str:
     return _GO_QUOTED.get(chr(byte), f"'{chr(byte)}'")
 
 
-def _after_value(failure: Failure) -> str:
-    inside = {"{": Where.IN_OBJECT, "[": Where.IN_ARRAY}
-    return _GO[inside.get(failure.stack[-1:], Where.AFTER)]
+def _after_value(failure: ParseFailure) -> str:
+    inside = {"{": ParseState.IN_OBJECT, "[": ParseState.IN_ARRAY}
+    return _GO[inside.get(failure.stack[-1:], ParseState.AFTER)]
 
 
-def rust(failure: Failure) -> Iterator[str]:
+def rust(failure: ParseFailure) -> Iterator[str]:
     """What serde_json says: lines from 1, columns in bytes, of the byte it failed at."""
     before = failure.text[: failure.at].encode(errors="surrogatepass")
     line = before.count(b"\n") + 1
@@ -457,12 +466,12 @@ def rust(failure: Failure) -> Iterator[str]:
         yield f"EOF while parsing {what} at line {line} column {column}"
         return
     said = _RUST.get(failure.where, "invalid number")
-    if failure.where is Where.KEY and failure.sign == "}":
+    if failure.where is ParseState.KEY and failure.sign == "}":
         said = "trailing comma"
     yield f"{said} at line {line} column {column + 1}"
 
 
-def java(failure: Failure) -> Iterator[str]:
+def java(failure: ParseFailure) -> Iterator[str]:
     """What Jackson and Gson say, up to where they describe their source."""
     sign = failure.sign
     if failure.ended:
@@ -476,12 +485,12 @@ def java(failure: Failure) -> Iterator[str]:
         yield "Expected BEGIN_OBJECT but was STRING"
 
 
-def _java_ended(failure: Failure) -> Iterator[str]:
+def _java_ended(failure: ParseFailure) -> Iterator[str]:
     if not failure.text.strip():
         yield "No content to map due to end-of-input"
         yield "End of input at line 1 column 1 path $"
         return
-    if failure.where is Where.STRING:
+    if failure.where is ParseState.STRING:
         yield "Unexpected end-of-input in VALUE_STRING"
         yield "Unexpected end-of-input: was expecting closing quote for a string value"
         yield "Unterminated string at line 1 column"
@@ -491,19 +500,19 @@ def _java_ended(failure: Failure) -> Iterator[str]:
     yield "End of input at line 1 column"
 
 
-def dotnet(failure: Failure) -> Iterator[str]:
+def dotnet(failure: ParseFailure) -> Iterator[str]:
     """What System.Text.Json says, up to the path."""
     if not failure.text.strip():
         yield "The input does not contain any JSON tokens. Expected the input to start with a valid"
         return
-    if failure.where is Where.STRING:
+    if failure.where is ParseState.STRING:
         yield "Expected end of string, but instead reached end of data."
     elif failure.ended:
         yield (
             "Expected depth to be zero at the end of the JSON payload. There is an open JSON object"
             " or array that should be closed."
         )
-    elif failure.where is Where.LITERAL:
+    elif failure.where is ParseState.LITERAL:
         yield f"'{failure.text[failure.token]}' is an invalid start of a value."
     else:
         sign = f"0x{ord(failure.sign):02X}" if ord(failure.sign) < ord(" ") else failure.sign

@@ -8,10 +8,10 @@ walked. A point whose mistakes are those of another one that fits, and more, tel
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from deltatape.model.suspect import Made, Suspect, Symptom
-from deltatape.suspects.accumulate import Outcome
+from deltatape.model.suspect import ClientReading, Suspect, Symptom
+from deltatape.suspects.accumulate import ClientResult
 from deltatape.suspects.bench import Bench
-from deltatape.suspects.client import CORRECT, Client, Preset, client_of, cost_of, mistakes_of
+from deltatape.suspects.client import CORRECT, ClientModel, Preset, client_of, cost_of, mistakes_of
 from deltatape.suspects.compare import difference, equal, likeness
 from deltatape.suspects.documentation import preset_fix
 from deltatape.suspects.mistakes import MISTAKES, USUAL
@@ -33,8 +33,8 @@ _Point = tuple[tuple[str, str], ...]
 
 @dataclass(slots=True)
 class _Found:
-    client: Client
-    outcome: Outcome
+    client: ClientModel
+    outcome: ClientResult
     preset: Preset | None
     rank: tuple[int, int, int, int, int, int]
     """Smaller is better: whether calls and error fit, cost, whether it is no preset, how many
@@ -79,13 +79,13 @@ class _Search:
                 self.points += 1
                 self._try(client, None, 0)
 
-    def _try(self, client: Client, preset: Preset | None, place: int) -> Outcome:
+    def _try(self, client: ClientModel, preset: Preset | None, place: int) -> ClientResult:
         outcome = self._try_one(client, preset, place)
         for reading in self.bench.readings(client):
             self._try_one(reading, preset, place)
         return outcome
 
-    def _try_one(self, client: Client, preset: Preset | None, place: int) -> Outcome:
+    def _try_one(self, client: ClientModel, preset: Preset | None, place: int) -> ClientResult:
         outcome = self.bench.outcome(client)
         by_calls = self._fits_calls(outcome)
         by_error = self._fits_error(client, outcome)
@@ -99,7 +99,7 @@ class _Search:
             self.found.append(_Found(client, outcome, preset, rank, exact, near))
         return outcome
 
-    def _cost(self, client: Client, preset: Preset | None) -> int:
+    def _cost(self, client: ClientModel, preset: Preset | None) -> int:
         mistakes = mistakes_of(client)
         cost = cost_of(client)
         if preset is not None:
@@ -107,30 +107,30 @@ class _Search:
         reason = client.calls == CORRECT.calls or self.bench.stream.follow_up
         return cost + (0 if reason else _NO_REASON)
 
-    def _spelt_otherwise(self, outcome: Outcome) -> int:
+    def _spelt_otherwise(self, outcome: ClientResult) -> int:
         """The calls whose arguments only mean the same as those the application repeats."""
         pairs = zip(outcome.calls, self.symptom.calls or (), strict=False)
         return sum(one.arguments != other.arguments for one, other in pairs)
 
-    def _fits_calls(self, outcome: Outcome) -> bool:
+    def _fits_calls(self, outcome: ClientResult) -> bool:
         heard, stream = self.symptom.calls, self.bench.stream
         if heard is None or not self.tells or self.bench.is_documented(outcome.calls):
             return False
         written = (*outcome.calls, *stream.text_calls)
         return any(equal(made, heard, self.bench.ids) for made in (outcome.calls, written))
 
-    def _fits_error(self, client: Client, outcome: Outcome) -> bool:
+    def _fits_error(self, client: ClientModel, outcome: ClientResult) -> bool:
         """Whether it throws what the application did; then it repeats nothing, or what came."""
         symptom = self.symptom
         if symptom.calls and self.tells:
             return self._fits_calls(outcome) and self._throws(client, outcome)
         return bool(symptom.errors) and self._throws(client, outcome)
 
-    def _throws(self, client: Client, outcome: Outcome) -> bool:
+    def _throws(self, client: ClientModel, outcome: ClientResult) -> bool:
         thrown = self.bench.errors(client, outcome)
         return any(stands_in(one, text) for text in self.symptom.errors for one in thrown)
 
-    def _near(self, outcome: Outcome) -> float:
+    def _near(self, outcome: ClientResult) -> float:
         """How much nearer it is to what the application did than the documented client."""
         heard, ids = self.symptom.calls, self.bench.ids
         if not heard:
@@ -227,7 +227,9 @@ def _suspect(bench: Bench, found: _Found, symptom: Symptom) -> Suspect:
     )
 
 
-def describe(bench: Bench, client: Client, outcome: Outcome, errors: Sequence[str] = ()) -> str:
+def describe(
+    bench: Bench, client: ClientModel, outcome: ClientResult, errors: Sequence[str] = ()
+) -> str:
     """What `client` does with the stream, a clause after "it".
 
     Args:
@@ -246,25 +248,25 @@ def describe(bench: Bench, client: Client, outcome: Outcome, errors: Sequence[st
     return f'{does}; it throws "{seen or thrown[0]}"'
 
 
-def fix_of(client: Client) -> str:
+def fix_of(client: ClientModel) -> str:
     """What to change in `client`: at most two sentences."""
     fixes = dict.fromkeys(one.fix for one in mistakes_of(client))
     return ". ".join(fix[0].upper() + fix[1:] for fix in [*fixes][:2]) + "."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class PresetResult:
     """One preset, over one stream."""
 
     name: str
-    made: Made
+    made: ClientReading
     differs: bool
     """Whether it makes other calls than the reference, or throws."""
     says: str
     """What it does with this stream, a sentence after "it"; "" where it comes out right."""
 
 
-def rows(bench: Bench) -> tuple[Row, ...]:
+def rows(bench: Bench) -> tuple[PresetResult, ...]:
     """A row per preset that can be met in this dialect, in their order, as far as time allows."""
     found = []
     reference, ids = bench.stream.calls, bench.stream.ids
@@ -276,5 +278,5 @@ def rows(bench: Bench) -> tuple[Row, ...]:
             made = bench.made(client, outcome)
             right = equal(outcome.calls, reference, ids) and not outcome.thrown
             says = "" if right else describe(bench, client, outcome)
-            found.append(Row(name=preset.name, made=made, differs=not right, says=says))
+            found.append(PresetResult(name=preset.name, made=made, differs=not right, says=says))
     return tuple(found)

@@ -3,9 +3,9 @@
 import json
 
 from deltatape.model.asked import RepeatedCall
-from deltatape.suspects.client import Client
-from deltatape.suspects.steps import Entry, Phase
-from deltatape.wire.json_scan import JsonScanner, Verdict
+from deltatape.suspects.client import ClientModel
+from deltatape.suspects.steps import ClientCallDelta, EntryPhase
+from deltatape.wire.json_scan import JsonScanner, ScanState
 from deltatape.wire.json_value import parse
 
 _SOURCES = {
@@ -22,7 +22,7 @@ _ALONE = ("fragments", "fragments-spread")
 _ABSENT = {"undefined": "undefined", "None": "None"}
 
 
-class Slot:
+class CallSlot:
     """What a client has of one call."""
 
     __slots__ = (
@@ -38,12 +38,12 @@ class Slot:
         "phases",
     )
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: ClientModel) -> None:
         self._client = client
         self.id: str | None = None
         self.item: str | None = None
         self.name: str | None = None
-        self.phases: set[Phase] = set()
+        self.phases: set[EntryPhase] = set()
         self._is_text = False
         self._texts: dict[str, str] = {}
         self._fragments: list[str] = []
@@ -60,25 +60,25 @@ class Slot:
         """Whether it has an id and a name."""
         return bool(self.id and self.name)
 
-    def take(self, entry: Entry, *, opening: bool) -> None:
+    def take(self, entry: ClientCallDelta, *, opening: bool) -> None:
         """Takes what `entry` says."""
         if self.frozen:
             return
-        if opening or entry.phase is not Phase.DONE:
+        if opening or entry.phase is not EntryPhase.DONE:
             self.id = _merged(self._client.id, self.id, entry.id, entry.phase)
             if opening or self._client.name != "at-opening":
                 self.name = _merged(self._client.name, self.name, entry.name, entry.phase)
         self.item = entry.item or self.item
         self.phases.add(entry.phase)
         self._is_text |= entry.kind == "custom"
-        if entry.phase is Phase.DELTA:
+        if entry.phase is EntryPhase.DELTA:
             self._add(entry, opening=opening)
         elif entry.text is not None:
-            key = "close" if entry.phase is Phase.WHOLE else entry.phase.value
+            key = "close" if entry.phase is EntryPhase.WHOLE else entry.phase.value
             self._texts[key] = entry.text
         self._maybe_freeze()
 
-    def _add(self, entry: Entry, *, opening: bool) -> None:
+    def _add(self, entry: ClientCallDelta, *, opening: bool) -> None:
         how = self._client.arguments
         text = self._piece(entry)
         if how == "replace":
@@ -87,7 +87,7 @@ class Slot:
         elif how in ("append", "index", "event-number") or opening is (how == "first-only"):
             self._fragments.append(text or "")
 
-    def _piece(self, entry: Entry) -> str | None:
+    def _piece(self, entry: ClientCallDelta) -> str | None:
         how = self._client.arguments
         if how == "index":
             return "0" if entry.index is None else str(entry.index)
@@ -107,7 +107,7 @@ class Slot:
         elif emit == "when-parses" and self._fragments:
             self._scanner = self._scanner or JsonScanner()
             self._scanner.feed(self._fragments[-1])
-            if self._scanner.verdict is Verdict.COMPLETE:
+            if self._scanner.verdict is ScanState.COMPLETE:
                 self._frozen = self._joined
 
     @property
@@ -161,9 +161,9 @@ class Slot:
         return repaired(text, whole_members=how == "repair-whole-members")
 
 
-def _merged(how: str, old: str | None, new: str | None, phase: Phase) -> str | None:
+def _merged(how: str, old: str | None, new: str | None, phase: EntryPhase) -> str | None:
     """An id or a name after another one came."""
-    if how in ("null-too", "empty-too") and phase is Phase.DELTA:
+    if how in ("null-too", "empty-too") and phase is EntryPhase.DELTA:
         return new if how == "null-too" or new is not None else old
     if how == "concatenate":
         return (old or "") + (new or "") or None

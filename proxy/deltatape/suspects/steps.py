@@ -1,8 +1,8 @@
 """A stream as its clients see it: what each event asks them to do, in terms of no dialect.
 
-An `Entry` is everything that concerns a call: that it begins, a piece of its arguments, their end,
-a snapshot of the whole. Absent and `null` members are None here and empty strings stay empty: the
-difference is what some clients stumble over.
+A `ClientCallDelta` is everything that concerns a call: that it begins, a piece of its arguments,
+their end, a snapshot of the whole. Absent and `null` members are None here and empty strings stay
+empty: the difference is what some clients stumble over.
 
 Each family of dialects has a function that reads its events as steps.
 """
@@ -19,7 +19,7 @@ from deltatape.model.stream import Event
 from deltatape.wire.json_value import read_object
 
 
-class Phase(enum.Enum):
+class EntryPhase(enum.Enum):
     """What an entry is in the life of a call."""
 
     START = "start"
@@ -36,11 +36,11 @@ class Phase(enum.Enum):
     """A call in one piece."""
 
 
-class Entry(NamedTuple):
+class ClientCallDelta(NamedTuple):
     """What an event says of a call."""
 
     event: int
-    phase: Phase
+    phase: EntryPhase
     at: int = 0
     """Place in its event's list of calls."""
     index: int | None = None  # type: ignore[assignment]
@@ -59,14 +59,14 @@ class Entry(NamedTuple):
     """Whether the same event has a finish reason."""
 
 
-class Finish(NamedTuple):
+class FinishDelta(NamedTuple):
     """A reason why the model stopped; it may be empty."""
 
     event: int
     reason: str
 
 
-class Odd(NamedTuple):
+class IncompleteDelta(NamedTuple):
     """An event without what most events have, so that careless clients throw."""
 
     event: int
@@ -74,13 +74,13 @@ class Odd(NamedTuple):
     """`choices` (none, or an empty list) or `delta` (null)."""
 
 
-class Blank(NamedTuple):
+class EmptyTextDelta(NamedTuple):
     """An event whose text is empty."""
 
     event: int
 
 
-Step: TypeAlias = Entry | Finish | Odd | Blank
+Step: TypeAlias = ClientCallDelta | FinishDelta | IncompleteDelta | EmptyTextDelta
 
 
 # Members of events: the value if it has the type, else something empty.
@@ -151,7 +151,7 @@ def chat_steps(events: Iterable[Event], choice: int, *, indexed: bool) -> Iterat
             if (at if number(one, "index") is None else number(one, "index")) == choice
         ]
         if not found and not chunk.get("choices"):
-            yield Odd(event.number, "choices")
+            yield IncompleteDelta(event.number, "choices")
         for one in found:
             yield from _choice_steps(one, event.number, counter)
 
@@ -162,7 +162,7 @@ class _Counter:
     def __init__(self) -> None:
         self._last = -1
 
-    def place(self, entry: Entry) -> Entry:
+    def place(self, entry: ClientCallDelta) -> ClientCallDelta:
         if entry.name or self._last < 0:
             self._last += 1
         return entry._replace(index=self._last)
@@ -172,17 +172,17 @@ def _choice_steps(choice: Object, event: int, counter: _Counter | None) -> Itera
     delta = choice.get("delta")
     whole = isinstance(choice.get("message"), dict) and not isinstance(delta, dict)
     if not isinstance(delta, dict) and not whole:
-        yield Odd(event, "delta")
+        yield IncompleteDelta(event, "delta")
     reason = choice.get("finish_reason")
     body = member(choice, "message" if whole else "delta")
-    for entry in _chat_entries(body, event, Phase.WHOLE if whole else Phase.DELTA):
+    for entry in _chat_entries(body, event, EntryPhase.WHOLE if whole else EntryPhase.DELTA):
         placed = entry if counter is None or whole else counter.place(entry)
         yield placed._replace(finished=bool(reason))
     if reason is not None:
-        yield Finish(event, str(reason))
+        yield FinishDelta(event, str(reason))
 
 
-def _chat_entries(body: Object, event: int, phase: Phase) -> Iterator[Entry]:
+def _chat_entries(body: Object, event: int, phase: EntryPhase) -> Iterator[ClientCallDelta]:
     for at, value in objects(body, "tool_calls"):
         custom = not member(value, "function") and bool(member(value, "custom"))
         kind, field = ("custom", "input") if custom else ("function", "arguments")
@@ -200,11 +200,11 @@ def _chat_entries(body: Object, event: int, phase: Phase) -> Iterator[Entry]:
         yield legacy._replace(event=event, phase=phase, index=-1, kind="legacy")
 
 
-def _function_entry(function: Object, field: str) -> Entry:
+def _function_entry(function: Object, field: str) -> ClientCallDelta:
     value = function.get(field)
     bare = value is not None and not isinstance(value, str)
     text = text_of(value) if bare else word(function, field)
-    return Entry(0, Phase.DELTA, name=word(function, "name"), text=text, bare=bare)
+    return ClientCallDelta(0, EntryPhase.DELTA, name=word(function, "name"), text=text, bare=bare)
 
 
 # Responses. Which item an event is about is found out by all three names that it has.
@@ -220,8 +220,8 @@ _PART_EVENTS = {
     "response.custom_tool_call_input": ("custom_tool_call", "input"),
 }
 _ITEM_EVENTS = {
-    "response.output_item.added": Phase.START,
-    "response.output_item.done": Phase.CLOSE,
+    "response.output_item.added": EntryPhase.START,
+    "response.output_item.done": EntryPhase.CLOSE,
 }
 _ENDS = frozenset({"completed", "incomplete", "failed", "cancelled"})
 _KINDS = {"function_call": "function", "custom_tool_call": "custom"}
@@ -261,11 +261,11 @@ class _Names:
     def of_part(self, item: str | None, index: int | None) -> int:
         return self._find((("item", item), ("index", index)))
 
-    def of_item(self, entry: Entry, output_index: int | None) -> int:
+    def of_item(self, entry: ClientCallDelta, output_index: int | None) -> int:
         keys = (("call", entry.id), ("item", entry.item), ("index", output_index))
-        opened = entry.phase is Phase.START
+        opened = entry.phase is EntryPhase.START
         found = self._find(keys[:2] if opened and (entry.id or entry.item) else keys, keys)
-        if entry.phase is Phase.CLOSE:
+        if entry.phase is EntryPhase.CLOSE:
             self._closed.add(found)
         return found
 
@@ -288,7 +288,9 @@ class _Names:
         return found
 
 
-def _item_steps(frame: Object, event: int, phase: Phase, names: _Names) -> Iterator[Entry]:
+def _item_steps(
+    frame: Object, event: int, phase: EntryPhase, names: _Names
+) -> Iterator[ClientCallDelta]:
     entry = _item_entry(member(frame, "item"), event, phase)
     if entry is not None:
         index = names.of_item(entry, number(frame, "output_index"))
@@ -296,12 +298,12 @@ def _item_steps(frame: Object, event: int, phase: Phase, names: _Names) -> Itera
         yield entry._replace(index=index)
 
 
-def _item_entry(item: Object, event: int, phase: Phase) -> Entry | None:
+def _item_entry(item: Object, event: int, phase: EntryPhase) -> ClientCallDelta | None:
     """What `item` says, None if it is no call that a client runs."""
     kind = word(item, "type") or ""
     if kind not in _FIELDS:
         return None
-    return Entry(
+    return ClientCallDelta(
         event,
         phase,
         id=word(item, "call_id"),
@@ -312,13 +314,13 @@ def _item_entry(item: Object, event: int, phase: Phase) -> Entry | None:
     )
 
 
-def _part_entry(frame: Object, event: int, stem: str, verb: str, names: _Names) -> Entry:
+def _part_entry(frame: Object, event: int, stem: str, verb: str, names: _Names) -> ClientCallDelta:
     kind, field = _PART_EVENTS[stem]
     item = word(frame, "item_id")
     index = names.of_part(item, number(frame, "output_index"))
-    return Entry(
+    return ClientCallDelta(
         event,
-        Phase.DELTA if verb == "delta" else Phase.DONE,
+        EntryPhase.DELTA if verb == "delta" else EntryPhase.DONE,
         index=index,
         id=word(frame, "call_id"),
         text=word(frame, "delta" if verb == "delta" else field),
@@ -329,10 +331,10 @@ def _part_entry(frame: Object, event: int, stem: str, verb: str, names: _Names) 
 
 def _end_steps(response: Object, status: str, event: int, names: _Names) -> Iterator[Step]:
     for at, item in objects(response, "output"):
-        entry = _item_entry(item, event, Phase.FINAL)
+        entry = _item_entry(item, event, EntryPhase.FINAL)
         if entry is not None:
             yield entry._replace(at=at, index=names.of_item(entry, at))
-    yield Finish(event, status)
+    yield FinishDelta(event, status)
 
 
 # Dialects that begin, fill and end blocks: Anthropic's, Converse, Cohere's.
@@ -348,10 +350,10 @@ def block_steps(events: Iterable[Event]) -> Iterator[Step]:
         reader = _BLOCK_EVENTS.get(word(frame, "type") or "")
         steps = reader(frame, event.number) if reader else _converse_steps(frame, event)
         for step in steps:
-            if isinstance(step, Entry):
-                if step.phase is Phase.START:
+            if isinstance(step, ClientCallDelta):
+                if step.phase is EntryPhase.START:
                     calls.add(step.index)
-                elif step.phase is not Phase.WHOLE and step.index not in calls:
+                elif step.phase is not EntryPhase.WHOLE and step.index not in calls:
                     continue  # of a text, or of a tool that the provider runs
             yield step
 
@@ -370,12 +372,12 @@ def _carried(frame: Object) -> Object:
 def _block_start(frame: Object, event: int) -> Iterator[Step]:
     block = member(frame, "content_block")
     if block.get("type") == _TOOL:
-        yield _tool_entry(block, event, Phase.START)._replace(index=number(frame, "index"))
+        yield _tool_entry(block, event, EntryPhase.START)._replace(index=number(frame, "index"))
 
 
-def _tool_entry(block: Object, event: int, phase: Phase) -> Entry:
+def _tool_entry(block: Object, event: int, phase: EntryPhase) -> ClientCallDelta:
     given = block.get("input")
-    return Entry(
+    return ClientCallDelta(
         event,
         phase,
         id=word(block, "id"),
@@ -388,26 +390,28 @@ def _block_delta(frame: Object, event: int) -> Iterator[Step]:
     delta = member(frame, "delta")
     if delta.get("type") == "input_json_delta":
         index = number(frame, "index")
-        yield Entry(event, Phase.DELTA, index=index, text=word(delta, "partial_json"))
+        yield ClientCallDelta(
+            event, EntryPhase.DELTA, index=index, text=word(delta, "partial_json")
+        )
 
 
 def _block_stop(frame: Object, event: int) -> Iterator[Step]:
-    yield Entry(event, Phase.CLOSE, index=number(frame, "index"))
+    yield ClientCallDelta(event, EntryPhase.CLOSE, index=number(frame, "index"))
 
 
 def _message_delta(frame: Object, event: int) -> Iterator[Step]:
     reason = word(member(frame, "delta"), "stop_reason")
     if reason is not None:
-        yield Finish(event, reason)
+        yield FinishDelta(event, reason)
 
 
 def _message(frame: Object, event: int) -> Iterator[Step]:
     for at, block in objects(frame, "content"):
         if block.get("type") == _TOOL:
-            yield _tool_entry(block, event, Phase.WHOLE)._replace(at=at)
+            yield _tool_entry(block, event, EntryPhase.WHOLE)._replace(at=at)
     reason = word(frame, "stop_reason")
     if reason is not None:
-        yield Finish(event, reason)
+        yield FinishDelta(event, reason)
 
 
 def _message_start(frame: Object, event: int) -> Iterator[Step]:
@@ -425,29 +429,33 @@ def _converse_steps(frame: Object, event: Event) -> Iterator[Step]:
         use = member(member(frame, "start"), "toolUse")
         if use and use.get("type") != "server_tool_use":
             identifier, name = word(use, "toolUseId"), word(use, "name")
-            yield Entry(event.number, Phase.START, index=index, id=identifier, name=name)
+            yield ClientCallDelta(
+                event.number, EntryPhase.START, index=index, id=identifier, name=name
+            )
     elif kind == "contentBlockDelta":
         use = member(member(frame, "delta"), "toolUse")
         if use:
-            yield Entry(event.number, Phase.DELTA, index=index, text=word(use, "input"))
+            yield ClientCallDelta(
+                event.number, EntryPhase.DELTA, index=index, text=word(use, "input")
+            )
     elif kind == "contentBlockStop":
-        yield Entry(event.number, Phase.CLOSE, index=index)
+        yield ClientCallDelta(event.number, EntryPhase.CLOSE, index=index)
     elif kind == "messageStop":
-        yield Finish(event.number, word(frame, "stopReason") or "")
+        yield FinishDelta(event.number, word(frame, "stopReason") or "")
 
 
 def _cohere_start(frame: Object, event: int) -> Iterator[Step]:
-    yield _cohere_entry(frame, event, Phase.START)
+    yield _cohere_entry(frame, event, EntryPhase.START)
 
 
 def _cohere_delta(frame: Object, event: int) -> Iterator[Step]:
-    yield _cohere_entry(frame, event, Phase.DELTA)
+    yield _cohere_entry(frame, event, EntryPhase.DELTA)
 
 
-def _cohere_entry(frame: Object, event: int, phase: Phase) -> Entry:
+def _cohere_entry(frame: Object, event: int, phase: EntryPhase) -> ClientCallDelta:
     call = member(member(member(frame, "delta"), "message"), "tool_calls")
     function = member(call, "function")
-    return Entry(
+    return ClientCallDelta(
         event,
         phase,
         index=number(frame, "index"),
@@ -458,7 +466,7 @@ def _cohere_entry(frame: Object, event: int, phase: Phase) -> Entry:
 
 
 def _cohere_end(frame: Object, event: int) -> Iterator[Step]:
-    yield Finish(event, word(member(frame, "delta"), "finish_reason") or "")
+    yield FinishDelta(event, word(member(frame, "delta"), "finish_reason") or "")
 
 
 _BLOCK_EVENTS = {
@@ -503,7 +511,7 @@ def gemini_steps(events: Iterable[Event], calls: Sequence[ToolCall]) -> Iterator
                     yield nameless.read(call, event.number, at, opened)
             reason = candidate.get("finishReason")
             if reason is not None:
-                yield Finish(event.number, str(reason))
+                yield FinishDelta(event.number, str(reason))
 
 
 class _Nameless:
@@ -513,7 +521,7 @@ class _Nameless:
         self._count = -1
         self._owed: str | None = None
 
-    def read(self, call: Object, event: int, at: int, opened: dict[int, str]) -> Entry:
+    def read(self, call: Object, event: int, at: int, opened: dict[int, str]) -> ClientCallDelta:
         name, identifier = word(call, "name"), word(call, "id")
         if name or self._count < 0:
             self._count += 1
@@ -521,12 +529,12 @@ class _Nameless:
             self._owed = opened.get(event) if streamed else None
             given = call.get("args")
             text = "{}" if given is None else text_of(given)
-            phase = Phase.START if streamed else Phase.WHOLE
-            return Entry(
+            phase = EntryPhase.START if streamed else EntryPhase.WHOLE
+            return ClientCallDelta(
                 event, phase, at=at, index=self._count, id=identifier, name=name, text=text
             )
         owed, self._owed = self._owed, None
-        return Entry(event, Phase.DELTA, at=at, index=self._count, text=owed or "")
+        return ClientCallDelta(event, EntryPhase.DELTA, at=at, index=self._count, text=owed or "")
 
 
 def ollama_steps(events: Iterable[Event]) -> Iterator[Step]:
@@ -539,8 +547,10 @@ def ollama_steps(events: Iterable[Event]) -> Iterator[Step]:
             given = function.get("arguments")
             text = given if isinstance(given, str) else text_of(given or {})
             identifier, name = word(entry, "id"), word(function, "name")
-            yield Entry(event.number, Phase.WHOLE, at=at, id=identifier, name=name, text=text)
+            yield ClientCallDelta(
+                event.number, EntryPhase.WHOLE, at=at, id=identifier, name=name, text=text
+            )
         if message and not message.get("content"):
-            yield Blank(event.number)
+            yield EmptyTextDelta(event.number)
         if line.get("done") is True:
-            yield Finish(event.number, word(line, "done_reason") or "stop")
+            yield FinishDelta(event.number, word(line, "done_reason") or "stop")

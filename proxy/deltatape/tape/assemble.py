@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from deltatape.model.exchange import (
-    Delivered,
+    DeliveryProgress,
     End,
     Exchange,
     Framing,
@@ -21,22 +21,22 @@ from deltatape.model.exchange import (
     Note,
     Read,
     Request,
+    RequestSent,
     ResponseHead,
-    Sent,
     Tap,
 )
-from deltatape.model.watch import Watch
-from deltatape.tape.heads import Informational, RequestHead, ResponseStart, Trailers
+from deltatape.model.watch import TapeSummary
+from deltatape.tape.heads import Informational, RequestHeadRecord, ResponseStart, Trailers
 from deltatape.tape.payload import (
     BodyRead,
     Boundaries,
     DeliveredSoFar,
-    Ending,
+    EndRecord,
     Idle,
     MaskedSpans,
     ParsedAs,
-    Remark,
-    RequestBody,
+    RemarkRecord,
+    RequestBodyPiece,
     RequestEnd,
     SentUpstream,
     Stop,
@@ -55,13 +55,13 @@ class _Parts:
     """What is known of an exchange so far."""
 
     number: int
-    head: RequestHead | None = None
+    head: RequestHeadRecord | None = None
     head_ns: int = 0
     head_line: int | None = None
     request_body: bytearray = field(default_factory=bytearray)
     request_masked: list[MaskedSpan] = field(default_factory=list)
     request_end_ns: int | None = None
-    sent: Sent | None = None
+    sent: RequestSent | None = None
     informational: list[ResponseHead] = field(default_factory=list)
     response: ResponseHead | None = None
     chunked: bool = False
@@ -69,7 +69,7 @@ class _Parts:
     masked: tuple[MaskedSpan, ...] = ()
     reads: list[Read] = field(default_factory=list)
     trailers: Headers = ()
-    delivered: list[Delivered] = field(default_factory=list)
+    delivered: list[DeliveryProgress] = field(default_factory=list)
     idle_ns: list[int] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
     end: End | None = None
@@ -79,9 +79,9 @@ class _Parts:
         match payload:
             case BodyRead(data=data):
                 self.take_read(data, t_ns, line)
-            case RequestHead() | RequestBody() | RequestEnd() | SentUpstream():
+            case RequestHeadRecord() | RequestBodyPiece() | RequestEnd() | SentUpstream():
                 self._take_request(payload, t_ns, line)
-            case DeliveredSoFar() | Idle() | Remark() | Ending():
+            case DeliveredSoFar() | Idle() | RemarkRecord() | EndRecord():
                 self._take_remark(payload, t_ns, line)
             case _:
                 self._take_response(payload, t_ns, line)
@@ -111,14 +111,14 @@ class _Parts:
 
     def _take_request(self, payload: Payload, t_ns: int, line: int) -> None:
         match payload:
-            case RequestHead() if self.head is None:
+            case RequestHeadRecord() if self.head is None:
                 self.head, self.head_ns, self.head_line = payload, t_ns, line
-            case RequestBody(data=data):
+            case RequestBodyPiece(data=data):
                 self._take_request_body(data)
             case RequestEnd():
                 self.request_end_ns = t_ns
             case SentUpstream():
-                self.sent = Sent(
+                self.sent = RequestSent(
                     t_ns=t_ns,
                     connect_ns=payload.connect_ns,
                     tls_ns=payload.tls_ns,
@@ -144,14 +144,14 @@ class _Parts:
                 pass
 
     def _take_remark(
-        self, payload: DeliveredSoFar | Idle | Remark | Ending, t_ns: int, line: int
+        self, payload: DeliveredSoFar | Idle | RemarkRecord | EndRecord, t_ns: int, line: int
     ) -> None:
         match payload:
             case DeliveredSoFar():
-                self.delivered.append(Delivered(t_ns=t_ns, bytes=payload.bytes))
+                self.delivered.append(DeliveryProgress(t_ns=t_ns, bytes=payload.bytes))
             case Idle():
                 self.idle_ns.append(t_ns)
-            case Remark(text=text):
+            case RemarkRecord(text=text):
                 self.notes.append(Note(t_ns=t_ns, text=text))
             case _:
                 self.end = End(
@@ -165,7 +165,7 @@ class _Parts:
                 )
 
     def exchange(
-        self, tape: str, header: Header, stopped_ns: int | None, watch: Watch | None
+        self, tape: str, header: Header, stopped_ns: int | None, watch: TapeSummary | None
     ) -> Exchange:
         """The exchange as far as it is known."""
         if self.head is not None and self.head.watched is not None:
@@ -230,7 +230,7 @@ def assemble(
     tape: str,
     header: Header,
     stopped_ns: int | None = None,
-    watch: Watch | None = None,
+    watch: TapeSummary | None = None,
     own: set[type] | None = None,
 ) -> Iterator[Exchange]:
     """Each exchange of `records` as it ends, then those without an end in order of appearance.

@@ -7,19 +7,19 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from deltatape.tape.fields import MalformedError, seen
-from deltatape.tape.heads import Informational, RequestHead, ResponseStart, Trailers
+from deltatape.tape.heads import Informational, RequestHeadRecord, ResponseStart, Trailers
 from deltatape.tape.payload import (
     BodyRead,
     Boundaries,
-    Client,
+    ClientRecord,
     DeliveredSoFar,
-    Ending,
+    EndRecord,
     Idle,
     LogLine,
     MaskedSpans,
     ParsedAs,
-    Remark,
-    RequestBody,
+    RemarkRecord,
+    RequestBodyPiece,
     RequestEnd,
     SentUpstream,
     Stop,
@@ -31,8 +31,8 @@ _PARTS = 4
 _EXPECTED = "a line holds one JSON value"
 
 CODES: Mapping[str, Callable[[object], Payload]] = {
-    RequestHead.code: RequestHead.from_json,
-    RequestBody.code: RequestBody.from_json,
+    RequestHeadRecord.code: RequestHeadRecord.from_json,
+    RequestBodyPiece.code: RequestBodyPiece.from_json,
     RequestEnd.code: RequestEnd.from_json,
     SentUpstream.code: SentUpstream.from_json,
     Informational.code: Informational.from_json,
@@ -43,10 +43,10 @@ CODES: Mapping[str, Callable[[object], Payload]] = {
     Trailers.code: Trailers.from_json,
     DeliveredSoFar.code: DeliveredSoFar.from_json,
     Idle.code: Idle.from_json,
-    Client.code: Client.from_json,
-    Remark.code: Remark.from_json,
+    ClientRecord.code: ClientRecord.from_json,
+    RemarkRecord.code: RemarkRecord.from_json,
     LogLine.code: LogLine.from_json,
-    Ending.code: Ending.from_json,
+    EndRecord.code: EndRecord.from_json,
     ParsedAs.code: ParsedAs.from_json,
     Stop.code: Stop.from_json,
 }

@@ -14,7 +14,7 @@ from enum import StrEnum
 from functools import cache
 from typing import NamedTuple, TypeVar
 
-from deltatape.model.exchange import Headers, HeaderValue, Masked, MaskedSpan
+from deltatape.model.exchange import Headers, HeaderValue, MaskedCredential, MaskedSpan
 
 _HASH = re.compile("[0-9a-f]{8}")
 _MAX_INT = 2**63 - 1
@@ -62,7 +62,7 @@ def bytes_from_json(value: object) -> bytes:
 
 def value_to_json(value: HeaderValue) -> object:
     """A header value or a part of a target."""
-    if isinstance(value, Masked):
+    if isinstance(value, MaskedCredential):
         return {"masked": {"length": value.length, "hash": value.hash}}
     return bytes_to_json(value)
 
@@ -73,7 +73,7 @@ def value_from_json(value: object) -> HeaderValue:
         case {"masked": {"length": int(length), "hash": str(digest)}}:
             if not 0 <= length <= _MAX_INT or not _HASH.fullmatch(digest):
                 raise MalformedError(f"{seen(value)}: length >= 0 and 8 hex digits are expected")
-            return Masked(length=int(length), hash=digest)
+            return MaskedCredential(length=int(length), hash=digest)
         case _:
             return bytes_from_json(value)
 

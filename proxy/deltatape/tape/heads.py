@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from deltatape.model.exchange import Framing, Headers, HeaderValue, Tap
-from deltatape.model.watch import Watch
+from deltatape.model.watch import TapeSummary
 from deltatape.tape import fields
 from deltatape.tape.fields import Fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RequestHead:
+class RequestHeadRecord:
     """The head of a request, as sent upstream."""
 
     code: ClassVar[str] = "request"
@@ -24,7 +24,7 @@ class RequestHead:
     http: str
     headers: Headers
     tap: Tap = Tap.PROVIDER
-    watched: Watch | None = None
+    watched: TapeSummary | None = None
     """How long the tape was watched from which the exchange was copied; None: this tape's end
     tells."""
 
@@ -57,7 +57,7 @@ class RequestHead:
         )
 
 
-def watch_to_json(watch: Watch) -> object:
+def watch_to_json(watch: TapeSummary) -> object:
     """The JSON form of how long a tape was watched, and of why that ended: as `stop` tells it."""
     return {
         "until_ns": watch.until_ns,
@@ -66,9 +66,9 @@ def watch_to_json(watch: Watch) -> object:
     }
 
 
-def _watch_from_json(value: object) -> Watch:
+def _watch_from_json(value: object) -> TapeSummary:
     read = Fields.read(value)
-    return Watch(
+    return TapeSummary(
         until_ns=read.number("until_ns"),
         stop=read.text("reason") if "reason" in read.of else None,
         exit_code=read.maybe_number("code"),

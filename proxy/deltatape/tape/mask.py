@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator
 from urllib.parse import unquote_to_bytes
 
-from deltatape.model.exchange import Headers, HeaderValue, Masked, MaskedSpan
+from deltatape.model.exchange import Headers, HeaderValue, MaskedCredential, MaskedSpan
 from deltatape.tape import credentials
 from deltatape.tape.literals import Literals, blanked, merged
 
@@ -205,9 +205,9 @@ class Masker:
             found += _in_url(url)
         self.literals.see(each for each in found if not credentials.is_word(each))
 
-    def value(self, value: bytes) -> Masked:
+    def value(self, value: bytes) -> MaskedCredential:
         """`value`, unreadable."""
-        return Masked(length=len(value), hash=self._digest(value))
+        return MaskedCredential(length=len(value), hash=self._digest(value))
 
     def headers(self, headers: Headers) -> Headers:
         """`headers` with credentials masked; order, names and lengths are kept."""

@@ -22,7 +22,7 @@ _FRONT = re.compile(rb"[ \t\r]*\[[ \t\r]*(-?[0-9]+)[ \t\r]*,[ \t\r]*(-?[0-9]+)[ 
 _CODE = re.compile(rb'"([a-z-]+)"')
 
 
-class Front(NamedTuple):
+class LinePrefix(NamedTuple):
     """A line taken apart: `rest` is what follows the time and the number, with its line feed."""
 
     t_ns: int
@@ -45,13 +45,13 @@ class Front(NamedTuple):
         value: Mapping[str, object] = json.loads(b"[" + self.rest)[1]
         return value
 
-    def saying(self, payload: Mapping[str, object]) -> "Front":
+    def saying(self, payload: Mapping[str, object]) -> "LinePrefix":
         """The record with another payload."""
         code = json.loads(b"[" + self.rest)[0]
         return self._replace(rest=f"{json_text(code)},{json_text(payload)}]\n".encode())
 
 
-def front(line: bytes) -> Front:
+def front(line: bytes) -> LinePrefix:
     """A record's line, with or without its line feed, taken apart.
 
     Args:
@@ -64,4 +64,4 @@ def front(line: bytes) -> Front:
     if match is None:
         raise MalformedError("no record: [t, exchange, code, payload] is expected")
     rest = line[match.end() :]
-    return Front(int(match[1]), int(match[2]), rest if rest.endswith(b"\n") else rest + b"\n")
+    return LinePrefix(int(match[1]), int(match[2]), rest if rest.endswith(b"\n") else rest + b"\n")

@@ -33,7 +33,7 @@ class _Bytes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RequestBody(_Bytes):
+class RequestBodyPiece(_Bytes):
     """A piece of the request's body."""
 
     code: ClassVar[str] = "request-body"
@@ -184,7 +184,7 @@ class ClientState(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Client:
+class ClientRecord:
     """A client connection was opened or closed; `connection` counts them from 1."""
 
     code: ClassVar[str] = "client"
@@ -203,7 +203,7 @@ class Client:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Remark:
+class RemarkRecord:
     """A remark of the recorder."""
 
     code: ClassVar[str] = "note"
@@ -220,7 +220,7 @@ class Remark:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ending:
+class EndRecord:
     """How the exchange ended; `bytes` and `sha256` are of the response body as taped."""
 
     code: ClassVar[str] = "end"

@@ -20,16 +20,16 @@ from dataclasses import dataclass
 
 from deltatape.model.exchange import EndReason, Framing, Headers, MaskedSpan, Tap
 from deltatape.tape import encode
-from deltatape.tape.heads import Informational, RequestHead, ResponseStart, Trailers
+from deltatape.tape.heads import Informational, RequestHeadRecord, ResponseStart, Trailers
 from deltatape.tape.literals import LEAST, Literals, blanked, merged
 from deltatape.tape.mask import Masker, content_coding, without_userinfo
 from deltatape.tape.payload import (
     Boundaries,
     DeliveredSoFar,
-    Ending,
+    EndRecord,
     Idle,
     MaskedSpans,
-    Remark,
+    RemarkRecord,
     RequestEnd,
     SentUpstream,
 )
@@ -55,7 +55,7 @@ MOST_HELD = 4 << 20
 """How many bytes may wait behind a piece; beyond that it is masked as if a credential came."""
 
 
-class Piece:
+class TapePiece:
     """A piece of a body. `decided`: whether what is masked in it is known for good."""
 
     __slots__ = ("_data", "_spans", "decided", "start")
@@ -95,16 +95,16 @@ class BodyMasker:
         self._literals = literals
         self._end = 0
         self._tail = b""  # what has come that may begin a credential
-        self._open: list[Piece] = []  # the pieces that it stands in
+        self._open: list[TapePiece] = []  # the pieces that it stands in
 
     @property
     def waiting(self) -> bool:
         """Whether the next piece may continue a credential."""
         return bool(self._tail)
 
-    def add(self, data: bytes) -> Piece:
+    def add(self, data: bytes) -> TapePiece:
         """The next piece; it and earlier ones may be decided by it."""
-        piece = Piece(data, self._end)
+        piece = TapePiece(data, self._end)
         window = self._tail + data
         at = self._end - len(self._tail)
         self._end += len(data)
@@ -141,17 +141,17 @@ class BodyMasker:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class HeldPiece:
     """A piece of a body and what its record is made of."""
 
     t_ns: int
     middle: str
     """See `encode.data_record`."""
-    piece: Piece
+    piece: TapePiece
     chunk_ends: tuple[int, ...] | None
 
 
-class Queue:
+class DecryptionQueue:
     """The records of an exchange that wait for a piece before them to be decided.
 
     Args:
@@ -162,11 +162,11 @@ class Queue:
     __slots__ = ("_bytes", "_put_line", "_put_piece", "_waiting")
 
     def __init__(
-        self, put_line: Callable[[bytes], None], put_piece: Callable[[Held], None]
+        self, put_line: Callable[[bytes], None], put_piece: Callable[[HeldPiece], None]
     ) -> None:
         self._put_line = put_line
         self._put_piece = put_piece
-        self._waiting: deque[bytes | Held] = deque()
+        self._waiting: deque[bytes | HeldPiece] = deque()
         self._bytes = 0
 
     def __bool__(self) -> bool:
@@ -177,7 +177,7 @@ class Queue:
         """Whether more waits than may."""
         return self._bytes > MOST_HELD
 
-    def add(self, record: bytes | Held) -> None:
+    def add(self, record: bytes | HeldPiece) -> None:
         """Take a record; it is handed on at once if nothing has to be waited for."""
         self._waiting.append(record)
         self._bytes += _size(record)
@@ -187,17 +187,17 @@ class Queue:
         """Hand on what has waited long enough."""
         while self._waiting:
             first = self._waiting[0]
-            if isinstance(first, Held) and not first.piece.decided:
+            if isinstance(first, HeldPiece) and not first.piece.decided:
                 return
             self._waiting.popleft()
             self._bytes -= _size(first)
-            if isinstance(first, Held):
+            if isinstance(first, HeldPiece):
                 self._put_piece(first)
             else:
                 self._put_line(first)
 
 
-def _size(record: bytes | Held) -> int:
+def _size(record: bytes | HeldPiece) -> int:
     return len(record) if isinstance(record, bytes) else len(record.piece)
 
 
@@ -233,7 +233,7 @@ class ExchangeTap:
         self._literals = masker.literals
         self._request = BodyMasker(masker.literals)
         self._response = BodyMasker(masker.literals)
-        self._queue = Queue(self._put_line, self._put_held)
+        self._queue = DecryptionQueue(self._put_line, self._put_held)
         self._waiting = False  # whether a read may have to wait, or to continue a credential
         self._ended = False
         self._total = 0
@@ -258,7 +258,7 @@ class ExchangeTap:
         masker.see(headers, target, upstream.encode(errors="replace"))
         self._write(
             t_ns,
-            RequestHead(
+            RequestHeadRecord(
                 id=id,
                 method=masker.text(method),
                 target=masker.target(target),
@@ -384,7 +384,7 @@ class ExchangeTap:
 
     def note(self, t_ns: int, text: str) -> None:
         """A remark about this exchange."""
-        self._write(t_ns, Remark(text=self._masker.text(text)))
+        self._write(t_ns, RemarkRecord(text=self._masker.text(text)))
 
     def end(
         self,
@@ -398,7 +398,7 @@ class ExchangeTap:
         self.flush()
         self._write(
             t_ns,
-            Ending(
+            EndRecord(
                 reason=reason,
                 bytes=self._total,
                 sha256=self._hash.hexdigest(),
@@ -425,7 +425,7 @@ class ExchangeTap:
         """Take a piece that holds a credential, or may end within one, or follows such a one."""
         body = self._response if middle is self._read else self._request
         piece = body.add(data)
-        self._queue.add(Held(t_ns=t_ns, middle=middle, piece=piece, chunk_ends=chunk_ends))
+        self._queue.add(HeldPiece(t_ns=t_ns, middle=middle, piece=piece, chunk_ends=chunk_ends))
         self._release()
 
     def _release(self) -> None:
@@ -436,7 +436,7 @@ class ExchangeTap:
             self._queue.release()
         self._waiting = bool(self._queue) or self._request.waiting or self._response.waiting
 
-    def _put_held(self, held: Held) -> None:
+    def _put_held(self, held: HeldPiece) -> None:
         """The records of a piece that is decided."""
         data, spans = held.piece.masked()
         if spans:

@@ -12,7 +12,15 @@ from deltatape.model.watch import LogStream
 from deltatape.tape import encode
 from deltatape.tape.literals import Literals, blanked
 from deltatape.tape.mask import Masker
-from deltatape.tape.payload import Client, ClientState, Idle, LogLine, MaskedSpans, Remark, Stop
+from deltatape.tape.payload import (
+    ClientRecord,
+    ClientState,
+    Idle,
+    LogLine,
+    MaskedSpans,
+    RemarkRecord,
+    Stop,
+)
 from deltatape.tape.record import Payload
 
 Put = Callable[[int, bytes], None]
@@ -93,7 +101,7 @@ class TapeTap:
 
     def client(self, t_ns: int, *, connection: int, state: ClientState) -> None:
         """A client connection, counted from 1, was opened or closed."""
-        self._write(t_ns, Client(connection=connection, state=state))
+        self._write(t_ns, ClientRecord(connection=connection, state=state))
 
     def idle(self, t_ns: int) -> None:
         """No exchange is open, and the recorder is still watching."""
@@ -101,7 +109,7 @@ class TapeTap:
 
     def note(self, t_ns: int, text: str) -> None:
         """A remark about the tape as a whole."""
-        self._write(t_ns, Remark(text=self._masker.text(text)))
+        self._write(t_ns, RemarkRecord(text=self._masker.text(text)))
 
     def log(self, t_ns: int, stream: LogStream, data: bytes) -> None:
         """Output of the program that is recorded, in any pieces: a record per line that ends."""

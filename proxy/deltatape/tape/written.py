@@ -18,16 +18,16 @@ from typing import NamedTuple
 
 from deltatape.model.exchange import Exchange, MaskedSpan, Read, ResponseHead
 from deltatape.tape.encode import data_record, header_line, payload_record
-from deltatape.tape.heads import Informational, RequestHead, ResponseStart, Trailers
+from deltatape.tape.heads import Informational, RequestHeadRecord, ResponseStart, Trailers
 from deltatape.tape.payload import (
     BodyRead,
     Boundaries,
     DeliveredSoFar,
-    Ending,
+    EndRecord,
     Idle,
     MaskedSpans,
-    Remark,
-    RequestBody,
+    RemarkRecord,
+    RequestBodyPiece,
     RequestEnd,
     SentUpstream,
     Stop,
@@ -66,7 +66,7 @@ def exchange_lines(exchange: Exchange, number: int) -> Iterator[tuple[int, bytes
     """The lines of one exchange under `number`, each with its time, which never decreases."""
     for t_ns, _, payloads in _in_order(exchange):
         for payload in payloads:
-            if isinstance(payload, BodyRead | RequestBody):
+            if isinstance(payload, BodyRead | RequestBodyPiece):
                 middle = f',{number},"{payload.code}",'
                 yield t_ns, data_record(t_ns, middle, payload.data)
             else:
@@ -80,7 +80,7 @@ def _in_order(exchange: Exchange) -> list[_Timed]:
     found = sorted([*timed, *_beside(exchange)], key=itemgetter(0, 1))
     if exchange.end is not None:
         end = exchange.end
-        ending = Ending(
+        ending = EndRecord(
             reason=end.reason,
             bytes=end.bytes,
             sha256=end.sha256,
@@ -93,7 +93,7 @@ def _in_order(exchange: Exchange) -> list[_Timed]:
 
 def _request(exchange: Exchange) -> Iterator[_Timed]:
     request = exchange.request
-    head = RequestHead(
+    head = RequestHeadRecord(
         id=exchange.id,
         method=request.method,
         target=request.target,
@@ -106,7 +106,7 @@ def _request(exchange: Exchange) -> Iterator[_Timed]:
     )
     yield _Timed(request.t_ns, 0, (head,))
     for _, piece, masked in _pieces(request.body, request.masked):
-        yield _Timed(request.t_ns, 1, (*_spans(masked), RequestBody(data=piece)))
+        yield _Timed(request.t_ns, 1, (*_spans(masked), RequestBodyPiece(data=piece)))
     if request.t_end_ns is not None:
         yield _Timed(request.t_end_ns, 2, (RequestEnd(),))
 
@@ -181,7 +181,7 @@ def _beside(exchange: Exchange) -> Iterator[_Timed]:
         yield _Timed(max(sent.t_ns, exchange.request.t_ns), 3, (payload,))
     floor = exchange.request.t_ns
     for note in exchange.notes:
-        yield _Timed(max(note.t_ns, floor), 6, (Remark(text=note.text),))
+        yield _Timed(max(note.t_ns, floor), 6, (RemarkRecord(text=note.text),))
     for taken in exchange.delivered:
         yield _Timed(max(taken.t_ns, floor), 9, (DeliveredSoFar(bytes=taken.bytes),))
     for idle_ns in exchange.idle_ns:

@@ -10,16 +10,16 @@ inside inline code or a fenced block that was opened before. The text is taken w
 on its way cannot matter.
 
 Invariants. Calls are in order and do not overlap. The time is linear in the text: readers look
-ahead no further than they consume, or search through `Source.find`, or stop after a fixed number of
-characters. Nothing raises on any text.
+ahead no further than they consume, or search through `TextSource.find`, or stop after a fixed
+number of characters. Nothing raises on any text.
 """
 
 import re
 from collections.abc import Iterator
 
 from deltatape.text_calls._code import CodeTracker
-from deltatape.text_calls._shape import Block, Family, WrittenCall
-from deltatape.text_calls._source import Offered, Source
+from deltatape.text_calls._shape import CallBlock, NotationFamily, WrittenCall
+from deltatape.text_calls._source import Offered, TextSource
 from deltatape.text_calls.argument_tags import GLM, HUNYUAN
 from deltatape.text_calls.call_tokens import DEEPSEEK, KIMI_K2
 from deltatape.text_calls.function_tags import QWEN3_CODER
@@ -31,7 +31,7 @@ from deltatape.text_calls.mistral import MISTRAL
 from deltatape.text_calls.python_tags import LFM2, LLAMA, read_whole
 from deltatape.text_calls.tagged_json import COHERE, GENERIC, HERMES, INTERNLM
 
-FAMILIES: tuple[Family, ...] = (
+FAMILIES: tuple[NotationFamily, ...] = (
     GENERIC,
     QWEN3_CODER,
     HERMES,
@@ -54,7 +54,7 @@ FAMILIES: tuple[Family, ...] = (
 )
 """In the order in which they are asked where they share an opener."""
 
-_BY_OPENER: dict[str, tuple[Family, ...]] = {
+_BY_OPENER: dict[str, tuple[NotationFamily, ...]] = {
     opener: tuple(each for each in FAMILIES if opener in each.openers)
     for family in FAMILIES
     for opener in family.openers
@@ -78,7 +78,7 @@ def find_calls(text: str, offered: Offered = _NOTHING) -> tuple[WrittenCall, ...
     opener = _OPENERS.search(text) if any(map(text.__contains__, _SIGNS)) else None
     if opener is None and not (offered and text.lstrip()[:1] in ("{", "[", "`")):
         return ()
-    source = Source(text, offered)
+    source = TextSource(text, offered)
     whole = read_whole(source)
     if whole is not None:
         return tuple(_calls(LLAMA, whole, 0))
@@ -98,7 +98,7 @@ def find_calls(text: str, offered: Offered = _NOTHING) -> tuple[WrittenCall, ...
     return tuple(found)
 
 
-def _read(source: Source, opener: re.Match[str]) -> tuple[Family, Block] | None:
+def _read(source: TextSource, opener: re.Match[str]) -> tuple[NotationFamily, CallBlock] | None:
     """What the first family reads that finds a call behind its opener."""
     for family in _BY_OPENER[opener[0]]:
         block = family.read(source, opener.start())
@@ -107,7 +107,7 @@ def _read(source: Source, opener: re.Match[str]) -> tuple[Family, Block] | None:
     return None
 
 
-def _calls(family: Family, block: Block, start: int) -> Iterator[WrittenCall]:
+def _calls(family: NotationFamily, block: CallBlock, start: int) -> Iterator[WrittenCall]:
     for item in block.items:
         yield WrittenCall(
             family=family.name,
@@ -122,4 +122,4 @@ def _calls(family: Family, block: Block, start: int) -> Iterator[WrittenCall]:
         start = item.end
 
 
-__all__ = ["FAMILIES", "Family", "Offered", "WrittenCall", "find_calls"]
+__all__ = ["FAMILIES", "NotationFamily", "Offered", "WrittenCall", "find_calls"]

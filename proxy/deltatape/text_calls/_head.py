@@ -7,11 +7,11 @@ within it, it is cut: a call has begun. If anything else stands there, it is tal
 import re
 from dataclasses import dataclass, field
 
-from deltatape.text_calls._source import Source
+from deltatape.text_calls._source import TextSource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Literal:
+class LiteralChoice:
     """One of several texts; of two that begin alike, the longer one first."""
 
     options: tuple[str, ...]
@@ -21,7 +21,7 @@ class Literal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Word:
+class NameToken:
     """A word of the call's own."""
 
     key: str
@@ -29,7 +29,7 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Head:
+class CallHead:
     """A head, as far as it came."""
 
     end: int
@@ -44,27 +44,27 @@ class Head:
         return self.words.get(key, "")
 
 
-Steps = tuple[Literal | Word, ...]
+Steps = tuple[LiteralChoice | NameToken, ...]
 
 
-def literal(*options: str) -> Literal:
+def literal(*options: str) -> LiteralChoice:
     """A literal that has to come."""
-    return Literal(options=options)
+    return LiteralChoice(options=options)
 
 
-def maybe(*options: str) -> Literal:
+def maybe(*options: str) -> LiteralChoice:
     """A literal that can be missing."""
-    return Literal(options=options, optional=True)
+    return LiteralChoice(options=options, optional=True)
 
 
-def before(*options: str) -> Literal:
+def before(*options: str) -> LiteralChoice:
     """A literal that has to follow the head."""
-    return Literal(options=options, peek=True)
+    return LiteralChoice(options=options, peek=True)
 
 
-def word(key: str, pattern: str) -> Word:
+def word(key: str, pattern: str) -> NameToken:
     """A word that `pattern` describes."""
-    return Word(key=key, pattern=re.compile(pattern))
+    return NameToken(key=key, pattern=re.compile(pattern))
 
 
 _PUNCTUATION = re.compile(r"[^\w$]")
@@ -80,32 +80,32 @@ INVOKE: Steps = (
 """What follows `<invoke` in every decoration of it."""
 
 
-def read_head(source: Source, at: int, steps: Steps) -> Head | None:
+def read_head(source: TextSource, at: int, steps: Steps) -> CallHead | None:
     """The head at `at`; None if it is none, or if the text ends where it would begin."""
     if at == source.end:
         return None
     words: dict[str, str] = {}
     for place, step in enumerate(steps):
         start = source.blanks(at) if place else at
-        if isinstance(step, Word):
+        if isinstance(step, NameToken):
             found = step.pattern.match(source.text, start)
             if start < source.end and (found is None or _PUNCTUATION.match(found[0])):
                 return None
             partial = found[0] if found else ""
             if start + len(partial) == source.end:
-                return Head(end=source.end, cut=True, words=words, partial=partial)
+                return CallHead(end=source.end, cut=True, words=words, partial=partial)
             words[step.key] = partial
             at = start + len(partial)
         elif any(source.cut(each, start) for each in step.options):
-            return Head(end=source.end, cut=True, words=words)
+            return CallHead(end=source.end, cut=True, words=words)
         else:
             end = _behind(source, start, step)
             if end is None and not step.optional:
                 return None
             at = at if end is None or step.peek else end
-    return Head(end=at, words=words)
+    return CallHead(end=at, words=words)
 
 
-def _behind(source: Source, at: int, step: Literal) -> int | None:
+def _behind(source: TextSource, at: int, step: LiteralChoice) -> int | None:
     """The offset behind the literal at `at`; None if it is not there."""
     return next((at + len(each) for each in step.options if source.starts(each, at)), None)

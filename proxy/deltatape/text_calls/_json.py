@@ -14,8 +14,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from deltatape.text_calls._shape import Block, Item
-from deltatape.text_calls._source import Source
+from deltatape.text_calls._shape import CallBlock, FoundCall
+from deltatape.text_calls._source import TextSource
 from deltatape.wire.json_scan import JsonScanner
 
 _NAME_KEYS = ("name", "tool_name", "function")
@@ -40,7 +40,7 @@ _LOOSE_NAME = re.compile(r"""['"](?:tool_)?name['"]\s*+:\s*+['"]([^'"\s]{1,200})
 _LOOSE_ARGUMENTS = re.compile(r"""['"](?:arguments|parameters)['"]\s*+:\s*+(?=\{)""")
 
 
-class State(enum.Enum):
+class JsonEnd(enum.Enum):
     """How a JSON value ends."""
 
     WHOLE = "whole"
@@ -51,11 +51,11 @@ class State(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Extent:
+class JsonExtent:
     """Where a JSON value ends, and how."""
 
     end: int
-    state: State
+    state: JsonEnd
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,17 +65,19 @@ class _Written:
     name: str
     arguments: str
     id: str | None
-    extent: Extent
+    extent: JsonExtent
 
 
-def read_arguments(source: Source, at: int, closer: str | None) -> Extent | None:
+def read_arguments(source: TextSource, at: int, closer: str | None) -> JsonExtent | None:
     """The extent of the arguments object at `at`; None if no JSON object begins there."""
     if not _BEGINNING.match(source.text, at):
         return None
     return _settle(source, at, _scan(source, at), closer)
 
 
-def read_calls(source: Source, at: int, closer: str | None, opener: str = "") -> Block | None:
+def read_calls(
+    source: TextSource, at: int, closer: str | None, opener: str = ""
+) -> CallBlock | None:
     """The call objects at `at`: one, several, or an array of them, with the closing tag.
 
     Args:
@@ -92,7 +94,7 @@ def read_calls(source: Source, at: int, closer: str | None, opener: str = "") ->
     while source.starts("{", at) and (one := _read_object(source, at, closer)) is not None:
         written.append(one)
         end = one.extent.end
-        if one.extent.state is not State.WHOLE:
+        if one.extent.state is not JsonEnd.WHOLE:
             break
         separator = _SEPARATOR.match(source.text, end)
         at = separator.end() if separator else end
@@ -101,20 +103,22 @@ def read_calls(source: Source, at: int, closer: str | None, opener: str = "") ->
     if array and source.starts("]", at):
         end = at + 1
     items = [
-        Item(
+        FoundCall(
             name=one.name,
             arguments=one.arguments,
             id=one.id,
             end=one.extent.end,
-            closed=one.extent.state is State.WHOLE,
+            closed=one.extent.state is JsonEnd.WHOLE,
         )
         for one in written
     ]
     last = written[-1].extent.state
-    return _close(source, items, Extent(end=end, state=last), closer, opener)
+    return _close(source, items, JsonExtent(end=end, state=last), closer, opener)
 
 
-def find_closer(source: Source, extent: Extent, closer: str, opener: str) -> tuple[int, bool]:
+def find_closer(
+    source: TextSource, extent: JsonExtent, closer: str, opener: str
+) -> tuple[int, bool]:
     """Where a call ends whose JSON has this extent, and whether by its closing tag."""
     at = source.blanks(extent.end)
     if source.starts(closer, at):
@@ -129,19 +133,19 @@ def find_closer(source: Source, extent: Extent, closer: str, opener: str) -> tup
 
 
 def _close(
-    source: Source, items: list[Item], extent: Extent, closer: str | None, opener: str
-) -> Block:
+    source: TextSource, items: list[FoundCall], extent: JsonExtent, closer: str | None, opener: str
+) -> CallBlock:
     """The block of `items`; the closing tag closes all of them."""
     if closer is None:
         items[-1] = replace(items[-1], end=extent.end)
-        return Block(items=tuple(items), end=extent.end)
+        return CallBlock(items=tuple(items), end=extent.end)
     end, closed = find_closer(source, extent, closer, opener)
     junk = source.text[extent.end : end - len(closer)] if closed else ""
     items[-1] = replace(items[-1], end=end, junk=junk.strip(_HARMLESS))
-    return Block(items=tuple(replace(item, closed=closed) for item in items), end=end)
+    return CallBlock(items=tuple(replace(item, closed=closed) for item in items), end=end)
 
 
-def _scan(source: Source, at: int) -> Extent:
+def _scan(source: TextSource, at: int) -> JsonExtent:
     """What the strict scanner says of the value at `at`; BROKEN ends at the error."""
     scanner = JsonScanner()
     position, size = at, _WINDOW
@@ -149,31 +153,31 @@ def _scan(source: Source, at: int) -> Extent:
         scanner.feed(source.text[position : position + size])
         position, size = position + size, size * 2
     if scanner.error is not None:
-        return Extent(end=at + scanner.error[0], state=State.BROKEN)
+        return JsonExtent(end=at + scanner.error[0], state=JsonEnd.BROKEN)
     if scanner.end is not None:
-        return Extent(end=at + scanner.end, state=State.WHOLE)
-    return Extent(end=source.end, state=State.CUT)
+        return JsonExtent(end=at + scanner.end, state=JsonEnd.WHOLE)
+    return JsonExtent(end=source.end, state=JsonEnd.CUT)
 
 
-def _settle(source: Source, at: int, scanned: Extent, closer: str | None) -> Extent:
+def _settle(source: TextSource, at: int, scanned: JsonExtent, closer: str | None) -> JsonExtent:
     """Where a value ends that the scanner found to be whole, cut or broken."""
-    if scanned.state is State.WHOLE:
+    if scanned.state is JsonEnd.WHOLE:
         return scanned
     stop = source.end if closer is None else source.find(closer, at)
-    if scanned.state is State.CUT:
+    if scanned.state is JsonEnd.CUT:
         if stop < source.end and _is_balanced(source.text, at, stop):
-            return Extent(end=stop, state=State.BROKEN)
+            return JsonExtent(end=stop, state=JsonEnd.BROKEN)
         return scanned
     if stop == source.end:
         stop, _ = _skip(source.text, at, source.end)
-    return Extent(end=stop, state=State.BROKEN)
+    return JsonExtent(end=stop, state=JsonEnd.BROKEN)
 
 
 def _is_balanced(text: str, at: int, stop: int) -> bool:
     return text.count("{", at, stop) == text.count("}", at, stop)
 
 
-def _read_object(source: Source, at: int, closer: str | None) -> _Written | None:
+def _read_object(source: TextSource, at: int, closer: str | None) -> _Written | None:
     """The call object at `at`; None if it names no tool."""
     if not _BEGINNING.match(source.text, at):
         return _read_loosely(source, at, closer)
@@ -181,12 +185,12 @@ def _read_object(source: Source, at: int, closer: str | None) -> _Written | None
     head = _member_named(source.text, at, scanned.end, _NAME_KEYS)
     name = _name_of(source, head)
     if name is None:
-        waiting = scanned.state is State.CUT and (head is None or not head[2])
+        waiting = scanned.state is JsonEnd.CUT and (head is None or not head[2])
         return _Written(name="", arguments="", id=None, extent=scanned) if waiting else None
     extent = _settle(source, at, scanned, closer)
     arguments = _arguments_of(source.text, at, extent)
     if not arguments and head is not None and source.starts("{", head[0]):
-        arguments = _arguments_of(source.text, head[0], Extent(end=head[1], state=extent.state))
+        arguments = _arguments_of(source.text, head[0], JsonExtent(end=head[1], state=extent.state))
     identity = _member_named(source.text, at, extent.end, _ID_KEYS)
     return _Written(
         name=name,
@@ -196,7 +200,7 @@ def _read_object(source: Source, at: int, closer: str | None) -> _Written | None
     )
 
 
-def _read_loosely(source: Source, at: int, closer: str | None) -> _Written | None:
+def _read_loosely(source: TextSource, at: int, closer: str | None) -> _Written | None:
     """A call object that is no JSON (Python's quotes, bare keys) but has a name and a closer."""
     if closer is None:
         return None
@@ -213,7 +217,7 @@ def _read_loosely(source: Source, at: int, closer: str | None) -> _Written | Non
         name=name[1],
         arguments=source.text[start:end].rstrip(),
         id=None,
-        extent=Extent(end=stop, state=State.BROKEN),
+        extent=JsonExtent(end=stop, state=JsonEnd.BROKEN),
     )
 
 
@@ -243,12 +247,12 @@ def _member_named(text: str, at: int, stop: int, keys: tuple[str, ...]) -> _Memb
     return next((member for key, member in _members(text, at, stop) if key in keys), None)
 
 
-def _arguments_of(text: str, at: int, extent: Extent) -> str:
+def _arguments_of(text: str, at: int, extent: JsonExtent) -> str:
     member = _member_named(text, at, extent.end, _ARGUMENT_KEYS)
     return text[member[0] : member[1]] if member else ""
 
 
-def _name_of(source: Source, member: _Member | None) -> str | None:
+def _name_of(source: TextSource, member: _Member | None) -> str | None:
     """The tool's name: a string, or the `name` in an object `function`."""
     if member is not None and source.starts("{", member[0]):
         member = _member_named(source.text, member[0], member[1], ("name",))

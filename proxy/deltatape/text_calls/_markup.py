@@ -7,14 +7,14 @@ end of the call. A closing tag of the call inside a value that has its own closi
 import re
 from dataclasses import dataclass
 
-from deltatape.text_calls._json import State, find_closer, read_arguments
-from deltatape.text_calls._shape import Item
-from deltatape.text_calls._source import Source
+from deltatape.text_calls._json import JsonEnd, find_closer, read_arguments
+from deltatape.text_calls._shape import FoundCall
+from deltatape.text_calls._source import TextSource
 from deltatape.text_calls._values import ObjectText, as_json, is_string, opened, quoted, typed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tags:
+class CallTags:
     """The tags inside a call."""
 
     parameter: re.Pattern[str]
@@ -39,7 +39,7 @@ class _Value:
     whole: bool
 
 
-def read_call(source: Source, name: str, at: int, tags: Tags) -> Item:
+def read_call(source: TextSource, name: str, at: int, tags: CallTags) -> FoundCall:
     """The call of the tool `name` whose parameters begin at `at`, behind its opening tag."""
     body = source.blanks(at)
     if source.starts("{", body):
@@ -49,26 +49,26 @@ def read_call(source: Source, name: str, at: int, tags: Tags) -> Item:
     return _read_parameters(source, name, at, tags)
 
 
-def is_known(source: Source, item: Item) -> bool:
+def is_known(source: TextSource, item: FoundCall) -> bool:
     """Whether a call without anything around it is of a tool that can have been offered."""
     cut = not item.closed and not item.arguments and item.end == source.end
     return source.may_be_tool(item.name, whole=not cut)
 
 
-def _read_json(source: Source, name: str, at: int, tags: Tags) -> Item | None:
+def _read_json(source: TextSource, name: str, at: int, tags: CallTags) -> FoundCall | None:
     """A body that is the arguments object itself."""
     extent = read_arguments(source, at, tags.end[0])
     if extent is None:
         return None
     end, closed = extent.end, False
-    if extent.state is not State.CUT:
+    if extent.state is not JsonEnd.CUT:
         closer = min(tags.end, key=lambda each: source.find(each, extent.end))
         end, closed = find_closer(source, extent, closer, tags.begin)
     arguments = source.text[at : extent.end].rstrip()
-    return Item(name=name, arguments=arguments, end=end, closed=closed)
+    return FoundCall(name=name, arguments=arguments, end=end, closed=closed)
 
 
-def _read_parameters(source: Source, name: str, at: int, tags: Tags) -> Item:
+def _read_parameters(source: TextSource, name: str, at: int, tags: CallTags) -> FoundCall:
     written = ObjectText()
     while True:
         place = source.blanks(at)
@@ -85,20 +85,22 @@ def _read_parameters(source: Source, name: str, at: int, tags: Tags) -> Item:
             written.add(tag["key"].strip(), value.text)
 
 
-def _finish(source: Source, name: str, at: int, tags: Tags, written: ObjectText) -> Item:
+def _finish(
+    source: TextSource, name: str, at: int, tags: CallTags, written: ObjectText
+) -> FoundCall:
     """The call, where no further parameter begins: it is closed, cut off, or just stops."""
     place = source.blanks(at)
     closer = next((each for each in tags.end if source.starts(each, place)), None)
     if closer is not None:
         end = place + len(closer)
-        return Item(name=name, arguments=written.text(whole=True), end=end, closed=True)
+        return FoundCall(name=name, arguments=written.text(whole=True), end=end, closed=True)
     in_tag = source.starts(tags.begin, place) and source.find(tags.complete, place) == source.end
     cut = in_tag or any(source.cut(each, place) for each in (tags.begin, *tags.end))
     end = source.end if cut else at
-    return Item(name=name, arguments=written.text(whole=False), end=end, closed=False)
+    return FoundCall(name=name, arguments=written.text(whole=False), end=end, closed=False)
 
 
-def _read_value(source: Source, at: int, tags: Tags) -> _Value:
+def _read_value(source: TextSource, at: int, tags: CallTags) -> _Value:
     following = source.find(tags.begin, at)
     close, after = _find_close(source, at, following, tags)
     if close < min(following, source.end):
@@ -111,7 +113,7 @@ def _read_value(source: Source, at: int, tags: Tags) -> _Value:
     return _Value(text=_trim(text, tags), end=stop, whole=True)
 
 
-def _find_close(source: Source, at: int, following: int, tags: Tags) -> tuple[int, int]:
+def _find_close(source: TextSource, at: int, following: int, tags: CallTags) -> tuple[int, int]:
     """The closing tag of the value at `at`: the first one behind which the call goes on or ends.
 
     Values hold such tags as well. If none is like that, it is the first one.
@@ -125,11 +127,11 @@ def _find_close(source: Source, at: int, following: int, tags: Tags) -> tuple[in
     return first
 
 
-def _trim(text: str, tags: Tags) -> str:
+def _trim(text: str, tags: CallTags) -> str:
     return text.removeprefix("\n").removesuffix("\n") if tags.newlines else text
 
 
-def _json_of(source: Source, name: str, tag: re.Match[str], text: str) -> str:
+def _json_of(source: TextSource, name: str, tag: re.Match[str], text: str) -> str:
     match tag.groupdict().get("string"):
         case "true":
             return quoted(text)
@@ -140,6 +142,6 @@ def _json_of(source: Source, name: str, tag: re.Match[str], text: str) -> str:
             return typed(source, name, tag["key"].strip(), text)
 
 
-def _is_text(source: Source, name: str, tag: re.Match[str]) -> bool:
+def _is_text(source: TextSource, name: str, tag: re.Match[str]) -> bool:
     told = tag.groupdict().get("string")
     return told == "true" if told else is_string(source, name, tag["key"].strip())

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from deltatape.text_calls._source import Source
+from deltatape.text_calls._source import TextSource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class WrittenCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
+class FoundCall:
     """A call as a reader found it."""
 
     name: str
@@ -41,22 +41,22 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
+class CallBlock:
     """Calls that follow each other, with all that is around them."""
 
-    items: tuple[Item, ...]
+    items: tuple[FoundCall, ...]
     """>= 1, in order; each starts where the one before it ends."""
     end: int
     start: int | None = None
     """Where it starts, if that is before the opener."""
 
 
-Reader = Callable[[Source, int], Block | None]
+Reader = Callable[[TextSource, int], CallBlock | None]
 """Takes a source and where an opener stands; None if what follows is no call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Family:
+class NotationFamily:
     """A notation of tool calls."""
 
     name: str

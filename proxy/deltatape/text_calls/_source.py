@@ -15,7 +15,7 @@ Offered = Mapping[str, Mapping[str, object] | None]
 """The tools of the request by name, each with the JSON Schema of its parameters, if it has one."""
 
 
-class Source:
+class TextSource:
     """A text, and the tools that its writer was offered."""
 
     def __init__(self, text: str, offered: Offered) -> None:

@@ -7,7 +7,7 @@ that it is. What is not JSON stays a string, so that the schema's check can say 
 import json
 from collections.abc import Iterator, Mapping
 
-from deltatape.text_calls._source import Source
+from deltatape.text_calls._source import TextSource
 from deltatape.wire.json_value import parse
 
 _WORDS = {"True": "true", "False": "false", "None": "null"}
@@ -51,7 +51,7 @@ def as_json(text: str) -> str | None:
     return word if parse(word).error is None else None
 
 
-def typed(source: Source, tool: str, key: str, text: str) -> str:
+def typed(source: TextSource, tool: str, key: str, text: str) -> str:
     """The JSON of a parameter's `text`, by the schema that the tool has for it."""
     types = _types_of(source, tool, key)
     value = as_json(text) if types else None
@@ -60,13 +60,13 @@ def typed(source: Source, tool: str, key: str, text: str) -> str:
     return value
 
 
-def is_string(source: Source, tool: str, key: str) -> bool:
+def is_string(source: TextSource, tool: str, key: str) -> bool:
     """Whether a parameter is a string as far as is known."""
     types = _types_of(source, tool, key)
     return not types or "string" in types
 
 
-def _types_of(source: Source, tool: str, key: str) -> frozenset[str]:
+def _types_of(source: TextSource, tool: str, key: str) -> frozenset[str]:
     """The types that a parameter may have; empty if that is unknown."""
     root = source.offered.get(tool)
     properties = root.get("properties") if root else None

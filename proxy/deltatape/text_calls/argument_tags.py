@@ -15,10 +15,10 @@ import functools
 import re
 from dataclasses import replace
 
-from deltatape.text_calls._head import Head, before, literal, read_head, word
-from deltatape.text_calls._markup import Tags, read_call
-from deltatape.text_calls._shape import Block, Family, Item
-from deltatape.text_calls._source import Source
+from deltatape.text_calls._head import CallHead, before, literal, read_head, word
+from deltatape.text_calls._markup import CallTags, read_call
+from deltatape.text_calls._shape import CallBlock, FoundCall, NotationFamily
+from deltatape.text_calls._source import TextSource
 
 _OPENER = "<tool_call>"
 _CLOSER = "</tool_call>"
@@ -29,9 +29,9 @@ _CALL = re.compile(r"<tool_call(:\w{1,40})?>\s*+")
 
 
 @functools.lru_cache(maxsize=64)
-def _tags(suffix: str) -> Tags:
+def _tags(suffix: str) -> CallTags:
     end = re.escape(suffix)
-    return Tags(
+    return CallTags(
         parameter=re.compile(
             rf"<arg_key{end}>(?P<key>[^<]{{1,200}})</arg_key{end}>(?:\\n|\s)*+<arg_value{end}>"
         ),
@@ -42,23 +42,23 @@ def _tags(suffix: str) -> Tags:
     )
 
 
-def _read_glm(source: Source, start: int) -> Block | None:
+def _read_glm(source: TextSource, start: int) -> CallBlock | None:
     place = source.blanks(start + len(_OPENER))
     head = read_head(source, place, _GLM_HEAD)
     if head is None:
         return None
     name = head.word("name")
     if head.cut:
-        item = Item(name=name, arguments="", end=source.end, closed=False)
-        return Block(items=(item,), end=source.end) if _is_begun(source, place, head) else None
+        item = FoundCall(name=name, arguments="", end=source.end, closed=False)
+        return CallBlock(items=(item,), end=source.end) if _is_begun(source, place, head) else None
     alone = source.starts(_CLOSER, source.blanks(head.end))
     if not source.is_name(name) or (alone and source.offered and name not in source.offered):
         return None
     item = read_call(source, name, head.end, _tags(""))
-    return Block(items=(item,), end=item.end)
+    return CallBlock(items=(item,), end=item.end)
 
 
-def _is_begun(source: Source, place: int, head: Head) -> bool:
+def _is_begun(source: TextSource, place: int, head: CallHead) -> bool:
     """Whether a head that is cut off begins a call: a tag has begun, or an offered tool's name."""
     name = head.word("name")
     if source.text.find("<", place) >= 0:
@@ -66,10 +66,10 @@ def _is_begun(source: Source, place: int, head: Head) -> bool:
     return any(name == each or each.startswith(head.partial or "<") for each in source.offered)
 
 
-def _read_hunyuan(source: Source, start: int) -> Block | None:
+def _read_hunyuan(source: TextSource, start: int) -> CallBlock | None:
     wrapper = _WRAPPER.match(source.text, start)
     at = wrapper.end() if wrapper else start
-    items: list[Item] = []
+    items: list[FoundCall] = []
     suffix = ""
     while opened := _CALL.match(source.text, at):
         suffix = opened[1] or ""
@@ -83,10 +83,10 @@ def _read_hunyuan(source: Source, start: int) -> Block | None:
     closer = f"</tool_calls{suffix}>"
     if wrapper and source.starts(closer, at):
         items[-1] = replace(items[-1], end=at + len(closer))
-    return Block(items=tuple(items), end=items[-1].end)
+    return CallBlock(items=tuple(items), end=items[-1].end)
 
 
-def _read_one(source: Source, at: int, suffix: str, *, wrapped: bool) -> Item | None:
+def _read_one(source: TextSource, at: int, suffix: str, *, wrapped: bool) -> FoundCall | None:
     """A call of Hunyuan; without a wrapper or the beginning of `<tool_sep>`, GLM's."""
     head = read_head(source, at, (_NAME, literal(f"<tool_sep{suffix}>")))
     name = head.word("name") if head else ""
@@ -94,12 +94,12 @@ def _read_one(source: Source, at: int, suffix: str, *, wrapped: bool) -> Item | 
         return None
     if head.cut:
         begun = wrapped or source.starts("<t", source.blanks(at + len(name)))
-        return Item(name=name, arguments="", end=source.end, closed=False) if begun else None
+        return FoundCall(name=name, arguments="", end=source.end, closed=False) if begun else None
     return read_call(source, name, head.end, _tags(suffix))
 
 
-GLM = Family(name="glm", openers=(_OPENER,), read=_read_glm)
-HUNYUAN = Family(
+GLM = NotationFamily(name="glm", openers=(_OPENER,), read=_read_glm)
+HUNYUAN = NotationFamily(
     name="hunyuan",
     openers=("<tool_calls>", "<tool_calls:", _OPENER, "<tool_call:"),
     read=_read_hunyuan,

@@ -16,10 +16,10 @@ Source: the chat templates of these models.
 import re
 from dataclasses import dataclass, replace
 
-from deltatape.text_calls._head import Head, Steps, literal, maybe, read_head, word
-from deltatape.text_calls._json import State, find_closer, read_arguments
-from deltatape.text_calls._shape import Block, Family, Item
-from deltatape.text_calls._source import Source
+from deltatape.text_calls._head import CallHead, Steps, literal, maybe, read_head, word
+from deltatape.text_calls._json import JsonEnd, find_closer, read_arguments
+from deltatape.text_calls._shape import CallBlock, FoundCall, NotationFamily
+from deltatape.text_calls._source import TextSource
 
 _OPEN, _SHUT, _GAP = "<[｜|]", "[｜|]>", "[▁_]"  # noqa: RUF001 - DeepSeek's own, and leaked
 _FENCE = maybe("```json", "```")
@@ -62,10 +62,10 @@ _KIMI = _Tokens(
 _KIMI_ID = re.compile(r"(?:functions\.)?(?:(.*?):)?(\d{1,9})")
 
 
-def _read(source: Source, start: int, tokens: _Tokens) -> Block | None:
+def _read(source: TextSource, start: int, tokens: _Tokens) -> CallBlock | None:
     wrapper = tokens.wrapper.match(source.text, start)
     at = wrapper.end() if wrapper else start
-    items: list[Item] = []
+    items: list[FoundCall] = []
     while begin := tokens.begin.match(source.text, at):
         item = _read_one(source, begin.end(), tokens)
         if item is None:
@@ -77,10 +77,10 @@ def _read(source: Source, start: int, tokens: _Tokens) -> Block | None:
     end = tokens.wrapper_end.match(source.text, items[-1].end)
     if end is not None:
         items[-1] = replace(items[-1], end=end.end())
-    return Block(items=tuple(items), end=items[-1].end)
+    return CallBlock(items=tuple(items), end=items[-1].end)
 
 
-def _read_one(source: Source, at: int, tokens: _Tokens) -> Item | None:
+def _read_one(source: TextSource, at: int, tokens: _Tokens) -> FoundCall | None:
     head = next((found for steps in tokens.heads if (found := read_head(source, at, steps))), None)
     if head is None:
         return None
@@ -89,31 +89,31 @@ def _read_one(source: Source, at: int, tokens: _Tokens) -> Item | None:
         return None
     at = source.blanks(head.end)
     if head.cut or at == source.end:
-        return Item(name=name, arguments="", id=identity, end=source.end, closed=False)
+        return FoundCall(name=name, arguments="", id=identity, end=source.end, closed=False)
     extent = read_arguments(source, at, tokens.closer)
     if extent is None:
         return _without_arguments(source, at, tokens, name, identity)
     end, closed = extent.end, False
-    if extent.state is not State.CUT:
+    if extent.state is not JsonEnd.CUT:
         usual = tokens.end.match(source.text, end)
         end, closed = (
             (usual.end(), True) if usual else find_closer(source, extent, tokens.closer, "")
         )
     arguments = source.text[at : extent.end].rstrip()
-    return Item(name=name, arguments=arguments, id=identity, end=end, closed=closed)
+    return FoundCall(name=name, arguments=arguments, id=identity, end=end, closed=closed)
 
 
 def _without_arguments(
-    source: Source, at: int, tokens: _Tokens, name: str, identity: str | None
-) -> Item | None:
+    source: TextSource, at: int, tokens: _Tokens, name: str, identity: str | None
+) -> FoundCall | None:
     """A call that ends behind its head."""
     end = tokens.end.match(source.text, at)
     if end is None:
         return None
-    return Item(name=name, arguments="", id=identity, end=end.end(), closed=True)
+    return FoundCall(name=name, arguments="", id=identity, end=end.end(), closed=True)
 
 
-def _identity(head: Head) -> tuple[str, str | None]:
+def _identity(head: CallHead) -> tuple[str, str | None]:
     """The tool's name, "" if the head has only a counter, and the call's id."""
     identity = head.word("id")
     if not identity:
@@ -124,15 +124,15 @@ def _identity(head: Head) -> tuple[str, str | None]:
     return numbered[1] or "", identity
 
 
-def _read_deepseek(source: Source, start: int) -> Block | None:
+def _read_deepseek(source: TextSource, start: int) -> CallBlock | None:
     return _read(source, start, _DEEPSEEK)
 
 
-def _read_kimi(source: Source, start: int) -> Block | None:
+def _read_kimi(source: TextSource, start: int) -> CallBlock | None:
     return _read(source, start, _KIMI)
 
 
-DEEPSEEK = Family(
+DEEPSEEK = NotationFamily(
     name="deepseek",
     openers=tuple(
         f"<{bar}tool{gap}{what}{gap}begin{bar}>"
@@ -142,7 +142,7 @@ DEEPSEEK = Family(
     ),
     read=_read_deepseek,
 )
-KIMI_K2 = Family(
+KIMI_K2 = NotationFamily(
     name="kimi-k2",
     openers=(
         "<|tool_calls_section_begin|>",

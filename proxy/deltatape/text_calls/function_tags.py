@@ -13,9 +13,9 @@ import re
 from dataclasses import replace
 
 from deltatape.text_calls._head import before, literal, read_head, word
-from deltatape.text_calls._markup import Tags, is_known, read_call
-from deltatape.text_calls._shape import Block, Family, Item
-from deltatape.text_calls._source import Source
+from deltatape.text_calls._markup import CallTags, is_known, read_call
+from deltatape.text_calls._shape import CallBlock, FoundCall, NotationFamily
+from deltatape.text_calls._source import TextSource
 
 _WRAPPER = "<tool_call>"
 _WRAPPER_END = "</tool_call>"
@@ -26,7 +26,7 @@ _HEAD = (
     literal(">"),
     before("<parameter=", "{", "</function>"),
 )
-_TAGS = Tags(
+_TAGS = CallTags(
     parameter=re.compile(r"<parameter=(?P<key>[^<>\n]{1,200})>"),
     begin="<parameter=",
     complete=">",
@@ -36,12 +36,12 @@ _TAGS = Tags(
 )
 
 
-def _read(source: Source, start: int) -> Block | None:
+def _read(source: TextSource, start: int) -> CallBlock | None:
     at = start
     wrapped = source.starts(_WRAPPER, at)
     if wrapped:
         at = source.blanks(at + len(_WRAPPER))
-    items: list[Item] = []
+    items: list[FoundCall] = []
     while (item := _read_one(source, at)) is not None:
         items.append(item)
         at = source.blanks(item.end)
@@ -53,19 +53,19 @@ def _read(source: Source, start: int) -> Block | None:
     if source.starts(_WRAPPER_END, at):
         end = at + len(_WRAPPER_END)
         items[-1] = replace(items[-1], end=end)
-    return Block(items=tuple(items), end=end)
+    return CallBlock(items=tuple(items), end=end)
 
 
-def _read_one(source: Source, at: int) -> Item | None:
+def _read_one(source: TextSource, at: int) -> FoundCall | None:
     head = read_head(source, at, _HEAD) if source.starts(_OPENER, at) else None
     if head is None:
         return None
     name = head.word("name").strip().strip("\"'")
     if head.cut:
         begun = name or (head.partial and source.starts(head.partial, at + len(_OPENER)))
-        cut = Item(name=name, arguments="", end=source.end, closed=False)
+        cut = FoundCall(name=name, arguments="", end=source.end, closed=False)
         return cut if begun else None
     return read_call(source, name, head.end, _TAGS) if source.is_name(name) else None
 
 
-QWEN3_CODER = Family(name="qwen3-coder", openers=(_WRAPPER, _OPENER), read=_read)
+QWEN3_CODER = NotationFamily(name="qwen3-coder", openers=(_WRAPPER, _OPENER), read=_read)

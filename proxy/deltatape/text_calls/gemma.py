@@ -10,9 +10,9 @@ import re
 from dataclasses import dataclass
 
 from deltatape.text_calls._head import before, literal, read_head, word
-from deltatape.text_calls._json import Extent, State, find_closer
-from deltatape.text_calls._shape import Block, Family, Item
-from deltatape.text_calls._source import Source
+from deltatape.text_calls._json import JsonEnd, JsonExtent, find_closer
+from deltatape.text_calls._shape import CallBlock, FoundCall, NotationFamily
+from deltatape.text_calls._source import TextSource
 from deltatape.text_calls._values import as_json, opened, quoted
 
 _HEAD = (literal("call"), literal(":"), word("name", r"[^\s{}<>]{1,200}+"), before("{"))
@@ -33,30 +33,30 @@ _SPELLINGS = (
 )
 
 
-def _read(source: Source, start: int) -> Block | None:
+def _read(source: TextSource, start: int) -> CallBlock | None:
     spelling = next(each for each in _SPELLINGS if source.starts(each.opener, start))
     head = read_head(source, start + len(spelling.opener), _HEAD)
     if head is None or not source.is_name(head.word("name") or "_"):
         return None
     name, at = head.word("name"), source.blanks(head.end)
     if head.cut:
-        item = Item(name=name, arguments="", end=source.end, closed=False)
-        return Block(items=(item,), end=source.end)
+        item = FoundCall(name=name, arguments="", end=source.end, closed=False)
+        return CallBlock(items=(item,), end=source.end)
     arguments, end, state = _translate(source, at, spelling.quote)
-    if state is State.BROKEN:
+    if state is JsonEnd.BROKEN:
         stop = source.find(spelling.closer, end)
         if stop == source.end:
             return None
         arguments, end = source.text[at:stop], stop
     closed = False
-    if state is not State.CUT:
-        extent = Extent(end=end, state=state)
+    if state is not JsonEnd.CUT:
+        extent = JsonExtent(end=end, state=state)
         end, closed = find_closer(source, extent, spelling.closer, spelling.opener)
-    item = Item(name=name, arguments=arguments, end=end, closed=closed)
-    return Block(items=(item,), end=end)
+    item = FoundCall(name=name, arguments=arguments, end=end, closed=closed)
+    return CallBlock(items=(item,), end=end)
 
 
-def _translate(source: Source, at: int, quote: str) -> tuple[str, int, State]:
+def _translate(source: TextSource, at: int, quote: str) -> tuple[str, int, JsonEnd]:
     """The object at `at` as JSON, where it ends, and how."""
     parts: list[str] = []
     stack: list[str] = []
@@ -70,38 +70,38 @@ def _translate(source: Source, at: int, quote: str) -> tuple[str, int, State]:
         elif char == stack[-1]:
             parts.append(stack.pop())
             if not stack:
-                return "".join(parts), at + 1, State.WHOLE
+                return "".join(parts), at + 1, JsonEnd.WHOLE
         elif char in ",:":
             parts.append(f"{char} ")
             key = char == "," and stack[-1] == "}"
         elif not char.isspace():
             text, at, state = _read_scalar(source, at, quote, key=key)
             parts.append(text)
-            if state is not State.WHOLE:
+            if state is not JsonEnd.WHOLE:
                 return "".join(parts), at, state
             continue
         at += 1
-    return "".join(parts), at, State.CUT
+    return "".join(parts), at, JsonEnd.CUT
 
 
-def _read_scalar(source: Source, at: int, quote: str, *, key: bool) -> tuple[str, int, State]:
+def _read_scalar(source: TextSource, at: int, quote: str, *, key: bool) -> tuple[str, int, JsonEnd]:
     """A quoted or a bare value, or a key."""
     if source.starts(quote, at):
         start = at + len(quote)
         stop = source.find(quote, start)
         if stop == source.end:
-            return opened(source.text[start:]), stop, State.CUT
-        return quoted(source.text[start:stop]), stop + len(quote), State.WHOLE
+            return opened(source.text[start:]), stop, JsonEnd.CUT
+        return quoted(source.text[start:stop]), stop + len(quote), JsonEnd.WHOLE
     if source.cut(quote, at):
-        return "", source.end, State.CUT
+        return "", source.end, JsonEnd.CUT
     bare = _BARE.match(source.text, at)
     if bare is None:
-        return "", at, State.BROKEN
+        return "", at, JsonEnd.BROKEN
     text = bare[0].rstrip()
     value = None if key else as_json(text)
     if bare.end() == source.end:
-        return opened(text) if value is None else text, source.end, State.CUT
-    return quoted(text) if value is None else value, bare.end(), State.WHOLE
+        return opened(text) if value is None else text, source.end, JsonEnd.CUT
+    return quoted(text) if value is None else value, bare.end(), JsonEnd.WHOLE
 
 
-GEMMA = Family(name="gemma", openers=tuple(each.opener for each in _SPELLINGS), read=_read)
+GEMMA = NotationFamily(name="gemma", openers=tuple(each.opener for each in _SPELLINGS), read=_read)

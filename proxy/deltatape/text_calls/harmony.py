@@ -12,9 +12,9 @@ response format, https://github.com/openai/harmony.
 import re
 
 from deltatape.text_calls._head import before, maybe, read_head
-from deltatape.text_calls._json import State, read_arguments
-from deltatape.text_calls._shape import Block, Family, Item
-from deltatape.text_calls._source import Source
+from deltatape.text_calls._json import JsonEnd, read_arguments
+from deltatape.text_calls._shape import CallBlock, FoundCall, NotationFamily
+from deltatape.text_calls._source import TextSource
 
 _OPENER = "to="
 _FUNCTIONS = "functions."
@@ -29,7 +29,7 @@ _HEAD = (_CHANNEL, maybe("<|constrain|>"), maybe("json", "code"), maybe("<|messa
 _END = "<|call|>"
 
 
-def _read(source: Source, start: int) -> Block | None:
+def _read(source: TextSource, start: int) -> CallBlock | None:
     named = _NAME.match(source.text, start + len(_OPENER))
     if named is None:
         return None
@@ -44,15 +44,15 @@ def _read(source: Source, start: int) -> Block | None:
     item = _read_message(source, name, named.end())
     if item is None:
         return None
-    return Block(items=(item,), end=item.end, start=start - len(header.lstrip()))
+    return CallBlock(items=(item,), end=item.end, start=start - len(header.lstrip()))
 
 
-def _read_message(source: Source, name: str, at: int) -> Item | None:
+def _read_message(source: TextSource, name: str, at: int) -> FoundCall | None:
     if at == source.end:
-        return Item(name="", arguments="", end=at, closed=False)
+        return FoundCall(name="", arguments="", end=at, closed=False)
     head = read_head(source, source.blanks(at), _HEAD)
     if head is None or head.cut:
-        cut = Item(name=name, arguments="", end=source.end, closed=False)
+        cut = FoundCall(name=name, arguments="", end=source.end, closed=False)
         return cut if head or source.blanks(at) == source.end else None
     place = source.blanks(head.end)
     extent = read_arguments(source, place, _END)
@@ -61,7 +61,7 @@ def _read_message(source: Source, name: str, at: int) -> Item | None:
     arguments = source.text[place : extent.end].rstrip()
     end = source.blanks(extent.end)
     end = end + len(_END) if source.starts(_END, end) else extent.end
-    return Item(name=name, arguments=arguments, end=end, closed=extent.state is State.WHOLE)
+    return FoundCall(name=name, arguments=arguments, end=end, closed=extent.state is JsonEnd.WHOLE)
 
 
-HARMONY = Family(name="harmony", openers=(_OPENER,), read=_read)
+HARMONY = NotationFamily(name="harmony", openers=(_OPENER,), read=_read)

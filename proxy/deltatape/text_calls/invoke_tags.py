@@ -19,9 +19,9 @@ import re
 from dataclasses import dataclass, replace
 
 from deltatape.text_calls._head import INVOKE, Steps, before, literal, read_head
-from deltatape.text_calls._markup import Tags, is_known, read_call
-from deltatape.text_calls._shape import Block, Family, Item
-from deltatape.text_calls._source import Source
+from deltatape.text_calls._markup import CallTags, is_known, read_call
+from deltatape.text_calls._shape import CallBlock, FoundCall, NotationFamily
+from deltatape.text_calls._source import TextSource
 
 _BARS = "[｜‖|]{1,2}"  # noqa: RUF001 - the model's own bars
 _DSML = re.compile(rf"<({_BARS}DSML{_BARS})(?:((?:function|tool)_calls)>|invoke\b)")
@@ -39,7 +39,7 @@ class _Spelling:
     """The tags of one decoration."""
 
     head: Steps
-    tags: Tags
+    tags: CallTags
 
 
 @functools.lru_cache(maxsize=64)
@@ -48,7 +48,7 @@ def _spelling(prefix: str) -> _Spelling:
     before = re.escape(prefix)
     return _Spelling(
         head=(literal(f"<{prefix}invoke"), *INVOKE),
-        tags=Tags(
+        tags=CallTags(
             parameter=re.compile(
                 rf'<{before}parameter\s++name\s*+=\s*+"(?P<key>[^"<>\n]{{1,200}})"'
                 r'(?:\s++string\s*+=\s*+"(?P<string>true|false)")?\s*+>'
@@ -61,16 +61,18 @@ def _spelling(prefix: str) -> _Spelling:
     )
 
 
-def _read_all(source: Source, at: int, spelling: _Spelling) -> list[Item]:
+def _read_all(source: TextSource, at: int, spelling: _Spelling) -> list[FoundCall]:
     """The calls that follow each other from `at`."""
-    items: list[Item] = []
+    items: list[FoundCall] = []
     while (item := _read_one(source, source.blanks(at), spelling)) is not None:
         items.append(item)
         at = item.end
     return items
 
 
-def _read_one(source: Source, at: int, spelling: _Spelling, *, sure: bool = False) -> Item | None:
+def _read_one(
+    source: TextSource, at: int, spelling: _Spelling, *, sure: bool = False
+) -> FoundCall | None:
     """The call at `at`; where the text ends before its name begins, only if that is `sure`."""
     if not source.starts("<", at):
         return None
@@ -79,24 +81,24 @@ def _read_one(source: Source, at: int, spelling: _Spelling, *, sure: bool = Fals
         return None
     if head.cut:
         begun = sure or head.words or head.partial
-        cut = Item(name=head.word("name"), arguments="", end=source.end, closed=False)
+        cut = FoundCall(name=head.word("name"), arguments="", end=source.end, closed=False)
         return cut if begun else None
     item = read_call(source, head.word("name"), head.end, spelling.tags)
     is_bare = not item.closed and not item.arguments and item.end < source.end
     return None if is_bare and item.name not in source.offered else item
 
 
-def _wrapped(source: Source, items: list[Item], closer: str | None) -> Block | None:
+def _wrapped(source: TextSource, items: list[FoundCall], closer: str | None) -> CallBlock | None:
     """The block of `items`, with the wrapper's closing tag if that follows."""
     if not items:
         return None
     at = source.blanks(items[-1].end)
     if closer is not None and source.starts(closer, at):
         items[-1] = replace(items[-1], end=at + len(closer))
-    return Block(items=tuple(items), end=items[-1].end)
+    return CallBlock(items=tuple(items), end=items[-1].end)
 
 
-def _read_decorated(source: Source, opened: re.Match[str] | None) -> Block | None:
+def _read_decorated(source: TextSource, opened: re.Match[str] | None) -> CallBlock | None:
     """Calls in, or without, a wrapper: group 1 is the decoration, group 2 the wrapper's name."""
     if opened is None:
         return None
@@ -108,23 +110,23 @@ def _read_decorated(source: Source, opened: re.Match[str] | None) -> Block | Non
     return _wrapped(source, items, f"</{prefix}{wrapper}>" if wrapper else None)
 
 
-def _read_dsml(source: Source, start: int) -> Block | None:
+def _read_dsml(source: TextSource, start: int) -> CallBlock | None:
     return _read_decorated(source, _DSML.match(source.text, start))
 
 
-def _read_plain(source: Source, start: int) -> Block | None:
+def _read_plain(source: TextSource, start: int) -> CallBlock | None:
     return _read_decorated(source, _PLAIN.match(source.text, start))
 
 
-def _read_m2(source: Source, start: int) -> Block | None:
+def _read_m2(source: TextSource, start: int) -> CallBlock | None:
     items = _read_all(source, start + len(_M2), _spelling(""))
     return _wrapped(source, items, "</minimax:tool_call>")
 
 
-def _read_step(source: Source, start: int) -> Block | None:
+def _read_step(source: TextSource, start: int) -> CallBlock | None:
     wrapper = _STEP_WRAPPER.match(source.text, start)
     at = wrapper.end() if wrapper else start
-    items: list[Item] = []
+    items: list[FoundCall] = []
     while source.starts(_STEP_BEGIN, at):
         item = _read_step_call(source, at + len(_STEP_BEGIN))
         if item is None:
@@ -134,28 +136,28 @@ def _read_step(source: Source, start: int) -> Block | None:
     return _wrapped(source, items, None)
 
 
-def _read_step_call(source: Source, at: int) -> Item | None:
+def _read_step_call(source: TextSource, at: int) -> FoundCall | None:
     head = read_head(source, at, _STEP_HEAD)
     if head is None or head.cut:
-        cut = Item(name="", arguments="", end=source.end, closed=False)
+        cut = FoundCall(name="", arguments="", end=source.end, closed=False)
         return cut if head else None
     item = _read_one(source, source.blanks(head.end), _spelling("steptml:"), sure=True)
     end = _STEP_END.match(source.text, item.end) if item else None
     return replace(item, end=end.end()) if item and end else item
 
 
-DSML = Family(
+DSML = NotationFamily(
     name="deepseek-dsml",
     openers=("<｜DSML", "<｜｜DSML", "<‖DSML", "<‖‖DSML", "<|DSML", "<||DSML"),  # noqa: RUF001
     read=_read_dsml,
 )
-MINIMAX_M2 = Family(name="minimax-m2", openers=(_M2,), read=_read_m2)
-STEP3 = Family(
+MINIMAX_M2 = NotationFamily(name="minimax-m2", openers=(_M2,), read=_read_m2)
+STEP3 = NotationFamily(
     name="step3",
     openers=("<｜tool_calls_begin｜>", "<｜tool_call_begin｜>"),  # noqa: RUF001
     read=_read_step,
 )
-FUNCTION_CALLS = Family(
+FUNCTION_CALLS = NotationFamily(
     name="function-calls",
     openers=(
         "<function_calls>",

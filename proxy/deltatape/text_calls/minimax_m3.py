@@ -11,8 +11,8 @@ import re
 from dataclasses import replace
 
 from deltatape.text_calls._head import INVOKE, literal, read_head
-from deltatape.text_calls._shape import Block, Family, Item
-from deltatape.text_calls._source import Source
+from deltatape.text_calls._shape import CallBlock, FoundCall, NotationFamily
+from deltatape.text_calls._source import TextSource
 from deltatape.text_calls._values import ObjectText, opened, typed
 
 _TOKEN = "]<]minimax[>["  # noqa: S105 - a token of a model's vocabulary
@@ -24,12 +24,12 @@ _PARAMETER = re.compile(re.escape(_TOKEN) + r"\s*+<([^/<>\s][^<>\n]{0,199})>")
 _PARTIAL_PARAMETER = re.compile(re.escape(_TOKEN) + r"\s*+<[^/<>\s]?[^<>\n]{0,199}+\Z")
 
 
-def _read(source: Source, start: int) -> Block | None:
+def _read(source: TextSource, start: int) -> CallBlock | None:
     at = start + len(_WRAPPER) if source.starts(_WRAPPER, start) else start
     if source.cut(_WRAPPER, start) or source.blanks(at) == source.end:
-        cut = Item(name="", arguments="", end=source.end, closed=False)
-        return Block(items=(cut,), end=source.end)
-    items: list[Item] = []
+        cut = FoundCall(name="", arguments="", end=source.end, closed=False)
+        return CallBlock(items=(cut,), end=source.end)
+    items: list[FoundCall] = []
     while (item := _read_one(source, source.blanks(at))) is not None:
         items.append(item)
         at = item.end
@@ -38,16 +38,16 @@ def _read(source: Source, start: int) -> Block | None:
     at = source.blanks(at)
     if source.starts(_WRAPPER_END, at):
         items[-1] = replace(items[-1], end=at + len(_WRAPPER_END))
-    return Block(items=tuple(items), end=items[-1].end)
+    return CallBlock(items=tuple(items), end=items[-1].end)
 
 
-def _read_one(source: Source, at: int) -> Item | None:
+def _read_one(source: TextSource, at: int) -> FoundCall | None:
     head = read_head(source, at, _HEAD)
     if head is None or not source.is_name(head.word("name") or "_"):
         return None
     name, at = head.word("name"), head.end
     if head.cut:
-        return Item(name=name, arguments="", end=source.end, closed=False)
+        return FoundCall(name=name, arguments="", end=source.end, closed=False)
     written = ObjectText()
     while tag := _PARAMETER.match(source.text, place := source.blanks(at)):
         closer = f"{_TOKEN}</{tag[1]}>"
@@ -55,15 +55,15 @@ def _read_one(source: Source, at: int) -> Item | None:
         value = source.text[tag.end() : stop]
         if stop == source.end:
             written.add(tag[1], opened(value))
-            return Item(name=name, arguments=written.text(whole=False), end=stop, closed=False)
+            return FoundCall(name=name, arguments=written.text(whole=False), end=stop, closed=False)
         written.add(tag[1], typed(source, name, tag[1], value))
         at = stop + len(closer) if source.starts(closer, stop) else stop
     if source.starts(_CALL_END, place):
         end = place + len(_CALL_END)
-        return Item(name=name, arguments=written.text(whole=True), end=end, closed=True)
+        return FoundCall(name=name, arguments=written.text(whole=True), end=end, closed=True)
     cut = _PARTIAL_PARAMETER.match(source.text, place) or source.cut(_CALL_END, place)
     end = source.end if cut else at
-    return Item(name=name, arguments=written.text(whole=False), end=end, closed=False)
+    return FoundCall(name=name, arguments=written.text(whole=False), end=end, closed=False)
 
 
-MINIMAX_M3 = Family(name="minimax-m3", openers=(_TOKEN,), read=_read)
+MINIMAX_M3 = NotationFamily(name="minimax-m3", openers=(_TOKEN,), read=_read)

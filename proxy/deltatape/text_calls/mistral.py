@@ -6,10 +6,10 @@
 There is no closing tag: a call ends with its JSON. Source: mistral-common's instruct tokenizers.
 """
 
-from deltatape.text_calls._head import Head, before, literal, maybe, read_head, word
-from deltatape.text_calls._json import State, read_arguments, read_calls
-from deltatape.text_calls._shape import Block, Family, Item
-from deltatape.text_calls._source import Source
+from deltatape.text_calls._head import CallHead, before, literal, maybe, read_head, word
+from deltatape.text_calls._json import JsonEnd, read_arguments, read_calls
+from deltatape.text_calls._shape import CallBlock, FoundCall, NotationFamily
+from deltatape.text_calls._source import TextSource
 
 _OPENER = "[TOOL_CALLS]"
 _NAME = word("name", r"[^\s\[\]{}<>]{1,200}+")
@@ -17,7 +17,7 @@ _WITH_ID = (_NAME, literal("[CALL_ID]"), word("id", r"[^\s\[\]{}]{1,200}+"), lit
 _WITHOUT_ID = (_NAME, maybe("[ARGS]"), before("{"))
 
 
-def _read(source: Source, start: int) -> Block | None:
+def _read(source: TextSource, start: int) -> CallBlock | None:
     at = start + len(_OPENER)
     block = read_calls(source, at, None)
     if block is not None:
@@ -32,18 +32,18 @@ def _read(source: Source, start: int) -> Block | None:
     if extent is None:
         return _block(head, "", source.end, closed=False) if place == source.end else None
     arguments = source.text[place : extent.end]
-    return _block(head, arguments, extent.end, closed=extent.state is State.WHOLE)
+    return _block(head, arguments, extent.end, closed=extent.state is JsonEnd.WHOLE)
 
 
-def _block(head: Head, arguments: str, end: int, *, closed: bool) -> Block:
-    item = Item(
+def _block(head: CallHead, arguments: str, end: int, *, closed: bool) -> CallBlock:
+    item = FoundCall(
         name=head.word("name"),
         arguments=arguments,
         id=head.word("id") or None,
         end=end,
         closed=closed,
     )
-    return Block(items=(item,), end=end)
+    return CallBlock(items=(item,), end=end)
 
 
-MISTRAL = Family(name="mistral", openers=(_OPENER,), read=_read)
+MISTRAL = NotationFamily(name="mistral", openers=(_OPENER,), read=_read)

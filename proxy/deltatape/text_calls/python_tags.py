@@ -14,9 +14,9 @@ of these models.
 import re
 from dataclasses import replace
 
-from deltatape.text_calls._json import Extent, State, find_closer, read_calls
-from deltatape.text_calls._shape import Block, Family, Item
-from deltatape.text_calls._source import Source
+from deltatape.text_calls._json import JsonEnd, JsonExtent, find_closer, read_calls
+from deltatape.text_calls._shape import CallBlock, FoundCall, NotationFamily
+from deltatape.text_calls._source import TextSource
 from deltatape.text_calls._values import ObjectText, opened, quoted
 from deltatape.wire.json_value import parse
 
@@ -33,7 +33,7 @@ _REST = re.compile(
 )
 
 
-def read_whole(source: Source) -> Block | None:
+def read_whole(source: TextSource) -> CallBlock | None:
     """The calls that the whole text consists of, in Llama's notation without its token."""
     start = _START.match(source.text)
     if not source.offered or start is None:
@@ -50,11 +50,11 @@ def read_whole(source: Source) -> Block | None:
     return block if offered and all(item.arguments for item in block.items) else None
 
 
-def _read_llama(source: Source, start: int) -> Block | None:
+def _read_llama(source: TextSource, start: int) -> CallBlock | None:
     return _read_calls(source, source.blanks(start + len(_LLAMA_OPENER)))
 
 
-def _read_calls(source: Source, at: int) -> Block | None:
+def _read_calls(source: TextSource, at: int) -> CallBlock | None:
     block = read_calls(source, at, None)
     if block is not None:
         return block
@@ -64,10 +64,10 @@ def _read_calls(source: Source, at: int) -> Block | None:
     items, end, _ = read
     items[-1] = replace(items[-1], end=end)
     bare = tuple(replace(item, name=item.name.removesuffix(_BUILT_IN)) for item in items)
-    return Block(items=bare, end=end)
+    return CallBlock(items=bare, end=end)
 
 
-def _read_lfm2(source: Source, start: int) -> Block | None:
+def _read_lfm2(source: TextSource, start: int) -> CallBlock | None:
     at = source.blanks(start + len(_LFM2_OPENER))
     block = read_calls(source, at, _LFM2_CLOSER, _LFM2_OPENER)
     if block is not None:
@@ -77,16 +77,16 @@ def _read_lfm2(source: Source, start: int) -> Block | None:
         return None
     items, end, state = read
     closed = False
-    if state is not State.CUT:
-        extent = Extent(end=end, state=state)
+    if state is not JsonEnd.CUT:
+        extent = JsonExtent(end=end, state=state)
         end, closed = find_closer(source, extent, _LFM2_CLOSER, _LFM2_OPENER)
     items = [replace(item, closed=closed) for item in items]
     items[-1] = replace(items[-1], end=end)
-    return Block(items=tuple(items), end=end)
+    return CallBlock(items=tuple(items), end=end)
 
 
-LLAMA = Family(name="llama", openers=(_LLAMA_OPENER,), read=_read_llama)
-LFM2 = Family(name="lfm2", openers=(_LFM2_OPENER,), read=_read_lfm2)
+LLAMA = NotationFamily(name="llama", openers=(_LLAMA_OPENER,), read=_read_llama)
+LFM2 = NotationFamily(name="lfm2", openers=(_LFM2_OPENER,), read=_read_lfm2)
 
 
 # Calls written as Python calls, `f(a=1, b="x")`, to a name and a JSON object, token by token.
@@ -119,30 +119,30 @@ _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|(.))", re.DOTALL
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "\n": ""}
 
 
-def read_python_calls(source: Source, at: int) -> tuple[list[Item], int, State] | None:
+def read_python_calls(source: TextSource, at: int) -> tuple[list[FoundCall], int, JsonEnd] | None:
     """The calls in the list at `at`, or the one call there, with the end and how it ends."""
     array = source.starts("[", at)
     at = source.blanks(at + 1) if array else at
-    items: list[Item] = []
+    items: list[FoundCall] = []
     while (read := _read_call(source, at)) is not None:
         item, state = read
         items.append(item)
         at = item.end
-        if state is State.CUT or not array:
+        if state is JsonEnd.CUT or not array:
             return items, at, state
         after = source.blanks(at)
         if source.starts("]", after):
-            return items, after + 1, State.WHOLE
+            return items, after + 1, JsonEnd.WHOLE
         if not source.starts(",", after):
-            return items, at, State.CUT if after == source.end else State.BROKEN
+            return items, at, JsonEnd.CUT if after == source.end else JsonEnd.BROKEN
         at = source.blanks(after + 1)
-    return (items, items[-1].end, State.BROKEN) if items else None
+    return (items, items[-1].end, JsonEnd.BROKEN) if items else None
 
 
-def _read_call(source: Source, at: int) -> tuple[Item, State] | None:
+def _read_call(source: TextSource, at: int) -> tuple[FoundCall, JsonEnd] | None:
     head = _CALL_HEAD.match(source.text, at)
     if head is None:
-        return _ended("", "", source.end, State.CUT) if _is_partial(source, at) else None
+        return _ended("", "", source.end, JsonEnd.CUT) if _is_partial(source, at) else None
     written = ObjectText()
     at = source.blanks(head.end())
     while at < source.end and not source.starts(")", at):
@@ -154,34 +154,34 @@ def _read_call(source: Source, at: int) -> tuple[Item, State] | None:
             return None
         text, at, state = value
         written.add(key[1], text)
-        if state is State.CUT:
-            return _ended(head[1], written.text(whole=False), source.end, State.CUT)
+        if state is JsonEnd.CUT:
+            return _ended(head[1], written.text(whole=False), source.end, JsonEnd.CUT)
         if source.starts(",", at):
             at = source.blanks(at + 1)
     if at == source.end:
-        return _ended(head[1], written.text(whole=False), at, State.CUT)
-    return _ended(head[1], written.text(whole=True), at + 1, State.WHOLE)
+        return _ended(head[1], written.text(whole=False), at, JsonEnd.CUT)
+    return _ended(head[1], written.text(whole=True), at + 1, JsonEnd.WHOLE)
 
 
-def _is_partial(source: Source, at: int) -> bool:
+def _is_partial(source: TextSource, at: int) -> bool:
     """Whether the text ends within a name; behind white space that can be any word."""
     return not source.text[at - 1].isspace() and bool(_PARTIAL_HEAD.match(source.text, at))
 
 
 def _unfinished(
-    source: Source, at: int, name: str, written: ObjectText
-) -> tuple[Item, State] | None:
+    source: TextSource, at: int, name: str, written: ObjectText
+) -> tuple[FoundCall, JsonEnd] | None:
     """The call, if the text ends within a key at `at`."""
     key = _PARTIAL_HEAD.match(source.text, at)
-    return _ended(name, written.text(whole=False), source.end, State.CUT) if key else None
+    return _ended(name, written.text(whole=False), source.end, JsonEnd.CUT) if key else None
 
 
-def _ended(name: str, arguments: str, end: int, state: State) -> tuple[Item, State]:
-    item = Item(name=name, arguments=arguments, end=end, closed=state is State.WHOLE)
+def _ended(name: str, arguments: str, end: int, state: JsonEnd) -> tuple[FoundCall, JsonEnd]:
+    item = FoundCall(name=name, arguments=arguments, end=end, closed=state is JsonEnd.WHOLE)
     return item, state
 
 
-def _read_value(source: Source, at: int) -> tuple[str, int, State] | None:
+def _read_value(source: TextSource, at: int) -> tuple[str, int, JsonEnd] | None:
     """The JSON of the literal at `at`, up to the comma or parenthesis behind it."""
     parts: list[str] = []
     depth = 0
@@ -191,7 +191,7 @@ def _read_value(source: Source, at: int) -> tuple[str, int, State] | None:
             return None
         if depth == 0 and token[0] in (",", ")"):
             text = "".join(parts)
-            return (text, at, State.WHOLE) if parse(text).error is None else None
+            return (text, at, JsonEnd.WHOLE) if parse(text).error is None else None
         if token["open"]:
             parts.append(opened(_unescaped(source.text[at + 1 :])))
             break
@@ -203,7 +203,7 @@ def _read_value(source: Source, at: int) -> tuple[str, int, State] | None:
             return None
         parts.append(part)
         at = token.end()
-    return "".join(parts), source.end, State.CUT
+    return "".join(parts), source.end, JsonEnd.CUT
 
 
 def _translated(token: re.Match[str]) -> str | None:

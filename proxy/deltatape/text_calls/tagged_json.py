@@ -12,33 +12,33 @@ prompts.
 import re
 
 from deltatape.text_calls._json import read_calls
-from deltatape.text_calls._shape import Block, Family
-from deltatape.text_calls._source import Source
+from deltatape.text_calls._shape import CallBlock, NotationFamily
+from deltatape.text_calls._source import TextSource
 
 _PLUGIN = re.compile(r"<\|action_start\|>\s*+<\|(?:plugin|interpreter)\|>")
 
 
-def _read_generic(source: Source, start: int) -> Block | None:
+def _read_generic(source: TextSource, start: int) -> CallBlock | None:
     return read_calls(source, start + len("<tool>"), "</tool>", "<tool>")
 
 
-def _read_hermes(source: Source, start: int) -> Block | None:
+def _read_hermes(source: TextSource, start: int) -> CallBlock | None:
     return read_calls(source, start + len("<tool_call>"), "</tool_call>", "<tool_call>")
 
 
-def _read_cohere(source: Source, start: int) -> Block | None:
+def _read_cohere(source: TextSource, start: int) -> CallBlock | None:
     opener = "<|START_ACTION|>"
     return read_calls(source, start + len(opener), "<|END_ACTION|>", opener)
 
 
-def _read_internlm(source: Source, start: int) -> Block | None:
+def _read_internlm(source: TextSource, start: int) -> CallBlock | None:
     opened = _PLUGIN.match(source.text, start)
     if opened is None:
         return None
     return read_calls(source, opened.end(), "<|action_end|>", "<|action_start|>")
 
 
-GENERIC = Family(name="tool", openers=("<tool>",), read=_read_generic)
-HERMES = Family(name="hermes", openers=("<tool_call>",), read=_read_hermes)
-COHERE = Family(name="cohere", openers=("<|START_ACTION|>",), read=_read_cohere)
-INTERNLM = Family(name="internlm", openers=("<|action_start|>",), read=_read_internlm)
+GENERIC = NotationFamily(name="tool", openers=("<tool>",), read=_read_generic)
+HERMES = NotationFamily(name="hermes", openers=("<tool_call>",), read=_read_hermes)
+COHERE = NotationFamily(name="cohere", openers=("<|START_ACTION|>",), read=_read_cohere)
+INTERNLM = NotationFamily(name="internlm", openers=("<|action_start|>",), read=_read_internlm)

@@ -14,15 +14,15 @@ from typing import NamedTuple
 
 from deltatape import __version__
 from deltatape.errors import UsageError
-from deltatape.match.schedule import RECORDED, Tempo
+from deltatape.match.schedule import RECORDED, ReplayTempo
 from deltatape.model.exchange import Exchange
-from deltatape.player.playing import Report
+from deltatape.player.playing import PlayReport
 from deltatape.rules.words import count
-from deltatape.shrink.failure import Failure
+from deltatape.shrink.failure import TargetFailure
 from deltatape.shrink.passes import shrink
-from deltatape.shrink.search import Exchanges, Search
-from deltatape.trials.shrink_memory import Memory, Secrets, content_of
-from deltatape.trials.shrink_trials import Ran, Setting, Trials
+from deltatape.shrink.search import Exchanges, ShrinkSearch
+from deltatape.trials.shrink_memory import AppCredentials, SearchCache, content_of
+from deltatape.trials.shrink_trials import CompletedRun, Trials, TrialSetup
 
 BEFORE = 5
 """How many times the command has to fail before a search: one that fails three times out of five
@@ -35,37 +35,37 @@ LEAST = BEFORE + AFTER + 3
 _MS = 1_000_000
 
 
-class Speed(NamedTuple):
+class TempoSetting(NamedTuple):
     """A tempo as `deltatape replay` is told it."""
 
-    tempo: Tempo
+    tempo: ReplayTempo
     options: tuple[str, ...]
 
 
 FASTEST_FIRST = (
-    Speed(Tempo(factor=0.0), ("--speed", "instant")),
-    Speed(Tempo(idle_cap_ns=20 * _MS), ("--idle-cap", "20ms")),
-    Speed(RECORDED, ()),
+    TempoSetting(ReplayTempo(factor=0.0), ("--speed", "instant")),
+    TempoSetting(ReplayTempo(idle_cap_ns=20 * _MS), ("--idle-cap", "20ms")),
+    TempoSetting(RECORDED, ()),
 )
 """At once; read by read; with all silences."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class ShrinkRequest:
     """What a search is asked for."""
 
-    speeds: Sequence[Speed] = FASTEST_FIRST
+    speeds: Sequence[TempoSetting] = FASTEST_FIRST
     """Of these, the first one at which the command fails."""
     runs: int = 500
     """How many runs there may be, all told."""
     sound: bool = True
-    """See `Search.sound`."""
+    """See `ShrinkSearch.sound`."""
     fresh: bool = False
     """Whether what an interrupted search has found out does not count."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class ShrinkStep:
     """How far a search is."""
 
     what: str
@@ -77,27 +77,27 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shrunk:
+class ShrinkResult:
     """What came out."""
 
     exchanges: Exchanges
-    failure: Failure
+    failure: TargetFailure
     """The one that was looked for."""
-    last: Failure
+    last: TargetFailure
     """How the command failed in the end: the same, but perhaps with other values."""
-    speed: Speed
+    speed: TempoSetting
     runs: int
     remembered: int
     """Answers of an earlier, interrupted search."""
     whole: bool
     """Whether nothing more can be taken away; else the runs were used up."""
-    missed: Report | None
+    missed: PlayReport | None
     """What a last run, with requests as recorded, told, if it did not fail in the same way."""
 
 
-def _hidden(exchanges: Sequence[Exchange], setting: Setting) -> tuple[Exchange, ...]:
+def _hidden(exchanges: Sequence[Exchange], setting: TrialSetup) -> tuple[Exchange, ...]:
     """The exchanges, numbered anew, without credentials; there may be none in the tests either."""
-    secrets = Secrets(setting.mask_key, setting.environ, setting.folder)
+    secrets = AppCredentials(setting.mask_key, setting.environ, setting.folder)
     _check_words(setting, secrets)
     return tuple(
         replace(one, number=at, request=secrets.asked(one.request))
@@ -105,9 +105,9 @@ def _hidden(exchanges: Sequence[Exchange], setting: Setting) -> tuple[Exchange, 
     )
 
 
-def _memory(path: Path, wanted: Wanted) -> Memory:
+def _memory(path: Path, wanted: ShrinkRequest) -> SearchCache:
     """What an interrupted search has found out, if that is wanted."""
-    memory = Memory(path)
+    memory = SearchCache(path)
     if wanted.fresh:
         memory.forget()
     return memory
@@ -115,11 +115,11 @@ def _memory(path: Path, wanted: Wanted) -> Memory:
 
 def shrink_tape(
     exchanges: Sequence[Exchange],
-    setting: Setting,
-    wanted: Wanted,
+    setting: TrialSetup,
+    wanted: ShrinkRequest,
     folder: Path,
-    tell: Callable[[Step], None],
-) -> Shrunk:
+    tell: Callable[[ShrinkStep], None],
+) -> ShrinkResult:
     """The smallest tape on which the command fails as it does on these exchanges.
 
     Args:
@@ -138,12 +138,14 @@ def shrink_tape(
     memory = _memory(folder / f"{_name(start, setting, wanted)}.jsonl", wanted)
     remembered = memory.found
     trials, speed, failure, begun = _baseline(start, setting, wanted, memory)
-    _tell_goal(tell, Step(what="", exchanges=begun, runs=trials.count), _notes(failure, speed))
+    _tell_goal(
+        tell, ShrinkStep(what="", exchanges=begun, runs=trials.count), _notes(failure, speed)
+    )
     search, whole = _searched(begun, trials, tell, sound=wanted.sound)
     last = _in_the_end(trials, search.exchanges)
     if whole:
         memory.forget()
-    return Shrunk(
+    return ShrinkResult(
         exchanges=search.exchanges,
         failure=failure,
         last=last.failure or failure,
@@ -155,12 +157,12 @@ def shrink_tape(
     )
 
 
-def _tell_goal(tell: Callable[[Step], None], step: Step, notes: Iterable[str]) -> None:
+def _tell_goal(tell: Callable[[ShrinkStep], None], step: ShrinkStep, notes: Iterable[str]) -> None:
     for note in notes:
         tell(replace(step, note=note))
 
 
-def _in_the_end(trials: Trials, exchanges: Exchanges) -> Ran:
+def _in_the_end(trials: Trials, exchanges: Exchanges) -> CompletedRun:
     """A run with requests as they are on the new tape: the first that does not fail, if any."""
     last = trials.run(exchanges, strict=True)
     for _ in range(AFTER - 1):
@@ -170,7 +172,7 @@ def _in_the_end(trials: Trials, exchanges: Exchanges) -> Ran:
     return last
 
 
-def _notes(failure: Failure, speed: Speed) -> Iterator[str]:
+def _notes(failure: TargetFailure, speed: TempoSetting) -> Iterator[str]:
     """What is looked for, and whether that is little."""
     how = " ".join(speed.options) or "all silences"
     yield f"looking for: {failure.told} (played with {how})"
@@ -183,28 +185,28 @@ def _notes(failure: Failure, speed: Speed) -> Iterator[str]:
 
 
 def _searched(
-    begun: Exchanges, trials: Trials, tell: Callable[[Step], None], *, sound: bool
-) -> tuple[Search, bool]:
+    begun: Exchanges, trials: Trials, tell: Callable[[ShrinkStep], None], *, sound: bool
+) -> tuple[ShrinkSearch, bool]:
     """The search when it is over, and whether that is since nothing more can be taken away."""
 
     def judge(candidate: Exchanges) -> Exchanges | None:
         kept = trials.judge(candidate)
         if kept is not None:
-            tell(Step(what="", exchanges=kept, runs=trials.count))
+            tell(ShrinkStep(what="", exchanges=kept, runs=trials.count))
         return kept
 
     def passed(what: str) -> None:
-        tell(Step(what=what, exchanges=search.exchanges, runs=trials.count))
+        tell(ShrinkStep(what=what, exchanges=search.exchanges, runs=trials.count))
 
-    search = Search(begun, judge, sound=sound)
+    search = ShrinkSearch(begun, judge, sound=sound)
     return search, shrink(search, passed)
 
 
 def _baseline(
-    start: Exchanges, setting: Setting, wanted: Wanted, memory: Memory
-) -> tuple[Trials, Speed, Failure, Exchanges]:
+    start: Exchanges, setting: TrialSetup, wanted: ShrinkRequest, memory: SearchCache
+) -> tuple[Trials, TempoSetting, TargetFailure, Exchanges]:
     """The judge, at the first speed at which the command fails, and what is asked for at all."""
-    first: Ran | None = None
+    first: CompletedRun | None = None
     most = wanted.runs - AFTER
     for made, speed in enumerate(wanted.speeds):
         trials = Trials(setting, speed.tempo, memory, most=most, made=made)
@@ -235,7 +237,7 @@ def _again(trials: Trials, start: Exchanges) -> Exchanges:
     return trials.taken(start, again)
 
 
-def _check_same(trials: Trials, ran: Ran) -> None:
+def _check_same(trials: Trials, ran: CompletedRun) -> None:
     if not trials.is_wanted(ran):
         told = ran.failure.told if ran.failure else "it does not fail"
         raise UsageError(
@@ -244,7 +246,7 @@ def _check_same(trials: Trials, ran: Ran) -> None:
         )
 
 
-def _check_words(setting: Setting, secrets: Secrets) -> None:
+def _check_words(setting: TrialSetup, secrets: AppCredentials) -> None:
     """Refuse what would be written into the tests, which are there to be shown to others."""
     oracle = setting.oracle.command if setting.oracle else ""
     words = (("the command", " ".join(setting.command)), ("--oracle", oracle))
@@ -256,7 +258,7 @@ def _check_words(setting: Setting, secrets: Secrets) -> None:
             )
 
 
-def _check_asking(ran: Ran, setting: Setting) -> None:
+def _check_asking(ran: CompletedRun, setting: TrialSetup) -> None:
     if ran.passed and setting.seclusion is not None:
         raise UsageError(
             f"{setting.seclusion.problem()}; it was refused there. A tape can answer only where the"
@@ -277,7 +279,7 @@ def _check_asking(ran: Ran, setting: Setting) -> None:
     )
 
 
-def _no_failure(ran: Ran, setting: Setting) -> str:
+def _no_failure(ran: CompletedRun, setting: TrialSetup) -> str:
     told = "the command does not fail on this tape: exit code 0"
     if setting.oracle is not None:
         told = "the oracle finds nothing wrong with the command on this tape"
@@ -294,7 +296,7 @@ def _no_failure(ran: Ran, setting: Setting) -> str:
     return f"{told}. --error TEXT or --oracle CMD say what is wrong with what it does"
 
 
-def _name(start: Exchanges, setting: Setting, wanted: Wanted) -> str:
+def _name(start: Exchanges, setting: TrialSetup, wanted: ShrinkRequest) -> str:
     """A name that follows from all that answers depend on, as far as that can be known."""
     files = [_file_digest(setting.folder / word) for word in setting.command]
     known = [

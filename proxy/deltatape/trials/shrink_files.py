@@ -15,7 +15,7 @@ from pathlib import Path
 from deltatape import __version__
 from deltatape.errors import UsageError
 from deltatape.model.exchange import Exchange
-from deltatape.redact.audit import Kind
+from deltatape.redact.audit import ProblemKind
 from deltatape.render.shrink import ShrinkKit, pytest_text, shell_text
 from deltatape.store.names import SUFFIX
 from deltatape.store.reader import open_tape
@@ -35,7 +35,7 @@ _RUN = 0o755
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Files:
+class OutputFiles:
     """Where they go."""
 
     tape: Path
@@ -43,7 +43,7 @@ class Files:
     shell: Path
 
 
-def files_of(output: Path) -> Files:
+def files_of(output: Path) -> OutputFiles:
     """The files beside the tape `output`, named after it.
 
     Raises:
@@ -52,7 +52,7 @@ def files_of(output: Path) -> Files:
     if output.suffix != SUFFIX:
         raise UsageError(f"-o {output}: the name of a tape ends in {SUFFIX}")
     word = "".join(each if each.isalnum() else "_" for each in output.stem)
-    files = Files(
+    files = OutputFiles(
         tape=output,
         pytest=output.with_name(f"test_{word}.py"),
         shell=output.with_suffix(".sh"),
@@ -64,7 +64,7 @@ def files_of(output: Path) -> Files:
 
 
 def write_files(
-    files: Files, exchanges: Sequence[Exchange], kit: ShrinkKit, mask_key: bytes = b""
+    files: OutputFiles, exchanges: Sequence[Exchange], kit: ShrinkKit, mask_key: bytes = b""
 ) -> list[Path]:
     """Write them; those that were written, the tape first.
 
@@ -108,7 +108,7 @@ def _write_clean(path: Path, lines: Iterable[bytes], masker: Masker) -> None:
         write_new(raw, PRIVATE, lines)
         done = draft(open_tape(raw), path.parent, masker, content=False)
         try:
-            left = [one for one in audit(done.path).problems if one.kind is Kind.SECRET]
+            left = [one for one in audit(done.path).problems if one.kind is ProblemKind.SECRET]
             if left:
                 raise UsageError(
                     f"{path}: not made; after redaction there is still a secret on it:"

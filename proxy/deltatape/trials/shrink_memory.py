@@ -18,7 +18,7 @@ from typing import NamedTuple
 from deltatape.environment.dotenv import read_dotenv
 from deltatape.environment.known_secrets import known_secrets
 from deltatape.errors import UsageError
-from deltatape.http1.head import RequestHead
+from deltatape.http1.head import ParsedRequestHead
 from deltatape.model.exchange import Exchange, MaskedSpan, Request
 from deltatape.replay.environment import PLACEHOLDER
 from deltatape.store.names import prepare_folder
@@ -35,7 +35,7 @@ class AskedBody(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class CandidateResult:
     """What a run against a candidate told."""
 
     same: bool
@@ -46,7 +46,7 @@ class Answer:
     """Exchanges that nobody asked for."""
 
 
-class Memory:
+class SearchCache:
     """The answers of one search."""
 
     def __init__(self, path: Path) -> None:
@@ -56,11 +56,11 @@ class Memory:
         self.found = len(self._known)
         """How many answers there were from an earlier run of the command."""
 
-    def get(self, content: str) -> Answer | None:
+    def get(self, content: str) -> CandidateResult | None:
         """What is known of a candidate; see `content_of`."""
         return self._known.get(content)
 
-    def put(self, content: str, answer: Answer) -> None:
+    def put(self, content: str, answer: CandidateResult) -> None:
         """Keep an answer.
 
         Raises:
@@ -97,7 +97,7 @@ def content_of(exchanges: Iterable[Exchange]) -> str:
     return digest.hexdigest()
 
 
-def _read(path: Path) -> Iterable[tuple[str, Answer]]:
+def _read(path: Path) -> Iterable[tuple[str, CandidateResult]]:
     try:
         lines = path.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
@@ -110,7 +110,7 @@ def _read(path: Path) -> Iterable[tuple[str, Answer]]:
             continue  # the last line of a search that was killed, or not ours
 
 
-def _to_json(answer: Answer) -> dict[str, object]:
+def _to_json(answer: CandidateResult) -> dict[str, object]:
     return {
         "same": answer.same,
         "asked": {
@@ -126,11 +126,11 @@ def _body(data: str, masked: Iterable[tuple[int, int, str]]) -> AskedBody:
     return AskedBody(data=b64decode(data), masked=tuple(spans))
 
 
-def _from_json(found: Mapping[str, object]) -> Answer:
+def _from_json(found: Mapping[str, object]) -> CandidateResult:
     asked, unplayed = found["asked"], found["unplayed"]
     if not isinstance(asked, dict) or not isinstance(unplayed, list):
         raise TypeError
-    return Answer(
+    return CandidateResult(
         same=found["same"] is True,
         asked={int(number): _body(*found) for number, found in asked.items()},
         unplayed=frozenset(int(number) for number in unplayed),
@@ -147,7 +147,7 @@ _BEFORE = 8
 """Bytes in front of a masked value by which its place in another body is found."""
 
 
-class Secrets:
+class AppCredentials:
     """The credentials that the application has."""
 
     def __init__(self, mask_key: bytes, environ: Mapping[str, str], folder: Path) -> None:
@@ -158,7 +158,7 @@ class Secrets:
         # On a tape that is played with a key it has to be as masked as that.
         self._masker.learn(PLACEHOLDER.encode())
 
-    def heard(self, head: RequestHead) -> None:
+    def heard(self, head: ParsedRequestHead) -> None:
         """Take note of what the head of a request carries."""
         self._masker.see(head.fields, head.target)
 

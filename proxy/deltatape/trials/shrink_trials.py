@@ -16,16 +16,22 @@ from pathlib import Path
 
 from deltatape.match.body import NOT_JSON, forms_of, json_value, reduce
 from deltatape.match.masks import agree, blanked, fits, pieces
-from deltatape.match.schedule import Tempo
+from deltatape.match.schedule import ReplayTempo
 from deltatape.model.exchange import Exchange, Request
-from deltatape.model.torture import Verdict
-from deltatape.player.playing import Playing
-from deltatape.replay.guard import Seclusion
-from deltatape.shrink.failure import Ending, Failure, failure_of, readable
-from deltatape.shrink.search import Exchanges, UsedUpError
-from deltatape.trials.shrink_memory import Answer, AskedBody, Memory, Secrets, content_of
+from deltatape.model.torture import RunVerdict
+from deltatape.player.playing import PlayOptions
+from deltatape.replay.guard import NetworkGuard
+from deltatape.shrink.failure import CommandResult, TargetFailure, failure_of, readable
+from deltatape.shrink.search import BudgetExhaustedError, Exchanges
+from deltatape.trials.shrink_memory import (
+    AppCredentials,
+    AskedBody,
+    CandidateResult,
+    SearchCache,
+    content_of,
+)
 from deltatape.trials.torture_judge import Oracle
-from deltatape.trials.trial import Company, Outcome, attempt
+from deltatape.trials.trial import SharedRunOptions, TrialResult, attempt
 from deltatape.wire.json_path import parse_path
 
 HOLD_S = 3600.0
@@ -33,7 +39,7 @@ HOLD_S = 3600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class TrialSetup:
     """How the command is run."""
 
     command: Sequence[str]
@@ -46,7 +52,7 @@ class Setting:
     oracle: Oracle | None = None
     mask_key: bytes = b""
     """For the hashes of credentials in requests."""
-    seclusion: Seclusion | None = None
+    seclusion: NetworkGuard | None = None
     """Keeps it from asking a provider past the player; entered."""
 
     @property
@@ -56,11 +62,11 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ran:
+class CompletedRun:
     """A run, and the failure that it ended with, if any."""
 
-    outcome: Outcome
-    failure: Failure | None
+    outcome: TrialResult
+    failure: TargetFailure | None
     passed: bool = False
     """Whether it asked a provider past the player, for the first time."""
 
@@ -76,7 +82,13 @@ class Trials:
     """
 
     def __init__(
-        self, setting: Setting, tempo: Tempo, memory: Memory, *, most: int, made: int = 0
+        self,
+        setting: TrialSetup,
+        tempo: ReplayTempo,
+        memory: SearchCache,
+        *,
+        most: int,
+        made: int = 0,
     ) -> None:
         """A judge that has not judged yet.
 
@@ -91,16 +103,16 @@ class Trials:
         self.follows = True
         self.count = made
         self._setting = setting
-        self._secrets = Secrets(
+        self._secrets = AppCredentials(
             setting.mask_key, {**setting.environ, **setting.variables}, setting.folder
         )
         self._memory = memory
         self._most = most
-        self.wanted: Failure | None = None
+        self.wanted: TargetFailure | None = None
         self._missed = 0
         self._paths = tuple(map(parse_path, setting.volatile))
 
-    def want(self, ran: Ran) -> None:
+    def want(self, ran: CompletedRun) -> None:
         """From now on, this run's failure is the one that is looked for."""
         self.wanted = ran.failure
         self._missed = len(ran.outcome.report.missed)
@@ -110,7 +122,7 @@ class Trials:
         if self.wanted is not None:
             self.wanted = self.wanted.loosened
 
-    def run(self, exchanges: Exchanges, *, strict: bool) -> Ran:
+    def run(self, exchanges: Exchanges, *, strict: bool) -> CompletedRun:
         """A run; `strict`: every request must be as it was recorded.
 
         Raises:
@@ -120,7 +132,7 @@ class Trials:
         self.count += 1
         return asyncio.run(self._run(exchanges, () if strict else loosely(exchanges)))
 
-    def is_wanted(self, ran: Ran) -> bool:
+    def is_wanted(self, ran: CompletedRun) -> bool:
         """Whether a run failed in the way that is looked for."""
         found, wanted = ran.failure, self.wanted
         if found is None or wanted is None or ran.passed:
@@ -139,22 +151,22 @@ class Trials:
         answer = self._memory.get(content)
         if answer is None:
             if self.count >= self._most:
-                raise UsedUpError
+                raise BudgetExhaustedError
             answer = self._answer(self.run(exchanges, strict=not self.follows))
             self._memory.put(content, answer)
         return settled(exchanges, answer) if answer.same else None
 
-    def taken(self, exchanges: Exchanges, ran: Ran) -> Exchanges:
+    def taken(self, exchanges: Exchanges, ran: CompletedRun) -> Exchanges:
         """The exchanges that a run which failed as is wanted asked for, with its requests."""
         return settled(exchanges, self._answer(ran))
 
-    def _answer(self, ran: Ran) -> Answer:
+    def _answer(self, ran: CompletedRun) -> CandidateResult:
         if not self.is_wanted(ran):
-            return Answer(same=False)
+            return CandidateResult(same=False)
         report = ran.outcome.report
         for one in report.played:
             self._secrets.found(one.exchange.request, one.asking.body)
-        return Answer(
+        return CandidateResult(
             same=True,
             asked={
                 one.exchange.number: self._secrets.body(one.asking.body)
@@ -183,9 +195,9 @@ class Trials:
         reduce(before, self._paths)
         return agree(before, value)
 
-    async def _run(self, exchanges: Exchanges, loose: tuple[str, ...]) -> Ran:
+    async def _run(self, exchanges: Exchanges, loose: tuple[str, ...]) -> CompletedRun:
         setting = self._setting
-        playing = Playing(
+        playing = PlayOptions(
             tempo=self.tempo, hold_s=HOLD_S, volatile=(*setting.volatile, *loose), bodies=True
         )
         refused = self._refused()
@@ -196,18 +208,18 @@ class Trials:
             setting.environ,
             setting.folder,
             setting.deadline_s,
-            company=Company(variables=setting.variables, heard=self._secrets.heard),
+            company=SharedRunOptions(variables=setting.variables, heard=self._secrets.heard),
         )
         failure = await self._failure(outcome)
-        return Ran(outcome=outcome, failure=failure, passed=self._refused() > refused)
+        return CompletedRun(outcome=outcome, failure=failure, passed=self._refused() > refused)
 
     def _refused(self) -> int:
         """How many hosts were asked for past the player so far."""
         seclusion = self._setting.seclusion
         return 0 if seclusion is None else len(seclusion.refused)
 
-    async def _failure(self, outcome: Outcome) -> Failure | None:
-        ending = Ending(
+    async def _failure(self, outcome: TrialResult) -> TargetFailure | None:
+        ending = CommandResult(
             exit_code=outcome.exit_code,
             signal=outcome.signal,
             timed_out=outcome.timed_out,
@@ -217,14 +229,14 @@ class Trials:
         if oracle is None:
             return failure_of(ending, self._setting.error)
         judged = await oracle.judged(outcome, outcome, variation="", harmless=True)
-        if judged.verdict is not Verdict.REFUSED:
+        if judged.verdict is not RunVerdict.REFUSED:
             return None
         # The oracle decides, however the command ends and whatever it prints.
         why = self._secrets.text(judged.why)
-        return Failure(ending=Ending(exit_code=None), shown=why, pattern="")
+        return TargetFailure(ending=CommandResult(exit_code=None), shown=why, pattern="")
 
 
-def settled(exchanges: Exchanges, answer: Answer) -> Exchanges:
+def settled(exchanges: Exchanges, answer: CandidateResult) -> Exchanges:
     """The exchanges that were played, with the requests that were made."""
     return tuple(
         asked_as(one, answer.asked.get(one.number))

@@ -15,22 +15,22 @@ from typing import Protocol
 
 from deltatape.clock import SystemClock
 from deltatape.errors import DeltatapeError
-from deltatape.match.schedule import Tempo
+from deltatape.match.schedule import ReplayTempo
 from deltatape.model.exchange import Exchange
-from deltatape.model.torture import Cell, Row, Tortured, Verdict
-from deltatape.player.playing import Playing, ReadBack, Stage, Staged
-from deltatape.replay.guard import Seclusion
+from deltatape.model.torture import MatrixCell, MatrixRow, RunVerdict, TortureResult
+from deltatape.player.playing import PlayOptions, RunReadBack, Stage, StagedExchange
+from deltatape.replay.guard import NetworkGuard
 from deltatape.trials.torture_judge import (
-    Judged,
-    Manners,
+    BaselineRuns,
     Oracle,
-    Standard,
+    OutputRules,
+    VariationVerdict,
     judged,
     standing_problem,
     unended,
 )
-from deltatape.trials.torture_plan import ALL, Task, Try, alone, tasks
-from deltatape.trials.trial import ALONE, Company, Outcome, attempt
+from deltatape.trials.torture_plan import ALL, TrialAttempt, VariationTask, alone, tasks
+from deltatape.trials.trial import ALONE, SharedRunOptions, TrialResult, attempt
 from deltatape.vary.tempo import at_tempo
 from deltatape.vary.variation import Variation
 
@@ -41,7 +41,7 @@ _PRINTED = 1500
 
 # What torture needs to run a command once: the command, the tapes, and how both are treated.
 
-AT_ONCE = Tempo(factor=0.0)
+AT_ONCE = ReplayTempo(factor=0.0)
 """Nothing waits but what a variation makes wait."""
 STANDARD_S = 60.0
 """How long a run with the tapes as they are may take."""
@@ -53,7 +53,7 @@ _SLOWER = 2.0
 """By how much a run may be slower because others run beside it."""
 
 
-class Filing(Protocol):
+class CaseFiler(Protocol):
     """How a failed cell can be had again."""
 
     def line(self, variation: str, exchange: str, seed: int | None) -> str:
@@ -64,7 +64,7 @@ class Filing(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rig:
+class TortureSetup:
     """What is to be run, and how."""
 
     command: tuple[str, ...]
@@ -73,7 +73,7 @@ class Rig:
     variations: tuple[Variation, ...]
     environ: Mapping[str, str]
     folder: Path
-    filing: Filing
+    filing: CaseFiler
     only: frozenset[int] = frozenset()
     """Positions of the exchanges that are varied; none: all."""
     seeds: tuple[int, ...] = (1, 2, 3)
@@ -81,15 +81,19 @@ class Rig:
     """How much longer than with the tapes as they are a run may take."""
     jobs: int = 1
     volatile: tuple[str, ...] = ()
-    manners: Manners = field(default_factory=Manners)
+    manners: OutputRules = field(default_factory=OutputRules)
     oracle: Oracle | None = None
-    seclusion: Seclusion | None = None
+    seclusion: NetworkGuard | None = None
     """Keeps the command from asking a provider past the player; entered."""
 
     @property
-    def company(self) -> Company:
+    def company(self) -> SharedRunOptions:
         """What the runs have in common."""
-        return ALONE if self.seclusion is None else Company(variables=self.seclusion.variables)
+        return (
+            ALONE
+            if self.seclusion is None
+            else SharedRunOptions(variables=self.seclusion.variables)
+        )
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -100,10 +104,10 @@ class Rig:
         )
 
 
-class Runner:
+class TortureRunner:
     """Runs the command of a rig against its tapes."""
 
-    def __init__(self, rig: Rig) -> None:
+    def __init__(self, rig: TortureSetup) -> None:
         self._rig = rig
         self._plain = tuple(at_tempo(exchange, AT_ONCE) for exchange in rig.exchanges)
         self.runs = 0
@@ -119,7 +123,7 @@ class Runner:
         name: str = "",
         harmless: bool = True,
         standard_s: float = STANDARD_S,
-    ) -> Outcome:
+    ) -> TrialResult:
         """One run; two where it should have ended and did not, as it may just have been slow.
 
         Args:
@@ -142,11 +146,14 @@ class Runner:
             return await self._once(stage(), _PATIENCE * limit_s)
         return outcome
 
-    async def _once(self, stage: Stage, limit_s: float) -> Outcome:
+    async def _once(self, stage: Stage, limit_s: float) -> TrialResult:
         self.runs += 1
         rig = self._rig
-        playing = Playing(
-            hold_s=_PATIENCE * limit_s + 1, volatile=rig.volatile, stage=stage, read_back=ReadBack()
+        playing = PlayOptions(
+            hold_s=_PATIENCE * limit_s + 1,
+            volatile=rig.volatile,
+            stage=stage,
+            read_back=RunReadBack(),
         )
         return await attempt(
             rig.command,
@@ -184,21 +191,21 @@ class _Stage:
         self._again = again
         self._broken: set[int] = set()
 
-    def __call__(self, position: int, recorded: Exchange) -> Staged:  # noqa: ARG002 - a Stage
+    def __call__(self, position: int, recorded: Exchange) -> StagedExchange:  # noqa: ARG002 - a Stage
         varied = self._varied.get(position)
         if varied is None or position in self._broken:
-            return Staged(exchange=self._plain[position])
+            return StagedExchange(exchange=self._plain[position])
         if not self._again:
-            return Staged(exchange=varied, note=self._name)
+            return StagedExchange(exchange=varied, note=self._name)
         self._broken.add(position)
-        return Staged(exchange=varied, spent=False, note=self._name)
+        return StagedExchange(exchange=varied, spent=False, note=self._name)
 
 
 def torture(
-    rig: Rig,
+    rig: TortureSetup,
     begun: Callable[[int], None] = lambda _: None,
-    done: Callable[[tuple[Cell, ...]], None] = lambda _: None,
-) -> Tortured:
+    done: Callable[[tuple[MatrixCell, ...]], None] = lambda _: None,
+) -> TortureResult:
     """Run all of it.
 
     Args:
@@ -216,29 +223,30 @@ def torture(
 
 
 async def _tortured(
-    rig: Rig,
+    rig: TortureSetup,
     begun: Callable[[int], None],
-    done: Callable[[tuple[Cell, ...]], None],
-) -> Tortured:
-    runner = Runner(rig)
+    done: Callable[[tuple[MatrixCell, ...]], None],
+) -> TortureResult:
+    runner = TortureRunner(rig)
     outcomes = [await runner.run({}) for _ in range(STANDARD_RUNS)]
     problem = await _problem(rig, outcomes)
     asked = _asked_for(rig, outcomes[0])
     varied = [at for at in asked if at in rig.only or not rig.only]
-    cells: tuple[Cell, ...] = ()
+    cells: tuple[MatrixCell, ...] = ()
     if not problem:
-        rack = _Rack(rig, runner, Standard(outcomes, rig.manners))
+        rack = _Rack(rig, runner, BaselineRuns(outcomes, rig.manners))
         planned = tasks(rig.variations, rig.exchanges, varied, rig.seeds)
         begun(sum(1 if one.harmless else len(varied) for one in rig.variations))
         cells = await _all(rack, planned, rig.jobs, done)
     together = (ALL,) if any(cell.exchange == ALL for cell in cells) else ()
-    return Tortured(
+    return TortureResult(
         command=rig.command,
         tapes=tuple(dict.fromkeys(exchange.tape for exchange in rig.exchanges)),
         columns=(*(rig.labels[at] for at in varied), *together),
         idle=tuple(label for at, label in enumerate(rig.labels) if at not in asked),
         rows=tuple(
-            Row(name=one.name, harmless=one.harmless, summary=one.summary) for one in rig.variations
+            MatrixRow(name=one.name, harmless=one.harmless, summary=one.summary)
+            for one in rig.variations
         ),
         cells=cells,
         problem=problem,
@@ -247,7 +255,7 @@ async def _tortured(
     )
 
 
-async def _problem(rig: Rig, outcomes: Sequence[Outcome]) -> str:
+async def _problem(rig: TortureSetup, outcomes: Sequence[TrialResult]) -> str:
     """Why the tapes as they are can be no standard; "": they can."""
     if rig.seclusion is not None and rig.seclusion.refused:
         return rig.seclusion.problem()
@@ -258,7 +266,7 @@ async def _problem(rig: Rig, outcomes: Sequence[Outcome]) -> str:
     return "" if found.verdict.passes else found.why
 
 
-def _asked_for(rig: Rig, outcome: Outcome) -> tuple[int, ...]:
+def _asked_for(rig: TortureSetup, outcome: TrialResult) -> tuple[int, ...]:
     """The positions of the exchanges that were played."""
     played = {(one.exchange.tape, one.exchange.number) for one in outcome.report.played}
     return tuple(at for at, one in enumerate(rig.exchanges) if (one.tape, one.number) in played)
@@ -266,12 +274,12 @@ def _asked_for(rig: Rig, outcome: Outcome) -> tuple[int, ...]:
 
 async def _all(
     rack: "_Rack",
-    planned: Iterable[Task],
+    planned: Iterable[VariationTask],
     jobs: int,
-    done: Callable[[tuple[Cell, ...]], None],
-) -> tuple[Cell, ...]:
+    done: Callable[[tuple[MatrixCell, ...]], None],
+) -> tuple[MatrixCell, ...]:
     """The cells of every task, in the order of the tasks."""
-    found: dict[int, tuple[Cell, ...]] = {}
+    found: dict[int, tuple[MatrixCell, ...]] = {}
     waiting = iter(enumerate(planned))
 
     async def work() -> None:
@@ -297,15 +305,17 @@ def _first(group: BaseExceptionGroup[DeltatapeError]) -> DeltatapeError:
 class _Rack:
     """Runs tasks."""
 
-    def __init__(self, rig: Rig, runner: Runner, standard: Standard) -> None:
+    def __init__(self, rig: TortureSetup, runner: TortureRunner, standard: BaselineRuns) -> None:
         self._rig = rig
         self._runner = runner
         self._standard = standard
 
-    async def cells(self, task: Task) -> tuple[Cell, ...]:
+    async def cells(self, task: VariationTask) -> tuple[MatrixCell, ...]:
         """What becomes of a task: a cell for each of its exchanges, perhaps one for `all`."""
-        found = {at: self._cell(task, at, Judged(Verdict.NO_PLACE)) for at in task.positions}
-        rest: tuple[Cell, ...] = ()
+        found = {
+            at: self._cell(task, at, VariationVerdict(RunVerdict.NO_PLACE)) for at in task.positions
+        }
+        rest: tuple[MatrixCell, ...] = ()
         for number, tried in enumerate(task.tries, 1):
             outcome, told = await self._run(task, tried)
             if not told.verdict.passes:
@@ -317,7 +327,9 @@ class _Rack:
                 found[at] = replace(self._cell(task, at, told), seconds=seconds, runs=number)
         return (*found.values(), *rest)
 
-    async def _run(self, task: Task, tried: Try) -> tuple[Outcome, Judged]:
+    async def _run(
+        self, task: VariationTask, tried: TrialAttempt
+    ) -> tuple[TrialResult, VariationVerdict]:
         variation = task.variation
         outcome = await self._runner.run(
             tried.varied,
@@ -334,8 +346,8 @@ class _Rack:
         )
 
     async def _failed(
-        self, task: Task, tried: Try, outcome: Outcome, told: Judged
-    ) -> tuple[Mapping[int, Cell], tuple[Cell, ...]]:
+        self, task: VariationTask, tried: TrialAttempt, outcome: TrialResult, told: VariationVerdict
+    ) -> tuple[Mapping[int, MatrixCell], tuple[MatrixCell, ...]]:
         """The cells of a try that failed: of its exchanges, and of all at once."""
         if len(tried.varied) == 1:
             (position,) = tried.varied
@@ -354,15 +366,17 @@ class _Rack:
             return found, (self._shown(task, tried, None, outcome, told),)
         return found, ()
 
-    async def _confirmed(self, task: Task, tried: Try, told: Judged) -> Judged:
+    async def _confirmed(
+        self, task: VariationTask, tried: TrialAttempt, told: VariationVerdict
+    ) -> VariationVerdict:
         """`told`, and whether it is so each time."""
-        if told.verdict is Verdict.HANGS:  # no accident, and takes long
+        if told.verdict is RunVerdict.HANGS:  # no accident, and takes long
             return told
         _, second = await self._run(task, tried)
         return told._replace(why=f"in 1 of 2 runs: {told.why}") if second.verdict.passes else told
 
-    def _cell(self, task: Task, position: int, told: Judged) -> Cell:
-        return Cell(
+    def _cell(self, task: VariationTask, position: int, told: VariationVerdict) -> MatrixCell:
+        return MatrixCell(
             variation=task.variation.name,
             harmless=task.variation.harmless,
             exchange=self._rig.labels[position],
@@ -371,14 +385,19 @@ class _Rack:
         )
 
     def _shown(
-        self, task: Task, tried: Try, position: int | None, outcome: Outcome, told: Judged
-    ) -> Cell:
+        self,
+        task: VariationTask,
+        tried: TrialAttempt,
+        position: int | None,
+        outcome: TrialResult,
+        told: VariationVerdict,
+    ) -> MatrixCell:
         """A cell that failed, with all that is needed to see it again."""
         name = task.variation.name
         label = ALL if position is None else self._rig.labels[position]
         seed = "" if tried.seed is None else f"-{tried.seed}"
         kept = f"{name}-{label.rpartition('#')[2]}{seed}"
-        return Cell(
+        return MatrixCell(
             variation=name,
             harmless=task.variation.harmless,
             exchange=label,
@@ -393,7 +412,7 @@ class _Rack:
         )
 
 
-def _printed(rig: Rig, outcome: Outcome) -> str:
+def _printed(rig: TortureSetup, outcome: TrialResult) -> str:
     """The end of what the command printed, both outputs."""
     texts = (rig.manners.text(each).strip() for each in (outcome.stdout, outcome.stderr))
     return "\n".join(_ending(text) for text in texts if text)

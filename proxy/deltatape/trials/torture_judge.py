@@ -24,16 +24,16 @@ from typing import TYPE_CHECKING, NamedTuple
 from deltatape.child.child import CANNOT_RUN, NOT_FOUND
 from deltatape.diagnose.rebuild import rebuild
 from deltatape.errors import DeltatapeError, UsageError
-from deltatape.model.torture import Verdict
-from deltatape.player.playing import Missed, Report
+from deltatape.model.torture import RunVerdict
+from deltatape.player.playing import MissedRequest, PlayReport
 from deltatape.render.json_document import document
 from deltatape.replay.report import mistake_told
 from deltatape.rules.evidence import excerpt
 from deltatape.rules.words import count
-from deltatape.trials.trial import Outcome
+from deltatape.trials.trial import TrialResult
 
 if TYPE_CHECKING:
-    from deltatape.run_check import Mistake
+    from deltatape.run_check import RunMistake
 
 _ADDRESS = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:|%3A)[0-9]{2,5}")
 _SHOWN = 60
@@ -66,7 +66,7 @@ _COMPANY = 2
 _EDGE = "\n"
 
 
-class Known:
+class BaselineKnowledge:
     """What was printed with the tapes as they are, and what the model says on them.
 
     Args:
@@ -91,7 +91,7 @@ class Known:
         return any(f" {' '.join(part)} " in self._words for part in (before, behind))
 
 
-def own_words(output: str, known: Known, visible: Sequence[re.Pattern[str]]) -> str:
+def own_words(output: str, known: BaselineKnowledge, visible: Sequence[re.Pattern[str]]) -> str:
     """The first line of `output` with a word about an error that is not known; "": none."""
     for line in map(str.strip, output.splitlines()):
         found = (match for pattern in visible for match in pattern.finditer(line))
@@ -116,15 +116,15 @@ def _line(line: str) -> list[str]:
     return [_EDGE, *("0" if _DIGIT.search(word) else word for word in found), _EDGE]
 
 
-class Judged(NamedTuple):
+class VariationVerdict(NamedTuple):
     """A verdict, and what gave it."""
 
-    verdict: Verdict
+    verdict: RunVerdict
     why: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Manners:
+class OutputRules:
     """How outputs are to be read."""
 
     ignore: tuple[re.Pattern[str], ...] = ()
@@ -140,7 +140,7 @@ class Manners:
         return text
 
 
-class Standard:
+class BaselineRuns:
     """The runs with the tapes as they are.
 
     Attributes:
@@ -148,18 +148,18 @@ class Standard:
         seconds: of the slowest.
     """
 
-    def __init__(self, outcomes: Sequence[Outcome], manners: Manners) -> None:
+    def __init__(self, outcomes: Sequence[TrialResult], manners: OutputRules) -> None:
         self.first = outcomes[0]
         self.seconds = max(outcome.seconds for outcome in outcomes)
         self._manners = manners
         printed = (manners.text(text) for one in outcomes for text in (one.stdout, one.stderr))
-        self._known = Known((*printed, *_said(self.first)))
+        self._known = BaselineKnowledge((*printed, *_said(self.first)))
 
-    def difference(self, outcome: Outcome) -> str:
+    def difference(self, outcome: TrialResult) -> str:
         """In what `outcome` differs; "" if it does not."""
         return next(self._differences(outcome), "")
 
-    def spoken(self, outcome: Outcome) -> str:
+    def spoken(self, outcome: TrialResult) -> str:
         """A line about an error that the command never prints otherwise; "": none."""
         found = (
             own_words(self._manners.text(output), self._known, self._manners.visible)
@@ -167,7 +167,7 @@ class Standard:
         )
         return next(filter(None, found), "")
 
-    def made_good(self, outcome: Outcome) -> bool:
+    def made_good(self, outcome: TrialResult) -> bool:
         """Whether the command asked again, and then printed all that it should, and more."""
         was, now = self._manners.text(self.first.stdout), self._manners.text(outcome.stdout)
         report, standard = outcome.report, self.first.report
@@ -181,7 +181,7 @@ class Standard:
                 return False
         return True
 
-    def _differences(self, outcome: Outcome) -> Iterator[str]:
+    def _differences(self, outcome: TrialResult) -> Iterator[str]:
         made = {_mark(each) for each in self.first.report.failures}
         yield from (
             mistake_told(each) for each in outcome.report.failures if _mark(each) not in made
@@ -197,39 +197,43 @@ class Standard:
             yield first_difference(was, now)
 
 
-def judged(outcome: Outcome, standard: Standard, *, harmless: bool) -> Judged:
+def judged(outcome: TrialResult, standard: BaselineRuns, *, harmless: bool) -> VariationVerdict:
     """What is to be said of a run."""
     ended = unended(outcome)
     if ended is not None:
         return ended
     difference = standard.difference(outcome)
     if not difference:
-        return Judged(Verdict.SAME)
+        return VariationVerdict(RunVerdict.SAME)
     if harmless:
-        return Judged(Verdict.DIFFERS, difference)
+        return VariationVerdict(RunVerdict.DIFFERS, difference)
     if outcome.report.missed:
         # What it says then may be about that request, which it should not have made.
-        return Judged(Verdict.SWALLOWED, f"it went on as if all were there: {difference}")
+        return VariationVerdict(
+            RunVerdict.SWALLOWED, f"it went on as if all were there: {difference}"
+        )
     if outcome.exit_code:
-        return Judged(Verdict.TOLD, f"exit code {outcome.exit_code}")
+        return VariationVerdict(RunVerdict.TOLD, f"exit code {outcome.exit_code}")
     if standard.made_good(outcome):
-        return Judged(Verdict.SAME, "it asked again, and printed all in the end")
+        return VariationVerdict(RunVerdict.SAME, "it asked again, and printed all in the end")
     said = standard.spoken(outcome)
     if said:
-        return Judged(Verdict.TOLD, f"says {excerpt(said, _SHOWN)}")
-    return Judged(Verdict.SWALLOWED, f"exit code 0, and no word of an error: {difference}")
+        return VariationVerdict(RunVerdict.TOLD, f"says {excerpt(said, _SHOWN)}")
+    return VariationVerdict(
+        RunVerdict.SWALLOWED, f"exit code 0, and no word of an error: {difference}"
+    )
 
 
-def unended(outcome: Outcome) -> Judged | None:
+def unended(outcome: TrialResult) -> VariationVerdict | None:
     """The verdict on a run that did not come to an end of its own; None for others."""
     if outcome.timed_out:
-        return Judged(Verdict.HANGS, f"no end after {outcome.seconds:.1f} s")
+        return VariationVerdict(RunVerdict.HANGS, f"no end after {outcome.seconds:.1f} s")
     if outcome.signal:
-        return Judged(Verdict.DIES, f"died of {outcome.signal}")
+        return VariationVerdict(RunVerdict.DIES, f"died of {outcome.signal}")
     return None
 
 
-def standing_problem(outcomes: Sequence[Outcome], manners: Manners, *, oracle: bool) -> str:
+def standing_problem(outcomes: Sequence[TrialResult], manners: OutputRules, *, oracle: bool) -> str:
     """Why the runs with the tapes as they are can be no standard; "": they can.
 
     Args:
@@ -257,7 +261,7 @@ def standing_problem(outcomes: Sequence[Outcome], manners: Manners, *, oracle: b
             f"it does not ask for {excerpt(left)}; where that is right, name the exchanges that it"
             " asks for in place of the tape, as TAPE#N"
         )
-    differs = next(filter(None, map(Standard(outcomes, manners).difference, outcomes[1:])), "")
+    differs = next(filter(None, map(BaselineRuns(outcomes, manners).difference, outcomes[1:])), "")
     if differs:
         return (
             f"it is not the same each time: {differs}; --ignore PATTERN leaves out what may differ"
@@ -265,12 +269,12 @@ def standing_problem(outcomes: Sequence[Outcome], manners: Manners, *, oracle: b
     return ""
 
 
-def _mark(mistake: "Mistake") -> tuple[str, str, int]:
+def _mark(mistake: "RunMistake") -> tuple[str, str, int]:
     recorded = mistake.recorded
     return mistake.finding.code, recorded.tape, recorded.number
 
 
-def _idle(outcome: Outcome) -> str:
+def _idle(outcome: TrialResult) -> str:
     """Why a command that asked for nothing did not."""
     if outcome.exit_code:
         return f"exit code {outcome.exit_code} before it asked for anything"
@@ -279,7 +283,7 @@ def _idle(outcome: Outcome) -> str:
     )
 
 
-def _said(outcome: Outcome) -> Iterator[str]:
+def _said(outcome: TrialResult) -> Iterator[str]:
     """What the model says in all that was played."""
     for one in outcome.report.played:
         for choice in rebuild(one.exchange).choices:
@@ -287,7 +291,7 @@ def _said(outcome: Outcome) -> Iterator[str]:
             yield from (call.arguments for call in choice.every_call)
 
 
-def asked_otherwise(missed: Missed) -> str:
+def asked_otherwise(missed: MissedRequest) -> str:
     """In what a request differs from the nearest one on the tape."""
     asking = missed.asking
     path = asking.target.decode("ascii", "replace").partition("?")[0]
@@ -338,8 +342,8 @@ class Oracle:
     limit_s: float
 
     async def judged(
-        self, outcome: Outcome, standard: Outcome, *, variation: str, harmless: bool
-    ) -> Judged:
+        self, outcome: TrialResult, standard: TrialResult, *, variation: str, harmless: bool
+    ) -> VariationVerdict:
         """What the command says of `outcome`.
 
         Args:
@@ -360,12 +364,14 @@ class Oracle:
         )
         code, said = await self._ask(told)
         if code == 0:
-            return Judged(Verdict.SAME if harmless else Verdict.TOLD, "the oracle agrees")
+            return VariationVerdict(
+                RunVerdict.SAME if harmless else RunVerdict.TOLD, "the oracle agrees"
+            )
         last = said.strip().splitlines()[-1:] or [f"exit code {code}"]
         why = excerpt(last[0], _SHOWN_OF_ORACLE)
         if code in (CANNOT_RUN, NOT_FOUND):
             raise UsageError(f"--oracle {self.command!r}: cannot be run: {why}")
-        return Judged(Verdict.REFUSED, f"the oracle: {why}")
+        return VariationVerdict(RunVerdict.REFUSED, f"the oracle: {why}")
 
     async def _ask(self, told: str) -> tuple[int, str]:
         """The exit code of the command and what it prints; by files, which nobody can hold open."""
@@ -395,7 +401,7 @@ class Oracle:
             return code, printed.read(_MOST).decode("utf-8", "replace")
 
 
-def _outcome(outcome: Outcome) -> dict[str, object]:
+def _outcome(outcome: TrialResult) -> dict[str, object]:
     """A run as JSON."""
     return {
         "exit_code": outcome.exit_code,
@@ -408,7 +414,7 @@ def _outcome(outcome: Outcome) -> dict[str, object]:
     }
 
 
-def _report(report: Report) -> dict[str, object]:
+def _report(report: PlayReport) -> dict[str, object]:
     played = (one.exchange for one in report.played)
     return {
         "played": [f"{one.tape}#{one.number}" for one in played],

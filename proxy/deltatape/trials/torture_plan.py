@@ -12,9 +12,9 @@ from pathlib import Path
 from deltatape import __version__
 from deltatape.clock import SystemClock, rfc3339
 from deltatape.errors import UsageError
-from deltatape.match.schedule import Tempo
+from deltatape.match.schedule import ReplayTempo
 from deltatape.model.exchange import Exchange, Source
-from deltatape.mutate import Seeded
+from deltatape.mutate import SeededChoices
 from deltatape.store.names import SUFFIX, ulid
 from deltatape.store.rewrite import PRIVATE, write_new
 from deltatape.tape.payload import Stop
@@ -25,11 +25,11 @@ from deltatape.vary.variation import Variation
 
 ALL = "all"
 """The column of what is only seen with all exchanges varied at once."""
-_AT_ONCE = Tempo(factor=0.0)
+_AT_ONCE = ReplayTempo(factor=0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Try:
+class TrialAttempt:
     """One way to run the command.
 
     Attributes:
@@ -42,12 +42,12 @@ class Try:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class VariationTask:
     """A variation of some exchanges, and the ways to try it; without one it has no place."""
 
     variation: Variation
     positions: tuple[int, ...]
-    tries: tuple[Try, ...]
+    tries: tuple[TrialAttempt, ...]
 
 
 def tasks(
@@ -55,7 +55,7 @@ def tasks(
     exchanges: Sequence[Exchange],
     positions: Sequence[int],
     seeds: Sequence[int],
-) -> Iterator[Task]:
+) -> Iterator[VariationTask]:
     """All that is to be done, in the order of the matrix's rows.
 
     Args:
@@ -67,17 +67,17 @@ def tasks(
     for variation in variations:
         groups = [tuple(positions)] if variation.harmless else [(one,) for one in positions]
         for group in groups:
-            yield Task(
+            yield VariationTask(
                 variation=variation,
                 positions=group,
                 tries=tuple(_tries(variation, exchanges, group, seeds)),
             )
 
 
-def alone(task: Task, attempt: Try, position: int) -> Task:
+def alone(task: VariationTask, attempt: TrialAttempt, position: int) -> VariationTask:
     """What `attempt` is for one of its exchanges."""
-    one = Try(seed=attempt.seed, varied={position: attempt.varied[position]})
-    return Task(variation=task.variation, positions=(position,), tries=(one,))
+    one = TrialAttempt(seed=attempt.seed, varied={position: attempt.varied[position]})
+    return VariationTask(variation=task.variation, positions=(position,), tries=(one,))
 
 
 def _tries(
@@ -85,7 +85,7 @@ def _tries(
     exchanges: Sequence[Exchange],
     positions: Sequence[int],
     seeds: Sequence[int],
-) -> Iterator[Try]:
+) -> Iterator[TrialAttempt]:
     """The ways that differ, for as many seeds as there are."""
     made: list[Mapping[int, Exchange]] = []
     for seed in seeds:
@@ -98,20 +98,23 @@ def _tries(
         chosen = any(chance.asked for chance in chances.values())
         if varied and varied not in made:
             made.append(varied)
-            yield Try(seed=seed if chosen else None, varied=varied)
+            yield TrialAttempt(seed=seed if chosen else None, varied=varied)
         if not chosen:
             return
 
 
 class _Chance:
-    """See `Chance`; knows whether it was asked. The same for an exchange, whichever others vary."""
+    """See `MutationChoices`; knows whether it was asked.
+
+    The same for an exchange, whichever others vary.
+    """
 
     def __init__(self, seed: int, position: int) -> None:
-        self._seeded = Seeded((seed << 32) + position)
+        self._seeded = SeededChoices((seed << 32) + position)
         self.asked = False
 
     def choose(self, number: int) -> int:
-        """See `Chance.choose`."""
+        """See `MutationChoices.choose`."""
         self.asked = self.asked or number > 1
         return self._seeded.choose(number)
 
@@ -120,7 +123,7 @@ class _Chance:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Filing:
+class CaseFilerProtocol:
     """See `torture_rig.Filing`.
 
     Attributes:

@@ -21,10 +21,10 @@ from deltatape.child.child import CANNOT_RUN, NOT_FOUND
 from deltatape.environment.dotenv import read_dotenv
 from deltatape.environment.known_secrets import known_secrets
 from deltatape.errors import UsageError
-from deltatape.http1.head import RequestHead
+from deltatape.http1.head import ParsedRequestHead
 from deltatape.model.exchange import Exchange
 from deltatape.player.player import Player
-from deltatape.player.playing import Playing, Report, Told
+from deltatape.player.playing import PlayOptions, PlayReport, Told
 from deltatape.replay.environment import replay_environment
 from deltatape.replay.playback import ANY_PORT, end, settle
 
@@ -37,7 +37,7 @@ _PIECE = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class TrialResult:
     """How a command has ended, what it printed, and what it had asked for."""
 
     exit_code: int | None
@@ -49,32 +49,32 @@ class Outcome:
     seconds: float
     timed_out: bool
     """Whether it was killed at the deadline."""
-    report: Report
+    report: PlayReport
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Company:
+class SharedRunOptions:
     """What the runs of one search have in common besides the tapes."""
 
     variables: Mapping[str, str] = field(default_factory=dict)
     """Set in the environment, after all others."""
-    heard: Callable[[RequestHead], None] = lambda _: None
+    heard: Callable[[ParsedRequestHead], None] = lambda _: None
     """Gets the head of each request."""
 
 
-ALONE = Company()
+ALONE = SharedRunOptions()
 
 
 async def attempt(
     command: Sequence[str],
     exchanges: Sequence[Exchange],
-    playing: Playing,
+    playing: PlayOptions,
     environ: Mapping[str, str],
     folder: Path,
     deadline_s: float,
     *,
-    company: Company = ALONE,
-) -> Outcome:
+    company: SharedRunOptions = ALONE,
+) -> TrialResult:
     """What became of one run of `command` against a player of `exchanges`; several may run at once.
 
     Args:
@@ -109,10 +109,10 @@ async def attempt(
 class _Player(Player):
     """One that lets others hear what it is asked."""
 
-    heard: Callable[[RequestHead], None]
+    heard: Callable[[ParsedRequestHead], None]
 
-    def refused(self, head: RequestHead) -> bytes | None:
-        """See `Shelf.refused`."""
+    def refused(self, head: ParsedRequestHead) -> bytes | None:
+        """See `PlayContext.refused`."""
         self.heard(head)
         return super().refused(head)
 
@@ -214,12 +214,12 @@ class _Run(asyncio.SubprocessProtocol):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._transport.get_pid(), signal.SIGKILL)
 
-    def outcome(self, report: Report) -> Outcome:
+    def outcome(self, report: PlayReport) -> TrialResult:
         """What became of it."""
         assert self._transport is not None
         code = self._transport.get_returncode()
         ended_s = self._ended_s or asyncio.get_running_loop().time()
-        return Outcome(
+        return TrialResult(
             exit_code=code if code is not None and code >= 0 else None,
             signal=_signal_name(-code) if code is not None and code < 0 else "",
             stdout=self._printed[1].shown(),

@@ -10,13 +10,13 @@ from deltatape.diagnose.rebuild import rebuild
 from deltatape.model.exchange import Exchange
 from deltatape.model.reply import Choice, Reply, ToolCall
 from deltatape.model.stream import Stream
-from deltatape.mutate import Chance, Draft
+from deltatape.mutate import MutableExchange, MutationChoices
 from deltatape.vary.coded import plain, recoded
 from deltatape.wire.json_value import canonical
 
-Make: TypeAlias = Callable[[Exchange, Chance], Exchange | None]
+Make: TypeAlias = Callable[[Exchange, MutationChoices], Exchange | None]
 """Makes a variation of an exchange; None where there is no place for it."""
-Rewrite: TypeAlias = Callable[[Draft, Stream, Chance], None]
+Rewrite: TypeAlias = Callable[[MutableExchange, Stream, MutationChoices], None]
 """Changes a plain body, which is framed as the stream says."""
 
 
@@ -60,7 +60,7 @@ def legal(name: str) -> Callable[[Rewrite], Variation]:
     """
 
     def made(change: Rewrite) -> Variation:
-        def make(exchange: Exchange, chance: Chance) -> Exchange | None:
+        def make(exchange: Exchange, chance: MutationChoices) -> Exchange | None:
             result = rewritten(change, exchange, chance)
             if result is None or said(rebuild(result)) != said(rebuild(exchange)):
                 return None
@@ -71,10 +71,10 @@ def legal(name: str) -> Callable[[Rewrite], Variation]:
     return made
 
 
-def rewritten(change: Rewrite, exchange: Exchange, chance: Chance) -> Exchange | None:
+def rewritten(change: Rewrite, exchange: Exchange, chance: MutationChoices) -> Exchange | None:
     """`exchange` with its plain body changed, coded as it was; None if nothing changes."""
     bare = plain(exchange)
-    draft = Draft.of(bare) if bare else None
+    draft = MutableExchange.of(bare) if bare else None
     if bare is None or draft is None:
         return None
     change(draft, decode(bare), chance)

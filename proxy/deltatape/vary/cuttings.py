@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from deltatape.diagnose.decode import decode
 from deltatape.model.exchange import EndReason, Exchange
 from deltatape.model.stream import Format
-from deltatape.mutate import Chance
+from deltatape.mutate import MutationChoices
 from deltatape.vary._base import harmless
 from deltatape.vary.coded import plain, recoded
 from deltatape.vary.reads import event_reads, random_cuts
@@ -46,41 +46,41 @@ def ends_of(exchange: Exchange, pattern: re.Pattern[bytes], *forms: Format) -> I
 
 
 @harmless("every-byte")
-def every_byte(exchange: Exchange, _: Chance) -> Exchange | None:
+def every_byte(exchange: Exchange, _: MutationChoices) -> Exchange | None:
     """Every byte comes alone."""
     size = len(exchange.body)
     return recut(exchange, range(size)) if size > 1 else None
 
 
 @harmless("coalesced")
-def coalesced(exchange: Exchange, _: Chance) -> Exchange | None:
+def coalesced(exchange: Exchange, _: MutationChoices) -> Exchange | None:
     """The whole body comes in one read."""
     return recut(exchange, ()) if len(exchange.reads) > 1 else None
 
 
 @harmless("event-reads")
-def by_event(exchange: Exchange, _: Chance) -> Exchange | None:
+def by_event(exchange: Exchange, _: MutationChoices) -> Exchange | None:
     """Every event comes in a read of its own."""
     made = event_reads(exchange)
     return None if made is exchange else made
 
 
 @harmless("random-reads")
-def random_reads(exchange: Exchange, chance: Chance) -> Exchange | None:
+def random_reads(exchange: Exchange, chance: MutationChoices) -> Exchange | None:
     """The body comes in pieces of any size."""
     size = len(exchange.body)
     return recut(exchange, random_cuts(size, chance.choose(1 << 62))) if size > 1 else None
 
 
 @harmless("split-utf8")
-def split_utf8(exchange: Exchange, _: Chance) -> Exchange | None:
+def split_utf8(exchange: Exchange, _: MutationChoices) -> Exchange | None:
     """Every character of several bytes comes in several reads."""
     starts = ends_of(exchange, _TAIL, *_TEXTS)
     return cut_plain(exchange, (end - 1 for end in starts))
 
 
 @harmless("split-escape")
-def split_escape(exchange: Exchange, _: Chance) -> Exchange | None:
+def split_escape(exchange: Exchange, _: MutationChoices) -> Exchange | None:
     r"""Every JSON escape, such as `\"` or `\u00e9`, comes in two reads."""
     bare = plain(exchange)
     if bare is None or decode(bare).format not in _TEXTS:
@@ -90,20 +90,20 @@ def split_escape(exchange: Exchange, _: Chance) -> Exchange | None:
 
 
 @harmless("split-blank-line")
-def split_blank_line(exchange: Exchange, _: Chance) -> Exchange | None:
+def split_blank_line(exchange: Exchange, _: MutationChoices) -> Exchange | None:
     """The blank line that ends an event comes later than the event's last line."""
     return cut_plain(exchange, ends_of(exchange, _BLANK_LINE, Format.SSE))
 
 
 @harmless("split-field")
-def split_field(exchange: Exchange, _: Chance) -> Exchange | None:
+def split_field(exchange: Exchange, _: MutationChoices) -> Exchange | None:
     """The name of every field is cut: `da` comes first, `ta:` in the next read."""
     ends = ends_of(exchange, _FIELD, Format.SSE)
     return cut_plain(exchange, (end - 3 for end in ends))
 
 
 @harmless("split-event")
-def split_event(exchange: Exchange, chance: Chance) -> Exchange | None:
+def split_event(exchange: Exchange, chance: MutationChoices) -> Exchange | None:
     """Every event is cut somewhere, and its end comes together with the next one's beginning."""
     bare = plain(exchange)
     if bare is None:
@@ -114,7 +114,7 @@ def split_event(exchange: Exchange, chance: Chance) -> Exchange | None:
 
 
 @harmless("split-message")
-def split_message(exchange: Exchange, _: Chance) -> Exchange | None:
+def split_message(exchange: Exchange, _: MutationChoices) -> Exchange | None:
     """Every binary message is cut in its lengths and in its checksum."""
     bare = plain(exchange)
     if bare is None or decode(bare).format is not Format.EVENTSTREAM:
@@ -124,7 +124,7 @@ def split_message(exchange: Exchange, _: Chance) -> Exchange | None:
 
 
 @harmless("one-chunk")
-def one_chunk(exchange: Exchange, _: Chance) -> Exchange | None:
+def one_chunk(exchange: Exchange, _: MutationChoices) -> Exchange | None:
     """All reads together are one HTTP chunk."""
     if not _is_whole(exchange) or len(exchange.reads) == 1:
         return None
@@ -132,7 +132,7 @@ def one_chunk(exchange: Exchange, _: Chance) -> Exchange | None:
 
 
 @harmless("chunks-astride")
-def chunks_astride(exchange: Exchange, _: Chance) -> Exchange | None:
+def chunks_astride(exchange: Exchange, _: MutationChoices) -> Exchange | None:
     """HTTP chunks end in the middle of reads, never with them."""
     if not _is_whole(exchange):
         return None

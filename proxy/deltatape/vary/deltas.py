@@ -15,21 +15,21 @@ from deltatape.model.exchange import Exchange
 from deltatape.model.stream import Format, Stream
 from deltatape.mutate import (
     MUTATORS,
-    Chance,
-    Draft,
-    Entry,
-    Unit,
+    ChatCallEntry,
+    MutableEvent,
+    MutableExchange,
+    MutationChoices,
     at,
     chat_calls,
     echoed,
     renumbered,
 )
-from deltatape.rules.brought import Brought, What, brought
+from deltatape.rules.brought import ContributionKind, EventContribution, brought
 from deltatape.vary._base import Variation, legal
 from deltatape.wire.json_value import parse
 
-_TEXTS = frozenset({What.TEXT, What.REASONING, What.REFUSAL})
-_ARGUMENTS = frozenset({What.ARGUMENTS})
+_TEXTS = frozenset({ContributionKind.TEXT, ContributionKind.REASONING, ContributionKind.REFUSAL})
+_ARGUMENTS = frozenset({ContributionKind.ARGUMENTS})
 _MOST = 5_000
 """Events that a body may come to have."""
 _LEGAL = (
@@ -53,14 +53,16 @@ _Path: TypeAlias = tuple[str | int, ...]
 class _Delta:
     """An event that brings one piece of text, and where in its JSON that is."""
 
-    unit: Unit
+    unit: MutableEvent
     path: _Path
     owner: object
     """Equal for the pieces of one text."""
     text: str
 
 
-def _deltas(draft: Draft, stream: Stream, wanted: frozenset[What]) -> Iterator[_Delta]:
+def _deltas(
+    draft: MutableExchange, stream: Stream, wanted: frozenset[ContributionKind]
+) -> Iterator[_Delta]:
     """The events that bring nothing but a piece of what is wanted, in order."""
     analysis = analyse(draft.exchange)
     starts = {event.start: event.number for event in stream.events}
@@ -78,13 +80,13 @@ def _deltas(draft: Draft, stream: Stream, wanted: frozenset[What]) -> Iterator[_
                 yield _Delta(unit=unit, path=paths[0], owner=owner, text=thing.text)
 
 
-def _things(analysis: Analysis) -> Mapping[int, tuple[Brought, ...]]:
+def _things(analysis: Analysis) -> Mapping[int, tuple[EventContribution, ...]]:
     if analysis.reply.dialect == UNKNOWN:
         return {}
     return brought(analysis.reply, analysis.stream, known=True)
 
 
-def _is_whole(unit: Unit, traits: Traits) -> bool:
+def _is_whole(unit: MutableEvent, traits: Traits) -> bool:
     kind = at(unit.value, "type") or at(unit.value, "event_type")
     return isinstance(kind, str) and kind.endswith(traits.whole_types)
 
@@ -127,7 +129,7 @@ def _strings(value: object, path: _Path = ()) -> Iterator[tuple[_Path, str]]:
             yield from _strings(each, (*path, place))
 
 
-def _finer(draft: Draft, deltas: list[_Delta]) -> None:
+def _finer(draft: MutableExchange, deltas: list[_Delta]) -> None:
     """Each character comes in an event of its own; fewer at once, if it were too many events."""
     total = sum(len(delta.text) for delta in deltas)
     size = 1 + total // _MOST
@@ -139,14 +141,14 @@ def _finer(draft: Draft, deltas: list[_Delta]) -> None:
     renumbered(draft)
 
 
-def _saying(delta: _Delta, text: str) -> Unit:
+def _saying(delta: _Delta, text: str) -> MutableEvent:
     """An event like that of a delta, with another text."""
     new = delta.unit.like()
     new.put_text(delta.path, text)
     return new
 
 
-def _coarser(draft: Draft, deltas: list[_Delta]) -> None:
+def _coarser(draft: MutableExchange, deltas: list[_Delta]) -> None:
     """Deltas of one text that follow each other come as one."""
     groups: list[list[_Delta]] = []
     for delta in deltas:
@@ -166,31 +168,31 @@ def _coarser(draft: Draft, deltas: list[_Delta]) -> None:
 
 
 @legal("finer-text")
-def finer_text(draft: Draft, stream: Stream, _: Chance) -> None:
+def finer_text(draft: MutableExchange, stream: Stream, _: MutationChoices) -> None:
     """Every character of the text comes in an event of its own."""
     _finer(draft, [*_deltas(draft, stream, _TEXTS)])
 
 
 @legal("coarser-text")
-def coarser_text(draft: Draft, stream: Stream, _: Chance) -> None:
+def coarser_text(draft: MutableExchange, stream: Stream, _: MutationChoices) -> None:
     """Pieces of text that follow each other come in one event."""
     _coarser(draft, [*_deltas(draft, stream, _TEXTS)])
 
 
 @legal("finer-arguments")
-def finer_arguments(draft: Draft, stream: Stream, _: Chance) -> None:
+def finer_arguments(draft: MutableExchange, stream: Stream, _: MutationChoices) -> None:
     """Every character of a call's arguments comes in an event of its own."""
     _finer(draft, [*_deltas(draft, stream, _ARGUMENTS)])
 
 
 @legal("coarser-arguments")
-def coarser_arguments(draft: Draft, stream: Stream, _: Chance) -> None:
+def coarser_arguments(draft: MutableExchange, stream: Stream, _: MutationChoices) -> None:
     """Fragments of arguments that follow each other come in one event."""
     _coarser(draft, [*_deltas(draft, stream, _ARGUMENTS)])
 
 
 @legal("pings")
-def pings(draft: Draft, _stream: Stream, _: Chance) -> None:
+def pings(draft: MutableExchange, _stream: Stream, _: MutationChoices) -> None:
     """A ping follows every event but the last."""
     ping = traits_of(analyse(draft.exchange).reply.dialect).ping
     if ping is not None:
@@ -202,7 +204,7 @@ def pings(draft: Draft, _stream: Stream, _: Chance) -> None:
 
 
 @legal("late-usage")
-def late_usage(draft: Draft, _stream: Stream, _: Chance) -> None:
+def late_usage(draft: MutableExchange, _stream: Stream, _: MutationChoices) -> None:
     """The usage comes in an event of its own, without choices, behind the finish reason."""
     if not traits_of(analyse(draft.exchange).reply.dialect).late_usage:
         return
@@ -231,14 +233,14 @@ def _wants_usage(exchange: Exchange) -> bool:
     return at(parse(body).value, "stream_options", "include_usage") is True
 
 
-def _choices(unit: Unit) -> bool:
+def _choices(unit: MutableEvent) -> bool:
     return bool(at(unit.value, "choices"))
 
 
 def _mutated(name: str) -> Variation:
     (mutator,) = (each for each in MUTATORS if each.name == name)
 
-    def change(draft: Draft, _stream: Stream, chance: Chance) -> None:
+    def change(draft: MutableExchange, _stream: Stream, chance: MutationChoices) -> None:
         analysis = analyse(draft.exchange)
         fits = mutator.suits(traits_of(analysis.reply.dialect))
         if fits and analysis.stream.format is not Format.JSON:
@@ -256,7 +258,7 @@ _OPENING = (("id",), ("type",), ("function", "name"))
 
 
 @legal("opened-first")
-def opened_first(draft: Draft, _stream: Stream, _: Chance) -> None:
+def opened_first(draft: MutableExchange, _stream: Stream, _: MutationChoices) -> None:
     """A call that came whole comes in two events: first it is opened, then its arguments come."""
     for call in chat_calls(draft):
         first = call.entries[0]
@@ -264,7 +266,7 @@ def opened_first(draft: Draft, _stream: Stream, _: Chance) -> None:
             _opened_before(draft, first)
 
 
-def _opened_before(draft: Draft, entry: Entry) -> None:
+def _opened_before(draft: MutableExchange, entry: ChatCallEntry) -> None:
     """Puts an event in front that opens the call, and leaves the arguments where they are."""
     opening = echoed(entry.arguments)
     opening.write("")

@@ -14,7 +14,7 @@ _REASONS = {OVERLOADED: "Overloaded"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
+class ProviderFailure:
     """An error of a provider: a status and what it says."""
 
     status: int
@@ -37,7 +37,7 @@ class Failure:
         return f"{self.reason} (a fault of deltatape)"
 
 
-def answered(exchange: Exchange, dialect: str, failure: Failure) -> Exchange:
+def answered(exchange: Exchange, dialect: str, failure: ProviderFailure) -> Exchange:
     """`exchange` with a failure as the whole answer, at the time of the recorded head."""
     head = exchange.response
     t_ns = head.t_ns if head else exchange.request.t_end_ns or exchange.request.t_ns
@@ -75,18 +75,18 @@ def answered(exchange: Exchange, dialect: str, failure: Failure) -> Exchange:
     return refitted(bare, (read,), reason=EndReason.COMPLETE, t_ns=t_ns)
 
 
-def _page(failure: Failure) -> tuple[bytes, bytes]:
+def _page(failure: ProviderFailure) -> tuple[bytes, bytes]:
     title = f"{failure.status} {failure.reason}"
     page = f"<html>\r\n<head><title>{title}</title></head>\r\n<body>{title}</body>\r\n</html>\r\n"
     return page.encode(), b"text/html"
 
 
-def _document(dialect: str, failure: Failure) -> tuple[bytes, bytes]:
+def _document(dialect: str, failure: ProviderFailure) -> tuple[bytes, bytes]:
     document = traits_of(dialect).errors.document
     return _dumped(document(failure.status, failure.says)), b"application/json"
 
 
-def _typed(dialect: str, failure: Failure) -> Headers:
+def _typed(dialect: str, failure: ProviderFailure) -> Headers:
     headers = traits_of(dialect).errors.headers
     return () if headers is None or failure.html else headers(failure.status)
 
@@ -95,7 +95,7 @@ def _dumped(value: object) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode()
 
 
-def error_event(dialect: str, form: Format, failure: Failure) -> bytes:
+def error_event(dialect: str, form: Format, failure: ProviderFailure) -> bytes:
     """An error in the middle of an answer, framed as that is.
 
     In a JSON array that is an element, without what separates it from others.

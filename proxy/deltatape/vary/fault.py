@@ -23,11 +23,18 @@ from dataclasses import dataclass, replace
 from deltatape.dialects import OVERLOADED
 from deltatape.errors import UsageError
 from deltatape.model.exchange import EndReason, Exchange, Headers
-from deltatape.mutate import Chance, Seeded
+from deltatape.mutate import MutationChoices, SeededChoices
 from deltatape.vary import strikes
 from deltatape.vary.coded import plain, recoded
-from deltatape.vary.failures import Failure, answered
-from deltatape.vary.places import MIDDLE, Kind, Places, Where, parse_duration, parse_where
+from deltatape.vary.failures import ProviderFailure, answered
+from deltatape.vary.places import (
+    MIDDLE,
+    AnswerPosition,
+    AnswerPositions,
+    PlaceKind,
+    parse_duration,
+    parse_where,
+)
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _STATUS = re.compile(r"[45][0-9]{2}")
@@ -35,11 +42,11 @@ _SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,3})?")
 _COUNT = re.compile(r"[1-9][0-9]{0,8}")
 _DRIP_BYTES = 16
 _DRIP_NS = 100_000_000
-_OVERLOADED = Failure(status=OVERLOADED)
+_OVERLOADED = ProviderFailure(status=OVERLOADED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class InjectedFault:
     """Something that goes wrong on purpose.
 
     Attributes:
@@ -55,33 +62,33 @@ class Fault:
 
     text: str
     kind: str
-    where: Where = MIDDLE
+    where: AnswerPosition = MIDDLE
     times: int | None = None
     exchange: int | None = None
     wait_ns: int | None = None
     size: int = _DRIP_BYTES
-    failure: Failure = _OVERLOADED
+    failure: ProviderFailure = _OVERLOADED
 
     @property
     def ends_early(self) -> bool:
         """Whether a client does not get the answer: one that asks again shall."""
         return self.kind in _ENDING or (self.kind == "stall" and self.wait_ns is None)
 
-    def told_by_bytes(self, recorded: Exchange) -> "Fault":
+    def told_by_bytes(self, recorded: Exchange) -> "InjectedFault":
         """The same fault at the byte that came at its time, if it has one.
 
         At another speed that byte comes at another time, and at once if nothing waits.
         """
-        bare = plain(recorded) if self.where.kind is Kind.TIME else None
+        bare = plain(recorded) if self.where.kind is PlaceKind.TIME else None
         if bare is None:
             return self
-        offset = Places(bare, Seeded(0)).offset(self.where)
+        offset = AnswerPositions(bare, SeededChoices(0)).offset(self.where)
         size = len(bare.body)
         # Behind the end there is no place, whatever the speed.
         number = size + 1 if offset is None else offset
-        return replace(self, where=Where(kind=Kind.BYTE, number=number))
+        return replace(self, where=AnswerPosition(kind=PlaceKind.BYTE, number=number))
 
-    def applied(self, exchange: Exchange, chance: Chance) -> Exchange | None:
+    def applied(self, exchange: Exchange, chance: MutationChoices) -> Exchange | None:
         """`exchange` as it is played when the fault strikes; None if it has no place for it.
 
         Args:
@@ -90,22 +97,22 @@ class Fault:
         """
         bare = plain(exchange)
         if self.kind == "status":
-            places = Places(bare or replace(exchange, reads=()), chance)
+            places = AnswerPositions(bare or replace(exchange, reads=()), chance)
             return answered(exchange, places.analysis.reply.dialect, self.failure)
         if bare is None:
             return None
-        struck = _KINDS[self.kind](self, bare, Places(bare, chance))
+        struck = _KINDS[self.kind](self, bare, AnswerPositions(bare, chance))
         return None if struck is None else recoded(struck, exchange)
 
 
-_Strike = Callable[[Fault, Exchange, Places], Exchange | None]
+_Strike = Callable[[InjectedFault, Exchange, AnswerPositions], Exchange | None]
 
 
 def _cut(reason: EndReason) -> _Strike:
     return lambda fault, bare, places: strikes.cut(bare, places, fault.where, reason)
 
 
-def _drip(fault: Fault, bare: Exchange, places: Places) -> Exchange | None:
+def _drip(fault: InjectedFault, bare: Exchange, places: AnswerPositions) -> Exchange | None:
     wait_ns = _DRIP_NS if fault.wait_ns is None else fault.wait_ns
     return strikes.dripping(bare, places, fault.where, size=fault.size, wait_ns=wait_ns)
 
@@ -130,7 +137,7 @@ _PLACELESS = frozenset({"status"})
 _VALUED = frozenset({"status", "stall", "drip", "error-event"})
 
 
-def parse_fault(text: str) -> Fault:
+def parse_fault(text: str) -> InjectedFault:
     """`KIND[=VALUE][,OPTION=VALUE]...` as a fault.
 
     Raises:
@@ -140,7 +147,7 @@ def parse_fault(text: str) -> Fault:
     kind, given, value = first.partition("=")
     if kind not in FAULTS:
         raise _bad(text, f"{kind!r} is no fault; {', '.join(FAULTS)} are")
-    fault = Fault(text=text, kind=kind)
+    fault = InjectedFault(text=text, kind=kind)
     if given and kind not in _VALUED:
         raise _bad(text, f"{kind} takes no value")
     if given or kind == "status":
@@ -161,7 +168,7 @@ def _bad(text: str, problem: str) -> UsageError:
     return UsageError(f"--fault {text!r}: {problem}")
 
 
-def _valued(fault: Fault, value: str) -> Fault:
+def _valued(fault: InjectedFault, value: str) -> InjectedFault:
     """A fault with what stands behind the `=` of its kind."""
     if fault.kind in ("status", "error-event"):
         if not _STATUS.fullmatch(value):
@@ -173,14 +180,14 @@ def _valued(fault: Fault, value: str) -> Fault:
     return replace(fault, wait_ns=_duration(fault, value))
 
 
-def _duration(fault: Fault, value: str) -> int:
+def _duration(fault: InjectedFault, value: str) -> int:
     try:
         return parse_duration(value)
     except UsageError as error:
         raise _bad(fault.text, str(error)) from None
 
 
-def _at(fault: Fault, value: str) -> Fault:
+def _at(fault: InjectedFault, value: str) -> InjectedFault:
     if fault.kind in _PLACELESS:
         raise _bad(fault.text, f"{fault.kind} is a whole answer, it has no place (at=) in one")
     try:
@@ -189,27 +196,27 @@ def _at(fault: Fault, value: str) -> Fault:
         raise _bad(fault.text, str(error)) from None
 
 
-def _number(fault: Fault, name: str, value: str) -> int:
+def _number(fault: InjectedFault, name: str, value: str) -> int:
     if not _COUNT.fullmatch(value):
         raise _bad(fault.text, f"{name}={value!r}: no number from 1")
     return int(value)
 
 
-def _times(fault: Fault, value: str) -> Fault:
+def _times(fault: InjectedFault, value: str) -> InjectedFault:
     return replace(fault, times=_number(fault, "times", value))
 
 
-def _exchange(fault: Fault, value: str) -> Fault:
+def _exchange(fault: InjectedFault, value: str) -> InjectedFault:
     return replace(fault, exchange=_number(fault, "exchange", value))
 
 
-def _bytes(fault: Fault, value: str) -> Fault:
+def _bytes(fault: InjectedFault, value: str) -> InjectedFault:
     if fault.kind != "drip":
         raise _bad(fault.text, "bytes= is the size of drips; only drip takes it")
     return replace(fault, size=_number(fault, "bytes", value))
 
 
-def _retry_after(fault: Fault, value: str) -> Fault:
+def _retry_after(fault: InjectedFault, value: str) -> InjectedFault:
     if not _SECONDS.fullmatch(value):
         raise _bad(
             fault.text,
@@ -218,13 +225,13 @@ def _retry_after(fault: Fault, value: str) -> Fault:
     return _header(fault, f"retry-after:{value}")
 
 
-def _html(fault: Fault, value: str) -> Fault:
+def _html(fault: InjectedFault, value: str) -> InjectedFault:
     if fault.kind != "status" or value:
         raise _bad(fault.text, "html, without a value, makes the answer of a status a page")
     return replace(fault, failure=replace(fault.failure, html=True))
 
 
-def _header(fault: Fault, value: str) -> Fault:
+def _header(fault: InjectedFault, value: str) -> InjectedFault:
     name, _, content = value.partition(":")
     if fault.kind != "status":
         raise _bad(fault.text, "only status takes header= and retry-after=")
@@ -235,7 +242,7 @@ def _header(fault: Fault, value: str) -> Fault:
     return replace(fault, failure=replace(fault.failure, headers=headers))
 
 
-OPTIONS: Mapping[str, Callable[[Fault, str], Fault]] = {
+OPTIONS: Mapping[str, Callable[[InjectedFault, str], InjectedFault]] = {
     "at": _at,
     "times": _times,
     "exchange": _exchange,

@@ -6,8 +6,8 @@ cut, is no failure that anybody has to notice: there is no place for it then.
 
 from deltatape.diagnose.rebuild import rebuild
 from deltatape.model.exchange import Exchange
-from deltatape.mutate import Chance
-from deltatape.rules.progress import Phase
+from deltatape.mutate import MutationChoices
+from deltatape.rules.progress import SilencePhase
 from deltatape.vary._base import Variation, said
 from deltatape.vary.fault import parse_fault
 
@@ -19,11 +19,11 @@ _ENDS = {
     "error-event": "An error comes {}, and nothing behind it.",
 }
 _PHASES = {
-    Phase.BEFORE_FIRST: "before the first event",
-    Phase.IN_TEXT: "in the text",
-    Phase.IN_ARGUMENTS: "in the arguments of a call",
-    Phase.AFTER_CALL: "behind a whole call",
-    Phase.BEFORE_END: "when all but the finish reason has come",
+    SilencePhase.BEFORE_FIRST: "before the first event",
+    SilencePhase.IN_TEXT: "in the text",
+    SilencePhase.IN_ARGUMENTS: "in the arguments of a call",
+    SilencePhase.AFTER_CALL: "behind a whole call",
+    SilencePhase.BEFORE_END: "when all but the finish reason has come",
 }
 _STATUSES = {
     "status=429,retry-after=1": ("status-429", "The provider asks to come back in a second."),
@@ -36,7 +36,7 @@ _STATUSES = {
 def _varied(name: str, text: str, summary: str) -> Variation:
     fault = parse_fault(text)
 
-    def make(exchange: Exchange, chance: Chance) -> Exchange | None:
+    def make(exchange: Exchange, chance: MutationChoices) -> Exchange | None:
         struck = fault.applied(exchange, chance)
         if struck is None or said(rebuild(struck)) == said(rebuild(exchange)):
             return None
@@ -52,6 +52,6 @@ HOSTILE_ENDS = tuple(
 )
 HOSTILE_EVENTS = tuple(
     _varied(f"corrupt-{phase}", f"corrupt,at={phase}", f"A byte is damaged {_PHASES[phase]}.")
-    for phase in (Phase.IN_TEXT, Phase.IN_ARGUMENTS)
+    for phase in (SilencePhase.IN_TEXT, SilencePhase.IN_ARGUMENTS)
 )
 HOSTILE_ANSWERS = tuple(_varied(name, text, summary) for text, (name, summary) in _STATUSES.items())

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from deltatape.model.exchange import Exchange
 from deltatape.model.stream import Format, Stream
-from deltatape.mutate import Chance, Draft
+from deltatape.mutate import MutableExchange, MutationChoices
 from deltatape.vary._base import harmless, rewriting
 from deltatape.vary.cuttings import cut_plain, ends_of
 
@@ -35,12 +35,12 @@ def _blocks(stream: Stream) -> Iterator[tuple[int, bytes]]:
             yield start, stream.body[start:end]
 
 
-def _inserted(draft: Draft, at: int, data: bytes) -> None:
+def _inserted(draft: MutableExchange, at: int, data: bytes) -> None:
     draft.edit(at, at, data)
 
 
 @rewriting("crlf")
-def crlf(draft: Draft, stream: Stream, _: Chance) -> None:
+def crlf(draft: MutableExchange, stream: Stream, _: MutationChoices) -> None:
     """Lines end with CRLF."""
     if stream.format not in (Format.SSE, Format.NDJSON):
         return
@@ -50,7 +50,7 @@ def crlf(draft: Draft, stream: Stream, _: Chance) -> None:
 
 
 @rewriting("cr")
-def cr(draft: Draft, stream: Stream, _: Chance) -> None:
+def cr(draft: MutableExchange, stream: Stream, _: MutationChoices) -> None:
     """Lines end with CR alone."""
     if stream.format is Format.SSE:
         for match in _LINE_END.finditer(stream.body):
@@ -58,21 +58,21 @@ def cr(draft: Draft, stream: Stream, _: Chance) -> None:
 
 
 @harmless("split-crlf")
-def split_crlf(exchange: Exchange, chance: Chance) -> Exchange | None:
+def split_crlf(exchange: Exchange, chance: MutationChoices) -> Exchange | None:
     """Lines end with CRLF, and the two bytes of it come in two reads."""
     made = crlf.make(exchange, chance) or exchange
     return cut_plain(made, ends_of(made, _BETWEEN, Format.SSE, Format.NDJSON))
 
 
 @rewriting("comments")
-def comments(draft: Draft, stream: Stream, _: Chance) -> None:
+def comments(draft: MutableExchange, stream: Stream, _: MutationChoices) -> None:
     """A comment with a blank line, as a keep-alive, stands in front of every event."""
     for start, _block in _blocks(stream):
         _inserted(draft, start, b": keep-alive\n\n")
 
 
 @rewriting("comments-inside")
-def comments_inside(draft: Draft, stream: Stream, _: Chance) -> None:
+def comments_inside(draft: MutableExchange, stream: Stream, _: MutationChoices) -> None:
     """A comment stands inside of every event, in front of its data."""
     for start, block in _blocks(stream):
         for match in _DATA.finditer(block):
@@ -80,7 +80,7 @@ def comments_inside(draft: Draft, stream: Stream, _: Chance) -> None:
 
 
 @rewriting("no-space")
-def no_space(draft: Draft, stream: Stream, _: Chance) -> None:
+def no_space(draft: MutableExchange, stream: Stream, _: MutationChoices) -> None:
     """No space follows the colon of a field: `data:{`."""
     for start, block in _blocks(stream):
         for match in _SPACE.finditer(block):
@@ -88,7 +88,7 @@ def no_space(draft: Draft, stream: Stream, _: Chance) -> None:
 
 
 @rewriting("space")
-def space(draft: Draft, stream: Stream, _: Chance) -> None:
+def space(draft: MutableExchange, stream: Stream, _: MutationChoices) -> None:
     """A space follows the colon of every field: `data: {`."""
     for start, block in _blocks(stream):
         for match in _NO_SPACE.finditer(block):
@@ -96,7 +96,7 @@ def space(draft: Draft, stream: Stream, _: Chance) -> None:
 
 
 @rewriting("ids")
-def ids(draft: Draft, stream: Stream, _: Chance) -> None:
+def ids(draft: MutableExchange, stream: Stream, _: MutationChoices) -> None:
     """Every event has an `id:`, the first also a `retry:`."""
     for number, (start, block) in enumerate(_blocks(stream)):
         if not _ID.search(block):
@@ -105,7 +105,7 @@ def ids(draft: Draft, stream: Stream, _: Chance) -> None:
 
 
 @rewriting("event-message")
-def event_message(draft: Draft, stream: Stream, _: Chance) -> None:
+def event_message(draft: MutableExchange, stream: Stream, _: MutationChoices) -> None:
     """Events without a type say that of such events: `event: message`."""
     for start, block in _blocks(stream):
         if not _EVENT_LINE.search(block):
@@ -113,7 +113,7 @@ def event_message(draft: Draft, stream: Stream, _: Chance) -> None:
 
 
 @rewriting("event-behind-data")
-def event_behind_data(draft: Draft, stream: Stream, _: Chance) -> None:
+def event_behind_data(draft: MutableExchange, stream: Stream, _: MutationChoices) -> None:
     """The `event:` line comes behind the `data:` line."""
     for start, block in _blocks(stream):
         named, data = _EVENT_LINE.search(block), _DATA_LINE.search(block)
@@ -123,7 +123,7 @@ def event_behind_data(draft: Draft, stream: Stream, _: Chance) -> None:
 
 
 @rewriting("data-lines")
-def data_lines(draft: Draft, stream: Stream, _: Chance) -> None:
+def data_lines(draft: MutableExchange, stream: Stream, _: MutationChoices) -> None:
     """The JSON of every event is spread over two `data:` lines."""
     for start, block in _blocks(stream):
         for match in _OBJECT.finditer(block):
@@ -131,7 +131,7 @@ def data_lines(draft: Draft, stream: Stream, _: Chance) -> None:
 
 
 @rewriting("blanks")
-def blanks(draft: Draft, stream: Stream, _: Chance) -> None:
+def blanks(draft: MutableExchange, stream: Stream, _: MutationChoices) -> None:
     """More blanks than needed stand between the events."""
     more = _BLANKS.get(stream.format)
     for event in stream.events:
@@ -140,7 +140,7 @@ def blanks(draft: Draft, stream: Stream, _: Chance) -> None:
 
 
 @rewriting("no-final-line-end")
-def no_final_line_end(draft: Draft, stream: Stream, _: Chance) -> None:
+def no_final_line_end(draft: MutableExchange, stream: Stream, _: MutationChoices) -> None:
     """The last line of JSON has no line end."""
     if stream.format is Format.NDJSON:
         size = len(stream.body) - len(stream.body.rstrip(b"\r\n"))

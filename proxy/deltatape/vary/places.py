@@ -17,11 +17,18 @@ from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.dialects import UNKNOWN
 from deltatape.errors import UsageError
 from deltatape.model.exchange import Exchange
-from deltatape.mutate import Chance
-from deltatape.rules.brought import ENDS, Brought, What, brought
-from deltatape.rules.progress import Phase
+from deltatape.mutate import MutationChoices
+from deltatape.rules.brought import ENDS, ContributionKind, EventContribution, brought
+from deltatape.rules.progress import SilencePhase
 
-_TEXTS = frozenset({What.TEXT, What.REASONING, What.REFUSAL, What.UNKNOWN})
+_TEXTS = frozenset(
+    {
+        ContributionKind.TEXT,
+        ContributionKind.REASONING,
+        ContributionKind.REFUSAL,
+        ContributionKind.UNKNOWN,
+    }
+)
 
 
 # `at=` names an event, a byte, a time, or a phase as in D001: `before-first`, `in-text`,
@@ -29,12 +36,12 @@ _TEXTS = frozenset({What.TEXT, What.REASONING, What.REFUSAL, What.UNKNOWN})
 
 _NUMBERED = re.compile(r"(event|byte):([0-9]{1,15})")
 _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(ms|s|m)")
-_PHASES = {name: phase for phase in Phase for name in (phase.value, phase.partition("-")[2])}
+_PHASES = {name: phase for phase in SilencePhase for name in (phase.value, phase.partition("-")[2])}
 """Also by their last word: `text`, `arguments`."""
 _UNITS = {"ms": 1_000_000, "s": 1_000_000_000, "m": 60_000_000_000}
 
 
-class Kind(enum.Enum):
+class PlaceKind(enum.Enum):
     """How a place is told."""
 
     MIDDLE = "middle"
@@ -49,33 +56,33 @@ class Kind(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Where:
+class AnswerPosition:
     """A place in an answer, in the terms of the user."""
 
-    kind: Kind = Kind.MIDDLE
+    kind: PlaceKind = PlaceKind.MIDDLE
     number: int = 0
-    phase: Phase | None = None
+    phase: SilencePhase | None = None
 
 
-MIDDLE = Where()
+MIDDLE = AnswerPosition()
 
 
-def parse_where(text: str) -> Where:
+def parse_where(text: str) -> AnswerPosition:
     """`event:N`, `byte:N`, a time such as `1.5s`, or a phase: `in-arguments`, or `arguments`.
 
     Raises:
         UsageError: none of these.
     """
     if text in _PHASES:
-        return Where(kind=Kind.PHASE, phase=_PHASES[text])
+        return AnswerPosition(kind=PlaceKind.PHASE, phase=_PHASES[text])
     match = _NUMBERED.fullmatch(text)
     if match:
-        return Where(kind=Kind(match[1]), number=int(match[2]))
+        return AnswerPosition(kind=PlaceKind(match[1]), number=int(match[2]))
     if _DURATION.fullmatch(text):
-        return Where(kind=Kind.TIME, number=parse_duration(text))
+        return AnswerPosition(kind=PlaceKind.TIME, number=parse_duration(text))
     raise UsageError(
         f"at={text!r}: not a place; event:N, byte:N, a time such as 1.5s, or a phase is:"
-        f" {', '.join(Phase)}"
+        f" {', '.join(SilencePhase)}"
     )
 
 
@@ -96,7 +103,7 @@ def whole_end(body: bytes, end: int) -> int:
     return end + 1 if body[end - 1 : end + 1] == b"\r\n" else end
 
 
-class Places:
+class AnswerPositions:
     """Where the places of one answer are.
 
     Args:
@@ -104,7 +111,7 @@ class Places:
         chance: takes one of those that fit.
     """
 
-    def __init__(self, exchange: Exchange, chance: Chance) -> None:
+    def __init__(self, exchange: Exchange, chance: MutationChoices) -> None:
         self._exchange = exchange
         self._chance = chance
 
@@ -121,42 +128,45 @@ class Places:
         return [(start, whole_end(body, end)) for start, end in spans]
 
     def choose(self, number: int) -> int:
-        """See `Chance.choose`."""
+        """See `MutationChoices.choose`."""
         return self._chance.choose(number)
 
-    def event(self, where: Where) -> int | None:
+    def event(self, where: AnswerPosition) -> int | None:
         """The number of the event at a place; None if there is none."""
         if where.phase is not None:
             return self._taken(list(self._of_phase(where.phase)))
         size = len(self.spans)
-        if where.kind is Kind.EVENT:
+        if where.kind is PlaceKind.EVENT:
             return where.number if where.number < size else None
-        if where.kind is Kind.MIDDLE:
+        if where.kind is PlaceKind.MIDDLE:
             return size // 2 if size else None
         offset = self._byte(where)
         if offset is None:
             return None
         return next((number for number, span in enumerate(self.spans) if offset < span[1]), None)
 
-    def border(self, where: Where) -> int | None:
+    def border(self, where: AnswerPosition) -> int | None:
         """The offset of a place in front of an event or behind the last one."""
-        if where.phase is Phase.BEFORE_FIRST:
+        if where.phase is SilencePhase.BEFORE_FIRST:
             return 0
-        if where.kind is Kind.EVENT and where.number == len(self.spans) > 0:
+        if where.kind is PlaceKind.EVENT and where.number == len(self.spans) > 0:
             return self.spans[-1][1]
         number = self.event(where)
         if number is None:
             return None
-        behind = where.phase in (Phase.IN_TEXT, Phase.IN_ARGUMENTS) and not self._is_last(number)
+        behind = where.phase in (
+            SilencePhase.IN_TEXT,
+            SilencePhase.IN_ARGUMENTS,
+        ) and not self._is_last(number)
         return self.spans[number][1 if behind else 0]
 
-    def offset(self, where: Where) -> int | None:
+    def offset(self, where: AnswerPosition) -> int | None:
         """The offset of a place, in phases of text and arguments perhaps inside of an event."""
-        if where.kind in (Kind.BYTE, Kind.TIME):
+        if where.kind in (PlaceKind.BYTE, PlaceKind.TIME):
             return self._byte(where)
-        if where.kind is Kind.MIDDLE and len(self.spans) <= 1:
+        if where.kind is PlaceKind.MIDDLE and len(self.spans) <= 1:
             return len(self._exchange.body) // 2 or None
-        if where.phase not in (Phase.IN_TEXT, Phase.IN_ARGUMENTS):
+        if where.phase not in (SilencePhase.IN_TEXT, SilencePhase.IN_ARGUMENTS):
             return self.border(where)
         number = self.event(where)
         if number is None:
@@ -166,9 +176,9 @@ class Places:
             return end
         return start + 1 + self.choose(max(end - start - 1, 1))
 
-    def _byte(self, where: Where) -> int | None:
+    def _byte(self, where: AnswerPosition) -> int | None:
         """The offset of a byte, or of the first that comes at a time."""
-        if where.kind is Kind.BYTE:
+        if where.kind is PlaceKind.BYTE:
             return where.number if where.number <= len(self._exchange.body) else None
         request = self._exchange.request
         due_ns = (request.t_end_ns or request.t_ns) + where.number
@@ -187,25 +197,28 @@ class Places:
         return ends_call or number == len(self.spans) - 1
 
     @cached_property
-    def _things(self) -> Mapping[int, tuple[Brought, ...]]:
+    def _things(self) -> Mapping[int, tuple[EventContribution, ...]]:
         analysis = self.analysis
         known = analysis.reply.dialect != UNKNOWN
         return brought(analysis.reply, analysis.stream, known=known)
 
-    def _of_phase(self, phase: Phase) -> Iterator[int]:
+    def _of_phase(self, phase: SilencePhase) -> Iterator[int]:
         """The events of a phase; `border` says whether it lies behind or in front of them."""
-        if phase is Phase.BEFORE_FIRST:
+        if phase is SilencePhase.BEFORE_FIRST:
             yield from range(len(self.spans))[:1]
-        elif phase is Phase.IN_TEXT:
+        elif phase is SilencePhase.IN_TEXT:
             yield from self._bringing(_TEXTS)
-        elif phase is Phase.IN_ARGUMENTS:
-            yield from self._bringing({What.ARGUMENTS})
-        elif phase is Phase.AFTER_CALL:
+        elif phase is SilencePhase.IN_ARGUMENTS:
+            yield from self._bringing({ContributionKind.ARGUMENTS})
+        elif phase is SilencePhase.AFTER_CALL:
             yield from self._after_calls()
         else:
             yield from self._first_of_end()
 
-    def _bringing(self, wanted: Sequence[What] | frozenset[What] | set[What]) -> Iterator[int]:
+    def _bringing(
+        self,
+        wanted: Sequence[ContributionKind] | frozenset[ContributionKind] | set[ContributionKind],
+    ) -> Iterator[int]:
         for number, things in sorted(self._things.items()):
             if any(thing.what in wanted for thing in things):
                 yield number

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from deltatape.diagnose.decode import decode
 from deltatape.errors import UsageError
 from deltatape.model.exchange import Exchange
-from deltatape.mutate import Seeded
+from deltatape.mutate import SeededChoices
 from deltatape.vary.coded import plain, recoded
 from deltatape.vary.shape import recut
 
@@ -23,7 +23,7 @@ _SCALES = (3, 3, 30, 300, 3000)
 _NUMBERED = re.compile(r"(bytes|random):([0-9]{1,18})")
 
 
-class Pieces(enum.Enum):
+class PieceUnit(enum.Enum):
     """Of what a piece consists."""
 
     RECORDED = "recorded"
@@ -36,16 +36,16 @@ class Pieces(enum.Enum):
 class Cutting:
     """A way to cut bodies; `number` is the size of pieces of bytes, or the seed of random ones."""
 
-    pieces: Pieces = Pieces.RECORDED
+    pieces: PieceUnit = PieceUnit.RECORDED
     number: int = 0
 
     def cut(self, exchange: Exchange) -> Exchange:
         """`exchange` with the same body, read in these pieces; each an HTTP chunk of its own."""
-        if self.pieces is Pieces.EVENT:
+        if self.pieces is PieceUnit.EVENT:
             return event_reads(exchange)
-        if self.pieces is Pieces.BYTES:
+        if self.pieces is PieceUnit.BYTES:
             return recut(exchange, range(0, len(exchange.body), self.number))
-        if self.pieces is Pieces.RANDOM:
+        if self.pieces is PieceUnit.RANDOM:
             return recut(exchange, random_cuts(len(exchange.body), self.number))
         return exchange
 
@@ -61,13 +61,13 @@ def parse_reads(text: str) -> Cutting:
         UsageError: none of these.
     """
     if text in ("recorded", "event"):
-        return Cutting(pieces=Pieces(text))
+        return Cutting(pieces=PieceUnit(text))
     if text == "every-byte":
-        return Cutting(pieces=Pieces.BYTES, number=1)
+        return Cutting(pieces=PieceUnit.BYTES, number=1)
     match = _NUMBERED.fullmatch(text)
-    kind = Pieces(match[1]) if match else None
+    kind = PieceUnit(match[1]) if match else None
     number = int(match[2]) if match else 0
-    if kind is None or (kind is Pieces.BYTES and not 1 <= number <= _MOST):
+    if kind is None or (kind is PieceUnit.BYTES and not 1 <= number <= _MOST):
         raise UsageError(
             f"--reads {text!r}: not a way to cut; recorded, event, every-byte, bytes:N (N from 1"
             f" to {_MOST}) or random:SEED is"
@@ -94,7 +94,7 @@ def _with_line_feed(body: bytes, end: int) -> int:
 
 def random_cuts(size: int, seed: int) -> Iterator[int]:
     """Where to cut a body of `size` bytes, for a seed."""
-    chance = Seeded(seed)
+    chance = SeededChoices(seed)
     at = 0
     while at < size:
         at += 1 + chance.choose(_SCALES[chance.choose(len(_SCALES))])

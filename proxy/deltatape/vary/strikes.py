@@ -2,15 +2,17 @@
 
 from deltatape.model.exchange import EndReason, Exchange, Read
 from deltatape.model.stream import Format
-from deltatape.mutate import Draft, Unit
-from deltatape.vary.failures import Failure, error_event
-from deltatape.vary.places import Places, Where
+from deltatape.mutate import MutableEvent, MutableExchange
+from deltatape.vary.failures import ProviderFailure, error_event
+from deltatape.vary.places import AnswerPosition, AnswerPositions
 from deltatape.vary.shape import delayed, is_chunked, recut, refitted, truncated
 
 _NUL = b"\0"
 
 
-def cut(exchange: Exchange, places: Places, where: Where, reason: EndReason) -> Exchange | None:
+def cut(
+    exchange: Exchange, places: AnswerPositions, where: AnswerPosition, reason: EndReason
+) -> Exchange | None:
     """The answer ends at a place for `reason`; with all of the answer left it is no cut."""
     offset = places.offset(where)
     if offset is None or (offset >= len(exchange.body) and reason is EndReason.COMPLETE):
@@ -19,7 +21,7 @@ def cut(exchange: Exchange, places: Places, where: Where, reason: EndReason) -> 
 
 
 def stalled(
-    exchange: Exchange, places: Places, where: Where, wait_ns: int | None
+    exchange: Exchange, places: AnswerPositions, where: AnswerPosition, wait_ns: int | None
 ) -> Exchange | None:
     """At a place nothing comes for a time, or any more (`wait_ns` None)."""
     offset = places.offset(where)
@@ -31,7 +33,7 @@ def stalled(
 
 
 def dripping(
-    exchange: Exchange, places: Places, where: Where, *, size: int, wait_ns: int
+    exchange: Exchange, places: AnswerPositions, where: AnswerPosition, *, size: int, wait_ns: int
 ) -> Exchange | None:
     """From a place on the answer comes in pieces of `size` bytes, `wait_ns` after each other."""
     offset = places.offset(where)
@@ -58,7 +60,9 @@ def _edges(exchange: Exchange, offset: int, size: int) -> list[int]:
     return found
 
 
-def failing(exchange: Exchange, places: Places, where: Where, failure: Failure) -> Exchange | None:
+def failing(
+    exchange: Exchange, places: AnswerPositions, where: AnswerPosition, failure: ProviderFailure
+) -> Exchange | None:
     """An error event comes at a place between events, and nothing behind it."""
     offset = places.border(where)
     form = places.analysis.stream.format
@@ -77,7 +81,7 @@ def failing(exchange: Exchange, places: Places, where: Where, failure: Failure) 
     return refitted(kept, (*kept.reads, read), t_ns=t_ns)
 
 
-def dropped(exchange: Exchange, places: Places, where: Where) -> Exchange | None:
+def dropped(exchange: Exchange, places: AnswerPositions, where: AnswerPosition) -> Exchange | None:
     """The event at a place is missing."""
     draft, unit = _unit(exchange, places, where)
     if draft is None or unit is None:
@@ -86,7 +90,7 @@ def dropped(exchange: Exchange, places: Places, where: Where) -> Exchange | None
     return draft.result()
 
 
-def doubled(exchange: Exchange, places: Places, where: Where) -> Exchange | None:
+def doubled(exchange: Exchange, places: AnswerPositions, where: AnswerPosition) -> Exchange | None:
     """The event at a place comes twice."""
     draft, unit = _unit(exchange, places, where)
     if draft is None or unit is None:
@@ -95,7 +99,7 @@ def doubled(exchange: Exchange, places: Places, where: Where) -> Exchange | None
     return draft.result()
 
 
-def swapped(exchange: Exchange, places: Places, where: Where) -> Exchange | None:
+def swapped(exchange: Exchange, places: AnswerPositions, where: AnswerPosition) -> Exchange | None:
     """The event at a place comes behind the one that follows it."""
     draft, unit = _unit(exchange, places, where)
     if draft is None or unit is None or unit is draft.units[-1]:
@@ -106,7 +110,9 @@ def swapped(exchange: Exchange, places: Places, where: Where) -> Exchange | None
     return draft.result()
 
 
-def corrupted(exchange: Exchange, places: Places, where: Where) -> Exchange | None:
+def corrupted(
+    exchange: Exchange, places: AnswerPositions, where: AnswerPosition
+) -> Exchange | None:
     """A byte in the data of the event at a place is NUL: no JSON, and no checksum holds."""
     draft, unit = _unit(exchange, places, where)
     if draft is None or unit is None or unit.start is None:
@@ -119,10 +125,12 @@ def corrupted(exchange: Exchange, places: Places, where: Where) -> Exchange | No
     return draft.result()
 
 
-def _unit(exchange: Exchange, places: Places, where: Where) -> tuple[Draft | None, Unit | None]:
+def _unit(
+    exchange: Exchange, places: AnswerPositions, where: AnswerPosition
+) -> tuple[MutableExchange | None, MutableEvent | None]:
     """The event at a place, to be changed."""
     number = places.event(where)
-    draft = Draft.of(exchange)
+    draft = MutableExchange.of(exchange)
     if number is None or draft is None:
         return None, None
     start = places.spans[number][0]

@@ -6,13 +6,13 @@ it. So times are made first, faults and cutting come on top, and the player play
 
 from dataclasses import replace
 
-from deltatape.match.schedule import Tempo
+from deltatape.match.schedule import ReplayTempo
 from deltatape.model.exchange import Exchange, watched
 
 
-def at_tempo(exchange: Exchange, tempo: Tempo) -> Exchange:
+def at_tempo(exchange: Exchange, tempo: ReplayTempo) -> Exchange:
     """`exchange` with the times at which a player of this tempo plays it."""
-    if tempo == Tempo():
+    if tempo == ReplayTempo():
         return exchange
     start = exchange.request.t_end_ns or exchange.request.t_ns
     response, end = exchange.response, exchange.end

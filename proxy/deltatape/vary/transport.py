@@ -15,7 +15,7 @@ from deltatape.model.exchange import (
     ResponseHead,
     header,
 )
-from deltatape.mutate import Chance
+from deltatape.mutate import MutationChoices
 from deltatape.vary._base import harmless
 from deltatape.vary.coded import coded, plain
 from deltatape.vary.fault import parse_fault
@@ -45,7 +45,7 @@ def _is_complete(exchange: Exchange) -> bool:
 
 
 @harmless("header-case")
-def header_case(exchange: Exchange, _: Chance) -> Exchange | None:
+def header_case(exchange: Exchange, _: MutationChoices) -> Exchange | None:
     """The names of the head's fields are in lower case, or with capitals if they were so."""
     return _with_headers(exchange, ((_recased(name), value) for name, value in _fields(exchange)))
 
@@ -55,7 +55,7 @@ def _recased(name: bytes) -> bytes:
 
 
 @harmless("charset")
-def charset(exchange: Exchange, _: Chance) -> Exchange | None:
+def charset(exchange: Exchange, _: MutationChoices) -> Exchange | None:
     """The media type says its charset: `text/event-stream; charset=utf-8`, or no longer does."""
     return _with_headers(exchange, ((name, _typed(name, v)) for name, v in _fields(exchange)))
 
@@ -70,7 +70,7 @@ def _typed(name: bytes, value: HeaderValue) -> HeaderValue:
 
 
 @harmless("early-hints")
-def early_hints(exchange: Exchange, _: Chance) -> Exchange | None:
+def early_hints(exchange: Exchange, _: MutationChoices) -> Exchange | None:
     """A response of status 103 comes before the answer's head."""
     response = exchange.response
     if response is None or exchange.informational:
@@ -88,7 +88,7 @@ def early_hints(exchange: Exchange, _: Chance) -> Exchange | None:
 
 
 @harmless("trailers")
-def trailers(exchange: Exchange, _: Chance) -> Exchange | None:
+def trailers(exchange: Exchange, _: MutationChoices) -> Exchange | None:
     """Fields follow the last HTTP chunk."""
     if not is_chunked(exchange) or not _is_complete(exchange) or exchange.trailers:
         return None
@@ -96,7 +96,7 @@ def trailers(exchange: Exchange, _: Chance) -> Exchange | None:
 
 
 @harmless("until-close")
-def until_close(exchange: Exchange, _: Chance) -> Exchange | None:
+def until_close(exchange: Exchange, _: MutationChoices) -> Exchange | None:
     """The body ends with the connection instead of by chunks or a length."""
     response = exchange.response
     framed = response is not None and response.framing in (Framing.CHUNKED, Framing.LENGTH)
@@ -112,7 +112,7 @@ def until_close(exchange: Exchange, _: Chance) -> Exchange | None:
 
 
 @harmless("gzip")
-def gzipped(exchange: Exchange, _: Chance) -> Exchange | None:
+def gzipped(exchange: Exchange, _: MutationChoices) -> Exchange | None:
     """The body is compressed by gzip, which the request accepts, and flushed at every read."""
     accepted = header(exchange.request.headers, "accept-encoding") or b""
     tokens = [token.partition(b";")[0].strip().lower() for token in accepted.split(b",")]
@@ -122,14 +122,14 @@ def gzipped(exchange: Exchange, _: Chance) -> Exchange | None:
 
 
 @harmless("uncompressed")
-def uncompressed(exchange: Exchange, _: Chance) -> Exchange | None:
+def uncompressed(exchange: Exchange, _: MutationChoices) -> Exchange | None:
     """The body comes without the compression that it had."""
     bare = plain(exchange)
     return None if bare is exchange else bare
 
 
 @harmless("pause")
-def pause(exchange: Exchange, chance: Chance) -> Exchange | None:
+def pause(exchange: Exchange, chance: MutationChoices) -> Exchange | None:
     """Nothing comes for a second and a half, in arguments if there are any, then all goes on."""
     faults = map(parse_fault, _PAUSES)
     tried = (fault.applied(exchange, chance) for fault in faults)

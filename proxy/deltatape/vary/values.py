@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from deltatape.diagnose.rebuild import analyse
 from deltatape.dialects import traits_of
 from deltatape.model.stream import Format, Stream
-from deltatape.mutate import Chance, Draft, Unit
+from deltatape.mutate import MutableEvent, MutableExchange, MutationChoices
 from deltatape.vary._base import rewriting
 from deltatape.wire.aws_eventstream import (
     PRELUDE_SIZE,
@@ -19,37 +19,37 @@ from deltatape.wire.aws_eventstream import (
 )
 
 
-def _objects(draft: Draft) -> Iterator[Unit]:
+def _objects(draft: MutableExchange) -> Iterator[MutableEvent]:
     for unit in draft.units:
         if isinstance(unit.value, dict):
             yield unit
 
 
-def _rewritten(draft: Draft, change: Callable[[str], str]) -> None:
+def _rewritten(draft: MutableExchange, change: Callable[[str], str]) -> None:
     for unit in _objects(draft):
         unit.text = change(unit.text)
 
 
 @rewriting("json-blanks")
-def json_blanks(draft: Draft, _stream: Stream, _: Chance) -> None:
+def json_blanks(draft: MutableExchange, _stream: Stream, _: MutationChoices) -> None:
     """Blanks stand between the tokens of the JSON."""
     _rewritten(draft, spaced)
 
 
 @rewriting("json-escapes")
-def json_escapes(draft: Draft, _stream: Stream, _: Chance) -> None:
+def json_escapes(draft: MutableExchange, _stream: Stream, _: MutationChoices) -> None:
     r"""Characters beyond ASCII are written as `\uXXXX`."""
     _rewritten(draft, escaped)
 
 
 @rewriting("json-order")
-def json_order(draft: Draft, _stream: Stream, _: Chance) -> None:
+def json_order(draft: MutableExchange, _stream: Stream, _: MutationChoices) -> None:
     """The members of the JSON objects come in the opposite order."""
     _rewritten(draft, reversed_members)
 
 
 @rewriting("unknown-member")
-def unknown_member(draft: Draft, stream: Stream, _: Chance) -> None:
+def unknown_member(draft: MutableExchange, stream: Stream, _: MutationChoices) -> None:
     """Every event has a member that no client knows, as padding against eavesdroppers."""
     if traits_of(analyse(draft.exchange).reply.dialect).strict:
         return
@@ -60,7 +60,7 @@ def unknown_member(draft: Draft, stream: Stream, _: Chance) -> None:
 
 
 @rewriting("unknown-header")
-def unknown_header(draft: Draft, stream: Stream, _: Chance) -> None:
+def unknown_header(draft: MutableExchange, stream: Stream, _: MutationChoices) -> None:
     """Every binary message has a header that no client knows."""
     if stream.format is Format.EVENTSTREAM:
         for event in stream.events:

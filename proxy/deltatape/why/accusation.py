@@ -33,7 +33,7 @@ _MOST_ERRORS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Matter:
+class AppHandling:
     """A reply, and what the application made of it."""
 
     analysis: Analysis
@@ -60,7 +60,7 @@ def is_open_to_suspicion(case: Case, verdict: Verdict) -> bool:
 
 
 def worth_naming(
-    verdict: Verdict, matter: Matter, suspects: Sequence[Suspect]
+    verdict: Verdict, matter: AppHandling, suspects: Sequence[Suspect]
 ) -> tuple[Suspect, ...]:
     """Those of `suspects` that explain something which is held against the app."""
     if is_drop(matter):
@@ -71,7 +71,7 @@ def worth_naming(
     return tuple(each for each in suspects if supported and (each.exact or blamed))
 
 
-def is_drop(matter: Matter) -> bool:
+def is_drop(matter: AppHandling) -> bool:
     """Whether calls are missing and nothing else is known: what is left is as delivered."""
     heard, delivered = matter.symptom.calls, matter.analysis.reply.tool_calls
     if heard is None or matter.symptom.errors or len(heard) >= len(delivered):
@@ -89,7 +89,7 @@ def _key(call: ToolCall) -> tuple[str | None, str | None, str]:
     return call.id, call.name, canonical(call.arguments) or call.arguments
 
 
-def with_suspects(verdict: Verdict, matter: Matter, suspects: Sequence[Suspect]) -> Verdict:
+def with_suspects(verdict: Verdict, matter: AppHandling, suspects: Sequence[Suspect]) -> Verdict:
     """`verdict` with what the first of `suspects` explains; as it is where none is exact."""
     if not suspects or not suspects[0].exact:
         return verdict
@@ -116,7 +116,7 @@ def _or_others(suspects: Sequence[Suspect]) -> str:
     return f" (or one of {others} that do the same)" if others > 1 else ""
 
 
-def _quoted(told: str, matter: Matter) -> str:
+def _quoted(told: str, matter: AppHandling) -> str:
     """What the application says itself, if it is not told already."""
     errors = [excerpt(error, _SHOWN) for error in matter.symptom.errors]
     if not errors or any(error[:_ENOUGH] in told for error in errors):
@@ -139,7 +139,7 @@ def _by_page(suspect: Suspect) -> Verdict:
     )
 
 
-def _by_error(matter: Matter, suspect: Suspect, code: str | None) -> Verdict:
+def _by_error(matter: AppHandling, suspect: Suspect, code: str | None) -> Verdict:
     error = excerpt(matter.symptom.errors[0], _SHOWN)
     return Verdict(
         kind=VerdictKind.BLAMED,
@@ -168,7 +168,7 @@ def matter_of(
     others: Sequence[Exchange],
     errors: Sequence[str],
     settings: Settings,
-) -> Matter | None:
+) -> AppHandling | None:
     """The symptom to an exchange; None if nothing is known that a client could have done wrong.
 
     Args:
@@ -182,7 +182,7 @@ def matter_of(
     if across is not None:
         upstream, told = across
         symptom = Symptom(calls=told, errors=tuple(errors))
-        return Matter(analysis=upstream, symptom=symptom, across=True)
+        return AppHandling(analysis=upstream, symptom=symptom, across=True)
     if analysis.exchange.tap is Tap.APP:
         return None
     calls_of, link = _calls(case), case.read_back
@@ -191,7 +191,7 @@ def matter_of(
         return None
     symptom = Symptom(calls=calls_of, errors=found)
     one_off = link is not None and (link.habits.keeps_several or bool(link.reported_lost))
-    return Matter(analysis=analysis, symptom=symptom, across=False, one_off=one_off)
+    return AppHandling(analysis=analysis, symptom=symptom, across=False, one_off=one_off)
 
 
 def _calls(case: Case) -> tuple[RepeatedCall, ...] | None:

@@ -7,27 +7,34 @@ from deltatape.diagnose.rebuild import Analysis
 from deltatape.dialects import UNKNOWN
 from deltatape.model.reply import NOT_OURS, ToolCall
 from deltatape.model.stream import Event
-from deltatape.rules.brought import Brought, What, brought
+from deltatape.rules.brought import ContributionKind, EventContribution, brought
 from deltatape.rules.words import count
 
 _SHOWN = 60
-_RUNS = frozenset({What.TEXT, What.REASONING, What.REFUSAL, What.ARGUMENTS})
+_RUNS = frozenset(
+    {
+        ContributionKind.TEXT,
+        ContributionKind.REASONING,
+        ContributionKind.REFUSAL,
+        ContributionKind.ARGUMENTS,
+    }
+)
 """What comes in many events, which are told as one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class EventKind:
     """What events have in common; neighbours of equal kind are told as one."""
 
     name: str
     detail: str = ""
 
 
-_NOTHING = Kind("nothing new")
-_ARGUMENTS = Kind("arguments")
+_NOTHING = EventKind("nothing new")
+_ARGUMENTS = EventKind("arguments")
 
 
-def things_of(analysis: Analysis) -> Mapping[int, tuple[Brought, ...]]:
+def things_of(analysis: Analysis) -> Mapping[int, tuple[EventContribution, ...]]:
     """By event number what the events of an exchange brought."""
     reply = analysis.reply
     return brought(reply, analysis.stream, known=reply.dialect != UNKNOWN)
@@ -55,7 +62,7 @@ class Kinds:
     def __init__(self, analysis: Analysis) -> None:
         self._things = things_of(analysis)
 
-    def of_all(self, events: Sequence[Event]) -> Iterator[tuple[Kind, Event]]:
+    def of_all(self, events: Sequence[Event]) -> Iterator[tuple[EventKind, Event]]:
         """Each event with its kind; an empty one among text or arguments goes with them."""
         before = _NOTHING
         for event in events:
@@ -65,20 +72,25 @@ class Kinds:
             yield kind, event
             before = kind
 
-    def _of(self, event: Event) -> Kind:
+    def _of(self, event: Event) -> EventKind:
         things = self._things.get(event.number, ())
-        opened = next((one.call for one in things if one.what is What.OPEN), None)
+        opened = next((one.call for one in things if one.what is ContributionKind.OPEN), None)
         if opened:
-            size = sum(len(one.text) for one in things if one.what is What.ARGUMENTS)
+            size = sum(len(one.text) for one in things if one.what is ContributionKind.ARGUMENTS)
             shown = f", with {size} characters of arguments" if size else ""
-            return Kind("open", f"{label(opened)} opens: {identity(opened)}{shown}")
+            return EventKind("open", f"{label(opened)} opens: {identity(opened)}{shown}")
         by_what = {one.what: one for one in things}
-        for what in (What.ARGUMENTS, What.FINISH, What.END, What.UNKNOWN):
+        for what in (
+            ContributionKind.ARGUMENTS,
+            ContributionKind.FINISH,
+            ContributionKind.END,
+            ContributionKind.UNKNOWN,
+        ):
             if what in by_what:
                 return _kind(by_what[what], event)
-        return Kind(next(iter(by_what))) if by_what else _NOTHING
+        return EventKind(next(iter(by_what))) if by_what else _NOTHING
 
-    def tell(self, kind: Kind, run: Sequence[Event]) -> str:
+    def tell(self, kind: EventKind, run: Sequence[Event]) -> str:
         """One phrase for a run of events of the same kind."""
         if kind.detail:
             return kind.detail
@@ -91,13 +103,13 @@ class Kinds:
         return f"{' and '.join(sorted(calls))} arguments{mixed}: {events}"
 
 
-def _kind(thing: Brought, event: Event) -> Kind:
-    if thing.what is What.FINISH:
-        return Kind("finish", f"ends: {thing.text[:_SHOWN]}")
-    if thing.what is What.END:
-        return Kind("sentinel", terminal(event)[:_SHOWN])
-    if thing.what is What.UNKNOWN:
-        return Kind("data")
+def _kind(thing: EventContribution, event: Event) -> EventKind:
+    if thing.what is ContributionKind.FINISH:
+        return EventKind("finish", f"ends: {thing.text[:_SHOWN]}")
+    if thing.what is ContributionKind.END:
+        return EventKind("sentinel", terminal(event)[:_SHOWN])
+    if thing.what is ContributionKind.UNKNOWN:
+        return EventKind("data")
     return _ARGUMENTS
 
 
@@ -107,20 +119,24 @@ def news(analysis: Analysis) -> tuple[str, ...]:
     return tuple(_of_event(event, things.get(event.number, ())) for event in analysis.stream.events)
 
 
-def _of_event(event: Event, things: Sequence[Brought]) -> str:
+def _of_event(event: Event, things: Sequence[EventContribution]) -> str:
     if not things:
         return f"nothing new: {event.data}"
-    told = [_tell(thing) for thing in things if thing.what not in (What.END, What.UNKNOWN)]
-    if any(thing.what is What.END for thing in things):
+    told = [
+        _tell(thing)
+        for thing in things
+        if thing.what not in (ContributionKind.END, ContributionKind.UNKNOWN)
+    ]
+    if any(thing.what is ContributionKind.END for thing in things):
         told.append(terminal(event))
     return "; ".join(told) or event.data
 
 
-def _tell(thing: Brought) -> str:
+def _tell(thing: EventContribution) -> str:
     call = thing.call
     if call is None:
-        is_end = thing.what is What.FINISH
+        is_end = thing.what is ContributionKind.FINISH
         return f"ends: {thing.text}" if is_end else f"{thing.what}: '{thing.text}'"
-    if thing.what is What.OPEN:
+    if thing.what is ContributionKind.OPEN:
         return f"{label(call)} opens: {identity(call)}"
     return f"{label(call)} arguments: '{thing.text}'"

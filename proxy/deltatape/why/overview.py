@@ -14,8 +14,8 @@ from deltatape.diagnose.rebuild import analyse
 from deltatape.model.exchange import Exchange, header
 from deltatape.model.finding import Finding
 from deltatape.rules.settings import DEFAULTS, Settings
-from deltatape.why.survey import Survey, survey_of
-from deltatape.why.verdict import Grounds, deciding
+from deltatape.why.survey import ExchangeSurvey, survey_of
+from deltatape.why.verdict import VerdictEvidence, deciding
 
 _COMMENT = re.compile(r"\([^()]*\)")
 _BROWSERS = ("Edg/", "OPR/", "Firefox/", "Chrome/", "Safari/")
@@ -24,7 +24,7 @@ _MAX_APP = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Overview:
+class TapeOverview:
     """What a tape holds. `apps` and `models` in the order in which they appear, each once."""
 
     exchanges: int
@@ -35,7 +35,7 @@ class Overview:
     """The one on which `why` gives its verdict; None: there is none."""
 
 
-def overview(exchanges: Iterable[Exchange], settings: Settings = DEFAULTS) -> Overview:
+def overview(exchanges: Iterable[Exchange], settings: Settings = DEFAULTS) -> TapeOverview:
     """The overview of a tape.
 
     Args:
@@ -55,7 +55,7 @@ def overview(exchanges: Iterable[Exchange], settings: Settings = DEFAULTS) -> Ov
         apps |= {app: None} if app else {}
     seen.sort(key=lambda each: each[0])
     whole = survey_of([each[1] for each in seen], [each[2] for each in seen], settings)
-    return Overview(
+    return TapeOverview(
         exchanges=len(seen),
         apps=tuple(apps),
         models=tuple(models),
@@ -64,10 +64,10 @@ def overview(exchanges: Iterable[Exchange], settings: Settings = DEFAULTS) -> Ov
     )
 
 
-def _worst(seen: Survey) -> Finding | None:
+def _worst(seen: ExchangeSurvey) -> Finding | None:
     number = seen.worst()
     return deciding(
-        Grounds(
+        VerdictEvidence(
             findings=seen.own(number),
             about_reply=seen.about_reply(number),
             about_request=seen.about_request(number),

@@ -15,7 +15,7 @@ from deltatape.model.story import Attempts, Verdict, VerdictKind
 from deltatape.rules.settings import Settings
 from deltatape.rules.words import count
 from deltatape.why.surroundings import are_linked
-from deltatape.why.survey import Survey
+from deltatape.why.survey import ExchangeSurvey
 from deltatape.why.verdict import Case, doubted, going_on, judge, nothing_wrong, of_endpoint
 
 _OF_ATTEMPTS = frozenset({"C008"})
@@ -31,7 +31,7 @@ _NOTES = 3
 """Requests with failed attempts that are told one by one."""
 
 
-def case_of(seen: Survey, analysis: Analysis) -> Case:
+def case_of(seen: ExchangeSurvey, analysis: Analysis) -> Case:
     """All that a verdict on an exchange is made from."""
     number = analysis.exchange.number
     return Case(
@@ -45,7 +45,11 @@ def case_of(seen: Survey, analysis: Analysis) -> Case:
 
 
 def ruling(
-    seen: Survey, case: Case, exchange: Exchange, others: Sequence[Exchange], settings: Settings
+    seen: ExchangeSurvey,
+    case: Case,
+    exchange: Exchange,
+    others: Sequence[Exchange],
+    settings: Settings,
 ) -> Verdict:
     """The verdict on an exchange.
 
@@ -95,7 +99,9 @@ def _waited(row: Attempts, exchange: Exchange) -> str:
     )
 
 
-def ruling_on_all(seen: Survey, exchanges: Sequence[Exchange], own: Verdict) -> Verdict | None:
+def ruling_on_all(
+    seen: ExchangeSurvey, exchanges: Sequence[Exchange], own: Verdict
+) -> Verdict | None:
     """The verdict on a whole tape, if nothing is wrong on it and nothing is left open.
 
     Args:
@@ -128,7 +134,7 @@ def _judged(case: Case, exchange: Exchange) -> Verdict:
 
 
 def _behind(
-    page: Exchange, exchanges: Sequence[Exchange], seen: Survey, settings: Settings
+    page: Exchange, exchanges: Sequence[Exchange], seen: ExchangeSurvey, settings: Settings
 ) -> Verdict | None:
     """The verdict on a provider's answer that made the application tell its page of an error."""
     for each in exchanges:

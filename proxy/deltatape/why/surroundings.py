@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from deltatape.model.exchange import Exchange, Tap, header
-from deltatape.model.story import Entry, Surroundings, Teller
-from deltatape.model.watch import CHILD_EXIT, LogEntry, Watch
+from deltatape.model.story import EventSource, StoryEntry, TapeContext
+from deltatape.model.watch import CHILD_EXIT, LogEntry, TapeSummary
 from deltatape.rules.progress import watched_until
 from deltatape.rules.words import count
 from deltatape.why.timeline import ENDINGS, SILENCE_NS
@@ -52,8 +52,8 @@ class _Window:
 
 
 def around(
-    exchange: Exchange, others: Sequence[Exchange], beside: Surroundings, *, silent: bool
-) -> Iterator[Entry]:
+    exchange: Exchange, others: Sequence[Exchange], beside: TapeContext, *, silent: bool
+) -> Iterator[StoryEntry]:
     """What happened around `exchange`, not sorted.
 
     Args:
@@ -138,18 +138,18 @@ def _chained(lines: Sequence[_Line], place: int) -> int | None:
     return near[1] if is_chain else None
 
 
-def _log(number: int, window: _Window, lines: Iterable[LogEntry]) -> Iterator[Entry]:
+def _log(number: int, window: _Window, lines: Iterable[LogEntry]) -> Iterator[StoryEntry]:
     near, left = _nearest(window, _folded(lines), lambda line: line.entry.t_ns)
     for line in near:
         stack = f" ... {count(line.frames, 'line')} of the stack" if line.frames else ""
         told = f"{line.entry.stream}: {line.text}{stack}"
-        yield _entry(number, line.entry.t_ns, Teller.LOG, told)
+        yield _entry(number, line.entry.t_ns, EventSource.LOG, told)
     if left:
         more = f"... {count(len(left), 'more line')} of the log around this exchange"
-        yield _entry(number, left[0].entry.t_ns, Teller.LOG, more)
+        yield _entry(number, left[0].entry.t_ns, EventSource.LOG, more)
 
 
-def _clients(number: int, window: _Window, beside: Surroundings) -> Iterator[Entry]:
+def _clients(number: int, window: _Window, beside: TapeContext) -> Iterator[StoryEntry]:
     """Which connections were closed that had been opened before the response ended."""
     late = {
         each.connection for each in beside.clients if each.opened and each.t_ns > window.centre_ns
@@ -158,10 +158,10 @@ def _clients(number: int, window: _Window, beside: Surroundings) -> Iterator[Ent
     near, left = _nearest(window, closed, lambda change: change.t_ns)
     for change in near:
         what = f"client connection {change.connection} is closed"
-        yield _entry(number, change.t_ns, Teller.RECORDER, what)
+        yield _entry(number, change.t_ns, EventSource.RECORDER, what)
     if left:
         more = f"... {count(len(left), 'more client connection')} closed around this exchange"
-        yield _entry(number, left[0].t_ns, Teller.RECORDER, more)
+        yield _entry(number, left[0].t_ns, EventSource.RECORDER, more)
 
 
 def are_linked(one: Exchange, other: Exchange) -> bool:
@@ -180,41 +180,45 @@ def _trace(exchange: Exchange) -> bytes | None:
     return parts[1].lower() if len(parts) > 1 else None
 
 
-def _other_side(other: Exchange) -> Iterator[Entry]:
+def _other_side(other: Exchange) -> Iterator[StoryEntry]:
     """An exchange on the other side, as its request and its answer."""
     side = "app endpoint" if other.tap is Tap.APP else "provider"
     request = other.request
-    yield _entry(other.number, request.t_ns, Teller.APP, f"{side}: {request.method} {request.path}")
+    yield _entry(
+        other.number, request.t_ns, EventSource.APP, f"{side}: {request.method} {request.path}"
+    )
     size = count(sum(len(read.data) for read in other.reads), "byte")
     came = f"answered: status {other.response.status}, {size}" if other.response else "is silent"
     how = f", {ENDINGS[other.end.reason]}" if other.end else ""
     what = f"{side} {came}{how}"
-    yield _entry(other.number, watched_until(other), Teller.APP, what)
+    yield _entry(other.number, watched_until(other), EventSource.APP, what)
 
 
-def _silence(number: int, window: _Window, watch: Watch, *, silent: bool) -> Iterator[Entry]:
+def _silence(
+    number: int, window: _Window, watch: TapeSummary, *, silent: bool
+) -> Iterator[StoryEntry]:
     """How long nothing came after the response, and why nobody watched any longer."""
     watched_ns = window.end_ns - window.centre_ns
     if watched_ns >= SILENCE_NS or silent:
         request = "request of this conversation" if silent else "further request"
-        yield Entry(
+        yield StoryEntry(
             t_ns=window.centre_ns,
             exchange=number,
             event=None,
             what=f"watched for {watched_ns / _NS:.1f} s: no {request}",
-            source=Teller.RECORDER,
+            source=EventSource.RECORDER,
             codes=_OF_WATCH,
         )
     if watch.stop is not None:
-        yield _entry(number, window.end_ns, Teller.RECORDER, stop_of(watch))
+        yield _entry(number, window.end_ns, EventSource.RECORDER, stop_of(watch))
 
 
-def stop_of(watch: Watch) -> str:
+def stop_of(watch: TapeSummary) -> str:
     """Why recording ended, in words."""
     if watch.stop == CHILD_EXIT and watch.exit_code is not None:
         return f"the app exited with {watch.exit_code}; the recorder stopped"
     return f"the recorder stopped: {watch.stop}"
 
 
-def _entry(number: int, t_ns: int, source: Teller, what: str) -> Entry:
-    return Entry(t_ns=t_ns, exchange=number, event=None, what=what, source=source)
+def _entry(number: int, t_ns: int, source: EventSource, what: str) -> StoryEntry:
+    return StoryEntry(t_ns=t_ns, exchange=number, event=None, what=what, source=source)

@@ -35,7 +35,7 @@ _LOOKED_AT = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Survey:
+class ExchangeSurvey:
     """The exchanges of a tape without their bytes, in the order of their requests."""
 
     digests: tuple[Digest, ...]
@@ -227,7 +227,7 @@ def _reply_of(finding: Finding) -> int | None:
 
 def survey(
     exchanges: Sequence[Exchange], settings: Settings, logs: Iterable[LogEntry] = ()
-) -> Survey:
+) -> ExchangeSurvey:
     """Looks at all `exchanges`, which are in the order of their requests.
 
     Args:
@@ -258,12 +258,12 @@ def survey_of(
     findings: Sequence[tuple[Finding, ...]],
     settings: Settings,
     logs: Iterable[LogEntry] = (),
-) -> Survey:
+) -> ExchangeSurvey:
     """The survey of exchanges of which the digests and their own findings are known."""
     links, logs = read_backs(digests), tuple(logs)
     every = turns(digests, links, logs, settings)
     of_app = [link for link in links if link.later.tap is Tap.APP]
-    return Survey(
+    return ExchangeSurvey(
         digests=tuple(digests),
         findings=tuple(findings),
         # As turns have them: with what the application printed meanwhile.

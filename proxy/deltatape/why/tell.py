@@ -14,21 +14,21 @@ from deltatape.model.story import (
     ALONE,
     Arrival,
     Attempts,
-    Entry,
-    Promise,
-    Repeated,
-    Repetition,
+    EventSource,
+    RepeatedCallPair,
+    ReplyRepetition,
+    RequestPromise,
     Story,
-    Surroundings,
-    Teller,
+    StoryEntry,
+    TapeContext,
     Verdict,
 )
-from deltatape.model.suspect import Suspect, Tried
+from deltatape.model.suspect import ClientTrial, Suspect
 from deltatape.rules.repeated import first_difference, same_id, same_name
 from deltatape.rules.settings import DEFAULTS, Settings
-from deltatape.suspects import Delivered, delivered, matrix, reads_rightly, suspects_of
+from deltatape.suspects import DeliveredResponse, delivered, matrix, reads_rightly, suspects_of
 from deltatape.why.accusation import (
-    Matter,
+    AppHandling,
     is_open_to_suspicion,
     matter_of,
     with_suspects,
@@ -36,7 +36,7 @@ from deltatape.why.accusation import (
 )
 from deltatape.why.ruling import case_of, codes_of, ruling, ruling_on_all
 from deltatape.why.surroundings import around, stop_of
-from deltatape.why.survey import Survey, survey
+from deltatape.why.survey import ExchangeSurvey, survey
 from deltatape.why.timeline import ending_of, is_printed, timeline
 from deltatape.why.verdict import Case, as_sentence
 
@@ -50,7 +50,7 @@ def tell(
     exchanges: Sequence[Exchange],
     number: int | None = None,
     settings: Settings = DEFAULTS,
-    beside: Surroundings = ALONE,
+    beside: TapeContext = ALONE,
     *,
     errors: Sequence[str] = (),
     clients: bool = False,
@@ -98,12 +98,12 @@ class _Outcome(NamedTuple):
 
     verdict: Verdict
     suspects: tuple[Suspect, ...]
-    tried: tuple[Tried, ...]
+    tried: tuple[ClientTrial, ...]
     elsewhere: tuple[Finding, ...]
     attempts: Attempts | None
 
 
-def _chosen(seen: Survey, errors: Sequence[str]) -> int:
+def _chosen(seen: ExchangeSurvey, errors: Sequence[str]) -> int:
     """The exchange with the gravest finding; for an error of the app without any, a call."""
     calling = [each.exchange for each in seen.digests if each.calls or each.text_calls]
     return calling[-1] if errors and calling and seen.is_clean else seen.worst()
@@ -113,7 +113,7 @@ def _story(
     case: Case,
     analysis: Analysis,
     by_number: Mapping[int, Exchange],
-    beside: Surroundings,
+    beside: TapeContext,
     outcome: _Outcome,
     app: AppNames,
 ) -> Story:
@@ -146,28 +146,28 @@ def _story(
     )
 
 
-def _suspects(matter: Matter) -> tuple[Suspect, ...]:
+def _suspects(matter: AppHandling) -> tuple[Suspect, ...]:
     return suspects_of(_delivered(matter.analysis), matter.symptom)
 
 
-def _is_refuted(suspect: Suspect, kept: Sequence[Delivered]) -> bool:
+def _is_refuted(suspect: Suspect, kept: Sequence[DeliveredResponse]) -> bool:
     """Whether it would lose calls of a reply of which the app repeats all."""
     return not all(reads_rightly(each, suspect) for each in kept)
 
 
-def _tried(analysis: Analysis) -> tuple[Tried, ...]:
+def _tried(analysis: Analysis) -> tuple[ClientTrial, ...]:
     """What each preset makes of the response."""
     rows = matrix(_delivered(analysis))
-    return tuple(Tried(name=row.name, made=row.made, differs=row.differs) for row in rows)
+    return tuple(ClientTrial(name=row.name, made=row.made, differs=row.differs) for row in rows)
 
 
-def _delivered(analysis: Analysis) -> Delivered:
+def _delivered(analysis: Analysis) -> DeliveredResponse:
     return delivered(analysis.exchange, analysis.stream, analysis.reply, analysis.asked)
 
 
 def _again(
     case: Case, by_number: Mapping[int, Exchange], app: AppNames
-) -> tuple[Repetition | None, tuple[Entry, ...]]:
+) -> tuple[ReplyRepetition | None, tuple[StoryEntry, ...]]:
     """What a later request repeats, as a comparison and as entries."""
     if case.read_back is None:
         return None, ()
@@ -176,20 +176,20 @@ def _again(
     return repetition, tuple(_heard(case.read_back, repetition, later, case.about_reply))
 
 
-def _in_order(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+def _in_order(entries: tuple[StoryEntry, ...]) -> tuple[StoryEntry, ...]:
     """By time; as they are where one has none."""
     if any(entry.t_ns is None for entry in entries):
         return entries
     return tuple(sorted(entries, key=lambda entry: entry.t_ns or 0))
 
 
-def _told(analysis: Analysis, case: Case, context: Iterable[Entry]) -> Iterator[Entry]:
+def _told(analysis: Analysis, case: Case, context: Iterable[StoryEntry]) -> Iterator[StoryEntry]:
     """The exchange with what happened around it, and what its own request shows."""
     number, start_ns = analysis.exchange.number, analysis.exchange.request.t_ns
     printed = [each for each in case.about_request if is_printed(each)]
     shown = codes_of(each for each in case.about_request if each not in printed)
     for entry in timeline(analysis, (*case.findings, *case.about_reply, *printed), context):
-        own = entry.exchange == number and entry.source is Teller.APP
+        own = entry.exchange == number and entry.source is EventSource.APP
         if shown and own and entry.t_ns in (None, start_ns):
             yield replace(entry, codes=(*entry.codes, *shown))
             shown = ()
@@ -197,9 +197,9 @@ def _told(analysis: Analysis, case: Case, context: Iterable[Entry]) -> Iterator[
             yield entry
 
 
-def _promise(analysis: Analysis) -> Promise:
+def _promise(analysis: Analysis) -> RequestPromise:
     asked = analysis.asked
-    return Promise(
+    return RequestPromise(
         known=asked.known,
         target=f"{analysis.exchange.request.method} {analysis.exchange.request.path}",
         model=asked.model,
@@ -230,7 +230,7 @@ def _arrival(analysis: Analysis) -> Arrival:
     )
 
 
-def _repetition(read_back: ReadBack, later: Analysis) -> Repetition:
+def _repetition(read_back: ReadBack, later: Analysis) -> ReplyRepetition:
     heard = {pair.said.index: pair for pair in read_back.pairs}
     calls = []
     for said in read_back.reply.calls:
@@ -241,14 +241,14 @@ def _repetition(read_back: ReadBack, later: Analysis) -> Repetition:
             and first_difference(said, pair.heard) is None
         )
         calls.append(
-            Repeated(index=said.index, heard=pair.heard if pair else None, differs=not same)
+            RepeatedCallPair(index=said.index, heard=pair.heard if pair else None, differs=not same)
         )
     results = tuple(
         (message.call_id, message.text)
         for message in later.asked.history
         if message.call_id and message.call_id in read_back.answered
     )
-    return Repetition(
+    return ReplyRepetition(
         exchange=read_back.later.exchange,
         calls=tuple(calls),
         extra=read_back.extra,
@@ -257,8 +257,8 @@ def _repetition(read_back: ReadBack, later: Analysis) -> Repetition:
 
 
 def _heard(
-    link: ReadBack, repetition: Repetition, later: Analysis, about_app: Sequence[Finding]
-) -> Iterable[Entry]:
+    link: ReadBack, repetition: ReplyRepetition, later: Analysis, about_app: Sequence[Finding]
+) -> Iterable[StoryEntry]:
     """What the later request says, as entries of the application; each finding marks its own."""
     t_ns = later.exchange.request.t_ns if later.exchange.timed else None
     shown = [each for each in about_app if each.exchange == repetition.exchange]
@@ -278,7 +278,7 @@ def _heard(
         yield _by_app(repetition.exchange, t_ns, line, marks.get(place, ()))
 
 
-def _line_of(finding: Finding, link: ReadBack, repetition: Repetition) -> int | None:
+def _line_of(finding: Finding, link: ReadBack, repetition: ReplyRepetition) -> int | None:
     """Which of the lines of `_heard` a finding is about: a result, else a call.
 
     None for an error text that stands in none of the results.
@@ -303,7 +303,7 @@ def _line_of(finding: Finding, link: ReadBack, repetition: Repetition) -> int | 
 
 def _elsewhere_shown(
     findings: Iterable[Finding], exchange: int, link: ReadBack | None, exchanges: Iterable[Exchange]
-) -> Iterator[Entry]:
+) -> Iterator[StoryEntry]:
     """Other requests that show something about the reply, each as an entry with its findings."""
     told = {exchange, link.later.exchange if link else exchange}
     by_request: dict[int, list[Finding]] = {}
@@ -318,7 +318,7 @@ def _elsewhere_shown(
             )
 
 
-def _tried_again(row: Attempts | None, exchange: Exchange) -> Iterator[Entry]:
+def _tried_again(row: Attempts | None, exchange: Exchange) -> Iterator[StoryEntry]:
     """The other attempts, each at its request, and how the app ended if none was answered."""
     if row is None:
         return
@@ -329,21 +329,23 @@ def _tried_again(row: Attempts | None, exchange: Exchange) -> Iterator[Entry]:
             yield _by_app(each.exchange, each.t_ns, what)
     watch, last = exchange.watch, row.tries[-1].exchange
     if watch and row.exit_code is not None and last != exchange.number:
-        yield replace(_by_app(last, watch.until_ns, stop_of(watch)), source=Teller.RECORDER)
+        yield replace(_by_app(last, watch.until_ns, stop_of(watch)), source=EventSource.RECORDER)
 
 
-def _by_app(exchange: int, t_ns: int | None, what: str, findings: Iterable[Finding] = ()) -> Entry:
-    return Entry(
+def _by_app(
+    exchange: int, t_ns: int | None, what: str, findings: Iterable[Finding] = ()
+) -> StoryEntry:
+    return StoryEntry(
         t_ns=t_ns,
         exchange=exchange,
         event=None,
         what=what,
-        source=Teller.APP,
+        source=EventSource.APP,
         codes=codes_of(findings),
     )
 
 
-def _repeats(each: Repeated) -> str:
+def _repeats(each: RepeatedCallPair) -> str:
     if each.heard is None:
         return f"does not repeat call {each.index}"
     how = "differently" if each.differs else "as delivered"

@@ -9,10 +9,10 @@ from dataclasses import replace
 from itertools import groupby
 
 from deltatape.diagnose.rebuild import Analysis
-from deltatape.model.asked import Asked
-from deltatape.model.exchange import EndReason, Exchange, Sent, Tap
+from deltatape.model.asked import RequestSummary
+from deltatape.model.exchange import EndReason, Exchange, RequestSent, Tap
 from deltatape.model.finding import Finding
-from deltatape.model.story import Entry, Teller
+from deltatape.model.story import EventSource, StoryEntry
 from deltatape.model.stream import Event
 from deltatape.rules.progress import lags, watched_until
 from deltatape.rules.words import count
@@ -26,7 +26,7 @@ _NS = 1_000_000_000
 _OF_SILENCE = ("D001", "D004")
 _PRINTED = ("C009",)
 _WITHOUT_END = ("S001",)
-_OF_WIRE = frozenset({Teller.WIRE, Teller.RECORDER})
+_OF_WIRE = frozenset({EventSource.WIRE, EventSource.RECORDER})
 _KNOWN = 20
 """Characters by which a printed line is known again."""
 _OF_ENDING = ("W006",)
@@ -56,8 +56,8 @@ def ending_of(exchange: Exchange) -> str:
 
 
 def timeline(
-    analysis: Analysis, findings: Sequence[Finding], beside: Iterable[Entry] = ()
-) -> tuple[Entry, ...]:
+    analysis: Analysis, findings: Sequence[Finding], beside: Iterable[StoryEntry] = ()
+) -> tuple[StoryEntry, ...]:
     """What happened, in order; `findings` mark their entries.
 
     Args:
@@ -88,7 +88,7 @@ def is_printed(finding: Finding) -> bool:
     return finding.code in _PRINTED and finding.line is None and finding.t_ns is not None
 
 
-def _home(finding: Finding, entries: Sequence[Entry]) -> int | None:
+def _home(finding: Finding, entries: Sequence[StoryEntry]) -> int | None:
     """The place of the entry that `finding` is about: one made for its code, a run of events."""
     for place, entry in enumerate(entries):
         elsewhere = finding.code in _OF_SILENCE and finding.t_ns not in (None, entry.t_ns)
@@ -96,7 +96,7 @@ def _home(finding: Finding, entries: Sequence[Entry]) -> int | None:
             return place
     if is_printed(finding):
         then = (at for at, entry in enumerate(entries) if entry.t_ns == finding.t_ns)
-        logged = [at for at in then if entries[at].source is Teller.LOG]
+        logged = [at for at in then if entries[at].source is EventSource.LOG]
         said = finding.evidence[:_KNOWN]
         return next((at for at in logged if said in entries[at].what), next(iter(logged), None))
     if finding.event is None:
@@ -109,7 +109,7 @@ def _home(finding: Finding, entries: Sequence[Entry]) -> int | None:
     return places[-1] if places else None
 
 
-def _by_time(finding: Finding, entries: Sequence[Entry]) -> int | None:
+def _by_time(finding: Finding, entries: Sequence[StoryEntry]) -> int | None:
     """The last entry of the wire at just that time: the status line of an error answer.
 
     Where an end is missing in a stream without events: how the transport ended.
@@ -125,37 +125,39 @@ def _by_time(finding: Finding, entries: Sequence[Entry]) -> int | None:
     return told[-1] if told else None
 
 
-def _entries(analysis: Analysis) -> Iterator[Entry]:
+def _entries(analysis: Analysis) -> Iterator[StoryEntry]:
     exchange = analysis.exchange
     number, head, sent = exchange.number, exchange.response, exchange.sent
     start_ns = exchange.request.t_ns
-    yield _entry(number, start_ns, Teller.APP, asks(analysis.asked, exchange))
+    yield _entry(number, start_ns, EventSource.APP, asks(analysis.asked, exchange))
     if sent and sent.t_ns - start_ns >= _SLOW_NS:
-        yield _entry(number, sent.t_ns, Teller.RECORDER, _way(sent, start_ns))
+        yield _entry(number, sent.t_ns, EventSource.RECORDER, _way(sent, start_ns))
     if head:
         reason = f" {head.reason.decode('latin-1')}" if head.reason else ""
-        yield _entry(number, head.t_ns, Teller.WIRE, f"status {head.status}{reason}")
+        yield _entry(number, head.t_ns, EventSource.WIRE, f"status {head.status}{reason}")
     yield from _events(analysis, sent.t_ns if sent else start_ns)
     yield from _lag(exchange)
     for note in exchange.notes:
-        yield _entry(number, note.t_ns, Teller.RECORDER, note.text)
+        yield _entry(number, note.t_ns, EventSource.RECORDER, note.text)
     if exchange.timed:
-        ended = _entry(number, watched_until(exchange), Teller.RECORDER, ending_of(exchange))
+        ended = _entry(number, watched_until(exchange), EventSource.RECORDER, ending_of(exchange))
         yield replace(ended, codes=_OF_ENDING)
 
 
-def _entry(number: int, t_ns: int, source: Teller, what: str, event: int | None = None) -> Entry:
-    return Entry(t_ns=t_ns, exchange=number, event=event, what=what, source=source)
+def _entry(
+    number: int, t_ns: int, source: EventSource, what: str, event: int | None = None
+) -> StoryEntry:
+    return StoryEntry(t_ns=t_ns, exchange=number, event=event, what=what, source=source)
 
 
-def _way(sent: Sent, start_ns: int) -> str:
+def _way(sent: RequestSent, start_ns: int) -> str:
     """When the request was on its way, and what that took."""
     took = f"connected in {sent.connect_ns / _NS:.2f} s, TLS in {sent.tls_ns / _NS:.2f} s"
     how = "on a connection used before" if sent.reused else took
     return f"left for the upstream {(sent.t_ns - start_ns) / _NS:.2f} s after it came, {how}"
 
 
-def _lag(exchange: Exchange) -> Iterator[Entry]:
+def _lag(exchange: Exchange) -> Iterator[StoryEntry]:
     """The second clock: when a lagging client had taken what had come long before."""
     slow = [lag for lag in lags(exchange) if lag.end_ns - lag.start_ns >= _SLOW_NS]
     if not slow:
@@ -164,10 +166,10 @@ def _lag(exchange: Exchange) -> Iterator[Entry]:
     late = (worst.end_ns - worst.start_ns) / _NS
     more = f"; {count(len(slow) - 1, 'smaller lag')}" if len(slow) > 1 else ""
     what = f"the client has taken byte {worst.offset} only now, {late:.1f} s after it came{more}"
-    yield _entry(exchange.number, worst.end_ns, Teller.RECORDER, what)
+    yield _entry(exchange.number, worst.end_ns, EventSource.RECORDER, what)
 
 
-def asks(asked: Asked, exchange: Exchange) -> str:
+def asks(asked: RequestSummary, exchange: Exchange) -> str:
     """What a request asks for, in one line."""
     if exchange.tap is Tap.APP:
         return f"app endpoint: {exchange.request.method} {exchange.request.path}"
@@ -185,7 +187,7 @@ def asks(asked: Asked, exchange: Exchange) -> str:
     return ", ".join(parts)
 
 
-def _events(analysis: Analysis, last_ns: int) -> Iterator[Entry]:
+def _events(analysis: Analysis, last_ns: int) -> Iterator[StoryEntry]:
     number = analysis.exchange.number
     kinds = Kinds(analysis)
     every = kinds.of_all(analysis.stream.events)
@@ -196,7 +198,11 @@ def _events(analysis: Analysis, last_ns: int) -> Iterator[Entry]:
                 yield _silence(analysis, last_ns, first_ns)
             last_ns = run[-1].t_ns
             yield _entry(
-                number, first_ns, Teller.WIRE, f"{kinds.tell(kind, run)}{_took(run)}", run[0].number
+                number,
+                first_ns,
+                EventSource.WIRE,
+                f"{kinds.tell(kind, run)}{_took(run)}",
+                run[0].number,
             )
     end_ns = watched_until(analysis.exchange) if analysis.exchange.timed else last_ns
     if end_ns - last_ns >= SILENCE_NS:
@@ -214,13 +220,13 @@ def _runs(events: Sequence[Event]) -> Iterator[list[Event]]:
     yield run
 
 
-def _silence(analysis: Analysis, start_ns: int, end_ns: int) -> Entry:
+def _silence(analysis: Analysis, start_ns: int, end_ns: int) -> StoryEntry:
     comments = sum(start_ns < each.place.t_ns <= end_ns for each in analysis.stream.comments)
     noise = f", {count(comments, 'keep-alive comment')}" if comments else ""
     watched = sum(start_ns < at <= end_ns for at in analysis.exchange.idle_ns)
     proof = f", watched ({count(watched, 'idle record')})" if watched else ""
     what = f"silence for {(end_ns - start_ns) / _NS:.1f} s{noise}{proof}"
-    entry = _entry(analysis.exchange.number, start_ns, Teller.RECORDER, what)
+    entry = _entry(analysis.exchange.number, start_ns, EventSource.RECORDER, what)
     return replace(entry, codes=_OF_SILENCE)
 
 

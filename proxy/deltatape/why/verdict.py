@@ -80,7 +80,7 @@ _OF_LIMIT = frozenset({"D002", "S013", "T001", "T002", "T003", "T019"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Grounds:
+class VerdictEvidence:
     """What is found around an exchange."""
 
     findings: tuple[Finding, ...]
@@ -94,7 +94,7 @@ class Grounds:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case(Grounds):
+class Case(VerdictEvidence):
     """All that a verdict is made from."""
 
     reply: Reply
@@ -156,7 +156,7 @@ def _is_fact(finding: Finding) -> bool:
     return remark and finding.blame is not Blame.APP and finding.code not in _INTERNAL
 
 
-def deciding(case: Grounds) -> Finding | None:
+def deciding(case: VerdictEvidence) -> Finding | None:
     """The finding that a verdict names; the gravest if it names none, None without any."""
     found = (*case.about_reply, *case.about_request, *case.findings)
     ranked = sorted(found, key=lambda finding: finding.severity.rank)
@@ -165,19 +165,19 @@ def deciding(case: Grounds) -> Finding | None:
     return next(named, ranked[0] if ranked else None)
 
 
-def grounds_of(findings: Iterable[Finding]) -> Grounds:
+def grounds_of(findings: Iterable[Finding]) -> VerdictEvidence:
     """The grounds from all `findings` whose place is in one exchange, as `check` reports them."""
     found = tuple(findings)
     silences = tuple(each for each in found if each.code == "D003")
     about_request = tuple(each for each in found if each.code[0] == "C")
-    return Grounds(
+    return VerdictEvidence(
         findings=tuple(each for each in found if each not in (*silences, *about_request)),
         about_reply=silences,
         about_request=about_request,
     )
 
 
-def _by_findings(case: Grounds) -> Verdict | None:
+def _by_findings(case: VerdictEvidence) -> Verdict | None:
     """The verdict if a finding decides."""
     own = [each for each in case.findings if each.code not in _INTERNAL]
     errors = [each for each in own if each.severity is Severity.ERROR]

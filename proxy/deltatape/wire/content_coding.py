@@ -33,7 +33,7 @@ _ANY_WINDOW = 15
 _GZIP = _ANY_WINDOW + 16
 
 
-class Fault(NamedTuple):
+class DecodeFault(NamedTuple):
     """Why decoding stopped, or what is wrong with how the data ends."""
 
     kind: AnomalyKind
@@ -172,7 +172,7 @@ class _Stage:
         self._seen: list[bytes] = []
         self._produced = 0
         self._consumed = 0
-        self.fault: Fault | None = None
+        self.fault: DecodeFault | None = None
 
     def feed(self, data: bytes) -> bytes:
         """The output for `data`; b"" after a fault."""
@@ -206,7 +206,7 @@ class _Stage:
                 out += self._engine.decode(data, room - len(out))
                 if len(out) > room:
                     detail = f"more than {allowed} bytes of decoded data"
-                    self.fault = Fault(AnomalyKind.TOO_LARGE, detail)
+                    self.fault = DecodeFault(AnomalyKind.TOO_LARGE, detail)
                 data = self._engine.rest or b""
             else:
                 data = self._next_member(data)
@@ -227,7 +227,7 @@ class _Stage:
         self._members += 1
         if self._members > _MEMBER_LIMIT:
             detail = f"more than {_MEMBER_LIMIT} members of {self._name} data"
-            self.fault = Fault(AnomalyKind.TOO_LARGE, detail)
+            self.fault = DecodeFault(AnomalyKind.TOO_LARGE, detail)
             return b""
         self._engine = self._coding.begin()
         return data
@@ -244,19 +244,19 @@ class _Stage:
             pass
         return bytes(out[self._produced :])
 
-    def _trailing(self, data: bytes) -> Fault:
+    def _trailing(self, data: bytes) -> DecodeFault:
         shown = data[:8].hex(" ")
         return self._bad(f"data after the end of the {self._name} data, beginning {shown}")
 
-    def _bad(self, detail: str) -> Fault:
-        return Fault(AnomalyKind.BAD_CONTENT_CODING, detail)
+    def _bad(self, detail: str) -> DecodeFault:
+        return DecodeFault(AnomalyKind.BAD_CONTENT_CODING, detail)
 
 
 class ContentDecoder:
     """Undoes the content-codings of one body."""
 
     def __init__(self, codings: Sequence[str], *, limit: int = OUTPUT_LIMIT) -> None:
-        self.fault: Fault | None = None
+        self.fault: DecodeFault | None = None
         """The first thing that went wrong; what was decoded before it is good."""
         self._stages: list[_Stage] = []
         if len(codings) > _CODING_LIMIT:
@@ -289,4 +289,4 @@ class ContentDecoder:
                 self.fault = stage.fault
 
     def _refuse(self, detail: str) -> None:
-        self.fault = Fault(AnomalyKind.BAD_CONTENT_CODING, detail)
+        self.fault = DecodeFault(AnomalyKind.BAD_CONTENT_CODING, detail)

@@ -42,7 +42,7 @@ class Decoder(Protocol):
         """
 
 
-class Held:
+class PartialUnit:
     """The beginning of a unit whose end has not arrived, up to a size."""
 
     __slots__ = ("_bytes", "dropped")
@@ -57,7 +57,7 @@ class Held:
         return self.dropped or bool(self._bytes)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Held) and (self._bytes, self.dropped) == (
+        return isinstance(other, PartialUnit) and (self._bytes, self.dropped) == (
             other._bytes,
             other.dropped,
         )

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from deltatape.model.stream import AnomalyKind, Event
-from deltatape.wire.framer import BYTE_ORDER_MARK, UNIT_LIMIT, Framer, Held
+from deltatape.wire.framer import BYTE_ORDER_MARK, UNIT_LIMIT, Framer, PartialUnit
 from deltatape.wire.json_value import parse
 
 _USUAL_DEPTH = 16
@@ -64,7 +64,7 @@ class JsonArrayDecoder(Framer):
         super().__init__(limit)
         self._state: _State = JsonArrayDecoder._at_mark
         self._events: list[Event] = []
-        self._held = Held()
+        self._held = PartialUnit()
         self._start = 0
         """Where the element begins; between elements, where the last one ended."""
         self._depth = 0

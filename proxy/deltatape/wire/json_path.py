@@ -15,7 +15,7 @@ from deltatape.errors import UsageError
 from deltatape.wire.json_value import join_pairs
 
 
-class Wild(enum.Enum):
+class Wildcard(enum.Enum):
     """Steps that name nothing."""
 
     ANY = "*"
@@ -24,7 +24,7 @@ class Wild(enum.Enum):
     """The value itself and all that is inside it, at any depth."""
 
 
-Step: TypeAlias = str | int | Wild
+Step: TypeAlias = str | int | Wildcard
 """A member's name, the place of an element, or a wild card. A name of digits is also a place."""
 
 _STEP = re.compile(
@@ -60,9 +60,9 @@ def parse_path(text: str) -> tuple[Step, ...]:
 
 def _step(match: re.Match[str]) -> Step:
     if match["deep"]:
-        return Wild.DEEP
+        return Wildcard.DEEP
     if match["any"]:
-        return Wild.ANY
+        return Wildcard.ANY
     if match["place"]:
         return int(match["place"])
     return match["single"] or match["double"] or match["name"]
@@ -75,7 +75,7 @@ def drop(value: object, path: tuple[Step, ...]) -> None:
     still counts.
     """
     head, rest = path[0], path[1:]
-    if head is Wild.DEEP:
+    if head is Wildcard.DEEP:
         for inner in list(_containers(value)):
             drop(inner, rest)
         return
@@ -103,14 +103,14 @@ def _drop_element(value: list[object], place: int, rest: tuple[Step, ...]) -> No
 
 def _names(value: Mapping[str, object], head: Step) -> tuple[str, ...]:
     """The members that a step means."""
-    if head is Wild.ANY:
+    if head is Wildcard.ANY:
         return tuple(value)
     return (head,) if isinstance(head, str) and head in value else ()
 
 
 def _places(value: Sequence[object], head: Step) -> Iterable[int]:
     """The elements that a step means."""
-    if head is Wild.ANY:
+    if head is Wildcard.ANY:
         return range(len(value))
     place = int(head) if isinstance(head, str) and head.isdecimal() else head
     return (place,) if isinstance(place, int) and -len(value) <= place < len(value) else ()

@@ -31,7 +31,7 @@ _Lexer: TypeAlias = Callable[["JsonScanner", str, int], int]
 text and an offset in it, returns the offset from which on to go on."""
 
 
-class Verdict(enum.Enum):
+class ScanState(enum.Enum):
     """What the text so far amounts to."""
 
     EMPTY = "empty"
@@ -47,14 +47,14 @@ class Verdict(enum.Enum):
 
 
 _PROBLEMS = {
-    Verdict.EMPTY: "no JSON value",
-    Verdict.PREFIX: "the JSON value is cut off",
-    Verdict.COMPLETE: "",
-    Verdict.EXTRA: "data after the JSON value",
+    ScanState.EMPTY: "no JSON value",
+    ScanState.PREFIX: "the JSON value is cut off",
+    ScanState.COMPLETE: "",
+    ScanState.EXTRA: "data after the JSON value",
 }
 
 
-class Kind(enum.Enum):
+class TokenKind(enum.Enum):
     """The type of the first value, known from its first character."""
 
     OBJECT = "object"
@@ -82,14 +82,18 @@ _AFTER = {
     (_Expect.COMMA_OR_BRACE, ","): _Expect.KEY,
     (_Expect.COMMA_OR_BRACKET, ","): _Expect.VALUE,
 }
-_LITERALS = {"t": ("true", Kind.BOOLEAN), "f": ("false", Kind.BOOLEAN), "n": ("null", Kind.NULL)}
+_LITERALS = {
+    "t": ("true", TokenKind.BOOLEAN),
+    "f": ("false", TokenKind.BOOLEAN),
+    "n": ("null", TokenKind.NULL),
+}
 
 
 class JsonScanner:
     """Scans one text, fed in any cutting. All offsets count characters from its beginning."""
 
     def __init__(self) -> None:
-        self.kind: Kind | None = None
+        self.kind: TokenKind | None = None
         """Of the first value; None as long as there is none."""
         self.start: int | None = None
         """Where the first value starts."""
@@ -108,7 +112,7 @@ class JsonScanner:
         self._offset = 0
         self._expect = _Expect.VALUE
         self._lex: _Lexer = JsonScanner._between
-        self._open: list[Kind] = []
+        self._open: list[TokenKind] = []
         self._keys: list[set[str]] = []
         self._key: list[str] | None = None
         self._escape = ""
@@ -117,15 +121,15 @@ class JsonScanner:
         self._literal = ""
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> ScanState:
         """What the text so far amounts to."""
         if self.error is not None:
-            return Verdict.MALFORMED
+            return ScanState.MALFORMED
         if self.extra is not None:
-            return Verdict.EXTRA
+            return ScanState.EXTRA
         if self.end is not None:
-            return Verdict.COMPLETE
-        return Verdict.EMPTY if self.kind is None else Verdict.PREFIX
+            return ScanState.COMPLETE
+        return ScanState.EMPTY if self.kind is None else ScanState.PREFIX
 
     @property
     def problem(self) -> str:
@@ -196,11 +200,11 @@ class JsonScanner:
         match char:
             case "{":
                 self._keys.append(set())
-                return self._enter(at, Kind.OBJECT, _Expect.KEY_OR_END)
+                return self._enter(at, TokenKind.OBJECT, _Expect.KEY_OR_END)
             case "[":
-                return self._enter(at, Kind.ARRAY, _Expect.VALUE_OR_END)
+                return self._enter(at, TokenKind.ARRAY, _Expect.VALUE_OR_END)
             case '"':
-                self._begin(at, Kind.STRING)
+                self._begin(at, TokenKind.STRING)
                 self._lex = JsonScanner._in_string
                 return at + 1
             case "t" | "f" | "n":
@@ -211,17 +215,17 @@ class JsonScanner:
             case _:
                 if char != "-" and char not in "0123456789":
                     return self._unexpected(text, at, self._expect.value)
-                self._begin(at, Kind.NUMBER)
+                self._begin(at, TokenKind.NUMBER)
                 self._number = NumberState.MINUS
                 self._lex = JsonScanner._in_number
                 return at + 1 if char == "-" else at
 
-    def _begin(self, at: int, kind: Kind) -> None:
+    def _begin(self, at: int, kind: TokenKind) -> None:
         if self.kind is None:
             self.kind = kind
             self.start = self._offset + at
 
-    def _enter(self, at: int, kind: Kind, expect: _Expect) -> int:
+    def _enter(self, at: int, kind: TokenKind, expect: _Expect) -> int:
         if len(self._open) == DEPTH_LIMIT:
             return self._fail(at, f"nested too deeply: more than {DEPTH_LIMIT} levels")
         self._begin(at, kind)
@@ -230,7 +234,7 @@ class JsonScanner:
         return at + 1
 
     def _close(self, at: int) -> int:
-        if self._open.pop() is Kind.OBJECT:
+        if self._open.pop() is TokenKind.OBJECT:
             self._keys.pop()
         self._finish(at + 1)
         return at + 1
@@ -241,7 +245,7 @@ class JsonScanner:
         if not self._open:
             self.end = self._offset + at
             self._expect = _Expect.NOTHING
-        elif self._open[-1] is Kind.ARRAY:
+        elif self._open[-1] is TokenKind.ARRAY:
             self._expect = _Expect.COMMA_OR_BRACKET
         else:
             self._expect = _Expect.COMMA_OR_BRACE

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from deltatape.wire.json_scan import DEPTH_LIMIT, Verdict, scan
+from deltatape.wire.json_scan import DEPTH_LIMIT, ScanState, scan
 
 VALUES_LIMIT = 1000
 """Values after each other that are still taken apart."""
@@ -38,7 +38,7 @@ _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 class JsonError:
     """Why a text is not one JSON value. `offset` counts characters."""
 
-    verdict: Verdict
+    verdict: ScanState
     reason: str
     offset: int
 
@@ -100,7 +100,7 @@ def parse(text: str) -> Parsed:
     except _REFUSED:
         pass
     scanner = scan(text)
-    if scanner.verdict is Verdict.COMPLETE:
+    if scanner.verdict is ScanState.COMPLETE:
         return Parsed(_SLOW.decode(text), None)
     error = JsonError(verdict=scanner.verdict, reason=scanner.problem, offset=scanner.position)
     return Parsed(None, error)
@@ -205,7 +205,7 @@ def values_in(text: str) -> list[str] | None:
     at = skip_blanks(text, 0)
     while at < len(text):
         end = skip_value(text, at) if text[at] in '{["' else at
-        if scan(text[at:end]).verdict is not Verdict.COMPLETE or len(found) == VALUES_LIMIT:
+        if scan(text[at:end]).verdict is not ScanState.COMPLETE or len(found) == VALUES_LIMIT:
             return None
         found.append(text[at:end])
         at = skip_blanks(text, end)

@@ -12,7 +12,7 @@ out, and clients take the line. If it is none, the line was torn.
 """
 
 from deltatape.model.stream import AnomalyKind, Event
-from deltatape.wire.framer import BYTE_ORDER_MARK, UNIT_LIMIT, Framer, Held
+from deltatape.wire.framer import BYTE_ORDER_MARK, UNIT_LIMIT, Framer, PartialUnit
 from deltatape.wire.json_value import parse
 
 _BLANKS = b" \t\r"
@@ -23,7 +23,7 @@ class NdjsonDecoder(Framer):
 
     def __init__(self, limit: int = UNIT_LIMIT) -> None:
         super().__init__(limit)
-        self._held = Held()
+        self._held = PartialUnit()
         self._line_start = 0
 
     def feed(self, data: bytes, t_ns: int, line: int | None) -> list[Event]:

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from deltatape.model.stream import AnomalyKind, Comment, Event, Place
-from deltatape.wire.framer import BYTE_ORDER_MARK, UNIT_LIMIT, Framer, Held, replaced
+from deltatape.wire.framer import BYTE_ORDER_MARK, UNIT_LIMIT, Framer, PartialUnit, replaced
 
 _LINE_END = re.compile(rb"\r\n?|\n")
 _USUAL = re.compile(r"(?:event: ?+([^\r\n]*+)\r?+\n)?+data: ?+([^\r\n]*+)\r?+\n(\r?+)\n")
@@ -70,7 +70,7 @@ class SseDecoder(Framer):
     def __init__(self, limit: int = UNIT_LIMIT) -> None:
         """Args: limit: bytes that the lines of one event may hold."""
         super().__init__(limit)
-        self._held = Held()
+        self._held = PartialUnit()
         self._line_start = 0
         self._first_line = True
         self._after_cr = False

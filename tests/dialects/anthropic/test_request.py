@@ -3,13 +3,13 @@ import json
 import pytest
 
 from deltatape.dialects._anthropic.request import read_request
-from deltatape.model.asked import NOTHING_ASKED, Asked, RepeatedCall
+from deltatape.model.asked import NOTHING_ASKED, RepeatedCall, RequestSummary
 
 USER = {"role": "user", "content": "Hi"}
 CACHED = {"role": "user", "content": [{"type": "text", "text": "Hi", "cache_control": {"ttl": 1}}]}
 
 
-def asked(**members: object) -> Asked:
+def asked(**members: object) -> RequestSummary:
     return read_request(json.dumps({"model": "m", "messages": [], **members}).encode())
 
 

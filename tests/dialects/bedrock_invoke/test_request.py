@@ -3,12 +3,12 @@ import json
 import pytest
 
 from deltatape.dialects.bedrock_invoke.request import read_request, serves
-from deltatape.model.asked import NOTHING_ASKED, Asked, RepeatedCall
+from deltatape.model.asked import NOTHING_ASKED, RepeatedCall, RequestSummary
 
 PATH = "/model/some.model-v1%3A0/invoke-with-response-stream"
 
 
-def asked(**body: object) -> Asked:
+def asked(**body: object) -> RequestSummary:
     return read_request(json.dumps(body).encode(), PATH)
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from deltatape.dialects._chat.calls import merge_name
-from deltatape.model.asked import NOTHING_ASKED, Asked, ToolSpec
+from deltatape.model.asked import NOTHING_ASKED, RequestSummary, ToolSpec
 from deltatape.model.reply import CallKind, CallStatus
 from helpers.chat import FINISH, calls, choice, codes, entry, reply_to, request, told
 
@@ -339,9 +339,11 @@ def test_the_offered_tools_decide_about_a_split_name() -> None:
     assert told(reply_to(*chunks)) == [("c1", "oldget", A1)]
 
 
-def asked(*names: str) -> Asked:
+def asked(*names: str) -> RequestSummary:
     tools = tuple(ToolSpec(name=name, parameters=None) for name in names)
-    return Asked(known=True, model=None, stream=True, tools=tools, tool_choice=None, history=())
+    return RequestSummary(
+        known=True, model=None, stream=True, tools=tools, tool_choice=None, history=()
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 import pytest
 
-from deltatape.dialects._chat.choice import DELTA, MESSAGE, Sources
+from deltatape.dialects._chat.choice import DELTA, MESSAGE, JsonSources
 from deltatape.model.reply import CallStatus, Reply
 from deltatape.model.stream import Event
 from helpers.chat import FINISH, calls, choice, codes, entry, reply_to
@@ -185,7 +185,7 @@ def event(data: str) -> Event:
 
 
 def test_calls_have_the_exact_source_that_the_event_has() -> None:
-    sources, one = Sources(), event(DATA)
+    sources, one = JsonSources(), event(DATA)
     assert sources.call(one, (0, DELTA), 0).text == '{"a": 1.0}'
     assert sources.call(one, (0, DELTA), 1).text == '{"b" : 2}'
     assert sources.call(one, (0, MESSAGE), 0).text == '"m"'
@@ -194,7 +194,7 @@ def test_calls_have_the_exact_source_that_the_event_has() -> None:
 
 
 def test_what_is_known_of_an_event_is_forgotten_with_the_next() -> None:
-    sources = Sources()
+    sources = JsonSources()
     assert sources.call(event(DATA), (0, DELTA), 0).text == '{"a": 1.0}'
     again = DATA.replace("1.0", "2.0")
     assert sources.call(event(again), (0, DELTA), 0).text == '{"a": 2.0}'

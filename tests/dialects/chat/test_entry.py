@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from deltatape.dialects._chat.entry import Entry, read_entry, read_legacy
-from deltatape.dialects._source import Whole
+from deltatape.dialects._chat.entry import ChatDelta, read_entry, read_legacy
+from deltatape.dialects._source import WholeString
 from deltatape.model.reply import CallKind
 from deltatape.model.stream import Event
 from helpers.events import event_of
@@ -13,9 +13,9 @@ def event(data: str) -> Event:
     return event_of(data)
 
 
-def read(data: str) -> Entry:
+def read(data: str) -> ChatDelta:
     entry = read_entry(json.loads(data), event(data))
-    return entry.read_bare(Whole(data)) if entry.bare else entry
+    return entry.read_bare(WholeString(data)) if entry.bare else entry
 
 
 def test_an_entry_is_read_into_plain_values() -> None:
@@ -64,6 +64,6 @@ def test_unexpected_shapes_are_told_and_otherwise_absent() -> None:
 
 def test_a_legacy_call_has_no_index_and_no_id() -> None:
     data = '{"name":"get","arguments":{"a": 1}}'
-    entry = read_legacy(json.loads(data), event(data)).read_bare(Whole(data))
+    entry = read_legacy(json.loads(data), event(data)).read_bare(WholeString(data))
     assert (entry.kind, entry.wire_index, entry.id) == (CallKind.LEGACY, None, "")
     assert (entry.name, entry.text, entry.bare) == ("get", '{"a": 1}', ("arguments",))

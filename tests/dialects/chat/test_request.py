@@ -3,10 +3,10 @@ import json
 import pytest
 
 from deltatape.dialects._chat.request import read_request
-from deltatape.model.asked import NOTHING_ASKED, Asked, RepeatedCall, ToolSpec
+from deltatape.model.asked import NOTHING_ASKED, RepeatedCall, RequestSummary, ToolSpec
 
 
-def asked(**request: object) -> Asked:
+def asked(**request: object) -> RequestSummary:
     return read_request(json.dumps(request).encode())
 
 

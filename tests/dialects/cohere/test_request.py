@@ -1,10 +1,10 @@
 import json
 
 from deltatape.dialects.cohere import Cohere
-from deltatape.model.asked import NOTHING_ASKED, Asked, RepeatedCall
+from deltatape.model.asked import NOTHING_ASKED, RepeatedCall, RequestSummary
 
 
-def read(request: object) -> Asked:
+def read(request: object) -> RequestSummary:
     return Cohere().read_request(json.dumps(request).encode(), "/v2/chat")
 
 

@@ -3,11 +3,11 @@ import json
 import pytest
 
 from deltatape.dialects._converse.request import BedrockPath, read_conversation, read_path
-from deltatape.model.asked import Asked, RepeatedCall
+from deltatape.model.asked import RepeatedCall, RequestSummary
 from helpers.fed import spoilt
 
 
-def read(request: object) -> Asked:
+def read(request: object) -> RequestSummary:
     return read_conversation(json.dumps(request).encode(), model="m", stream=True)
 
 

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltatape.dialects.gemini_interactions.request import read_request
-from deltatape.model.asked import NOTHING_ASKED, Asked, Message, RepeatedCall, ToolSpec
+from deltatape.model.asked import NOTHING_ASKED, Message, RepeatedCall, RequestSummary, ToolSpec
 
 WORDS = (
     "arguments",
@@ -26,7 +26,7 @@ WORDS = (
 )
 
 
-def asked(**request: object) -> Asked:
+def asked(**request: object) -> RequestSummary:
     return read_request(json.dumps(request).encode())
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from deltatape.diagnose.rebuild import analyse
-from deltatape.dialects._choice import ChoiceDraft, Policy
+from deltatape.dialects._choice import ChoiceDraft, DialectPolicy
 from deltatape.dialects.openai_responses.item import ItemDraft
 from deltatape.model.asked import NOTHING_ASKED
 from deltatape.model.reply import CallKind, CallStatus, ToolCall
@@ -230,7 +230,7 @@ def test_a_type_that_is_not_on_the_wire_is_told() -> None:
 
 def test_an_item_that_is_no_call_takes_no_arguments() -> None:
     event = analyse(exchange(sse(created()))).stream.events[0]
-    policy = Policy()
+    policy = DialectPolicy()
     item = ItemDraft("message", 0, ChoiceDraft(0, NOTHING_ASKED, policy), NOTHING_ASKED)
     item.add_arguments([("{}", event)])
     item.end_arguments("{}", "get", event)

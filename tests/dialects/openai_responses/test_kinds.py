@@ -1,6 +1,6 @@
 import pytest
 
-from deltatape.dialects.openai_responses.kinds import Form, shape_of, tool_name
+from deltatape.dialects.openai_responses.kinds import ArgumentsForm, shape_of, tool_name
 from deltatape.dialects.openai_responses.request import read_request
 from deltatape.model.asked import NOTHING_ASKED
 from deltatape.model.reply import CallKind
@@ -68,8 +68,8 @@ def test_custom_calls_that_nobody_offered_are_the_search_on_x() -> None:
     )
     found = [shape_of(item, each) for each in (asked, offered, NOTHING_ASKED)]
     kinds = [(shape.kind, shape.form) for shape in found if shape]
-    custom = (CallKind.CUSTOM, Form.TEXT)
-    assert kinds == [(CallKind.SERVER, Form.FREE), custom, custom]
+    custom = (CallKind.CUSTOM, ArgumentsForm.TEXT)
+    assert kinds == [(CallKind.SERVER, ArgumentsForm.FREE), custom, custom]
 
 
 def test_a_built_in_tool_has_one_name() -> None:
@@ -83,7 +83,7 @@ def test_a_computer_call_has_one_action_or_several() -> None:
     assert (several.kind, several.field, several.form) == (
         CallKind.BUILT_IN,
         "actions",
-        Form.FREE,
+        ArgumentsForm.FREE,
     )
     one = shape_of({"type": "computer_call", "action": {}, "actions": []}, NOTHING_ASKED)
     assert one

@@ -3,10 +3,10 @@ import json
 import pytest
 
 from deltatape.dialects.openai_responses.request import read_request
-from deltatape.model.asked import NOTHING_ASKED, Asked, Message
+from deltatape.model.asked import NOTHING_ASKED, Message, RequestSummary
 
 
-def asked(**request: object) -> Asked:
+def asked(**request: object) -> RequestSummary:
     return read_request(json.dumps(request).encode())
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from deltatape.clock import SystemClock
-from deltatape.gateway.analysis import SWITCH_S, Analyst, Ended
+from deltatape.gateway.analysis import SWITCH_S, AnalysisThread, AnalyzedExchange
 from deltatape.gateway.tapes import OpenTape
-from deltatape.store.tape_file import Ledger
+from deltatape.store.tape_file import LossCounter
 from deltatape.store.writer import TapeWriter
 from deltatape.tape.tap import TapeTap
 from helpers.tapes import HEADER, MASKER
@@ -23,12 +23,12 @@ def _interval() -> Iterator[None]:
     sys.setswitchinterval(before)
 
 
-def analyse_nothing() -> list[Ended]:
-    told: list[Ended] = []
-    writer = TapeWriter(None, HEADER, SystemClock(), 0, Ledger(print))
+def analyse_nothing() -> list[AnalyzedExchange]:
+    told: list[AnalyzedExchange] = []
+    writer = TapeWriter(None, HEADER, SystemClock(), 0, LossCounter(print))
 
     async def scenario() -> None:
-        analyst = Analyst(told.append)
+        analyst = AnalysisThread(told.append)
         analyst.submit(OpenTape(None, writer, TapeTap(writer.put, MASKER)), 1, 1, None)
         await analyst.finish()
         await asyncio.sleep(0)

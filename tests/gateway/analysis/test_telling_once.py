@@ -4,10 +4,10 @@ import asyncio
 import json
 
 from deltatape.clock import SystemClock
-from deltatape.gateway.analysis import Analyst, Ended, Kept
+from deltatape.gateway.analysis import AnalysisThread, AnalyzedExchange, PendingLines
 from deltatape.gateway.tapes import OpenTape
 from deltatape.model.exchange import EndReason
-from deltatape.store.tape_file import Ledger
+from deltatape.store.tape_file import LossCounter
 from deltatape.store.writer import TapeWriter
 from deltatape.tape.tap import ExchangeTap, TapeTap
 from helpers.chat import FINISH, calls, entry, sse
@@ -22,7 +22,7 @@ LOST = [USER, assistant(("c1", "get", "")), result("c1")]
 
 
 def lines(number: int, messages: list[dict[str, object]], answer: bytes) -> list[bytes]:
-    kept = Kept()
+    kept = PendingLines()
     kept.begin(number)
     tap = ExchangeTap(number, kept.put, MASKER)
     body = json.dumps({"model": "m", "messages": messages}).encode()
@@ -33,17 +33,17 @@ def lines(number: int, messages: list[dict[str, object]], answer: bytes) -> list
 
 
 def test_a_call_that_was_changed_is_told_once() -> None:
-    writer = TapeWriter(None, HEADER, SystemClock(), 0, Ledger(print))
+    writer = TapeWriter(None, HEADER, SystemClock(), 0, LossCounter(print))
     tape = OpenTape(None, writer, TapeTap(writer.put, MASKER))
     asked: tuple[list[dict[str, object]], ...] = (
         [USER],
         LOST,
         [*LOST, {"role": "assistant", "content": "hi"}, USER],
     )
-    told: list[Ended] = []
+    told: list[AnalyzedExchange] = []
 
     async def scenario() -> None:
-        analyst = Analyst(told.append)
+        analyst = AnalysisThread(told.append)
         for number, messages in enumerate(asked, 1):
             analyst.submit(
                 tape, number, number, lines(number, messages, CALL if number == 1 else HI + DONE)

@@ -9,7 +9,7 @@ import pytest
 import trustme
 
 from deltatape.gateway import dial as dialling
-from deltatape.gateway.dial import DialError
+from deltatape.gateway.dial import ConnectionFailedError
 from deltatape.gateway.routes import Origin
 from helpers.corporate import PASSWORD, USER, corporate_proxy, server_context
 from helpers.dialling import dialler, failure, get, hang_up, hello, say_nothing, speak_http
@@ -63,7 +63,7 @@ def test_no_proxy_and_loopback_go_past_the_proxy() -> None:
 
 
 def test_what_a_proxy_says_is_told_with_both_names() -> None:
-    async def scenario() -> DialError:
+    async def scenario() -> ConnectionFailedError:
         async with corporate_proxy(answer=b"HTTP/1.1 403 Not here\r\n\r\n") as proxy:
             how = dialler(https_proxy=f"http://{LOGIN}@127.0.0.1:{proxy.port}")
             return await failure(how, Origin("https", "api.test", 443))
@@ -77,7 +77,7 @@ def test_what_a_proxy_says_is_told_with_both_names() -> None:
 
 
 def test_wrong_credentials_for_the_proxy() -> None:
-    async def scenario() -> DialError:
+    async def scenario() -> ConnectionFailedError:
         async with corporate_proxy(guarded=True) as proxy:
             how = dialler(HTTPS_PROXY=f"http://ann:wrong@127.0.0.1:{proxy.port}")
             return await failure(how, Origin("https", "api.test", 443))
@@ -90,7 +90,7 @@ def test_wrong_credentials_for_the_proxy() -> None:
 def test_an_upstream_behind_a_proxy_that_is_not_tls(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dialling, "TLS_TIMEOUT_S", 0.3)
 
-    async def scenario(script: Script) -> DialError:
+    async def scenario(script: Script) -> ConnectionFailedError:
         async with (
             provider(script) as port,
             corporate_proxy({"api.test": port}) as proxy,
@@ -105,7 +105,7 @@ def test_an_upstream_behind_a_proxy_that_is_not_tls(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_proxy_that_sends_before_tls_is_refused() -> None:
-    async def scenario() -> DialError:
+    async def scenario() -> ConnectionFailedError:
         answer = b"HTTP/1.1 200 OK\r\n\r\n220 hello\r\n"
         async with corporate_proxy(answer=answer) as proxy:
             how = dialler(HTTPS_PROXY=f"http://127.0.0.1:{proxy.port}")
@@ -119,7 +119,7 @@ def test_a_proxy_that_sends_before_tls_is_refused() -> None:
 def test_a_proxy_that_never_answers_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dialling, "CONNECT_TIMEOUT_S", 0.2)
 
-    async def scenario() -> DialError:
+    async def scenario() -> ConnectionFailedError:
         async with provider(say_nothing) as port:
             how = dialler(HTTPS_PROXY=f"http://127.0.0.1:{port}")
             return await failure(how, Origin("https", "api.test", 443))
@@ -179,9 +179,9 @@ def test_a_bare_connection_takes_what_came_behind_the_proxy_s_answer() -> None:
 
 
 def test_a_bare_connection_that_fails_names_its_target() -> None:
-    async def scenario() -> DialError:
+    async def scenario() -> ConnectionFailedError:
         port = free_port()
-        with pytest.raises(DialError) as caught:
+        with pytest.raises(ConnectionFailedError) as caught:
             await dialler().tcp("::1", port, Collected())
         assert f"[::1]:{port}: no connection" in str(caught.value)
         return caught.value

@@ -13,7 +13,7 @@ import aiohttp
 import trustme
 
 from deltatape.gateway.outbound import outbound_from
-from deltatape.gateway.tunnel import Passed
+from deltatape.gateway.tunnel import TunnelledConnection
 from helpers.corporate import PASSWORD, USER, corporate_proxy, server_context
 from helpers.tunnelling import tunnelling
 from helpers.upstream import Peer, eventually, provider, run
@@ -61,7 +61,7 @@ def test_curl_goes_through(tmp_path: Path) -> None:
                 "curl", "-sS", "--proxy1.0", urlsplit(t.tunnel.url).netloc, "--cacert", ca, url
             )
             assert (code, out) == (0, b"hello"), err
-            assert t.passed == [Passed(host="localhost", port=port, llm=None)] * 2
+            assert t.passed == [TunnelledConnection(host="localhost", port=port, llm=None)] * 2
 
     run(scenario())
 

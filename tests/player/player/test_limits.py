@@ -3,9 +3,9 @@
 import pytest
 
 from deltatape.http1.listener import Address
-from deltatape.match.schedule import Tempo
+from deltatape.match.schedule import ReplayTempo
 from deltatape.player.player import MARGIN_BYTES, Player
-from deltatape.player.playing import Playing, Told
+from deltatape.player.playing import PlayOptions, Told
 from helpers.playing import answer, playing
 from helpers.taped import taped
 from helpers.upstream import chunk, connect, post, run
@@ -47,7 +47,9 @@ def test_the_report_has_bodies_only_where_they_are_wanted() -> None:
 
     async def bodies(*, wanted: bool) -> list[bytes]:
         told: list[Told] = []
-        player = Player((recorded,), told.append, Playing(tempo=Tempo(factor=0.0), bodies=wanted))
+        player = Player(
+            (recorded,), told.append, PlayOptions(tempo=ReplayTempo(factor=0.0), bodies=wanted)
+        )
         await player.start(Address("127.0.0.1", 0))
         for body in (b'{"a": 2}', b'{"a": 1}'):
             client = await connect(player.listener.port)

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from deltatape.rules._schema import Outcome, validate
+from deltatape.rules._schema import SchemaResult, validate
 from deltatape.rules.settings import DEFAULTS
 
-CLEAN = Outcome(violations=(), unchecked=())
+CLEAN = SchemaResult(violations=(), unchecked=())
 SCHEMA: dict[str, object] = {"properties": {"a": {"type": "integer"}}}
 FEW = replace(DEFAULTS, schema_steps=1)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from deltatape.model.watch import ClientChange, Watch
+from deltatape.model.watch import ClientChange, TapeSummary
 from deltatape.store.reader import open_tape
 from deltatape.tape import encode
 from deltatape.tape.payload import Idle, Stop
@@ -13,7 +13,7 @@ from helpers.tapes import HEADER, whole_tape, write_tape
 
 def test_a_tape_that_ended_was_watched_until_then_and_says_why(tmp_path: Path) -> None:
     tape = open_tape(write_tape(tmp_path, whole_tape()))
-    assert tape.watch == Watch(until_ns=160, stop="child-exit", exit_code=0)
+    assert tape.watch == TapeSummary(until_ns=160, stop="child-exit", exit_code=0)
     assert {exchange.watch for exchange in tape} == {tape.watch}
     assert tape[2].watch == tape.watch
 
@@ -33,7 +33,7 @@ def test_any_record_shows_that_it_was_watched(tmp_path: Path) -> None:
 @pytest.mark.parametrize("rest", [b"", b"["])
 def test_a_tape_without_records_was_not_watched(tmp_path: Path, rest: bytes) -> None:
     tape = open_tape(write_tape(tmp_path, encode.header_line(HEADER) + rest))
-    assert tape.watch == Watch(until_ns=0)
+    assert tape.watch == TapeSummary(until_ns=0)
     assert tape.clients == ()
 
 

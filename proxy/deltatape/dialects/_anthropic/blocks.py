@@ -15,11 +15,11 @@ at the start, it counts only if no delta brings any (T014 if both say the same, 
 from collections.abc import Iterable, Mapping
 from functools import partial
 
-from deltatape.dialects._alike import Alike
+from deltatape.dialects._alike import DeltaFastPath
 from deltatape.dialects._calls import CallDraft
 from deltatape.dialects._choice import ChoiceDraft
 from deltatape.dialects._json import as_object, get_index, get_str
-from deltatape.dialects._source import Element, Elements, Member, Source, Whole
+from deltatape.dialects._source import Element, Elements, JsonSource, MemberValue, WholeString
 from deltatape.model.reply import CallKind, Channel
 from deltatape.model.stream import Event
 from deltatape.model.thought import Thought
@@ -38,7 +38,7 @@ _USE = "tool_use"
 """What the type of every call ends with, also of those that are still to come."""
 
 
-class Block:
+class ContentBlock:
     """A content block under construction."""
 
     __slots__ = (
@@ -69,14 +69,14 @@ class Block:
 class Blocks:
     """Assigns what the wire says to the blocks of the message that `choice` is."""
 
-    def __init__(self, choice: ChoiceDraft, alike: Alike) -> None:
+    def __init__(self, choice: ChoiceDraft, alike: DeltaFastPath) -> None:
         self._choice = choice
         self._alike = alike
-        self._blocks: dict[int, Block] = {}
-        self._all: list[Block] = []
-        self._open: list[Block] = []
+        self._blocks: dict[int, ContentBlock] = {}
+        self._all: list[ContentBlock] = []
+        self._open: list[ContentBlock] = []
         """Blocks in the order of their start, stopped ones only below the last."""
-        self._open_calls: list[Block] = []
+        self._open_calls: list[ContentBlock] = []
         self._next = 0
         """The first index above all that were used."""
 
@@ -97,7 +97,7 @@ class Blocks:
             return
         block = self._begin(index, found, event, streamed=True)
         if block.call is not None:
-            block.given = _given(found, Member(Whole(event.data), "content_block"))
+            block.given = _given(found, MemberValue(WholeString(event.data), "content_block"))
         if known is not None and known.streamed:
             self._reused(index, block, frame, event)
 
@@ -145,7 +145,7 @@ class Blocks:
         if block.call is not None:
             block.call.ended = event
 
-    def whole(self, content: Iterable[object], event: Event, source: Source) -> None:
+    def whole(self, content: Iterable[object], event: Event, source: JsonSource) -> None:
         """Takes blocks that come whole, in an array at `source` in the data of `event`."""
         elements = Elements(source)
         for place, value in enumerate(content):
@@ -158,7 +158,7 @@ class Blocks:
             if block.call is not None:
                 block.call.ended = event
                 if found.get("input") is not None:
-                    block.call.add(Member(Element(elements, place), "input").text, event)
+                    block.call.add(MemberValue(Element(elements, place), "input").text, event)
 
     def finish(self, *, terminated: bool) -> None:
         """Settles what only the end tells. To be called once.
@@ -181,10 +181,10 @@ class Blocks:
 
     def _begin(
         self, index: int, value: Mapping[str, object], event: Event, *, streamed: bool
-    ) -> Block:
+    ) -> ContentBlock:
         kind = get_str(value, "type") or ""
         identifier = get_str(value, "id") or ""
-        block = Block(kind, identifier, event, streamed=streamed)
+        block = ContentBlock(kind, identifier, event, streamed=streamed)
         block.signature = get_str(value, SIGNATURES.get(kind, "")) or ""
         self._keep(index, block)
         if kind.endswith(_USE):
@@ -197,13 +197,15 @@ class Blocks:
                 self._choice.say(channel, get_str(value, field) or "", event, event.number)
         return block
 
-    def _keep(self, index: int, block: Block) -> None:
+    def _keep(self, index: int, block: ContentBlock) -> None:
         self._blocks[index] = block
         self._next = max(self._next, index + 1)
         self._all.append(block)
         self._open.append(block)
 
-    def _reused(self, index: int, block: Block, frame: Mapping[str, object], event: Event) -> None:
+    def _reused(
+        self, index: int, block: ContentBlock, frame: Mapping[str, object], event: Event
+    ) -> None:
         detail = f"the index {index} is used for another block"
         if block.call is None:
             self._choice.odd(detail, frame, event)
@@ -255,7 +257,10 @@ class Blocks:
         elif text is not None:
             detail = "the arguments are JSON instead of a string with JSON in it"
             call.note("bare", "T006", detail, frame, event)
-            call.add(Member(Member(Whole(event.data), "delta"), "partial_json").text, event)
+            call.add(
+                MemberValue(MemberValue(WholeString(event.data), "delta"), "partial_json").text,
+                event,
+            )
 
     def _find(self, frame: Mapping[str, object], event: Event) -> CallDraft:
         """The call for a delta whose index does not lead to one that is open."""
@@ -271,14 +276,14 @@ class Blocks:
             self._choice.odd(f"arguments for block {index}, which {what}", frame, event)
         last = _newest(self._open_calls)
         if last is None:
-            last = Block(_USE, "", event, streamed=True)
+            last = ContentBlock(_USE, "", event, streamed=True)
             last.call = self._choice.open(CallKind.FUNCTION, event, index)
             self._keep(self._next if index is None or block is not None else index, last)
             self._open_calls.append(last)
         assert last.call
         return last.call
 
-    def _settle(self, block: Block) -> None:
+    def _settle(self, block: ContentBlock) -> None:
         call, given = block.call, block.given
         if call is None or given is None:
             return
@@ -293,14 +298,14 @@ class Blocks:
             call.note("given", "T015", detail, given, block.started)
 
 
-def _newest(blocks: list[Block]) -> Block | None:
+def _newest(blocks: list[ContentBlock]) -> ContentBlock | None:
     """The last of `blocks` that has not stopped, all behind it removed; None if there is none."""
     while blocks and blocks[-1].stopped:
         blocks.pop()
     return blocks[-1] if blocks else None
 
 
-def _is_same(block: Block, value: Mapping[str, object]) -> bool:
+def _is_same(block: ContentBlock, value: Mapping[str, object]) -> bool:
     """Whether `value` starts `block` again: the same call, or text that is still open."""
     if get_str(value, "type") != block.kind:
         return False
@@ -312,6 +317,6 @@ def _is_same(block: Block, value: Mapping[str, object]) -> bool:
     return get_str(value, "name") == block.call.name and not block.stopped
 
 
-def _given(value: Mapping[str, object], source: Source) -> str | None:
+def _given(value: Mapping[str, object], source: JsonSource) -> str | None:
     """The input that stands at the start of a call; None for those that say nothing."""
-    return None if value.get("input") in (None, "", {}) else Member(source, "input").text
+    return None if value.get("input") in (None, "", {}) else MemberValue(source, "input").text

@@ -8,14 +8,14 @@ was given up, and nothing of it is part of the answer; after `message_stop` anot
 from collections.abc import Callable, Mapping
 from typing import ClassVar
 
-from deltatape.dialects._alike import Alike
+from deltatape.dialects._alike import DeltaFastPath
 from deltatape.dialects._anthropic.blocks import Blocks
-from deltatape.dialects._choice import Policy
+from deltatape.dialects._choice import DialectPolicy
 from deltatape.dialects._json import Frame, get_array, get_object, get_str
-from deltatape.dialects._judge import Ending
+from deltatape.dialects._judge import CallEndCause
 from deltatape.dialects._reply import ReplyDraft
-from deltatape.dialects._source import Member, Source, Whole
-from deltatape.model.asked import Asked
+from deltatape.dialects._source import JsonSource, MemberValue, WholeString
+from deltatape.model.asked import RequestSummary
 from deltatape.model.reply import Reply
 from deltatape.model.stream import Event
 from deltatape.wire.json_value import read_object
@@ -26,7 +26,7 @@ _UNNAMED = "message"
 """The type of a server-sent event that has no event line."""
 _FALLBACK = "fallback"
 """The block behind which another model goes on."""
-POLICY = Policy(
+POLICY = DialectPolicy(
     abnormal=frozenset({"max_tokens", "model_context_window_exceeded", "refusal", "pause_turn"}),
     tool_word=True,
     explicit_end=True,
@@ -78,10 +78,10 @@ def is_error(frame: Mapping[str, object]) -> bool:
 class MessageReducer:
     """Rebuilds a message. See `Reducer`."""
 
-    def __init__(self, name: str, asked: Asked) -> None:
+    def __init__(self, name: str, asked: RequestSummary) -> None:
         self._reply = ReplyDraft(name, TERMINATOR, asked, POLICY)
         self._choice = self._reply.choice()
-        self.alike = Alike()
+        self.alike = DeltaFastPath()
         self._blocks = Blocks(self._choice, self.alike)
         self._ended: list[Blocks] = []
         """The blocks of messages that came to their end before another one began."""
@@ -113,7 +113,7 @@ class MessageReducer:
         terminated = self._reply.terminal is not None and self._reply.error is None
         for blocks in (*self._ended, self._blocks):
             blocks.finish(terminated=terminated)
-        ending = Ending.NORMAL if terminated else Ending.CUT
+        ending = CallEndCause.NORMAL if terminated else CallEndCause.CUT
         self._reply.id = self._id or None
         return self._reply.build(ending, terminated=terminated)
 
@@ -143,7 +143,7 @@ class MessageReducer:
             else:
                 self._restart(identifier, frame, event)
         self._id = identifier
-        self._take_message(message, event, Member(Whole(event.data), "message"))
+        self._take_message(message, event, MemberValue(WholeString(event.data), "message"))
 
     def _follow(self, frame: Mapping[str, object], event: Event) -> None:
         """Begins another message behind one that is whole."""
@@ -165,17 +165,19 @@ class MessageReducer:
         self._reply.model = self._reply.usage = None
         self._usage = {}
 
-    def _take_message(self, message: Mapping[str, object], event: Event, source: Source) -> None:
+    def _take_message(
+        self, message: Mapping[str, object], event: Event, source: JsonSource
+    ) -> None:
         """Takes what a message says of itself, and the blocks that are already in it."""
         self._reply.model = get_str(message, "model") or self._reply.model
         self._take_usage(message)
         content = get_array(message, "content")
         if content:
-            self._blocks.whole(content, event, Member(source, "content"))
+            self._blocks.whole(content, event, MemberValue(source, "content"))
         self._take_reason(message, event)
 
     def _take_document(self, frame: Mapping[str, object], event: Event) -> None:
-        self._take_message(frame, event, Whole(event.data))
+        self._take_message(frame, event, WholeString(event.data))
         self._reply.terminal = event
 
     def _take_block_start(self, frame: Mapping[str, object], event: Event) -> None:

@@ -23,8 +23,8 @@ from deltatape.dialects._request import (
     tool_specs,
 )
 from deltatape.dialects._shared import read_history
-from deltatape.dialects._source import Source
-from deltatape.model.asked import NOTHING_ASKED, AnswerFormat, Asked, Message, RepeatedCall
+from deltatape.dialects._source import JsonSource
+from deltatape.model.asked import NOTHING_ASKED, AnswerFormat, Message, RepeatedCall, RequestSummary
 from deltatape.model.thought import Thought
 
 _CACHE = "cache_control"
@@ -47,7 +47,7 @@ class _Entry(NamedTuple):
 _MESSAGES = attrgetter("messages")
 
 
-def read_request(body: bytes) -> Asked:
+def read_request(body: bytes) -> RequestSummary:
     """What `body` asks for; `NOTHING_ASKED` if it is no JSON object."""
     found = read_history(body, _PATH, _entry)
     if found is None:
@@ -55,7 +55,7 @@ def read_request(body: bytes) -> Asked:
     request = found.body.value
     added = (tool for entry in found.entries for tool in entry.tools)
     tools = [*get_array(request, "tools"), *added]
-    return Asked(
+    return RequestSummary(
         known=True,
         model=get_str(request, "model"),
         stream=request.get("stream") is True,
@@ -69,7 +69,7 @@ def read_request(body: bytes) -> Asked:
     )
 
 
-def _entry(message: Mapping[str, object], source: Source) -> _Entry:
+def _entry(message: Mapping[str, object], source: JsonSource) -> _Entry:
     return _Entry(tuple(_messages(message, source)), tuple(_added_tools(message)))
 
 
@@ -114,7 +114,7 @@ def _system(request: Mapping[str, object]) -> Iterator[Message]:
         yield _message("system", _blocks(system))
 
 
-def _messages(message: Mapping[str, object], source: Source) -> Iterator[Message]:
+def _messages(message: Mapping[str, object], source: JsonSource) -> Iterator[Message]:
     """The results in a message, each on its own, and then the rest of it, if there is any."""
     role, content = get_str(message, "role") or "", message.get("content")
     blocks = _blocks(content)
@@ -165,7 +165,7 @@ def _is_result(block: Mapping[str, object] | None) -> bool:
     return block is not None and block.get("type") == "tool_result"
 
 
-def _repeated(block: Mapping[str, object], source: Source) -> RepeatedCall:
+def _repeated(block: Mapping[str, object], source: JsonSource) -> RepeatedCall:
     return RepeatedCall(
         id=get_str(block, "id"),
         name=get_str(block, "name"),

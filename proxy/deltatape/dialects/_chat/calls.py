@@ -15,11 +15,11 @@ Arguments are judged only at the end.
 from typing import NamedTuple
 
 from deltatape.dialects._calls import CallDraft
-from deltatape.dialects._chat.entry import Entry
+from deltatape.dialects._chat.entry import ChatDelta
 from deltatape.dialects._choice import ChoiceDraft
 from deltatape.dialects._json import as_object, get_object, get_str
 from deltatape.dialects._mend import CUMULATIVE_MINIMUM
-from deltatape.model.asked import Asked
+from deltatape.model.asked import RequestSummary
 from deltatape.model.reply import CallKind
 
 _LEGACY, _CUSTOM = CallKind.LEGACY, CallKind.CUSTOM
@@ -29,7 +29,7 @@ _LEGACY, _CUSTOM = CallKind.LEGACY, CallKind.CUSTOM
 class ChoiceCalls:
     """Assigns entries to the calls of `choice`."""
 
-    def __init__(self, choice: ChoiceDraft, asked: Asked) -> None:
+    def __init__(self, choice: ChoiceDraft, asked: RequestSummary) -> None:
         self._choice = choice
         self._asked = asked
         self._newest: dict[int, CallDraft] = {}
@@ -39,7 +39,7 @@ class ChoiceCalls:
         self._copies: list[tuple[CallDraft, CallDraft]] = []
         self._streamed = False
 
-    def take_delta(self, entry: Entry) -> None:
+    def take_delta(self, entry: ChatDelta) -> None:
         """Takes an entry of a streamed delta."""
         self._streamed = True
         if entry.says_nothing:
@@ -68,7 +68,7 @@ class ChoiceCalls:
         found = self._newest.get(index) if type(index) is int else None
         return found if found is not None and found.ids else None
 
-    def take_whole(self, entry: Entry) -> None:
+    def take_whole(self, entry: ChatDelta) -> None:
         """Takes an entry of an answer that is not streamed: a call of its own."""
         if not entry.says_nothing:
             self._merge(self._open(entry), entry, opening=True)
@@ -79,7 +79,7 @@ class ChoiceCalls:
         self._drop_legacy()
         self._note_indexes()
 
-    def _find(self, entry: Entry) -> CallDraft | None:
+    def _find(self, entry: ChatDelta) -> CallDraft | None:
         """The call that `entry` continues; None if it opens one."""
         if entry.kind is _LEGACY:
             return self._legacy
@@ -95,7 +95,7 @@ class ChoiceCalls:
             return None
         return current
 
-    def _find_moved(self, owner: CallDraft, entry: Entry, index: int) -> CallDraft | None:
+    def _find_moved(self, owner: CallDraft, entry: ChatDelta, index: int) -> CallDraft | None:
         """The call for an entry with the id of `owner`, which is not the newest at its index."""
         if owner.wire_index == index:
             return owner
@@ -106,7 +106,7 @@ class ChoiceCalls:
         self._newest[index] = owner
         return owner
 
-    def _find_unindexed(self, owner: CallDraft | None, entry: Entry) -> CallDraft | None:
+    def _find_unindexed(self, owner: CallDraft | None, entry: ChatDelta) -> CallDraft | None:
         if owner is not None:
             again = owner.holds_object and entry.name and _starts_object(entry)
             return None if again else owner
@@ -119,7 +119,7 @@ class ChoiceCalls:
         # The call before is not whole: what cannot be the beginning of another one continues it.
         return None if _starts_object(entry) and not _repeats(last, entry) else last
 
-    def _open(self, entry: Entry) -> CallDraft:
+    def _open(self, entry: ChatDelta) -> CallDraft:
         draft = self._choice.open(entry.kind, entry.event, entry.wire_index)
         if entry.kind is _LEGACY:
             self._legacy = draft
@@ -135,7 +135,7 @@ class ChoiceCalls:
             self._newest[entry.wire_index] = draft
         return draft
 
-    def _merge(self, draft: CallDraft, entry: Entry, *, opening: bool) -> None:
+    def _merge(self, draft: CallDraft, entry: ChatDelta, *, opening: bool) -> None:
         for phrase in entry.odd:
             draft.note(phrase, "S006", f"in a tool call, {phrase}", entry.value, entry.event)
         if entry.kind is _CUSTOM and not draft.fragments:
@@ -151,7 +151,7 @@ class ChoiceCalls:
             draft.note("bare", "T006", detail, entry.value, entry.event)
         draft.add(entry.text, entry.event)
 
-    def _merge_id(self, draft: CallDraft, entry: Entry) -> None:
+    def _merge_id(self, draft: CallDraft, entry: ChatDelta) -> None:
         if not entry.id:
             return
         if entry.id in draft.ids and entry.wire_index in (None, draft.wire_index):
@@ -164,7 +164,7 @@ class ChoiceCalls:
             draft.ids[entry.id] = None
             self._by_id.setdefault(entry.id, draft)
 
-    def _merge_name(self, draft: CallDraft, entry: Entry) -> None:
+    def _merge_name(self, draft: CallDraft, entry: ChatDelta) -> None:
         naming = merge_name(draft.name, entry.name, begun=bool(draft.fragments), asked=self._asked)
         draft.name = naming.name
         draft.note("name", naming.code, naming.detail, entry.value, entry.event)
@@ -209,18 +209,18 @@ class ChoiceCalls:
             first.note("", "T013", detail, detail, first.opened)
 
 
-def _starts_object(entry: Entry) -> bool:
+def _starts_object(entry: ChatDelta) -> bool:
     return entry.text.lstrip().startswith("{")
 
 
-def _repeats(slot: CallDraft, entry: Entry) -> bool:
+def _repeats(slot: CallDraft, entry: ChatDelta) -> bool:
     """Whether `entry` begins with the last piece of `slot`, which has one: cumulative arguments."""
     last = slot.fragments[-1].text
     longer = CUMULATIVE_MINIMUM <= len(last) < len(entry.text)
     return longer and entry.text.startswith(last)
 
 
-def _opens_anew(slot: CallDraft, entry: Entry) -> bool:
+def _opens_anew(slot: CallDraft, entry: ChatDelta) -> bool:
     """Whether `entry`, at the index of `slot` and with no known id, is another call.
 
     Asked of every entry: what the arguments amount to so far is looked at last.
@@ -249,7 +249,7 @@ _NAME_LIMIT = 1000
 """Characters from which on a name is not continued: no name of a tool is that long."""
 
 
-class Naming(NamedTuple):
+class NameReading(NamedTuple):
     """A name, and the code and detail of what was wrong with how it came; "" if nothing."""
 
     name: str
@@ -257,7 +257,7 @@ class Naming(NamedTuple):
     detail: str
 
 
-def merge_name(old: str, new: str, *, begun: bool, asked: Asked) -> Naming:
+def merge_name(old: str, new: str, *, begun: bool, asked: RequestSummary) -> NameReading:
     """The name of a call called `old` so far, after a later entry called it `new`.
 
     Args:
@@ -267,11 +267,11 @@ def merge_name(old: str, new: str, *, begun: bool, asked: Asked) -> Naming:
         asked: the offered tools decide whether two pieces are one name.
     """
     if not old:
-        return Naming(new, "T021", f"the name {new!r} comes later than the call")
+        return NameReading(new, "T021", f"the name {new!r} comes later than the call")
     if new == old:
-        return Naming(old, "T009", f"the name {new!r} is sent again")
+        return NameReading(old, "T009", f"the name {new!r} is sent again")
     if begun or len(old) > _NAME_LIMIT:
-        return Naming(old, "T021", f"the name {old!r} changes to {new!r} when it is final")
+        return NameReading(old, "T021", f"the name {old!r} changes to {new!r} when it is final")
     if asked.tool(old + new) is None and (asked.tool(new) is not None or new.startswith(old)):
-        return Naming(new, "T021", f"the name {old!r} is replaced by {new!r}")
-    return Naming(old + new, "T021", f"the name comes in pieces: {old!r} and {new!r}")
+        return NameReading(new, "T021", f"the name {old!r} is replaced by {new!r}")
+    return NameReading(old + new, "T021", f"the name comes in pieces: {old!r} and {new!r}")

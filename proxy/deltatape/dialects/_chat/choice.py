@@ -9,8 +9,8 @@ from deltatape.dialects._chat.calls import ChoiceCalls
 from deltatape.dialects._chat.entry import read_entry, read_legacy, signature_of
 from deltatape.dialects._choice import ChoiceDraft
 from deltatape.dialects._json import as_array, as_object, get_str
-from deltatape.dialects._source import Element, Elements, Member, Source, Whole
-from deltatape.model.asked import Asked
+from deltatape.dialects._source import Element, Elements, JsonSource, MemberValue, WholeString
+from deltatape.model.asked import RequestSummary
 from deltatape.model.reply import Channel
 from deltatape.model.stream import Event
 from deltatape.model.thought import Thought
@@ -46,37 +46,37 @@ BodyPlace: TypeAlias = tuple[int, str]
 """Where a body stands in an event: its choice's place in `choices`, and `DELTA` or `MESSAGE`."""
 
 
-class Sources:
+class JsonSources:
     """The source text of values in the events of one stream. What is asked for has to exist."""
 
     def __init__(self) -> None:
         self._event: Event | None = None
-        self._choices = Elements(Whole(""))
+        self._choices = Elements(WholeString(""))
         self._place: BodyPlace | None = None
         self._calls = self._choices
 
-    def body(self, event: Event, place: BodyPlace) -> Source:
+    def body(self, event: Event, place: BodyPlace) -> JsonSource:
         """A delta or a message."""
         if event is not self._event:
             self._event = event
-            self._choices = Elements(Member(Whole(event.data), "choices"))
+            self._choices = Elements(MemberValue(WholeString(event.data), "choices"))
             self._place = None
         choice, key = place
-        return Member(Element(self._choices, choice), key)
+        return MemberValue(Element(self._choices, choice), key)
 
-    def call(self, event: Event, place: BodyPlace, position: int) -> Source:
+    def call(self, event: Event, place: BodyPlace, position: int) -> JsonSource:
         """The element number `position` of the `tool_calls` of a delta or a message."""
         body = self.body(event, place)
         if place != self._place:
             self._place = place
-            self._calls = Elements(Member(body, "tool_calls"))
+            self._calls = Elements(MemberValue(body, "tool_calls"))
         return Element(self._calls, position)
 
 
 class ChatChoice:
     """Takes the `choices[i]` objects of one index, streamed (`delta`) or whole (`message`)."""
 
-    def __init__(self, draft: ChoiceDraft, asked: Asked, sources: Sources) -> None:
+    def __init__(self, draft: ChoiceDraft, asked: RequestSummary, sources: JsonSources) -> None:
         self._draft = draft
         self._calls = ChoiceCalls(draft, asked)
         self._sources = sources
@@ -222,7 +222,7 @@ class ChatChoice:
             return False
         entry = read_legacy(value, event)
         if entry.bare:
-            entry = entry.read_bare(Member(self._sources.body(event, place), "function_call"))
+            entry = entry.read_bare(MemberValue(self._sources.body(event, place), "function_call"))
         self._calls.take_delta(entry)
         return True
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import NamedTuple, TypeAlias
 
 from deltatape.dialects._json import get_index, get_object, get_str
-from deltatape.dialects._source import Member, Source
+from deltatape.dialects._source import JsonSource, MemberValue
 from deltatape.model.reply import CallKind
 from deltatape.model.stream import Event
 
@@ -17,7 +17,7 @@ _new = tuple.__new__
 """What the constructor of a named tuple calls, in a third of the time: every delta makes one."""
 
 
-class Entry(NamedTuple):
+class ChatDelta(NamedTuple):
     """What an entry says; "" where it says nothing."""
 
     event: Event
@@ -39,17 +39,17 @@ class Entry(NamedTuple):
         """Whether the entry neither names nor feeds a call."""
         return not (self.text or self.id or self.name)
 
-    def read_bare(self, source: Source) -> "Entry":
+    def read_bare(self, source: JsonSource) -> "ChatDelta":
         """The entry, which stands at `source`, with the exact text of its bare arguments."""
         for key in self.bare:
-            source = Member(source, key)
+            source = MemberValue(source, key)
         return self._replace(text=source.text)
 
 
-def read_entry(value: Mapping[str, object], event: Event) -> Entry:
+def read_entry(value: Mapping[str, object], event: Event) -> ChatDelta:
     """The entry `value` of `tool_calls` in the data of `event`, without the text of bare arguments.
 
-    See `Entry.read_bare`: few entries have such, and only those need to know where they stand.
+    See `ChatDelta.read_bare`: few entries have such, and only those need to know where they stand.
     """
     kind, key, field = _FUNCTION, "function", "arguments"
     body = get_object(value, key)
@@ -66,7 +66,7 @@ def read_entry(value: Mapping[str, object], event: Event) -> Entry:
         identifier = ""
     if bare:
         bare = (key, *bare)
-    return _new(Entry, (event, value, index, identifier, name, kind, text, bare, odd))
+    return _new(ChatDelta, (event, value, index, identifier, name, kind, text, bare, odd))
 
 
 def signature_of(value: Mapping[str, object]) -> str:
@@ -79,14 +79,14 @@ def signature_of(value: Mapping[str, object]) -> str:
     return (get_str(google, "thought_signature") or "") if google else ""
 
 
-def read_legacy(value: Mapping[str, object], event: Event) -> Entry:
+def read_legacy(value: Mapping[str, object], event: Event) -> ChatDelta:
     """The `function_call` object `value` in the data of `event`. See `read_entry`."""
     name, text, bare, odd = _read_body(value, "arguments")
-    return Entry(event, value, None, "", name, CallKind.LEGACY, text, bare, odd)
+    return ChatDelta(event, value, None, "", name, CallKind.LEGACY, text, bare, odd)
 
 
 _Body: TypeAlias = tuple[str, str, tuple[str, ...], tuple[str, ...]]
-"""Name and text, and then `bare` and `odd` as in `Entry`."""
+"""Name and text, and then `bare` and `odd` as in `ChatDelta`."""
 _NO_BODY: _Body = ("", "", (), ())
 
 

@@ -6,32 +6,32 @@ frame. Only deltas after `[DONE]` are left out, since every client has stopped t
 
 from collections.abc import Mapping, Sequence
 
-from deltatape.dialects._alike import Alike
-from deltatape.dialects._chat.choice import ChatChoice, Sources
-from deltatape.dialects._choice import Policy
+from deltatape.dialects._alike import DeltaFastPath
+from deltatape.dialects._chat.choice import ChatChoice, JsonSources
+from deltatape.dialects._choice import DialectPolicy
 from deltatape.dialects._errors import may_fail
 from deltatape.dialects._json import Frame, as_object, get_index, get_str
-from deltatape.dialects._judge import Ending
+from deltatape.dialects._judge import CallEndCause
 from deltatape.dialects._reply import ReplyDraft
-from deltatape.model.asked import Asked
+from deltatape.model.asked import RequestSummary
 from deltatape.model.reply import Reply
 from deltatape.model.stream import Event
 from deltatape.wire.json_value import read_object
 
 TERMINATOR = "finish_reason and [DONE]"
 _SENTINEL = "[DONE]"
-POLICY = Policy(abnormal=frozenset({"length", "content_filter", "error"}), tool_word=True)
+POLICY = DialectPolicy(abnormal=frozenset({"length", "content_filter", "error"}), tool_word=True)
 
 
 class ChatReducer:
     """Rebuilds a chat completion. See `Reducer`."""
 
-    def __init__(self, name: str, asked: Asked, policy: Policy = POLICY) -> None:
+    def __init__(self, name: str, asked: RequestSummary, policy: DialectPolicy = POLICY) -> None:
         self._asked = asked
         self._reply = ReplyDraft(name, TERMINATOR, asked, policy)
         self._choices: dict[int, ChatChoice] = {}
-        self._sources = Sources()
-        self.alike = Alike()
+        self._sources = JsonSources()
+        self.alike = DeltaFastPath()
         self._done = False
         self._id = ""
 
@@ -77,7 +77,7 @@ class ChatReducer:
             choice.finish()
         reasons = [draft.finish_reason for draft in self._reply.choices]
         finished = bool(reasons) and not {None, "error"}.intersection(reasons)
-        ending = Ending.NORMAL if self._done else Ending.CUT
+        ending = CallEndCause.NORMAL if self._done else CallEndCause.CUT
         self._reply.id = self._id or None
         return self._reply.build(ending, terminated=self._done or finished)
 

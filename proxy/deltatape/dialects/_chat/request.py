@@ -11,13 +11,13 @@ from deltatape.dialects._chat.entry import signature_of
 from deltatape.dialects._json import as_object, get_array, get_object, get_str
 from deltatape.dialects._request import content_text, exact, message_digest, tool_spec
 from deltatape.dialects._shared import read_history
-from deltatape.dialects._source import Element, Elements, Member, Source
+from deltatape.dialects._source import Element, Elements, JsonSource, MemberValue
 from deltatape.model.asked import (
     NOTHING_ASKED,
     AnswerFormat,
-    Asked,
     Message,
     RepeatedCall,
+    RequestSummary,
     ToolSpec,
 )
 from deltatape.model.thought import Thought
@@ -25,7 +25,7 @@ from deltatape.model.thought import Thought
 _PATH = ("messages",)
 
 
-def read_request(body: bytes, *, streams: bool = False, nameless: bool = False) -> Asked:
+def read_request(body: bytes, *, streams: bool = False, nameless: bool = False) -> RequestSummary:
     """What `body` asks for; `NOTHING_ASKED` if it is no JSON object.
 
     Args:
@@ -37,7 +37,7 @@ def read_request(body: bytes, *, streams: bool = False, nameless: bool = False) 
     if found is None:
         return NOTHING_ASKED
     request = found.body.value
-    return Asked(
+    return RequestSummary(
         known=True,
         model=get_str(request, "model"),
         stream=request.get("stream", streams) is True,
@@ -95,7 +95,7 @@ def _tool_choice(request: Mapping[str, object]) -> str | None:
     return get_str(named, "name")
 
 
-def _nameless(message: Mapping[str, object], source: Source) -> Message:
+def _nameless(message: Mapping[str, object], source: JsonSource) -> Message:
     """As `_message`, where results are told by the name of the function."""
     read = _message(message, source)
     if read.call_id is not None or message.get("role") != "tool":
@@ -103,8 +103,8 @@ def _nameless(message: Mapping[str, object], source: Source) -> Message:
     return replace(read, call_id=get_str(message, "tool_name") or get_str(message, "name"))
 
 
-def _message(message: Mapping[str, object], source: Source) -> Message:
-    elements = Elements(Member(source, "tool_calls"))
+def _message(message: Mapping[str, object], source: JsonSource) -> Message:
+    elements = Elements(MemberValue(source, "tool_calls"))
     entries = [
         (place, entry)
         for place, entry in enumerate(map(as_object, get_array(message, "tool_calls")))
@@ -114,7 +114,7 @@ def _message(message: Mapping[str, object], source: Source) -> Message:
     signatures = (signature_of(entry) for _, entry in entries)
     legacy = get_object(message, "function_call")
     if legacy is not None:
-        arguments = exact(legacy, "arguments", Member(source, "function_call"))
+        arguments = exact(legacy, "arguments", MemberValue(source, "function_call"))
         calls.append(RepeatedCall(id=None, name=get_str(legacy, "name"), arguments=arguments))
     return Message(
         role=get_str(message, "role") or "",
@@ -126,11 +126,11 @@ def _message(message: Mapping[str, object], source: Source) -> Message:
     )
 
 
-def _repeated(entry: Mapping[str, object], source: Source) -> RepeatedCall:
+def _repeated(entry: Mapping[str, object], source: JsonSource) -> RepeatedCall:
     key, field = ("custom", "input") if get_object(entry, "custom") else ("function", "arguments")
     holder = get_object(entry, key) or {}
     return RepeatedCall(
         id=get_str(entry, "id"),
         name=get_str(holder, "name"),
-        arguments=exact(holder, field, Member(source, key)),
+        arguments=exact(holder, field, MemberValue(source, key)),
     )

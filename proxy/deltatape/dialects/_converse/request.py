@@ -20,15 +20,15 @@ from deltatape.dialects._request import (
     tool_spec,
 )
 from deltatape.dialects._shared import read_history
-from deltatape.dialects._source import Member, Source
-from deltatape.model.asked import NOTHING_ASKED, Asked, Message, RepeatedCall, ToolSpec
+from deltatape.dialects._source import JsonSource, MemberValue
+from deltatape.model.asked import NOTHING_ASKED, Message, RepeatedCall, RequestSummary, ToolSpec
 from deltatape.model.thought import Thought
 
 _PATH = ("messages",)
 _SERVER = "server_tool_use"
 
 
-def read_conversation(body: bytes, *, model: str | None, stream: bool) -> Asked:
+def read_conversation(body: bytes, *, model: str | None, stream: bool) -> RequestSummary:
     """What `body` asks for; `NOTHING_ASKED` if it is no JSON object.
 
     Model and stream stand in the path.
@@ -38,7 +38,7 @@ def read_conversation(body: bytes, *, model: str | None, stream: bool) -> Asked:
         return NOTHING_ASKED
     request = found.body.value
     tools = get_object(request, "toolConfig") or {}
-    return Asked(
+    return RequestSummary(
         known=True,
         model=model,
         stream=stream,
@@ -71,11 +71,11 @@ def _system(request: Mapping[str, object]) -> Iterator[Message]:
         yield said("system", content_text(system), {"role": "system", "content": system})
 
 
-def _entry(message: Mapping[str, object], source: Source) -> tuple[Message, ...]:
+def _entry(message: Mapping[str, object], source: JsonSource) -> tuple[Message, ...]:
     return tuple(_messages(message, source))
 
 
-def _messages(message: Mapping[str, object], source: Source) -> Iterator[Message]:
+def _messages(message: Mapping[str, object], source: JsonSource) -> Iterator[Message]:
     """Each result of a tool in `message`, and then the rest of it, if there is any."""
     role = get_str(message, "role") or ""
     rest: list[Mapping[str, object]] = []
@@ -92,7 +92,7 @@ def _messages(message: Mapping[str, object], source: Source) -> Iterator[Message
         rest.append(block)
         thoughts += _thoughts(block)
         if use is not None and use.get("type") != _SERVER:
-            calls.append(_repeated(use, Member(where, "toolUse")))
+            calls.append(_repeated(use, MemberValue(where, "toolUse")))
     if rest or not answers:
         digested = {"role": role, "content": rest}
         yield said(role, content_text(rest), digested, calls=calls, thoughts=thoughts)
@@ -106,7 +106,7 @@ def _thoughts(block: Mapping[str, object]) -> Iterator[Thought]:
         yield Thought(signature=signature, text=get_str(text, "text") or "")
 
 
-def _repeated(use: Mapping[str, object], source: Source) -> RepeatedCall:
+def _repeated(use: Mapping[str, object], source: JsonSource) -> RepeatedCall:
     return RepeatedCall(
         id=get_str(use, "toolUseId"),
         name=get_str(use, "name"),

@@ -11,21 +11,30 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from deltatape.dialects._choice import Policy
+from deltatape.dialects._choice import DialectPolicy
 from deltatape.dialects._json import Frame
 from deltatape.dialects._table import (
-    Index,
+    CallsByIndex,
+    DialectTable,
     Path,
-    Step,
-    Table,
     TableDraft,
+    TableStep,
     at,
     listed,
     path,
     text_at,
 )
-from deltatape.dialects._table_calls import CallDelta, CallEnd, CallStart, CallWhole, When
-from deltatape.dialects._table_steps import Expect, Fail, Finish, Say, Show, Sign, Tell, Terminal
+from deltatape.dialects._table_calls import CallDelta, CallEnd, CallStart, CallWhole, ValueCondition
+from deltatape.dialects._table_steps import (
+    ErrorStep,
+    ExpectObject,
+    FinishStep,
+    NonTextStep,
+    SignatureStep,
+    TerminalStep,
+    TextStep,
+    UsageStep,
+)
 from deltatape.model.reply import Channel
 from deltatape.model.stream import Event
 
@@ -42,7 +51,7 @@ STREAMED = frozenset(
 """The types of events."""
 _FAILURES = frozenset({"malformed_model_output", "malformed_tool_use"})
 """Reasons by which Amazon says that what the model made is of no use."""
-_POLICY = Policy(
+_POLICY = DialectPolicy(
     abnormal=frozenset(
         {
             "max_tokens",
@@ -57,7 +66,7 @@ _POLICY = Policy(
 )
 _ID = path("toolUseId")
 _NAME = path("name")
-_SERVER = When(path("type"), ("server_tool_use",))
+_SERVER = ValueCondition(path("type"), ("server_tool_use",))
 _CONTENT = path("output.message.content")
 _CITED = path("citationsContent.content")
 _TEXT = path("text")
@@ -67,7 +76,7 @@ _Finder: TypeAlias = Callable[[str, str], Path]
 """Where in the data of an event of a type something stands."""
 
 
-def converse_table(name: str, *, members: bool = False) -> Table:
+def converse_table(name: str, *, members: bool = False) -> DialectTable:
     """The table of a dialect that carries Converse.
 
     Args:
@@ -75,7 +84,7 @@ def converse_table(name: str, *, members: bool = False) -> Table:
         members: whether an event is an object with a member of its type's name, and a document is
             told by its `output`; else both have types from outside, `message` for a document.
     """
-    return Table(
+    return DialectTable(
         name=name,
         terminator="messageStop",
         policy=_POLICY,
@@ -89,7 +98,7 @@ def is_document(frame: Frame) -> bool:
     return isinstance(at(frame, ("output", "message")), dict)
 
 
-def _events(find: _Finder) -> dict[str, tuple[Step, ...]]:
+def _events(find: _Finder) -> dict[str, tuple[TableStep, ...]]:
     """The steps for events that are streamed."""
     delta = "contentBlockDelta"
     return {
@@ -104,8 +113,8 @@ def _events(find: _Finder) -> dict[str, tuple[Step, ...]]:
             ),
         ),
         delta: (
-            Expect(entry=find(delta, "delta"), what="delta"),
-            Say(channel=Channel.TEXT, text=(find(delta, "delta.text"),)),
+            ExpectObject(entry=find(delta, "delta"), what="delta"),
+            TextStep(channel=Channel.TEXT, text=(find(delta, "delta.text"),)),
             CallDelta(
                 key=_index(delta, find),
                 entry=find(delta, "delta.toolUse"),
@@ -113,21 +122,21 @@ def _events(find: _Finder) -> dict[str, tuple[Step, ...]]:
                 encoded=True,
                 optional=True,
             ),
-            Say(channel=Channel.REASONING, text=_thoughts(find(delta, "delta"))),
-            Sign(signature=_signatures(find(delta, "delta"))),
-            Show(what=(find(delta, "delta.image"),)),
+            TextStep(channel=Channel.REASONING, text=_thoughts(find(delta, "delta"))),
+            SignatureStep(signature=_signatures(find(delta, "delta"))),
+            NonTextStep(what=(find(delta, "delta.image"),)),
         ),
         "contentBlockStop": (CallEnd(key=_index("contentBlockStop", find), optional=True),),
         "messageStop": (
-            Finish(reason=find("messageStop", "stopReason"), errors=_FAILURES),
-            Terminal(),
+            FinishStep(reason=find("messageStop", "stopReason"), errors=_FAILURES),
+            TerminalStep(),
         ),
-        "metadata": (Tell(usage=find("metadata", "usage")),),
+        "metadata": (UsageStep(usage=find("metadata", "usage")),),
     }
 
 
-def _index(kind: str, find: _Finder) -> Index:
-    return Index(find(kind, "contentBlockIndex"))
+def _index(kind: str, find: _Finder) -> CallsByIndex:
+    return CallsByIndex(find(kind, "contentBlockIndex"))
 
 
 def _thoughts(holder: Path) -> tuple[Path, ...]:
@@ -159,19 +168,19 @@ class _SayBlocks:
     """The text of a document's blocks, in their order; what cites something is a list of parts."""
 
     def take(self, draft: TableDraft, frame: Frame, event: Event) -> None:
-        """See `Step.take`."""
+        """See `TableStep.take`."""
         for _, block in listed(at(frame, _CONTENT)):
             for _, part in (*listed(block), *listed(at(block, _CITED))):
                 draft.choice.say(Channel.TEXT, text_at(part, _TEXT) or "", event)
 
 
-_DOCUMENT: tuple[Step, ...] = (
-    Fail(message=(path("message"), path("Message")), optional=True),
-    Expect(entry=_CONTENT, what="a content block", each=True),
-    Say(channel=Channel.REASONING, each=_CONTENT, text=_thoughts(())),
-    Sign(each=_CONTENT, signature=_signatures(())),
+_DOCUMENT: tuple[TableStep, ...] = (
+    ErrorStep(message=(path("message"), path("Message")), optional=True),
+    ExpectObject(entry=_CONTENT, what="a content block", each=True),
+    TextStep(channel=Channel.REASONING, each=_CONTENT, text=_thoughts(())),
+    SignatureStep(each=_CONTENT, signature=_signatures(())),
     _SayBlocks(),
-    Show(each=_CONTENT, what=tuple(map(path, _MEDIA))),
+    NonTextStep(each=_CONTENT, what=tuple(map(path, _MEDIA))),
     CallWhole(
         entry=_CONTENT,
         each=path("toolUse"),
@@ -181,9 +190,9 @@ _DOCUMENT: tuple[Step, ...] = (
         ordered=True,
         server=_SERVER,
     ),
-    Tell(usage=path("usage")),
-    Finish(reason=path("stopReason"), errors=_FAILURES),
-    Terminal(proof=path("stopReason")),
+    UsageStep(usage=path("usage")),
+    FinishStep(reason=path("stopReason"), errors=_FAILURES),
+    TerminalStep(proof=path("stopReason")),
 )
-_BARE: Mapping[str, Sequence[Step]] = {**_events(_outside), "message": _DOCUMENT}
-_MEMBERS: Mapping[str, Sequence[Step]] = {**_events(_inside), "output": _DOCUMENT}
+_BARE: Mapping[str, Sequence[TableStep]] = {**_events(_outside), "message": _DOCUMENT}
+_MEMBERS: Mapping[str, Sequence[TableStep]] = {**_events(_inside), "output": _DOCUMENT}

@@ -16,7 +16,7 @@ from deltatape.dialects._traits import Errors, EventShape, Traits
 from deltatape.dialects.bedrock_invoke.flat import is_own
 from deltatape.dialects.bedrock_invoke.reducer import CHUNK, InvokeReducer
 from deltatape.dialects.bedrock_invoke.request import read_request, serves
-from deltatape.model.asked import Asked
+from deltatape.model.asked import RequestSummary
 from deltatape.model.stream import Format
 
 
@@ -47,10 +47,10 @@ class BedrockInvoke:
         """See `Dialect.serves`."""
         return serves(path)
 
-    def read_request(self, body: bytes, path: str) -> Asked:
+    def read_request(self, body: bytes, path: str) -> RequestSummary:
         """See `Dialect.read_request`."""
         return read_request(body, path)
 
-    def reducer(self, asked: Asked) -> InvokeReducer:
+    def reducer(self, asked: RequestSummary) -> InvokeReducer:
         """See `Dialect.reducer`."""
         return InvokeReducer(self.name, asked)

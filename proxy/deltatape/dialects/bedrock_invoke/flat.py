@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from deltatape.dialects._alike import NEVER_ALIKE
-from deltatape.dialects._choice import ChoiceDraft, Policy
+from deltatape.dialects._choice import ChoiceDraft, DialectPolicy
 from deltatape.dialects._json import (
     Frame,
     as_array,
@@ -19,17 +19,17 @@ from deltatape.dialects._json import (
     get_object,
     get_str,
 )
-from deltatape.dialects._judge import Ending
+from deltatape.dialects._judge import CallEndCause
 from deltatape.dialects._reply import ReplyDraft
 from deltatape.dialects._request import exact
-from deltatape.dialects._source import Element, Elements, Member, Source, Whole
+from deltatape.dialects._source import Element, Elements, JsonSource, MemberValue, WholeString
 from deltatape.dialects._table import at
-from deltatape.model.asked import Asked
+from deltatape.model.asked import RequestSummary
 from deltatape.model.reply import CallKind, Channel, Reply
 from deltatape.model.stream import Event
 
 _TERMINATOR = "a finish reason"
-_POLICY = Policy(
+_POLICY = DialectPolicy(
     abnormal=frozenset(
         {"length", "LENGTH", "max_tokens", "MAX_TOKENS", "CONTENT_FILTERED", "ERROR", "ERROR_TOXIC"}
     ),
@@ -39,7 +39,7 @@ Json = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shape:
+class ModelShape:
     """Where a family of models keeps what it says; `index` tells several answers apart."""
 
     mark: str
@@ -58,8 +58,8 @@ class Shape:
 
 _SHAPES = (
     # Titan
-    Shape(mark="outputText", text=("outputText",), reason=("completionReason",), own=True),
-    Shape(
+    ModelShape(mark="outputText", text=("outputText",), reason=("completionReason",), own=True),
+    ModelShape(
         mark="inputTextTokenCount",
         results="results",
         text=("outputText",),
@@ -67,13 +67,15 @@ _SHAPES = (
         own=True,
     ),
     # Llama
-    Shape(mark="generation", text=("generation",), reason=("stop_reason",), own=True),
+    ModelShape(mark="generation", text=("generation",), reason=("stop_reason",), own=True),
     # Mistral
-    Shape(mark="outputs", results="outputs", text=("text",), reason=("stop_reason",), own=True),
+    ModelShape(
+        mark="outputs", results="outputs", text=("text",), reason=("stop_reason",), own=True
+    ),
     # Claude, before there were messages
-    Shape(mark="completion", text=("completion",), reason=("stop_reason",)),
+    ModelShape(mark="completion", text=("completion",), reason=("stop_reason",)),
     # Jurassic
-    Shape(
+    ModelShape(
         mark="completions",
         results="completions",
         text=("data", "text"),
@@ -81,12 +83,14 @@ _SHAPES = (
         own=True,
     ),
     # Command, whole and streamed
-    Shape(mark="generations", results="generations", text=("text",), reason=("finish_reason",)),
-    Shape(mark="is_finished", text=("text",), reason=("finish_reason",)),
+    ModelShape(
+        mark="generations", results="generations", text=("text",), reason=("finish_reason",)
+    ),
+    ModelShape(mark="is_finished", text=("text",), reason=("finish_reason",)),
     # Pegasus
-    Shape(mark="finishReason", text=("message",), reason=("finishReason",)),
+    ModelShape(mark="finishReason", text=("message",), reason=("finishReason",)),
 )
-_MESSAGE = Shape(
+_MESSAGE = ModelShape(
     mark="choices",
     results="choices",
     text=("message", "content"),
@@ -94,13 +98,15 @@ _MESSAGE = Shape(
     calls=("message", "tool_calls"),
 )
 """Mistral's chat: whole messages, also in a stream, and a reason of another name than elsewhere."""
-_TEXTS = Shape(mark="choices", results="choices", text=("text",), reason=("stop_reason",))
+_TEXTS = ModelShape(mark="choices", results="choices", text=("text",), reason=("stop_reason",))
 """DeepSeek."""
-_COMPLETION = Shape(mark="choices", results="choices", text=("text",), reason=("finish_reason",))
+_COMPLETION = ModelShape(
+    mark="choices", results="choices", text=("text",), reason=("finish_reason",)
+)
 """Imported models, asked in the older way of OpenAI's."""
 
 
-def shape_of(frame: Json) -> Shape | None:
+def shape_of(frame: Json) -> ModelShape | None:
     """The shape of the family that `frame` is from; None if it is from none of them."""
     for shape in _SHAPES:
         if shape.mark in frame:
@@ -134,7 +140,7 @@ class FlatReducer:
 
     alike = NEVER_ALIKE
 
-    def __init__(self, name: str, asked: Asked, shape: Shape | None) -> None:
+    def __init__(self, name: str, asked: RequestSummary, shape: ModelShape | None) -> None:
         self._reply = ReplyDraft(name, _TERMINATOR, asked, _POLICY)
         self._shape = shape
 
@@ -151,9 +157,9 @@ class FlatReducer:
             return
         if shape.results is None:
             choice = self._reply.choice(get_index(frame, "index") or 0)
-            self._take(shape, choice, frame, event, Whole(event.data))
+            self._take(shape, choice, frame, event, WholeString(event.data))
             return
-        elements = Elements(Member(Whole(event.data), shape.results))
+        elements = Elements(MemberValue(WholeString(event.data), shape.results))
         for place, value in enumerate(get_array(frame, shape.results)):
             result = as_object(value)
             if result is None:
@@ -168,10 +174,10 @@ class FlatReducer:
         del cut  # Without a finish reason, nothing has ended as it should.
         reasons = [choice.finish_reason for choice in self._reply.choices]
         terminated = bool(reasons) and None not in reasons and self._reply.error is None
-        return self._reply.build(Ending.CUT, terminated=terminated)
+        return self._reply.build(CallEndCause.CUT, terminated=terminated)
 
     def _take(
-        self, shape: Shape, choice: ChoiceDraft, result: Json, event: Event, source: Source
+        self, shape: ModelShape, choice: ChoiceDraft, result: Json, event: Event, source: JsonSource
     ) -> None:
         text = at(result, shape.text)
         if isinstance(text, str):
@@ -179,14 +185,18 @@ class FlatReducer:
         elif text is not None:
             choice.odd("the text is no string", result, event)
         for key in shape.calls[:-1]:
-            source = Member(source, key)
-        self._take_calls(choice, at(result, shape.calls), event, Member(source, shape.calls[-1]))
+            source = MemberValue(source, key)
+        self._take_calls(
+            choice, at(result, shape.calls), event, MemberValue(source, shape.calls[-1])
+        )
         reason = at(result, shape.reason)
         if isinstance(reason, str) and reason:
             choice.finish(reason, event)
             self._reply.terminal = event
 
-    def _take_calls(self, choice: ChoiceDraft, calls: object, event: Event, source: Source) -> None:
+    def _take_calls(
+        self, choice: ChoiceDraft, calls: object, event: Event, source: JsonSource
+    ) -> None:
         elements = Elements(source)
         for place, value in enumerate(as_array(calls) or ()):
             entry = as_object(value)
@@ -194,7 +204,9 @@ class FlatReducer:
                 choice.odd("a call is no object", calls, event)
                 continue
             inner, whole = get_object(entry, "function"), Element(elements, place)
-            holder, where = (entry, whole) if inner is None else (inner, Member(whole, "function"))
+            holder, where = (
+                (entry, whole) if inner is None else (inner, MemberValue(whole, "function"))
+            )
             call = choice.open(CallKind.FUNCTION, event, place)
             call.identify(get_str(entry, "id"), get_str(holder, "name"))
             field = "parameters" if "parameters" in holder else "arguments"

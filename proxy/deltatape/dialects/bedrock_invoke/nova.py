@@ -6,7 +6,7 @@ Shapes: https://docs.aws.amazon.com/nova/latest/userguide/using-invoke-api.html;
 from deltatape.dialects._converse.table import STREAMED, converse_table, is_document
 from deltatape.dialects._json import Frame
 from deltatape.dialects._table import TableReducer
-from deltatape.model.asked import Asked
+from deltatape.model.asked import RequestSummary
 from deltatape.model.stream import Event
 
 _MARKS = STREAMED - {"metadata"}
@@ -21,7 +21,7 @@ def is_nova(frame: Frame) -> bool:
 class NovaReducer(TableReducer):
     """Rebuilds what Nova said. See `Reducer`."""
 
-    def __init__(self, name: str, asked: Asked) -> None:
+    def __init__(self, name: str, asked: RequestSummary) -> None:
         super().__init__(converse_table(name, members=True), asked)
 
     def feed(self, event: Event, frame: Frame | None = None) -> None:

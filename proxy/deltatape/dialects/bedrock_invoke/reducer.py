@@ -23,7 +23,7 @@ from deltatape.dialects._json import Frame, as_object, get_object, get_str
 from deltatape.dialects._table import TableReducer
 from deltatape.dialects.bedrock_invoke.flat import FlatReducer, shape_of
 from deltatape.dialects.bedrock_invoke.nova import NovaReducer, is_nova
-from deltatape.model.asked import Asked
+from deltatape.model.asked import RequestSummary
 from deltatape.model.reply import Reply
 from deltatape.model.stream import Event
 from deltatape.wire.json_value import parse
@@ -44,7 +44,7 @@ class InvokeReducer:
 
     alike = NEVER_ALIKE
 
-    def __init__(self, name: str, asked: Asked) -> None:
+    def __init__(self, name: str, asked: RequestSummary) -> None:
         self._name = name
         self._asked = asked
         self._inner: Reducer | None = None

@@ -7,7 +7,7 @@ from deltatape.dialects._chat import request as chat
 from deltatape.dialects._converse.request import read_conversation, read_path
 from deltatape.dialects._json import get_str
 from deltatape.dialects._request import read_body, said
-from deltatape.model.asked import NOTHING_ASKED, Asked
+from deltatape.model.asked import NOTHING_ASKED, RequestSummary
 
 _WHOLE = "invoke"
 _STREAMED = "invoke-with-response-stream"
@@ -21,7 +21,7 @@ def serves(path: str) -> bool:
     return model is not None and action in (_WHOLE, _STREAMED)
 
 
-def read_request(body: bytes, path: str) -> Asked:
+def read_request(body: bytes, path: str) -> RequestSummary:
     """What `body` asks of the model that `path` names; `NOTHING_ASKED` if it is no JSON object."""
     asked = _read(body)
     if not asked.known or not serves(path):
@@ -30,7 +30,7 @@ def read_request(body: bytes, path: str) -> Asked:
     return replace(asked, model=model, stream=action == _STREAMED)
 
 
-def _read(body: bytes) -> Asked:
+def _read(body: bytes) -> RequestSummary:
     found = read_body(body)
     if found is None:
         return NOTHING_ASKED

@@ -11,16 +11,16 @@ from typing import ClassVar
 
 from deltatape.dialects._alike import NEVER_ALIKE
 from deltatape.dialects._base import Hints
-from deltatape.dialects._choice import Policy
+from deltatape.dialects._choice import DialectPolicy
 from deltatape.dialects._cohere_v1 import ABNORMAL, ERRORS, is_v1, v1_table
 from deltatape.dialects._errors import bare_error
 from deltatape.dialects._json import Frame, as_object, get_object, get_str
-from deltatape.dialects._table import Index, Table, TableReducer, path
+from deltatape.dialects._table import CallsByIndex, DialectTable, TableReducer, path
 from deltatape.dialects._table_calls import CallDelta, CallEnd, CallStart, CallWhole, Strings
-from deltatape.dialects._table_steps import Fail, Finish, Say, Tell, Terminal
+from deltatape.dialects._table_steps import ErrorStep, FinishStep, TerminalStep, TextStep, UsageStep
 from deltatape.dialects._traits import Errors, EventShape, Traits
 from deltatape.dialects.cohere.request import read_request
-from deltatape.model.asked import Asked
+from deltatape.model.asked import RequestSummary
 from deltatape.model.reply import Channel, Reply
 from deltatape.model.stream import Event, Format
 from deltatape.wire.json_value import parse
@@ -39,25 +39,25 @@ _TYPES = frozenset(
 _OTHER_MARKS = frozenset({"event_type", "generation_id", "finish_reason"})
 """Members of which an event of version 1 has one, and the answers that are not streamed."""
 _NAME = "cohere"
-_INDEX = Index(path("index"))
+_INDEX = CallsByIndex(path("index"))
 _CALL = path("delta.message.tool_calls")
 _TEXT = path("delta.message.content.text")
 _THINKING = path("delta.message.content.thinking")
 _CONTENT = (
-    Say(channel=Channel.TEXT, text=(_TEXT,)),
-    Say(channel=Channel.REASONING, text=(_THINKING,)),
+    TextStep(channel=Channel.TEXT, text=(_TEXT,)),
+    TextStep(channel=Channel.REASONING, text=(_THINKING,)),
 )
 _ARGUMENTS = path("function.arguments")
-V2 = Table(
+V2 = DialectTable(
     name=_NAME,
     terminator="message-end",
-    policy=Policy(abnormal=ABNORMAL, tool_word=True, explicit_end=True),
+    policy=DialectPolicy(abnormal=ABNORMAL, tool_word=True, explicit_end=True),
     type_keys=("type",),
     events={
         "content-start": _CONTENT,
         "content-delta": _CONTENT,
         "tool-plan-delta": (
-            Say(channel=Channel.REASONING, text=(path("delta.message.tool_plan"),)),
+            TextStep(channel=Channel.REASONING, text=(path("delta.message.tool_plan"),)),
         ),
         "tool-call-start": (
             CallStart(
@@ -71,17 +71,17 @@ V2 = Table(
         "tool-call-delta": (CallDelta(key=_INDEX, entry=_CALL, fragment=_ARGUMENTS, encoded=True),),
         "tool-call-end": (CallEnd(key=_INDEX),),
         "message-end": (
-            Tell(usage=path("delta.usage")),
-            Fail(message=(path("delta.error"),), optional=True),
-            Finish(reason=path("delta.finish_reason"), errors=ERRORS),
-            Terminal(),
+            UsageStep(usage=path("delta.usage")),
+            ErrorStep(message=(path("delta.error"),), optional=True),
+            FinishStep(reason=path("delta.finish_reason"), errors=ERRORS),
+            TerminalStep(),
         ),
     },
     document=(
-        Fail(message=(path("message"),), optional=True),
-        Say(channel=Channel.REASONING, text=(path("message.tool_plan"),)),
-        Say(channel=Channel.REASONING, each=path("message.content"), text=(path("thinking"),)),
-        Say(channel=Channel.TEXT, each=path("message.content"), text=(path("text"),)),
+        ErrorStep(message=(path("message"),), optional=True),
+        TextStep(channel=Channel.REASONING, text=(path("message.tool_plan"),)),
+        TextStep(channel=Channel.REASONING, each=path("message.content"), text=(path("thinking"),)),
+        TextStep(channel=Channel.TEXT, each=path("message.content"), text=(path("text"),)),
         CallWhole(
             entry=path("message.tool_calls"),
             id=(path("id"),),
@@ -89,9 +89,9 @@ V2 = Table(
             arguments=(_ARGUMENTS,),
             strings=Strings.TEXT,
         ),
-        Tell(usage=path("usage")),
-        Finish(reason=path("finish_reason"), errors=ERRORS),
-        Terminal(proof=path("finish_reason")),
+        UsageStep(usage=path("usage")),
+        FinishStep(reason=path("finish_reason"), errors=ERRORS),
+        TerminalStep(proof=path("finish_reason")),
     ),
 )
 """Version 2."""
@@ -132,12 +132,12 @@ class Cohere:
         """See `Dialect.serves`."""
         return path.rstrip("/").endswith(("/v2/chat", "/v1/chat"))
 
-    def read_request(self, body: bytes, path: str) -> Asked:
+    def read_request(self, body: bytes, path: str) -> RequestSummary:
         """See `Dialect.read_request`."""
         del path
         return read_request(body)
 
-    def reducer(self, asked: Asked) -> "CohereReducer":
+    def reducer(self, asked: RequestSummary) -> "CohereReducer":
         """See `Dialect.reducer`."""
         return CohereReducer(asked)
 
@@ -147,7 +147,7 @@ class CohereReducer:
 
     alike = NEVER_ALIKE
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: RequestSummary) -> None:
         self._asked = asked
         self._inner: TableReducer | None = None
 

@@ -13,8 +13,8 @@ from deltatape.dialects._chat.request import read_request as read_chat
 from deltatape.dialects._json import as_object, get_array, get_object, get_str
 from deltatape.dialects._request import exact, objects_at, said
 from deltatape.dialects._shared import read_history
-from deltatape.dialects._source import Source
-from deltatape.model.asked import NOTHING_ASKED, Asked, Message, RepeatedCall, ToolSpec
+from deltatape.dialects._source import JsonSource
+from deltatape.model.asked import NOTHING_ASKED, Message, RepeatedCall, RequestSummary, ToolSpec
 
 _PATH = ("chat_history",)
 _ROLES = {"USER": "user", "CHATBOT": "assistant", "SYSTEM": "system", "TOOL": "tool"}
@@ -22,7 +22,7 @@ _CHOICES = {"REQUIRED": "required", "NONE": "none"}
 _TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean"}
 
 
-def read_request(body: bytes) -> Asked:
+def read_request(body: bytes) -> RequestSummary:
     """What `body` asks for; `NOTHING_ASKED` if it is no JSON object."""
     found = read_history(body, _PATH, _turn)
     if found is None:
@@ -32,7 +32,7 @@ def read_request(body: bytes) -> Asked:
     choice = _CHOICES.get(choice or "", choice)
     if "messages" in request:
         return replace(read_chat(body), tool_choice=choice)
-    return Asked(
+    return RequestSummary(
         known=True,
         model=get_str(request, "model"),
         stream=request.get("stream") is True,
@@ -62,7 +62,7 @@ def _schema(tool: Mapping[str, object]) -> Mapping[str, object]:
     return {"type": "object", "properties": properties, "required": required}
 
 
-def _turn(entry: Mapping[str, object], source: Source) -> tuple[Message, ...]:
+def _turn(entry: Mapping[str, object], source: JsonSource) -> tuple[Message, ...]:
     return tuple(_entry(entry, source))
 
 
@@ -84,7 +84,7 @@ def _said(role: str, text: str) -> Message:
     return said(_ROLES[role], text, {"role": role, "message": text})
 
 
-def _entry(entry: Mapping[str, object], source: Source) -> Iterator[Message]:
+def _entry(entry: Mapping[str, object], source: JsonSource) -> Iterator[Message]:
     results = tuple(_results(entry))
     yield from results
     if results:

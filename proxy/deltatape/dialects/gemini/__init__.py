@@ -15,7 +15,7 @@ from deltatape.dialects._json import as_array, as_object, get_object
 from deltatape.dialects._traits import Errors, EventShape, Traits
 from deltatape.dialects.gemini.reducer import POLICY, GeminiReducer
 from deltatape.dialects.gemini.request import method_of, read_request
-from deltatape.model.asked import Asked
+from deltatape.model.asked import RequestSummary
 from deltatape.model.stream import Format
 
 _OBJECTS = ("usageMetadata", "promptFeedback")
@@ -48,11 +48,11 @@ class Gemini:
         """See `Dialect.serves`."""
         return method_of(path) in ("streamGenerateContent", "generateContent")
 
-    def read_request(self, body: bytes, path: str) -> Asked:
+    def read_request(self, body: bytes, path: str) -> RequestSummary:
         """See `Dialect.read_request`."""
         return read_request(body, path)
 
-    def reducer(self, asked: Asked) -> GeminiReducer:
+    def reducer(self, asked: RequestSummary) -> GeminiReducer:
         """See `Dialect.reducer`."""
         return GeminiReducer(self.name, asked)
 

@@ -24,7 +24,14 @@ from typing import TypeAlias
 from deltatape.dialects._calls import CallDraft
 from deltatape.dialects._choice import ChoiceDraft
 from deltatape.dialects._json import as_object, get_array, get_str
-from deltatape.dialects._source import Element, Elements, Member, Sole, Source, Whole
+from deltatape.dialects._source import (
+    Element,
+    Elements,
+    JsonSource,
+    MemberValue,
+    SoleMember,
+    WholeString,
+)
 from deltatape.model.reply import CallKind
 from deltatape.model.stream import Event
 from deltatape.wire.json_path import PlaceStep, parse_place
@@ -210,7 +217,7 @@ class CandidateCalls:
         """Whole calls, by id."""
 
     def take(
-        self, call: Mapping[str, object], event: Event, source: Source, *, signed: bool
+        self, call: Mapping[str, object], event: Event, source: JsonSource, *, signed: bool
     ) -> None:
         """Takes the `functionCall` of a part.
 
@@ -261,13 +268,13 @@ class CandidateCalls:
         draft.identify(get_str(call, "id"), get_str(call, "name"))
         self._streamed = _Streamed(draft)
 
-    def _continue(self, call: Mapping[str, object], event: Event, source: Source) -> None:
+    def _continue(self, call: Mapping[str, object], event: Event, source: JsonSource) -> None:
         streamed = self._streamed
         assert streamed is not None
         self._open = True
         goes_on = call.get("willContinue") is True
         if call.get("partialArgs") is not None:
-            pieces = Whole(_exact(source, "partialArgs", event))
+            pieces = WholeString(_exact(source, "partialArgs", event))
             goes_on |= self._take_pieces(streamed, call, event, pieces)
             streamed.draft.add(pieces.text, event)
         if call.get("args"):
@@ -278,7 +285,7 @@ class CandidateCalls:
             self._close()
 
     def _take_pieces(
-        self, streamed: _Streamed, call: Mapping[str, object], event: Event, source: Source
+        self, streamed: _Streamed, call: Mapping[str, object], event: Event, source: JsonSource
     ) -> bool:
         """Takes the `partialArgs`, which stand at `source`; whether one of them is to continue."""
         elements = Elements(source)
@@ -300,7 +307,7 @@ class CandidateCalls:
         self._open = False
 
     def _take_whole(
-        self, call: Mapping[str, object], event: Event, source: Source, *, signed: bool
+        self, call: Mapping[str, object], event: Event, source: JsonSource, *, signed: bool
     ) -> None:
         name, identifier = get_str(call, "name") or "", get_str(call, "id")
         has_args = call.get("args") is not None
@@ -340,12 +347,12 @@ class CandidateCalls:
         return True
 
 
-def _exact(source: Source, key: str, event: Event) -> str:
+def _exact(source: JsonSource, key: str, event: Event) -> str:
     """The source of the value at `key`, which exists, of the object at `source`."""
-    return Sole(event.data, key, Member(source, key)).text
+    return SoleMember(event.data, key, MemberValue(source, key)).text
 
 
-def _put(arguments: PartialArguments, piece: Mapping[str, object], source: Source) -> bool:
+def _put(arguments: PartialArguments, piece: Mapping[str, object], source: JsonSource) -> bool:
     """Takes one value; whether it can stand where it says. One without value only announces."""
     path = get_str(piece, "jsonPath")
     if path is None:
@@ -354,7 +361,7 @@ def _put(arguments: PartialArguments, piece: Mapping[str, object], source: Sourc
     if text is not None:
         return arguments.put_string(path, text, is_open=piece.get("willContinue") is True)
     if isinstance(piece.get("numberValue"), int | float):
-        return arguments.put(path, Member(source, "numberValue").text)
+        return arguments.put(path, MemberValue(source, "numberValue").text)
     if isinstance(piece.get("boolValue"), bool):
         return arguments.put(path, "true" if piece["boolValue"] else "false")
     return arguments.put(path, "null") if "nullValue" in piece else True

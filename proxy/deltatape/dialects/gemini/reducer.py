@@ -8,13 +8,13 @@ not usable are errors, too: the call is lost, the client has nothing to run.
 from collections.abc import Mapping
 
 from deltatape.dialects._alike import NEVER_ALIKE
-from deltatape.dialects._choice import ChoiceDraft, Policy
+from deltatape.dialects._choice import ChoiceDraft, DialectPolicy
 from deltatape.dialects._json import Frame, as_array, as_object, get_index, get_object, get_str
-from deltatape.dialects._judge import Ending
+from deltatape.dialects._judge import CallEndCause
 from deltatape.dialects._reply import ReplyDraft
-from deltatape.dialects._source import Element, Elements, Member, Source, Whole
+from deltatape.dialects._source import Element, Elements, JsonSource, MemberValue, WholeString
 from deltatape.dialects.gemini.calls import CandidateCalls
-from deltatape.model.asked import Asked
+from deltatape.model.asked import RequestSummary
 from deltatape.model.reply import CallKind, Channel, Reply
 from deltatape.model.stream import Event
 from deltatape.model.thought import Thought
@@ -70,7 +70,7 @@ class Candidate:
         self._draft = draft
         self._calls = CandidateCalls(draft)
 
-    def take(self, candidate: Mapping[str, object], event: Event, source: Source) -> None:
+    def take(self, candidate: Mapping[str, object], event: Event, source: JsonSource) -> None:
         """Takes a candidate object, which stands at `source` in the data of `event`."""
         content = candidate.get("content")
         if isinstance(content, dict):
@@ -84,13 +84,13 @@ class Candidate:
         reason = self._draft.finish_reason
         self._calls.finish(ended=reason is not None and reason not in ABNORMAL)
 
-    def _take_parts(self, value: object, event: Event, source: Source) -> None:
+    def _take_parts(self, value: object, event: Event, source: JsonSource) -> None:
         parts = as_array(value)
         if parts is None:
             if value is not None:
                 self._draft.odd("parts is no list", value, event)
             return
-        elements = Elements(Member(Member(source, "content"), "parts"))
+        elements = Elements(MemberValue(MemberValue(source, "content"), "parts"))
         for place, each in enumerate(parts):
             part = as_object(each)
             if part is None:
@@ -111,7 +111,7 @@ class Candidate:
             self._draft.media = True
         call = part.get("functionCall")
         if isinstance(call, dict):
-            source = Member(Element(elements, place), "functionCall")
+            source = MemberValue(Element(elements, place), "functionCall")
             signature = get_str(part, "thoughtSignature") or ""
             if signature:
                 self._draft.thoughts.append(Thought(signature=signature))
@@ -123,7 +123,7 @@ class Candidate:
                 self._take_server_call(part, (key, name), event, Element(elements, place))
 
     def _take_server_call(
-        self, part: Mapping[str, object], kind: tuple[str, str], event: Event, source: Source
+        self, part: Mapping[str, object], kind: tuple[str, str], event: Event, source: JsonSource
     ) -> None:
         """Takes a call that needs no answer: its arguments are `args`, or the whole object."""
         key, name = kind
@@ -133,11 +133,11 @@ class Candidate:
         draft = self._draft.open(CallKind.SERVER, event)
         draft.ended = event
         draft.identify(get_str(call, "id"), name or get_str(call, "toolType"))
-        place = Member(source, key)
+        place = MemberValue(source, key)
         if name:
             draft.add(place.text, event)
         elif call.get("args") is not None:
-            draft.add(Member(place, "args").text, event)
+            draft.add(MemberValue(place, "args").text, event)
 
     def _take_finish(self, candidate: Mapping[str, object], event: Event) -> None:
         reason = candidate.get("finishReason")
@@ -152,7 +152,7 @@ class Candidate:
             self._draft.finish(reason, event, detail)
 
 
-POLICY = Policy(abnormal=ABNORMAL, ids=False, finishes_often=True)
+POLICY = DialectPolicy(abnormal=ABNORMAL, ids=False, finishes_often=True)
 _FAILURES = frozenset(
     {
         "MALFORMED_FUNCTION_CALL",
@@ -170,7 +170,7 @@ class GeminiReducer:
 
     alike = NEVER_ALIKE
 
-    def __init__(self, name: str, asked: Asked) -> None:
+    def __init__(self, name: str, asked: RequestSummary) -> None:
         self._reply = ReplyDraft(name, TERMINATOR, asked, POLICY)
         self._candidates: dict[int, Candidate] = {}
         self._blocked = False
@@ -182,10 +182,10 @@ class GeminiReducer:
         if frame is None:
             return
         reply.take_error(frame, event)
-        source: Source = Whole(event.data)
+        source: JsonSource = WholeString(event.data)
         inner = get_object(frame, "response")
         if inner is not None:
-            frame, source = inner, Member(source, "response")
+            frame, source = inner, MemberValue(source, "response")
             reply.take_error(frame, event)
         usage = get_object(frame, "usageMetadata")
         if usage is not None:
@@ -202,17 +202,19 @@ class GeminiReducer:
             candidate.finish()
         drafts = self._reply.choices
         finished = bool(drafts) and all(draft.finish_reason is not None for draft in drafts)
-        ending = Ending.NORMAL if finished else Ending.CUT
+        ending = CallEndCause.NORMAL if finished else CallEndCause.CUT
         return self._reply.build(ending, terminated=finished or self._blocked)
 
-    def _take_candidates(self, frame: Mapping[str, object], event: Event, source: Source) -> None:
+    def _take_candidates(
+        self, frame: Mapping[str, object], event: Event, source: JsonSource
+    ) -> None:
         value = frame.get("candidates")
         candidates = as_array(value)
         if candidates is None:
             if value is not None:
                 self._reply.odd("candidates is no list", frame, event)
             return
-        elements = Elements(Member(source, "candidates"))
+        elements = Elements(MemberValue(source, "candidates"))
         for place, each in enumerate(candidates):
             candidate = as_object(each)
             if candidate is None:
@@ -224,7 +226,7 @@ class GeminiReducer:
             )
 
     def _take_candidate(
-        self, index: int, candidate: Mapping[str, object], event: Event, source: Source
+        self, index: int, candidate: Mapping[str, object], event: Event, source: JsonSource
     ) -> None:
         draft = self._reply.choice(index)
         found = self._candidates.get(index)

@@ -14,13 +14,13 @@ from itertools import chain
 from deltatape.dialects._json import as_array, as_object, get_array, get_object, get_str
 from deltatape.dialects._request import said, source_of
 from deltatape.dialects._shared import History, read_history
-from deltatape.dialects._source import Element, Elements, Member, Source
+from deltatape.dialects._source import Element, Elements, JsonSource, MemberValue
 from deltatape.model.asked import (
     NOTHING_ASKED,
     AnswerFormat,
-    Asked,
     Message,
     RepeatedCall,
+    RequestSummary,
     ToolSpec,
 )
 from deltatape.model.thought import Thought
@@ -37,7 +37,7 @@ def method_of(path: str) -> str:
     return _last_part(path).partition(":")[2]
 
 
-def read_request(body: bytes, path: str) -> Asked:
+def read_request(body: bytes, path: str) -> RequestSummary:
     """What `body`, sent to `path`, asks for; `NOTHING_ASKED` if it is no JSON object."""
     found = _read(body, path)
     if found is None:
@@ -46,8 +46,8 @@ def read_request(body: bytes, path: str) -> Asked:
     model = _model_in(path) or _bare(get_str(request, "model"))
     inner = _inner(request)
     if inner is not None:
-        request, source = inner, Member(source, "request")
-    return Asked(
+        request, source = inner, MemberValue(source, "request")
+    return RequestSummary(
         known=True,
         model=model,
         stream=method_of(path) == "streamGenerateContent",
@@ -138,27 +138,27 @@ def _tool_choice(request: Mapping[str, object]) -> str | None:
     return _MODES.get(mode.upper()) if mode else None
 
 
-def _opening(request: Mapping[str, object], source: Source) -> Iterator[Message]:
+def _opening(request: Mapping[str, object], source: JsonSource) -> Iterator[Message]:
     """The system's instruction, and contents that are no list."""
     key = _spelled(request, "systemInstruction")
     system = request.get(key)
     if isinstance(system, str):
         system = {"parts": [{"text": system}]}
     if isinstance(system, dict):
-        yield from _messages(system, "system", Member(source, key))
+        yield from _messages(system, "system", MemberValue(source, key))
     contents = request.get("contents")
     if isinstance(contents, dict):
-        yield from _messages(contents, "", Member(source, "contents"))
+        yield from _messages(contents, "", MemberValue(source, "contents"))
 
 
-def _content(content: Mapping[str, object], source: Source) -> tuple[Message, ...]:
+def _content(content: Mapping[str, object], source: JsonSource) -> tuple[Message, ...]:
     return tuple(_messages(content, "", source))
 
 
-def _messages(content: Mapping[str, object], role: str, source: Source) -> Iterator[Message]:
+def _messages(content: Mapping[str, object], role: str, source: JsonSource) -> Iterator[Message]:
     """The messages that `content`, which stands at `source`, amounts to: its results, the rest."""
     role = role or get_str(content, "role") or "user"
-    elements = Elements(Member(source, "parts"))
+    elements = Elements(MemberValue(source, "parts"))
     texts: list[str] = []
     calls: list[RepeatedCall] = []
     rest: list[object] = []
@@ -173,7 +173,7 @@ def _messages(content: Mapping[str, object], role: str, source: Source) -> Itera
         call = _object(part, "functionCall")
         if call is not None:
             key = _spelled(part, "functionCall")
-            calls.append(_repeated(call, Member(Element(elements, place), key)))
+            calls.append(_repeated(call, MemberValue(Element(elements, place), key)))
             signature = get_str(part, _spelled(part, "thoughtSignature"))
             thoughts += [Thought(signature=signature)] if signature else []
         elif part.get("thought") is not True:
@@ -183,13 +183,15 @@ def _messages(content: Mapping[str, object], role: str, source: Source) -> Itera
         yield said(role, "".join(texts), digested, calls=calls, thoughts=thoughts)
 
 
-def _result(result: Mapping[str, object], part: Mapping[str, object], source: Source) -> Message:
-    place = Member(source, _spelled(part, "functionResponse"))
+def _result(
+    result: Mapping[str, object], part: Mapping[str, object], source: JsonSource
+) -> Message:
+    place = MemberValue(source, _spelled(part, "functionResponse"))
     call_id = get_str(result, "id") or get_str(result, "name") or ""
     return said("tool", source_of(result, "response", place), result, call_id=call_id)
 
 
-def _repeated(call: Mapping[str, object], source: Source) -> RepeatedCall:
+def _repeated(call: Mapping[str, object], source: JsonSource) -> RepeatedCall:
     return RepeatedCall(
         id=get_str(call, "id"),
         name=get_str(call, "name"),

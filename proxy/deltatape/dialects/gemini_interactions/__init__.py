@@ -15,7 +15,7 @@ from deltatape.dialects._json import get_str
 from deltatape.dialects._traits import Errors, Traits
 from deltatape.dialects.gemini_interactions.reducer import POLICY, InteractionsReducer
 from deltatape.dialects.gemini_interactions.request import read_request
-from deltatape.model.asked import Asked
+from deltatape.model.asked import RequestSummary
 from deltatape.model.stream import Format
 
 _MARKS = frozenset({"event_type", "object"})
@@ -51,12 +51,12 @@ class GeminiInteractions:
         parts = path.rstrip("/").split("/")
         return "interactions" in parts[-2:]
 
-    def read_request(self, body: bytes, path: str) -> Asked:
+    def read_request(self, body: bytes, path: str) -> RequestSummary:
         """See `Dialect.read_request`."""
         del path
         return read_request(body)
 
-    def reducer(self, asked: Asked) -> InteractionsReducer:
+    def reducer(self, asked: RequestSummary) -> InteractionsReducer:
         """See `Dialect.reducer`."""
         return InteractionsReducer(self.name, asked)
 

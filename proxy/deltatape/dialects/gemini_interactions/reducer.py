@@ -8,20 +8,20 @@ from collections.abc import Mapping
 
 from deltatape.dialects._alike import NEVER_ALIKE
 from deltatape.dialects._calls import CallDraft
-from deltatape.dialects._choice import ChoiceDraft, Policy
+from deltatape.dialects._choice import ChoiceDraft, DialectPolicy
 from deltatape.dialects._json import Frame, as_object, get_array, get_index, get_object, get_str
-from deltatape.dialects._judge import Ending
+from deltatape.dialects._judge import CallEndCause
 from deltatape.dialects._reply import ReplyDraft
 from deltatape.dialects._request import content_text, exact
-from deltatape.dialects._source import Element, Elements, Member, Source, Whole
-from deltatape.model.asked import Asked
+from deltatape.dialects._source import Element, Elements, JsonSource, MemberValue, WholeString
+from deltatape.model.asked import RequestSummary
 from deltatape.model.reply import CallKind, Channel, Reply
 from deltatape.model.stream import Event
 
 TERMINATOR = "interaction.completed"
 _SENTINEL = "[DONE]"
 _UNFINISHED = frozenset({"in_progress", "queued"})
-POLICY = Policy(
+POLICY = DialectPolicy(
     abnormal=frozenset(
         {"budget_exceeded", "cancelled", "failed", "incomplete", "requires_continuation"}
     ),
@@ -39,7 +39,7 @@ class InteractionsReducer:
 
     alike = NEVER_ALIKE
 
-    def __init__(self, name: str, asked: Asked) -> None:
+    def __init__(self, name: str, asked: RequestSummary) -> None:
         self._reply = ReplyDraft(name, TERMINATOR, asked, POLICY)
         self._steps = Steps(self._reply.choice())
         self._has_steps = False
@@ -68,29 +68,29 @@ class InteractionsReducer:
         del cut  # The status tells more about the calls than the transport does.
         self._steps.finish()
         done = self._reply.terminal is not None
-        return self._reply.build(Ending.NORMAL if done else Ending.CUT, terminated=done)
+        return self._reply.build(CallEndCause.NORMAL if done else CallEndCause.CUT, terminated=done)
 
     def _inside(
         self, frame: Mapping[str, object], key: str, event: Event
-    ) -> tuple[Mapping[str, object], Source]:
+    ) -> tuple[Mapping[str, object], JsonSource]:
         """What an event says about a step, and where it stands; empty if it says nothing."""
         self._has_steps = True
         found = get_object(frame, key)
         if found is None:
             self._reply.odd(f"an event without {key}", frame, event)
-        return found or {}, Member(Whole(event.data), key)
+        return found or {}, MemberValue(WholeString(event.data), key)
 
     def _take_interaction(self, frame: Mapping[str, object], event: Event) -> None:
         """Takes an event about the interaction as a whole, an error, or a document."""
         reply = self._reply
         kind = get_str(frame, "event_type")
         reply.take_error(frame, event)
-        source: Source = Whole(event.data)
+        source: JsonSource = WholeString(event.data)
         inner = frame
         if kind is not None:
             found = get_object(frame, "interaction")
             if found is not None:
-                inner, source = found, Member(source, "interaction")
+                inner, source = found, MemberValue(source, "interaction")
         usage = get_object(inner, "usage")
         if usage is not None:
             reply.usage = usage
@@ -101,9 +101,11 @@ class InteractionsReducer:
             self._take_steps(inner, event, source)
         self._take_status(inner, event, is_last=is_whole)
 
-    def _take_steps(self, interaction: Mapping[str, object], event: Event, source: Source) -> None:
+    def _take_steps(
+        self, interaction: Mapping[str, object], event: Event, source: JsonSource
+    ) -> None:
         key = "steps" if "steps" in interaction else "outputs"
-        elements = Elements(Member(source, key))
+        elements = Elements(MemberValue(source, key))
         for place, each in enumerate(get_array(interaction, key)):
             step = as_object(each)
             if step is None:
@@ -152,7 +154,7 @@ class Steps:
         """By identity of calls without pieces: the arguments that their step showed."""
 
     def start(
-        self, index: int | None, step: Mapping[str, object], event: Event, source: Source
+        self, index: int | None, step: Mapping[str, object], event: Event, source: JsonSource
     ) -> None:
         """Takes the beginning of a step, which stands at `source` in the data of `event`."""
         kind = get_str(step, "type") or ""
@@ -163,7 +165,7 @@ class Steps:
             self._say(kind, step, event)
 
     def delta(
-        self, index: int | None, delta: Mapping[str, object], event: Event, source: Source
+        self, index: int | None, delta: Mapping[str, object], event: Event, source: JsonSource
     ) -> None:
         """Takes what a step grows by, which stands at `source` in the data of `event`."""
         kind = get_str(delta, "type") or ""
@@ -185,7 +187,7 @@ class Steps:
         if call is not None:
             call.ended = event
 
-    def whole(self, step: Mapping[str, object], event: Event, source: Source) -> None:
+    def whole(self, step: Mapping[str, object], event: Event, source: JsonSource) -> None:
         """Takes a step of an answer that is not streamed."""
         self.start(None, step, event, source)
         self.stop(None, event)
@@ -202,7 +204,7 @@ class Steps:
         kind: str,
         step: Mapping[str, object],
         event: Event,
-        source: Source,
+        source: JsonSource,
     ) -> None:
         is_ours = kind == _CALL
         theirs = CallKind.MCP if kind == _MCP_CALL else CallKind.SERVER
@@ -214,14 +216,14 @@ class Steps:
         self._show(call, step, event, source)
 
     def _show(
-        self, call: CallDraft, step: Mapping[str, object], event: Event, source: Source
+        self, call: CallDraft, step: Mapping[str, object], event: Event, source: JsonSource
     ) -> None:
         text = exact(step, "arguments", source)
         if text:
             self._shown[id(call)] = (call, text, event)
 
     def _continue(
-        self, index: int | None, delta: Mapping[str, object], event: Event, source: Source
+        self, index: int | None, delta: Mapping[str, object], event: Event, source: JsonSource
     ) -> None:
         call = self._calls.get(index)
         if call is None:

@@ -11,7 +11,7 @@ from itertools import chain
 
 from deltatape.dialects._json import as_object, get_array, get_object, get_str
 from deltatape.dialects._request import (
-    RequestBody,
+    JsonRequestBody,
     content_text,
     exact,
     objects_at,
@@ -19,8 +19,8 @@ from deltatape.dialects._request import (
     tool_specs,
 )
 from deltatape.dialects._shared import read_history
-from deltatape.dialects._source import Member, Source
-from deltatape.model.asked import NOTHING_ASKED, Asked, Message, RepeatedCall
+from deltatape.dialects._source import JsonSource, MemberValue
+from deltatape.model.asked import NOTHING_ASKED, Message, RepeatedCall, RequestSummary
 
 _CHOICES = {"any": "required", "validated": "auto"}
 _USER = "user"
@@ -28,13 +28,13 @@ _MODEL = "model"
 _PATH = ("input",)
 
 
-def read_request(body: bytes) -> Asked:
+def read_request(body: bytes) -> RequestSummary:
     """What `body` asks for; `NOTHING_ASKED` if it is no JSON object."""
     found = read_history(body, _PATH, _entry)
     if found is None:
         return NOTHING_ASKED
     request = found.body.value
-    return Asked(
+    return RequestSummary(
         known=True,
         model=get_str(request, "model") or get_str(request, "agent"),
         stream=request.get("stream") is True,
@@ -56,7 +56,7 @@ def _tool_choice(config: Mapping[str, object]) -> str | None:
     return _CHOICES.get(choice, choice) if isinstance(choice, str) else None
 
 
-def _opening(request: RequestBody) -> Iterator[Message]:
+def _opening(request: JsonRequestBody) -> Iterator[Message]:
     value = request.value
     system = value.get("system_instruction")
     if isinstance(system, str):
@@ -65,14 +65,14 @@ def _opening(request: RequestBody) -> Iterator[Message]:
     if isinstance(given, str):
         yield _said(_USER, given, given)
     elif isinstance(given, dict):
-        yield _message(given, _USER, Member(request.source, "input"))
+        yield _message(given, _USER, MemberValue(request.source, "input"))
 
 
-def _entry(entry: Mapping[str, object], source: Source) -> tuple[Message, ...]:
+def _entry(entry: Mapping[str, object], source: JsonSource) -> tuple[Message, ...]:
     return tuple(_messages(entry, source))
 
 
-def _messages(entry: Mapping[str, object], source: Source) -> Iterator[Message]:
+def _messages(entry: Mapping[str, object], source: JsonSource) -> Iterator[Message]:
     """The messages of an entry: one, or those of a turn's contents that are no text."""
     role = get_str(entry, "role")
     contents = get_array(entry, "content")
@@ -87,7 +87,7 @@ def _kind(value: object) -> str:
     return get_str(as_object(value) or {}, "type") or ""
 
 
-def _message(entry: Mapping[str, object], role: str, source: Source) -> Message:
+def _message(entry: Mapping[str, object], role: str, source: JsonSource) -> Message:
     kind = _kind(entry)
     if kind in ("function_result", "tool_result"):
         call_id = get_str(entry, "call_id") or get_str(entry, "name") or ""
@@ -105,7 +105,7 @@ def _message(entry: Mapping[str, object], role: str, source: Source) -> Message:
     return _said(role, visible or get_str(entry, "text") or "", entry)
 
 
-def _result(entry: Mapping[str, object], source: Source) -> str:
+def _result(entry: Mapping[str, object], source: JsonSource) -> str:
     value = entry.get("result")
     return content_text(value) or exact(entry, "result", source)
 

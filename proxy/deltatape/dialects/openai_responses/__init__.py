@@ -14,7 +14,7 @@ from deltatape.dialects._errors import OPENAI_KINDS
 from deltatape.dialects._traits import Errors, EventShape, Traits
 from deltatape.dialects.openai_responses.reducer import POLICY, ResponsesReducer
 from deltatape.dialects.openai_responses.request import read_request
-from deltatape.model.asked import Asked
+from deltatape.model.asked import RequestSummary
 from deltatape.model.stream import Format
 
 _PREFIX = "response."
@@ -57,12 +57,12 @@ class OpenAIResponses:
         """See `Dialect.serves`: creating a response, and getting one by its id."""
         return "responses" in path.rstrip("/").split("/")[-2:]
 
-    def read_request(self, body: bytes, path: str) -> Asked:
+    def read_request(self, body: bytes, path: str) -> RequestSummary:
         """See `Dialect.read_request`."""
         del path
         return read_request(body)
 
-    def reducer(self, asked: Asked) -> ResponsesReducer:
+    def reducer(self, asked: RequestSummary) -> ResponsesReducer:
         """See `Dialect.reducer`."""
         return ResponsesReducer(self.name, asked)
 

@@ -2,10 +2,11 @@
 
 An item has three names: its place (`output_index`), its `id`, which is internal to the API, and for
 calls the `call_id`, which is the one that the client answers to. Gateways change or drop any of
-them; `Items` finds the item all the same, and here it is noted.
+them; `OutputItems` finds the item all the same, and here it is noted.
 
-The arguments are what the source of the highest authority says (see `Rank`), except that an empty
-text never wins over one that is not. Pieces that streamed are judged only where nothing else came.
+The arguments are what the source of the highest authority says (see `SourceRank`), except that an
+empty text never wins over one that is not. Pieces that streamed are judged only where nothing else
+came.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,18 +15,18 @@ from deltatape.dialects._alike import Said
 from deltatape.dialects._calls import CallDraft
 from deltatape.dialects._choice import ChoiceDraft
 from deltatape.dialects._json import get_str, shown
-from deltatape.dialects._source import Member, Source
+from deltatape.dialects._source import JsonSource, MemberValue
 from deltatape.dialects.openai_responses.kinds import (
     NAMES,
     NOT_ON_THE_WIRE,
-    Form,
-    Rank,
-    Shape,
+    ArgumentsForm,
+    ItemShape,
+    SourceRank,
     shape_of,
 )
-from deltatape.dialects.openai_responses.texts import ItemTexts, Whole
-from deltatape.model.asked import Asked
-from deltatape.model.reply import CallKind, Piece
+from deltatape.dialects.openai_responses.texts import ItemTexts, WholeText
+from deltatape.model.asked import RequestSummary
+from deltatape.model.reply import CallKind, TextFragment
 from deltatape.model.stream import Event
 from deltatape.wire.json_value import canonical
 
@@ -46,7 +47,9 @@ class ItemDraft:
         asked: what the response answers.
     """
 
-    def __init__(self, kind: str, index: int | None, choice: ChoiceDraft, asked: Asked) -> None:
+    def __init__(
+        self, kind: str, index: int | None, choice: ChoiceDraft, asked: RequestSummary
+    ) -> None:
         self.kind = kind
         self.index = index
         self.ids: dict[str, None] = {}
@@ -63,8 +66,8 @@ class ItemDraft:
         """Its reasoning, as only the provider can read it."""
         self._choice = choice
         self._asked = asked
-        self._shape: Shape | None = None
-        self._said: dict[Rank, tuple[str, Event]] = {}
+        self._shape: ItemShape | None = None
+        self._said: dict[SourceRank, tuple[str, Event]] = {}
         self._incomplete = False
         self._late = False
         self._answer_to: str | None = None
@@ -75,18 +78,20 @@ class ItemDraft:
         """The call's ids, in order; empty if it has none or is no call."""
         return self.call.ids if self.call else {}
 
-    def take(self, item: Mapping[str, object], rank: Rank, event: Event, source: Source) -> None:
+    def take(
+        self, item: Mapping[str, object], rank: SourceRank, event: Event, source: JsonSource
+    ) -> None:
         """Takes `item`, which stands at `source` in the data of `event`."""
         self.kind = get_str(item, "type") or self.kind
         self._choice.media |= self.kind == _APPROVAL
         self._take_shape(item, event)
-        if rank is Rank.ITEM_DONE:
+        if rank is SourceRank.ITEM_DONE:
             self.done = True
         if get_str(item, "status"):
             self._incomplete = item["status"] == "incomplete"
-        if rank is Rank.ITEM_DONE or (rank is Rank.SNAPSHOT and not self.encrypted):
+        if rank is SourceRank.ITEM_DONE or (rank is SourceRank.SNAPSHOT and not self.encrypted):
             self.encrypted = get_str(item, "encrypted_content") or ""
-        if rank is not Rank.ADDED:
+        if rank is not SourceRank.ADDED:
             self.texts.take(item, rank, event)
         if self.call is not None:
             self._take_names(self.call, item, rank, event)
@@ -96,14 +101,14 @@ class ItemDraft:
         if identifier:
             self.ids[identifier] = None
 
-    def open_call(self, shape: Shape, event: Event) -> CallDraft:
+    def open_call(self, shape: ItemShape, event: Event) -> CallDraft:
         """The call of this item, opened if it is not yet."""
         self._shape = shape
         if self.call is None:
             self.call = self._choice.open(shape.kind, event, self.index)
             self.call.name = shape.name
         self.call.kind = shape.kind
-        self.call.free_text = shape.form is Form.FREE
+        self.call.free_text = shape.form is ArgumentsForm.FREE
         return self.call
 
     def add_arguments(self, said: Sequence[Said]) -> None:
@@ -113,7 +118,7 @@ class ItemDraft:
 
     def end_arguments(self, text: str, name: str | None, event: Event) -> None:
         """Takes the arguments that an event says all pieces to be, and the name it may give."""
-        self._said[Rank.PART_DONE] = (text, event)
+        self._said[SourceRank.PART_DONE] = (text, event)
         if self.call is not None:
             self.call.name = self.call.name or name or ""
 
@@ -128,7 +133,7 @@ class ItemDraft:
         if identifier:
             self.ids[identifier] = None
 
-    def settle(self, *, resumed: bool) -> list[Piece]:
+    def settle(self, *, resumed: bool) -> list[TextFragment]:
         """Settles the arguments; the pieces of its texts. To be called once, at the end.
 
         Args:
@@ -155,10 +160,10 @@ class ItemDraft:
             call.note(phrase, "S006", phrase, item, event)
 
     def _take_names(
-        self, call: CallDraft, item: Mapping[str, object], rank: Rank, event: Event
+        self, call: CallDraft, item: Mapping[str, object], rank: SourceRank, event: Event
     ) -> None:
         """Takes id and name; what is said last is what the provider keeps."""
-        if rank is not Rank.SNAPSHOT:
+        if rank is not SourceRank.SNAPSHOT:
             self.meets(get_str(item, "id"), event, NAMES[rank])
         identifier = get_str(item, "call_id")
         if call.kind in _INTERNAL:
@@ -168,17 +173,17 @@ class ItemDraft:
                 detail = f"the call_id {call.first_id!r} changes to {identifier!r}"
                 call.note("call", "T010", detail, item, event)
             call.ids[identifier] = None
-            if rank is not Rank.SNAPSHOT or not self.done:
+            if rank is not SourceRank.SNAPSHOT or not self.done:
                 self._answer_to = identifier
         if self._shape and not self._shape.name:
             self._take_name(call, item, rank, event)
 
     def _take_name(
-        self, call: CallDraft, item: Mapping[str, object], rank: Rank, event: Event
+        self, call: CallDraft, item: Mapping[str, object], rank: SourceRank, event: Event
     ) -> None:
         name = get_str(item, "name")
         if not name or name == call.name:
-            self._late |= rank is Rank.ADDED and not call.name
+            self._late |= rank is SourceRank.ADDED and not call.name
             return
         if call.name:
             detail = f"the name was {call.name!r} and is {name!r} at {NAMES[rank]}"
@@ -186,16 +191,16 @@ class ItemDraft:
         elif self._late:
             detail = f"the name {name!r} comes only at {NAMES[rank]}"
             call.note("name", "T021", detail, item, event)
-        if not call.name or rank is not Rank.SNAPSHOT or not self.done:
+        if not call.name or rank is not SourceRank.SNAPSHOT or not self.done:
             call.name = name
 
     def _take_arguments(
         self,
         call: CallDraft,
         item: Mapping[str, object],
-        rank: Rank,
+        rank: SourceRank,
         event: Event,
-        source: Source,
+        source: JsonSource,
     ) -> None:
         shape = self._shape
         value = item.get(shape.field) if shape else None
@@ -204,24 +209,24 @@ class ItemDraft:
         if isinstance(value, str):
             self._said[rank] = (value, event)
             return
-        if shape.form is Form.TEXT:
+        if shape.form is ArgumentsForm.TEXT:
             detail = f"{shape.field} is JSON instead of a string with JSON in it"
             call.note("bare", "T006", detail, item, event)
-        if rank is not Rank.SNAPSHOT or Rank.ITEM_DONE not in self._said:
-            self._said[rank] = (Member(source, shape.field).text, event)
+        if rank is not SourceRank.SNAPSHOT or SourceRank.ITEM_DONE not in self._said:
+            self._said[rank] = (MemberValue(source, shape.field).text, event)
 
     def _take_end(
-        self, call: CallDraft, item: Mapping[str, object], rank: Rank, event: Event
+        self, call: CallDraft, item: Mapping[str, object], rank: SourceRank, event: Event
     ) -> None:
         """Whether the call is whole: `done` is also sent for items that a limit cut."""
-        whole = rank is Rank.ITEM_DONE and not self._incomplete
-        if whole or (rank is Rank.SNAPSHOT and item.get("status") == "completed"):
+        whole = rank is SourceRank.ITEM_DONE and not self._incomplete
+        if whole or (rank is SourceRank.SNAPSHOT and item.get("status") == "completed"):
             call.ended = call.ended or event
             call.whole = True
 
     def _settle_call(self, call: CallDraft, *, partial: bool) -> None:
         streamed, raw = bool(call.fragments), call.raw
-        added = self._said.pop(Rank.ADDED, None)
+        added = self._said.pop(SourceRank.ADDED, None)
         told = [self._said[rank] for rank in sorted(self._said, reverse=True)]
         best = next((one for one in told if one[0]), told[0] if told else None)
         if best is None and not streamed:
@@ -247,7 +252,7 @@ class ItemDraft:
             detail = f"the arguments are {shown(text)} at {NAMES[rank]}, and {shown(other)} before"
             call.note("sources", "T015", detail, text, event)
 
-    def _note_text(self, whole: Whole, *, partial: bool) -> None:
+    def _note_text(self, whole: WholeText, *, partial: bool) -> None:
         if partial or self._incomplete:
             return
         detail = f"the text at {NAMES[whole.rank]} is not that of the deltas"

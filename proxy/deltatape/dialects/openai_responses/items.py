@@ -17,10 +17,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from deltatape.dialects._calls import CallDraft
 from deltatape.dialects._choice import ChoiceDraft
 from deltatape.dialects._json import Frame, as_array, as_object, get_index, get_str
-from deltatape.dialects._source import Element, Elements, Member, Source, Whole
+from deltatape.dialects._source import Element, Elements, JsonSource, MemberValue, WholeString
 from deltatape.dialects.openai_responses.item import ItemDraft
-from deltatape.dialects.openai_responses.kinds import Rank, shape_of
-from deltatape.model.asked import Asked
+from deltatape.dialects.openai_responses.kinds import SourceRank, shape_of
+from deltatape.model.asked import RequestSummary
 from deltatape.model.reply import CallKind
 from deltatape.model.stream import Event
 from deltatape.model.thought import Thought
@@ -31,10 +31,10 @@ _LATEST = 16
 _INTERNAL = frozenset({CallKind.SERVER, CallKind.MCP})
 
 
-class Items:
+class OutputItems:
     """The output items of one response. `resumed`: the stream began in the middle."""
 
-    def __init__(self, choice: ChoiceDraft, asked: Asked) -> None:
+    def __init__(self, choice: ChoiceDraft, asked: RequestSummary) -> None:
         self.resumed = False
         self._choice = choice
         self._asked = asked
@@ -111,7 +111,7 @@ class Items:
         else:
             again = self._open(get_str(item, "type") or "", index)
         again.announced = True
-        again.take(item, Rank.ADDED, event, Member(Whole(event.data), "item"))
+        again.take(item, SourceRank.ADDED, event, MemberValue(WholeString(event.data), "item"))
         self._note_place(again, frame, event)
         self._enter_item(again, item)
 
@@ -130,10 +130,10 @@ class Items:
         elif not found.announced:
             self._note_unannounced(frame, event)
         self._latest = None
-        found.take(item, Rank.ITEM_DONE, event, Member(Whole(event.data), "item"))
+        found.take(item, SourceRank.ITEM_DONE, event, MemberValue(WholeString(event.data), "item"))
         self._enter_item(found, item)
 
-    def list(self, output: object, event: Event, source: Source, *, streamed: bool) -> int:
+    def list(self, output: object, event: Event, source: JsonSource, *, streamed: bool) -> int:
         """Takes the output of the final response, or of one that was not streamed: how many items.
 
         Args:
@@ -160,7 +160,7 @@ class Items:
                     phrase = "a call is in the final response and was never streamed"
                     self._choice.odd(phrase, item, event)
             found.listed = True
-            found.take(item, Rank.SNAPSHOT, event, Element(elements, place))
+            found.take(item, SourceRank.SNAPSHOT, event, Element(elements, place))
             self._enter_item(found, item)
         return len(entries)
 

@@ -14,14 +14,14 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from deltatape.dialects._json import get_object, get_str
-from deltatape.model.asked import Asked
+from deltatape.model.asked import RequestSummary
 from deltatape.model.reply import CallKind
 
 NOT_ON_THE_WIRE = "function_tool_call"
 """A type that wrappers of the API use for `function_call`, and some servers send."""
 
 
-class Form(enum.Enum):
+class ArgumentsForm(enum.Enum):
     """What the arguments of a call are on the wire."""
 
     TEXT = "text"
@@ -32,7 +32,7 @@ class Form(enum.Enum):
     """A string or value that is no JSON object: code, a list of queries, nothing at all."""
 
 
-class Shape(NamedTuple):
+class ItemShape(NamedTuple):
     """What a type of item is."""
 
     kind: CallKind
@@ -40,33 +40,37 @@ class Shape(NamedTuple):
     """The tool; "" where the item names it."""
     field: str
     """The member with the arguments; "" if there is none."""
-    form: Form
+    form: ArgumentsForm
 
 
-_FUNCTION = Shape(CallKind.FUNCTION, "", "arguments", Form.TEXT)
+_FUNCTION = ItemShape(CallKind.FUNCTION, "", "arguments", ArgumentsForm.TEXT)
 _SHAPES = {
     "function_call": _FUNCTION,
     NOT_ON_THE_WIRE: _FUNCTION,
-    "custom_tool_call": Shape(CallKind.CUSTOM, "", "input", Form.TEXT),
-    "mcp_call": Shape(CallKind.MCP, "", "arguments", Form.TEXT),
-    "mcp_approval_request": Shape(CallKind.MCP, "", "arguments", Form.TEXT),
-    "computer_call": Shape(CallKind.BUILT_IN, "computer", "action", Form.VALUE),
-    "local_shell_call": Shape(CallKind.BUILT_IN, "local_shell", "action", Form.VALUE),
-    "shell_call": Shape(CallKind.BUILT_IN, "shell", "action", Form.VALUE),
-    "apply_patch_call": Shape(CallKind.BUILT_IN, "apply_patch", "operation", Form.VALUE),
-    "tool_search_call": Shape(CallKind.SERVER, "tool_search", "arguments", Form.VALUE),
-    "web_search_call": Shape(CallKind.SERVER, "web_search", "action", Form.VALUE),
-    "file_search_call": Shape(CallKind.SERVER, "file_search", "queries", Form.FREE),
-    "code_interpreter_call": Shape(CallKind.SERVER, "code_interpreter", "code", Form.FREE),
-    "image_generation_call": Shape(CallKind.SERVER, "image_generation", "", Form.FREE),
-    "program": Shape(CallKind.SERVER, "program", "code", Form.FREE),
+    "custom_tool_call": ItemShape(CallKind.CUSTOM, "", "input", ArgumentsForm.TEXT),
+    "mcp_call": ItemShape(CallKind.MCP, "", "arguments", ArgumentsForm.TEXT),
+    "mcp_approval_request": ItemShape(CallKind.MCP, "", "arguments", ArgumentsForm.TEXT),
+    "computer_call": ItemShape(CallKind.BUILT_IN, "computer", "action", ArgumentsForm.VALUE),
+    "local_shell_call": ItemShape(CallKind.BUILT_IN, "local_shell", "action", ArgumentsForm.VALUE),
+    "shell_call": ItemShape(CallKind.BUILT_IN, "shell", "action", ArgumentsForm.VALUE),
+    "apply_patch_call": ItemShape(
+        CallKind.BUILT_IN, "apply_patch", "operation", ArgumentsForm.VALUE
+    ),
+    "tool_search_call": ItemShape(CallKind.SERVER, "tool_search", "arguments", ArgumentsForm.VALUE),
+    "web_search_call": ItemShape(CallKind.SERVER, "web_search", "action", ArgumentsForm.VALUE),
+    "file_search_call": ItemShape(CallKind.SERVER, "file_search", "queries", ArgumentsForm.FREE),
+    "code_interpreter_call": ItemShape(
+        CallKind.SERVER, "code_interpreter", "code", ArgumentsForm.FREE
+    ),
+    "image_generation_call": ItemShape(CallKind.SERVER, "image_generation", "", ArgumentsForm.FREE),
+    "program": ItemShape(CallKind.SERVER, "program", "code", ArgumentsForm.FREE),
 }
 _SUFFIX = "_call"
 _SEARCH_ON_X = "x_search"
 _BUILT_IN = {"computer_use_preview": "computer", "web_search_preview": "web_search"}
 
 
-def shape_of(item: Mapping[str, object], asked: Asked) -> Shape | None:
+def shape_of(item: Mapping[str, object], asked: RequestSummary) -> ItemShape | None:
     """What `item` is as a call; None if it is none.
 
     A type that is not known and ends like a call's is a tool of the provider: new ones appear all
@@ -77,15 +81,15 @@ def shape_of(item: Mapping[str, object], asked: Asked) -> Shape | None:
     if shape is None:
         known = kind.endswith(_SUFFIX)
         name = kind.removesuffix(_SUFFIX)
-        return Shape(CallKind.SERVER, name, "", Form.FREE) if known else None
+        return ItemShape(CallKind.SERVER, name, "", ArgumentsForm.FREE) if known else None
     if kind == "shell_call" and _is_hosted(item):
         return shape._replace(kind=CallKind.SERVER)
     if kind == "tool_search_call" and item.get("execution") == "client":
         return shape._replace(kind=CallKind.BUILT_IN)
     if kind == "computer_call" and item.get("action") is None and "actions" in item:
-        return shape._replace(field="actions", form=Form.FREE)
+        return shape._replace(field="actions", form=ArgumentsForm.FREE)
     if kind == "custom_tool_call" and _is_search_on_x(item, asked):
-        return shape._replace(kind=CallKind.SERVER, form=Form.FREE)
+        return shape._replace(kind=CallKind.SERVER, form=ArgumentsForm.FREE)
     return shape
 
 
@@ -98,7 +102,7 @@ def _is_hosted(item: Mapping[str, object]) -> bool:
     return get_str(get_object(item, "environment") or {}, "type") == "container_reference"
 
 
-def _is_search_on_x(item: Mapping[str, object], asked: Asked) -> bool:
+def _is_search_on_x(item: Mapping[str, object], asked: RequestSummary) -> bool:
     """Whether a custom call is one of the tools behind `x_search`, which nobody offered by name."""
     return asked.tool(_SEARCH_ON_X) is not None and asked.tool(get_str(item, "name")) is None
 
@@ -106,7 +110,7 @@ def _is_search_on_x(item: Mapping[str, object], asked: Asked) -> bool:
 # What tells the arguments of a call, or a text, and how much it is to be believed.
 
 
-class Rank(enum.IntEnum):
+class SourceRank(enum.IntEnum):
     """A source, in the order of its authority.
 
     Pieces that streamed count more than `ADDED`, which is sent before anything is known and is
@@ -120,9 +124,9 @@ class Rank(enum.IntEnum):
 
 
 NAMES = {
-    Rank.ADDED: "response.output_item.added",
-    Rank.PART_DONE: "the event that ends the pieces",
-    Rank.SNAPSHOT: "the final response",
-    Rank.ITEM_DONE: "response.output_item.done",
+    SourceRank.ADDED: "response.output_item.added",
+    SourceRank.PART_DONE: "the event that ends the pieces",
+    SourceRank.SNAPSHOT: "the final response",
+    SourceRank.ITEM_DONE: "response.output_item.done",
 }
 """What a message calls a source."""

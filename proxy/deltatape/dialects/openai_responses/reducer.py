@@ -12,18 +12,18 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from typing import TypeAlias
 
-from deltatape.dialects._alike import Alike, Said
-from deltatape.dialects._choice import Policy
+from deltatape.dialects._alike import DeltaFastPath, Said
+from deltatape.dialects._choice import DialectPolicy
 from deltatape.dialects._errors import error_message
 from deltatape.dialects._json import Frame, get_index, get_object, get_str
-from deltatape.dialects._judge import Ending
+from deltatape.dialects._judge import CallEndCause
 from deltatape.dialects._reply import ReplyDraft
-from deltatape.dialects._source import Member, Source, Whole
-from deltatape.dialects.openai_responses.items import Items
+from deltatape.dialects._source import JsonSource, MemberValue, WholeString
+from deltatape.dialects.openai_responses.items import OutputItems
 from deltatape.dialects.openai_responses.kinds import shape_of
-from deltatape.dialects.openai_responses.texts import PARTS, Group, piece_of
-from deltatape.model.asked import Asked
-from deltatape.model.reply import CallKind, Channel, Piece, Reply
+from deltatape.dialects.openai_responses.texts import PARTS, TextGroup, piece_of
+from deltatape.model.asked import RequestSummary
+from deltatape.model.reply import CallKind, Channel, Reply, TextFragment
 from deltatape.model.stream import Event
 from deltatape.wire.json_value import read_object
 
@@ -31,7 +31,7 @@ TERMINATOR = "response.completed, response.incomplete or response.failed"
 FINISHES = frozenset({"completed", "incomplete", "failed", "cancelled"})
 """The statuses after which nothing comes; each has an event of its own."""
 _ABNORMAL = FINISHES - {"completed"}
-POLICY = Policy(abnormal=_ABNORMAL, explicit_end=True)
+POLICY = DialectPolicy(abnormal=_ABNORMAL, explicit_end=True)
 _PREFIX = "response."
 _SENTINEL = "[DONE]"
 _ERROR = "response.error"
@@ -48,15 +48,15 @@ _CALL_PARTS = {
     "response.code_interpreter_call_code": ("code_interpreter_call", "code"),
 }
 """By stem of an event's type: whose arguments it brings, and where its last event has them."""
-_Place: TypeAlias = tuple[str, Channel, Group]
+_Place: TypeAlias = tuple[str, Channel, TextGroup]
 """The type of the items that have a text, where it goes, and what lists its parts."""
 _TEXT_PARTS: Mapping[str, _Place] = {
-    "response.output_text": ("message", Channel.TEXT, Group.CONTENT),
-    "response.refusal": ("message", Channel.REFUSAL, Group.CONTENT),
-    "response.reasoning_text": ("reasoning", Channel.REASONING, Group.CONTENT),
-    "response.reasoning_summary_text": ("reasoning", Channel.REASONING, Group.SUMMARY),
+    "response.output_text": ("message", Channel.TEXT, TextGroup.CONTENT),
+    "response.refusal": ("message", Channel.REFUSAL, TextGroup.CONTENT),
+    "response.reasoning_text": ("reasoning", Channel.REASONING, TextGroup.CONTENT),
+    "response.reasoning_summary_text": ("reasoning", Channel.REASONING, TextGroup.SUMMARY),
 }
-_INDEX = {Group.CONTENT: "content_index", Group.SUMMARY: "summary_index"}
+_INDEX = {TextGroup.CONTENT: "content_index", TextGroup.SUMMARY: "summary_index"}
 
 _Handler: TypeAlias = Callable[["ResponsesReducer", Frame, Event], None]
 
@@ -64,12 +64,12 @@ _Handler: TypeAlias = Callable[["ResponsesReducer", Frame, Event], None]
 class ResponsesReducer:
     """Rebuilds a response. See `Reducer`."""
 
-    def __init__(self, name: str, asked: Asked) -> None:
+    def __init__(self, name: str, asked: RequestSummary) -> None:
         self._reply = ReplyDraft(name, TERMINATOR, asked, POLICY)
         self._choice = self._reply.choice()
-        self._items = Items(self._choice, asked)
+        self._items = OutputItems(self._choice, asked)
         self._handlers = self._handlers_by_type()
-        self.alike = Alike()
+        self.alike = DeltaFastPath()
         self._number: int | None = None
         self._begun = False
         self._id: str | None = None
@@ -105,7 +105,7 @@ class ResponsesReducer:
         """See `Reducer.finish`."""
         del cut  # The status, and what is missing without one, tells more about the calls.
         self._items.settle()
-        return self._reply.build(Ending.CUT, terminated=self._reply.terminal is not None)
+        return self._reply.build(CallEndCause.CUT, terminated=self._reply.terminal is not None)
 
     @classmethod
     @cache
@@ -118,8 +118,8 @@ class ResponsesReducer:
             "response.audio.delta": cls._take_audio,
             "response.output_item.added": cls._announce,
             "response.output_item.done": cls._end_item,
-            "response.content_part.done": partial(cls._end_part, group=Group.CONTENT),
-            "response.reasoning_summary_part.done": partial(cls._end_part, group=Group.SUMMARY),
+            "response.content_part.done": partial(cls._end_part, group=TextGroup.CONTENT),
+            "response.reasoning_summary_part.done": partial(cls._end_part, group=TextGroup.SUMMARY),
         }
         for stem, (kind, field) in _CALL_PARTS.items():
             found[f"{stem}.delta"] = partial(cls._add_arguments, kind=kind)
@@ -219,7 +219,10 @@ class ResponsesReducer:
     def _take_document(self, response: Frame, event: Event) -> None:
         self._take_facts(response, event)
         self._items.list(
-            response.get("output"), event, Member(Whole(event.data), "output"), streamed=False
+            response.get("output"),
+            event,
+            MemberValue(WholeString(event.data), "output"),
+            streamed=False,
         )
         status = get_str(response, "status") or "completed"
         if status in FINISHES:
@@ -238,10 +241,10 @@ class ResponsesReducer:
 
     def _take_output(self, response: Frame, named: str, event: Event) -> None:
         """Takes the final snapshot."""
-        source: Source = Member(Whole(event.data), "response")
+        source: JsonSource = MemberValue(WholeString(event.data), "response")
         came = bool(self._items)
         output = response.get("output")
-        count = self._items.list(output, event, Member(source, "output"), streamed=True)
+        count = self._items.list(output, event, MemberValue(source, "output"), streamed=True)
         if named != "completed":
             return
         self._items.note_unfinished(event, listed=count > 0 and not self._items.resumed)
@@ -298,7 +301,7 @@ class ResponsesReducer:
             index = get_index(frame, _INDEX[group]) or 0
             item.texts.end_part(group, index, piece_of(channel, text, event))
 
-    def _end_part(self, frame: Frame, event: Event, group: Group) -> None:
+    def _end_part(self, frame: Frame, event: Event, group: TextGroup) -> None:
         part = get_object(frame, "part") or {}
         place = PARTS.get(get_str(part, "type") or "")
         if place is None:
@@ -308,5 +311,5 @@ class ResponsesReducer:
         self._end_text({**frame, field: part.get(field)}, event, (kind, channel, group))
 
 
-def _say(pieces: list[Piece], channel: Channel, said: Sequence[Said]) -> None:
+def _say(pieces: list[TextFragment], channel: Channel, said: Sequence[Said]) -> None:
     pieces += [piece_of(channel, text, event) for text, event in said if text]

@@ -15,15 +15,15 @@ from typing import NamedTuple
 from deltatape.dialects._json import as_object, get_array, get_object, get_str
 from deltatape.dialects._request import content_text, exact, message_digest, tool_spec
 from deltatape.dialects._shared import read_history
-from deltatape.dialects._source import Source
+from deltatape.dialects._source import JsonSource
 from deltatape.dialects.openai_responses.items import REASONING
 from deltatape.dialects.openai_responses.kinds import shape_of, tool_name
 from deltatape.model.asked import (
     NOTHING_ASKED,
     AnswerFormat,
-    Asked,
     Message,
     RepeatedCall,
+    RequestSummary,
     ToolSpec,
 )
 from deltatape.model.reply import CallKind
@@ -44,14 +44,14 @@ _CUSTOM = shape_of({"type": "custom_tool_call"}, NOTHING_ASKED)
 Object = Mapping[str, object]
 
 
-def read_request(body: bytes) -> Asked:
+def read_request(body: bytes) -> RequestSummary:
     """What `body` asks for; `NOTHING_ASKED` if it is no JSON object."""
     read = read_history(body, _PATH, _entry)
     if read is None:
         return NOTHING_ASKED
     request = read.body.value
     store = request.get("store")
-    asked = Asked(
+    asked = RequestSummary(
         known=True,
         model=get_str(request, "model"),
         stream=request.get("stream") is True,
@@ -98,7 +98,7 @@ class _Entry(NamedTuple):
     of the request."""
 
 
-def _entry(item: Object, source: Source) -> _Entry:
+def _entry(item: Object, source: JsonSource) -> _Entry:
     custom = get_str(item, "type") == "custom_tool_call"
     return _Entry(_item(item, source), tuple(_specs(get_array(item, "tools"))), custom)
 
@@ -158,7 +158,7 @@ def _opening(request: Object) -> Iterator[Message]:
             yield _message({"role": role, "content": text}, role, text)
 
 
-def _items(entries: Sequence[_Entry], asked: Asked) -> Iterator[Message]:
+def _items(entries: Sequence[_Entry], asked: RequestSummary) -> Iterator[Message]:
     for message, _, custom in entries:
         if custom and shape_of(_as_item(message), asked) != _CUSTOM:
             yield replace(message, calls=())
@@ -171,7 +171,7 @@ def _as_item(message: Message) -> Object:
     return {"type": "custom_tool_call", "name": message.calls[0].name}
 
 
-def _item(item: Object, source: Source) -> Message:
+def _item(item: Object, source: JsonSource) -> Message:
     kind = get_str(item, "type") or "message"
     shape = shape_of(item, NOTHING_ASKED)
     if shape is not None:

@@ -11,23 +11,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from deltatape.dialects._json import as_object, get_array, get_str
-from deltatape.dialects.openai_responses.kinds import Rank
-from deltatape.model.reply import Channel, Piece
+from deltatape.dialects.openai_responses.kinds import SourceRank
+from deltatape.model.reply import Channel, TextFragment
 from deltatape.model.stream import Event
 from deltatape.wire.json_value import join_pairs
 
 
-class Group(enum.StrEnum):
+class TextGroup(enum.StrEnum):
     """The list of an item that a text belongs to."""
 
     SUMMARY = "summary"
     CONTENT = "content"
 
 
-class Whole(NamedTuple):
+class WholeText(NamedTuple):
     """What a source says that a text is as a whole."""
 
-    rank: Rank
+    rank: SourceRank
     text: str
     event: Event
 
@@ -41,24 +41,24 @@ PARTS = {
 }
 """By type of a part: where its text goes, and the member it stands in."""
 
-_Stream = tuple[Group, Channel]
+_Stream = tuple[TextGroup, Channel]
 _new = tuple.__new__
 """What the constructor of a named tuple calls, in a third of the time: every delta makes one."""
 
 
-def piece_of(channel: Channel, text: str, event: Event) -> Piece:
+def piece_of(channel: Channel, text: str, event: Event) -> TextFragment:
     """A piece of text that `event` carried."""
-    return _new(Piece, (channel, text, event))
+    return _new(TextFragment, (channel, text, event))
 
 
 class ItemTexts:
     """The texts of one output item."""
 
     def __init__(self) -> None:
-        self._parts: dict[_Stream, dict[int, list[Piece]]] = {}
-        self._wholes: dict[_Stream, list[Whole]] = {}
+        self._parts: dict[_Stream, dict[int, list[TextFragment]]] = {}
+        self._wholes: dict[_Stream, list[WholeText]] = {}
 
-    def part(self, group: Group, channel: Channel, index: int) -> list[Piece]:
+    def part(self, group: TextGroup, channel: Channel, index: int) -> list[TextFragment]:
         """The pieces of a part so far, to be appended to."""
         parts = self._parts.get((group, channel))
         if parts is None:
@@ -68,27 +68,27 @@ class ItemTexts:
             pieces = parts[index] = []
         return pieces
 
-    def end_part(self, group: Group, index: int, whole: Piece) -> None:
+    def end_part(self, group: TextGroup, index: int, whole: TextFragment) -> None:
         """Takes what a whole part is said to be: it counts where nothing streamed."""
         pieces = self.part(group, whole.channel, index)
         if not pieces:
             pieces.append(whole)
 
-    def take(self, item: Mapping[str, object], rank: Rank, event: Event) -> None:
+    def take(self, item: Mapping[str, object], rank: SourceRank, event: Event) -> None:
         """Takes the texts that an item carries as a whole."""
-        for group in Group:
+        for group in TextGroup:
             said: dict[Channel, str] = {}
             for channel, text in _texts(item, group):
                 said[channel] = said.get(channel, "") + text
-            if group is Group.CONTENT and item.get("type") == "message":
+            if group is TextGroup.CONTENT and item.get("type") == "message":
                 said.setdefault(Channel.TEXT, "")
             for channel, text in said.items():
-                self._wholes.setdefault((group, channel), []).append(Whole(rank, text, event))
+                self._wholes.setdefault((group, channel), []).append(WholeText(rank, text, event))
 
-    def settle(self) -> tuple[list[Piece], list[Whole]]:
+    def settle(self) -> tuple[list[TextFragment], list[WholeText]]:
         """The pieces of the texts that count, and the wholes that are not what streamed."""
-        pieces: list[Piece] = []
-        differing: list[Whole] = []
+        pieces: list[TextFragment] = []
+        differing: list[WholeText] = []
         for stream in dict.fromkeys((*self._parts, *self._wholes)):
             parts = self._parts.get(stream, {})
             streamed = [piece for part in parts.values() for piece in part]
@@ -98,7 +98,7 @@ class ItemTexts:
         return pieces, differing
 
 
-def _texts(item: Mapping[str, object], group: Group) -> Iterator[tuple[Channel, str]]:
+def _texts(item: Mapping[str, object], group: TextGroup) -> Iterator[tuple[Channel, str]]:
     for part in map(as_object, get_array(item, group.value)):
         place = PARTS.get(get_str(part, "type") or "") if part is not None else None
         if part is not None and place is not None:
@@ -106,8 +106,8 @@ def _texts(item: Mapping[str, object], group: Group) -> Iterator[tuple[Channel, 
 
 
 def _settle(
-    channel: Channel, streamed: list[Piece], wholes: Sequence[Whole]
-) -> tuple[list[Piece], list[Whole]]:
+    channel: Channel, streamed: list[TextFragment], wholes: Sequence[WholeText]
+) -> tuple[list[TextFragment], list[WholeText]]:
     best = max((whole for whole in wholes if whole.text), default=None, key=_rank)
     if not streamed:
         return ([piece_of(channel, best.text, best.event)] if best else []), []
@@ -120,5 +120,5 @@ def _settle(
     return [piece_of(channel, best.text, best.event)], against
 
 
-def _rank(whole: Whole) -> Rank:
+def _rank(whole: WholeText) -> SourceRank:
     return whole.rank

@@ -1,12 +1,12 @@
 """Presets that spoil arguments: as they come, or when the next request repeats them."""
 
-from deltatape.suspects.client import Client, Preset
+from deltatape.suspects.client import ClientModel, Preset
 from deltatape.suspects.mistakes import CHAT
 
 ARGUMENTS = (
     Preset(
         name="first-arguments-dropped",
-        clients=(Client(arguments="drop-first"),),
+        clients=(ClientModel(arguments="drop-first"),),
         place=9,
         summary="It forgets the arguments of the piece that opens a call.",
         does="""
@@ -25,7 +25,7 @@ ARGUMENTS = (
     ),
     Preset(
         name="arguments-of-first-piece-only",
-        clients=(Client(arguments="first-only"),),
+        clients=(ClientModel(arguments="first-only"),),
         place=101,
         summary="It keeps the arguments of the first piece.",
         does="""
@@ -38,7 +38,7 @@ ARGUMENTS = (
     ),
     Preset(
         name="last-piece-wins",
-        clients=(Client(arguments="replace"),),
+        clients=(ClientModel(arguments="replace"),),
         summary="It keeps the arguments of the last piece.",
         does="Every piece overwrites the one before.",
         example="call.arguments = piece.function.arguments",
@@ -48,10 +48,10 @@ ARGUMENTS = (
     Preset(
         name="index-as-arguments",
         clients=(
-            Client(key="none", arguments="event-number"),
-            Client(key="none", arguments="event-number", entries="with-arguments"),
-            Client(key="none", arguments="index"),
-            Client(key="none", arguments="index", entries="with-arguments"),
+            ClientModel(key="none", arguments="event-number"),
+            ClientModel(key="none", arguments="event-number", entries="with-arguments"),
+            ClientModel(key="none", arguments="index"),
+            ClientModel(key="none", arguments="index", entries="with-arguments"),
         ),
         families=CHAT,
         summary="It passes on a number as the arguments: the index of an entry, or of the event.",
@@ -68,7 +68,7 @@ ARGUMENTS = (
     ),
     Preset(
         name="undefined-appended",
-        clients=(Client(absent="undefined"),),
+        clients=(ClientModel(absent="undefined"),),
         summary='It appends "undefined" where a piece has no arguments.',
         does='In JavaScript `"" + undefined` is "undefined". Servers may leave `arguments` out.',
         example="call.arguments += piece.function.arguments",
@@ -77,7 +77,7 @@ ARGUMENTS = (
     ),
     Preset(
         name="object-arguments-as-text",
-        clients=(Client(value="string"),),
+        clients=(ClientModel(value="string"),),
         summary='It makes "[object Object]" of arguments that are an object.',
         does="Some servers send the arguments as JSON instead of a string with JSON in it.",
         example="call.arguments += piece.function.arguments      // an object",
@@ -89,7 +89,7 @@ ARGUMENTS = (
     ),
     Preset(
         name="object-arguments-refused",
-        clients=(Client(value="raise"),),
+        clients=(ClientModel(value="raise"),),
         summary="It throws at arguments that are an object.",
         does="""
             Some servers send the arguments as JSON instead of a string with JSON in it; the stream
@@ -101,7 +101,7 @@ ARGUMENTS = (
     ),
     Preset(
         name="fragment-parsed-alone",
-        clients=(Client(parse="fragments"), Client(parse="fragments-spread")),
+        clients=(ClientModel(parse="fragments"), ClientModel(parse="fragments-spread")),
         place=14,
         summary="It parses each piece of the arguments alone.",
         does="""
@@ -117,7 +117,7 @@ ARGUMENTS = (
     ),
     Preset(
         name="swallows-bad-json",
-        clients=(Client(parse="swallow"),),
+        clients=(ClientModel(parse="swallow"),),
         place=12,
         summary="It runs a call with {} when its arguments do not parse.",
         does="Arguments that were cut or spoilt are replaced, and the tool runs without them.",
@@ -127,7 +127,7 @@ ARGUMENTS = (
     ),
     Preset(
         name="drops-unparsable-calls",
-        clients=(Client(parse="drop"),),
+        clients=(ClientModel(parse="drop"),),
         summary="It silently drops calls whose arguments do not parse.",
         does="""
             A call without arguments, or with arguments that were cut or spoilt, is never run, and
@@ -145,7 +145,7 @@ ARGUMENTS = (
     ),
     Preset(
         name="repairs-cut-arguments",
-        clients=(Client(parse="repair"),),
+        clients=(ClientModel(parse="repair"),),
         summary="It closes what is open in arguments that were cut, and runs them.",
         does="""
             A lenient parser makes valid JSON of a prefix: `{"a":` becomes `{}`, a path loses its
@@ -159,7 +159,7 @@ ARGUMENTS = (
     ),
     Preset(
         name="drops-cut-member",
-        clients=(Client(parse="repair-whole-members"),),
+        clients=(ClientModel(parse="repair-whole-members"),),
         summary="It drops the member in which arguments were cut, and runs the rest.",
         does="""
             A partial parser keeps the members that are whole: the tool runs without the last one.
@@ -170,7 +170,7 @@ ARGUMENTS = (
     ),
     Preset(
         name="empty-arguments-refused",
-        clients=(Client(empty="parsed"),),
+        clients=(ClientModel(empty="parsed"),),
         summary="It parses arguments without a byte.",
         does="""
             A call of a tool without parameters often has no arguments at all. Parsing them fails:
@@ -189,7 +189,7 @@ ARGUMENTS = (
 REPEATED = (
     Preset(
         name="arguments-as-python-repr",
-        clients=(Client(written="python-repr"),),
+        clients=(ClientModel(written="python-repr"),),
         summary="It repeats arguments as Python prints a dict.",
         does="""
             The parsed arguments are written into the history with `str`: single quotes, `True`,
@@ -201,7 +201,7 @@ REPEATED = (
     ),
     Preset(
         name="arguments-as-object-text",
-        clients=(Client(written="object-text"),),
+        clients=(ClientModel(written="object-text"),),
         summary='It repeats "[object Object]" instead of arguments.',
         does="The parsed arguments are written into the history by a template or by `String`.",
         example="arguments: `${call.args}`",
@@ -210,7 +210,7 @@ REPEATED = (
     ),
     Preset(
         name="arguments-encoded-twice",
-        clients=(Client(written="twice"),),
+        clients=(ClientModel(written="twice"),),
         summary="It encodes arguments twice.",
         does="""
             The text of the arguments, JSON already, is written into the history with

@@ -1,19 +1,19 @@
 """Presets that mix up calls, spoil ids and names, or drop calls for what they are called."""
 
-from deltatape.suspects.client import Client, Preset
+from deltatape.suspects.client import ClientModel, Preset
 from deltatape.suspects.mistakes import CHAT, ITEMS
 
 WHICH_CALL = (
     Preset(
         name="single-current-call",
         clients=(
-            Client(key="current"),
-            Client(key="single"),
-            Client(key="current", emit="on-tool-calls"),
-            Client(key="single", emit="on-tool-calls"),
-            Client(key="current", name="at-opening"),
-            Client(key="single", name="at-opening"),
-            Client(key="current", name="at-opening", emit="on-finish"),
+            ClientModel(key="current"),
+            ClientModel(key="single"),
+            ClientModel(key="current", emit="on-tool-calls"),
+            ClientModel(key="single", emit="on-tool-calls"),
+            ClientModel(key="current", name="at-opening"),
+            ClientModel(key="single", name="at-opening"),
+            ClientModel(key="current", name="at-opening", emit="on-finish"),
         ),
         families=CHAT | ITEMS,
         place=4,
@@ -42,11 +42,11 @@ WHICH_CALL = (
     Preset(
         name="each-event-is-a-call",
         clients=(
-            Client(key="none"),
-            Client(key="none", entries="with-arguments"),
-            Client(key="none", incomplete="dropped"),
-            Client(key="none", parse="drop"),
-            Client(key="none", incomplete="dropped", parse="drop"),
+            ClientModel(key="none"),
+            ClientModel(key="none", entries="with-arguments"),
+            ClientModel(key="none", incomplete="dropped"),
+            ClientModel(key="none", parse="drop"),
+            ClientModel(key="none", incomplete="dropped", parse="drop"),
         ),
         place=5,
         summary="It takes every event for a whole call.",
@@ -67,7 +67,7 @@ WHICH_CALL = (
     ),
     Preset(
         name="index-ignored",
-        clients=(Client(key="one"),),
+        clients=(ClientModel(key="one"),),
         summary="It has one buffer for all calls.",
         does="""
             Name and id are those of the last call, the arguments those of all calls, one behind the
@@ -85,7 +85,7 @@ WHICH_CALL = (
     ),
     Preset(
         name="strict-index",
-        clients=(Client(key="strict"),),
+        clients=(ClientModel(key="strict"),),
         summary="It cannot do without an index.",
         does="""
             Some servers leave out `index`, or send null. Looking it up throws, and the stream is
@@ -107,7 +107,7 @@ WHICH_CALL = (
     ),
     Preset(
         name="index-as-list-position",
-        clients=(Client(key="list"),),
+        clients=(ClientModel(key="list"),),
         summary="It uses the index as a position in its list of calls.",
         does="""
             Gateways count a text block as index 0, so that the only call has index 1: there is
@@ -122,7 +122,7 @@ WHICH_CALL = (
     ),
     Preset(
         name="keyed-by-id",
-        clients=(Client(key="id"),),
+        clients=(ClientModel(key="id"),),
         summary="It files pieces under their id, which only the first piece has.",
         does="""
             The first piece makes a call without arguments; all others go to a second one, without
@@ -134,7 +134,7 @@ WHICH_CALL = (
     ),
     Preset(
         name="position-as-key",
-        clients=(Client(key="position"),),
+        clients=(ClientModel(key="position"),),
         summary="It takes the place in an event for the number of the call.",
         does="""
             Each event's list begins at 0, whatever calls it is about. Calls that come one per event
@@ -149,7 +149,7 @@ WHICH_CALL = (
     ),
     Preset(
         name="keyed-by-name",
-        clients=(Client(key="name"),),
+        clients=(ClientModel(key="name"),),
         place=103,
         summary="It files calls under the function's name.",
         does="""
@@ -161,7 +161,7 @@ WHICH_CALL = (
     ),
     Preset(
         name="first-entry-only",
-        clients=(Client(entries="first"),),
+        clients=(ClientModel(entries="first"),),
         place=7,
         summary="It reads only the first entry of an event.",
         does="""
@@ -181,7 +181,7 @@ WHICH_CALL = (
 NAMES = (
     Preset(
         name="late-name-ignored",
-        clients=(Client(name="at-opening"),),
+        clients=(ClientModel(name="at-opening"),),
         summary="It looks for the name in the piece that opens a call only.",
         does="""
             Some servers send the name after the first arguments, or after an empty one. The call
@@ -197,7 +197,7 @@ NAMES = (
     ),
     Preset(
         name="name-overwritten-by-null",
-        clients=(Client(name="null-too"),),
+        clients=(ClientModel(name="null-too"),),
         summary="It overwrites the name with that of pieces which have none.",
         does="Later pieces have no name, or a null. The call ends up without one.",
         example="call.name = piece.function.name        // undefined from the second piece on",
@@ -206,7 +206,7 @@ NAMES = (
     ),
     Preset(
         name="name-overwritten-by-empty",
-        clients=(Client(name="empty-too"),),
+        clients=(ClientModel(name="empty-too"),),
         summary="It overwrites the name with an empty one.",
         does='Some servers repeat `"name":""` on every piece: `??` takes it for a value.',
         example="call.name = piece.function.name ?? call.name",
@@ -218,7 +218,7 @@ NAMES = (
     ),
     Preset(
         name="id-overwritten-by-null",
-        clients=(Client(id="null-too"),),
+        clients=(ClientModel(id="null-too"),),
         summary="It overwrites the id with that of pieces which have none.",
         does="""
             Later pieces have no id. The call ends up without one, its result belongs to nothing.
@@ -229,7 +229,7 @@ NAMES = (
     ),
     Preset(
         name="id-overwritten-by-empty",
-        clients=(Client(id="empty-too"),),
+        clients=(ClientModel(id="empty-too"),),
         summary="It overwrites the id with an empty one.",
         does='Some servers repeat `"id":""` on every piece: `??` takes it for a value.',
         example="call.id = piece.id ?? call.id",
@@ -242,7 +242,7 @@ NAMES = (
     ),
     Preset(
         name="name-concatenated",
-        clients=(Client(name="concatenate"),),
+        clients=(ClientModel(name="concatenate"),),
         summary="It appends names, as it appends arguments.",
         does="""
             Servers that repeat the name on every piece make `get_timeget_time` of it: an unknown
@@ -257,7 +257,7 @@ NAMES = (
     ),
     Preset(
         name="id-concatenated",
-        clients=(Client(id="concatenate"),),
+        clients=(ClientModel(id="concatenate"),),
         summary="It appends ids, as it appends arguments.",
         does="""
             Servers that repeat the id on every piece make `c1c1c1` of it; its result belongs to
@@ -272,7 +272,7 @@ NAMES = (
     ),
     Preset(
         name="id-dropped",
-        clients=(Client(id="drop"),),
+        clients=(ClientModel(id="drop"),),
         summary="It forgets the ids, and makes up its own or none.",
         does="The results name ids that the provider never gave.",
         example='calls.append({"name": name, "arguments": arguments})',
@@ -281,7 +281,7 @@ NAMES = (
     ),
     Preset(
         name="drops-without-id-or-name",
-        clients=(Client(incomplete="dropped"),),
+        clients=(ClientModel(incomplete="dropped"),),
         summary="It silently drops calls without id or name.",
         does="A filter against broken calls also drops those of servers that send no ids.",
         example="calls.filter((call) => call.id && call.name)",
@@ -293,7 +293,7 @@ NAMES = (
     ),
     Preset(
         name="equal-calls-dropped",
-        clients=(Client(repeats="dropped"),),
+        clients=(ClientModel(repeats="dropped"),),
         summary="It drops calls that equal an earlier one.",
         does="""
             Two calls with equal name and arguments are taken for one sent twice; a model may well
@@ -305,7 +305,7 @@ NAMES = (
     ),
     Preset(
         name="legacy-function-call-ignored",
-        clients=(Client(kinds="no-legacy"),),
+        clients=(ClientModel(kinds="no-legacy"),),
         summary="It does not read `function_call`.",
         does="""
             Older servers stream one call per answer as `delta.function_call`, without index and id.
@@ -316,7 +316,7 @@ NAMES = (
     ),
     Preset(
         name="custom-tool-ignored",
-        clients=(Client(kinds="no-custom"),),
+        clients=(ClientModel(kinds="no-custom"),),
         summary="It does not read the input of custom tools.",
         does="""
             Custom tools have free text in `input` instead of JSON in `arguments`; the call is run

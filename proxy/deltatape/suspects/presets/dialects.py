@@ -1,15 +1,15 @@
 """Presets for the events of one dialect: items, blocks, and calls in one piece."""
 
-from deltatape.suspects.client import Client, Preset
+from deltatape.suspects.client import ClientModel, Preset
 from deltatape.suspects.mistakes import BLOCKS, ITEMS
 
 IN_ITEMS = (
     Preset(
         name="deltas-keyed-by-call-id",
         clients=(
-            Client(key="call-id", incomplete="dropped"),
-            Client(key="call-id"),
-            Client(key="delta-item-id"),
+            ClientModel(key="call-id", incomplete="dropped"),
+            ClientModel(key="call-id"),
+            ClientModel(key="delta-item-id"),
         ),
         place=1,
         summary="It builds calls from argument deltas under a call id that those do not have.",
@@ -31,7 +31,7 @@ IN_ITEMS = (
     ),
     Preset(
         name="arguments-at-item-added",
-        clients=(Client(source="added"),),
+        clients=(ClientModel(source="added"),),
         families=ITEMS,
         place=2,
         summary="It takes the arguments from `response.output_item.added`.",
@@ -45,7 +45,7 @@ IN_ITEMS = (
     ),
     Preset(
         name="final-output-only",
-        clients=(Client(source="completed"),),
+        clients=(ClientModel(source="completed"),),
         summary="It takes calls from `response.completed` only.",
         does="""
             Some backends list nothing there, and a response that is incomplete or cut has no such
@@ -64,7 +64,7 @@ IN_ITEMS = (
     ),
     Preset(
         name="deltas-only",
-        clients=(Client(source="deltas"),),
+        clients=(ClientModel(source="deltas"),),
         summary="It knows argument deltas only.",
         does="""
             Some backends send no deltas, or encrypted ones, and the arguments with the item that is
@@ -83,7 +83,7 @@ IN_ITEMS = (
     ),
     Preset(
         name="arguments-done-only",
-        clients=(Client(source="arguments-done"),),
+        clients=(ClientModel(source="arguments-done"),),
         summary="It takes arguments from `response.function_call_arguments.done` only.",
         does="Some backends leave that event out.",
         example='if (event.type === "response.function_call_arguments.done") run(event.arguments)',
@@ -92,7 +92,7 @@ IN_ITEMS = (
     ),
     Preset(
         name="item-done-only",
-        clients=(Client(source="item-done"),),
+        clients=(ClientModel(source="item-done"),),
         summary="It takes calls from `response.output_item.done` only.",
         does="Some backends leave that event out and fill the last one.",
         example='if (event.type === "response.output_item.done") calls.push(event.item)',
@@ -104,7 +104,7 @@ IN_ITEMS = (
     ),
     Preset(
         name="correlates-by-item-id",
-        clients=(Client(key="item-id"),),
+        clients=(ClientModel(key="item-id"),),
         summary="It knows items by their id only.",
         does="Some backends give an item another id in every event, or none when it is done.",
         example="items[event.item_id].arguments += event.delta",
@@ -117,7 +117,7 @@ IN_ITEMS = (
     ),
     Preset(
         name="wrapped-item-type",
-        clients=(Client(kinds="wrapped"),),
+        clients=(ClientModel(kinds="wrapped"),),
         summary="It filters items by a type that the API does not have.",
         does="""
             `function_tool_call` is what a wrapper calls it; on the wire it is `function_call`. The
@@ -129,7 +129,7 @@ IN_ITEMS = (
     ),
     Preset(
         name="answers-to-item-id",
-        clients=(Client(id="item"),),
+        clients=(ClientModel(id="item"),),
         summary="It answers to the item's id instead of its call_id.",
         does="Items have two ids. The result must name `call_id`; `id` is internal.",
         example='outputs.push({ type: "function_call_output", call_id: item.id, output })',
@@ -141,7 +141,7 @@ IN_ITEMS = (
 IN_BLOCKS = (
     Preset(
         name="current-block-only",
-        clients=(Client(key="current"), Client(key="single")),
+        clients=(ClientModel(key="current"), ClientModel(key="single")),
         families=BLOCKS,
         place=8,
         summary="It appends every delta to the block that began last.",
@@ -157,7 +157,7 @@ IN_BLOCKS = (
     ),
     Preset(
         name="start-input-used",
-        clients=(Client(source="added"),),
+        clients=(ClientModel(source="added"),),
         families=BLOCKS,
         place=3,
         summary="It takes the input of the event that starts a block.",
@@ -171,7 +171,7 @@ IN_BLOCKS = (
     ),
     Preset(
         name="start-input-prefixed",
-        clients=(Client(source="added+deltas"),),
+        clients=(ClientModel(source="added+deltas"),),
         summary="It puts the input of the opening event in front of the deltas.",
         does='`{}` and then the real arguments, `{}{"a":1}`; or the same arguments twice.',
         example="""
@@ -186,7 +186,7 @@ IN_BLOCKS = (
     ),
     Preset(
         name="uses-calls-at-their-end-only",
-        clients=(Client(emit="at-close"),),
+        clients=(ClientModel(emit="at-close"),),
         summary="It uses a call only when an event ends it.",
         does="""
             Gateways leave out `content_block_stop` or `response.output_item.done`; the call is
@@ -204,7 +204,7 @@ IN_BLOCKS = (
 IN_ONE_PIECE = (
     Preset(
         name="calls-overwritten",
-        clients=(Client(whole="overwrite"),),
+        clients=(ClientModel(whole="overwrite"),),
         summary="It assigns the list of calls with every event that has one.",
         does="Parallel calls come in several events; only the last event's are left.",
         example="if message.tool_calls: calls = message.tool_calls",
@@ -216,7 +216,7 @@ IN_ONE_PIECE = (
     ),
     Preset(
         name="nameless-parts-ignored",
-        clients=(Client(whole="nameless-dropped"),),
+        clients=(ClientModel(whole="nameless-dropped"),),
         summary="It drops parts without a name.",
         does="""
             Streamed arguments come in parts without a name, as `partialArgs`. The call runs without
@@ -230,7 +230,7 @@ IN_ONE_PIECE = (
     ),
     Preset(
         name="stops-at-empty-content",
-        clients=(Client(stop="blank"),),
+        clients=(ClientModel(stop="blank"),),
         summary="It stops at the first line without text.",
         does="Lines with calls have no text, the last line has none either.",
         example='if not line["message"]["content"]: break',

@@ -1,11 +1,11 @@
 """Presets for any stream: when it ends, what its text holds, how its bytes are read."""
 
-from deltatape.suspects.client import Client, Preset
+from deltatape.suspects.client import ClientModel, Preset
 
 ENDS = (
     Preset(
         name="finish-only-on-tool-calls",
-        clients=(Client(emit="on-tool-calls"),),
+        clients=(ClientModel(emit="on-tool-calls"),),
         place=6,
         summary="It uses calls only if the finish reason is `tool_calls`.",
         does="""
@@ -22,7 +22,7 @@ ENDS = (
     ),
     Preset(
         name="last-finish-wins",
-        clients=(Client(emit="last-tool-calls"),),
+        clients=(ClientModel(emit="last-tool-calls"),),
         summary="It uses calls only if the last finish reason is `tool_calls`.",
         does="A second finish reason follows, `stop`, and overwrites the first.",
         example="finish = choice.finish_reason ?? finish      // tool_calls, then stop",
@@ -31,7 +31,7 @@ ENDS = (
     ),
     Preset(
         name="waits-for-finish",
-        clients=(Client(emit="on-finish"),),
+        clients=(ClientModel(emit="on-finish"),),
         summary="It uses calls only once a finish reason has come.",
         does="""
             Where the stream ends without one, the calls stay in their buffer, and nothing is said.
@@ -45,7 +45,7 @@ ENDS = (
     ),
     Preset(
         name="finish-before-deltas",
-        clients=(Client(stop="finish-before"),),
+        clients=(ClientModel(stop="finish-before"),),
         place=10,
         summary="It looks at the finish reason before the deltas of the same event.",
         does="""
@@ -64,7 +64,7 @@ ENDS = (
     ),
     Preset(
         name="any-finish-ends",
-        clients=(Client(stop="finish"),),
+        clients=(ClientModel(stop="finish"),),
         place=11,
         summary="It stops at the first finish reason that is not null.",
         does='Some servers send `"finish_reason":""`, or `stop`, on every event.',
@@ -77,7 +77,7 @@ ENDS = (
     ),
     Preset(
         name="fires-when-arguments-parse",
-        clients=(Client(emit="when-parses"),),
+        clients=(ClientModel(emit="when-parses"),),
         summary="It uses a call as soon as its arguments parse.",
         does="""
             A prefix may parse: `{}` before the real arguments, a number. What follows is ignored. A
@@ -92,7 +92,7 @@ ENDS = (
     ),
     Preset(
         name="executes-on-name",
-        clients=(Client(emit="at-name"),),
+        clients=(ClientModel(emit="at-name"),),
         place=102,
         summary="It uses a call as soon as it has id and name.",
         does="The first piece has both, and no arguments yet.",
@@ -102,7 +102,7 @@ ENDS = (
     ),
     Preset(
         name="choices-unguarded",
-        clients=(Client(guard="unguarded"),),
+        clients=(ClientModel(guard="unguarded"),),
         summary="It expects `choices[0].delta` in every event.",
         does="""
             Events with usage, of a content filter, or with an error have no choices; a delta may be
@@ -118,7 +118,7 @@ ENDS = (
     ),
     Preset(
         name="eof-as-success",
-        clients=(Client(ending="ignored"),),
+        clients=(ClientModel(ending="ignored"),),
         summary="It takes the end of the connection for the end of the answer.",
         does="""
             A stream that was cut ends without a finish reason. The call that is under construction
@@ -137,7 +137,7 @@ ENDS = (
     ),
     Preset(
         name="text-only-follow-up",
-        clients=(Client(calls="ignored"),),
+        clients=(ClientModel(calls="ignored"),),
         summary="It reads the text of a follow-up stream only.",
         does="""
             The stream after the tool results is handled by simpler code, which knows no calls. The
@@ -152,7 +152,7 @@ ENDS = (
 TEXTS = (
     Preset(
         name="flush-before-closing-tag",
-        clients=(Client(tags="flush-early"),),
+        clients=(ClientModel(tags="flush-early"),),
         summary="It passes on the body of a call before its closing tag has come.",
         does="""
             The parser holds back what may be a tag, and passes on the rest. Inside a call that is
@@ -172,7 +172,7 @@ TEXTS = (
     ),
     Preset(
         name="tag-within-one-piece",
-        clients=(Client(tags="per-chunk"),),
+        clients=(ClientModel(tags="per-chunk"),),
         summary="It looks for tags in each piece of text alone.",
         does="A tag, or a call, that goes over two pieces is never found and is shown to the user.",
         example=r"const match = chunk.match(/<tool>(.*)<\/tool>/)",
@@ -181,7 +181,7 @@ TEXTS = (
     ),
     Preset(
         name="rescans-full-text",
-        clients=(Client(tags="rescan"),),
+        clients=(ClientModel(tags="rescan"),),
         summary="It searches the whole text again with every piece.",
         does="Calls that were found before are found again, and run again.",
         example="""
@@ -193,7 +193,7 @@ TEXTS = (
     ),
     Preset(
         name="braces-counted-in-strings",
-        clients=(Client(tags="braces"),),
+        clients=(ClientModel(tags="braces"),),
         summary="It counts braces in strings, too.",
         does="A brace in a string ends the call early, or never.",
         example='depth += c == "{"; depth -= c == "}"',
@@ -205,7 +205,7 @@ TEXTS = (
     ),
     Preset(
         name="first-text-call-only",
-        clients=(Client(tags="first-call"),),
+        clients=(ClientModel(tags="first-call"),),
         summary="It finds the first call of a text only.",
         does="A second call is not looked for, and is shown to the user.",
         example='if "</tool_call>" in seen: return',
@@ -214,7 +214,7 @@ TEXTS = (
     ),
     Preset(
         name="reasoning-scanned",
-        clients=(Client(tags="reasoning"),),
+        clients=(ClientModel(tags="reasoning"),),
         summary="It looks for calls in the reasoning.",
         does="A model that thinks about a call has not made it.",
         example="find_calls(delta.reasoning_content)",
@@ -229,7 +229,7 @@ TEXTS = (
 BYTES = (
     Preset(
         name="split-on-network-read",
-        clients=(Client(framing="reads"),),
+        clients=(ClientModel(framing="reads"),),
         place=13,
         summary="It takes each network read for whole lines.",
         does="""
@@ -250,7 +250,7 @@ BYTES = (
     ),
     Preset(
         name="one-event-per-read",
-        clients=(Client(framing="one-per-read"),),
+        clients=(ClientModel(framing="one-per-read"),),
         summary="It takes one event from each network read.",
         does="""
             A read often brings several events; all but the first are lost. It works on a fast
@@ -265,7 +265,7 @@ BYTES = (
     ),
     Preset(
         name="decode-per-read",
-        clients=(Client(decode="reads"), Client(decode="reads-ignore")),
+        clients=(ClientModel(decode="reads"), ClientModel(decode="reads-ignore")),
         summary="It decodes each network read alone.",
         does="""
             A character of several bytes may be cut: it becomes U+FFFD twice, or decoding throws, or
@@ -284,7 +284,7 @@ BYTES = (
     ),
     Preset(
         name="data-with-space-only",
-        clients=(Client(framing="space"),),
+        clients=(ClientModel(framing="space"),),
         summary="It knows `data: ` with a space only.",
         does="The space is optional in the standard; lines without it are ignored.",
         example='if line.startswith("data: "): ...',
@@ -293,7 +293,7 @@ BYTES = (
     ),
     Preset(
         name="blank-lines-without-cr",
-        clients=(Client(framing="blank-lines"),),
+        clients=(ClientModel(framing="blank-lines"),),
         summary="It splits events at two LFs only.",
         does="Servers may end lines with CRLF: no event is ever found.",
         example=r'buffer.split("\n\n")',
@@ -302,7 +302,7 @@ BYTES = (
     ),
     Preset(
         name="every-line-is-json",
-        clients=(Client(framing="every-line"),),
+        clients=(ClientModel(framing="every-line"),),
         summary="It parses every line as JSON.",
         does="Comments keep connections alive, event lines name the event: neither is JSON.",
         example='json.loads(line.removeprefix("data: "))      # ": OPENROUTER PROCESSING"',
