@@ -10,6 +10,7 @@ from pathlib import Path
 
 import deltatape
 from deltatape.dialects import DIALECTS
+from helpers.program import uncovered
 
 PACKAGE = Path(deltatape.__file__).parent
 TOY = '''
@@ -128,7 +129,7 @@ def test_a_dialect_is_added_by_its_module_and_its_entry(tmp_path: Path) -> None:
         check=False,
         capture_output=True,
         text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(places)},
+        env={**uncovered(os.environ), "PYTHONPATH": os.pathsep.join(places)},
     )
     assert done.stderr == ""
     found = json.loads(done.stdout)

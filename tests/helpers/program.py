@@ -45,7 +45,10 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def uncovered(env: Mapping[str, str]) -> dict[str, str]:
-    """`env` without the measuring of coverage: a limit on files would damage its data."""
+    """`env` without the measuring of coverage.
+
+    A limit on files would damage its data; a copy of the package would be counted beside it.
+    """
     return {name: value for name, value in env.items() if not name.startswith("COVERAGE_")}
 
 
