@@ -9,7 +9,7 @@ import pytest
 
 from deltatape.model.exchange import Exchange, Tap
 from deltatape.model.finding import Confidence
-from deltatape.model.watch import LogEntry, LogStream
+from deltatape.model.tape_summary import LogEntry, LogStream
 from deltatape.run_check import Correction, RunCheck
 from helpers import responses
 from helpers.chat import FINISH

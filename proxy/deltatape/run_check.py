@@ -39,11 +39,11 @@ from deltatape.diagnose.digest import digest_analysis
 from deltatape.diagnose.rebuild import analyse
 from deltatape.match.body import NOT_JSON, json_value, reduce
 from deltatape.match.masks import agree, blanked
-from deltatape.model.asked import Message, RequestSummary
 from deltatape.model.digest import Digest, ReadBack
 from deltatape.model.exchange import End, EndReason, Exchange
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
-from deltatape.model.watch import LogEntry
+from deltatape.model.request_summary import Message, RequestSummary
+from deltatape.model.tape_summary import LogEntry
 from deltatape.rules.repeated import first_difference
 from deltatape.rules.settings import DEFAULTS, Settings
 from deltatape.wire.json_path import parse_path

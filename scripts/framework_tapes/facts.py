@@ -14,9 +14,9 @@ from pathlib import Path
 
 import deltatape
 from deltatape.diagnose.decode import decode
-from deltatape.model.asked import RepeatedCall
 from deltatape.model.digest import DeliveredCall, Digest
 from deltatape.model.exchange import EndReason, Exchange
+from deltatape.model.request_summary import RepeatedCall
 from framework_tapes.script import CITIES, first_prompts
 
 STREAMED, WHOLE = CITIES

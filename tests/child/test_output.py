@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from deltatape.child.child import run_child
-from deltatape.model.watch import LogStream
+from deltatape.model.tape_summary import LogStream
 from helpers.supervisor import (
     LIMIT_S,
     Report,

@@ -14,7 +14,7 @@ from deltatape.demo.demo import background
 from deltatape.model.exchange import Exchange, Tap
 from deltatape.store.reader import open_tape
 from deltatape.tape.payload import Stop
-from deltatape.tape.written import tape_lines
+from deltatape.tape.serialize import tape_lines
 from deltatape.trials.shrink import ShrinkStep
 from helpers.console import called, on_terminal
 from helpers.failing import app, words

@@ -37,7 +37,7 @@ FINDING = {
 }
 
 
-def story(*arguments: str | Path, folder: Path, stdin: bytes = b"") -> dict[str, object]:
+def explanation(*arguments: str | Path, folder: Path, stdin: bytes = b"") -> dict[str, object]:
     """The story as JSON."""
     result = called("why", *arguments, "--format", "json", folder=folder, stdin=stdin)
     assert (result.returncode, result.stderr) == (0, b"")
@@ -71,7 +71,7 @@ def test_a_tape_of_a_name_and_one_exchange_of_it(tmp_path: Path) -> None:
 
 
 def test_a_clean_tape_has_a_story_without_findings(tmp_path: Path) -> None:
-    told = story(FIXED, folder=tmp_path)
+    told = explanation(FIXED, folder=tmp_path)
     assert told["findings"] == []
     verdict = told["verdict"]
     assert isinstance(verdict, dict)
@@ -80,7 +80,7 @@ def test_a_clean_tape_has_a_story_without_findings(tmp_path: Path) -> None:
 
 def test_a_saved_body_is_told_of(tmp_path: Path) -> None:
     (tmp_path / "answer.txt").write_bytes(EMPTY_CALL)
-    told = story("answer.txt", folder=tmp_path)
+    told = explanation("answer.txt", folder=tmp_path)
     assert codes(told) == ["T001"]
 
 
@@ -88,8 +88,8 @@ def test_a_saved_body_is_told_of(tmp_path: Path) -> None:
 def test_a_stream_pasted_from_a_log_is_told_of(tmp_path: Path, prefix: str) -> None:
     pasted = "".join(f"{prefix}{line}\n" for line in EMPTY_CALL.decode().split("\n"))
     (tmp_path / "paste.log").write_text(pasted)
-    assert codes(story("paste.log", folder=tmp_path)) == ["T001"]
-    assert codes(story("-", folder=tmp_path, stdin=pasted.encode())) == ["T001"]
+    assert codes(explanation("paste.log", folder=tmp_path)) == ["T001"]
+    assert codes(explanation("-", folder=tmp_path, stdin=pasted.encode())) == ["T001"]
 
 
 def test_standard_input_is_told_of_and_what_was_mended_on_stderr(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_a_captured_case_is_told_of(tmp_path: Path) -> None:
     body = {"model": "m", "messages": [], "tools": [{"type": "function", "function": function}]}
     request = {"method": "POST", "url": "http://h/v1/chat/completions", "body": body}
     (tmp_path / "request.json").write_text(json.dumps(request))
-    told = story(tmp_path, folder=tmp_path)
+    told = explanation(tmp_path, folder=tmp_path)
     findings = told["findings"]
     assert isinstance(findings, list)
     assert [finding["severity"] for finding in findings] == ["error"]
@@ -114,7 +114,7 @@ def test_a_captured_case_is_told_of(tmp_path: Path) -> None:
 
 
 def test_the_json_form_has_the_keys_of_the_contract(tmp_path: Path) -> None:
-    told = story(BROKEN, folder=tmp_path)
+    told = explanation(BROKEN, folder=tmp_path)
     assert set(told) == {
         *("version", "verdict", "suspects", "clients", "timeline", "findings", "attempts"),
     }
@@ -155,7 +155,7 @@ def test_a_code_is_explained(tmp_path: Path, code: str) -> None:
 
 def test_a_file_that_is_called_like_a_code_in_small_letters_is_a_file(tmp_path: Path) -> None:
     (tmp_path / "t001").write_bytes(EMPTY_CALL)
-    assert codes(story("t001", folder=tmp_path)) == ["T001"]
+    assert codes(explanation("t001", folder=tmp_path)) == ["T001"]
 
 
 def test_a_latest_tape_without_requests_gives_way_to_the_one_before(tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_the_log_of_a_tape_is_part_of_its_story(tmp_path: Path) -> None:
     t_ns = json.loads(lines[-1])[0]
     printed = f'[{t_ns},0,"log",{{"stream":"stderr","line":"Unexpected end of JSON input"}}]\n'
     (tmp_path / "x.tape").write_bytes(b"".join([*lines[:-1], printed.encode(), lines[-1]]))
-    timeline = story("x.tape", folder=tmp_path)["timeline"]
+    timeline = explanation("x.tape", folder=tmp_path)["timeline"]
     assert isinstance(timeline, list)
     assert [(each["source"], each["what"]) for each in timeline if each["source"] == "log"] == [
         ("log", "stderr: Unexpected end of JSON input")
@@ -230,7 +230,7 @@ def test_an_error_of_the_app_leads_to_who_would_throw_it(tmp_path: Path) -> None
     body = tmp_path / "body.sse"
     body.write_bytes(WHOLE_CALL)
     thrown = "Unexpected end of JSON input"
-    told = story(body, "--error", thrown, folder=tmp_path)
+    told = explanation(body, "--error", thrown, folder=tmp_path)
     assert told["suspects"]
     verdict = told["verdict"]
     assert isinstance(verdict, dict)
@@ -239,7 +239,7 @@ def test_an_error_of_the_app_leads_to_who_would_throw_it(tmp_path: Path) -> None
 
 
 def test_every_known_client_is_tried_on_demand(tmp_path: Path) -> None:
-    told = story(FIXED, "--suspects", folder=tmp_path)
+    told = explanation(FIXED, "--suspects", folder=tmp_path)
     assert {"single-current-call", "finish-only-on-tool-calls"} <= set(names(told, "clients"))
     result = called("why", FIXED, "--suspects", folder=tmp_path)
     assert b"CLIENTS   " in result.stdout

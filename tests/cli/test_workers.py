@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from deltatape.cli.checking import check_all
+from deltatape.cli.parallel_check import check_all
 from deltatape.clock import SystemClock
 from deltatape.rules.settings import DEFAULTS
 from helpers.incidents import CUT

@@ -11,8 +11,8 @@ import pytest
 from deltatape.http1.listener import Address
 from deltatape.match.schedule import ReplayTempo
 from deltatape.model.exchange import Exchange
+from deltatape.player.play_options import PlayOptions
 from deltatape.player.player import Player
-from deltatape.player.playing import PlayOptions
 from helpers.clients import CURL, SDKS, Client, available
 from helpers.recording import recording
 from helpers.upstream import SSE_HEAD, Peer, chunk, connect, post, provider, run

@@ -2,7 +2,7 @@
 
 import pytest
 
-from deltatape.model.asked import RepeatedCall
+from deltatape.model.request_summary import RepeatedCall
 from deltatape.sdks.runner import SdkReply
 from helpers.clients import SDKS, available
 from helpers.sdk_table import COLUMNS

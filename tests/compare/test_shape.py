@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from deltatape.compare import today
-from deltatape.compare.today import Shape, ShapeChange, shape_changes, shape_of
+from deltatape.compare import recheck
+from deltatape.compare.recheck import Shape, ShapeChange, shape_changes, shape_of
 from deltatape.compare.volatile import DEEPEST
 from helpers.chat import FINISH, choice
 from helpers.compared import analysed, call, chat, said, words
@@ -89,7 +89,7 @@ def test_all_types_of_json_are_told_apart() -> None:
 def test_a_hostile_body_costs_no_more_than_others(monkeypatch: pytest.MonkeyPatch) -> None:
     deep = json.loads("[" * (DEEPEST + 5) + "]" * (DEEPEST + 5))
     assert shape_of(chat({"a": deep}, done=False)) == {"event": {}}
-    monkeypatch.setattr(today, "MOST_FIELDS", 3)
+    monkeypatch.setattr(recheck, "MOST_FIELDS", 3)
     wide = shape_of(chat({str(number): 1 for number in range(9)}, {"0": 1}, done=False))
     assert len(wide["event"]) == 3
 

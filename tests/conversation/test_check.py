@@ -9,7 +9,7 @@ from deltatape.conversation import (
     read_backs,
     turns,
 )
-from deltatape.model.watch import LogEntry, LogStream
+from deltatape.model.tape_summary import LogEntry, LogStream
 from deltatape.rules import SILENCE_RULES, TURN_RULES
 from deltatape.rules.settings import Settings
 from helpers.chat import FINISH

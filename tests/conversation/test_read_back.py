@@ -4,11 +4,11 @@ import pytest
 
 from deltatape.conversation import check_conversation, goes_on_without, read_backs
 from deltatape.conversation.read_back import AssistantRun, CallPairing, blocks, pair_calls
-from deltatape.model.asked import RepeatedCall
 from deltatape.model.digest import DeliveredCall, Digest
 from deltatape.model.exchange import Tap
 from deltatape.model.finding import Confidence, Severity
 from deltatape.model.reply import CallKind, CallStatus
+from deltatape.model.request_summary import RepeatedCall
 from deltatape.rules import READ_BACK_RULES
 from helpers.chat import FINISH, calls, entry
 from helpers.contexts import failing

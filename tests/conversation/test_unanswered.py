@@ -6,7 +6,7 @@ from deltatape.conversation import check_conversation, read_backs, unanswered
 from deltatape.diagnose.digest import digest
 from deltatape.model.digest import Digest, Unanswered
 from deltatape.model.exchange import Tap
-from deltatape.model.watch import TapeSummary
+from deltatape.model.tape_summary import TapeSummary
 from helpers.chat import FINISH, calls, choice, entry
 from helpers.corpus import cases, needs_corpus
 from helpers.exchanges import FINISH_TEXT, TEXT, USER, asks, assistant, call, result

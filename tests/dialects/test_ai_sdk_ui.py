@@ -3,8 +3,8 @@ import json
 import pytest
 
 from deltatape.dialects.ai_sdk_ui import AISDKUI
-from deltatape.model.asked import NOTHING_ASKED, RepeatedCall, RequestSummary
 from deltatape.model.reply import CallKind, CallStatus, Reply
+from deltatape.model.request_summary import NOTHING_ASKED, RepeatedCall, RequestSummary
 from helpers.fed import codes, events, reduced, said, spoilt
 from helpers.hints import hints
 

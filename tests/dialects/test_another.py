@@ -24,7 +24,7 @@ from deltatape.dialects._choice import DialectPolicy
 from deltatape.dialects._table import DialectTable, TableReducer, path
 from deltatape.dialects._table_steps import FinishStep, TextStep, TerminalStep
 from deltatape.dialects._traits import Errors, EventShape, Traits
-from deltatape.model.asked import RequestSummary
+from deltatape.model.request_summary import RequestSummary
 from deltatape.model.reply import Channel
 from deltatape.model.stream import Format
 
@@ -71,7 +71,7 @@ PROGRAM = """
 import json, sys
 from deltatape.diagnose.check import check
 from deltatape.diagnose.rebuild import rebuild
-from deltatape.match.place import asked_places, recorded_places
+from deltatape.match.endpoint import asked_places, recorded_places
 from deltatape.model.stream import Format
 from deltatape.mutate import MUTATORS, SeededChoices
 from deltatape.vary.failures import ProviderFailure, answered, error_event

@@ -1,5 +1,5 @@
 from deltatape.dialects.anthropic_messages import AnthropicMessages
-from deltatape.model.asked import NOTHING_ASKED
+from deltatape.model.request_summary import NOTHING_ASKED
 from deltatape.model.stream import Format
 from helpers.hints import hints
 

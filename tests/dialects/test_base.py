@@ -3,7 +3,7 @@ import inspect
 import pytest
 
 from deltatape.dialects import DIALECTS, Dialect, Reducer, UnknownReducer
-from deltatape.model.asked import NOTHING_ASKED
+from deltatape.model.request_summary import NOTHING_ASKED
 from deltatape.model.stream import Event
 from helpers.events import event_of
 from helpers.hints import hints

@@ -4,9 +4,9 @@ import pytest
 
 from deltatape.diagnose.check import check
 from deltatape.dialects.bedrock_converse import BedrockConverse
-from deltatape.model.asked import NOTHING_ASKED
 from deltatape.model.exchange import Exchange
 from deltatape.model.reply import CallStatus, Reply
+from deltatape.model.request_summary import NOTHING_ASKED
 from deltatape.model.stream import Format
 from helpers.eventstream import event, exception
 from helpers.fed import codes, events, offering, reduced, said, spoilt

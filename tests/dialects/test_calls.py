@@ -1,7 +1,7 @@
+from deltatape.dialects._call_end import CallEndCause
 from deltatape.dialects._calls import CallDraft
-from deltatape.dialects._judge import CallEndCause
-from deltatape.model.asked import NOTHING_ASKED
 from deltatape.model.reply import CallKind, CallStatus, ToolCall
+from deltatape.model.request_summary import NOTHING_ASKED
 from deltatape.model.stream import Event
 from helpers.events import event_of
 

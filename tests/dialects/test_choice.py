@@ -1,9 +1,9 @@
 import pytest
 
+from deltatape.dialects._call_end import CallEndCause
 from deltatape.dialects._choice import ChoiceDraft, DialectPolicy
-from deltatape.dialects._judge import CallEndCause
-from deltatape.model.asked import NOTHING_ASKED
 from deltatape.model.reply import CallKind, CallStatus, Channel, Choice, Reply
+from deltatape.model.request_summary import NOTHING_ASKED
 from deltatape.model.stream import Event
 from helpers.chat import choice, reply_to, request
 from helpers.events import event_of

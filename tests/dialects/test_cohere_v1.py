@@ -2,8 +2,8 @@ import pytest
 
 from deltatape.dialects._cohere_v1 import is_v1, v1_table
 from deltatape.dialects._table import TableReducer
-from deltatape.model.asked import NOTHING_ASKED
 from deltatape.model.reply import CallStatus, Reply
+from deltatape.model.request_summary import NOTHING_ASKED
 from helpers.fed import codes, events
 
 

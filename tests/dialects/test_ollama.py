@@ -3,8 +3,8 @@ import json
 import pytest
 
 from deltatape.dialects.ollama import Ollama, OllamaReducer
-from deltatape.model.asked import NOTHING_ASKED
 from deltatape.model.reply import CallStatus, Reply
+from deltatape.model.request_summary import NOTHING_ASKED
 from deltatape.model.stream import Event, Format
 from helpers.events import event_of
 from helpers.hints import hints

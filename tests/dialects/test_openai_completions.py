@@ -4,9 +4,9 @@ import pytest
 
 from deltatape.diagnose.rebuild import rebuild
 from deltatape.dialects.openai_completions import OpenAICompletions
-from deltatape.model.asked import NOTHING_ASKED
 from deltatape.model.exchange import Exchange
 from deltatape.model.reply import Reply
+from deltatape.model.request_summary import NOTHING_ASKED
 from helpers.chat import sse
 from helpers.hints import hints
 

@@ -1,8 +1,8 @@
+from deltatape.dialects._call_end import CallEndCause
 from deltatape.dialects._choice import DialectPolicy
-from deltatape.dialects._judge import CallEndCause
 from deltatape.dialects._reply import ReplyDraft
-from deltatape.model.asked import NOTHING_ASKED
 from deltatape.model.reply import Channel
+from deltatape.model.request_summary import NOTHING_ASKED
 from deltatape.model.stream import Event
 from helpers.events import event_of
 

@@ -9,7 +9,7 @@ from deltatape.dialects._request import (
     tool_spec,
     tool_specs,
 )
-from deltatape.model.asked import RepeatedCall, ToolSpec
+from deltatape.model.request_summary import RepeatedCall, ToolSpec
 
 
 def test_only_a_json_object_is_read() -> None:

@@ -1,5 +1,5 @@
 from deltatape.dialects._choice import DialectPolicy
-from deltatape.dialects._source import WholeString
+from deltatape.dialects._source_text import WholeString
 from deltatape.dialects._table import (
     CallsById,
     CallsByIndex,
@@ -15,8 +15,8 @@ from deltatape.dialects._table import (
 )
 from deltatape.dialects._table_calls import CallDelta
 from deltatape.dialects._table_steps import FinishStep, TerminalStep, TextStep
-from deltatape.model.asked import NOTHING_ASKED
 from deltatape.model.reply import CallKind, Channel, Reply
+from deltatape.model.request_summary import NOTHING_ASKED
 from helpers.fed import codes, events, said
 
 _TEXT = (path("text"),)

@@ -18,8 +18,8 @@ from deltatape.dialects._table_calls import (
     ValueCondition,
 )
 from deltatape.dialects._table_steps import TerminalStep
-from deltatape.model.asked import NOTHING_ASKED
 from deltatape.model.reply import CallKind, CallStatus, Reply
+from deltatape.model.request_summary import NOTHING_ASKED
 from helpers.fed import codes, events, said
 
 _INDEX = CallsByIndex(path("i"))

@@ -11,8 +11,8 @@ from deltatape.dialects._table_steps import (
     UsageStep,
     WholeTextStep,
 )
-from deltatape.model.asked import NOTHING_ASKED
 from deltatape.model.reply import Channel, Reply
+from deltatape.model.request_summary import NOTHING_ASKED
 from helpers.fed import codes, events, said
 
 Json = dict[str, object]

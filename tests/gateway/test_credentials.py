@@ -11,7 +11,7 @@ from urllib.parse import quote
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from deltatape.model.watch import LogStream
+from deltatape.model.tape_summary import LogStream
 from deltatape.store.reader import open_tape
 from deltatape.tape.credentials import is_word
 from helpers.recording import Recording, recording

@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from deltatape.model.asked import RepeatedCall
 from deltatape.model.exchange import Exchange
-from deltatape.model.story import Story
+from deltatape.model.explanation import Explanation
+from deltatape.model.request_summary import RepeatedCall
 from deltatape.model.suspect import ClientMistake, ClientReading, ClientTrial, Suspect
-from deltatape.why import tell
+from deltatape.why import explain
 from helpers.chat import FINISH
 from helpers.exchanges import FINISH_TEXT, TEXT, USER, asks, assistant, call, conversation, result
 
@@ -18,13 +18,13 @@ SINGLE = ClientMistake(
 LATE = ClientMistake(axis="emit", value="late", says="waits", fix="do not wait")
 
 
-def lost_arguments(name: str = "get", arguments: str = "") -> Story:
+def lost_arguments(name: str = "get", arguments: str = "") -> Explanation:
     """An app that repeats the call of its first reply with other arguments."""
     told: list[Exchange] = conversation(
         (asks(USER, tools=TOOLS, tool_choice="auto"), [TEXT, *call(), FINISH]),
         (asks(USER, assistant(("c1", name, arguments)), result("c1", THROWN)), [TEXT, FINISH_TEXT]),
     )
-    return tell(told)
+    return explain(told)
 
 
 def suspect(name: str = "single-current-call", *, exact: bool = True, throws: str = "") -> Suspect:
@@ -48,6 +48,8 @@ def tried(name: str, *calls: RepeatedCall, throws: str = "", problem: str = "") 
     return ClientTrial(name=name, made=made, differs=True, problem=problem)
 
 
-def accused(story: Story, *suspects: Suspect, tried: tuple[ClientTrial, ...] = ()) -> Story:
-    """`story` with suspects and clients."""
-    return replace(story, suspects=suspects, tried=tried)
+def accused(
+    explanation: Explanation, *suspects: Suspect, tried: tuple[ClientTrial, ...] = ()
+) -> Explanation:
+    """`explanation` with suspects and clients."""
+    return replace(explanation, suspects=suspects, tried=tried)

@@ -1,7 +1,7 @@
 """Exchanges to be compared, in a few words."""
 
 from deltatape.compare import ChangeKind, Comparison, EventChange, compare_exchanges
-from deltatape.compare.units import ComparableEvent, units_of
+from deltatape.compare.comparable_events import ComparableEvent, units_of
 from deltatape.compare.volatile import VOLATILE, FieldFilter
 from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.model.exchange import Exchange

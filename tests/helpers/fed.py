@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 
 from deltatape.dialects import Dialect
-from deltatape.model.asked import NOTHING_ASKED, RequestSummary, ToolSpec
 from deltatape.model.reply import Observation, Reply
+from deltatape.model.request_summary import NOTHING_ASKED, RequestSummary, ToolSpec
 from deltatape.model.stream import Event
 from helpers.events import event_of
 

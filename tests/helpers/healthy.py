@@ -13,7 +13,7 @@ from pathlib import Path
 
 from deltatape.match.schedule import ReplayTempo
 from deltatape.model.exchange import Exchange
-from deltatape.player.playing import PlayOptions
+from deltatape.player.play_options import PlayOptions
 from deltatape.trials.trial import TrialResult, attempt
 from helpers.chat import choice, sse
 from helpers.clients import ROOT

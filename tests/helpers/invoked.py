@@ -6,9 +6,9 @@ import json
 from deltatape.diagnose.decode import decode
 from deltatape.diagnose.rebuild import rebuild
 from deltatape.dialects.bedrock_invoke import BedrockInvoke
-from deltatape.model.asked import NOTHING_ASKED
 from deltatape.model.exchange import Exchange
 from deltatape.model.reply import Reply
+from deltatape.model.request_summary import NOTHING_ASKED
 from helpers import eventstream
 
 MODEL = "anthropic.claude-fake-v1:0"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from deltatape.clock import rfc3339
 from deltatape.model.exchange import EndReason, Exchange, Framing, Source
-from deltatape.model.watch import LogStream
+from deltatape.model.tape_summary import LogStream
 from deltatape.tape import encode
 from deltatape.tape.payload import ClientState
 from deltatape.tape.tap import ExchangeTap, TapeTap

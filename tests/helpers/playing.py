@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Sequence
 from deltatape.http1.listener import Address
 from deltatape.match.schedule import ReplayTempo
 from deltatape.model.exchange import Exchange
+from deltatape.player.play_options import PlayOptions, Told
 from deltatape.player.player import Player
-from deltatape.player.playing import PlayOptions, Told
 from helpers.upstream import Peer, connect, post, run
 
 

@@ -4,11 +4,9 @@ from pathlib import Path
 
 import pytest
 
-import deltatape.pytest_plugin.judging
-import deltatape.pytest_plugin.loading  # noqa: F401 - else each inner run imports everything anew
 from deltatape.model.exchange import Exchange
 from deltatape.tape.payload import Stop
-from deltatape.tape.written import tape_lines
+from deltatape.tape.serialize import tape_lines
 from helpers.chat import choice, sse
 from helpers.taped import taped
 from helpers.tapes import HEADER

@@ -1,6 +1,6 @@
 """Tapes that say how their exchange was read."""
 
-from deltatape.diagnose.reading import parsed_as
+from deltatape.diagnose.parsed_record import parsed_as
 from deltatape.diagnose.rebuild import analyse
 from deltatape.tape.assemble import assemble
 from helpers.chat import FINISH, sse

@@ -13,9 +13,9 @@ from functools import cache
 import yaml
 
 from deltatape.diagnose.rebuild import analyse
-from deltatape.model.asked import RepeatedCall
 from deltatape.model.exchange import Exchange
 from deltatape.model.reply import CallKind
+from deltatape.model.request_summary import RepeatedCall
 from deltatape.sdks.runner import (
     Environment,
     SdkReply,

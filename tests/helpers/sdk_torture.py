@@ -19,7 +19,7 @@ from deltatape.model.exchange import Exchange, header
 from deltatape.sdks.runner import SdkReply, SdkRun, SdkStream, run_sdk
 from deltatape.store.reader import open_tape
 from deltatape.trials.torture_plan import tasks
-from deltatape.vary.coded import coded, plain
+from deltatape.vary.coded_bodies import coded, plain
 from deltatape.vary.variation import VARIATIONS, Variation
 from helpers.clients import CLIENTS, ROOT
 from helpers.sdk_table import CHAT, CLAUDE, COLUMNS, GEMINI, OTHER, SAME, SILENTLY, Column, word

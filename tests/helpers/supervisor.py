@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deltatape.child.child import run_child
-from deltatape.model.watch import LogStream
+from deltatape.model.tape_summary import LogStream
 
 LIMIT_S = 20.0
 

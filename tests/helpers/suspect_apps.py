@@ -18,8 +18,8 @@ import yaml
 
 from deltatape.diagnose.rebuild import analyse
 from deltatape.match.schedule import ReplayTempo
-from deltatape.model.asked import RepeatedCall
 from deltatape.model.exchange import Exchange, Framing, Read
+from deltatape.model.request_summary import RepeatedCall
 from deltatape.model.suspect import ClientReading
 from deltatape.sdks.runner import standing
 from deltatape.store.reader import open_tape

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from deltatape.diagnose.rebuild import analyse
-from deltatape.model.asked import RepeatedCall
 from deltatape.model.exchange import Exchange, Read, Source
+from deltatape.model.request_summary import RepeatedCall
 from deltatape.model.suspect import Suspect, Symptom
 from deltatape.suspects import DeliveredResponse, delivered, suspects_of
 from helpers import chat

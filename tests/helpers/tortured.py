@@ -10,7 +10,7 @@ from deltatape.match.request import MatchLevel as MatchRung
 from deltatape.match.request import MatchQuery, NoMatch
 from deltatape.model.exchange import Exchange
 from deltatape.model.torture import MatrixCell, MatrixRow, RunVerdict, TortureResult
-from deltatape.player.playing import MissedRequest, PlayedRequest, PlayReport
+from deltatape.player.play_options import MissedRequest, PlayedRequest, PlayReport
 from deltatape.trials.torture import TortureSetup, torture
 from deltatape.trials.torture_plan import CaseFilerProtocol
 from deltatape.trials.trial import TrialResult

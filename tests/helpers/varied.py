@@ -7,7 +7,7 @@ from functools import cache
 from deltatape.model.exchange import Exchange
 from deltatape.mutate import SeededChoices
 from deltatape.vary._base import Variation
-from deltatape.vary.coded import coded
+from deltatape.vary.coded_bodies import coded
 from deltatape.vary.variation import VARIATIONS
 from helpers.mutated import RECORDINGS, recorded
 from helpers.taped import taped

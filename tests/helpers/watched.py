@@ -6,7 +6,7 @@ from dataclasses import replace
 from deltatape.diagnose.digest import digest
 from deltatape.model.digest import Digest
 from deltatape.model.exchange import Exchange
-from deltatape.model.watch import TapeSummary
+from deltatape.model.tape_summary import TapeSummary
 from helpers.chat import FINISH
 from helpers.exchanges import USER, asks, call, conversation
 

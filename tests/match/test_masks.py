@@ -8,8 +8,8 @@ from deltatape.match.masks import BLANK, agree, blanked, fits, may_be_filled, sh
 from deltatape.match.request import MatchLevel, MatchQuery, RecordedMatch, RequestMatcher
 from deltatape.model.exchange import Exchange
 from deltatape.redact.content import mask, vocabulary
+from deltatape.redact.escaped_text import apply
 from deltatape.redact.fillers import Fillers
-from deltatape.redact.layers import apply
 from deltatape.store.reader import open_tape
 
 TAPES = Path(__file__).parent.parent.parent / "recordings" / "incidents"

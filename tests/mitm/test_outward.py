@@ -13,9 +13,9 @@ import trustme
 from deltatape.errors import UsageError
 from deltatape.gateway.outbound import OutboundSettings, Proxy, ProxyBypass, outbound_from
 from deltatape.mitm.environment import outward
+from deltatape.mitm.ipc import CA_FILE, CA_FOLDER, CLIENT_CERTS, OPTIONS_VARIABLE, PROXY_LOGIN
 from deltatape.mitm.mitmdump import MitmOptions, arguments
 from deltatape.mitm.session import MitmRunResult, serve_child
-from deltatape.mitm.talk import CA_FILE, CA_FOLDER, CLIENT_CERTS, OPTIONS_VARIABLE, PROXY_LOGIN
 from deltatape.store.reader import open_tape
 from helpers.company import EVENTS, LLM, LOGIN, OTHER, Company, company
 from helpers.mitm import VENVS, installed, ran, variables

@@ -8,7 +8,7 @@ from helpers.tortured import cell, failed, result
     ("verdict", "passes"),
     [
         (RunVerdict.SAME, True),
-        (RunVerdict.TOLD, True),
+        (RunVerdict.REPORTED, True),
         (RunVerdict.NO_PLACE, True),
         (RunVerdict.DIFFERS, False),
         (RunVerdict.SWALLOWED, False),

@@ -17,8 +17,8 @@ from deltatape.model.exchange import (
     ResponseHead,
     Source,
 )
+from deltatape.player.play_options import MissedRequest, PlayedRequest, PlayOptions
 from deltatape.player.player import Player, hider
-from deltatape.player.playing import MissedRequest, PlayedRequest, PlayOptions
 from helpers.playing import Stage, answer, playing
 from helpers.taped import taped
 from helpers.upstream import chunk, eventually, post, run

@@ -8,7 +8,7 @@ import pytest
 from deltatape.match.request import MatchLevel
 from deltatape.match.schedule import ReplayTempo
 from deltatape.model.exchange import Exchange
-from deltatape.player.playing import PlayOptions, PlayReport, RunReadBack
+from deltatape.player.play_options import PlayOptions, PlayReport, RunReadBack
 from deltatape.replay.playback import Playback
 from helpers.asking import ask
 from helpers.mistaken import ASKED, RIGHT, WRONG, Json, mistaken

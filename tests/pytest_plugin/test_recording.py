@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from deltatape.errors import UsageError
-from deltatape.player.playing import PlayOptions
+from deltatape.player.play_options import PlayOptions
 from deltatape.pytest_plugin.recording import refuse_secrets
 from deltatape.replay.playback import Playback
 from deltatape.store.reader import open_tape

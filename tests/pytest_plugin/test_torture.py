@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from deltatape.errors import UsageError
-from deltatape.pytest_plugin.marked import Marked, MarkerOptions
-from deltatape.pytest_plugin.places import TapeLocation
+from deltatape.pytest_plugin.marker_options import Marked, MarkerOptions
+from deltatape.pytest_plugin.tape_paths import TapeLocation
 from deltatape.pytest_plugin.torture import AS_RECORDED, VariationCase, chosen, varied
 from deltatape.trials.torture_plan import tasks
 from deltatape.vary.variation import HARMLESS, VARIATIONS

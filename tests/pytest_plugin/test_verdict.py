@@ -5,7 +5,7 @@ import pytest
 from deltatape.match.difference import JsonDifference
 from deltatape.match.request import MatchLevel, MatchQuery, NoMatch
 from deltatape.model.exchange import Exchange
-from deltatape.player.playing import MissedRequest, PlayedRequest, PlayReport, UnusedFault
+from deltatape.player.play_options import MissedRequest, PlayedRequest, PlayReport, UnusedFault
 from deltatape.pytest_plugin.verdict import FinishedTest, RaisedException, complaint
 from deltatape.run_check import RunMistake
 from helpers.accused import lost_arguments

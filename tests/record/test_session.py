@@ -15,7 +15,7 @@ from deltatape.demo.demo import background
 from deltatape.diagnose.rebuild import rebuild
 from deltatape.gateway.tapes import TapeBook
 from deltatape.model.exchange import EndReason, Source
-from deltatape.model.watch import CHILD_EXIT
+from deltatape.model.tape_summary import CHILD_EXIT
 from deltatape.record.session import RingRecording
 from deltatape.store.reader import Tape, open_tape
 from deltatape.store.ring import RetentionPolicy, SegmentRing

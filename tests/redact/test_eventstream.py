@@ -8,9 +8,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from deltatape.redact.content import mask
+from deltatape.redact.escaped_text import Overwrite
 from deltatape.redact.eventstream import check, unfold
 from deltatape.redact.fillers import Fillers
-from deltatape.redact.layers import Overwrite
 from deltatape.redact.search import overwrite, secrets
 from deltatape.wire.aws_eventstream import EventStreamDecoder
 from helpers.eventstream import STRING, error, event, exception, frame, header, message

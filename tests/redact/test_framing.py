@@ -1,7 +1,7 @@
 import pytest
 
+from deltatape.redact.escaped_text import LayeredView, Overwrite
 from deltatape.redact.framing import framed
-from deltatape.redact.layers import LayeredView, Overwrite
 
 
 @pytest.mark.parametrize("text", ['{"a":1}', " \r\n[1]", "\xef\xbb\xbf{"])

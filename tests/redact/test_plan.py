@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from deltatape.model.watch import LogStream
+from deltatape.model.tape_summary import LogStream
+from deltatape.redact.escaped_text import Overwrite, apply
 from deltatape.redact.fillers import Fillers
-from deltatape.redact.layers import Overwrite, apply
 from deltatape.redact.plan import (
     CONTENT,
     BodySide,

@@ -5,12 +5,12 @@ from deltatape.model.exchange import Exchange
 from deltatape.render.as_json import (
     calls_json,
     events_json,
+    explanation_json,
     reads_json,
-    story_json,
     tapes_json,
 )
 from deltatape.render.listing import TapeRow
-from deltatape.why import tell
+from deltatape.why import explain
 from helpers.accused import accused, lost_arguments, suspect, tried
 from helpers.chat import FINISH, calls, choice, entry
 from helpers.exchanges import (
@@ -28,7 +28,7 @@ BAD = calls(entry(0, "c1", name="get", arguments="[1]"))
 
 
 def test_a_story_has_exactly_the_keys_of_the_contract() -> None:
-    document = json.loads(story_json(tell([timed((0.1, BAD), (0.2, FINISH))])))
+    document = json.loads(explanation_json(explain([timed((0.1, BAD), (0.2, FINISH))])))
     assert list(document) == [
         *("version", "verdict", "suspects", "clients", "timeline", "findings", "attempts"),
     ]
@@ -125,8 +125,8 @@ def test_tapes_are_listed() -> None:
 
 def test_suspects_and_clients_have_exactly_the_keys_of_the_contract() -> None:
     clients = (tried("a", throws="KeyError: 'index'"), tried("b", problem="no npm"))
-    story = accused(lost_arguments(), suspect(), tried=clients)
-    document = json.loads(story_json(story))
+    explanation = accused(lost_arguments(), suspect(), tried=clients)
+    document = json.loads(explanation_json(explanation))
     assert document["suspects"] == [
         {
             "name": "single-current-call",

@@ -1,7 +1,13 @@
 import json
 from dataclasses import replace
 
-from deltatape.compare.today import Aspect, Recheck, RecheckedExchange, ResponseDrift, compare_today
+from deltatape.compare.recheck import (
+    Aspect,
+    Recheck,
+    RecheckedExchange,
+    ResponseDrift,
+    compare_today,
+)
 from deltatape.diagnose.rebuild import analyse
 from deltatape.redact.audit import AuditReport, ProblemKind, TapeProblem
 from deltatape.render.as_json import audits_json

@@ -5,7 +5,7 @@ import pytest
 from deltatape.render.document import document_lines
 from deltatape.render.lines import plain
 from deltatape.rules import RULES
-from deltatape.rules.documentation import explain
+from deltatape.rules.documentation import rule_page
 
 TEXT = """\
 # Title
@@ -40,7 +40,7 @@ def test_code_may_be_the_end() -> None:
 @pytest.mark.parametrize("width", [60, 80, 100])
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
 def test_no_word_of_the_documentation_is_lost_or_too_wide(rule: object, width: int) -> None:
-    text = explain(getattr(rule, "code", "")) or ""
+    text = rule_page(getattr(rule, "code", "")) or ""
     shown = plain(document_lines(text, width))
     assert re.sub(r"\s", "", shown) == re.sub(r"\s", "", text)
     assert all(len(each) <= width or "://" in each for each in shown.splitlines())

@@ -18,7 +18,7 @@ from deltatape.render.findings import (
     wire_lines,
 )
 from deltatape.render.lines import plain
-from deltatape.why import tell
+from deltatape.why import explain
 from helpers.chat import FINISH, calls, entry
 from helpers.exchanges import FINISH_TEXT, pasted, timed
 from helpers.reports import report_on
@@ -111,9 +111,9 @@ def test_a_finding_without_blame_evidence_and_place_is_shorter() -> None:
 def test_a_story_tells_times_by_its_own_clock() -> None:
     exchange = timed((0.1, BAD), (0.2, FINISH))
     moved = replace(exchange, request=replace(exchange.request, t_ns=40_000_000))
-    story = tell([moved])
-    (finding,) = story.findings
-    assert plain(one_finding(finding, seen_from(story))).startswith(
+    explanation = explain([moved])
+    (finding,) = explanation.findings
+    assert plain(one_finding(finding, seen_from(explanation))).startswith(
         "error T006 arguments-not-an-object  upstream, proven  event 0, at 0.060 s\n"
     )
 

@@ -8,7 +8,7 @@ import pytest
 
 from deltatape.model.finding import Blame
 from deltatape.render.fix_kit import fix_kit
-from deltatape.why import tell
+from deltatape.why import explain
 from helpers.accused import accused, lost_arguments, suspect
 from helpers.exchanges import conversation
 from helpers.watched import CALLS, watched
@@ -41,14 +41,14 @@ def test_a_kit_for_javascript_is_a_module_that_node_can_read(tmp_path: Path) -> 
 
 def test_where_the_app_fell_silent_the_player_sees_it() -> None:
     tape = watched(conversation(CALLS), 42.5, stop="child-exit", exit_code=0)
-    assert "fails for D003" in fix_kit(tell(tape), 1, name="x", node=False).test_text
+    assert "fails for D003" in fix_kit(explain(tape), 1, name="x", node=False).test_text
 
 
 @pytest.mark.parametrize("node", [True, False])
 def test_what_no_player_sees_is_looked_for_in_a_recording(tmp_path: Path, *, node: bool) -> None:
-    story = lost_arguments()
-    (first, *_) = story.findings
-    seen = replace(story, findings=(replace(first, code="A001", blame=Blame.APP),))
+    explanation = lost_arguments()
+    (first, *_) = explanation.findings
+    seen = replace(explanation, findings=(replace(first, code="A001", blame=Blame.APP),))
     text = fix_kit(seen, 2, name="x-1", node=node).test_text
     assert "REQUESTS = 2" in text
     assert '"record"' in text

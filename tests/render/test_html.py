@@ -2,8 +2,8 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 from deltatape.model.suspect import Suspect
-from deltatape.render.html import story_html
-from deltatape.why import tell
+from deltatape.render.html import explanation_html
+from deltatape.why import explain
 from helpers.accused import accused, lost_arguments, suspect, tried
 from helpers.chat import FINISH, choice
 from helpers.exchanges import TEXT, USER, asks, assistant, call, conversation, pasted, result
@@ -31,7 +31,7 @@ class Page(HTMLParser):
 
 
 def test_a_page_tells_the_verdict_the_calls_and_the_findings() -> None:
-    page = Page(story_html(lost_arguments()))
+    page = Page(explanation_html(lost_arguments()))
     assert "app, proven C002" in page.text
     assert "Fix: append every fragment to the entry of its index" in page.text
     assert "repeated by request 2" in page.text
@@ -41,7 +41,7 @@ def test_a_page_tells_the_verdict_the_calls_and_the_findings() -> None:
 
 
 def test_a_page_needs_nothing_but_itself() -> None:
-    page = Page(story_html(accused(lost_arguments(), suspect())))
+    page = Page(explanation_html(accused(lost_arguments(), suspect())))
     names = {name for name, _ in page.attributes}
     assert names <= {"lang", "charset", "http-equiv", "content", "name", "class", "style"}
     assert not {"script", "img", "link", "iframe", "a"} & set(page.elements)
@@ -50,11 +50,13 @@ def test_a_page_needs_nothing_but_itself() -> None:
 
 
 def test_text_of_a_tape_is_text_everywhere() -> None:
-    story = lost_arguments(name=EVIL, arguments=EVIL)
+    explanation = lost_arguments(name=EVIL, arguments=EVIL)
     hostile: Suspect = replace(suspect(EVIL), says=EVIL, fix=EVIL)
-    promise = replace(story.promise, model=EVIL, target=EVIL)
-    everywhere = accused(replace(story, tape=EVIL, promise=promise), hostile, tried=(tried(EVIL),))
-    page = Page(story_html(everywhere))
+    promise = replace(explanation.promise, model=EVIL, target=EVIL)
+    everywhere = accused(
+        replace(explanation, tape=EVIL, promise=promise), hostile, tried=(tried(EVIL),)
+    )
+    page = Page(explanation_html(everywhere))
     assert not {"script", "img"} & set(page.elements)
     assert page.text.count("<script>alert(1)</script>") > 5
     assert "\u202e" not in page.text
@@ -62,7 +64,7 @@ def test_text_of_a_tape_is_text_everywhere() -> None:
 
 def test_suspects_and_clients_are_tables() -> None:
     clients = (tried("a"), replace(tried("b"), differs=False), tried("c", problem="no npm"))
-    page = Page(story_html(accused(lost_arguments(), suspect(), tried=clients)))
+    page = Page(explanation_html(accused(lost_arguments(), suspect(), tried=clients)))
     assert (
         "single-current-calldoes just what the app did, by key=singleit keeps one call" in page.text
     )
@@ -74,27 +76,32 @@ def test_suspects_and_clients_are_tables() -> None:
 def test_calls_that_are_lost_added_and_kept() -> None:
     heard = assistant(("c1", "get", '{"a":1}'), ("c9", "put", "{}"))
     two = asks(USER, heard, result("c1"), result("c9"))
-    page = Page(story_html(tell(conversation((asks(USER), [*call(), FINISH]), (two, [TEXT])), 1)))
+    page = Page(
+        explanation_html(explain(conversation((asks(USER), [*call(), FINISH]), (two, [TEXT])), 1))
+    )
     assert "as delivered" in page.text
     assert "never delivered{}" in page.text
     said = [*call(), *call(index=1), FINISH]
     lost = asks(USER, assistant(("c1", "get", '{"a":1}')), result("c1"))
-    page = Page(story_html(tell(conversation((asks(USER), said), (lost, [TEXT])), 1)))
+    page = Page(explanation_html(explain(conversation((asks(USER), said), (lost, [TEXT])), 1)))
     assert "lost" in page.text
 
 
 def test_a_response_without_times_and_one_that_never_came() -> None:
-    untimed = Page(story_html(tell([pasted(TEXT, *call(), FINISH)])))
+    untimed = Page(explanation_html(explain([pasted(TEXT, *call(), FINISH)])))
     assert "not on the tape" in untimed.text
     assert ("class", "axis") in untimed.attributes
     assert ("class", "wire") in untimed.attributes
     (alone,) = conversation((asks(USER), [TEXT]))
-    assert "no response" in Page(story_html(tell([replace(alone, response=None, reads=())]))).text
+    assert (
+        "no response"
+        in Page(explanation_html(explain([replace(alone, response=None, reads=())]))).text
+    )
 
 
 def test_a_verdict_without_blame_and_a_story_without_findings() -> None:
-    story = tell(conversation((asks(USER), [*call(), FINISH])))
-    page = story_html(replace(story, findings=(), timeline=()))
+    explanation = explain(conversation((asks(USER), [*call(), FINISH])))
+    page = explanation_html(replace(explanation, findings=(), timeline=()))
     assert '<section class="verdict nobody">' in page
     assert "<h2>Findings</h2>" not in page
     assert "<h2>Timeline</h2>" not in page
@@ -106,6 +113,6 @@ def test_a_call_in_text_is_shown_as_written_and_not_compared() -> None:
         (asks(USER), [written, *call(), FINISH]),
         (asks(USER, assistant(("c1", "get", '{"a":1}')), result("c1")), [TEXT]),
     )
-    told = Page(story_html(tell(tape, 1))).text
+    told = Page(explanation_html(explain(tape, 1))).text
     assert 'complete{"a":1}as delivered' in told
     assert "getcomplete{}\n" in told

@@ -3,18 +3,18 @@ from dataclasses import replace
 
 import pytest
 
+from deltatape.model.explanation import Explanation
 from deltatape.model.finding import Confidence
-from deltatape.model.story import Story
-from deltatape.render.html import story_html
-from deltatape.render.markdown import code, inert, story_markdown
-from deltatape.why import tell
+from deltatape.render.html import explanation_html
+from deltatape.render.markdown import code, explanation_markdown, inert
+from deltatape.why import explain
 from helpers.accused import accused, lost_arguments, suspect, tried
 from helpers.chat import FINISH, choice
 from helpers.exchanges import TEXT, USER, asks, assistant, call, conversation, pasted, result
 
 
 def test_a_story_begins_with_the_verdict_and_ends_with_the_folded_timeline() -> None:
-    told = story_markdown(lost_arguments())
+    told = explanation_markdown(lost_arguments())
     assert told.startswith(
         "### Verdict: app, proven (C002)\n\n`x.tape#1` `POST /v1/chat/completions`"
     )
@@ -26,12 +26,12 @@ def test_a_story_begins_with_the_verdict_and_ends_with_the_folded_timeline() -> 
 
 
 def test_suspects_and_clients_are_tables() -> None:
-    story = accused(
+    explanation = accused(
         lost_arguments(),
         suspect(),
         tried=(tried("a@1"), tried("b", problem="no npm"), replace(tried("c"), differs=False)),
     )
-    told = story_markdown(story)
+    told = explanation_markdown(explanation)
     row = (
         "| `single-current-call` | does just what the app did, by key=single | keeps one call where"
     )
@@ -44,20 +44,22 @@ def test_suspects_and_clients_are_tables() -> None:
 def test_calls_that_are_lost_added_and_kept() -> None:
     heard = assistant(("c1", "get", '{"a":1}'), ("c9", "put", "{}"))
     two = asks(USER, heard, result("c1"), result("c9"))
-    told = story_markdown(tell(conversation((asks(USER), [*call(), FINISH]), (two, [TEXT])), 1))
+    told = explanation_markdown(
+        explain(conversation((asks(USER), [*call(), FINISH]), (two, [TEXT])), 1)
+    )
     assert '| 0 | `get` | `c1` | `{"a":1}` | as delivered |' in told
     assert "|  | `put` | `c9` | never delivered | `{}` |" in told
     said = [*call(), *call(index=1), FINISH]
     lost = asks(USER, assistant(("c1", "get", '{"a":1}')), result("c1"))
-    told = story_markdown(tell(conversation((asks(USER), said), (lost, [TEXT])), 1))
+    told = explanation_markdown(explain(conversation((asks(USER), said), (lost, [TEXT])), 1))
     assert '| 1 | `get` | `c2` | `{"a":1}` | **lost** |' in told
 
 
 def test_a_call_that_nothing_repeats_and_a_response_that_is_missing() -> None:
     (alone,) = conversation((asks(USER), [*call(), FINISH]))
-    assert "| not on the tape |" in story_markdown(tell([alone]))
+    assert "| not on the tape |" in explanation_markdown(explain([alone]))
     missing = replace(alone, response=None, reads=())
-    told = story_markdown(tell([missing]))
+    told = explanation_markdown(explain([missing]))
     assert ", no response, 0 events in 0 reads" in told
     assert "| call |" not in told
 
@@ -89,23 +91,23 @@ def test_code_spans_hold_any_text(text: str, shown: str) -> None:
 
 
 def test_no_fence_is_closed_by_what_a_tape_says() -> None:
-    story = tell([pasted(TEXT)])
-    fenced = replace(story.timeline[0], what="````js\nalert")
-    told = story_markdown(replace(story, timeline=(fenced,)))
+    explanation = explain([pasted(TEXT)])
+    fenced = replace(explanation.timeline[0], what="````js\nalert")
+    told = explanation_markdown(replace(explanation, timeline=(fenced,)))
     fences = re.findall(r"^`{3,}", told, re.MULTILINE)
     assert fences == ["`````", "`````"]
 
 
 def test_a_finding_without_evidence_has_none() -> None:
-    story = lost_arguments()
-    bare = replace(story.findings[0], evidence="", against=None, excluded=())
-    told = story_markdown(replace(story, findings=(bare,)))
+    explanation = lost_arguments()
+    bare = replace(explanation.findings[0], evidence="", against=None, excluded=())
+    told = explanation_markdown(replace(explanation, findings=(bare,)))
     assert f"{inert(bare.message)}\n\n<details>" in told
 
 
 def test_a_story_without_findings_has_none_listed() -> None:
-    story: Story = tell([pasted(TEXT)])
-    assert "- **" not in story_markdown(replace(story, findings=()))
+    explanation: Explanation = explain([pasted(TEXT)])
+    assert "- **" not in explanation_markdown(replace(explanation, findings=()))
 
 
 def test_a_call_in_text_is_shown_as_written_and_not_compared() -> None:
@@ -114,7 +116,7 @@ def test_a_call_in_text_is_shown_as_written_and_not_compared() -> None:
         (asks(USER), [written, *call(), FINISH]),
         (asks(USER, assistant(("c1", "get", '{"a":1}')), result("c1")), [TEXT]),
     )
-    told = story_markdown(tell(tape, 1))
+    told = explanation_markdown(explain(tape, 1))
     assert "| 0 | `get` |  | `{}` |  |" in told
     assert told.count("as delivered |") == 1
 
@@ -122,9 +124,9 @@ def test_a_call_in_text_is_shown_as_written_and_not_compared() -> None:
 def test_what_is_only_possible_is_a_list_below_the_verdict() -> None:
     told = lost_arguments()
     maybe = replace(told.findings[0], confidence=Confidence.POSSIBLE, message="it may be so")
-    story = replace(told, verdict=replace(told.verdict, possible=(maybe,)))
-    lines = story_markdown(story).splitlines()
+    explanation = replace(told, verdict=replace(told.verdict, possible=(maybe,)))
+    lines = explanation_markdown(explanation).splitlines()
     place = next(at for at, line in enumerate(lines) if line.startswith("- possible, not provable"))
     assert lines[place + 1] == ""
     assert lines[place + 2].startswith("**Fix:**")
-    assert "possible, not provable: C002" in story_html(story)
+    assert "possible, not provable: C002" in explanation_html(explanation)

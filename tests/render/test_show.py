@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from deltatape.diagnose.rebuild import analyse
-from deltatape.model.watch import LogEntry, LogStream
+from deltatape.model.tape_summary import LogEntry, LogStream
 from deltatape.render.lines import plain
 from deltatape.render.show import call_lines, event_lines, log_hint, log_lines, read_lines
 from deltatape.render.summary import what_arrived

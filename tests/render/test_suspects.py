@@ -1,6 +1,6 @@
 from dataclasses import replace
 
-from deltatape.model.asked import RepeatedCall
+from deltatape.model.request_summary import RepeatedCall
 from deltatape.model.suspect import ClientReading, ClientTrial, Suspect
 from deltatape.render.lines import plain
 from deltatape.render.suspects import how, outcome, suspect_lines, tried_lines

@@ -28,7 +28,7 @@ def test_the_matrix_has_a_row_for_a_variation_and_a_column_for_an_exchange() -> 
         cell(exchange="#2"),
         cell("split-utf8", verdict=RunVerdict.NO_PLACE),
         failed("split-utf8", exchange="#2"),
-        cell("cut-in-text", verdict=RunVerdict.TOLD),
+        cell("cut-in-text", verdict=RunVerdict.REPORTED),
         cell("cut-in-text", exchange="#2"),
     )
     assert text(found).splitlines()[:4] == [
@@ -213,7 +213,7 @@ def test_what_tried_nothing_passes_nothing() -> None:
 
 
 def test_harmless_and_hostile_variations_are_a_suite_each() -> None:
-    found = result(cell(), failed("crlf"), cell("cut-in-text", verdict=RunVerdict.TOLD))
+    found = result(cell(), failed("crlf"), cell("cut-in-text", verdict=RunVerdict.REPORTED))
     harmless, hostile = valid_junit(torture_junit(found))
     assert (harmless.get("name"), hostile.get("name")) == ("harmless", "hostile")
     assert [case.get("name") for case in harmless] == ["every-byte #1", "crlf #1"]

@@ -18,7 +18,12 @@ from deltatape.gateway.routes import parse_upstream
 from deltatape.http1.listener import Address
 from deltatape.match.schedule import ReplayTempo
 from deltatape.model.exchange import EndReason, Exchange, Framing, Source
-from deltatape.player.playing import CorrectedRequest, MissedRequest, PlayedRequest, PlayOptions
+from deltatape.player.play_options import (
+    CorrectedRequest,
+    MissedRequest,
+    PlayedRequest,
+    PlayOptions,
+)
 from deltatape.replay.auto import AutoPlayer, ProviderRoutes, StagingTape
 from deltatape.replay.environment import PLACEHOLDER
 from deltatape.replay.playback import end

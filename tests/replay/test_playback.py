@@ -10,7 +10,13 @@ from deltatape.errors import UsageError
 from deltatape.http1.listener import Address, Listener
 from deltatape.match.schedule import ReplayTempo
 from deltatape.model.exchange import EndReason
-from deltatape.player.playing import MissedRequest, PlayedRequest, PlayOptions, PlayReport, Told
+from deltatape.player.play_options import (
+    MissedRequest,
+    PlayedRequest,
+    PlayOptions,
+    PlayReport,
+    Told,
+)
 from deltatape.replay.playback import Playback, ReplayServer
 from helpers.asking import ask
 from helpers.taped import taped

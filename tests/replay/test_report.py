@@ -2,10 +2,10 @@
 
 import json
 
-from deltatape.match.place import shown
+from deltatape.match.endpoint import shown
 from deltatape.match.request import MatchLevel, MatchQuery, NoMatch, RequestMatcher
 from deltatape.model.exchange import Exchange
-from deltatape.player.playing import CorrectedRequest, MissedRequest, PlayedRequest, PlayReport
+from deltatape.player.play_options import CorrectedRequest, MissedRequest, PlayedRequest, PlayReport
 from deltatape.replay.report import (
     MOST,
     MOST_DIFFERENCES,

@@ -12,8 +12,8 @@ from deltatape.errors import UsageError
 from deltatape.gateway.outbound import outbound_from
 from deltatape.http1.listener import Address
 from deltatape.match.schedule import ReplayTempo
+from deltatape.player.play_options import PlayOptions, RunReadBack
 from deltatape.player.player import Player
-from deltatape.player.playing import PlayOptions, RunReadBack
 from deltatape.replay.environment import replay_environment
 from deltatape.replay.guard import NetworkGuardTunnel
 from deltatape.replay.session import ReplayOptions, Responders, replay, teller

@@ -4,9 +4,9 @@ from dataclasses import replace
 import pytest
 
 from deltatape.diagnose.check import check
-from deltatape.model.asked import ToolSpec
 from deltatape.model.exchange import Exchange
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
+from deltatape.model.request_summary import ToolSpec
 from deltatape.rules.arguments import required
 from deltatape.rules.settings import DEFAULTS
 from helpers import responses

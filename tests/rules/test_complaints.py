@@ -5,7 +5,7 @@ import pytest
 from deltatape.conversation import check_conversation
 from deltatape.model.digest import Digest
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
-from deltatape.model.watch import LogEntry, LogStream
+from deltatape.model.tape_summary import LogEntry, LogStream
 from helpers.chat import FINISH, calls, choice, entry
 from helpers.exchanges import FINISH_TEXT, TEXT, USER, asks, assistant, call, digests, result
 

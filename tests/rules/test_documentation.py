@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from deltatape.rules import RULES
-from deltatape.rules.documentation import explain, find, page
+from deltatape.rules.documentation import find, page, rule_page
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -18,14 +18,14 @@ def test_a_rule_is_found_by_code_and_by_name(name: str) -> None:
 
 
 def test_an_explanation_is_markdown_without_the_indent_of_the_source() -> None:
-    text = explain("T003")
+    text = rule_page("T003")
     assert text
     assert text.startswith("# T003 truncated-arguments\n\nThe arguments of a call end too early.\n")
     assert "\n## Why is this bad\n" in text
 
 
 def test_what_is_not_known_has_no_explanation() -> None:
-    assert explain("Z999") is None
+    assert rule_page("Z999") is None
 
 
 def test_the_page_has_a_row_and_a_section_for_every_rule() -> None:

@@ -2,9 +2,9 @@ import json
 
 import pytest
 
-from deltatape.model.asked import RepeatedCall
 from deltatape.model.digest import DeliveredCall
 from deltatape.model.reply import CallKind, CallStatus
+from deltatape.model.request_summary import RepeatedCall
 from deltatape.rules.edits import breaks_schema, explain
 from deltatape.rules.repeated import MAX_DIFFERENCES, differences
 

@@ -10,7 +10,7 @@ from deltatape.diagnose.digest import digest
 from deltatape.model.digest import Unanswered
 from deltatape.model.exchange import EndReason, Exchange
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
-from deltatape.model.watch import LogEntry, LogStream, TapeSummary
+from deltatape.model.tape_summary import LogEntry, LogStream, TapeSummary
 from deltatape.rules import SeenSilence
 from deltatape.rules.no_answer import unanswered_tool_call
 from deltatape.rules.settings import DEFAULTS

@@ -39,11 +39,11 @@ def test_the_errors_of_our_own_parser_are_read() -> None:
         ("", ParserErrorKind.NOTHING),
         ('{"a', ParserErrorKind.CUT),
         ("{}{}", ParserErrorKind.GLUED),
-        ("{a}", ParserErrorKind.SPOILT),
-        ('{"a" 1}', ParserErrorKind.SPOILT),
-        ('{"a":1 "b"}', ParserErrorKind.SPOILT),
-        ('{"a":"\n"}', ParserErrorKind.SPOILT),
-        ('{"a":"\\x"}', ParserErrorKind.SPOILT),
+        ("{a}", ParserErrorKind.INVALID),
+        ('{"a" 1}', ParserErrorKind.INVALID),
+        ('{"a":1 "b"}', ParserErrorKind.INVALID),
+        ('{"a":"\n"}', ParserErrorKind.INVALID),
+        ('{"a":"\\x"}', ParserErrorKind.INVALID),
     ):
         with pytest.raises(ValueError, match="char") as raised:
             json.loads(text)
@@ -55,16 +55,16 @@ def test_the_errors_of_our_own_parser_are_read() -> None:
 @pytest.mark.parametrize(
     ("text", "parser", "means"),
     [
-        ("json.decoder.JSONDecodeError", "Python's json", ParserErrorKind.SPOILT),
+        ("json.decoder.JSONDecodeError", "Python's json", ParserErrorKind.INVALID),
         ("SyntaxError: Unexpected end of JSON input", "V8's JSON.parse", ParserErrorKind.CUT),
         ("Unterminated string in JSON at position 9", "V8's JSON.parse", ParserErrorKind.CUT),
-        ("Unexpected token o in JSON at position 1", "V8's JSON.parse", ParserErrorKind.SPOILT),
+        ("Unexpected token o in JSON at position 1", "V8's JSON.parse", ParserErrorKind.INVALID),
         (
             "Unexpected token '<', \"<html\" is not valid JSON",
             "V8's JSON.parse",
-            ParserErrorKind.SPOILT,
+            ParserErrorKind.INVALID,
         ),
-        ('"undefined" is not valid JSON', "V8's JSON.parse", ParserErrorKind.SPOILT),
+        ('"undefined" is not valid JSON', "V8's JSON.parse", ParserErrorKind.INVALID),
         (
             "Unexpected non-whitespace character after JSON at position 4",
             "V8's JSON.parse",
@@ -85,7 +85,7 @@ def test_the_errors_of_our_own_parser_are_read() -> None:
         (
             "invalid character 'a' looking for beginning of value",
             "Go's encoding/json",
-            ParserErrorKind.SPOILT,
+            ParserErrorKind.INVALID,
         ),
         ("No content to map due to end-of-input", "Jackson", ParserErrorKind.NOTHING),
         (
@@ -96,33 +96,33 @@ def test_the_errors_of_our_own_parser_are_read() -> None:
         (
             "Unrecognized token 'abc': was expecting (JSON String, ...)",
             "Jackson",
-            ParserErrorKind.SPOILT,
+            ParserErrorKind.INVALID,
         ),
         (
             "com.google.gson.JsonSyntaxException: java.io.EOFException",
             "Gson",
-            ParserErrorKind.SPOILT,
+            ParserErrorKind.INVALID,
         ),
         ("End of input at line 1 column 4 path $.a", "Gson", ParserErrorKind.CUT),
-        ("A JSONObject text must begin with '{' at 1", "org.json", ParserErrorKind.SPOILT),
+        ("A JSONObject text must begin with '{' at 1", "org.json", ParserErrorKind.INVALID),
         ("EOF while parsing a value at line 1 column 0", "serde_json", ParserErrorKind.CUT),
         ("EOF while parsing an object at line 1 column 5", "serde_json", ParserErrorKind.CUT),
         ("trailing characters at line 1 column 8", "serde_json", ParserErrorKind.GLUED),
-        ("expected value at line 1 column 1", "serde_json", ParserErrorKind.SPOILT),
+        ("expected value at line 1 column 1", "serde_json", ParserErrorKind.INVALID),
         (
             "The input does not contain any JSON tokens.",
             "System.Text.Json",
             ParserErrorKind.NOTHING,
         ),
         ("'>' is invalid after a single JSON value.", "System.Text.Json", ParserErrorKind.GLUED),
-        ("'a' is an invalid start of a value.", "System.Text.Json", ParserErrorKind.SPOILT),
+        ("'a' is an invalid start of a value.", "System.Text.Json", ParserErrorKind.INVALID),
         ("Unexpected end when reading JSON. Path 'a'", "Json.NET", ParserErrorKind.CUT),
-        ("Newtonsoft.Json.JsonReaderException: ...", "Json.NET", ParserErrorKind.SPOILT),
-        ("JSON::ParserError", "Ruby's json", ParserErrorKind.SPOILT),
+        ("Newtonsoft.Json.JsonReaderException: ...", "Json.NET", ParserErrorKind.INVALID),
+        ("JSON::ParserError", "Ruby's json", ParserErrorKind.INVALID),
         (
             "1 validation error for A\n Invalid JSON: expected ident",
             "pydantic",
-            ParserErrorKind.SPOILT,
+            ParserErrorKind.INVALID,
         ),
         (
             "1 validation error for Weather\ncity\n  Field required",
@@ -133,19 +133,19 @@ def test_the_errors_of_our_own_parser_are_read() -> None:
         (
             "Function get arguments:\n\n{'a\n\nare not valid JSON.",
             "LangChain",
-            ParserErrorKind.SPOILT,
+            ParserErrorKind.INVALID,
         ),
         ("Error invoking tool 'get' with kwargs {}", "LangChain", ParserErrorKind.REFUSED),
         (
             "Invalid input for tool get: JSON parsing failed: Text: .",
             "the AI SDK",
-            ParserErrorKind.SPOILT,
+            ParserErrorKind.INVALID,
         ),
         ("Invalid arguments for tool get: Required", "the AI SDK", ParserErrorKind.REFUSED),
-        ("Invalid JSON input for tool get: {", "an agent framework", ParserErrorKind.SPOILT),
+        ("Invalid JSON input for tool get: {", "an agent framework", ParserErrorKind.INVALID),
         ('Tool "get" called with empty arguments', "its own", ParserErrorKind.NOTHING),
         ("Filtering out malformed tool call", "its own", ParserErrorKind.DROPPED),
-        ("Failed to parse tool arguments", "its own", ParserErrorKind.SPOILT),
+        ("Failed to parse tool arguments", "its own", ParserErrorKind.INVALID),
     ],
 )
 def test_the_texts_of_others(text: str, parser: str, means: ParserErrorKind) -> None:

@@ -2,9 +2,9 @@ from dataclasses import replace
 
 import pytest
 
-from deltatape.model.asked import RepeatedCall
 from deltatape.model.digest import DeliveredCall
 from deltatape.model.reply import CallKind, CallStatus
+from deltatape.model.request_summary import RepeatedCall
 from deltatape.rules.repeated import (
     ArgumentsDamage,
     first_difference,

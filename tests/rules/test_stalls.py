@@ -5,7 +5,7 @@ import pytest
 from deltatape.diagnose.check import check
 from deltatape.model.exchange import DeliveryProgress, EndReason, Exchange, RequestSent
 from deltatape.model.finding import Blame, Confidence, Severity
-from deltatape.model.watch import TapeSummary
+from deltatape.model.tape_summary import TapeSummary
 from deltatape.rules.settings import Settings
 from helpers.chat import FINISH, calls, choice, entry
 from helpers.exchanges import (

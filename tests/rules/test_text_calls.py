@@ -3,10 +3,10 @@ from dataclasses import replace
 import pytest
 
 from deltatape.diagnose.rebuild import analyse, rebuild
-from deltatape.model.asked import RequestSummary
 from deltatape.model.exchange import Exchange
 from deltatape.model.finding import Blame, Confidence, Severity
 from deltatape.model.reply import TextCall
+from deltatape.model.request_summary import RequestSummary
 from deltatape.rules.text_calls import is_asked_for, is_structured, where
 from helpers.chat import FINISH, choice, request
 from helpers.exchanges import call, found, one, pasted, timed

@@ -4,7 +4,7 @@ import pytest
 
 from deltatape.model.exchange import EndReason, Exchange, RequestSent
 from deltatape.model.finding import Blame, Confidence, Severity
-from deltatape.model.watch import TapeSummary
+from deltatape.model.tape_summary import TapeSummary
 from helpers.chat import FINISH, calls, choice, entry
 from helpers.exchanges import FINISH_TEXT, TEXT, call, found, one, pasted, timed
 from helpers.taped import MS

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from deltatape.errors import DeltatapeError, UsageError
-from deltatape.model.asked import RepeatedCall
 from deltatape.model.exchange import Exchange
+from deltatape.model.request_summary import RepeatedCall
 from deltatape.sdks.run import PACKAGES, SdkSpec, cache, installed, known, made_by, parse_spec
 from deltatape.sdks.table import Ecosystem
 from deltatape.store.reader import open_tape

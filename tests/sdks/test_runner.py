@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from deltatape.errors import DeltatapeError
-from deltatape.model.asked import RepeatedCall
 from deltatape.model.exchange import EndReason, Exchange
+from deltatape.model.request_summary import RepeatedCall
 from deltatape.sdks.runner import (
     Environment,
     SdkReply,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from deltatape.errors import TapeFormatError, UsageError
-from deltatape.model.watch import LogEntry, LogStream
+from deltatape.model.tape_summary import LogEntry, LogStream
 from deltatape.store import reader
 from deltatape.store.reader import open_tape
 from deltatape.tape import encode

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from deltatape.errors import TapeFormatError, UsageError
 from deltatape.model.exchange import Source
-from deltatape.model.watch import TapeSummary
+from deltatape.model.tape_summary import TapeSummary
 from deltatape.rules.progress import watched_until
 from deltatape.store.reader import Tape, open_tape
 from deltatape.store.rewrite import audit

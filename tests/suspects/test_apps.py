@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from deltatape.model.asked import RepeatedCall
+from deltatape.model.request_summary import RepeatedCall
 from helpers.chat import FINISH, calls, choice, entry, sse
 from helpers.suspected import deliver, names, suspects
 

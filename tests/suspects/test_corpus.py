@@ -6,13 +6,13 @@ import pytest
 
 from deltatape.diagnose.rebuild import analyse
 from deltatape.dialects import DIALECTS
-from deltatape.model.asked import RepeatedCall
 from deltatape.model.exchange import Exchange
+from deltatape.model.request_summary import RepeatedCall
 from deltatape.model.suspect import Symptom
 from deltatape.suspects import delivered, matrix, suspects_of
-from deltatape.suspects.bench import Bench
 from deltatape.suspects.compare import equal
 from deltatape.suspects.delivered import FAMILIES
+from deltatape.suspects.simulation import Bench
 from helpers.corpus import Case, cases, needs_corpus
 from helpers.mutation import spoilt_bytes, spoilt_values
 

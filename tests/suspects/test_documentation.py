@@ -7,7 +7,7 @@ import pytest
 
 from deltatape.errors import UsageError
 from deltatape.suspects.client import CORRECT, Preset, mistakes_of
-from deltatape.suspects.documentation import explain, find, page, preset_fix
+from deltatape.suspects.documentation import find, page, preset_fix, suspect_page
 from deltatape.suspects.mistakes import MISTAKES, MistakeOption
 from deltatape.suspects.presets import PRESETS
 
@@ -42,7 +42,7 @@ def test_the_page_is_up_to_date() -> None:
 
 @pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.name)
 def test_a_preset_is_explained(preset: Preset) -> None:
-    text = explain(preset.name.upper()) or ""
+    text = suspect_page(preset.name.upper()) or ""
     for heading in ("## What it does", "## Example", "## Fix", "## References"):
         assert text.count(heading) == 1
     fix = preset_fix(preset)
@@ -74,31 +74,31 @@ def test_no_two_presets_are_the_same_client_in_one_dialect() -> None:
 
 def test_what_is_no_preset_is_not_explained() -> None:
     assert find("x") is None
-    assert explain("x") is None
+    assert suspect_page("x") is None
 
 
 @pytest.mark.parametrize("choice", MISTAKES.values(), ids=lambda choice: choice.mistake.value)
 def test_every_mistake_is_explained_by_its_axis_and_value(choice: MistakeOption) -> None:
     one = choice.mistake
-    told = explain(f"{one.axis}={one.value}")
+    told = suspect_page(f"{one.axis}={one.value}")
     assert told
     assert f"It {one.says}." in told
     assert f"Fix: {one.fix}." in told
 
 
 def test_several_mistakes_are_explained_one_by_one_with_the_preset_that_makes_them() -> None:
-    told = explain("key=call-id,incomplete=dropped")
+    told = suspect_page("key=call-id,incomplete=dropped")
     assert told
     assert told.startswith("# key=call-id,incomplete=dropped\n\nA client that builds calls from")
     assert "## key=call-id\n" in told
     assert "## incomplete=dropped\n" in told
     assert "The same as `deltas-keyed-by-call-id`" in told
-    assert "The same as" not in (explain("key=one,emit=when-parses") or "")
+    assert "The same as" not in (suspect_page("key=one,emit=when-parses") or "")
 
 
 def test_a_mistake_that_does_not_exist_is_answered_with_those_that_do() -> None:
     with pytest.raises(UsageError, match="key=foo: no such mistake; key=single, key=current"):
-        explain("emit=at-name,key=foo")
+        suspect_page("emit=at-name,key=foo")
     with pytest.raises(UsageError, match="kay=foo: no such mistake; there is no axis 'kay'"):
-        explain("kay=foo")
-    assert explain("key=one.tape") is None
+        suspect_page("kay=foo")
+    assert suspect_page("key=one.tape") is None

@@ -2,8 +2,8 @@ import pytest
 
 from deltatape.model.suspect import Symptom
 from deltatape.suspects import search
-from deltatape.suspects.bench import Bench
 from deltatape.suspects.client import client_of
+from deltatape.suspects.simulation import Bench
 from helpers.chat import FINISH, calls, choice, entry, sse
 from helpers.suspected import deliver, follow_up, made, names, suspects, told
 

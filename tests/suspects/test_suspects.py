@@ -1,7 +1,7 @@
 import pytest
 
 from deltatape.model.suspect import Symptom
-from deltatape.suspects import PRESETS, explain, matrix, reads_rightly, suspects_of
+from deltatape.suspects import PRESETS, matrix, reads_rightly, suspect_page, suspects_of
 from helpers import chat
 from helpers.chat import FINISH, calls, entry, sse
 from helpers.suspected import deliver, made, names, suspects
@@ -22,7 +22,7 @@ def test_a_stream_without_calls_accuses_nobody() -> None:
 
 
 def test_presets_are_explained() -> None:
-    assert all(explain(preset.name) for preset in PRESETS)
+    assert all(suspect_page(preset.name) for preset in PRESETS)
 
 
 @pytest.mark.parametrize("name", ["single-current-call", "each-event-is-a-call"])

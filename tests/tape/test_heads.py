@@ -1,7 +1,7 @@
 import pytest
 
 from deltatape.model.exchange import Tap
-from deltatape.model.watch import TapeSummary
+from deltatape.model.tape_summary import TapeSummary
 from deltatape.tape.fields import MalformedError
 from deltatape.tape.heads import RequestHeadRecord, ResponseStart, Trailers
 

@@ -11,21 +11,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltatape.model.exchange import EndReason, Exchange, Framing, Headers
-from deltatape.model.watch import LogStream
+from deltatape.model.tape_summary import LogStream
 from deltatape.tape import encode
 from deltatape.tape.assemble import assemble
 from deltatape.tape.decode import decode_record
-from deltatape.tape.literals import blanked, merged
 from deltatape.tape.mask import Masker
 from deltatape.tape.payload import BodyRead, LogLine, RequestBodyPiece
 from deltatape.tape.record import Record
+from deltatape.tape.seen_credentials import blanked, merged
 from deltatape.tape.tap import ExchangeTap, TapeTap
 from helpers.spelling import credentials, spelled
 from helpers.tapes import HEADER, Lines
 
 INNOCENT = ("data: {}\n\n", "sk-", "sk-fake", '{"a":"b"}', "x", "é", "\\", "*", "\x1b[31m")
 
-TOLD = 1 << 20
+REPORTED = 1 << 20
 
 
 @dataclass
@@ -111,15 +111,15 @@ def play(plan: Plan) -> None:
     for tap in taps.values():
         fields = ((b"X-Debug", plan.text.encode()),)
         reason = plan.text.encode()
-        tap.request_end(TOLD)
+        tap.request_end(REPORTED)
         tap.response(
-            TOLD, status=500, reason=reason, http="1.1", framing=Framing.CHUNKED, headers=fields
+            REPORTED, status=500, reason=reason, http="1.1", framing=Framing.CHUNKED, headers=fields
         )
-        tap.trailers(TOLD, fields)
-        tap.note(TOLD, plan.text)
-        tap.end(TOLD, EndReason.UPSTREAM_RESET, detail=plan.text)
-    tape.log_end(TOLD)
-    tape.note(TOLD, plan.text)
+        tap.trailers(REPORTED, fields)
+        tap.note(REPORTED, plan.text)
+        tap.end(REPORTED, EndReason.UPSTREAM_RESET, detail=plan.text)
+    tape.log_end(REPORTED)
+    tape.note(REPORTED, plan.text)
 
 
 def forms(plan: Plan) -> set[bytes]:

@@ -1,6 +1,6 @@
 import pytest
 
-from deltatape.model.watch import LogStream
+from deltatape.model.tape_summary import LogStream
 from deltatape.tape.fields import MalformedError
 from deltatape.tape.payload import Boundaries, EndRecord, LogLine, MaskedSpans, ParsedAs, Stop
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from deltatape.model.exchange import EndReason, Framing
 from deltatape.tape import tap
-from deltatape.tape.literals import Literals
 from deltatape.tape.mask import Masker
+from deltatape.tape.seen_credentials import Literals
 from deltatape.tape.tap import PIECE, BodyMasker, DecryptionQueue, ExchangeTap, HeldPiece, TapePiece
 from helpers.tapes import Lines, start, taped
 

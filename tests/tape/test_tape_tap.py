@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltatape.model.watch import LogStream
-from deltatape.tape.literals import Literals
+from deltatape.model.tape_summary import LogStream
 from deltatape.tape.mask import Masker
 from deltatape.tape.payload import ClientState
+from deltatape.tape.seen_credentials import Literals
 from deltatape.tape.tape_tap import LONGEST_LINE, Line, LogLines, TapeTap
 from helpers.tapes import Lines
 

@@ -12,7 +12,7 @@ import pytest
 from deltatape.errors import DeltatapeError, UsageError
 from deltatape.match.difference import JsonDifference
 from deltatape.model.torture import RunVerdict
-from deltatape.player.playing import PlayReport
+from deltatape.player.play_options import PlayReport
 from deltatape.run_check import RunMistake
 from deltatape.trials.torture_judge import (
     SPEAKS,
@@ -120,7 +120,7 @@ def test_what_the_model_says_is_known_although_it_is_never_printed_whole() -> No
     found = outcome("partly heard: Sorry, we cannot\n")
     assert judged(found, standard, harmless=False).verdict is RunVerdict.SWALLOWED
     told = outcome("an error: Sorry, we cannot\n")
-    assert judged(told, standard, harmless=False).verdict is RunVerdict.TOLD
+    assert judged(told, standard, harmless=False).verdict is RunVerdict.REPORTED
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_who_asks_again_may_print_more_than_the_whole_answer() -> None:
 def test_the_user_says_what_a_word_about_an_error_is() -> None:
     manners = OutputRules(visible=(re.compile("oha"), re.compile("oje")))
     standard = BaselineRuns([outcome()], manners)
-    assert judged(outcome("he\noje\n"), standard, harmless=False).verdict is RunVerdict.TOLD
+    assert judged(outcome("he\noje\n"), standard, harmless=False).verdict is RunVerdict.REPORTED
     assert judged(outcome("he\nerror\n"), standard, harmless=False).verdict is RunVerdict.SWALLOWED
 
 
@@ -349,7 +349,7 @@ def test_its_exit_code_decides_and_its_last_line_says_why(tmp_path: Path) -> Non
 
 
 def test_a_broken_stream_with_which_it_agrees_was_told(tmp_path: Path) -> None:
-    assert asked(tmp_path, "true", harmless=False).verdict is RunVerdict.TOLD
+    assert asked(tmp_path, "true", harmless=False).verdict is RunVerdict.REPORTED
 
 
 def test_one_that_does_not_end_is_ended_with_all_that_it_started(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from deltatape.errors import UsageError
 from deltatape.match.schedule import ReplayTempo
 from deltatape.model.exchange import EndReason, Exchange
-from deltatape.player.playing import PlayOptions
+from deltatape.player.play_options import PlayOptions
 from deltatape.trials.trial import MAX_OUTPUT_BYTES, TrialResult, attempt
 from helpers.taped import taped
 from helpers.upstream import eventually, run

@@ -6,9 +6,9 @@ from deltatape.errors import UsageError
 from deltatape.model.exchange import EndReason, header
 from deltatape.mutate import SeededChoices
 from deltatape.rules.progress import SilencePhase
-from deltatape.vary.coded import plain
+from deltatape.vary.coded_bodies import plain
 from deltatape.vary.fault import FAULTS, OPTIONS, parse_fault
-from deltatape.vary.places import parse_where
+from deltatape.vary.fault_positions import parse_where
 from helpers.taped import MS, taped
 from helpers.varied import STEMS, TWO, broken_gzip, gzipped, of, pieces
 

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from deltatape.diagnose.decode import decode
 from deltatape.errors import UsageError
-from deltatape.vary.coded import plain
+from deltatape.vary.coded_bodies import plain
 from deltatape.vary.reads import RECORDED, Cutting, PieceUnit, parse_reads, random_cuts
 from helpers.mutated import pasted
 from helpers.taped import taped

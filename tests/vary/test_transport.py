@@ -2,7 +2,7 @@ import gzip
 from dataclasses import replace
 
 from deltatape.model.exchange import EndReason, Framing, MaskedCredential, header
-from deltatape.vary.coded import coded
+from deltatape.vary.coded_bodies import coded
 from helpers.mutated import ONE
 from helpers.taped import taped
 from helpers.varied import TWO, broken_gzip, gzipped, made, of, varied, with_fields

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from deltatape.diagnose.rebuild import analyse
-from deltatape.model.asked import RepeatedCall
 from deltatape.model.exchange import Exchange, Tap
+from deltatape.model.explanation import Explanation, VerdictKind
 from deltatape.model.finding import Blame
-from deltatape.model.story import Story, VerdictKind
+from deltatape.model.request_summary import RepeatedCall
 from deltatape.model.suspect import Symptom
-from deltatape.model.watch import LogEntry, LogStream
+from deltatape.model.tape_summary import LogEntry, LogStream
 from deltatape.rules.settings import DEFAULTS
-from deltatape.why import tell
+from deltatape.why import explain
 from deltatape.why.accusation import (
     AppHandling,
     is_drop,
@@ -20,8 +20,8 @@ from deltatape.why.accusation import (
     with_suspects,
     worth_naming,
 )
-from deltatape.why.ruling import case_of
 from deltatape.why.survey import survey
+from deltatape.why.tape_verdict import case_of
 from deltatape.why.verdict import LOSS
 from helpers import app
 from helpers.chat import FINISH
@@ -45,95 +45,95 @@ THROWN = "Unexpected end of JSON input"
 ANSWER = [TEXT, FINISH_TEXT]
 
 
-def told(tape: Sequence[Exchange], *errors: str) -> Story:
-    return tell(tape, 1, errors=errors)
+def told(tape: Sequence[Exchange], *errors: str) -> Explanation:
+    return explain(tape, 1, errors=errors)
 
 
 def test_a_verdict_on_the_app_names_its_mistake() -> None:
     heard = asks(USER, assistant(("c2", "put", "")), result("c2", THROWN))
-    story = told(conversation((asks(USER), TWO), (heard, ANSWER)))
-    assert story.suspects
-    first = story.suspects[0]
+    explanation = told(conversation((asks(USER), TWO), (heard, ANSWER)))
+    assert explanation.suspects
+    first = explanation.suspects[0]
     assert first.exact
-    assert f"The app behaves like {first.name}" in story.verdict.summary
-    assert story.verdict.summary.endswith(f": it {first.says}.")
-    assert story.verdict.fix == first.fix
+    assert f"The app behaves like {first.name}" in explanation.verdict.summary
+    assert explanation.verdict.summary.endswith(f": it {first.says}.")
+    assert explanation.verdict.fix == first.fix
 
 
 def test_nobody_is_suspected_where_calls_may_have_been_dropped_on_purpose() -> None:
-    story = told(conversation((asks(USER), TWO), (asks(USER, USER), ANSWER)))
-    assert story.verdict.blame is None
-    assert story.suspects == ()
+    explanation = told(conversation((asks(USER), TWO), (asks(USER, USER), ANSWER)))
+    assert explanation.verdict.blame is None
+    assert explanation.suspects == ()
 
 
 def test_for_missing_calls_alone_a_suspect_is_one_way_to_lose_them() -> None:
     kept = asks(USER, LAST, result("c2"))
-    story = told(conversation((asks(USER), ALIKE), (kept, ANSWER)))
-    assert (story.verdict.blame, story.verdict.code) == ("app", "C001")
-    assert story.suspects
-    assert all(each.drop for each in story.suspects)
-    assert "would lose it the same way" in story.verdict.summary
-    assert "behaves like" not in story.verdict.summary
-    assert story.verdict.fix.startswith("look whether the app keeps one call at a time")
-    assert ". If not: " in story.verdict.fix
+    explanation = told(conversation((asks(USER), ALIKE), (kept, ANSWER)))
+    assert (explanation.verdict.blame, explanation.verdict.code) == ("app", "C001")
+    assert explanation.suspects
+    assert all(each.drop for each in explanation.suspects)
+    assert "would lose it the same way" in explanation.verdict.summary
+    assert "behaves like" not in explanation.verdict.summary
+    assert explanation.verdict.fix.startswith("look whether the app keeps one call at a time")
+    assert ". If not: " in explanation.verdict.fix
 
 
 def test_an_error_that_the_wire_does_not_explain_makes_the_app_likely() -> None:
     (exchange,) = conversation((asks(USER), [*call("get"), *call("put", '{"b":2}', 1), FINISH]))
-    story = told([exchange], THROWN)
-    assert (story.verdict.blame, story.verdict.confidence) == ("app", "likely")
-    assert f"the app says '{THROWN}'. It behaves like {story.suspects[0].name}" in (
-        story.verdict.summary
+    explanation = told([exchange], THROWN)
+    assert (explanation.verdict.blame, explanation.verdict.confidence) == ("app", "likely")
+    assert f"the app says '{THROWN}'. It behaves like {explanation.suspects[0].name}" in (
+        explanation.verdict.summary
     )
 
 
 def test_an_error_that_no_client_would_throw_changes_nothing() -> None:
     (exchange,) = conversation((asks(USER), [*call(), FINISH]))
-    story = told([exchange], "the disk is full")
-    assert story.verdict == told([exchange]).verdict
-    assert not any(each.exact for each in story.suspects)
+    explanation = told([exchange], "the disk is full")
+    assert explanation.verdict == told([exchange]).verdict
+    assert not any(each.exact for each in explanation.suspects)
 
 
 def test_on_a_broken_wire_nobody_else_is_suspected() -> None:
     cut = [pasted(*call()[:2], done=False)]
-    story = tell(cut, 1, errors=(THROWN,))
-    assert (story.verdict.code, story.verdict.blame) == ("S001", None)
-    assert story.suspects == ()
+    explanation = explain(cut, 1, errors=(THROWN,))
+    assert (explanation.verdict.code, explanation.verdict.blame) == ("S001", None)
+    assert explanation.suspects == ()
 
 
 def test_every_known_client_is_tried_where_that_is_asked_for() -> None:
     (exchange,) = conversation((asks(USER), TWO))
-    story = tell([exchange], 1, clients=True)
-    wrong = {each.name for each in story.tried if each.differs}
+    explanation = explain([exchange], 1, clients=True)
+    wrong = {each.name for each in explanation.tried if each.differs}
     assert "each-event-is-a-call" in wrong
     assert "first-arguments-dropped" not in wrong
-    assert tell([exchange], 1).tried == ()
+    assert explain([exchange], 1).tried == ()
 
 
 def test_what_the_app_says_is_quoted_where_nothing_else_tells_it() -> None:
     heard = asks(USER, LAST, result("c2"))
-    story = told(conversation((asks(USER), ALIKE), (heard, ANSWER)), "the first call is gone")
-    assert story.suspects
-    assert "It says 'the first call is gone'." in story.verdict.summary
+    explanation = told(conversation((asks(USER), ALIKE), (heard, ANSWER)), "the first call is gone")
+    assert explanation.suspects
+    assert "It says 'the first call is gone'." in explanation.verdict.summary
 
 
 def test_the_providers_side_of_what_a_page_was_told_wrongly_convicts_the_app() -> None:
     (upstream,) = conversation((asks(USER), [*call("get", '{"a":1}'), FINISH]))
     page = replace(app.told(app.call("get", {}), app.done()), tap=Tap.APP, number=9)
     page = replace(page, request=replace(page.request, t_ns=0), end=upstream.end)
-    story = told([upstream, page])
-    assert (story.verdict.blame, story.verdict.confidence) == ("app", "likely")
-    assert "the app told its page of something else" in story.verdict.summary
+    explanation = told([upstream, page])
+    assert (explanation.verdict.blame, explanation.verdict.confidence) == ("app", "likely")
+    assert "the app told its page of something else" in explanation.verdict.summary
 
 
 def test_a_verdict_on_somebody_else_stays_as_it_is() -> None:
     heard = asks(USER, assistant(("c2", "put", "")), result("c2", THROWN))
-    story = told(conversation((asks(USER), TWO), (heard, ANSWER)))
-    upstream = replace(story.verdict, blame=Blame.UPSTREAM)
+    explanation = told(conversation((asks(USER), TWO), (heard, ANSWER)))
+    upstream = replace(explanation.verdict, blame=Blame.UPSTREAM)
     matter = AppHandling(
         analysis=analyse(pasted(TEXT)), symptom=Symptom(errors=(THROWN,)), across=False
     )
-    assert with_suspects(upstream, matter, story.suspects) == upstream
+    assert with_suspects(upstream, matter, explanation.suspects) == upstream
     assert with_suspects(upstream, matter, ()) == upstream
 
 
@@ -165,13 +165,13 @@ def test_what_is_left_of_a_reply_is_a_drop_only_if_it_is_as_delivered() -> None:
 
 def test_a_suspect_that_only_comes_near_is_named_where_the_app_changed_something() -> None:
     heard = asks(USER, assistant(("c2", "put", "")), result("c2", THROWN))
-    story = told(conversation((asks(USER), TWO), (heard, ANSWER)))
-    near = replace(story.suspects[0], exact=False)
+    explanation = told(conversation((asks(USER), TWO), (heard, ANSWER)))
+    near = replace(explanation.suspects[0], exact=False)
     symptom = Symptom(calls=(RepeatedCall(id="c2", name="put", arguments=""),))
     matter = AppHandling(analysis=analyse(pasted(*TWO)), symptom=symptom, across=False)
-    assert worth_naming(story.verdict, matter, (near,)) == (near,)
-    nobody = replace(story.verdict, kind=VerdictKind.UNPROVABLE, blame=None, confidence=None)
-    assert worth_naming(nobody, matter, story.suspects) == ()
+    assert worth_naming(explanation.verdict, matter, (near,)) == (near,)
+    nobody = replace(explanation.verdict, kind=VerdictKind.UNPROVABLE, blame=None, confidence=None)
+    assert worth_naming(nobody, matter, explanation.suspects) == ()
 
 
 def test_a_suspect_that_would_lose_what_the_app_keeps_elsewhere_is_not_named() -> None:
@@ -179,7 +179,7 @@ def test_a_suspect_that_would_lose_what_the_app_keeps_elsewhere_is_not_named() -
     more = [*call("get", '{"a":3}', 4), *call("get", '{"a":4}', 5), FINISH]
     last = asks(USER, assistant(("c2", "get", '{"a":2}')), result("c2"))
     lost = conversation((asks(USER), two), (last, [TEXT, FINISH_TEXT]))
-    assert [each.name for each in tell(lost, 1).suspects][:1] == ["single-current-call"]
+    assert [each.name for each in explain(lost, 1).suspects][:1] == ["single-current-call"]
     asked: dict[str, object] = {"role": "user", "content": "Another question."}
     kept = assistant(("c5", "get", '{"a":3}'), ("c6", "get", '{"a":4}'))
     good = asks(asked, kept, result("c5"), result("c6"))
@@ -189,12 +189,12 @@ def test_a_suspect_that_would_lose_what_the_app_keeps_elsewhere_is_not_named() -
         (asks(USER), two),
         (last, [TEXT, FINISH_TEXT]),
     )
-    story = tell(tape, 3)
-    assert (story.verdict.code, story.verdict.blame) == ("C001", Blame.APP)
-    assert story.suspects == ()
+    explanation = explain(tape, 3)
+    assert (explanation.verdict.code, explanation.verdict.blame) == ("C001", Blame.APP)
+    assert explanation.suspects == ()
 
 
-TOLD = f"failed to parse tool arguments: {THROWN}"
+REPORTED = f"failed to parse tool arguments: {THROWN}"
 
 
 def matter(
@@ -233,7 +233,7 @@ def test_a_call_that_is_repeated_as_delivered_is_no_symptom() -> None:
 
 
 def test_an_error_in_its_result_is_one_if_it_speaks_of_the_call() -> None:
-    for text, errors in ((TOLD, (THROWN,)), (THROWN, None)):
+    for text, errors in ((REPORTED, (THROWN,)), (THROWN, None)):
         heard = asks(USER, assistant(("c1", "get", '{"a":1}')), result("c1", text))
         found = symptom(conversation((asks(USER), [*call(), FINISH]), (heard, ANSWER)))
         assert found == (Symptom(errors=errors) if errors else None)
@@ -251,9 +251,9 @@ def test_silence_is_one() -> None:
 
 def test_what_the_app_prints_soon_after_the_reply_is_one_and_the_user_knows_better() -> None:
     tape = conversation((asks(USER), [*call(), FINISH]))
-    lines = [printed(TOLD.encode(), 1.0), printed(b"listening", 1.0)]
+    lines = [printed(REPORTED.encode(), 1.0), printed(b"listening", 1.0)]
     assert symptom(tape, 1, lines) == Symptom(errors=(THROWN,))
-    assert symptom(tape, 1, [printed(TOLD.encode(), 99.0)]) is None
+    assert symptom(tape, 1, [printed(REPORTED.encode(), 99.0)]) is None
     assert symptom(tape, 1, lines, "KeyError") == Symptom(errors=("KeyError",))
 
 

@@ -10,10 +10,10 @@ import pytest
 from deltatape.conversation.attempts import attempts_of, row_of, sentence, settled
 from deltatape.diagnose.digest import digest
 from deltatape.model.exchange import EndReason, Exchange, Tap
-from deltatape.model.story import Attempts, VerdictKind
-from deltatape.render.as_json import story_json
+from deltatape.model.explanation import Attempts, VerdictKind
+from deltatape.render.as_json import explanation_json
 from deltatape.store.reader import open_tape
-from deltatape.why import tell
+from deltatape.why import explain
 from deltatape.why.overview import overview
 from helpers.chat import FINISH, choice
 from helpers.exchanges import FINISH_TEXT, TEXT, USER, asks, assistant, call, conversation, result
@@ -156,10 +156,12 @@ def test_attempts_that_are_asked_again_at_once_have_a_short_pause() -> None:
 
 
 def test_a_tape_whose_only_errors_were_answered_later_is_healthy() -> None:
-    story = tell(retried())
-    assert (story.verdict.kind, story.exchange) == (VerdictKind.HEALTHY, 2)
-    assert story.verdict.summary.startswith("The reply arrived whole.")
-    assert "What failed was answered later: 2 attempts: #1 status 429" in story.verdict.summary
+    explanation = explain(retried())
+    assert (explanation.verdict.kind, explanation.exchange) == (VerdictKind.HEALTHY, 2)
+    assert explanation.verdict.summary.startswith("The reply arrived whole.")
+    assert (
+        "What failed was answered later: 2 attempts: #1 status 429" in explanation.verdict.summary
+    )
     seen = overview(retried())
     assert (seen.worst, seen.findings) == (None, 1)
 
@@ -167,18 +169,18 @@ def test_a_tape_whose_only_errors_were_answered_later_is_healthy() -> None:
 def test_a_later_error_is_worse_than_an_attempt_that_was_answered() -> None:
     broken = (asks(OTHER), [choice({"content": "x"}), *LIMIT])
     third = conversation(*[(asks(USER), ANSWER)] * 2, broken)[2]
-    story = tell([*retried(), third])
-    assert (story.exchange, story.verdict.code) == (3, "S005")
+    explanation = explain([*retried(), third])
+    assert (explanation.exchange, explanation.verdict.code) == (3, "S005")
 
 
 def test_why_on_any_attempt_shows_all_of_them() -> None:
-    first, second = tell(retried(), 1), tell(retried(), 2)
+    first, second = explain(retried(), 1), explain(retried(), 2)
     assert (first.verdict.blame, first.verdict.code) == ("upstream", "S005")
-    for story in (first, second):
+    for explanation in (first, second):
         assert "2 attempts: #1 status 429, asked again after 9.8 s, answered by #2." in (
-            story.verdict.summary
+            explanation.verdict.summary
         )
-        assert story.attempts == rows(retried())[0]
+        assert explanation.attempts == rows(retried())[0]
     told = [(each.exchange, each.what) for each in first.timeline if each.exchange == 2]
     assert told == [(2, "asks the same again after 9.8 s: answered")]
     earlier = [each.what for each in second.timeline if each.exchange == 1]
@@ -187,15 +189,15 @@ def test_why_on_any_attempt_shows_all_of_them() -> None:
 
 def test_six_attempts_and_the_exit_code_of_the_app() -> None:
     tape = [refused(each) for each in conversation(*[(asks(USER), LIMIT)] * 6)]
-    story = tell(watched(tape, 52, stop="child-exit", exit_code=1))
-    assert story.exchange == 1
-    assert "6 attempts, all failed: #1 status 429" in story.verdict.summary
-    assert story.verdict.summary.endswith("then the app exited with 1.")
-    assert [(each.exchange, each.what) for each in story.timeline][-1] == (
+    explanation = explain(watched(tape, 52, stop="child-exit", exit_code=1))
+    assert explanation.exchange == 1
+    assert "6 attempts, all failed: #1 status 429" in explanation.verdict.summary
+    assert explanation.verdict.summary.endswith("then the app exited with 1.")
+    assert [(each.exchange, each.what) for each in explanation.timeline][-1] == (
         6,
         "the app exited with 1; the recorder stopped",
     )
-    last = tell(watched(tape, 52, stop="child-exit", exit_code=1), 6)
+    last = explain(watched(tape, 52, stop="child-exit", exit_code=1), 6)
     assert [each.what for each in last.timeline].count(
         "the app exited with 1; the recorder stopped"
     ) == 1
@@ -203,9 +205,9 @@ def test_six_attempts_and_the_exit_code_of_the_app() -> None:
 
 def test_a_storm_of_attempts_is_told_once() -> None:
     fires = Path(__file__).parents[2] / "recordings" / "rules" / "C008" / "fires.tape"
-    story = tell(list(open_tape(fires)), 5)
-    assert story.attempts
-    assert "5 attempts" in story.verdict.summary
+    explanation = explain(list(open_tape(fires)), 5)
+    assert explanation.attempts
+    assert "5 attempts" in explanation.verdict.summary
 
 
 def test_of_many_requests_that_failed_first_three_are_told() -> None:
@@ -213,7 +215,7 @@ def test_of_many_requests_that_failed_first_three_are_told() -> None:
     turns = [(asks({"role": "user", "content": str(at // 2)}), ANSWER) for at in range(10)]
     for at, each in enumerate(conversation(*turns)):
         tape.append(refused(each) if at % 2 == 0 else each)
-    assert "; 2 more requests likewise." in tell(tape).verdict.summary
+    assert "; 2 more requests likewise." in explain(tape).verdict.summary
 
 
 @pytest.mark.parametrize("reason", [EndReason.UPSTREAM_RESET, EndReason.CLIENT_CLOSED])
@@ -221,12 +223,12 @@ def test_a_call_that_broke_off_and_was_asked_for_again_accuses_nobody(reason: En
     after = asks(USER, assistant(("c1", "get", '{"a":1}')), result("c1"))
     whole = [*call(), FINISH]
     first, second, third = conversation((asks(USER), whole), (asks(USER), whole), (after, ANSWER))
-    story = tell([cut(first, reason, 2), second, third])
-    assert story.verdict.kind is VerdictKind.HEALTHY
-    assert story.verdict.blame is None
+    explanation = explain([cut(first, reason, 2), second, third])
+    assert explanation.verdict.kind is VerdictKind.HEALTHY
+    assert explanation.verdict.blame is None
 
 
 def test_a_program_reads_the_attempts() -> None:
-    told = json.loads(story_json(tell(retried())))
+    told = json.loads(explanation_json(explain(retried())))
     assert told["attempts"]["answered"] is True
     assert [each["exchange"] for each in told["attempts"]["tries"]] == [1, 2]

@@ -1,7 +1,7 @@
 import pytest
 
 from deltatape.diagnose.rebuild import analyse
-from deltatape.why.kinds import news
+from deltatape.why.event_kinds import news
 from helpers.chat import FINISH, calls, choice, entry
 from helpers.exchanges import TEXT, call, pasted
 

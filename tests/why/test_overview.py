@@ -5,7 +5,7 @@ import pytest
 
 from deltatape.model.exchange import Exchange
 from deltatape.store.reader import open_tape
-from deltatape.why import tell
+from deltatape.why import explain
 from deltatape.why.overview import TapeOverview, app_of, overview
 from helpers.exchanges import FINISH_TEXT, TEXT, USER, asks, conversation
 from helpers.incidents import BROKEN, CUT, EMPTY, FIXED, STALL
@@ -33,7 +33,7 @@ def test_the_worst_finding_is_the_one_that_decides_the_verdict(incident: Path) -
     tape = open_tape(incident)
     exchanges = sorted(tape, key=lambda exchange: exchange.number)
     worst = overview(tape).worst
-    assert (worst.code if worst else None) == tell(exchanges).verdict.code
+    assert (worst.code if worst else None) == explain(exchanges).verdict.code
 
 
 def test_an_empty_tape_holds_nothing() -> None:

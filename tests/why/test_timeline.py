@@ -3,7 +3,7 @@ from dataclasses import replace
 from deltatape.diagnose.check import check_analysis
 from deltatape.diagnose.rebuild import analyse
 from deltatape.model.exchange import DeliveryProgress, EndReason, Exchange, Note, RequestSent, Tap
-from deltatape.model.story import StoryEntry
+from deltatape.model.explanation import TimelineEntry
 from deltatape.rules.settings import Settings
 from deltatape.why.timeline import ENDINGS, ending_of, timeline
 from helpers.chat import FINISH, calls, entry
@@ -22,7 +22,7 @@ from helpers.exchanges import (
 from helpers.taped import MS
 
 
-def entries(exchange: Exchange) -> tuple[StoryEntry, ...]:
+def entries(exchange: Exchange) -> tuple[TimelineEntry, ...]:
     analysis = analyse(exchange)
     return timeline(analysis, check_analysis(analysis))
 

@@ -7,12 +7,12 @@ from deltatape.diagnose.check import check_analysis
 from deltatape.diagnose.digest import digest
 from deltatape.diagnose.rebuild import analyse
 from deltatape.model.exchange import EndReason, Exchange
+from deltatape.model.explanation import Verdict, VerdictKind
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
-from deltatape.model.story import Verdict, VerdictKind
 from deltatape.rules import RULES
 from deltatape.rules.guard import FAILURES, RuleFailure
 from deltatape.rules.rule import FindingPlace
-from deltatape.why import tell
+from deltatape.why import explain
 from deltatape.why.verdict import (
     CAUSES,
     LOSS,
@@ -231,9 +231,9 @@ def without_a_read(exchange: Exchange) -> Exchange:
 def test_what_the_tape_lacks_is_the_first_thing_that_is_said() -> None:
     text = [choice({"content": "Hello"}), choice({"content": " there"}), FINISH_TEXT]
     exchanges = conversation((asks(USER), text), (asks(USER, USER), text))
-    whole = tell(exchanges).verdict
+    whole = explain(exchanges).verdict
     assert whole.summary.startswith("Both replies arrived whole.")
-    lacking = tell([without_a_read(exchanges[0]), exchanges[1]]).verdict
+    lacking = explain([without_a_read(exchanges[0]), exchanges[1]]).verdict
     assert (lacking.code, lacking.blame, lacking.healthy) == ("X002", None, False)
     assert lacking.summary.startswith("The tape lacks 1 record of this exchange")
     error = timed((0.1, TEXT), (0.2, TEXT), (0.3, {"error": {"message": "overloaded"}}))
@@ -246,7 +246,7 @@ def test_replies_are_not_said_to_be_whole_where_the_tape_breaks_off() -> None:
     text = [choice({"content": "Hello"}), FINISH_TEXT]
     exchanges = conversation((asks(USER), text), (asks(USER, USER), text))
     crashed = [exchanges[0], replace(exchanges[1], end=None)]
-    assert "arrived whole" not in tell(crashed).verdict.summary
+    assert "arrived whole" not in explain(crashed).verdict.summary
 
 
 def test_a_client_that_left_is_nobodys_fault_and_not_said_to_have_had_all() -> None:
@@ -393,7 +393,7 @@ def test_a_call_that_the_app_may_have_lost_is_not_healthy() -> None:
     kept = asks(USER, assistant(("c1", "get", '{"a":1}')), result("c1"))
     two = [*call("get"), *call("put", '{"b":2}', 1), FINISH]
     tape = conversation((asks(USER), two), (kept, [TEXT, FINISH_TEXT]))
-    for made in (tell(tape).verdict, tell(tape, 1).verdict):
+    for made in (explain(tape).verdict, explain(tape, 1).verdict):
         assert made.kind is VerdictKind.UNPROVABLE
         assert made.summary.startswith("Call 1 (put, c2) of #1 was delivered")
         assert made.fix.startswith("if all calls are to run, read every entry of tool_calls")
@@ -403,14 +403,14 @@ def test_what_an_app_changed_by_right_is_told_with_a_healthy_verdict() -> None:
     kept = asks(USER, assistant(("c1", "get", '{"a":"Gent"}')), result("c1"))
     said = [*call("get", '{"a":"gent "}'), FINISH]
     tape = conversation((asks(USER), said), (kept, [TEXT, FINISH_TEXT]))
-    for made in (tell(tape).verdict, tell(tape, 1).verdict):
+    for made in (explain(tape).verdict, explain(tape, 1).verdict):
         assert made.kind is VerdictKind.HEALTHY
         assert "as delivered, which accuses nobody: call 0 (get, c1) of #1" in made.summary
         assert "just as delivered" not in made.summary
     both = [*call("get", '{"a":"gent "}'), *call("get", '{"a":"rome "}', 1), FINISH]
     fixed = assistant(("c1", "get", '{"a":"Gent"}'), ("c2", "get", '{"a":"Rome"}'))
     after = asks(USER, fixed, result("c1"), result("c2"))
-    made = tell(conversation((asks(USER), both), (after, [TEXT, FINISH_TEXT]))).verdict
+    made = explain(conversation((asks(USER), both), (after, [TEXT, FINISH_TEXT]))).verdict
     assert ", and 1 more change." in made.summary
 
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from deltatape.model.explanation import PARTIES, VOCABULARY, Verdict, VerdictKind
 from deltatape.model.finding import Blame, Confidence
-from deltatape.model.story import PARTIES, VOCABULARY, Verdict, VerdictKind
 from deltatape.store.reader import open_tape
-from deltatape.why import tell
+from deltatape.why import explain
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "verdicts.md").read_text()
@@ -42,8 +42,8 @@ def test_a_party_is_named_with_how_sure_that_is(blame: Blame) -> None:
 
 @pytest.mark.parametrize("path", TAPES, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_every_verdict_on_a_recording_keeps_to_the_vocabulary(path: Path) -> None:
-    story = tell(sorted(open_tape(path), key=lambda each: each.number))
-    verdict = story.verdict
+    explanation = explain(sorted(open_tape(path), key=lambda each: each.number))
+    verdict = explanation.verdict
     assert verdict.shown
     blamed = verdict.kind is VerdictKind.BLAMED
     assert blamed == (verdict.blame is not None) == (verdict.confidence is not None)
@@ -51,4 +51,4 @@ def test_every_verdict_on_a_recording_keeps_to_the_vocabulary(path: Path) -> Non
     assert all(each.confidence is Confidence.POSSIBLE for each in verdict.possible)
     if verdict.blame is not Blame.APP:
         assert "the app was not" not in verdict.summary
-        assert story.suspects == ()
+        assert explanation.suspects == ()

@@ -29,7 +29,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 
 from deltatape.errors import UsageError
-from deltatape.model.watch import LogStream
+from deltatape.model.tape_summary import LogStream
 
 Tee = Callable[[LogStream, bytes], None]
 """Takes bytes that the child wrote, and where."""

@@ -20,7 +20,7 @@ from deltatape.errors import DeltatapeError, UsageError, did_you_mean
 COMMANDS = {
     "record": "Sit between an app and its provider, and tape every stream.",
     "replay": "Play tapes as the provider: same bytes, boundaries, timing, ending.",
-    "why": "Tell the story of an exchange: what went wrong, and whose fault it was.",
+    "why": "Explain an exchange: what went wrong, and whose fault it was.",
     "check": "Report the defects on tapes; for CI.",
     "torture": "Run a command against variations of good tapes: what breaks it?",
     "shrink": "Make the smallest tape on which a command still fails, and tests for it.",
@@ -36,7 +36,7 @@ COMMANDS = {
     "mutate": "Put a defect, a fault or a variation into a tape.",
     "import": "Make a tape from a response body, a pasted stream or a captured case.",
     "mitm": "Tape an app that cannot be pointed anywhere, by mitmproxy.",
-    "demo": "Run the whole story on an embedded provider: no key, no network.",
+    "demo": "Record, check and replay an app on an embedded provider: no key, no network.",
 }
 """Every command and its one-line help, in the order of use."""
 

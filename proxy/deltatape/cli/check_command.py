@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from deltatape.cli.checking import check_all
 from deltatape.cli.options import FILE, codes, option
+from deltatape.cli.parallel_check import check_all
 from deltatape.cli.progress import Bar
 from deltatape.cli.tapes import all_of, latest
 from deltatape.cli.terminal import say, show, width, write

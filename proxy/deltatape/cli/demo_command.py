@@ -23,7 +23,7 @@ _INDENT = "    "
     help="Keep the demo's tapes in this folder.",
 )
 def command(*, to: Path | None) -> int:
-    """Run the whole story on an embedded provider: no key, no network.
+    """Record, check and replay an app on an embedded provider: no key, no network.
 
     A broken app is recorded, explained, repaired and tested against the capture. Exit code 1 when
     a step did not go as it should.

@@ -10,9 +10,9 @@ import click
 
 from deltatape.cli.options import FORMAT
 from deltatape.cli.terminal import show, write
+from deltatape.doctor.environment import known_settings, machine_remarks, surroundings_remarks
 from deltatape.doctor.project import code_remarks, sdk_remarks
 from deltatape.doctor.sources import Limits
-from deltatape.doctor.surroundings import known_settings, machine_remarks, surroundings_remarks
 from deltatape.errors import UsageError
 from deltatape.gateway.routes import parse_upstream
 from deltatape.render.doctor import (

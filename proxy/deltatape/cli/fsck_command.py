@@ -16,7 +16,7 @@ from deltatape.environment.known_secrets import known_secrets
 from deltatape.errors import DeltatapeError, TapeFormatError, UsageError
 from deltatape.gateway.outbound import outbound_from
 from deltatape.gateway.routes import Upstream, parse_upstream
-from deltatape.record.asking_again import RecheckOptions, ask_again
+from deltatape.record.recheck import RecheckOptions, ask_again
 from deltatape.render.as_json import audits_json
 from deltatape.render.audit import Audit, audit_lines
 from deltatape.rules.words import count

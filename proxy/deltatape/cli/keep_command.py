@@ -12,7 +12,7 @@ from deltatape.cli.terminal import say, show, width, write
 from deltatape.errors import UsageError
 from deltatape.redact.audit import AuditReport, ProblemKind
 from deltatape.render.audit import problem_lines
-from deltatape.render.naming import kept_stem
+from deltatape.render.kept_tape import kept_stem
 from deltatape.settings.defaults import current_rules
 from deltatape.store.mask_key import mask_key
 from deltatape.store.names import DEFAULT_FOLDER, SUFFIX, check_stem

@@ -22,7 +22,7 @@ from deltatape.store.reader import open_tape
 from deltatape.store.rewrite import PRIVATE, write_new
 from deltatape.tape.payload import Stop
 from deltatape.tape.record import Header
-from deltatape.tape.written import tape_lines
+from deltatape.tape.serialize import tape_lines
 from deltatape.vary.fault import FAULTS, parse_fault
 from deltatape.vary.variation import HARMLESS, HOSTILE
 

@@ -9,7 +9,7 @@ import click
 from deltatape.cli.options import option
 from deltatape.cli.terminal import say, write
 from deltatape.errors import UsageError
-from deltatape.render.naming import counted
+from deltatape.render.kept_tape import counted
 from deltatape.store.listing import FOLDERS, locate
 from deltatape.store.mask_key import mask_key
 from deltatape.store.names import SUFFIX

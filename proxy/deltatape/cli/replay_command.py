@@ -33,9 +33,9 @@ from deltatape.http1.listener import Address, parse_address
 from deltatape.match.schedule import RECORDED as AS_RECORDED
 from deltatape.match.schedule import ReplayTempo, parse_speed
 from deltatape.model.exchange import Exchange, Tap
+from deltatape.player.play_options import PlayOptions, RunReadBack
+from deltatape.player.playback_changes import ExchangeStaging, refuse_absent
 from deltatape.player.player import Player
-from deltatape.player.playing import PlayOptions, RunReadBack
-from deltatape.player.staging import ExchangeStaging, refuse_absent
 from deltatape.replay.auto import AutoPlayer, ProviderRoutes
 from deltatape.replay.environment import replay_environment
 from deltatape.replay.guard import NetworkGuardTunnel

@@ -14,7 +14,7 @@ from deltatape.diagnose.digest import digest_analysis
 from deltatape.diagnose.rebuild import analyse
 from deltatape.errors import UsageError
 from deltatape.model.exchange import Exchange
-from deltatape.model.watch import LogEntry
+from deltatape.model.tape_summary import LogEntry
 from deltatape.render.as_json import calls_json, events_json, log_json, reads_json
 from deltatape.render.lines import Line, hanging
 from deltatape.render.show import call_lines, event_lines, log_hint, log_lines, read_lines

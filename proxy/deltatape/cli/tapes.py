@@ -9,7 +9,7 @@ from deltatape.errors import UsageError
 from deltatape.importers import corpus, import_exchange
 from deltatape.importers._base import ImportSource
 from deltatape.model.exchange import Exchange
-from deltatape.model.story import ALONE, TapeContext
+from deltatape.model.explanation import ALONE, TapeContext
 from deltatape.store.listing import list_tapes, locate
 from deltatape.store.names import SUFFIX
 from deltatape.store.reader import Tape, open_tape
@@ -62,7 +62,7 @@ def exchanges_of(text: str) -> tuple[Exchange, ...]:
 
 
 def named(text: str) -> NamedExchanges:
-    """A tape, with all its exchanges since they are one story; or a file or stdin as an import.
+    """A tape, with all its exchanges, since they belong together; or a file or stdin as an import.
 
     Args:
         text: `TAPE[#N]`, `FILE`, a folder of a captured case or of tapes, `-`, or "" for the latest

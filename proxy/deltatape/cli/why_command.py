@@ -1,4 +1,4 @@
-"""`deltatape why`: the story of an exchange, or the explanation of a code or of a suspect."""
+"""`deltatape why`: explains an exchange, a code or a suspect."""
 
 import os
 import re
@@ -16,21 +16,21 @@ from deltatape.cli.tapes import NO_REQUEST, NamedExchanges, latest, named
 from deltatape.cli.terminal import list_width, say, show, width, write
 from deltatape.clock import SystemClock
 from deltatape.errors import UsageError, did_you_mean
-from deltatape.model.asked import RepeatedCall
 from deltatape.model.exchange import Exchange, header
+from deltatape.model.explanation import Explanation
 from deltatape.model.finding import Blame
 from deltatape.model.reply import NOT_OURS
-from deltatape.model.story import Story
+from deltatape.model.request_summary import RepeatedCall
 from deltatape.model.suspect import ClientTrial
-from deltatape.render.as_json import story_json
+from deltatape.render.as_json import explanation_json
 from deltatape.render.document import document_lines
+from deltatape.render.explanation import explanation_lines, short_lines
 from deltatape.render.findings import blamed
 from deltatape.render.fix_kit import FixKit, fix_kit
-from deltatape.render.html import story_html
-from deltatape.render.markdown import story_markdown
-from deltatape.render.story import short_lines, story_lines
+from deltatape.render.html import explanation_html
+from deltatape.render.markdown import explanation_markdown
 from deltatape.rules import RULES
-from deltatape.rules.documentation import explain
+from deltatape.rules.documentation import rule_page
 from deltatape.sdks.run import SdkReading, made_by
 from deltatape.settings.defaults import current_rules
 from deltatape.store.mask_key import mask_key
@@ -38,17 +38,16 @@ from deltatape.store.reader import Tape, open_tape
 from deltatape.store.report_file import write_private
 from deltatape.store.rewrite import SHARED, draft
 from deltatape.store.splice import SpliceSource, splice
-from deltatape.suspects import PRESETS
-from deltatape.suspects import explain as explain_suspect
+from deltatape.suspects import PRESETS, suspect_page
 from deltatape.suspects.compare import equal
 from deltatape.tape.mask import Masker
-from deltatape.why.needed import mistakes, needed
-from deltatape.why.tell import tell
+from deltatape.why.explain import explain
+from deltatape.why.reproduction import mistakes, needed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Wanted:
-    """What is to be told beside the story itself."""
+    """What to add to the explanation."""
 
     errors: tuple[str, ...]
     suspects: bool
@@ -73,7 +72,7 @@ class _Wanted:
     metavar="SDK",
     help="The same of a real SDK, which is installed aside: openai==3.54, ai@6.",
 )
-@option("--html", type=FILE, help="Write the story as one HTML file that needs nothing else.")
+@option("--html", type=FILE, help="Write the explanation as one self-contained HTML file.")
 @option(
     "--fix",
     type=click.Path(file_okay=False, path_type=Path),
@@ -97,7 +96,7 @@ def command(
     fix: Path | None,
     format: str,  # noqa: A002 - the option's name
 ) -> int:
-    """Tell the story of an exchange: what went wrong, whose fault it was, and which mistake.
+    """Explain an exchange: what went wrong, whose fault it was, and which mistake.
 
     Without an argument: the worst exchange of the latest tape. Takes a tape, a saved response
     body, an HTTP archive (HAR), text pasted from a terminal or a log, standard input
@@ -112,24 +111,24 @@ def command(
     found = named(what) if what else latest()
     if not found.exchanges:
         raise UsageError(f"{found.name}: {NO_REQUEST}")
-    story = _told(found, _Wanted(errors=error, suspects=suspects, sdks=sdks))
+    explanation = _told(found, _Wanted(errors=error, suspects=suspects, sdks=sdks))
     if html is not None:
-        write_private(html, story_html(story))
+        write_private(html, explanation_html(explanation))
         say(f"written: {html}")
     if fix is not None:
-        write_fix(found, story, fix)
+        write_fix(found, explanation, fix)
     if short:
-        show(short_lines(story, list_width()))
+        show(short_lines(explanation, list_width()))
     else:
-        _show(story, format)
+        _show(explanation, format)
     if format == "text":
         for note in found.exchanges[0].notes if what == "-" else ():
             say(f"note: {note.text}")
     return 0
 
 
-def _told(found: NamedExchanges, wanted: _Wanted) -> Story:
-    story = tell(
+def _told(found: NamedExchanges, wanted: _Wanted) -> Explanation:
+    explanation = explain(
         found.exchanges,
         found.number,
         current_rules(),
@@ -138,15 +137,15 @@ def _told(found: NamedExchanges, wanted: _Wanted) -> Story:
         clients=wanted.suspects,
     )
     if not wanted.sdks:
-        return story
-    exchange = next(each for each in found.exchanges if each.number == story.exchange)
+        return explanation
+    exchange = next(each for each in found.exchanges if each.number == explanation.exchange)
     reference = tuple(
         RepeatedCall(id=call.id, name=call.name, arguments=call.arguments)
-        for call in story.arrival.calls
+        for call in explanation.arrival.calls
         if call.kind not in NOT_OURS
     )
     tried = (_tried(each, reference) for each in made_by(exchange, wanted.sdks, tell=say))
-    return replace(story, tried=(*story.tried, *tried))
+    return replace(explanation, tried=(*explanation.tried, *tried))
 
 
 def _tried(by: SdkReading, reference: tuple[RepeatedCall, ...]) -> ClientTrial:
@@ -156,13 +155,13 @@ def _tried(by: SdkReading, reference: tuple[RepeatedCall, ...]) -> ClientTrial:
     return ClientTrial(name=f"{by.spec} ({version})", made=by.made, differs=not right)
 
 
-def _show(story: Story, form: str) -> None:
+def _show(explanation: Explanation, form: str) -> None:
     if form == "json":
-        write(story_json(story))
+        write(explanation_json(explanation))
     elif form == "md":
-        write(story_markdown(story))
+        write(explanation_markdown(explanation))
     else:
-        show(story_lines(story, width()))
+        show(explanation_lines(explanation, width()))
 
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
@@ -176,13 +175,13 @@ def _explanation(what: str) -> str | None:
         UsageError: it looks like a code or a name, and there is none.
     """
     if re.fullmatch(r"[A-Z][0-9]{3}", what) or _is_code(what):
-        text = explain(what)
+        text = rule_page(what)
         if text is None:
             raise UsageError(f"{what}: no such code; docs/findings.md lists them")
         return text
     if not what or Path(what).exists():
         return None
-    text = explain_suspect(what)
+    text = suspect_page(what)
     if text is None and _NAME.fullmatch(what):
         known = [name for rule in RULES for name in (rule.code, rule.name)]
         near = did_you_mean(what, [*known, *(preset.name for preset in PRESETS)])
@@ -202,23 +201,24 @@ _NODE = re.compile(rb"(?i)\bnode|/js\b|undici|axios|deno|\bbun\b|\bai/")
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 
 
-def write_fix(found: NamedExchanges, story: Story, folder: Path) -> None:
-    """Write the kit for `story` into `folder`, and say what was written.
+def write_fix(found: NamedExchanges, explanation: Explanation, folder: Path) -> None:
+    """Write the kit for `explanation` into `folder`, and say what was written.
 
     Raises:
         UsageError: the app is not to blame; there is no tape; one of the files is there already.
     """
-    if story.verdict.blame is not Blame.APP:
+    if explanation.verdict.blame is not Blame.APP:
+        verdict = blamed(explanation.verdict)
         raise UsageError(
-            f"--fix: the verdict on #{story.exchange} is '{blamed(story.verdict)}'; a test of the"
-            " app would prove nothing. Name an exchange that the app is to blame for: TAPE#N"
+            f"--fix: the verdict on #{explanation.exchange} is '{verdict}'; a test of the app"
+            " would prove nothing. Name an exchange that the app is to blame for: TAPE#N"
         )
     if found.tape is None:
         raise UsageError(
             f"--fix: {found.name} is no tape, so nobody knows the app's requests; record one"
         )
-    if not mistakes(story):
-        codes = sorted({each.code for each in story.findings if each.blame is Blame.APP})
+    if not mistakes(explanation):
+        codes = sorted({each.code for each in explanation.findings if each.blame is Blame.APP})
         if codes:
             why = (
                 f"{' and '.join(codes)}: the tape has no answer to a right request, or ends where"
@@ -227,13 +227,15 @@ def write_fix(found: NamedExchanges, story: Story, folder: Path) -> None:
         else:
             why = "the verdict rests on what the app was seen to do, not on a finding"
         raise UsageError(
-            f"--fix: nothing on #{story.exchange} can be tested against the tape: {why}"
+            f"--fix: nothing on #{explanation.exchange} can be tested against the tape: {why}"
         )
-    exchange = next(each for each in found.exchanges if each.number == story.exchange)
-    numbers = needed(story, found.exchanges)
+    exchange = next(each for each in found.exchanges if each.number == explanation.exchange)
+    numbers = needed(explanation, found.exchanges)
     count = len(found.exchanges) if numbers is None else len(numbers)
     stem = _UNSAFE.sub("-", Path(found.name).stem).strip("-") or "tape"
-    kit = fix_kit(story, count, name=f"{stem}-{story.exchange}", node=_is_node(exchange))
+    kit = fix_kit(
+        explanation, count, name=f"{stem}-{explanation.exchange}", node=_is_node(exchange)
+    )
     with _reported(folder):
         _write(kit, found.tape, numbers, folder)
 

@@ -16,7 +16,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import TypeAlias
 
-from deltatape.cli.checking import STDIN, collect_seldom
+from deltatape.cli.parallel_check import STDIN, collect_seldom
 from deltatape.diagnose.check_tape import TapeReport
 from deltatape.errors import DeltatapeError
 

@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from deltatape.compare.comparable_events import ComparableEvent, units_of
 from deltatape.compare.content import (
     Cause,
     arguments_part,
@@ -13,7 +14,6 @@ from deltatape.compare.content import (
     reply_differences,
 )
 from deltatape.compare.events import changes_of
-from deltatape.compare.units import ComparableEvent, units_of
 from deltatape.compare.values import (
     CallDamage,
     ChangeKind,

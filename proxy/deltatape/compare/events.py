@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import NamedTuple, TypeAlias
 
-from deltatape.compare.units import DELTAS, ComparableEvent, EventToken
+from deltatape.compare.comparable_events import DELTAS, ComparableEvent, EventToken
 from deltatape.compare.values import ChangeKind, EventChange
 from deltatape.compare.volatile import identities
 from deltatape.match.difference import JsonDifference, compare

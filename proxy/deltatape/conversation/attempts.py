@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 
 from deltatape.model.digest import Digest
 from deltatape.model.exchange import Tap
-from deltatape.model.story import Attempt, Attempts
-from deltatape.model.watch import CHILD_EXIT
+from deltatape.model.explanation import Attempt, Attempts
+from deltatape.model.tape_summary import CHILD_EXIT
 from deltatape.rules.evidence import excerpt
 from deltatape.rules.words import count
 

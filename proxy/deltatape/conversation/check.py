@@ -8,8 +8,8 @@ from deltatape.conversation.turns import turns
 from deltatape.conversation.unanswered import unanswered
 from deltatape.model.digest import Digest, ReadBack, Unanswered
 from deltatape.model.finding import Finding
+from deltatape.model.tape_summary import LogEntry
 from deltatape.model.turn import Turn
-from deltatape.model.watch import LogEntry
 from deltatape.rules import (
     READ_BACK_RULES,
     SILENCE_RULES,

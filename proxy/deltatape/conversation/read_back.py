@@ -31,7 +31,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import itemgetter
 
-from deltatape.model.asked import RepeatedCall
 from deltatape.model.digest import (
     ASSISTANT,
     CallHabits,
@@ -43,6 +42,7 @@ from deltatape.model.digest import (
 )
 from deltatape.model.exchange import Tap
 from deltatape.model.finding import Confidence
+from deltatape.model.request_summary import RepeatedCall
 from deltatape.rules.repeated import (
     CLEAN,
     ArgumentsDamage,

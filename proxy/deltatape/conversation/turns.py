@@ -12,18 +12,24 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from deltatape.conversation.complaints import (
+from deltatape.conversation.continuation import (
+    Continuations,
+    ConversationState,
+    call_key,
+    is_result,
+)
+from deltatape.conversation.misplaced import misplaced
+from deltatape.conversation.parser_errors import (
     in_history,
     printed,
     reported_losses,
     with_unread,
     without_echoes,
 )
-from deltatape.conversation.continuing import Continuations, ConversationState, call_key, is_result
-from deltatape.conversation.foreign import misplaced
 from deltatape.conversation.read_back import goes_on_from
 from deltatape.model.digest import ASSISTANT, Digest, HistoryMessage, ReadBack
 from deltatape.model.exchange import Tap
+from deltatape.model.tape_summary import LogEntry
 from deltatape.model.turn import (
     Complaint,
     DeliveredCallRef,
@@ -33,7 +39,6 @@ from deltatape.model.turn import (
     ReusedId,
     Turn,
 )
-from deltatape.model.watch import LogEntry
 from deltatape.rules.repeated import is_distinctive
 from deltatape.rules.settings import DEFAULTS, Settings
 

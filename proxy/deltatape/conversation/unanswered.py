@@ -21,8 +21,8 @@ from dataclasses import dataclass, field, replace
 from deltatape.model.digest import DeliveredCall, Digest, ReadBack, Unanswered
 from deltatape.model.exchange import Tap
 from deltatape.model.reply import CallStatus
-from deltatape.model.watch import CHILD_EXIT, LogEntry, TapeSummary
-from deltatape.rules.thrown import crashed, last_thrown
+from deltatape.model.tape_summary import CHILD_EXIT, LogEntry, TapeSummary
+from deltatape.rules.app_exception import crashed, last_thrown
 from deltatape.wire.json_value import canonical
 
 _RUNNABLE = frozenset({CallStatus.COMPLETE, CallStatus.EMPTY_OK})

@@ -1,1 +1,1 @@
-"""`deltatape demo`: the whole story on an embedded provider, and its little application."""
+"""`deltatape demo`: records, checks and replays a small app on an embedded provider."""

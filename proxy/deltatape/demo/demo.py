@@ -1,4 +1,4 @@
-"""The whole story on an embedded provider: no key, no network, some seconds.
+"""Records, checks and replays a small app on an embedded provider: no key, no network, seconds.
 
 The provider is a tape of an incident that `deltatape replay` plays. A broken application talks to
 it through `deltatape record`; `deltatape why` reads the tape; the repaired application is tested

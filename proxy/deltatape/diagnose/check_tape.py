@@ -13,7 +13,7 @@ from typing import NamedTuple
 from deltatape.conversation import check_conversation
 from deltatape.conversation.attempts import attempts_of
 from deltatape.diagnose.check import check_analysis
-from deltatape.diagnose.departures import explained, is_departure
+from deltatape.diagnose.client_aborts import explained, is_departure
 from deltatape.diagnose.digest import digest_analysis
 from deltatape.diagnose.rebuild import Analysis, analyse_all
 from deltatape.diagnose.wire_excerpt import WireExcerpt, excerpt_of
@@ -21,7 +21,7 @@ from deltatape.dialects import UNKNOWN
 from deltatape.model.digest import Digest
 from deltatape.model.exchange import Exchange
 from deltatape.model.finding import Finding, Severity
-from deltatape.model.watch import LogEntry
+from deltatape.model.tape_summary import LogEntry
 from deltatape.rules.settings import Settings
 
 _REFUSAL = "S005"

@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.model.app_names import CONTRACT, AppNames
-from deltatape.model.asked import Message, RepeatedCall, RequestSummary
 from deltatape.model.digest import MAX_CONTENT, DeliveredCall, Digest, HistoryMessage, ParserError
 from deltatape.model.exchange import EndReason, Exchange, Tap, header
 from deltatape.model.reply import CallStatus, Channel, Choice, Reply, TextFragment, ToolCall
+from deltatape.model.request_summary import Message, RepeatedCall, RequestSummary
 from deltatape.model.stream import Span
 from deltatape.rules.finish import FinishMeaning, finish_of
 from deltatape.rules.loss import is_lossy

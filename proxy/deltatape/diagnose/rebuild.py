@@ -14,9 +14,9 @@ from deltatape.dialects import (
     feed_all,
 )
 from deltatape.model.app_names import CONTRACT, AppNames
-from deltatape.model.asked import NOTHING_ASKED, RequestSummary
 from deltatape.model.exchange import Exchange, ResponseHead
 from deltatape.model.reply import Observation, Reply
+from deltatape.model.request_summary import NOTHING_ASKED, RequestSummary
 from deltatape.model.stream import Anomaly, AnomalyKind, Format, Place, Span, Stream
 from deltatape.wire.json_value import parse
 

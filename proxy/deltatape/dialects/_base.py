@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 
-from deltatape.dialects._alike import DeltaFastPath
+from deltatape.dialects._delta_fast_path import DeltaFastPath
 from deltatape.dialects._json import Frame
 from deltatape.dialects._traits import Traits
-from deltatape.model.asked import RequestSummary
 from deltatape.model.reply import Reply
+from deltatape.model.request_summary import RequestSummary
 from deltatape.model.stream import Event, Format
 
 

@@ -8,12 +8,12 @@ dialect may ask at any time whether the call holds a whole object already, at li
 from collections.abc import Sequence
 from typing import Self
 
-from deltatape.dialects._alike import Said
-from deltatape.dialects._judge import CallEndCause, judge_call
-from deltatape.dialects._mend import RepairedArguments, mend
+from deltatape.dialects._argument_repair import RepairedArguments, mend
+from deltatape.dialects._call_end import CallEndCause, judge_call
+from deltatape.dialects._delta_fast_path import Said
 from deltatape.dialects._notes import ObservationLog
-from deltatape.model.asked import RequestSummary
 from deltatape.model.reply import CallKind, CallStatus, Fragment, ToolCall
+from deltatape.model.request_summary import RequestSummary
 from deltatape.model.stream import Event
 from deltatape.wire.json_scan import JsonScanner, ScanState, TokenKind
 from deltatape.wire.json_value import canonical, join_pairs

@@ -8,11 +8,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from deltatape.dialects._alike import Said
+from deltatape.dialects._call_end import CallEndCause, judge_call
 from deltatape.dialects._calls import CallDraft
-from deltatape.dialects._judge import CallEndCause, judge_call
+from deltatape.dialects._delta_fast_path import Said
 from deltatape.dialects._notes import ObservationLog
-from deltatape.model.asked import RequestSummary
 from deltatape.model.reply import (
     NOT_OURS,
     CallKind,
@@ -25,8 +24,9 @@ from deltatape.model.reply import (
     TextFragment,
     ToolCall,
 )
+from deltatape.model.request_summary import RequestSummary
+from deltatape.model.signed_reasoning import Thought
 from deltatape.model.stream import Event
-from deltatape.model.thought import Thought
 from deltatape.text_calls import WrittenCall, find_calls
 from deltatape.wire.json_value import join_pairs
 

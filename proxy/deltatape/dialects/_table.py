@@ -14,15 +14,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeAlias
 
-from deltatape.dialects._alike import NEVER_ALIKE
+from deltatape.dialects._call_end import CallEndCause
 from deltatape.dialects._calls import CallDraft
 from deltatape.dialects._choice import ChoiceDraft, DialectPolicy
+from deltatape.dialects._delta_fast_path import NEVER_ALIKE
 from deltatape.dialects._json import EVIDENCE_LIMIT, Frame, get_index
-from deltatape.dialects._judge import CallEndCause
 from deltatape.dialects._reply import ReplyDraft
-from deltatape.dialects._source import Element, Elements, JsonSource, MemberValue, WholeString
-from deltatape.model.asked import RequestSummary
+from deltatape.dialects._source_text import Element, Elements, JsonSource, MemberValue, WholeString
 from deltatape.model.reply import CallKind, Channel, Reply
+from deltatape.model.request_summary import RequestSummary
 from deltatape.model.stream import Event
 
 _SENTINEL = "[DONE]"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from deltatape.dialects._calls import CallDraft
 from deltatape.dialects._json import Frame, as_object
-from deltatape.dialects._source import JsonSource, WholeString
+from deltatape.dialects._source_text import JsonSource, WholeString
 from deltatape.dialects._table import (
     CallsByIndex,
     Key,

@@ -1,6 +1,6 @@
 """The reply of an exchange that no dialect claims: no text, no calls, at most an error."""
 
-from deltatape.dialects._alike import NEVER_ALIKE
+from deltatape.dialects._delta_fast_path import NEVER_ALIKE
 from deltatape.dialects._errors import error_message, may_fail
 from deltatape.dialects._json import Frame, as_object
 from deltatape.model.reply import Choice, Reply

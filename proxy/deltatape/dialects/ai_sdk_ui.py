@@ -16,8 +16,8 @@ from deltatape.dialects._base import Hints
 from deltatape.dialects._choice import DialectPolicy
 from deltatape.dialects._json import Frame, get_str
 from deltatape.dialects._request import content_text, exact, objects_at, said
-from deltatape.dialects._shared import read_history
-from deltatape.dialects._source import JsonSource
+from deltatape.dialects._request_bodies import read_history
+from deltatape.dialects._source_text import JsonSource
 from deltatape.dialects._table import (
     CallsById,
     DialectTable,
@@ -29,8 +29,8 @@ from deltatape.dialects._table import (
 from deltatape.dialects._table_calls import CallDelta, CallStart, CallWhole, Strings, ValueCondition
 from deltatape.dialects._table_steps import ErrorStep, FinishStep, Result, TerminalStep
 from deltatape.dialects._traits import Errors, EventShape, Traits
-from deltatape.model.asked import NOTHING_ASKED, Message, RepeatedCall, RequestSummary
 from deltatape.model.reply import Channel
+from deltatape.model.request_summary import NOTHING_ASKED, Message, RepeatedCall, RequestSummary
 from deltatape.model.stream import Event, Format
 
 _HEADER = "\nx-vercel-ai-ui-message-stream\n"

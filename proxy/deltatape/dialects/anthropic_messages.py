@@ -18,7 +18,7 @@ from deltatape.dialects._anthropic.request import read_request
 from deltatape.dialects._base import Hints
 from deltatape.dialects._errors import OPENAI_KINDS, OVERLOADED
 from deltatape.dialects._traits import Errors, EventShape, Traits
-from deltatape.model.asked import RequestSummary
+from deltatape.model.request_summary import RequestSummary
 from deltatape.model.stream import Format
 
 _PATHS = ("/v1/messages", "/anthropic/messages")

@@ -22,8 +22,8 @@ from deltatape.dialects._table_calls import CallWhole
 from deltatape.dialects._table_steps import ErrorStep, Result, TerminalStep, TextStep, WholeTextStep
 from deltatape.dialects._traits import Errors, EventShape, Traits
 from deltatape.model.app_names import CONTRACT, AppNames
-from deltatape.model.asked import RequestSummary
 from deltatape.model.reply import Channel
+from deltatape.model.request_summary import RequestSummary
 from deltatape.model.stream import Format
 
 _FORMATS = frozenset({Format.SSE, Format.NDJSON})

@@ -13,7 +13,7 @@ from deltatape.dialects._converse.table import STREAMED, converse_table, is_docu
 from deltatape.dialects._errors import amazon_error_headers, bare_error
 from deltatape.dialects._table import TableReducer
 from deltatape.dialects._traits import Errors, EventShape, Traits
-from deltatape.model.asked import RequestSummary
+from deltatape.model.request_summary import RequestSummary
 from deltatape.model.stream import Format
 
 _WHOLE = "converse"

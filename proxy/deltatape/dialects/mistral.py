@@ -14,7 +14,7 @@ from deltatape.dialects._chat.request import read_request
 from deltatape.dialects._chat.shape import CLOSING_KEYS, DELTA_KEYS, is_mistral
 from deltatape.dialects._errors import OPENAI_KINDS
 from deltatape.dialects._traits import Errors, EventShape, Traits
-from deltatape.model.asked import RequestSummary
+from deltatape.model.request_summary import RequestSummary
 
 _POLICY = replace(POLICY, indexes=False, abnormal=POLICY.abnormal | {"model_length"})
 

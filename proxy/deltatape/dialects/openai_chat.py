@@ -14,7 +14,7 @@ from deltatape.dialects._chat.shape import (
     is_mistral,
 )
 from deltatape.dialects._traits import EventShape, Traits
-from deltatape.model.asked import RequestSummary
+from deltatape.model.request_summary import RequestSummary
 
 
 class OpenAIChat:

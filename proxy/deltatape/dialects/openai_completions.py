@@ -7,17 +7,17 @@ from collections.abc import Mapping
 from functools import partial
 from typing import ClassVar
 
-from deltatape.dialects._alike import DeltaFastPath, Say
 from deltatape.dialects._base import Hints
+from deltatape.dialects._call_end import CallEndCause
 from deltatape.dialects._chat.shape import MARKS, is_completion
 from deltatape.dialects._choice import DialectPolicy
+from deltatape.dialects._delta_fast_path import DeltaFastPath, Say
 from deltatape.dialects._json import Frame, as_object, get_array, get_index, get_object, get_str
-from deltatape.dialects._judge import CallEndCause
 from deltatape.dialects._reply import ReplyDraft
 from deltatape.dialects._request import read_body, said
 from deltatape.dialects._traits import Traits
-from deltatape.model.asked import NOTHING_ASKED, Message, RequestSummary
 from deltatape.model.reply import Channel, Reply
+from deltatape.model.request_summary import NOTHING_ASKED, Message, RequestSummary
 from deltatape.model.stream import Event
 
 TERMINATOR = "finish_reason and [DONE]"

@@ -22,12 +22,12 @@ from deltatape.conversation import (
 )
 from deltatape.diagnose.check import check_analysis
 from deltatape.diagnose.digest import digest_analysis
-from deltatape.diagnose.reading import parsed_as
+from deltatape.diagnose.parsed_record import parsed_as
 from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.gateway.tapes import OpenTape
 from deltatape.model.digest import Digest
 from deltatape.model.finding import Finding, Severity
-from deltatape.model.watch import TapeSummary
+from deltatape.model.tape_summary import TapeSummary
 from deltatape.rules.settings import DEFAULTS, Settings
 from deltatape.tape.assemble import assemble
 from deltatape.tape.decode import decode_record
@@ -112,7 +112,7 @@ class AnalysisThread:
         self._open: set[asyncio.Future[AnalyzedExchange]] = set()
         self._waiting_bytes = 0
         self._hurried = asyncio.Event()
-        # By the name that was asked for: what follows a rotation is the same story.
+        # By the name that was asked for: what follows a rotation belongs to the same tape.
         self._digests: dict[str | None, deque[_Known]] = {}
 
     def submit(self, tape: OpenTape, number: int, serial: int, lines: list[bytes] | None) -> None:

@@ -15,7 +15,7 @@ from deltatape.gateway.routes import Refusal
 from deltatape.gateway.tapes import OpenTape, TapeBook
 from deltatape.gateway.taping import ExchangeTaping
 from deltatape.model.exchange import Tap
-from deltatape.model.watch import TapeSummary
+from deltatape.model.tape_summary import TapeSummary
 from deltatape.rules.settings import DEFAULTS, Settings
 from deltatape.store.names import ulid
 from deltatape.tape.mask import Masker

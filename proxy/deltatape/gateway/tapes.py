@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from deltatape.model.watch import ROTATED, LogStream
+from deltatape.model.tape_summary import ROTATED, LogStream
 from deltatape.store.writer import TapeWriter
 from deltatape.tape.encode import payload_record
 from deltatape.tape.mask import Masker

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from deltatape.gateway.guarded import GuardedTaping
 from deltatape.gateway.tapes import OpenTape
+from deltatape.gateway.taping_guard import GuardedTaping
 from deltatape.http1.head import Fields, ParsedResponseHead
 from deltatape.model.exchange import EndReason, Tap
 from deltatape.tape.tap import ExchangeTap

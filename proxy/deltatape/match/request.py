@@ -20,8 +20,7 @@ from difflib import SequenceMatcher
 
 from deltatape.match.body import NOT_JSON, BodyForms, exact_form, forms_of, json_value, reduce
 from deltatape.match.difference import JsonDifference, compare
-from deltatape.match.masks import agree, blanked, fits, may_be_filled, pieces
-from deltatape.match.place import (
+from deltatape.match.endpoint import (
     Place,
     asked_places,
     fits_masked,
@@ -29,6 +28,7 @@ from deltatape.match.place import (
     recorded_places,
     shown,
 )
+from deltatape.match.masks import agree, blanked, fits, may_be_filled, pieces
 from deltatape.model.exchange import Exchange
 from deltatape.wire.json_path import parse_path
 

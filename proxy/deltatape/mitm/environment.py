@@ -25,8 +25,8 @@ from pathlib import Path
 
 from deltatape.errors import UsageError
 from deltatape.gateway.outbound import Proxy, TrustSettings
+from deltatape.mitm.ipc import CA_FILE, CA_FOLDER, CLIENT_CERTS, PROXY_LOGIN, inherited
 from deltatape.mitm.mitmdump import MitmOptions
-from deltatape.mitm.talk import CA_FILE, CA_FOLDER, CLIENT_CERTS, PROXY_LOGIN, inherited
 
 NODE_PROXY = Path(__file__).resolve().with_name("node_proxy.cjs")
 """What Node.js loads."""

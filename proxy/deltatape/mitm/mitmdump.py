@@ -20,7 +20,7 @@ from typing import Protocol
 from deltatape.errors import UsageError
 from deltatape.gateway.outbound import OutboundSettings, Proxy
 from deltatape.http1.listener import is_loopback
-from deltatape.mitm.talk import VARIABLE, AddonCommand, AddonMessage, AddonSocket, Fields, log_order
+from deltatape.mitm.ipc import VARIABLE, AddonCommand, AddonMessage, AddonSocket, Fields, log_order
 
 ADDON = Path(__file__).resolve().with_name("addon.py")
 """What `mitmdump -s` takes."""

@@ -12,6 +12,14 @@ from pathlib import Path
 from typing import Protocol
 
 from deltatape.errors import UsageError
+from deltatape.mitm.addon_log import (
+    AddonLogger,
+    MakeLive,
+    MitmproxyLogHandler,
+    PlainObserver,
+    find_live,
+    find_voice,
+)
 from deltatape.mitm.flows import (
     AddonOptions,
     Address,
@@ -23,22 +31,14 @@ from deltatape.mitm.flows import (
     TlsData,
 )
 from deltatape.mitm.hosts import Hosts
+from deltatape.mitm.ipc import VARIABLE, AddonCommand, AddonMessage, Fields, inherit, logged
 from deltatape.mitm.run import MitmRun
-from deltatape.mitm.talk import VARIABLE, AddonCommand, AddonMessage, Fields, inherit, logged
-from deltatape.mitm.voice import (
-    AddonLogger,
-    MakeLive,
-    MitmproxyLogHandler,
-    PlainObserver,
-    find_live,
-    find_voice,
-)
 
 REVERSE = "reverse"
 DEFAULT_PATIENCE_S = 600
 OUR_PATIENCE_S = 24 * 3600
 _PATIENCE = "tcp_timeout"
-MAX_TOLD = 200
+MAX_REPORTED = 200
 """Hosts that are remembered for being told once."""
 STOPPED = "mitmproxy-exit"
 
@@ -195,7 +195,7 @@ class MitmRecorder:
 
     def _is_new(self, what: str) -> bool:
         """Whether this is to be told: the first time, and while few things were."""
-        if what in self._told or len(self._told) >= MAX_TOLD:
+        if what in self._told or len(self._told) >= MAX_REPORTED:
             return False
         self._told.add(what)
         return True

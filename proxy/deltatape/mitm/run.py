@@ -10,10 +10,10 @@ from deltatape.clock import Clock, SystemClock, file_stamp
 from deltatape.environment.dotenv import read_dotenv
 from deltatape.environment.known_secrets import known_secrets
 from deltatape.gateway.tapes import TapeBook
+from deltatape.mitm.addon_log import AddonLogger, MakeLive
+from deltatape.mitm.exchange import FlowTaping
 from deltatape.mitm.flows import Flow, Server, ending
-from deltatape.mitm.passage import FlowTaping
-from deltatape.mitm.talk import AddonMessage
-from deltatape.mitm.voice import AddonLogger, MakeLive
+from deltatape.mitm.ipc import AddonMessage
 from deltatape.model.exchange import EndReason, Source
 from deltatape.store.mask_key import mask_key
 from deltatape.store.names import ulid

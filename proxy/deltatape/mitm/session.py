@@ -22,7 +22,7 @@ from deltatape.mitm.environment import (
     variables,
 )
 from deltatape.mitm.mitmdump import Mitmdump, MitmdumpResult, MitmOptions, Started
-from deltatape.model.watch import CHILD_EXIT
+from deltatape.model.tape_summary import CHILD_EXIT
 from deltatape.rules.words import count
 
 NEWS_S = 1.0

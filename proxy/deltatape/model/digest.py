@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from deltatape.model.asked import RepeatedCall
 from deltatape.model.exchange import Tap
 from deltatape.model.finding import Confidence
 from deltatape.model.reply import CallKind, CallStatus
+from deltatape.model.request_summary import RepeatedCall
+from deltatape.model.signed_reasoning import Thought
 from deltatape.model.stream import Span
-from deltatape.model.thought import Thought
-from deltatape.model.watch import TapeSummary
+from deltatape.model.tape_summary import TapeSummary
 
 _FREE = frozenset({"auto", "none", "validated"})
 _ANY = frozenset({"required", "any"})
@@ -32,7 +32,7 @@ class ParserErrorKind(enum.StrEnum):
     """It ended too early, or was empty."""
     GLUED = "glued"
     """Something stands after a complete value."""
-    SPOILT = "spoilt"
+    INVALID = "spoilt"
     """It is no JSON."""
     REFUSED = "refused"
     """It is JSON, and not what the tool wants."""

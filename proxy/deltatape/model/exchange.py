@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import NamedTuple, Self, TypeAlias
 from urllib.parse import urlsplit
 
-from deltatape.model.watch import TapeSummary
+from deltatape.model.tape_summary import TapeSummary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

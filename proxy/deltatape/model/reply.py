@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from deltatape.model.signed_reasoning import Thought
 from deltatape.model.stream import Event, Place
-from deltatape.model.thought import Thought
 
 
 class CallStatus(enum.StrEnum):

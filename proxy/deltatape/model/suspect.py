@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from deltatape.model.asked import RepeatedCall
+from deltatape.model.request_summary import RepeatedCall
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

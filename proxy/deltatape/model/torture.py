@@ -9,7 +9,7 @@ class RunVerdict(enum.StrEnum):
 
     SAME = "same"
     """The outcome is that of the tape as it is."""
-    TOLD = "told"
+    REPORTED = "told"
     """The stream was broken, and the command said so."""
     DIFFERS = "differs"
     """The stream was whole, and the outcome is another one."""
@@ -27,7 +27,7 @@ class RunVerdict(enum.StrEnum):
     @property
     def passes(self) -> bool:
         """Whether the command is as it should be."""
-        return self in {RunVerdict.SAME, RunVerdict.TOLD, RunVerdict.NO_PLACE}
+        return self in {RunVerdict.SAME, RunVerdict.REPORTED, RunVerdict.NO_PLACE}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

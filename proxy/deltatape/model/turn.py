@@ -5,7 +5,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from deltatape.model.asked import RepeatedCall
 from deltatape.model.digest import (
     ASSISTANT,
     DeliveredCall,
@@ -15,6 +14,7 @@ from deltatape.model.digest import (
     ReadBack,
 )
 from deltatape.model.finding import Confidence, Excluded
+from deltatape.model.request_summary import RepeatedCall
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

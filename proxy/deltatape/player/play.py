@@ -19,7 +19,7 @@ from deltatape.http1.socket import UnreadBytes
 from deltatape.match.request import MatchQuery, NoMatch
 from deltatape.match.schedule import ConnectionEnd
 from deltatape.model.exchange import EndReason, Exchange
-from deltatape.player.rendition import Rendition, Renditions
+from deltatape.player.response_bytes import Rendition, Renditions
 
 _CONTINUE = write_response(100, b"Continue", ())
 _SHORTLY_NS = 2_000_000

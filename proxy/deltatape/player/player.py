@@ -13,11 +13,11 @@ from deltatape.http1.head import ParsedRequestHead
 from deltatape.http1.listener import Address, Listener
 from deltatape.http1.server import Handler, ServerConnection
 from deltatape.http1.socket import UnreadBytes
-from deltatape.match.place import shown
+from deltatape.match.endpoint import shown
 from deltatape.match.request import MatchLevel, MatchQuery, NoMatch, RecordedMatch, RequestMatcher
 from deltatape.model.exchange import Exchange, header
 from deltatape.player.play import PlayHandler
-from deltatape.player.playing import (
+from deltatape.player.play_options import (
     CorrectedRequest,
     MissedRequest,
     PlayedRequest,
@@ -26,10 +26,10 @@ from deltatape.player.playing import (
     StagedExchange,
     Told,
 )
-from deltatape.player.rendition import Renditions
+from deltatape.player.response_bytes import Renditions
 from deltatape.redact import patterns
-from deltatape.tape.literals import blanked, merged
 from deltatape.tape.mask import Masker
+from deltatape.tape.seen_credentials import blanked, merged
 
 if TYPE_CHECKING:
     from deltatape.run_check import Correction, RunCheck, RunMistake

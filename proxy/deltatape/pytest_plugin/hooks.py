@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from deltatape.pytest_plugin.deck import TapeFixture
+    from deltatape.pytest_plugin.fixture import TapeFixture
 
 MARKER = "tape"
 _CELL = "_deltatape_cell"  # the name of the fixture below
@@ -102,7 +102,7 @@ def pytest_fixture_setup(
         return
     deck = request.node.stash.get(_DECK, None)
     if deck is not None and not deck.asks_later:
-        from deltatape.pytest_plugin.judging import asks_later  # noqa: PLC0415 - costs nobody else
+        from deltatape.pytest_plugin.tape_check import asks_later  # noqa: PLC0415 - costs nobody else
 
         deck.asks_later = asks_later(fixturedef)
 
@@ -115,7 +115,7 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
     except (Exception, pytest.fail.Exception):
         deck = item.stash.get(_DECK, None)
         if deck is not None:
-            from deltatape.pytest_plugin.judging import (  # noqa: PLC0415 - costs nobody else
+            from deltatape.pytest_plugin.tape_check import (  # noqa: PLC0415 - costs nobody else
                 tell_of_setup,
             )
 
@@ -147,7 +147,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     deck = item.stash.get(_DECK, None)
     if deck is None:
         return (yield)
-    from deltatape.pytest_plugin.judging import JudgedTest  # noqa: PLC0415 - costs nobody else
+    from deltatape.pytest_plugin.tape_check import JudgedTest  # noqa: PLC0415 - costs nobody else
 
     result: object = None
     with JudgedTest(item, deck):

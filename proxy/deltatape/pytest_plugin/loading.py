@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from deltatape.errors import DeltatapeError
-from deltatape.pytest_plugin.deck import TapeFixture
-from deltatape.pytest_plugin.judging import at_the_end
-from deltatape.pytest_plugin.marked import MarkerOptions, wish_of
+from deltatape.pytest_plugin.fixture import TapeFixture
+from deltatape.pytest_plugin.marker_options import MarkerOptions, wish_of
 from deltatape.pytest_plugin.replaying import replaying
+from deltatape.pytest_plugin.tape_check import at_the_end
 from deltatape.settings.file import MappingNode, Scalar, SequenceNode, Value, find
 
 if TYPE_CHECKING:

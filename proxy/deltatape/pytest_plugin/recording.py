@@ -20,11 +20,11 @@ from deltatape.errors import UsageError
 from deltatape.gateway.outbound import outbound_from
 from deltatape.gateway.routes import parse_upstream
 from deltatape.model.exchange import Exchange
-from deltatape.player.playing import Told
-from deltatape.pytest_plugin.deck import TapeFixture
-from deltatape.pytest_plugin.marked import MARKER, MarkerOptions, wish_of
-from deltatape.pytest_plugin.places import exchanges_at, shown
+from deltatape.player.play_options import Told
+from deltatape.pytest_plugin.fixture import TapeFixture
+from deltatape.pytest_plugin.marker_options import MARKER, MarkerOptions, wish_of
 from deltatape.pytest_plugin.replaying import as_recorded, environment
+from deltatape.pytest_plugin.tape_paths import exchanges_at, shown
 from deltatape.redact.audit import ProblemKind
 from deltatape.replay.auto import AutoPlayer, ProviderRoutes
 from deltatape.replay.playback import Playback

@@ -17,10 +17,10 @@ import pytest
 from deltatape.errors import UsageError
 from deltatape.match.schedule import RECORDED
 from deltatape.model.exchange import Exchange, Tap
-from deltatape.player.playing import PlayOptions, RunReadBack
-from deltatape.pytest_plugin.deck import TapeFixture
-from deltatape.pytest_plugin.marked import AS_READ, Marked, MarkerOptions
-from deltatape.pytest_plugin.places import Taped, every_at, shown
+from deltatape.player.play_options import PlayOptions, RunReadBack
+from deltatape.pytest_plugin.fixture import TapeFixture
+from deltatape.pytest_plugin.marker_options import AS_READ, Marked, MarkerOptions
+from deltatape.pytest_plugin.tape_paths import Taped, every_at, shown
 from deltatape.replay.environment import replay_environment
 from deltatape.replay.playback import Playback
 
@@ -93,7 +93,7 @@ def as_recorded(marked: Marked) -> PlayOptions:
     )
     if not marked.faults and marked.reads == AS_READ:
         return playing
-    from deltatape.pytest_plugin.staged import staged  # noqa: PLC0415 - see the module
+    from deltatape.pytest_plugin.faults import staged  # noqa: PLC0415 - see the module
 
     stage = staged(marked)
     return replace(playing, tempo=RECORDED, stage=stage, unstruck=stage.unstruck)

@@ -13,12 +13,12 @@ import pytest
 from deltatape.errors import DeltatapeError, UsageError
 from deltatape.match.schedule import ReplayTempo
 from deltatape.model.exchange import Exchange
-from deltatape.player.playing import Stage, StagedExchange
-from deltatape.pytest_plugin.marked import MarkerOptions, wish_of
-from deltatape.pytest_plugin.places import exchanges_at
+from deltatape.player.play_options import Stage, StagedExchange
+from deltatape.pytest_plugin.marker_options import MarkerOptions, wish_of
+from deltatape.pytest_plugin.tape_paths import exchanges_at
 from deltatape.replay.report import name_of
 from deltatape.trials.torture_plan import VariationTask, tasks
-from deltatape.vary.tempo import at_tempo
+from deltatape.vary.playback_time import at_tempo
 from deltatape.vary.variation import VARIATIONS, Variation
 
 AS_RECORDED = "as-recorded"

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from deltatape.match.place import shown
+from deltatape.match.endpoint import shown
 from deltatape.model.exchange import Exchange
-from deltatape.player.playing import MissedRequest, PlayReport, UnusedFault
+from deltatape.player.play_options import MissedRequest, PlayReport, UnusedFault
 from deltatape.replay.report import mistake_told, name_of
 from deltatape.rules.evidence import excerpt
 from deltatape.rules.words import count

@@ -34,7 +34,7 @@ from deltatape.gateway.tunnel import Tunnel, TunnelledConnection
 from deltatape.http1.listener import Address
 from deltatape.model.exchange import Source, Tap
 from deltatape.model.finding import Severity
-from deltatape.model.watch import CHILD_EXIT, ROTATED, LogStream
+from deltatape.model.tape_summary import CHILD_EXIT, ROTATED, LogStream
 from deltatape.record.control import Control
 from deltatape.record.on_finding import OnFinding
 from deltatape.record.reporter import NO_TRAFFIC_S, Beginning, Reporter, Tell, introduce, no_traffic

@@ -13,11 +13,11 @@ import bisect
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from deltatape.redact.escaped_text import LayeredView, Overwrite, apply, plain, unescaped
 from deltatape.redact.eventstream import DecodedEventStream, unfold
 from deltatape.redact.fillers import Fillers
 from deltatape.redact.framing import FramedBody, framed
-from deltatape.redact.layers import LayeredView, Overwrite, apply, plain, unescaped
-from deltatape.redact.leaves import Channel, Leaf, leaves
+from deltatape.redact.json_strings import Channel, Leaf, leaves
 from deltatape.wire.json_value import parse
 
 _STRUCTURE = frozenset(

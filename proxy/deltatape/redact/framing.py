@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from deltatape.redact.layers import LayeredView, plain
+from deltatape.redact.escaped_text import LayeredView, plain
 from deltatape.wire.json_value import parse
 
 _JSON_START = re.compile(r"(?:\xef\xbb\xbf)?[ \t\r\n]*[\[{]")

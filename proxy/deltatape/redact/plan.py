@@ -18,10 +18,10 @@ from typing import NamedTuple
 
 from deltatape.model.exchange import Headers, MaskedSpan, header
 from deltatape.redact.content import mask, vocabulary
+from deltatape.redact.escaped_text import LayeredView, Overwrite, apply
 from deltatape.redact.eventstream import ChecksummedBody, check, unfold
 from deltatape.redact.fillers import Fillers
 from deltatape.redact.framing import framed
-from deltatape.redact.layers import LayeredView, Overwrite, apply
 from deltatape.redact.search import Secret, overwrite, secrets
 from deltatape.redact.strings import clean, filled
 from deltatape.rules.words import count

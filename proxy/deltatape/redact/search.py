@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from deltatape.redact.escaped_text import Layer, LayeredView, Overwrite, apply, joined, unescaped
 from deltatape.redact.eventstream import DecodedEventStream, unfold
 from deltatape.redact.framing import FramedBody, framed
-from deltatape.redact.layers import Layer, LayeredView, Overwrite, apply, joined, unescaped
-from deltatape.redact.leaves import Channel, Leaf, leaves
+from deltatape.redact.json_strings import Channel, Leaf, leaves
 from deltatape.redact.patterns import SecretMatch, find
 
 _LEVELS = 16

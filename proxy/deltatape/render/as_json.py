@@ -7,21 +7,21 @@ from collections.abc import Iterable
 
 from deltatape.diagnose.rebuild import Analysis
 from deltatape.model.exchange import Exchange
+from deltatape.model.explanation import Attempts, Explanation, TimelineEntry
 from deltatape.model.reply import TextCall, ToolCall
-from deltatape.model.story import Attempts, Story, StoryEntry
 from deltatape.model.stream import Event
 from deltatape.model.suspect import ClientReading, ClientTrial, Suspect
-from deltatape.model.watch import LogEntry
+from deltatape.model.tape_summary import LogEntry
 from deltatape.render.audit import Audit, today_object
 from deltatape.render.findings_json import finding_object
 from deltatape.render.json_document import document
 from deltatape.render.listing import TapeRow
-from deltatape.why.kinds import news
+from deltatape.why.event_kinds import news
 
 
-def story_json(story: Story) -> str:
+def explanation_json(explanation: Explanation) -> str:
     """`why --format json`."""
-    verdict = story.verdict
+    verdict = explanation.verdict
     return document(
         verdict={
             "blame": verdict.blame,
@@ -33,11 +33,11 @@ def story_json(story: Story) -> str:
             "code": verdict.code,
             "possible": [finding_object(finding) for finding in verdict.possible],
         },
-        suspects=[_suspect(each) for each in story.suspects],
-        clients=[_tried(each) for each in story.tried],
-        timeline=[_entry(entry) for entry in story.timeline],
-        findings=[finding_object(finding) for finding in story.findings],
-        attempts=_attempts(story.attempts),
+        suspects=[_suspect(each) for each in explanation.suspects],
+        clients=[_tried(each) for each in explanation.tried],
+        timeline=[_entry(entry) for entry in explanation.timeline],
+        findings=[finding_object(finding) for finding in explanation.findings],
+        attempts=_attempts(explanation.attempts),
     )
 
 
@@ -172,7 +172,7 @@ def _audit(audit: Audit) -> dict[str, object]:
     }
 
 
-def _entry(entry: StoryEntry) -> dict[str, object]:
+def _entry(entry: TimelineEntry) -> dict[str, object]:
     return {
         "t_ns": entry.t_ns,
         "exchange": entry.exchange,

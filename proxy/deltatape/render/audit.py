@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from deltatape.compare.today import PRESENT, Aspect, Recheck, RecheckedExchange, ResponseDrift
+from deltatape.compare.recheck import PRESENT, Aspect, Recheck, RecheckedExchange, ResponseDrift
 from deltatape.model.exchange import Exchange
 from deltatape.model.finding import Severity
 from deltatape.redact.audit import AuditReport, ProblemKind, TapeProblem
 from deltatape.render.lines import BOLD, DIM, GOOD, STYLES, WIDTH, Line, StyledText, line, wrapped
-from deltatape.render.units import duration
+from deltatape.render.numbers import duration
 from deltatape.rules.words import count
 
 

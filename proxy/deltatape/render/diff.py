@@ -24,7 +24,7 @@ from deltatape.render.json_document import VERSION, inert_json
 from deltatape.render.lines import BOLD, DIM, GOOD, WIDTH, Line, StyledText, cropped, line, wrapped
 from deltatape.rules.evidence import excerpt
 from deltatape.rules.words import count
-from deltatape.why.kinds import identity, label, news
+from deltatape.why.event_kinds import identity, label, news
 
 CONTEXT = 2
 """Equal events that are shown before and after what differs."""

@@ -1,7 +1,7 @@
 """Findings as text: where, what, whose fault, the evidence, what to do.
 
 A report reads like a compiler's: the place, the lines of the wire with carets under the bytes in
-question, the fix. In a story, where place and wire are on the page already, a finding is shorter.
+question, the fix. In an explanation, where place and wire are shown already, it is shorter.
 """
 
 from collections import Counter
@@ -13,8 +13,8 @@ from rich.cells import cell_len
 
 from deltatape.diagnose.check_tape import ReportedFinding
 from deltatape.diagnose.wire_excerpt import MarkedLine, WireExcerpt
+from deltatape.model.explanation import Explanation, Verdict
 from deltatape.model.finding import Finding, Severity
-from deltatape.model.story import Story, Verdict
 from deltatape.model.stream import Span
 from deltatape.render.lines import (
     BOLD,
@@ -28,7 +28,7 @@ from deltatape.render.lines import (
     measured,
     wrapped,
 )
-from deltatape.render.units import seconds
+from deltatape.render.numbers import seconds
 from deltatape.rules.words import count
 from deltatape.why.verdict import NOBODY
 
@@ -114,9 +114,9 @@ class FindingContext:
 _NOWHERE = FindingContext()
 
 
-def seen_from(story: Story) -> FindingContext:
-    """The viewpoint of a story: findings are told by the clock of its timeline."""
-    return FindingContext(story.tape, story.exchange, story.start_ns)
+def seen_from(explanation: Explanation) -> FindingContext:
+    """The viewpoint of an explanation: findings are told by the clock of its timeline."""
+    return FindingContext(explanation.tape, explanation.exchange, explanation.start_ns)
 
 
 def one_finding(

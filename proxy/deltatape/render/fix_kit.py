@@ -9,12 +9,12 @@ does. Nothing of the tape stands in the test, so that nothing in a tape can beco
 from dataclasses import dataclass
 from string import Template
 
-from deltatape.model.story import Story
+from deltatape.model.explanation import Explanation
+from deltatape.render.explanation import explanation_lines
 from deltatape.render.findings import blamed
 from deltatape.render.lines import plain
 from deltatape.render.markdown import inert
-from deltatape.render.story import story_lines
-from deltatape.why.needed import mistakes
+from deltatape.why.reproduction import mistakes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,18 +29,18 @@ class FixKit:
     brief_text: str
 
 
-def fix_kit(story: Story, exchanges: int, *, name: str, node: bool) -> FixKit:
-    """The kit for a story whose verdict blames the app.
+def fix_kit(explanation: Explanation, exchanges: int, *, name: str, node: bool) -> FixKit:
+    """The kit for an explanation whose verdict blames the app.
 
     Args:
-        story: of the exchange.
+        explanation: of the exchange.
         exchanges: how many there are on the kit's tape.
         name: a word for the files, of letters, digits, `-` and `_`.
         node: whether the app's tests are JavaScript's (Vitest) rather than Python's (pytest).
     """
     tape = f"{name}.tape"
     test = f"{name}.test.mjs" if node else f"test_{name.replace('-', '_')}.py"
-    found = mistakes(story)
+    found = mistakes(explanation)
     if all(map(is_read_back, found)):
         text = _VITEST if node else _PYTEST
     else:
@@ -49,9 +49,11 @@ def fix_kit(story: Story, exchanges: int, *, name: str, node: bool) -> FixKit:
     return FixKit(
         tape=tape,
         test=test,
-        test_text=text.substitute(tape=tape, codes=codes, requests=_requests(story, exchanges)),
+        test_text=text.substitute(
+            tape=tape, codes=codes, requests=_requests(explanation, exchanges)
+        ),
         brief="BRIEF.md",
-        brief_text=_brief(story, tape, test, node=node),
+        brief_text=_brief(explanation, tape, test, node=node),
     )
 
 
@@ -60,15 +62,19 @@ def is_read_back(code: str) -> bool:
     return code == "D003" or (code.startswith("C") and code != "C008")
 
 
-def _requests(story: Story, exchanges: int) -> int:
+def _requests(explanation: Explanation, exchanges: int) -> int:
     """How many requests a mended app sends at least: where it fell silent, one more."""
-    silent = story.repetition is None and bool(story.arrival.calls) and story.verdict.code != "C009"
+    silent = (
+        explanation.repetition is None
+        and bool(explanation.arrival.calls)
+        and explanation.verdict.code != "C009"
+    )
     return exchanges + silent
 
 
-def _brief(story: Story, tape: str, test: str, *, node: bool) -> str:
-    verdict = story.verdict
-    suspect = story.suspects[0] if story.suspects else None
+def _brief(explanation: Explanation, tape: str, test: str, *, node: bool) -> str:
+    verdict = explanation.verdict
+    suspect = explanation.suspects[0] if explanation.suspects else None
     behaves = (
         f"\nThe app behaves like `{suspect.name}`: it {inert(suspect.says)}\n" if suspect else ""
     )
@@ -79,7 +85,7 @@ def _brief(story: Story, tape: str, test: str, *, node: bool) -> str:
         fix=inert(verdict.fix),
         tape=tape,
         run=run,
-        story=plain(story_lines(story)).rstrip("\n"),
+        explanation=plain(explanation_lines(explanation)).rstrip("\n"),
     )
 
 
@@ -108,7 +114,7 @@ and passes once that is right.
 What follows is told from the tape; it is evidence, no instruction.
 
 ```text
-$story
+$explanation
 ```
 """)
 

@@ -1,4 +1,4 @@
-"""The story as one HTML file that needs nothing else: no script, no font, no image, no network.
+"""An explanation as one self-contained HTML file: no script, no font, no image, no network.
 
 What a tape says is text: it is escaped for the page, and what could hide or reorder it is made
 visible first. A policy in the page refuses everything but its own style, should that ever fail.
@@ -7,13 +7,13 @@ visible first. A policy in the page refuses everything but its own style, should
 from collections.abc import Iterable, Iterator
 from html import escape as for_html
 
+from deltatape.model.explanation import Explanation, ReplyRepetition, TimelineEntry
 from deltatape.model.finding import Finding
 from deltatape.model.reply import ToolCall
-from deltatape.model.story import ReplyRepetition, Story, StoryEntry
 from deltatape.model.suspect import ClientTrial, Suspect
 from deltatape.render.findings import blamed, excluded, place, possible, sides
+from deltatape.render.numbers import duration, seconds, size
 from deltatape.render.suspects import how, outcome
-from deltatape.render.units import duration, seconds, size
 from deltatape.rules.evidence import escape
 from deltatape.rules.words import count
 
@@ -21,10 +21,10 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-
 _PERCENT = 100.0
 
 
-def story_html(story: Story) -> str:
+def explanation_html(explanation: Explanation) -> str:
     """A whole page."""
-    title = f"{story.tape}#{story.exchange}: {blamed(story.verdict)}"
-    body = "\n".join(_body(story))
+    title = f"{explanation.tape}#{explanation.exchange}: {blamed(explanation.verdict)}"
+    body = "\n".join(_body(explanation))
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
@@ -34,19 +34,19 @@ def story_html(story: Story) -> str:
     )
 
 
-def _body(story: Story) -> Iterator[str]:
-    yield from _head(story)
-    yield from _verdict(story)
-    yield from _suspects(story.suspects)
-    yield from _tried(story.tried)
-    yield from _timeline(story)
-    yield from _calls(story)
-    yield from _findings(story.findings)
+def _body(explanation: Explanation) -> Iterator[str]:
+    yield from _head(explanation)
+    yield from _verdict(explanation)
+    yield from _suspects(explanation.suspects)
+    yield from _tried(explanation.tried)
+    yield from _timeline(explanation)
+    yield from _calls(explanation)
+    yield from _findings(explanation.findings)
     yield "<footer>Told by <code>deltatape why</code> from the tape alone.</footer>"
 
 
-def _head(story: Story) -> Iterator[str]:
-    arrival, promise = story.arrival, story.promise
+def _head(explanation: Explanation) -> Iterator[str]:
+    arrival, promise = explanation.arrival, explanation.promise
     facts = [
         promise.target,
         arrival.dialect,
@@ -56,12 +56,12 @@ def _head(story: Story) -> Iterator[str]:
         size(arrival.bytes),
         "" if arrival.duration_ns is None else duration(arrival.duration_ns),
     ]
-    yield f"<header><h1>{_text(f'{story.tape}#{story.exchange}')}</h1>"
+    yield f"<header><h1>{_text(f'{explanation.tape}#{explanation.exchange}')}</h1>"
     yield f"<p>{' · '.join(_text(fact) for fact in facts if fact)}</p></header>"
 
 
-def _verdict(story: Story) -> Iterator[str]:
-    verdict = story.verdict
+def _verdict(explanation: Explanation) -> Iterator[str]:
+    verdict = explanation.verdict
     who = verdict.blame or "nobody"
     code = f" <span>{_text(verdict.code)}</span>" if verdict.code else ""
     yield f'<section class="verdict {who}"><h2>{_text(blamed(verdict))}{code}</h2>'
@@ -87,22 +87,26 @@ def _tried(tried: Iterable[ClientTrial]) -> Iterator[str]:
     yield from _table("Clients", ("client", "", "what it makes of this response"), rows)
 
 
-def _timeline(story: Story) -> Iterator[str]:
+def _timeline(explanation: Explanation) -> Iterator[str]:
     """Everything on one axis; a bar shows when, from the request to the last entry."""
-    times = [entry.t_ns - story.start_ns for entry in story.timeline if entry.t_ns is not None]
+    times = [
+        entry.t_ns - explanation.start_ns
+        for entry in explanation.timeline
+        if entry.t_ns is not None
+    ]
     first, last = min(times, default=0), max(times, default=0)
     rows = []
-    for entry in story.timeline:
-        at = None if entry.t_ns is None else entry.t_ns - story.start_ns
+    for entry in explanation.timeline:
+        at = None if entry.t_ns is None else entry.t_ns - explanation.start_ns
         share = 0.0 if at is None or last == first else (at - first) / (last - first) * _PERCENT
-        rows.append(_entry(entry, story, at, share))
+        rows.append(_entry(entry, explanation, at, share))
     heads = ("seconds", "when", "who", "what", "findings")
     yield from _table("Timeline", heads, rows, "timeline")
 
 
-def _entry(entry: StoryEntry, story: Story, at: int | None, share: float) -> str:
+def _entry(entry: TimelineEntry, explanation: Explanation, at: int | None, share: float) -> str:
     who = entry.source
-    other = f"#{entry.exchange} " if entry.exchange != story.exchange else ""
+    other = f"#{entry.exchange} " if entry.exchange != explanation.exchange else ""
     mark = f'<i class="{who}" style="left:{share:.2f}%"></i>' if at is not None else ""
     marked = "".join(f"<b>{_text(code)}</b> " for code in entry.codes)
     cells = (
@@ -115,8 +119,8 @@ def _entry(entry: StoryEntry, story: Story, at: int | None, share: float) -> str
     return f'<tr class="{who}">{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
 
 
-def _calls(story: Story) -> Iterator[str]:
-    told = story.repetition
+def _calls(explanation: Explanation) -> Iterator[str]:
+    told = explanation.repetition
     again = f"repeated by request {told.exchange}" if told else "repeated"
     rows = [
         _row(
@@ -127,7 +131,7 @@ def _calls(story: Story) -> Iterator[str]:
             _arguments(call.arguments),
             _again(told, call),
         )
-        for call in story.arrival.calls
+        for call in explanation.arrival.calls
     ]
     rows += [
         _row(

@@ -21,7 +21,7 @@ from deltatape.render.lines import (
     line,
     table,
 )
-from deltatape.render.units import duration, size
+from deltatape.render.numbers import duration, size
 from deltatape.rules.evidence import escape, excerpt
 from deltatape.rules.words import count
 from deltatape.why.overview import TapeOverview

@@ -1,4 +1,4 @@
-"""The story as Markdown, to be pasted into an issue: verdict, fix, suspects, evidence, timeline.
+"""An explanation as Markdown, to paste into an issue: verdict, fix, suspects, evidence, timeline.
 
 What a tape says stands in code, or is made inert: it names nobody, links nowhere, closes no fence
 and is no markup, whichever site shows it.
@@ -8,12 +8,12 @@ import re
 from collections.abc import Iterator, Sequence
 from textwrap import dedent
 
+from deltatape.model.explanation import Explanation, ReplyRepetition
 from deltatape.model.finding import Finding
 from deltatape.model.reply import ToolCall
-from deltatape.model.story import ReplyRepetition, Story
+from deltatape.render.explanation import timeline_lines
 from deltatape.render.findings import blamed, excluded, place, possible, sides
 from deltatape.render.lines import plain
-from deltatape.render.story import timeline_lines
 from deltatape.render.suspects import how, outcome
 from deltatape.rules.evidence import escape, excerpt
 from deltatape.rules.words import count
@@ -27,63 +27,63 @@ _ACTIVE = re.compile(r"(@|#|://|www\.)")
 _SHOWN = 160
 
 
-def story_markdown(story: Story) -> str:
-    """The story as Markdown, as GitHub and GitLab render it."""
-    return "\n".join(_lines(story)) + "\n"
+def explanation_markdown(explanation: Explanation) -> str:
+    """The explanation as Markdown, as GitHub and GitLab render it."""
+    return "\n".join(_lines(explanation)) + "\n"
 
 
-def _lines(story: Story) -> Iterator[str]:
-    arrival, promise = story.arrival, story.promise
+def _lines(explanation: Explanation) -> Iterator[str]:
+    arrival, promise = explanation.arrival, explanation.promise
     status = "no response" if arrival.status is None else f"status {arrival.status}"
     model = f" {code(promise.model)}" if promise.model else ""
-    code_of = f" ({story.verdict.code})" if story.verdict.code else ""
-    yield f"### Verdict: {blamed(story.verdict)}{code_of}"
+    code_of = f" ({explanation.verdict.code})" if explanation.verdict.code else ""
+    yield f"### Verdict: {blamed(explanation.verdict)}{code_of}"
     yield ""
     yield (
-        f"{code(f'{story.tape}#{story.exchange}')} {code(promise.target)},"
+        f"{code(f'{explanation.tape}#{explanation.exchange}')} {code(promise.target)},"
         f" {arrival.dialect}{model}, {status}, {count(arrival.events, 'event')} in"
         f" {count(arrival.reads, 'read')}"
     )
     yield ""
-    yield inert(story.verdict.summary)
+    yield inert(explanation.verdict.summary)
     yield ""
-    doubts = possible(story.verdict)
+    doubts = possible(explanation.verdict)
     yield from (f"- {inert(each)}" for each in doubts)
     if doubts:
         yield ""
-    yield f"**Fix:** {inert(story.verdict.fix)}"
+    yield f"**Fix:** {inert(explanation.verdict.fix)}"
     yield ""
-    yield from _suspects(story)
-    yield from _calls(story)
-    yield from _findings(story.findings)
-    yield from _folded("Timeline", dedent(plain(timeline_lines(story, _WIDTH))).rstrip("\n"))
+    yield from _suspects(explanation)
+    yield from _calls(explanation)
+    yield from _findings(explanation.findings)
+    yield from _folded("Timeline", dedent(plain(timeline_lines(explanation, _WIDTH))).rstrip("\n"))
     yield "Told by `deltatape why` from the tape alone."
 
 
-def _suspects(story: Story) -> Iterator[str]:
-    if story.suspects:
+def _suspects(explanation: Explanation) -> Iterator[str]:
+    if explanation.suspects:
         yield "| the app behaves like | how well | what that does |"
         yield "| --- | --- | --- |"
-        for each in story.suspects:
+        for each in explanation.suspects:
             yield _row(code(each.name), inert(how(each)), inert(each.says))
         yield ""
-    if story.tried:
+    if explanation.tried:
         yield "| client | | what it makes of this response |"
         yield "| --- | --- | --- |"
-        for tried in story.tried:
+        for tried in explanation.tried:
             verdict = "not tried" if tried.problem else ("**wrong**" if tried.differs else "right")
             yield _row(inert(tried.name), verdict, code(outcome(tried)))
         yield ""
 
 
-def _calls(story: Story) -> Iterator[str]:
-    if not story.arrival.calls and story.repetition is None:
+def _calls(explanation: Explanation) -> Iterator[str]:
+    if not explanation.arrival.calls and explanation.repetition is None:
         return
-    told = story.repetition
+    told = explanation.repetition
     repeated = f"repeated by request {told.exchange}" if told else "repeated"
     yield f"| call | name | id | arguments that arrived | {repeated} |"
     yield "| --- | --- | --- | --- | --- |"
-    for call in story.arrival.calls:
+    for call in explanation.arrival.calls:
         again = _again(told, call)
         cells = (code(call.name or ""), code(call.id or ""), _arguments(call.arguments))
         yield _row(str(call.index), *cells, again)

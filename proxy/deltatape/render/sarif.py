@@ -15,7 +15,7 @@ from deltatape.model.finding import Severity
 from deltatape.render.findings import blamed, place
 from deltatape.render.json_document import inert_json
 from deltatape.rules import RULES, Rule
-from deltatape.rules.documentation import explain
+from deltatape.rules.documentation import rule_page
 from deltatape.rules.evidence import escape
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -90,7 +90,7 @@ def _driver() -> dict[str, object]:
 
 
 def _rule(rule: Rule[Any]) -> dict[str, object]:
-    documentation = explain(rule.code) or rule.name
+    documentation = rule_page(rule.code) or rule.name
     first = next(line for line in documentation.split("\n") if line and not line.startswith("#"))
     return {
         "id": rule.code,

@@ -8,7 +8,7 @@ from deltatape.diagnose.rebuild import Analysis
 from deltatape.model.exchange import Exchange
 from deltatape.model.reply import CallKind, CallStatus, ToolCall
 from deltatape.model.stream import Comment, Event
-from deltatape.model.watch import LogEntry
+from deltatape.model.tape_summary import LogEntry
 from deltatape.render.lines import (
     BOLD,
     DIM,
@@ -23,10 +23,10 @@ from deltatape.render.lines import (
     table,
     wrapped,
 )
-from deltatape.render.units import NO_TIMES, seconds, since_request
+from deltatape.render.numbers import NO_TIMES, seconds, since_request
 from deltatape.rules.evidence import escape, excerpt
 from deltatape.rules.words import count
-from deltatape.why.kinds import news
+from deltatape.why.event_kinds import news
 
 _BROKEN = "red"
 _FINE = frozenset({CallStatus.COMPLETE, CallStatus.EMPTY_OK})

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from deltatape.diagnose.rebuild import Analysis
 from deltatape.model.finding import Finding
 from deltatape.render.findings import blamed
-from deltatape.render.units import duration
+from deltatape.render.numbers import duration
 from deltatape.rules.evidence import excerpt
 from deltatape.rules.words import count
 from deltatape.why.verdict import deciding, grounds_of

@@ -38,12 +38,12 @@ from deltatape.http1.answer import error_answer
 from deltatape.http1.head import Fields, ParsedRequestHead, waits_to_continue, write_response
 from deltatape.http1.listener import Address, Listener
 from deltatape.http1.server import Handler, ServerConnection
-from deltatape.match.place import shown
+from deltatape.match.endpoint import shown
 from deltatape.match.request import MatchQuery, NoMatch
 from deltatape.model.exchange import EndReason, Exchange, Source
 from deltatape.player.play import PlayHandler, joined
+from deltatape.player.play_options import MissedRequest, PlayOptions, PlayReport, Told
 from deltatape.player.player import Player
-from deltatape.player.playing import MissedRequest, PlayOptions, PlayReport, Told
 from deltatape.replay.environment import PLACEHOLDER, placeholders
 from deltatape.store.names import SUFFIX
 from deltatape.store.reader import open_tape

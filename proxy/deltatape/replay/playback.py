@@ -14,8 +14,8 @@ from typing import Protocol, Self
 from deltatape.errors import UsageError
 from deltatape.http1.listener import Address, Listener
 from deltatape.model.exchange import Exchange
+from deltatape.player.play_options import PlayOptions, PlayReport, Told
 from deltatape.player.player import Player
-from deltatape.player.playing import PlayOptions, PlayReport, Told
 
 ANY_PORT = Address("127.0.0.1", 0)
 PATIENCE_S = 10.0

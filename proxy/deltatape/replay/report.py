@@ -7,10 +7,10 @@ hidden, header fields are not mentioned.
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from deltatape.match.place import shown
+from deltatape.match.endpoint import shown
 from deltatape.match.request import NoMatch
 from deltatape.model.exchange import Exchange
-from deltatape.player.playing import (
+from deltatape.player.play_options import (
     CorrectedRequest,
     MissedRequest,
     PlayedRequest,

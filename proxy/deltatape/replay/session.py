@@ -20,7 +20,7 @@ from deltatape.child.signals import SIGNALS, Signals
 from deltatape.errors import UsageError
 from deltatape.http1.listener import Address
 from deltatape.model.exchange import Exchange
-from deltatape.player.playing import PlayedRequest, PlayReport, Told
+from deltatape.player.play_options import PlayedRequest, PlayReport, Told
 from deltatape.replay.guard import NetworkGuardTunnel
 from deltatape.replay.playback import ReplayServer, end, settle
 from deltatape.replay.report import json_report, summary, told

@@ -15,6 +15,7 @@ from deltatape.rules import (
     changed_arguments,
     changed_identity,
     complaints,
+    dropped_context,
     endings,
     errors,
     framing,
@@ -31,7 +32,6 @@ from deltatape.rules import (
     tool_choice,
     tool_results,
     transport,
-    withdrawn,
 )
 from deltatape.rules.context import Claim, RuleContext
 from deltatape.rules.guard import FAILURES, ask
@@ -69,7 +69,7 @@ FAMILIES = (
     loops,
     complaints,
     history,
-    withdrawn,
+    dropped_context,
     loss,
 )
 """The modules whose rules are registered; that of X001 is `guard`."""

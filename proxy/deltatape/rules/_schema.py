@@ -1,10 +1,10 @@
 """Validation against the JSON Schema of a tool, which is as untrusted as everything on a tape.
 
 No reference is ever fetched: what is not in the schema itself does not exist. Work is capped (see
-`_metered`), and so are sizes. A schema that is invalid is not used, whatever way the library trips
-over it. `nullable`, which OpenAPI adds, allows null, and what a schema names as the default of a
-property is allowed there, its absence too: who wrote the schema fills it in. What was left out or
-given up is said, never silent.
+`_bounded_validator`), and so are sizes. An invalid schema is not used, however the library fails on
+it. `nullable`, which OpenAPI adds, allows null. What a schema names as the default of a property is
+allowed there, its absence too: the author of the schema fills it in. What was left out or given up
+is reported, never silent.
 """
 
 import json
@@ -20,7 +20,13 @@ from jsonschema.validators import validator_for
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
-from deltatape.rules._metered import ACCOUNT, BudgetUsedUpError, EvaluationBudget, metered, weigh
+from deltatape.rules._bounded_validator import (
+    ACCOUNT,
+    BudgetUsedUpError,
+    EvaluationBudget,
+    metered,
+    weigh,
+)
 from deltatape.rules.settings import Settings
 
 _TYPES = frozenset({"string", "number", "integer", "boolean", "array", "object", "null", "any"})

@@ -8,9 +8,9 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple
 
-from deltatape.model.asked import AnswerFormat
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity
 from deltatape.model.reply import Channel, Choice, TextFragment
+from deltatape.model.request_summary import AnswerFormat
 from deltatape.model.stream import AnomalyKind
 from deltatape.rules._simple_schema import surely_allows
 from deltatape.rules._stray_text import StrayToken, error_page, mojibake, replaced, stray_tokens

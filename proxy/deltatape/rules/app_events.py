@@ -243,7 +243,7 @@ def call_without_result(context: RuleContext) -> Iterator[Claim]:
             place=call.start,
             severity=Severity.WARNING if silent else Severity.ERROR,
             confidence=Confidence.LIKELY if dies or call.name in names else None,
-            excluded=DIES if dies else _RESULTS_ARE_TOLD if call.name in names else (),
+            excluded=DIES if dies else _RESULTS_ARE_REPORTED if call.name in names else (),
             doubted=not dies and call.name not in names,
         )
         for call in left
@@ -252,7 +252,7 @@ def call_without_result(context: RuleContext) -> Iterator[Claim]:
     yield from flawed(context, flaws, hint)
 
 
-_RESULTS_ARE_TOLD = (
+_RESULTS_ARE_REPORTED = (
     Excluded(
         "the page runs the tool, or its results are not told",
         "another call of the same tool has its result in this stream",

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from deltatape.model.asked import ToolSpec
 from deltatape.model.finding import Blame, Confidence, Severity
 from deltatape.model.reply import CallStatus, ToolCall
-from deltatape.rules._forensics import HINT, fits, gap_of_member, told, trace_of
+from deltatape.model.request_summary import ToolSpec
+from deltatape.rules._fragment_analysis import HINT, fits, gap_of_member, told, trace_of
 from deltatape.rules._simple_schema import outcome_of
 from deltatape.rules.context import Claim, RuleContext, about_call, label, observed
 from deltatape.rules.evidence import excerpt

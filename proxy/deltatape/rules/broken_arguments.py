@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from deltatape.model.exchange import EndReason
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity
 from deltatape.model.reply import CallKind, CallStatus, Choice, Fragment, TextCall, ToolCall
-from deltatape.rules._forensics import (
+from deltatape.rules._fragment_analysis import (
     HINT,
     FragmentTrace,
     concerned,

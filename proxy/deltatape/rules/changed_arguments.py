@@ -5,12 +5,12 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 
-from deltatape.model.asked import RepeatedCall
 from deltatape.model.digest import CallWithRepeat, DeliveredCall, Digest, HistoryMessage, ReadBack
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity, weaker
 from deltatape.model.reply import CallStatus
+from deltatape.model.request_summary import RepeatedCall
 from deltatape.model.turn import Continuation, DeliveredCallRef, Turn
-from deltatape.rules._conversation import ClaimGrade, against, called, called_in, was_delivered
+from deltatape.rules._call_references import ClaimGrade, against, called, called_in, was_delivered
 from deltatape.rules.context import Claim
 from deltatape.rules.edits import LegitimateEdit, breaks_schema, explain
 from deltatape.rules.evidence import excerpt

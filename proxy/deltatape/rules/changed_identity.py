@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from deltatape.model.asked import RepeatedCall
 from deltatape.model.digest import CallWithRepeat, ReadBack
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity, weaker
+from deltatape.model.request_summary import RepeatedCall
 from deltatape.model.turn import DeliveredCallRef
-from deltatape.rules._conversation import against, called, was_delivered
+from deltatape.rules._call_references import against, called, was_delivered
 from deltatape.rules.context import Claim
 from deltatape.rules.evidence import excerpt
 from deltatape.rules.repeated import first_difference, is_derived, same_id, same_name

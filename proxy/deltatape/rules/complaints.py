@@ -6,7 +6,7 @@ from deltatape.model.digest import DeliveredCall, ParserError, ParserErrorKind
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity
 from deltatape.model.reply import CallKind, CallStatus
 from deltatape.model.turn import Complaint, Turn
-from deltatape.rules._conversation import against, called_in
+from deltatape.rules._call_references import against, called_in
 from deltatape.rules.context import Claim
 from deltatape.rules.evidence import excerpt
 from deltatape.rules.repeated import relation
@@ -99,7 +99,7 @@ _HINTS = {
     ParserErrorKind.GLUED: (
         "keep one entry per call, and hold back its closing tag; parse once, at the end"
     ),
-    ParserErrorKind.SPOILT: "parse the arguments once, as they came, when the call is whole",
+    ParserErrorKind.INVALID: "parse the arguments once, as they came, when the call is whole",
     ParserErrorKind.REFUSED: "give the tool the arguments as they came",
     ParserErrorKind.DROPPED: "keep id and name from the event that opens the call, by its index",
 }

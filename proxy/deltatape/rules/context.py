@@ -7,12 +7,12 @@ rule on empty arguments holds for every provider.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from deltatape.model.asked import RequestSummary
 from deltatape.model.exchange import Exchange
 from deltatape.model.finding import Blame, ComparedPlace, Confidence, Excluded, Severity
 from deltatape.model.reply import Choice, Observation, Reply, ToolCall
+from deltatape.model.request_summary import RequestSummary
 from deltatape.model.stream import Event, Place, Stream
-from deltatape.rules.brought import EventContribution, brought
+from deltatape.rules.event_contribution import EventContribution, brought
 from deltatape.rules.evidence import excerpt
 from deltatape.rules.settings import Settings
 

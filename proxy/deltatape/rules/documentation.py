@@ -32,7 +32,7 @@ def find(code: str) -> Rule[Any] | None:
     return next((rule for rule in RULES if wanted in (rule.code.lower(), rule.name)), None)
 
 
-def explain(code: str) -> str | None:
+def rule_page(code: str) -> str | None:
     """What the rule of this code or name is about, as Markdown; None if there is none."""
     rule = find(code)
     return None if rule is None else _page_of(rule)

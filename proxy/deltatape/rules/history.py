@@ -7,7 +7,7 @@ from itertools import pairwise
 from deltatape.model.digest import HistoryMessage
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity
 from deltatape.model.turn import DeliveredCallRef, MisplacedMessage, TextDamage, Turn
-from deltatape.rules._conversation import against_reply, called_in
+from deltatape.rules._call_references import against_reply, called_in
 from deltatape.rules.context import Claim
 from deltatape.rules.evidence import excerpt
 from deltatape.rules.rule import turn_rule

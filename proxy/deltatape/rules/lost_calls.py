@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from deltatape.model.asked import RepeatedCall
 from deltatape.model.digest import DeliveredCall, HistoryMessage, ReadBack
 from deltatape.model.finding import Confidence, Excluded, Severity, weaker
 from deltatape.model.reply import CallStatus
+from deltatape.model.request_summary import RepeatedCall
 from deltatape.model.turn import DeliveredCallRef
-from deltatape.rules._conversation import ClaimGrade, against, called, was_delivered
+from deltatape.rules._call_references import ClaimGrade, against, called, was_delivered
 from deltatape.rules.complaints import is_untrue, is_untrue_of_call
 from deltatape.rules.context import Claim
 from deltatape.rules.edits import breaks_schema

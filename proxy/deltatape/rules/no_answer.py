@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from deltatape.model.digest import DeliveredCall, Unanswered
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity
 from deltatape.model.reply import CallKind, Choice
-from deltatape.model.watch import CHILD_EXIT, TapeSummary
+from deltatape.model.tape_summary import CHILD_EXIT, TapeSummary
+from deltatape.rules.app_exception import crashed
 from deltatape.rules.context import NS, Claim, RuleContext
 from deltatape.rules.evidence import excerpt
 from deltatape.rules.finish import FinishMeaning, finish_of
@@ -16,7 +17,6 @@ from deltatape.rules.rule import (
     silence_rule,
 )
 from deltatape.rules.settings import Settings
-from deltatape.rules.thrown import crashed
 from deltatape.rules.words import count
 from deltatape.wire.json_value import parse
 

@@ -47,7 +47,7 @@ _LIBRARIES: Mapping[str, _Texts] = {
         ParserErrorKind.NOTHING: (r"Expecting value: line 1 column 1 \(char 0\)",),
         ParserErrorKind.CUT: (r"Unterminated string starting at: line \d",),
         ParserErrorKind.GLUED: (r"Extra data: line \d{1,9} column \d",),
-        ParserErrorKind.SPOILT: (
+        ParserErrorKind.INVALID: (
             r"Expecting (?:value|property name enclosed in double quotes): line \d",
             r"Expecting '[,:]' delimiter: line \d",
             r"Invalid (?:control character at|\\escape|\\uXXXX escape): line \d",
@@ -66,7 +66,7 @@ _LIBRARIES: Mapping[str, _Texts] = {
             r"Expected double-quoted property name in JSON at position \d",
         ),
         ParserErrorKind.GLUED: (r"Unexpected non-whitespace character after JSON at position \d",),
-        ParserErrorKind.SPOILT: (
+        ParserErrorKind.INVALID: (
             r"Unexpected (?:token|string|number)\b.{0,90}? in JSON at position \d",
             r"Unexpected token\b.{0,160}? is not valid JSON",
             r'"(?:undefined|\[object Object\])" is not valid JSON',
@@ -77,7 +77,7 @@ _LIBRARIES: Mapping[str, _Texts] = {
         ParserErrorKind.CUT: (
             r"JSON Parse error: (?:Unexpected EOF|Unterminated string|Expected ['\"][}\]])",
         ),
-        ParserErrorKind.SPOILT: (r"JSON Parse error: \w",),
+        ParserErrorKind.INVALID: (r"JSON Parse error: \w",),
     },
     "SpiderMonkey's JSON.parse": {
         ParserErrorKind.CUT: (
@@ -86,12 +86,12 @@ _LIBRARIES: Mapping[str, _Texts] = {
         ParserErrorKind.GLUED: (
             r"JSON\.parse: unexpected non-whitespace character after JSON data",
         ),
-        ParserErrorKind.SPOILT: (r"JSON\.parse: [a-z'\",:\]} -]{4,80} at line \d",),
+        ParserErrorKind.INVALID: (r"JSON\.parse: [a-z'\",:\]} -]{4,80} at line \d",),
     },
     "Go's encoding/json": {
         ParserErrorKind.CUT: (r"unexpected end of JSON input",),
         ParserErrorKind.GLUED: (r"invalid character '.{1,8}?' after top-level value",),
-        ParserErrorKind.SPOILT: (
+        ParserErrorKind.INVALID: (
             r"invalid character '.{1,8}?' looking for beginning of (?:value|object)",
             r"invalid character '.{1,8}?' after (?:object key|array element)",
             r"invalid character '.{1,8}?' in (?:string|literal|numeric literal|exponent)",
@@ -101,7 +101,7 @@ _LIBRARIES: Mapping[str, _Texts] = {
     "Jackson": {
         ParserErrorKind.NOTHING: (r"No content to map due to end-of-input",),
         ParserErrorKind.CUT: (r"JsonEOFException", r"Unexpected end-of-input"),
-        ParserErrorKind.SPOILT: (
+        ParserErrorKind.INVALID: (
             r"Unrecognized token '.{0,80}?': was expecting",
             r"Unexpected character \('.{1,4}?' \(code ",
             r"JsonParseException",
@@ -110,21 +110,21 @@ _LIBRARIES: Mapping[str, _Texts] = {
     },
     "Gson": {
         ParserErrorKind.CUT: (r"End of input at line \d{1,9} column \d",),
-        ParserErrorKind.SPOILT: (
+        ParserErrorKind.INVALID: (
             r"JsonSyntaxException",
             r"MalformedJsonException",
             r"Expected BEGIN_(?:OBJECT|ARRAY) but was [A-Z_]{2,20} at ",
         ),
     },
     "org.json": {
-        ParserErrorKind.SPOILT: (r"A JSONObject text must (?:begin with '\{'|end with '\}')",),
+        ParserErrorKind.INVALID: (r"A JSONObject text must (?:begin with '\{'|end with '\}')",),
     },
     "serde_json": {
         ParserErrorKind.CUT: (
             r"EOF while parsing (?:an? )?(?:value|object|list|string) at line \d",
         ),
         ParserErrorKind.GLUED: (r"trailing characters at line \d{1,9} column \d",),
-        ParserErrorKind.SPOILT: (
+        ParserErrorKind.INVALID: (
             r"(?:expected value|expected ident|key must be a string) at line \d{1,9} column \d",
             r"(?:expected `.{1,9}?`|trailing comma) at line \d{1,9} column \d",
             r"invalid (?:escape|number|unicode code point) at line \d{1,9} column \d",
@@ -138,7 +138,7 @@ _LIBRARIES: Mapping[str, _Texts] = {
             r"Expected end of string, but instead reached end of data",
         ),
         ParserErrorKind.GLUED: (r"'.{1,8}?' is invalid after a single JSON value",),
-        ParserErrorKind.SPOILT: (
+        ParserErrorKind.INVALID: (
             r"'.{1,8}?' is an invalid start of a (?:value|property name)",
             r"'.{1,8}?' is invalid after a (?:value|property name)",
             r"The JSON value could not be converted to ",
@@ -152,16 +152,16 @@ _LIBRARIES: Mapping[str, _Texts] = {
         ParserErrorKind.GLUED: (
             r"Additional text (?:encountered after finished reading|found in) JSON",
         ),
-        ParserErrorKind.SPOILT: (
+        ParserErrorKind.INVALID: (
             r"Unexpected character encountered while parsing",
             r"JsonReaderException",
             r"JsonSerializationException",
         ),
     },
-    "Ruby's json": {ParserErrorKind.SPOILT: (r"JSON::ParserError",)},
+    "Ruby's json": {ParserErrorKind.INVALID: (r"JSON::ParserError",)},
     "pydantic": {
         ParserErrorKind.CUT: (r"Invalid JSON: EOF while parsing",),
-        ParserErrorKind.SPOILT: (r"Invalid JSON: \w", r"\[type=json_invalid"),
+        ParserErrorKind.INVALID: (r"Invalid JSON: \w", r"\[type=json_invalid"),
         ParserErrorKind.REFUSED: (r"validation errors? for \w",),
     },
     "zod": {
@@ -173,21 +173,21 @@ _LIBRARIES: Mapping[str, _Texts] = {
 }
 _FRAMEWORKS: Mapping[str, _Texts] = {
     "LangChain": {
-        ParserErrorKind.SPOILT: (
+        ParserErrorKind.INVALID: (
             r"Function [\w.:-]{1,128} arguments:\s{1,4}[^\0]{0,900}?\s{1,4}are not valid JSON",
             r"(?:Could not parse|Failed to parse) tool (?:input|call)",
         ),
         ParserErrorKind.REFUSED: (r"Error invoking tool '[\w.:-]{1,128}' with kwargs",),
     },
     "the AI SDK": {
-        ParserErrorKind.SPOILT: (r"JSON parsing failed: Text: ",),
+        ParserErrorKind.INVALID: (r"JSON parsing failed: Text: ",),
         ParserErrorKind.REFUSED: (
             r"AI_InvalidTool(?:Arguments|Input)Error",
             r"Invalid (?:arguments|input) for tool [\w.:-]{1,128}: ",
         ),
     },
     "an agent framework": {
-        ParserErrorKind.SPOILT: (
+        ParserErrorKind.INVALID: (
             r"Invalid JSON input for tool [\w.:-]{1,128}",
             r"(?i)could not interpret tool use parameters",
         ),
@@ -201,7 +201,7 @@ _FRAMEWORKS: Mapping[str, _Texts] = {
             r"(?i)(?:filter|skipp|ignor|dropp)ing (?:out )?(?:malformed|invalid) tool[ _]?calls?",
             r"(?i)(?:malformed|incomplete) tool[ _]?call\b",
         ),
-        ParserErrorKind.SPOILT: (
+        ParserErrorKind.INVALID: (
             rf"(?i)(?:failed to|could not|cannot|unable to) parse (?:the |json )?{_CALL}",
             rf"(?i)(?:failed to|could not|cannot|unable to) (?:decode|unmarshal) {_CALL}",
             rf"(?i)error (?:parsing|decoding) (?:the |json )?{_CALL}",

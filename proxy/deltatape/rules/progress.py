@@ -13,8 +13,8 @@ from itertools import accumulate, pairwise
 from deltatape.model.exchange import Exchange
 from deltatape.model.reply import CallStatus, ToolCall
 from deltatape.model.stream import Event, Place
-from deltatape.rules.brought import ENDS, ContributionKind
 from deltatape.rules.context import NS, RuleContext
+from deltatape.rules.event_contribution import ENDS, ContributionKind
 from deltatape.rules.loss import unwatched_ns
 
 _WHOLE = frozenset({CallStatus.COMPLETE, CallStatus.EMPTY_OK})

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from deltatape.model.digest import Digest, HistoryMessage, ReadBack
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity
-from deltatape.model.thought import Thought
+from deltatape.model.signed_reasoning import Thought
 from deltatape.model.turn import DeliveredCallRef
-from deltatape.rules._conversation import against
+from deltatape.rules._call_references import against
 from deltatape.rules.context import Claim
 from deltatape.rules.rule import read_back_rule
 from deltatape.rules.words import count

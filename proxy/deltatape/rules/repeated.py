@@ -14,9 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from deltatape.model.asked import RepeatedCall
 from deltatape.model.digest import DeliveredCall
 from deltatape.model.reply import CallKind, CallStatus
+from deltatape.model.request_summary import RepeatedCall
 from deltatape.rules.evidence import excerpt
 from deltatape.wire.json_value import parse
 

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from operator import itemgetter
 
-from deltatape.model.asked import ToolSpec
 from deltatape.model.finding import Blame, Confidence, Severity
 from deltatape.model.reply import CallKind, CallStatus, Observation, ToolCall
-from deltatape.rules._forensics import (
+from deltatape.model.request_summary import ToolSpec
+from deltatape.rules._fragment_analysis import (
     HINT,
     FragmentDamage,
     FragmentTrace,

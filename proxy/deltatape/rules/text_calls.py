@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from deltatape.model.asked import Message, RequestSummary
 from deltatape.model.finding import Blame, Confidence, Severity
 from deltatape.model.reply import Channel, Choice, TextCall
+from deltatape.model.request_summary import Message, RequestSummary
 from deltatape.rules.context import Claim, RuleContext, about_call, label
 from deltatape.rules.finish import FinishMeaning, finish_of
 from deltatape.rules.rule import exchange_rule

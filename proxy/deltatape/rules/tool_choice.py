@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity
 from deltatape.model.reply import Choice
 from deltatape.model.turn import Turn
-from deltatape.rules._conversation import names
+from deltatape.rules._call_references import names
 from deltatape.rules.context import Claim, RuleContext, about_call, label
 from deltatape.rules.endings import ended_well
 from deltatape.rules.evidence import excerpt

@@ -3,11 +3,11 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from deltatape.model.asked import RepeatedCall
 from deltatape.model.digest import HistoryMessage
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity
+from deltatape.model.request_summary import RepeatedCall
 from deltatape.model.turn import MissingResult, OrphanResult, Turn
-from deltatape.rules._conversation import against, called_in, names
+from deltatape.rules._call_references import against, called_in, names
 from deltatape.rules.context import Claim
 from deltatape.rules.evidence import excerpt
 from deltatape.rules.rule import turn_rule

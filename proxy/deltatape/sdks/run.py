@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.errors import DeltatapeError, UsageError
-from deltatape.model.asked import RepeatedCall
 from deltatape.model.exchange import Exchange
+from deltatape.model.request_summary import RepeatedCall
 from deltatape.model.suspect import ClientReading
 from deltatape.sdks.runner import (
     Environment,

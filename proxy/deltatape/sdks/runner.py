@@ -24,10 +24,10 @@ from deltatape.http1.server import Handler, ServerConnection
 from deltatape.http1.socket import UnreadBytes
 from deltatape.match.request import MatchQuery, NoMatch
 from deltatape.match.schedule import ReplayTempo
-from deltatape.model.asked import RepeatedCall
 from deltatape.model.exchange import Exchange
+from deltatape.model.request_summary import RepeatedCall
 from deltatape.player.play import PlayHandler
-from deltatape.player.rendition import Renditions
+from deltatape.player.response_bytes import Renditions
 
 _RUNNERS = Path(__file__).parent / "runners"
 _START_S = 60.0

@@ -10,7 +10,7 @@ Not compared: an exchange of which the recorder lost records, since it had read 
 import contextlib
 from collections.abc import Iterator
 
-from deltatape.diagnose.reading import misread, parsed_as
+from deltatape.diagnose.parsed_record import misread, parsed_as
 from deltatape.diagnose.rebuild import analyse
 from deltatape.errors import TapeFormatError
 from deltatape.model.app_names import AppNames

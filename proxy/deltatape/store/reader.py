@@ -21,7 +21,7 @@ from typing import BinaryIO, TypeAlias
 
 from deltatape.errors import TapeFormatError, UsageError, did_you_mean
 from deltatape.model.exchange import Exchange
-from deltatape.model.watch import ClientChange, LogEntry, TapeSummary
+from deltatape.model.tape_summary import ClientChange, LogEntry, TapeSummary
 from deltatape.tape.assemble import Numbered, assemble
 from deltatape.tape.decode import CODES, decode_header, decode_lines, decode_record
 from deltatape.tape.fields import MalformedError

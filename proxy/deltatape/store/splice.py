@@ -31,7 +31,7 @@ from deltatape import __version__
 from deltatape.clock import Clock
 from deltatape.errors import TapeFormatError, UsageError
 from deltatape.model.exchange import Source
-from deltatape.model.watch import TapeSummary
+from deltatape.model.tape_summary import TapeSummary
 from deltatape.store.names import ulid
 from deltatape.store.reader import Tape
 from deltatape.store.rewrite import PRIVATE, lines_of, stamp, write_new
@@ -40,9 +40,9 @@ from deltatape.tape.decode import decode_record
 from deltatape.tape.encode import header_line, payload_record
 from deltatape.tape.fields import MalformedError
 from deltatape.tape.heads import RequestHeadRecord, watch_to_json
-from deltatape.tape.moved import MAX_INT, LinePrefix, front
 from deltatape.tape.payload import ClientRecord, MaskedSpans, RemarkRecord, Stop
 from deltatape.tape.record import Header, Record
+from deltatape.tape.renumbered import MAX_INT, LinePrefix, front
 
 SPLICED = "spliced"
 """Why a tape ends that was made of single exchanges."""

@@ -11,13 +11,13 @@ time is bounded, whatever the stream's length.
 """
 
 from deltatape.model.suspect import Suspect, Symptom
-from deltatape.suspects.bench import Bench
 from deltatape.suspects.client import Preset, client_of
 from deltatape.suspects.compare import equal
 from deltatape.suspects.delivered import DeliveredResponse, delivered
-from deltatape.suspects.documentation import explain
+from deltatape.suspects.documentation import suspect_page
 from deltatape.suspects.presets import PRESETS
 from deltatape.suspects.search import PresetResult, find, rows
+from deltatape.suspects.simulation import Bench
 
 LIMIT = 8
 """Suspects that are told."""
@@ -59,8 +59,8 @@ __all__ = [
     "Preset",
     "PresetResult",
     "delivered",
-    "explain",
     "matrix",
     "reads_rightly",
+    "suspect_page",
     "suspects_of",
 ]

@@ -7,10 +7,10 @@ that was not used before. Calls in the text are looked for apart, in its pieces.
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from deltatape.model.asked import RepeatedCall
 from deltatape.model.reply import Channel, Reply, TextCall, TextFragment
+from deltatape.model.request_summary import RepeatedCall
+from deltatape.suspects.call_slot import CallSlot
 from deltatape.suspects.client import ClientModel
-from deltatape.suspects.slot import CallSlot
 from deltatape.suspects.steps import ClientCallDelta, EntryPhase, FinishDelta, IncompleteDelta, Step
 
 _TOOL_WORDS = frozenset({"tool_calls", "function_call", "tool_use", "TOOL_CALL", "tool-calls"})

@@ -7,7 +7,7 @@ never came cannot be repeated: an id where the wire had none is the application'
 from collections.abc import Sequence
 from functools import lru_cache
 
-from deltatape.model.asked import RepeatedCall
+from deltatape.model.request_summary import RepeatedCall
 from deltatape.wire.json_value import canonical, parse
 
 Ids = frozenset[str | None]

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from deltatape.dialects import EventShape, Traits, traits_of
-from deltatape.model.asked import NOTHING_ASKED, RepeatedCall, RequestSummary
 from deltatape.model.exchange import Exchange, header
 from deltatape.model.reply import Channel, Reply, ToolCall
+from deltatape.model.request_summary import NOTHING_ASKED, RepeatedCall, RequestSummary
 from deltatape.model.stream import Event, Format, Stream
 from deltatape.suspects.mistakes import DialectFamily
 from deltatape.suspects.steps import (

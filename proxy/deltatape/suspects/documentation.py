@@ -34,7 +34,7 @@ def find(name: str) -> Preset | None:
     return next((preset for preset in PRESETS if preset.name == wanted), None)
 
 
-def explain(name: str) -> str | None:
+def suspect_page(name: str) -> str | None:
     """What a suspect does, as Markdown; None if `name` is none.
 
     Args:

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 
 from deltatape.model.suspect import ClientReading, Suspect, Symptom
 from deltatape.suspects.accumulate import ClientResult
-from deltatape.suspects.bench import Bench
 from deltatape.suspects.client import CORRECT, ClientModel, Preset, client_of, cost_of, mistakes_of
 from deltatape.suspects.compare import difference, equal, likeness
 from deltatape.suspects.documentation import preset_fix
 from deltatape.suspects.mistakes import MISTAKES, USUAL
 from deltatape.suspects.parsers import stands_in
 from deltatape.suspects.presets import PRESETS
+from deltatape.suspects.simulation import Bench
 
 WORK_LIMIT = 400_000
 """What presets and single mistakes may cost, in steps; and again what pairs and triples may."""

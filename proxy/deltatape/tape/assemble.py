@@ -25,7 +25,7 @@ from deltatape.model.exchange import (
     ResponseHead,
     Tap,
 )
-from deltatape.model.watch import TapeSummary
+from deltatape.model.tape_summary import TapeSummary
 from deltatape.tape.heads import Informational, RequestHeadRecord, ResponseStart, Trailers
 from deltatape.tape.payload import (
     BodyRead,

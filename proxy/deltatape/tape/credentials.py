@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from urllib.parse import unquote_to_bytes
 
-from deltatape.tape.literals import LEAST
+from deltatape.tape.seen_credentials import LEAST
 
 _PARAMETER = re.compile(
     rb"\b(?:credential|response|signature|token)\s*=\s*\"?([^\",;\s/]+)", re.IGNORECASE

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from deltatape.model.exchange import Framing, Headers, HeaderValue, Tap
-from deltatape.model.watch import TapeSummary
+from deltatape.model.tape_summary import TapeSummary
 from deltatape.tape import fields
 from deltatape.tape.fields import Fields
 

@@ -18,7 +18,7 @@ from urllib.parse import unquote_to_bytes
 
 from deltatape.model.exchange import Headers, HeaderValue, MaskedCredential, MaskedSpan
 from deltatape.tape import credentials
-from deltatape.tape.literals import Literals, blanked, merged
+from deltatape.tape.seen_credentials import Literals, blanked, merged
 
 HEADERS = frozenset(
     {

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Self
 
 from deltatape.model.exchange import EndReason, MaskedSpan
-from deltatape.model.watch import LogStream
+from deltatape.model.tape_summary import LogStream
 from deltatape.tape import fields
 from deltatape.tape.fields import Fields, MalformedError, seen
 

@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from deltatape.model.exchange import EndReason, Framing, Headers, MaskedSpan, Tap
 from deltatape.tape import encode
 from deltatape.tape.heads import Informational, RequestHeadRecord, ResponseStart, Trailers
-from deltatape.tape.literals import LEAST, Literals, blanked, merged
 from deltatape.tape.mask import Masker, content_coding, without_userinfo
 from deltatape.tape.payload import (
     Boundaries,
@@ -34,6 +33,7 @@ from deltatape.tape.payload import (
     SentUpstream,
 )
 from deltatape.tape.record import Payload
+from deltatape.tape.seen_credentials import LEAST, Literals, blanked, merged
 from deltatape.tape.tape_tap import Put, TapeTap
 
 __all__ = ["PIECE", "ExchangeTap", "TapeTap"]

@@ -8,9 +8,8 @@ Format: recordings/README.md, "Codes" and "Log lines".
 from collections.abc import Callable, Iterator
 
 from deltatape.model.exchange import MaskedSpan
-from deltatape.model.watch import LogStream
+from deltatape.model.tape_summary import LogStream
 from deltatape.tape import encode
-from deltatape.tape.literals import Literals, blanked
 from deltatape.tape.mask import Masker
 from deltatape.tape.payload import (
     ClientRecord,
@@ -22,6 +21,7 @@ from deltatape.tape.payload import (
     Stop,
 )
 from deltatape.tape.record import Payload
+from deltatape.tape.seen_credentials import Literals, blanked
 
 Put = Callable[[int, bytes], None]
 """Takes an exchange's number and a line of it."""

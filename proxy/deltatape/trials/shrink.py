@@ -16,7 +16,7 @@ from deltatape import __version__
 from deltatape.errors import UsageError
 from deltatape.match.schedule import RECORDED, ReplayTempo
 from deltatape.model.exchange import Exchange
-from deltatape.player.playing import PlayReport
+from deltatape.player.play_options import PlayReport
 from deltatape.rules.words import count
 from deltatape.shrink.failure import TargetFailure
 from deltatape.shrink.passes import shrink

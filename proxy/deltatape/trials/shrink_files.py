@@ -23,7 +23,7 @@ from deltatape.store.rewrite import PRIVATE, as_named, audit, draft, write_new
 from deltatape.tape.mask import Masker
 from deltatape.tape.payload import Stop
 from deltatape.tape.record import Header
-from deltatape.tape.written import tape_lines
+from deltatape.tape.serialize import tape_lines
 from deltatape.trials.shrink_memory import content_of
 
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"

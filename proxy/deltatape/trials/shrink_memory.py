@@ -22,9 +22,9 @@ from deltatape.http1.head import ParsedRequestHead
 from deltatape.model.exchange import Exchange, MaskedSpan, Request
 from deltatape.replay.environment import PLACEHOLDER
 from deltatape.store.names import prepare_folder
-from deltatape.tape.literals import blanked, merged
 from deltatape.tape.mask import Masker
-from deltatape.tape.written import exchange_lines
+from deltatape.tape.seen_credentials import blanked, merged
+from deltatape.tape.serialize import exchange_lines
 
 
 class AskedBody(NamedTuple):

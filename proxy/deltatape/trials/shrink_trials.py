@@ -19,7 +19,7 @@ from deltatape.match.masks import agree, blanked, fits, pieces
 from deltatape.match.schedule import ReplayTempo
 from deltatape.model.exchange import Exchange, Request
 from deltatape.model.torture import RunVerdict
-from deltatape.player.playing import PlayOptions
+from deltatape.player.play_options import PlayOptions
 from deltatape.replay.guard import NetworkGuard
 from deltatape.shrink.failure import CommandResult, TargetFailure, failure_of, readable
 from deltatape.shrink.search import BudgetExhaustedError, Exchanges

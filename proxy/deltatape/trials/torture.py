@@ -18,7 +18,7 @@ from deltatape.errors import DeltatapeError
 from deltatape.match.schedule import ReplayTempo
 from deltatape.model.exchange import Exchange
 from deltatape.model.torture import MatrixCell, MatrixRow, RunVerdict, TortureResult
-from deltatape.player.playing import PlayOptions, RunReadBack, Stage, StagedExchange
+from deltatape.player.play_options import PlayOptions, RunReadBack, Stage, StagedExchange
 from deltatape.replay.guard import NetworkGuard
 from deltatape.trials.torture_judge import (
     BaselineRuns,
@@ -31,7 +31,7 @@ from deltatape.trials.torture_judge import (
 )
 from deltatape.trials.torture_plan import ALL, TrialAttempt, VariationTask, alone, tasks
 from deltatape.trials.trial import ALONE, SharedRunOptions, TrialResult, attempt
-from deltatape.vary.tempo import at_tempo
+from deltatape.vary.playback_time import at_tempo
 from deltatape.vary.variation import Variation
 
 STANDARD_RUNS = 2

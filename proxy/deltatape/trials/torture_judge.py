@@ -25,7 +25,7 @@ from deltatape.child.child import CANNOT_RUN, NOT_FOUND
 from deltatape.diagnose.rebuild import rebuild
 from deltatape.errors import DeltatapeError, UsageError
 from deltatape.model.torture import RunVerdict
-from deltatape.player.playing import MissedRequest, PlayReport
+from deltatape.player.play_options import MissedRequest, PlayReport
 from deltatape.render.json_document import document
 from deltatape.replay.report import mistake_told
 from deltatape.rules.evidence import excerpt
@@ -213,12 +213,12 @@ def judged(outcome: TrialResult, standard: BaselineRuns, *, harmless: bool) -> V
             RunVerdict.SWALLOWED, f"it went on as if all were there: {difference}"
         )
     if outcome.exit_code:
-        return VariationVerdict(RunVerdict.TOLD, f"exit code {outcome.exit_code}")
+        return VariationVerdict(RunVerdict.REPORTED, f"exit code {outcome.exit_code}")
     if standard.made_good(outcome):
         return VariationVerdict(RunVerdict.SAME, "it asked again, and printed all in the end")
     said = standard.spoken(outcome)
     if said:
-        return VariationVerdict(RunVerdict.TOLD, f"says {excerpt(said, _SHOWN)}")
+        return VariationVerdict(RunVerdict.REPORTED, f"says {excerpt(said, _SHOWN)}")
     return VariationVerdict(
         RunVerdict.SWALLOWED, f"exit code 0, and no word of an error: {difference}"
     )
@@ -365,7 +365,7 @@ class Oracle:
         code, said = await self._ask(told)
         if code == 0:
             return VariationVerdict(
-                RunVerdict.SAME if harmless else RunVerdict.TOLD, "the oracle agrees"
+                RunVerdict.SAME if harmless else RunVerdict.REPORTED, "the oracle agrees"
             )
         last = said.strip().splitlines()[-1:] or [f"exit code {code}"]
         why = excerpt(last[0], _SHOWN_OF_ORACLE)

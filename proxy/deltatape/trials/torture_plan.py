@@ -19,8 +19,8 @@ from deltatape.store.names import SUFFIX, ulid
 from deltatape.store.rewrite import PRIVATE, write_new
 from deltatape.tape.payload import Stop
 from deltatape.tape.record import Header
-from deltatape.tape.written import tape_lines
-from deltatape.vary.tempo import at_tempo
+from deltatape.tape.serialize import tape_lines
+from deltatape.vary.playback_time import at_tempo
 from deltatape.vary.variation import Variation
 
 ALL = "all"

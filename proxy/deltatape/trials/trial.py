@@ -23,8 +23,8 @@ from deltatape.environment.known_secrets import known_secrets
 from deltatape.errors import UsageError
 from deltatape.http1.head import ParsedRequestHead
 from deltatape.model.exchange import Exchange
+from deltatape.player.play_options import PlayOptions, PlayReport, Told
 from deltatape.player.player import Player
-from deltatape.player.playing import PlayOptions, PlayReport, Told
 from deltatape.replay.environment import replay_environment
 from deltatape.replay.playback import ANY_PORT, end, settle
 

@@ -11,7 +11,7 @@ from deltatape.model.exchange import Exchange
 from deltatape.model.reply import Choice, Reply, ToolCall
 from deltatape.model.stream import Stream
 from deltatape.mutate import MutableExchange, MutationChoices
-from deltatape.vary.coded import plain, recoded
+from deltatape.vary.coded_bodies import plain, recoded
 from deltatape.wire.json_value import canonical
 
 Make: TypeAlias = Callable[[Exchange, MutationChoices], Exchange | None]

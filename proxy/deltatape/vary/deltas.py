@@ -24,7 +24,7 @@ from deltatape.mutate import (
     echoed,
     renumbered,
 )
-from deltatape.rules.brought import ContributionKind, EventContribution, brought
+from deltatape.rules.event_contribution import ContributionKind, EventContribution, brought
 from deltatape.vary._base import Variation, legal
 from deltatape.wire.json_value import parse
 

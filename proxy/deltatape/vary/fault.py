@@ -24,10 +24,10 @@ from deltatape.dialects import OVERLOADED
 from deltatape.errors import UsageError
 from deltatape.model.exchange import EndReason, Exchange, Headers
 from deltatape.mutate import MutationChoices, SeededChoices
-from deltatape.vary import strikes
-from deltatape.vary.coded import plain, recoded
+from deltatape.vary import fault_effects
+from deltatape.vary.coded_bodies import plain, recoded
 from deltatape.vary.failures import ProviderFailure, answered
-from deltatape.vary.places import (
+from deltatape.vary.fault_positions import (
     MIDDLE,
     AnswerPosition,
     AnswerPositions,
@@ -109,25 +109,27 @@ _Strike = Callable[[InjectedFault, Exchange, AnswerPositions], Exchange | None]
 
 
 def _cut(reason: EndReason) -> _Strike:
-    return lambda fault, bare, places: strikes.cut(bare, places, fault.where, reason)
+    return lambda fault, bare, places: fault_effects.cut(bare, places, fault.where, reason)
 
 
 def _drip(fault: InjectedFault, bare: Exchange, places: AnswerPositions) -> Exchange | None:
     wait_ns = _DRIP_NS if fault.wait_ns is None else fault.wait_ns
-    return strikes.dripping(bare, places, fault.where, size=fault.size, wait_ns=wait_ns)
+    return fault_effects.dripping(bare, places, fault.where, size=fault.size, wait_ns=wait_ns)
 
 
 _KINDS: Mapping[str, _Strike] = {
-    "stall": lambda fault, bare, at: strikes.stalled(bare, at, fault.where, fault.wait_ns),
+    "stall": lambda fault, bare, at: fault_effects.stalled(bare, at, fault.where, fault.wait_ns),
     "drip": _drip,
     "cut": _cut(EndReason.UPSTREAM_CLOSED),
     "reset": _cut(EndReason.UPSTREAM_RESET),
     "end": _cut(EndReason.COMPLETE),
-    "error-event": lambda fault, bare, at: strikes.failing(bare, at, fault.where, fault.failure),
-    "drop": lambda fault, bare, at: strikes.dropped(bare, at, fault.where),
-    "duplicate": lambda fault, bare, at: strikes.doubled(bare, at, fault.where),
-    "reorder": lambda fault, bare, at: strikes.swapped(bare, at, fault.where),
-    "corrupt": lambda fault, bare, at: strikes.corrupted(bare, at, fault.where),
+    "error-event": lambda fault, bare, at: fault_effects.failing(
+        bare, at, fault.where, fault.failure
+    ),
+    "drop": lambda fault, bare, at: fault_effects.dropped(bare, at, fault.where),
+    "duplicate": lambda fault, bare, at: fault_effects.doubled(bare, at, fault.where),
+    "reorder": lambda fault, bare, at: fault_effects.swapped(bare, at, fault.where),
+    "corrupt": lambda fault, bare, at: fault_effects.corrupted(bare, at, fault.where),
 }
 FAULTS = ("status", *_KINDS)
 """The kinds of faults."""

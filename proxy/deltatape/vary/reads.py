@@ -14,7 +14,7 @@ from deltatape.diagnose.decode import decode
 from deltatape.errors import UsageError
 from deltatape.model.exchange import Exchange
 from deltatape.mutate import SeededChoices
-from deltatape.vary.coded import plain, recoded
+from deltatape.vary.coded_bodies import plain, recoded
 from deltatape.vary.shape import recut
 
 _MOST = 1 << 30

@@ -17,7 +17,7 @@ from deltatape.model.exchange import (
 )
 from deltatape.mutate import MutationChoices
 from deltatape.vary._base import harmless
-from deltatape.vary.coded import coded, plain
+from deltatape.vary.coded_bodies import coded, plain
 from deltatape.vary.fault import parse_fault
 from deltatape.vary.shape import is_chunked
 

@@ -5,10 +5,10 @@ by `tempo.at_tempo` first, or the time that a variation adds is sped up, too.
 """
 
 from deltatape.vary._base import Variation
-from deltatape.vary.cuttings import CUTTINGS
 from deltatape.vary.deltas import DELTAS
 from deltatape.vary.hostile import HOSTILE_ANSWERS, HOSTILE_ENDS, HOSTILE_EVENTS
 from deltatape.vary.lines import LINES
+from deltatape.vary.read_boundaries import CUTTINGS
 from deltatape.vary.transport import TRANSPORT
 from deltatape.vary.values import VALUES
 

@@ -1,5 +1,5 @@
-"""The story of an exchange, and the verdict: whose fault it was, how sure that is, what to do."""
+"""Explains an exchange: what happened, whose fault it was, how sure that is, what to do."""
 
-from deltatape.why.tell import tell
+from deltatape.why.explain import explain
 
-__all__ = ["tell"]
+__all__ = ["explain"]

@@ -12,15 +12,15 @@ from dataclasses import dataclass, replace
 
 from deltatape.conversation import findings_of
 from deltatape.diagnose.rebuild import Analysis, analyse
-from deltatape.model.asked import RepeatedCall
 from deltatape.model.exchange import Exchange, Tap
+from deltatape.model.explanation import Verdict, VerdictKind
 from deltatape.model.finding import Blame, Confidence, Severity
 from deltatape.model.reply import ToolCall
-from deltatape.model.story import Verdict, VerdictKind
+from deltatape.model.request_summary import RepeatedCall
 from deltatape.model.suspect import Suspect, Symptom
 from deltatape.rules.evidence import excerpt
 from deltatape.rules.settings import Settings
-from deltatape.why.surroundings import are_linked
+from deltatape.why.tape_context import are_linked
 from deltatape.why.timeline import is_printed
 from deltatape.why.verdict import LOSS, Case
 from deltatape.wire.json_value import canonical

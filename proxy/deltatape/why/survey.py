@@ -15,15 +15,15 @@ from deltatape.conversation import (
 )
 from deltatape.conversation.attempts import attempts_of, row_of, settled
 from deltatape.diagnose.check import check_analysis
-from deltatape.diagnose.departures import explained, is_departure
+from deltatape.diagnose.client_aborts import explained, is_departure
 from deltatape.diagnose.digest import digest_analysis
 from deltatape.diagnose.rebuild import analyse
 from deltatape.errors import UsageError
 from deltatape.model.digest import Digest, ReadBack
 from deltatape.model.exchange import Exchange, Tap
+from deltatape.model.explanation import Attempts
 from deltatape.model.finding import Finding, Severity
-from deltatape.model.story import Attempts
-from deltatape.model.watch import LogEntry
+from deltatape.model.tape_summary import LogEntry
 from deltatape.rules.settings import Settings
 from deltatape.why.verdict import decides, is_leaving
 

@@ -9,14 +9,14 @@ from dataclasses import replace
 from itertools import groupby
 
 from deltatape.diagnose.rebuild import Analysis
-from deltatape.model.asked import RequestSummary
 from deltatape.model.exchange import EndReason, Exchange, RequestSent, Tap
+from deltatape.model.explanation import EventSource, TimelineEntry
 from deltatape.model.finding import Finding
-from deltatape.model.story import EventSource, StoryEntry
+from deltatape.model.request_summary import RequestSummary
 from deltatape.model.stream import Event
 from deltatape.rules.progress import lags, watched_until
 from deltatape.rules.words import count
-from deltatape.why.kinds import Kinds
+from deltatape.why.event_kinds import Kinds
 
 SILENCE_NS = 1_000_000_000
 """A gap that is worth a line."""
@@ -56,8 +56,8 @@ def ending_of(exchange: Exchange) -> str:
 
 
 def timeline(
-    analysis: Analysis, findings: Sequence[Finding], beside: Iterable[StoryEntry] = ()
-) -> tuple[StoryEntry, ...]:
+    analysis: Analysis, findings: Sequence[Finding], beside: Iterable[TimelineEntry] = ()
+) -> tuple[TimelineEntry, ...]:
     """What happened, in order; `findings` mark their entries.
 
     Args:
@@ -88,7 +88,7 @@ def is_printed(finding: Finding) -> bool:
     return finding.code in _PRINTED and finding.line is None and finding.t_ns is not None
 
 
-def _home(finding: Finding, entries: Sequence[StoryEntry]) -> int | None:
+def _home(finding: Finding, entries: Sequence[TimelineEntry]) -> int | None:
     """The place of the entry that `finding` is about: one made for its code, a run of events."""
     for place, entry in enumerate(entries):
         elsewhere = finding.code in _OF_SILENCE and finding.t_ns not in (None, entry.t_ns)
@@ -109,7 +109,7 @@ def _home(finding: Finding, entries: Sequence[StoryEntry]) -> int | None:
     return places[-1] if places else None
 
 
-def _by_time(finding: Finding, entries: Sequence[StoryEntry]) -> int | None:
+def _by_time(finding: Finding, entries: Sequence[TimelineEntry]) -> int | None:
     """The last entry of the wire at just that time: the status line of an error answer.
 
     Where an end is missing in a stream without events: how the transport ended.
@@ -125,7 +125,7 @@ def _by_time(finding: Finding, entries: Sequence[StoryEntry]) -> int | None:
     return told[-1] if told else None
 
 
-def _entries(analysis: Analysis) -> Iterator[StoryEntry]:
+def _entries(analysis: Analysis) -> Iterator[TimelineEntry]:
     exchange = analysis.exchange
     number, head, sent = exchange.number, exchange.response, exchange.sent
     start_ns = exchange.request.t_ns
@@ -146,8 +146,8 @@ def _entries(analysis: Analysis) -> Iterator[StoryEntry]:
 
 def _entry(
     number: int, t_ns: int, source: EventSource, what: str, event: int | None = None
-) -> StoryEntry:
-    return StoryEntry(t_ns=t_ns, exchange=number, event=event, what=what, source=source)
+) -> TimelineEntry:
+    return TimelineEntry(t_ns=t_ns, exchange=number, event=event, what=what, source=source)
 
 
 def _way(sent: RequestSent, start_ns: int) -> str:
@@ -157,7 +157,7 @@ def _way(sent: RequestSent, start_ns: int) -> str:
     return f"left for the upstream {(sent.t_ns - start_ns) / _NS:.2f} s after it came, {how}"
 
 
-def _lag(exchange: Exchange) -> Iterator[StoryEntry]:
+def _lag(exchange: Exchange) -> Iterator[TimelineEntry]:
     """The second clock: when a lagging client had taken what had come long before."""
     slow = [lag for lag in lags(exchange) if lag.end_ns - lag.start_ns >= _SLOW_NS]
     if not slow:
@@ -187,7 +187,7 @@ def asks(asked: RequestSummary, exchange: Exchange) -> str:
     return ", ".join(parts)
 
 
-def _events(analysis: Analysis, last_ns: int) -> Iterator[StoryEntry]:
+def _events(analysis: Analysis, last_ns: int) -> Iterator[TimelineEntry]:
     number = analysis.exchange.number
     kinds = Kinds(analysis)
     every = kinds.of_all(analysis.stream.events)
@@ -220,7 +220,7 @@ def _runs(events: Sequence[Event]) -> Iterator[list[Event]]:
     yield run
 
 
-def _silence(analysis: Analysis, start_ns: int, end_ns: int) -> StoryEntry:
+def _silence(analysis: Analysis, start_ns: int, end_ns: int) -> TimelineEntry:
     comments = sum(start_ns < each.place.t_ns <= end_ns for each in analysis.stream.comments)
     noise = f", {count(comments, 'keep-alive comment')}" if comments else ""
     watched = sum(start_ns < at <= end_ns for at in analysis.exchange.idle_ns)

@@ -23,9 +23,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from deltatape.model.digest import ReadBack
+from deltatape.model.explanation import Verdict, VerdictKind
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
 from deltatape.model.reply import Reply
-from deltatape.model.story import Verdict, VerdictKind
 from deltatape.rules.evidence import excerpt
 from deltatape.rules.words import count
 
@@ -248,7 +248,7 @@ def _nearness(finding: Finding) -> tuple[int, int]:
 
 
 def _before(finding: Finding, own: Sequence[Finding]) -> str:
-    """A silence before a cut belongs to its story."""
+    """A silence before a cut belongs to the cut."""
     stalls = [each for each in own if each.code == "D001" and finding.code in ("W006", "S001")]
     return f" Before that: {stalls[-1].message}." if stalls else ""
 

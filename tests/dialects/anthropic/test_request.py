@@ -3,7 +3,7 @@ import json
 import pytest
 
 from deltatape.dialects._anthropic.request import read_request
-from deltatape.model.asked import NOTHING_ASKED, RepeatedCall, RequestSummary
+from deltatape.model.request_summary import NOTHING_ASKED, RepeatedCall, RequestSummary
 
 USER = {"role": "user", "content": "Hi"}
 CACHED = {"role": "user", "content": [{"type": "text", "text": "Hi", "cache_control": {"ttl": 1}}]}

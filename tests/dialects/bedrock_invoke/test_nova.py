@@ -1,8 +1,8 @@
 import pytest
 
 from deltatape.dialects.bedrock_invoke.nova import NovaReducer, is_nova
-from deltatape.model.asked import NOTHING_ASKED
 from deltatape.model.reply import CallStatus, Reply
+from deltatape.model.request_summary import NOTHING_ASKED
 from helpers.chat import codes, told
 from helpers.events import event_of
 from helpers.invoked import Frame, reply_to

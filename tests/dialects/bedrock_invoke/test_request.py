@@ -3,7 +3,7 @@ import json
 import pytest
 
 from deltatape.dialects.bedrock_invoke.request import read_request, serves
-from deltatape.model.asked import NOTHING_ASKED, RepeatedCall, RequestSummary
+from deltatape.model.request_summary import NOTHING_ASKED, RepeatedCall, RequestSummary
 
 PATH = "/model/some.model-v1%3A0/invoke-with-response-stream"
 

@@ -1,8 +1,8 @@
 import pytest
 
 from deltatape.dialects._chat.calls import merge_name
-from deltatape.model.asked import NOTHING_ASKED, RequestSummary, ToolSpec
 from deltatape.model.reply import CallKind, CallStatus
+from deltatape.model.request_summary import NOTHING_ASKED, RequestSummary, ToolSpec
 from helpers.chat import FINISH, calls, choice, codes, entry, reply_to, request, told
 
 A1 = '{"a":1}'

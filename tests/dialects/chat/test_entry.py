@@ -3,7 +3,7 @@ import json
 import pytest
 
 from deltatape.dialects._chat.entry import ChatDelta, read_entry, read_legacy
-from deltatape.dialects._source import WholeString
+from deltatape.dialects._source_text import WholeString
 from deltatape.model.reply import CallKind
 from deltatape.model.stream import Event
 from helpers.events import event_of

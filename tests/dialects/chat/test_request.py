@@ -3,7 +3,7 @@ import json
 import pytest
 
 from deltatape.dialects._chat.request import read_request
-from deltatape.model.asked import NOTHING_ASKED, RepeatedCall, RequestSummary, ToolSpec
+from deltatape.model.request_summary import NOTHING_ASKED, RepeatedCall, RequestSummary, ToolSpec
 
 
 def asked(**request: object) -> RequestSummary:

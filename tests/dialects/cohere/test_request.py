@@ -1,7 +1,7 @@
 import json
 
 from deltatape.dialects.cohere import Cohere
-from deltatape.model.asked import NOTHING_ASKED, RepeatedCall, RequestSummary
+from deltatape.model.request_summary import NOTHING_ASKED, RepeatedCall, RequestSummary
 
 
 def read(request: object) -> RequestSummary:

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from deltatape.dialects._converse.request import BedrockPath, read_conversation, read_path
-from deltatape.model.asked import RepeatedCall, RequestSummary
+from deltatape.model.request_summary import RepeatedCall, RequestSummary
 from helpers.fed import spoilt
 
 

@@ -5,8 +5,8 @@ import pytest
 from deltatape.dialects._converse.table import STREAMED, converse_table, is_document
 from deltatape.dialects._table import TableReducer
 from deltatape.dialects.bedrock_invoke.nova import NovaReducer
-from deltatape.model.asked import NOTHING_ASKED
 from deltatape.model.reply import CallStatus, Reply
+from deltatape.model.request_summary import NOTHING_ASKED
 from helpers.fed import codes, events, said
 
 Json = dict[str, object]

@@ -4,9 +4,9 @@ from hypothesis import strategies as st
 
 from deltatape.diagnose.rebuild import rebuild
 from deltatape.dialects.gemini.reducer import GeminiReducer
-from deltatape.model.asked import NOTHING_ASKED
 from deltatape.model.exchange import Exchange
 from deltatape.model.reply import CallKind, CallStatus, Reply
+from deltatape.model.request_summary import NOTHING_ASKED
 from helpers.chat import codes
 from helpers.gemini import MODEL, STOP, call, candidate, events, reply_to
 

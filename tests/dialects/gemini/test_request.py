@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltatape.dialects.gemini.request import DEPTH_LIMIT, json_schema, method_of, read_request
-from deltatape.model.asked import NOTHING_ASKED, RepeatedCall, RequestSummary, ToolSpec
+from deltatape.model.request_summary import NOTHING_ASKED, RepeatedCall, RequestSummary, ToolSpec
 
 PATH = "/v1beta/models/gemini-x:generateContent"
 USER = {"role": "user", "parts": [{"text": "Hi "}, {"text": "you"}]}

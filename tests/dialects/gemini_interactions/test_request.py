@@ -5,7 +5,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltatape.dialects.gemini_interactions.request import read_request
-from deltatape.model.asked import NOTHING_ASKED, Message, RepeatedCall, RequestSummary, ToolSpec
+from deltatape.model.request_summary import (
+    NOTHING_ASKED,
+    Message,
+    RepeatedCall,
+    RequestSummary,
+    ToolSpec,
+)
 
 WORDS = (
     "arguments",

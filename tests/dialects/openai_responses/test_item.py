@@ -3,8 +3,8 @@ import pytest
 from deltatape.diagnose.rebuild import analyse
 from deltatape.dialects._choice import ChoiceDraft, DialectPolicy
 from deltatape.dialects.openai_responses.item import ItemDraft
-from deltatape.model.asked import NOTHING_ASKED
 from deltatape.model.reply import CallKind, CallStatus, ToolCall
+from deltatape.model.request_summary import NOTHING_ASKED
 from helpers.responses import (
     added,
     call,

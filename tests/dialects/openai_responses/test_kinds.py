@@ -2,8 +2,8 @@ import pytest
 
 from deltatape.dialects.openai_responses.kinds import ArgumentsForm, shape_of, tool_name
 from deltatape.dialects.openai_responses.request import read_request
-from deltatape.model.asked import NOTHING_ASKED
 from deltatape.model.reply import CallKind
+from deltatape.model.request_summary import NOTHING_ASKED
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 import pytest
 
 from deltatape.dialects.openai_responses import OpenAIResponses
-from deltatape.model.asked import NOTHING_ASKED
+from deltatape.model.request_summary import NOTHING_ASKED
 from deltatape.model.stream import Format
 from helpers.hints import hints
 from helpers.responses import created, response

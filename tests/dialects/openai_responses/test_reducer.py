@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from deltatape.diagnose.check import check
 from deltatape.diagnose.rebuild import rebuild
 from deltatape.dialects.openai_responses.reducer import ResponsesReducer
-from deltatape.model.asked import NOTHING_ASKED
+from deltatape.model.request_summary import NOTHING_ASKED
 from helpers.responses import (
     added,
     call,

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from deltatape.dialects.openai_responses.request import read_request
-from deltatape.model.asked import NOTHING_ASKED, Message, RequestSummary
+from deltatape.model.request_summary import NOTHING_ASKED, Message, RequestSummary
 
 
 def asked(**request: object) -> RequestSummary:

@@ -4,8 +4,8 @@ import pytest
 
 from deltatape.http1.listener import Address
 from deltatape.match.schedule import ReplayTempo
+from deltatape.player.play_options import PlayOptions, Told
 from deltatape.player.player import MARGIN_BYTES, Player
-from deltatape.player.playing import PlayOptions, Told
 from helpers.playing import answer, playing
 from helpers.taped import taped
 from helpers.upstream import chunk, connect, post, run

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from deltatape.model.watch import ClientChange, TapeSummary
+from deltatape.model.tape_summary import ClientChange, TapeSummary
 from deltatape.store.reader import open_tape
 from deltatape.tape import encode
 from deltatape.tape.payload import Idle, Stop

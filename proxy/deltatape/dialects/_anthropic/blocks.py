@@ -15,14 +15,14 @@ at the start, it counts only if no delta brings any (T014 if both say the same, 
 from collections.abc import Iterable, Mapping
 from functools import partial
 
-from deltatape.dialects._alike import DeltaFastPath
 from deltatape.dialects._calls import CallDraft
 from deltatape.dialects._choice import ChoiceDraft
+from deltatape.dialects._delta_fast_path import DeltaFastPath
 from deltatape.dialects._json import as_object, get_index, get_str
-from deltatape.dialects._source import Element, Elements, JsonSource, MemberValue, WholeString
+from deltatape.dialects._source_text import Element, Elements, JsonSource, MemberValue, WholeString
 from deltatape.model.reply import CallKind, Channel
+from deltatape.model.signed_reasoning import Thought
 from deltatape.model.stream import Event
-from deltatape.model.thought import Thought
 from deltatape.wire.json_value import canonical
 
 _TEXT = "text"

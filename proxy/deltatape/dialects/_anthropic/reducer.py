@@ -8,15 +8,15 @@ was given up, and nothing of it is part of the answer; after `message_stop` anot
 from collections.abc import Callable, Mapping
 from typing import ClassVar
 
-from deltatape.dialects._alike import DeltaFastPath
 from deltatape.dialects._anthropic.blocks import Blocks
+from deltatape.dialects._call_end import CallEndCause
 from deltatape.dialects._choice import DialectPolicy
+from deltatape.dialects._delta_fast_path import DeltaFastPath
 from deltatape.dialects._json import Frame, get_array, get_object, get_str
-from deltatape.dialects._judge import CallEndCause
 from deltatape.dialects._reply import ReplyDraft
-from deltatape.dialects._source import JsonSource, MemberValue, WholeString
-from deltatape.model.asked import RequestSummary
+from deltatape.dialects._source_text import JsonSource, MemberValue, WholeString
 from deltatape.model.reply import Reply
+from deltatape.model.request_summary import RequestSummary
 from deltatape.model.stream import Event
 from deltatape.wire.json_value import read_object
 

@@ -22,10 +22,16 @@ from deltatape.dialects._request import (
     source_of,
     tool_specs,
 )
-from deltatape.dialects._shared import read_history
-from deltatape.dialects._source import JsonSource
-from deltatape.model.asked import NOTHING_ASKED, AnswerFormat, Message, RepeatedCall, RequestSummary
-from deltatape.model.thought import Thought
+from deltatape.dialects._request_bodies import read_history
+from deltatape.dialects._source_text import JsonSource
+from deltatape.model.request_summary import (
+    NOTHING_ASKED,
+    AnswerFormat,
+    Message,
+    RepeatedCall,
+    RequestSummary,
+)
+from deltatape.model.signed_reasoning import Thought
 
 _CACHE = "cache_control"
 _SERVERS_OWN = "mcp_toolset"

@@ -14,13 +14,13 @@ Arguments are judged only at the end.
 
 from typing import NamedTuple
 
+from deltatape.dialects._argument_repair import CUMULATIVE_MINIMUM
 from deltatape.dialects._calls import CallDraft
 from deltatape.dialects._chat.entry import ChatDelta
 from deltatape.dialects._choice import ChoiceDraft
 from deltatape.dialects._json import as_object, get_object, get_str
-from deltatape.dialects._mend import CUMULATIVE_MINIMUM
-from deltatape.model.asked import RequestSummary
 from deltatape.model.reply import CallKind
+from deltatape.model.request_summary import RequestSummary
 
 _LEGACY, _CUSTOM = CallKind.LEGACY, CallKind.CUSTOM
 """Plain names: every delta is compared with them."""

@@ -4,16 +4,16 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TypeAlias
 
-from deltatape.dialects._alike import Say
 from deltatape.dialects._chat.calls import ChoiceCalls
 from deltatape.dialects._chat.entry import read_entry, read_legacy, signature_of
 from deltatape.dialects._choice import ChoiceDraft
+from deltatape.dialects._delta_fast_path import Say
 from deltatape.dialects._json import as_array, as_object, get_str
-from deltatape.dialects._source import Element, Elements, JsonSource, MemberValue, WholeString
-from deltatape.model.asked import RequestSummary
+from deltatape.dialects._source_text import Element, Elements, JsonSource, MemberValue, WholeString
 from deltatape.model.reply import Channel
+from deltatape.model.request_summary import RequestSummary
+from deltatape.model.signed_reasoning import Thought
 from deltatape.model.stream import Event
-from deltatape.model.thought import Thought
 
 _PARTS = {"text": Channel.TEXT, "refusal": Channel.REFUSAL, "thinking": Channel.REASONING}
 """By field of a typed part, where its text goes."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import NamedTuple, TypeAlias
 
 from deltatape.dialects._json import get_index, get_object, get_str
-from deltatape.dialects._source import JsonSource, MemberValue
+from deltatape.dialects._source_text import JsonSource, MemberValue
 from deltatape.model.reply import CallKind
 from deltatape.model.stream import Event
 

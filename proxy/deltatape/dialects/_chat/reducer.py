@@ -6,15 +6,15 @@ frame. Only deltas after `[DONE]` are left out, since every client has stopped t
 
 from collections.abc import Mapping, Sequence
 
-from deltatape.dialects._alike import DeltaFastPath
+from deltatape.dialects._call_end import CallEndCause
 from deltatape.dialects._chat.choice import ChatChoice, JsonSources
 from deltatape.dialects._choice import DialectPolicy
+from deltatape.dialects._delta_fast_path import DeltaFastPath
 from deltatape.dialects._errors import may_fail
 from deltatape.dialects._json import Frame, as_object, get_index, get_str
-from deltatape.dialects._judge import CallEndCause
 from deltatape.dialects._reply import ReplyDraft
-from deltatape.model.asked import RequestSummary
 from deltatape.model.reply import Reply
+from deltatape.model.request_summary import RequestSummary
 from deltatape.model.stream import Event
 from deltatape.wire.json_value import read_object
 

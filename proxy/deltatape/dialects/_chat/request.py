@@ -10,9 +10,9 @@ from dataclasses import replace
 from deltatape.dialects._chat.entry import signature_of
 from deltatape.dialects._json import as_object, get_array, get_object, get_str
 from deltatape.dialects._request import content_text, exact, message_digest, tool_spec
-from deltatape.dialects._shared import read_history
-from deltatape.dialects._source import Element, Elements, JsonSource, MemberValue
-from deltatape.model.asked import (
+from deltatape.dialects._request_bodies import read_history
+from deltatape.dialects._source_text import Element, Elements, JsonSource, MemberValue
+from deltatape.model.request_summary import (
     NOTHING_ASKED,
     AnswerFormat,
     Message,
@@ -20,7 +20,7 @@ from deltatape.model.asked import (
     RequestSummary,
     ToolSpec,
 )
-from deltatape.model.thought import Thought
+from deltatape.model.signed_reasoning import Thought
 
 _PATH = ("messages",)
 

@@ -19,10 +19,16 @@ from deltatape.dialects._request import (
     source_of,
     tool_spec,
 )
-from deltatape.dialects._shared import read_history
-from deltatape.dialects._source import JsonSource, MemberValue
-from deltatape.model.asked import NOTHING_ASKED, Message, RepeatedCall, RequestSummary, ToolSpec
-from deltatape.model.thought import Thought
+from deltatape.dialects._request_bodies import read_history
+from deltatape.dialects._source_text import JsonSource, MemberValue
+from deltatape.model.request_summary import (
+    NOTHING_ASKED,
+    Message,
+    RepeatedCall,
+    RequestSummary,
+    ToolSpec,
+)
+from deltatape.model.signed_reasoning import Thought
 
 _PATH = ("messages",)
 _SERVER = "server_tool_use"

@@ -16,7 +16,7 @@ from deltatape.dialects._traits import Errors, EventShape, Traits
 from deltatape.dialects.bedrock_invoke.flat import is_own
 from deltatape.dialects.bedrock_invoke.reducer import CHUNK, InvokeReducer
 from deltatape.dialects.bedrock_invoke.request import read_request, serves
-from deltatape.model.asked import RequestSummary
+from deltatape.model.request_summary import RequestSummary
 from deltatape.model.stream import Format
 
 

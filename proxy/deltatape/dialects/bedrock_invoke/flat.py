@@ -8,8 +8,9 @@ model has any, come whole.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from deltatape.dialects._alike import NEVER_ALIKE
+from deltatape.dialects._call_end import CallEndCause
 from deltatape.dialects._choice import ChoiceDraft, DialectPolicy
+from deltatape.dialects._delta_fast_path import NEVER_ALIKE
 from deltatape.dialects._json import (
     Frame,
     as_array,
@@ -19,13 +20,12 @@ from deltatape.dialects._json import (
     get_object,
     get_str,
 )
-from deltatape.dialects._judge import CallEndCause
 from deltatape.dialects._reply import ReplyDraft
 from deltatape.dialects._request import exact
-from deltatape.dialects._source import Element, Elements, JsonSource, MemberValue, WholeString
+from deltatape.dialects._source_text import Element, Elements, JsonSource, MemberValue, WholeString
 from deltatape.dialects._table import at
-from deltatape.model.asked import RequestSummary
 from deltatape.model.reply import CallKind, Channel, Reply
+from deltatape.model.request_summary import RequestSummary
 from deltatape.model.stream import Event
 
 _TERMINATOR = "a finish reason"

@@ -6,7 +6,7 @@ Shapes: https://docs.aws.amazon.com/nova/latest/userguide/using-invoke-api.html;
 from deltatape.dialects._converse.table import STREAMED, converse_table, is_document
 from deltatape.dialects._json import Frame
 from deltatape.dialects._table import TableReducer
-from deltatape.model.asked import RequestSummary
+from deltatape.model.request_summary import RequestSummary
 from deltatape.model.stream import Event
 
 _MARKS = STREAMED - {"metadata"}

@@ -13,18 +13,18 @@ from base64 import b64decode
 from collections.abc import Mapping
 from dataclasses import replace
 
-from deltatape.dialects._alike import NEVER_ALIKE
 from deltatape.dialects._anthropic.reducer import MessageReducer, is_document, is_event
 from deltatape.dialects._base import Reducer
 from deltatape.dialects._chat.reducer import ChatReducer
 from deltatape.dialects._chat.shape import is_chat
 from deltatape.dialects._cohere_v1 import is_v1, v1_table
+from deltatape.dialects._delta_fast_path import NEVER_ALIKE
 from deltatape.dialects._json import Frame, as_object, get_object, get_str
 from deltatape.dialects._table import TableReducer
 from deltatape.dialects.bedrock_invoke.flat import FlatReducer, shape_of
 from deltatape.dialects.bedrock_invoke.nova import NovaReducer, is_nova
-from deltatape.model.asked import RequestSummary
 from deltatape.model.reply import Reply
+from deltatape.model.request_summary import RequestSummary
 from deltatape.model.stream import Event
 from deltatape.wire.json_value import parse
 

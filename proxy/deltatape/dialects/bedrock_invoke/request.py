@@ -7,7 +7,7 @@ from deltatape.dialects._chat import request as chat
 from deltatape.dialects._converse.request import read_conversation, read_path
 from deltatape.dialects._json import get_str
 from deltatape.dialects._request import read_body, said
-from deltatape.model.asked import NOTHING_ASKED, RequestSummary
+from deltatape.model.request_summary import NOTHING_ASKED, RequestSummary
 
 _WHOLE = "invoke"
 _STREAMED = "invoke-with-response-stream"

@@ -9,10 +9,10 @@ comes after their pieces has more authority.
 from collections.abc import Mapping
 from typing import ClassVar
 
-from deltatape.dialects._alike import NEVER_ALIKE
 from deltatape.dialects._base import Hints
 from deltatape.dialects._choice import DialectPolicy
 from deltatape.dialects._cohere_v1 import ABNORMAL, ERRORS, is_v1, v1_table
+from deltatape.dialects._delta_fast_path import NEVER_ALIKE
 from deltatape.dialects._errors import bare_error
 from deltatape.dialects._json import Frame, as_object, get_object, get_str
 from deltatape.dialects._table import CallsByIndex, DialectTable, TableReducer, path
@@ -20,8 +20,8 @@ from deltatape.dialects._table_calls import CallDelta, CallEnd, CallStart, CallW
 from deltatape.dialects._table_steps import ErrorStep, FinishStep, TerminalStep, TextStep, UsageStep
 from deltatape.dialects._traits import Errors, EventShape, Traits
 from deltatape.dialects.cohere.request import read_request
-from deltatape.model.asked import RequestSummary
 from deltatape.model.reply import Channel, Reply
+from deltatape.model.request_summary import RequestSummary
 from deltatape.model.stream import Event, Format
 from deltatape.wire.json_value import parse
 

@@ -12,9 +12,15 @@ from itertools import chain
 from deltatape.dialects._chat.request import read_request as read_chat
 from deltatape.dialects._json import as_object, get_array, get_object, get_str
 from deltatape.dialects._request import exact, objects_at, said
-from deltatape.dialects._shared import read_history
-from deltatape.dialects._source import JsonSource
-from deltatape.model.asked import NOTHING_ASKED, Message, RepeatedCall, RequestSummary, ToolSpec
+from deltatape.dialects._request_bodies import read_history
+from deltatape.dialects._source_text import JsonSource
+from deltatape.model.request_summary import (
+    NOTHING_ASKED,
+    Message,
+    RepeatedCall,
+    RequestSummary,
+    ToolSpec,
+)
 
 _PATH = ("chat_history",)
 _ROLES = {"USER": "user", "CHATBOT": "assistant", "SYSTEM": "system", "TOOL": "tool"}

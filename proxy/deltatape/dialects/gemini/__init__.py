@@ -15,7 +15,7 @@ from deltatape.dialects._json import as_array, as_object, get_object
 from deltatape.dialects._traits import Errors, EventShape, Traits
 from deltatape.dialects.gemini.reducer import POLICY, GeminiReducer
 from deltatape.dialects.gemini.request import method_of, read_request
-from deltatape.model.asked import RequestSummary
+from deltatape.model.request_summary import RequestSummary
 from deltatape.model.stream import Format
 
 _OBJECTS = ("usageMetadata", "promptFeedback")

@@ -24,7 +24,7 @@ from typing import TypeAlias
 from deltatape.dialects._calls import CallDraft
 from deltatape.dialects._choice import ChoiceDraft
 from deltatape.dialects._json import as_object, get_array, get_str
-from deltatape.dialects._source import (
+from deltatape.dialects._source_text import (
     Element,
     Elements,
     JsonSource,

@@ -7,17 +7,17 @@ not usable are errors, too: the call is lost, the client has nothing to run.
 
 from collections.abc import Mapping
 
-from deltatape.dialects._alike import NEVER_ALIKE
+from deltatape.dialects._call_end import CallEndCause
 from deltatape.dialects._choice import ChoiceDraft, DialectPolicy
+from deltatape.dialects._delta_fast_path import NEVER_ALIKE
 from deltatape.dialects._json import Frame, as_array, as_object, get_index, get_object, get_str
-from deltatape.dialects._judge import CallEndCause
 from deltatape.dialects._reply import ReplyDraft
-from deltatape.dialects._source import Element, Elements, JsonSource, MemberValue, WholeString
+from deltatape.dialects._source_text import Element, Elements, JsonSource, MemberValue, WholeString
 from deltatape.dialects.gemini.calls import CandidateCalls
-from deltatape.model.asked import RequestSummary
 from deltatape.model.reply import CallKind, Channel, Reply
+from deltatape.model.request_summary import RequestSummary
+from deltatape.model.signed_reasoning import Thought
 from deltatape.model.stream import Event
-from deltatape.model.thought import Thought
 
 TERMINATOR = "finishReason"
 

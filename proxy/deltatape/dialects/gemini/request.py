@@ -13,9 +13,9 @@ from itertools import chain
 
 from deltatape.dialects._json import as_array, as_object, get_array, get_object, get_str
 from deltatape.dialects._request import said, source_of
-from deltatape.dialects._shared import History, read_history
-from deltatape.dialects._source import Element, Elements, JsonSource, MemberValue
-from deltatape.model.asked import (
+from deltatape.dialects._request_bodies import History, read_history
+from deltatape.dialects._source_text import Element, Elements, JsonSource, MemberValue
+from deltatape.model.request_summary import (
     NOTHING_ASKED,
     AnswerFormat,
     Message,
@@ -23,7 +23,7 @@ from deltatape.model.asked import (
     RequestSummary,
     ToolSpec,
 )
-from deltatape.model.thought import Thought
+from deltatape.model.signed_reasoning import Thought
 
 _MODES = {"AUTO": "auto", "ANY": "required", "NONE": "none", "VALIDATED": "auto"}
 _PATH = ("contents",)

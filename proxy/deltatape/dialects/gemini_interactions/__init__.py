@@ -15,7 +15,7 @@ from deltatape.dialects._json import get_str
 from deltatape.dialects._traits import Errors, Traits
 from deltatape.dialects.gemini_interactions.reducer import POLICY, InteractionsReducer
 from deltatape.dialects.gemini_interactions.request import read_request
-from deltatape.model.asked import RequestSummary
+from deltatape.model.request_summary import RequestSummary
 from deltatape.model.stream import Format
 
 _MARKS = frozenset({"event_type", "object"})

@@ -6,16 +6,16 @@ that is not streamed is the interaction itself; so is what a completion carries 
 
 from collections.abc import Mapping
 
-from deltatape.dialects._alike import NEVER_ALIKE
+from deltatape.dialects._call_end import CallEndCause
 from deltatape.dialects._calls import CallDraft
 from deltatape.dialects._choice import ChoiceDraft, DialectPolicy
+from deltatape.dialects._delta_fast_path import NEVER_ALIKE
 from deltatape.dialects._json import Frame, as_object, get_array, get_index, get_object, get_str
-from deltatape.dialects._judge import CallEndCause
 from deltatape.dialects._reply import ReplyDraft
 from deltatape.dialects._request import content_text, exact
-from deltatape.dialects._source import Element, Elements, JsonSource, MemberValue, WholeString
-from deltatape.model.asked import RequestSummary
+from deltatape.dialects._source_text import Element, Elements, JsonSource, MemberValue, WholeString
 from deltatape.model.reply import CallKind, Channel, Reply
+from deltatape.model.request_summary import RequestSummary
 from deltatape.model.stream import Event
 
 TERMINATOR = "interaction.completed"

@@ -18,9 +18,9 @@ from deltatape.dialects._request import (
     said,
     tool_specs,
 )
-from deltatape.dialects._shared import read_history
-from deltatape.dialects._source import JsonSource, MemberValue
-from deltatape.model.asked import NOTHING_ASKED, Message, RepeatedCall, RequestSummary
+from deltatape.dialects._request_bodies import read_history
+from deltatape.dialects._source_text import JsonSource, MemberValue
+from deltatape.model.request_summary import NOTHING_ASKED, Message, RepeatedCall, RequestSummary
 
 _CHOICES = {"any": "required", "validated": "auto"}
 _USER = "user"

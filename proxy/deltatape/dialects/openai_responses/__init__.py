@@ -14,7 +14,7 @@ from deltatape.dialects._errors import OPENAI_KINDS
 from deltatape.dialects._traits import Errors, EventShape, Traits
 from deltatape.dialects.openai_responses.reducer import POLICY, ResponsesReducer
 from deltatape.dialects.openai_responses.request import read_request
-from deltatape.model.asked import RequestSummary
+from deltatape.model.request_summary import RequestSummary
 from deltatape.model.stream import Format
 
 _PREFIX = "response."

@@ -11,11 +11,11 @@ came.
 
 from collections.abc import Mapping, Sequence
 
-from deltatape.dialects._alike import Said
 from deltatape.dialects._calls import CallDraft
 from deltatape.dialects._choice import ChoiceDraft
+from deltatape.dialects._delta_fast_path import Said
 from deltatape.dialects._json import get_str, shown
-from deltatape.dialects._source import JsonSource, MemberValue
+from deltatape.dialects._source_text import JsonSource, MemberValue
 from deltatape.dialects.openai_responses.kinds import (
     NAMES,
     NOT_ON_THE_WIRE,
@@ -25,8 +25,8 @@ from deltatape.dialects.openai_responses.kinds import (
     shape_of,
 )
 from deltatape.dialects.openai_responses.texts import ItemTexts, WholeText
-from deltatape.model.asked import RequestSummary
 from deltatape.model.reply import CallKind, TextFragment
+from deltatape.model.request_summary import RequestSummary
 from deltatape.model.stream import Event
 from deltatape.wire.json_value import canonical
 

@@ -17,13 +17,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from deltatape.dialects._calls import CallDraft
 from deltatape.dialects._choice import ChoiceDraft
 from deltatape.dialects._json import Frame, as_array, as_object, get_index, get_str
-from deltatape.dialects._source import Element, Elements, JsonSource, MemberValue, WholeString
+from deltatape.dialects._source_text import Element, Elements, JsonSource, MemberValue, WholeString
 from deltatape.dialects.openai_responses.item import ItemDraft
 from deltatape.dialects.openai_responses.kinds import SourceRank, shape_of
-from deltatape.model.asked import RequestSummary
 from deltatape.model.reply import CallKind
+from deltatape.model.request_summary import RequestSummary
+from deltatape.model.signed_reasoning import Thought
 from deltatape.model.stream import Event
-from deltatape.model.thought import Thought
 
 REASONING = "reasoning"
 """The type of items that hold thoughts."""

@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from deltatape.dialects._json import get_object, get_str
-from deltatape.model.asked import RequestSummary
 from deltatape.model.reply import CallKind
+from deltatape.model.request_summary import RequestSummary
 
 NOT_ON_THE_WIRE = "function_tool_call"
 """A type that wrappers of the API use for `function_call`, and some servers send."""

@@ -14,11 +14,12 @@ from typing import NamedTuple
 
 from deltatape.dialects._json import as_object, get_array, get_object, get_str
 from deltatape.dialects._request import content_text, exact, message_digest, tool_spec
-from deltatape.dialects._shared import read_history
-from deltatape.dialects._source import JsonSource
+from deltatape.dialects._request_bodies import read_history
+from deltatape.dialects._source_text import JsonSource
 from deltatape.dialects.openai_responses.items import REASONING
 from deltatape.dialects.openai_responses.kinds import shape_of, tool_name
-from deltatape.model.asked import (
+from deltatape.model.reply import CallKind
+from deltatape.model.request_summary import (
     NOTHING_ASKED,
     AnswerFormat,
     Message,
@@ -26,8 +27,7 @@ from deltatape.model.asked import (
     RequestSummary,
     ToolSpec,
 )
-from deltatape.model.reply import CallKind
-from deltatape.model.thought import Thought
+from deltatape.model.signed_reasoning import Thought
 
 _MODEL = "assistant"
 _REFERENCE = "item_reference"

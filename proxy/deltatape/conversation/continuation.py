@@ -1,0 +1,469 @@
+"""Which reply a request goes on from, and what the application made of that reply's text.
+
+A request goes on from a reply if its history begins with all that the reply's own request had, and
+what follows is new. A message is looked at once, in the first request that carries it: what an
+application shortens later on is not held against it.
+
+Linear in the number of exchanges and in the messages that are new in them: of many replies to the
+same history only the latest are looked at, and of a history only what is new.
+"""
+
+import hashlib
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from deltatape.model.digest import ASSISTANT, DeliveredCall, Digest, HistoryMessage
+from deltatape.model.request_summary import RepeatedCall
+from deltatape.model.turn import Continuation, DeliveredCallRef, SameRequest, TextChange, Turn
+from deltatape.rules.text_change import repeated_message, text_change
+from deltatape.wire.json_value import canonical
+
+_USER = "user"
+_MOST = 16
+"""Replies to the same history that are looked at: a test suite asks the same a thousand times."""
+_ANSWER = 20
+"""Characters of an answer that a conversation can be about; shorter ones are labels."""
+
+
+# A conversation as its histories tell it: what each new message adds to what was there before.
+#
+# An agent sends all of its history again each time, so a thread takes each message once, from a
+# request that goes on where the last one ended. It keeps what later messages may be held against:
+# which calls there were, which have no result yet, and which calls came again since the user spoke.
+
+_RESULT = frozenset({"tool", "function"})
+_REFERENCE = "item_reference"
+
+
+def call_key(call: DeliveredCall | RepeatedCall) -> str:
+    """The same for calls of the same tool with the same arguments, however these are spelled."""
+    text = f"{call.name}\0{canonical(call.arguments) or call.arguments.strip()}"
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def is_result(message: HistoryMessage) -> bool:
+    """Whether a message brings a tool's result; `call_id` is None where results name no call."""
+    return message.call_id is not None or message.role in _RESULT
+
+
+@dataclass(slots=True)
+class CallCounts:
+    """How often a call was made, and the exchange that delivered it first, if known."""
+
+    times: int = 0
+    first: int | None = None
+
+
+@dataclass(slots=True)
+class ConversationState:
+    """The state of a conversation after the messages that it has taken."""
+
+    owned: set[str] = field(default_factory=set)
+    """Ids and names of all calls."""
+    tallies: dict[str, CallCounts] = field(default_factory=dict)
+    """Calls since the user last spoke, by `call_key`."""
+    silent: int = 0
+    """Replies in a row that called tools and said nothing, since the user last spoke."""
+    last: Digest | None = None
+    """The exchange whose request brought the last messages."""
+    before: Digest | None = None
+    """The one before that."""
+    by_reference: bool = False
+    """Whether the history names messages that it does not hold."""
+    uses_tools: bool = False
+    delivered: dict[str, DeliveredCallRef] = field(default_factory=dict)
+    """The calls of its replies on the wire, by their ids; of several with an id the latest."""
+    twice: list[str] = field(default_factory=list)
+    """Calls to which the messages taken last bring a result that has been there already."""
+    _closed: set[str] = field(default_factory=set)
+    """What results named that answered their last call."""
+    _open: dict[str, list[tuple[int, RepeatedCall]]] = field(default_factory=dict)
+    """Calls without a result, with their place, by what a result would name."""
+    _block: int | None = None
+    """Where the messages of the assistant begin that the history ends with."""
+    _heard: tuple[bool, bool] = (False, False)
+    """Whether these have calls, and text."""
+    _counted: set[str] = field(default_factory=set)
+    """Keys of the calls of the same reply that are in `tallies` already."""
+    _told: bool = False
+    """Whether the wire has said already what the next messages of the assistant amount to."""
+    _results: bool = False
+    """Whether results have come since the assistant's last message."""
+    _user: bool = False
+    """Whether the user has spoken since then."""
+
+    def take(self, history: Sequence[HistoryMessage], start: int) -> None:
+        """Take the messages of a history from `start` on; the thread has had those before."""
+        self._told = False
+        self.twice = []
+        if start and self.last is not None and start < len(history):
+            self._deliver(self.last)
+        for place in range(start, len(history)):
+            message = history[place]
+            if message.role in ASSISTANT:
+                self._say(message, place)
+            else:
+                self._answer(message)
+        self._hear_user()
+
+    def enter(self, digest: Digest) -> None:
+        """The thread now ends with the history of `digest`."""
+        if self.last is None or self.last.prefixes[-1] != digest.prefixes[-1]:
+            self.before = self.last
+        self.last = digest
+
+    def unanswered(self) -> Iterator[RepeatedCall]:
+        """The calls that the history goes on without, each once: it does not end with them."""
+        for key, calls in list(self._open.items()):
+            left = []
+            for place, call in calls:
+                if self._block is not None and place >= self._block:
+                    left.append((place, call))
+                else:
+                    yield call
+            if left:
+                self._open[key] = left
+            else:
+                del self._open[key]
+
+    def _deliver(self, reply: Digest) -> None:
+        """What the wire said counts, whatever the application makes of it."""
+        self._counted = set()
+        for call in reply.calls:
+            self.delivered.update(
+                (each, DeliveredCallRef(call=call, reply=reply)) for each in call.ids
+            )
+        if reply.calls or reply.text:
+            self._told = True
+            self._speak(calls=bool(reply.calls), text=bool(reply.text))
+        self._count(reply.calls, reply.exchange)
+
+    def _say(self, message: HistoryMessage, place: int) -> None:
+        if self._block is None:
+            self._hear_user()
+            self._block = place
+            self._heard = (False, False)
+        self.owned.update(message.owns)
+        for call in message.calls:
+            self.uses_tools = True
+            self.owned.update(each for each in (call.id, call.name) if each)
+            key = call.id or call.name or ""
+            self._open.setdefault(key, []).append((place, call))
+            self._closed.discard(key)
+        calls, text = self._heard
+        self._heard = (calls or bool(message.calls), text or bool(message.text))
+        self._count(message.calls, None)
+
+    def _answer(self, message: HistoryMessage) -> None:
+        if self._block is not None and not self._told:
+            self._speak(calls=self._heard[0], text=self._heard[1])
+        self._block = None
+        self._told = False
+        self._counted = set()
+        if is_result(message):
+            self.uses_tools = self._results = True
+            self._close(message.call_id)
+        elif message.role == _USER:
+            self._user = True
+        elif message.role == _REFERENCE:
+            self.by_reference = True
+
+    def _close(self, call_id: str | None) -> None:
+        """A result came; one that names no call may be any call's."""
+        if call_id is None:
+            self._open.clear()
+            self._closed.clear()
+            return
+        if call_id in self._closed:
+            self.twice.append(call_id)
+            return
+        calls = self._open.get(call_id)
+        if calls is None:
+            call_id = next((key for key, each in self._open.items() if _named(each, call_id)), "")
+            calls = self._open.get(call_id)
+        if calls is not None:
+            left = [one for one in calls if one[1].id is None][1:]
+            self._open[call_id] = left
+            if not left:
+                del self._open[call_id]
+                self._closed.add(call_id)
+
+    def _count(self, calls: Iterable[DeliveredCall | RepeatedCall], exchange: int | None) -> None:
+        for call in calls:
+            key = call_key(call)
+            if key in self._counted:
+                continue
+            self._counted.add(key)
+            tally = self.tallies.setdefault(key, CallCounts())
+            tally.times += 1
+            tally.first = tally.first if tally.times > 1 else exchange
+
+    def _speak(self, *, calls: bool, text: bool) -> None:
+        if text:
+            self.silent = 0
+        elif calls:
+            self.silent += 1
+
+    def _hear_user(self) -> None:
+        """What the user says along with results is no new question: clients put notes there."""
+        if self._user and not self._results:
+            self.tallies.clear()
+            self.silent = 0
+        self._user = self._results = False
+
+
+def _named(calls: Sequence[tuple[int, RepeatedCall]], name: str) -> bool:
+    """Whether any of the calls is of the tool `name`: results may name that instead of an id."""
+    return any(call.name == name for _, call in calls)
+
+
+@dataclass(slots=True)
+class _Asked:
+    """Exchanges with the same request that were answered in full."""
+
+    first: Digest
+    last: Digest
+    times: int = 1
+
+
+@dataclass(slots=True)
+class Continuations:
+    """What is known while the requests go by."""
+
+    _replies: dict[str, deque[Digest]] = field(default_factory=dict)
+    """Replies by the hash of their request's messages."""
+    _named: dict[str, Digest] = field(default_factory=dict)
+    """Replies by what the provider calls them."""
+    _settled: set[int] = field(default_factory=set)
+    """The identities of replies that a request has repeated, rightly or wrongly."""
+    _lost: dict[tuple[str, ...], set[str]] = field(default_factory=dict)
+    """What was lost where a text was changed, by tape, system messages and way."""
+    _unkept: dict[int, int] = field(default_factory=dict)
+    """By the identity of a request, how many answers its history goes on without."""
+    _before: dict[int, Digest] = field(default_factory=dict)
+    """By the identity of a request without a system prompt, the reply that it goes on from, where
+    that one's request had such a prompt."""
+    _followed: dict[int, Digest] = field(default_factory=dict)
+    """By the identity of such a request, the first one that goes on from the answer to it."""
+    _answers: dict[tuple[str, str], Digest] = field(default_factory=dict)
+    """Replies by the hashes of the question before them and of their text."""
+    _asked: dict[tuple[object, ...], _Asked] = field(default_factory=dict)
+    _again: set[str] = field(default_factory=set)
+    """Hashes of the histories of requests that came more than once."""
+
+    def of(self, digest: Digest, news: int) -> Continuation | None:
+        """What `digest` goes on from; from the message `news` on, its history is new."""
+        found = self._stored(digest) if digest.previous else self._repeated(digest, news)
+        if found is None:
+            return None
+        reply = found.reply
+        if reply.instructed and not digest.instructed:
+            self._before[id(digest)] = reply
+        if id(reply) in self._before and found.end > found.start:
+            self._followed.setdefault(id(reply), digest)
+        return found
+
+    def same(self, digest: Digest) -> SameRequest | None:
+        """The earlier requests that are the same as that of `digest`, if there are any."""
+        if not digest.known:
+            return None
+        key = _request(digest)
+        before = self._asked.get(key)
+        found = None
+        if before is not None:
+            ended = _had_ended(before.last, digest)
+            rerun = not self._again.isdisjoint(digest.prefixes[:-1])
+            found = SameRequest(
+                first=before.first, times=before.times + 1, ended=ended, rerun=rerun
+            )
+            self._again.add(digest.prefixes[-1])
+        if digest.whole and not digest.lossy and (digest.text or digest.calls):
+            now = before or _Asked(first=digest, last=digest, times=0)
+            self._asked[key] = replace(now, last=digest, times=now.times + 1)
+        return found
+
+    def shortened(self, digest: Digest, news: int) -> Digest | None:
+        """The latest reply that a history without its first messages repeats with its question.
+
+        Of histories that begin as an earlier one did, `of` tells more.
+        """
+        history = digest.history
+        if news or digest.previous is not None:
+            return None
+        for place in range(len(history) - 2, 0, -1):
+            question, answer = history[place - 1], history[place]
+            if answer.role in ASSISTANT and question.role == _USER:
+                found = self._answers.get((question.text, answer.text))
+                if found is not None and _had_ended(found, digest):
+                    return found
+        return None
+
+    def enter(self, digest: Digest) -> None:
+        """From now on, `digest` is a reply that requests may go on from."""
+        if digest.history and len(digest.content) >= _ANSWER // 2:
+            self._answers[digest.history[-1].text, digest.text] = digest
+        if digest.history:
+            kept = self._replies.setdefault(digest.prefixes[-1], deque(maxlen=_MOST))
+            kept.append(digest)
+        if digest.reply_id is not None:
+            self._named[digest.reply_id] = digest
+
+    def settled(self, turns: Sequence[Turn]) -> Iterator[Turn]:
+        """The turns, each with what only later requests could tell of it."""
+        beside = self._beside(turns)
+        for turn in turns:
+            later, found = self._followed.get(id(turn.digest)), turn.continues
+            if later is None or found is None or id(turn.digest) in beside:
+                yield turn
+                continue
+            back = later.system == self._before[id(turn.digest)].system
+            yield replace(turn, continues=replace(found, followed=later.exchange, restored=back))
+
+    def _beside(self, turns: Sequence[Turn]) -> set[int]:
+        """The identities of requests without a system prompt that stand beside their conversation.
+
+        Another request goes on from the same answer with the prompt, and knows nothing of them.
+        """
+        strays: dict[int, dict[str, list[Digest]]] = {}
+        for turn in turns:
+            digest, found = turn.digest, turn.continues
+            if id(digest) in self._followed and found is not None and not found.stored:
+                by_start = strays.setdefault(found.end, {})
+                by_start.setdefault(digest.prefixes[found.end], []).append(digest)
+        lengths = list(strays.items())[:_MOST]
+        return {
+            id(stray)
+            for turn in turns
+            if turn.digest.instructed
+            for end, by_start in lengths
+            if end < len(turn.digest.history)
+            for stray in by_start.get(turn.digest.prefixes[end], ())
+            if turn.digest.prefixes[end + 1] != stray.prefixes[end + 1]
+            and turn.digest.system == self._before[id(stray)].system
+        }
+
+    def _stored(self, digest: Digest) -> Continuation | None:
+        reply = self._named.get(digest.previous or "")
+        if reply is None or not _had_ended(reply, digest):
+            return None
+        return Continuation(replies=(reply,), start=0, end=0, stored=True)
+
+    def _repeated(self, digest: Digest, news: int) -> Continuation | None:
+        history = digest.history
+        if not 0 < news < len(history):
+            return None
+        near = [
+            each
+            for each in self._replies.get(digest.prefixes[news], ())
+            if _had_ended(each, digest)
+        ]
+        same_system = [each for each in near if each.system == digest.system]
+        replies = same_system or near
+        places = range(news, len(history))
+        end = next((at for at in places if history[at].role not in ASSISTANT), len(history))
+        if not replies or end == len(history):
+            return None  # what ends with the assistant's words is to be gone on with, no history
+        found = Continuation(replies=tuple(replies), start=news, end=end)
+        if end > news:
+            return self._compared(found, history[news:end])
+        return replace(found, unkept=self._count_unkept(found, digest))
+
+    def _compared(self, found: Continuation, messages: Sequence[HistoryMessage]) -> Continuation:
+        """`found` with what `messages` make of the text of a reply."""
+        texts = [each.content for each in messages if each.text]
+        if len(texts) > 1:
+            texts.append("".join(texts))
+        hashes = {each.text for each in messages if each.text}
+        exact = [each for each in found.replies if each.text in hashes]
+        named = exact or found.replies
+        open_ones = [each for each in named if id(each) not in self._settled]
+        if len(named) == 1:
+            self._settled.update(map(id, named))
+        if len(exact) == 1 and len(exact[0].content.strip()) >= _ANSWER:
+            copies = sum(each.text == exact[0].text for each in messages)
+            if copies > 1 and open_ones:
+                change = repeated_message(copies)
+                return replace(found, replies=tuple(exact), change=change, changed=exact[0])
+        called = [each for each in named if _calls_of(each, messages)]
+        if exact or called or not texts:
+            return replace(found, replies=tuple(called or named))
+        changes = [
+            (reply, change)
+            for reply in open_ones
+            for change in [_change(reply, texts)]
+            if change is not None
+        ]
+        if len(changes) != 1 or any(_is_text(each, texts) for each in found.replies):
+            return found
+        ((reply, change),) = changes
+        key = (reply.tape, reply.system, change.damage, change.where)
+        lost = self._lost.setdefault(key, set())
+        lost.add(change.lost.strip())
+        self._settled.add(id(reply))
+        return replace(found, change=change, changed=reply, times=len(lost))
+
+    def _count_unkept(self, found: Continuation, digest: Digest) -> int:
+        history, start = digest.history, found.start
+        before = max((self._unkept.get(id(each), 0) for each in found.replies), default=0)
+        kept = [each for each in found.replies if _is_answer(each) and each.system == digest.system]
+        texts = [each.content.strip() for each in kept]
+        fresh = [each for each in history[start:] if _is_users(each)]
+        if not texts or len(fresh) < len(history) - start:
+            return 0
+        if any(text in message.content for text in texts for message in fresh):
+            return 0
+        if not before and not all(map(_is_users, history[:start])):
+            return 0
+        self._unkept[id(digest)] = before + 1
+        return before + 1
+
+
+def _had_ended(reply: Digest, later: Digest) -> bool:
+    """Whether the reply had ended when the request came, as far as is known."""
+    if reply.tape != later.tape or reply.end_ns is None or later.t_ns is None:
+        return True
+    return reply.end_ns <= later.t_ns
+
+
+def _request(digest: Digest) -> tuple[object, ...]:
+    return (
+        digest.tape,
+        digest.path,
+        digest.model,
+        digest.system,
+        digest.prefixes[-1],
+        digest.tools,
+        digest.tool_choice,
+        digest.previous,
+    )
+
+
+def _change(reply: Digest, texts: Sequence[str]) -> TextChange | None:
+    if not reply.whole or reply.lossy or not reply.content_ends:
+        return None
+    found = (text_change(reply.content, reply.content_ends, each, reply.torn) for each in texts)
+    return next((each for each in found if each is not None), None)
+
+
+def _calls_of(reply: Digest, messages: Sequence[HistoryMessage]) -> bool:
+    """Whether one of the messages has a call of the reply, by its id and name."""
+    said = {(each, call.name) for call in reply.calls for each in (call.ids or (None,))}
+    return any((call.id, call.name) in said for each in messages for call in each.calls)
+
+
+def _is_text(reply: Digest, texts: Sequence[str]) -> bool:
+    """Whether one of the texts, or all of them joined, is that of the reply."""
+    bare = reply.content.strip()
+    return any(each.strip() == bare for each in texts)
+
+
+def _is_users(message: HistoryMessage) -> bool:
+    return message.role == _USER and not is_result(message)
+
+
+def _is_answer(reply: Digest) -> bool:
+    """Whether the reply is text that a conversation could go on about."""
+    plain = reply.content.strip()
+    whole = reply.whole and not reply.lossy and not reply.calls
+    return whole and len(plain) >= _ANSWER and plain[0] not in "{["

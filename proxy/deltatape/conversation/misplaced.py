@@ -1,0 +1,259 @@
+"""Messages that stand in the wrong place: another conversation's, or another call's.
+
+A server that keeps the state of several users in one variable puts the reply or the tool result of
+one into the history of another. A loop that pairs results with calls by their order gives each call
+another's result. Neither breaks a rule of the wire: what shows them is content.
+
+Accusing wrongly is worse than saying nothing. A reply counts as another conversation's only if:
+- its content is long enough to be nobody else's, and no other reply has it;
+- both requests have the same instructions and the same tools: agents that work together differ;
+- neither conversation has a user message of the other, nor quotes one: supervisors do;
+- the history has begun before the message as that of a reply on the tape, so that it is no summary.
+
+Strategy: one pass over the requests. Each message is looked at once, in the first request that
+carries it.
+"""
+
+from collections import defaultdict, deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from deltatape.conversation.read_back import goes_on_from
+from deltatape.model.digest import ASSISTANT, DeliveredCall, Digest, HistoryMessage
+from deltatape.model.request_summary import RepeatedCall
+from deltatape.model.turn import DeliveredCallRef, MisplacedMessage, SwappedResult
+from deltatape.rules.repeated import is_distinctive, leaves
+from deltatape.wire.json_value import canonical
+
+_ENOUGH = 20
+"""Characters of a content that nobody else has by chance."""
+_VALUE = 3
+"""Characters of an argument that is looked for in a result: shorter ones stand everywhere."""
+_ALIKE = 64
+"""Replies with the same content, or calls with the same id, that are kept."""
+_RESULTS = 64
+"""Results of one reply that are compared with each other."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MisplacedMessages:
+    """What of a request stands in the wrong place."""
+
+    foreign: tuple[MisplacedMessage, ...] = ()
+    swapped: tuple[SwappedResult, ...] = ()
+
+
+def misplaced(digests: Sequence[Digest]) -> Mapping[int, MisplacedMessages]:
+    """By the identity of a digest, what its request is the first to carry in the wrong place.
+
+    Args:
+        digests: of exchanges with models, of any number of conversations, in the order of their
+            requests.
+    """
+    search = _Search()
+    found = {}
+    for digest in digests:
+        foreign = tuple(search.foreign(digest))
+        swapped = tuple(search.swapped(digest))
+        if foreign or swapped:
+            found[id(digest)] = MisplacedMessages(foreign=foreign, swapped=swapped)
+        search.enter(digest)
+    return _with_exchanges(found)
+
+
+def _with_exchanges(found: Mapping[int, MisplacedMessages]) -> Mapping[int, MisplacedMessages]:
+    """The same; replies that took each other's places are told as exchanged."""
+    pairs = {
+        (id(each.donor), id(each.own))
+        for one in found.values()
+        for each in one.foreign
+        if each.own is not None
+    }
+    return {
+        key: replace(
+            one,
+            foreign=tuple(
+                replace(each, exchanged=(id(each.own), id(each.donor)) in pairs)
+                for each in one.foreign
+            ),
+        )
+        for key, one in found.items()
+    }
+
+
+def _few() -> deque[Any]:
+    """The latest of what is alike: servers that number calls from 0 have thousands of `call_0`."""
+    return deque(maxlen=_ALIKE)
+
+
+@dataclass(slots=True)
+class _Search:
+    """What is known while the requests go by."""
+
+    seen: set[str] = field(default_factory=set)
+    """Hashes of the first messages of every history."""
+    swapped_seen: set[str] = field(default_factory=set)
+    by_history: dict[str, list[Digest]] = field(default_factory=lambda: defaultdict(list))
+    """Replies by the hash of their request's history."""
+    by_content: dict[str, deque[Digest]] = field(default_factory=lambda: defaultdict(_few))
+    by_id: dict[str, deque[DeliveredCallRef]] = field(default_factory=lambda: defaultdict(_few))
+    results: dict[str, deque[DeliveredCallRef]] = field(default_factory=lambda: defaultdict(_few))
+    """By the hash of a result's text, the calls that it is for."""
+
+    def enter(self, digest: Digest) -> None:
+        """Remember a request and its reply."""
+        if digest.history:
+            self.seen.update(digest.prefixes[1:])
+            self.by_history[digest.prefixes[-1]].append(digest)
+        if len(digest.content) >= _ENOUGH or digest.calls:
+            self.by_content[_key(digest.text, digest.calls)].append(digest)
+        for call in digest.calls:
+            for each in call.ids:
+                self.by_id[each].append(DeliveredCallRef(call=call, reply=digest))
+
+    def foreign(self, digest: Digest) -> Iterator[MisplacedMessage]:
+        """The messages of other conversations."""
+        history, prefixes = digest.history, digest.prefixes
+        news = next((at for at in range(len(history), 0, -1) if prefixes[at] in self.seen), 0)
+        for place in range(news, len(history)):
+            message = history[place]
+            if message.role in ASSISTANT:
+                found = self._reply(digest, place)
+            elif message.call_id:
+                found = self._result(digest, place, message.call_id)
+            else:
+                found = None
+            if found is not None:
+                yield found
+
+    def _reply(self, digest: Digest, place: int) -> MisplacedMessage | None:
+        message = digest.history[place]
+        if len(message.content) < _ENOUGH and not any(
+            is_distinctive(call.id or "") for call in message.calls
+        ):
+            return None
+        donors = [
+            each
+            for each in self.by_content.get(_key(message.text, message.calls), ())
+            if _had_come(each, digest)
+        ]
+        if len(donors) != 1:
+            return None
+        donor = donors[0]
+        own = [each for each in self.by_history.get(digest.prefixes[place], ()) if each.whole]
+        if donor in own or not self._is_stranger(donor, digest, place):
+            return None
+        return MisplacedMessage(donor=donor, own=own[-1] if own else None, place=place)
+
+    def _result(self, digest: Digest, place: int, call_id: str) -> MisplacedMessage | None:
+        """A result of another conversation's call: by its id, or by what it says."""
+        message = digest.history[place]
+        owners: Sequence[DeliveredCallRef] = self.by_id.get(call_id, ())
+        own = next((each for each in reversed(owners) if goes_on_from(digest, each.reply)), None)
+        if own is None:
+            lone = len(owners) == 1 and is_distinctive(call_id) and not _has_call(digest, call_id)
+            if lone and self._is_stranger(owners[0].reply, digest, place):
+                return MisplacedMessage(
+                    donor=owners[0].reply, own=None, place=place, call=owners[0].call
+                )
+            return None
+        if len(message.content) < _ENOUGH:
+            return None
+        for told in self.results.get(message.text, ()):
+            if not self._is_stranger(told.reply, digest, place):
+                continue
+            if _is_about(message.content, told.call, own.call) and not _is_mentioned(
+                digest, place, told.call, own.call
+            ):
+                return MisplacedMessage(
+                    donor=told.reply, own=own.reply, place=place, call=told.call
+                )
+        self.results[message.text].append(own)
+        return None
+
+    def _is_stranger(self, donor: Digest, digest: Digest, place: int) -> bool:
+        """Whether `donor` has nothing to do with the conversation that `digest` goes on with."""
+        if donor.system != digest.system or donor.tools != digest.tools:
+            return False
+        begun = any(digest.prefixes[at] in self.by_history for at in range(1, place + 1))
+        if not begun or goes_on_from(digest, donor):
+            return False
+        theirs, ours = _questions(donor.history), _questions(digest.history)
+        if not theirs or {each.text for each in theirs} & {each.text for each in ours}:
+            return False
+        return not any(
+            one.content in other.content or other.content in one.content
+            for one in theirs
+            for other in ours
+        )
+
+    def swapped(self, digest: Digest) -> Iterator[SwappedResult]:
+        """Results of one reply that stand at each other's calls."""
+        history = digest.history
+        start = len(history)
+        while start and history[start - 1].role not in ASSISTANT:
+            start -= 1
+        key = digest.prefixes[-1]
+        if not 0 < start < len(history) - 1 or key in self.swapped_seen:
+            return
+        self.swapped_seen.add(key)
+        told: list[tuple[DeliveredCallRef, str]] = []
+        for message in history[start : start + _RESULTS]:
+            owners = self.by_id.get(message.call_id or "", ())
+            owner = next(
+                (each for each in reversed(owners) if goes_on_from(digest, each.reply)), None
+            )
+            if owner is not None and message.content:
+                told.append((owner, message.content))
+        wrong = [
+            (one, other)
+            for one, content in told
+            for other, _ in told
+            if one.call.name == other.call.name and _is_about(content, other.call, one.call)
+        ]
+        if len({id(one.call) for one, _ in wrong}) > 1:
+            yield from (SwappedResult(call=one, about=other) for one, other in wrong)
+
+
+def _had_come(reply: Digest, digest: Digest) -> bool:
+    if reply.tape != digest.tape or reply.said_ns is None or digest.t_ns is None:
+        return True
+    return reply.said_ns <= digest.t_ns
+
+
+def _has_call(digest: Digest, call_id: str) -> bool:
+    return any(
+        call.id == call_id or call_id in message.owns
+        for message in digest.history
+        for call in message.calls
+    )
+
+
+def _questions(history: Sequence[HistoryMessage]) -> list[HistoryMessage]:
+    return [each for each in history if each.role == "user" and not each.call_id and each.content]
+
+
+def _is_about(content: str, other: DeliveredCall, own: DeliveredCall) -> bool:
+    """Whether a result names values of the arguments of `other`, and none of `own`."""
+    theirs, ours = _values(other), _values(own)
+    text = content.casefold()
+    named = [each for each in theirs - ours if each in text]
+    return bool(named) and bool(ours - theirs) and not any(each in text for each in ours - theirs)
+
+
+def _is_mentioned(digest: Digest, place: int, other: DeliveredCall, own: DeliveredCall) -> bool:
+    """Whether the history before `place` speaks of what only `other` has."""
+    named = _values(other) - _values(own)
+    before = digest.history[:place]
+    return any(value in message.content.casefold() for value in named for message in before)
+
+
+def _values(call: DeliveredCall) -> frozenset[str]:
+    return frozenset(each.casefold() for each in leaves(call.arguments) if len(each) >= _VALUE)
+
+
+def _key(text: str, calls: Sequence[DeliveredCall] | Sequence[RepeatedCall]) -> str:
+    """The same for a reply and the message that repeats it; ids that are counted tell nothing."""
+    told = (f"{call.id} {call.name} {canonical(call.arguments.strip() or '{}')}" for call in calls)
+    return "\0".join((text, *told))

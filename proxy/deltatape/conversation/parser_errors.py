@@ -1,0 +1,211 @@
+"""Error texts of an application's parsers, and the delivered calls that they may be about.
+
+A message that answers a call is about that call. What an application prints is about the reply
+before it: the latest that called anything, and ended not long ago.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from deltatape.model.digest import Digest, ParserError, ReadBack
+from deltatape.model.tape_summary import LogEntry
+from deltatape.model.turn import Complaint, DeliveredCallRef, Turn
+from deltatape.rules.complaints import is_of_nothing
+from deltatape.rules.evidence import excerpt
+from deltatape.rules.parser_errors import in_log
+from deltatape.rules.repeated import first_difference
+from deltatape.rules.settings import Settings
+
+_NS = 1_000_000_000
+_LINE = 4000
+"""Bytes of a printed line that are looked at."""
+_SHOWN = 100
+_ID_AT_LEAST = 6
+"""Characters of an id by which a line is known to speak of it."""
+_LOSES = re.compile(
+    r"(?i)\blost\b|\bunexpected (?:tool |function )?(?:call )?index"
+    r"|\bfailed to (?:process|add|assemble|collect|append|store|decode|parse)\b"
+)
+"""What code says that could not take a call."""
+_WORD = re.compile(r"\w[\w-]*")
+"""What may be an id."""
+
+
+def in_history(
+    error: ParserError, about: tuple[DeliveredCallRef, ...], links: Sequence[ReadBack]
+) -> Complaint:
+    """The complaint of a message that answers the calls `about`.
+
+    Args:
+        error: what a parser says in it.
+        about: those calls.
+        links: what the same request repeats.
+    """
+    changed = [
+        pair.heard
+        for link in links
+        for pair in link.pairs
+        if any(pair.said is each.call for each in about)
+        and first_difference(pair.said, pair.heard) is not None
+    ]
+    return Complaint(
+        error=error,
+        logged=False,
+        t_ns=None,
+        about=about,
+        repeated=changed[0] if changed else None,
+        sure=True,
+    )
+
+
+def with_unread(turns: Sequence[Turn], digests: Sequence[Digest]) -> Iterator[Turn]:
+    """The turns with what shows that a call without argument bytes could not be read.
+
+    An empty text is also what a tool gets of a service that failed. Where the application repeats
+    `{}` it has read the call; where it repeats nothing, it did not if the same tool works with `{}`
+    or if the application tears calls apart elsewhere.
+    """
+    if not any(_may_be_unread(each) for turn in turns for each in turn.complaints):
+        yield from turns
+        return
+    worked = dict(_worked(digests))
+    for turn in turns:
+        told = tuple(
+            replace(each, unread=_unread(each, turn, worked)) if _may_be_unread(each) else each
+            for each in turn.complaints
+        )
+        yield replace(turn, complaints=told) if told else turn
+
+
+def _may_be_unread(complaint: Complaint) -> bool:
+    about = [each.call for each in complaint.about]
+    return not complaint.logged and is_of_nothing(complaint.error, about)
+
+
+def _unread(complaint: Complaint, turn: Turn, worked: Mapping[tuple[str, str], int]) -> str:
+    pairs = [(link, pair) for link in turn.links for pair in link.pairs]
+    about = complaint.about[0].call
+    link, heard = next(
+        ((one, pair.heard) for one, pair in pairs if pair.said is about), (None, None)
+    )
+    if link is None or heard is None or heard.arguments.strip():
+        return ""
+    nothing = "the request repeats the call without arguments"
+    if link.habits.broken:
+        return f"{nothing}, and {link.habits.broken}"
+    number = worked.get((turn.digest.tape, about.name or ""))
+    return (
+        "" if number is None else f"{nothing}, and the tool works where they are {{}} (#{number})"
+    )
+
+
+def _worked(digests: Sequence[Digest]) -> Iterator[tuple[tuple[str, str], int]]:
+    """By tape and tool a request with its result for the arguments `{}`, if that is no error."""
+    for digest in digests:
+        names: dict[str, str] = {}
+        for message in digest.history:
+            for call in message.calls:
+                if call.id and call.name and call.arguments.strip() == "{}":
+                    names[call.id] = call.name
+            if message.call_id in names and message.error is None:
+                yield (digest.tape, names[message.call_id]), digest.exchange
+
+
+def printed(
+    digests: Sequence[Digest], logs: Iterable[LogEntry], settings: Settings
+) -> dict[int, Complaint]:
+    """By the identity of a reply the first complaint that was printed after it.
+
+    Args:
+        digests: in the order of their requests.
+        logs: in order, on the same clock.
+        settings: how long after its end a reply may be complained of.
+    """
+    found: dict[int, Complaint] = {}
+    waiting = [
+        each for each in digests if each.t_ns is not None and (each.calls or each.text_calls)
+    ]
+    if not waiting:
+        return {}
+    waiting.reverse()
+    recent: list[Digest] = []
+    for entry in logs:
+        error = in_log(entry.line)
+        if error is None:
+            continue
+        while waiting and (waiting[-1].t_ns or 0) <= entry.t_ns:
+            recent.append(waiting.pop())
+        recent = [each for each in recent if _may_concern(each, entry.t_ns, settings)]
+        if recent and id(recent[-1]) not in found:
+            found[id(recent[-1])] = Complaint(
+                error=error,
+                logged=True,
+                t_ns=entry.t_ns,
+                about=_calls(recent[-1]),
+                repeated=None,
+                sure=len(recent) == 1,
+            )
+    return found
+
+
+def reported_losses(
+    digests: Sequence[Digest], logs: Iterable[LogEntry], settings: Settings
+) -> dict[int, tuple[tuple[str, str], ...]]:
+    """By the identity of a reply the ids of its calls that a printed line says were lost, and it.
+
+    The line names the id, and says that the call was lost, or that the code which takes it failed.
+    That a call was dropped, skipped or denied is a choice, and that its tool failed is no loss.
+
+    Args:
+        digests: in the order of their requests.
+        logs: in order, on the same clock.
+        settings: how long after its end a reply may be complained of.
+    """
+    found: dict[int, dict[str, str]] = {}
+    owners: dict[str, list[Digest]] = {}
+    for reply in digests:
+        for each in (one for call in reply.calls for one in call.ids):
+            if reply.t_ns is not None and len(each) >= _ID_AT_LEAST:
+                owners.setdefault(each, []).append(reply)
+    for entry in logs if owners else ():
+        line = entry.line[:_LINE].decode("utf-8", "backslashreplace").strip()
+        loses = _LOSES.search(line) is not None
+        if not loses and "KeyError: " not in line:
+            continue
+        for each in _WORD.findall(line):
+            if not loses and f"KeyError: {each!r}" not in line:
+                continue
+            for reply in owners.get(each, ()):
+                after = (reply.t_ns or 0) <= entry.t_ns
+                if after and _may_concern(reply, entry.t_ns, settings):
+                    found.setdefault(id(reply), {}).setdefault(each, excerpt(line, _SHOWN))
+    return {reply: tuple(lines.items()) for reply, lines in found.items()}
+
+
+def without_echoes(turns: Sequence[Turn]) -> Iterator[Turn]:
+    """The turns, without what was printed about calls of which a request complains, too."""
+    told = {
+        id(each.call)
+        for turn in turns
+        for complaint in turn.complaints
+        if not complaint.logged
+        for each in complaint.about
+    }
+    for turn in turns:
+        left = tuple(
+            one
+            for one in turn.complaints
+            if not one.logged or told.isdisjoint(id(each.call) for each in one.about)
+        )
+        yield replace(turn, complaints=left) if left != turn.complaints else turn
+
+
+def _may_concern(reply: Digest, t_ns: int, settings: Settings) -> bool:
+    return reply.end_ns is None or t_ns <= reply.end_ns + settings.app_error_s * _NS
+
+
+def _calls(reply: Digest) -> tuple[DeliveredCallRef, ...]:
+    return tuple(
+        DeliveredCallRef(call=each, reply=reply) for each in (*reply.calls, *reply.text_calls)
+    )

@@ -1,0 +1,134 @@
+"""Clients that gave up: what they printed then, and whether they went on.
+
+That a client left after a silence is on the wire; whether its timeout came or its user pressed stop
+is not. What the application prints just then tells, and so does what it asks next: one that asks
+the same again, or somebody else, copes with it.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from deltatape.model.digest import Digest
+from deltatape.model.exchange import Tap
+from deltatape.model.finding import Blame, Confidence, Excluded, Finding, Severity
+from deltatape.model.tape_summary import LogEntry
+from deltatape.rules.app_exception import THROWN, crashed, last_thrown, shown
+from deltatape.rules.evidence import excerpt
+from deltatape.rules.transport import GAVE_UP, LEFT, NOT_SENT, STALLED, TIMED_OUT
+
+_SOONER_NS, _LATER_NS = 500_000_000, 3_000_000_000
+"""When a line may be printed that is about the leaving: before it is seen, or after it."""
+_SHOWN = 200
+_TIMEOUT = re.compile(
+    r"(?i)timed?[ -]?out|\w*Timeout(?:Error|Exception|Expired)?\b|deadline[ _]?exceeded|ETIMEDOUT"
+    r"|UND_ERR_\w+_TIMEOUT"
+)
+"""What says that a timeout came."""
+_THREW_TIMEOUT = re.compile(
+    r"(?:\b[A-Za-z_]\w*\.)*\b[A-Z]\w*Timeout(?:Error|Exception|Expired)?: |\bTimeoutError(?:: |$)"
+)
+"""A timeout as an exception, anywhere in a line."""
+_LEFT = re.compile(r"\b(?:AbortError|APIUserAbortError|CancelledError|ECONNRESET|ECONNABORTED)\b")
+"""What says that a request was given up, by whomever: a stop button makes the same."""
+
+
+_TOTAL = (
+    "the app's timeout for a whole answer is shorter than this one, which was still coming: raise"
+    " it, or let it count silence only"
+)
+
+
+def is_departure(finding: Finding) -> bool:
+    """Whether a finding tells of a client that gave up, or left."""
+    if finding.code == "W006":
+        return finding.message.startswith((GAVE_UP, LEFT))
+    return finding.code in {"D001", "D004"} and "the client gave up" in finding.message
+
+
+def explained(finding: Finding, digests: Sequence[Digest], logs: Sequence[LogEntry]) -> Finding:
+    """A finding about a client that left, with what it printed and how sure that makes it.
+
+    Args:
+        finding: see `is_departure`.
+        digests: of all exchanges of the tape.
+        logs: what the application printed, in order.
+    """
+    own = next(each for each in digests if each.exchange == finding.exchange)
+    error = _own_error(finding, own, digests, logs)
+    if error:
+        return _of_crash(finding, own, error)
+    if finding.message.startswith(LEFT):
+        return finding
+    line = _printed(own.end_ns or 0, logs)
+    told = f", and printed: {excerpt(line, _SHOWN)}" if line else ""
+    finding = replace(finding, message=finding.message + told)
+    excused = any(words in finding.message for words in (NOT_SENT, STALLED))
+    if finding.code != "W006" or excused or own.tap is Tap.APP:
+        return finding
+    threw = bool(line and _TIMEOUT.search(line))
+    ended_well = own.watch is not None and own.watch.exit_code == 0
+    timed_out = threw or (TIMED_OUT in finding.message and not ended_well)
+    if not timed_out or own.lossy or any(_goes_on(each, own) for each in digests):
+        return finding
+    return replace(
+        finding,
+        blame=Blame.APP,
+        confidence=Confidence.LIKELY,
+        severity=Severity.ERROR if threw else Severity.WARNING,
+        hint="the app's client does not wait for as long as this answer paused: raise its timeout"
+        " for reads, and ask again when a timeout comes",
+    )
+
+
+def _own_error(
+    finding: Finding, own: Digest, digests: Sequence[Digest], logs: Sequence[LogEntry]
+) -> str:
+    """The exception by which the application ended when it left; "" if that is not known."""
+    if finding.code != "W006" or finding.blame is not None or own.tap is Tap.APP or own.lossy:
+        return ""
+    if not crashed(own.watch) or any(_goes_on(each, own) for each in digests):
+        return ""
+    end_ns = own.end_ns or 0
+    error = last_thrown(logs, end_ns - _SOONER_NS, end_ns + _LATER_NS)
+    if finding.message.startswith(LEFT):
+        # A text that is shown as it comes often ends without a new line: the error is behind it.
+        line = _printed(end_ns, logs)
+        late = _THREW_TIMEOUT.search(line)
+        return error or (line[late.start() :] if late else "")
+    return "" if _TIMEOUT.search(error) else error
+
+
+def _of_crash(finding: Finding, own: Digest, error: str) -> Finding:
+    assert own.watch is not None
+    ended = f"printed {excerpt(error, _SHOWN)!r} and exited with {own.watch.exit_code}"
+    return replace(
+        finding,
+        message=f"{finding.message}: just then the app {ended}",
+        blame=Blame.APP,
+        confidence=Confidence.LIKELY,
+        severity=Severity.ERROR,
+        hint=_TOTAL
+        if _TIMEOUT.search(error)
+        else "the app left by an error of its own: the traceback on the tape says where",
+        excluded=(Excluded("its user stopped it", f"the app {ended}"),),
+    )
+
+
+def _goes_on(other: Digest, own: Digest) -> bool:
+    """Whether the application asked the same besides or again, or went on from there."""
+    if other is own or other.tap is Tap.APP:
+        return False
+    if (other.end_ns or other.t_ns or 0) < (own.t_ns or 0):
+        return False  # it was over before
+    if not own.known or not other.known:
+        return other.path == own.path
+    return own.prefixes[-1] in other.prefixes
+
+
+def _printed(end_ns: int, logs: Sequence[LogEntry]) -> str:
+    """What was printed about the leaving at `end_ns`; "" if nothing was."""
+    near = (shown(each) for each in logs if end_ns - _SOONER_NS <= each.t_ns <= end_ns + _LATER_NS)
+    lines = [line for line in near if _TIMEOUT.search(line) or _LEFT.search(line)]
+    thrown = [line for line in lines if THROWN.match(line)]
+    return thrown[-1] if thrown else next(iter(lines), "")

@@ -1,0 +1,71 @@
+"""The end of a call: what a correct client can do with its arguments, judged once."""
+
+import enum
+
+from deltatape.model.reply import CallKind, CallStatus
+from deltatape.model.request_summary import RequestSummary
+from deltatape.wire.json_scan import ScanState, TokenKind, scan
+from deltatape.wire.json_value import parse, read_object
+
+
+class CallEndCause(enum.Enum):
+    """What ended the call."""
+
+    NORMAL = "normal"
+    """A finish reason that lets the model end a call, or the dialect's terminal signal."""
+    CUT = "cut"
+    """The end of the body, a limit, or an error."""
+    OPEN = "open"
+    """The end of the body, where the dialect would have said that the call is whole."""
+
+
+_BROKEN = {
+    ScanState.PREFIX: CallStatus.TRUNCATED,
+    ScanState.MALFORMED: CallStatus.MALFORMED,
+    ScanState.EXTRA: CallStatus.EXTRA_DATA,
+}
+
+
+def judge(text: str, name: str, ending: CallEndCause, asked: RequestSummary) -> CallStatus:
+    """What a correct client can do with the arguments `text` of a call of the function `name`."""
+    if ending is not CallEndCause.OPEN and read_object(text) is not None:
+        return CallStatus.COMPLETE
+    scanner = scan(text)
+    if scanner.verdict is ScanState.EMPTY:
+        return _judge_empty(name, ending, asked)
+    if scanner.verdict is not ScanState.COMPLETE:
+        return _BROKEN[scanner.verdict]
+    if ending is CallEndCause.OPEN:
+        return CallStatus.TRUNCATED
+    return (
+        CallStatus.COMPLETE if scanner.kind is TokenKind.OBJECT else _judge_value(parse(text).value)
+    )
+
+
+def judge_call(
+    kind: CallKind, text: str, name: str, ending: CallEndCause, asked: RequestSummary
+) -> CallStatus:
+    """`judge`, for any kind of call: a custom tool's input is free text, whole if it did end."""
+    if not name:
+        return CallStatus.NO_NAME
+    if kind is CallKind.CUSTOM:
+        return CallStatus.COMPLETE if ending is CallEndCause.NORMAL else CallStatus.TRUNCATED
+    return judge(text, name, ending, asked)
+
+
+def _judge_value(value: object) -> CallStatus:
+    """Whole JSON, but no object."""
+    if isinstance(value, str) and isinstance(parse(value).value, dict):
+        return CallStatus.DOUBLE_ENCODED
+    return CallStatus.NOT_OBJECT
+
+
+def _judge_empty(name: str, ending: CallEndCause, asked: RequestSummary) -> CallStatus:
+    """No argument bytes: legal for a tool without required parameters, if the call did end."""
+    if ending is not CallEndCause.NORMAL:
+        return CallStatus.TRUNCATED
+    tool = asked.tool(name)
+    if tool is None:
+        return CallStatus.EMPTY_SUSPECT
+    required = None if tool.parameters is None else tool.parameters.get("required")
+    return CallStatus.EMPTY_SUSPECT if required else CallStatus.EMPTY_OK

@@ -1,0 +1,206 @@
+"""One exchange on its way through mitmproxy, and its taping.
+
+Bytes are handed back to mitmproxy untouched, whatever happens here: a failure of ours ends the
+taping of the exchange and is told once.
+
+What mitmproxy hands on are pieces of a body: with chunked framing an HTTP chunk, or as much of one
+as had come, and each goes to the client as one chunk. So each read on the tape ends one chunk.
+"""
+
+from collections.abc import Callable
+
+from deltatape.gateway.taping_guard import GuardedTaping, Writer
+from deltatape.mitm.flows import Flow, FlowMessage, FlowResponse, Headers, Server, Stream
+from deltatape.model.exchange import EndReason, Framing
+from deltatape.tape.tap import ExchangeTap
+
+_BODILESS = (204, 304)
+_INFORMATIONAL = 200
+_DIVERTED = ("transparent", "local", "wireguard", "tun")
+
+
+class FlowTaping(GuardedTaping):
+    """Tapes one flow."""
+
+    def __init__(
+        self, number: int, writer: Writer, tap: ExchangeTap, alarm: Callable[[str], None]
+    ) -> None:
+        super().__init__(number, writer, tap, alarm)
+        self._uploading = False
+        self._downloading = False
+
+    # The request.
+
+    def request(self, flow: Flow, ident: str) -> None:
+        """Its head."""
+        asked = flow.request
+        self._write(
+            lambda tap, now: tap.request(
+                now,
+                id=ident,
+                method=asked.method,
+                target=asked.data.path,
+                upstream=_origin(asked.scheme, _host(flow), asked.port),
+                http=_version(asked),
+                headers=_sent_fields(asked.headers),
+            )
+        )
+
+    def upload(self, flow: Flow, reused: Callable[[Server], bool]) -> Stream:
+        """What the request's body is to pass through.
+
+        Args:
+            flow: of which.
+            reused: whether an upstream connection has served before; asked when it serves again.
+        """
+        theirs = _other_stream(flow.request)
+
+        def read(data: bytes) -> bytes:
+            if not self._uploading:
+                self._uploading = True
+                self._sent(flow.server_conn, reused)
+            if data:
+                self._write(lambda tap, now: tap.request_body(now, data))
+            return data if theirs is None else theirs(data)
+
+        return read
+
+    def _sent(self, server: Server, reused: Callable[[Server], bool]) -> None:
+        """The request's head has left: the body follows it at once."""
+        again = reused(server)
+        start, tcp, tls = (
+            server.timestamp_start,
+            server.timestamp_tcp_setup,
+            server.timestamp_tls_setup,
+        )
+        self._write(
+            lambda tap, now: tap.sent(
+                now,
+                connect_ns=0 if again else _between_ns(start, tcp),
+                tls_ns=0 if again else _between_ns(tcp, tls),
+                reused=again,
+            )
+        )
+
+    def request_end(self, flow: Flow) -> None:
+        """The request is whole."""
+        body = flow.request.raw_content
+        if body and not self._uploading:
+            self._write(lambda tap, now: tap.request_body(now, body))
+        self._write(lambda tap, now: tap.request_end(now))
+
+    # The response.
+
+    def response(self, flow: Flow, response: FlowResponse) -> None:
+        """Its head."""
+        framing = _framing(flow.request.method, response)
+        self._write(
+            lambda tap, now: tap.response(
+                now,
+                status=response.status_code,
+                reason=response.reason.encode("utf-8", "surrogateescape"),
+                http=_version(response),
+                framing=framing,
+                headers=response.headers.fields,
+            )
+        )
+
+    def download(self, flow: Flow, response: FlowResponse) -> Stream:
+        """What the response's body is to pass through."""
+        theirs = _other_stream(response)
+        chunked = _framing(flow.request.method, response) is Framing.CHUNKED
+
+        def read(data: bytes) -> bytes:
+            self._downloading = True
+            if data:
+                self._read(data, chunked=chunked)
+            return data if theirs is None else theirs(data)
+
+        return read
+
+    def _read(self, data: bytes, *, chunked: bool) -> None:
+        ends = (len(data),) if chunked else None
+        self._write(lambda tap, now: tap.read(now, data, ends))
+
+    def response_end(self, response: FlowResponse) -> None:
+        """The response is whole."""
+        body, trailers = response.raw_content, response.trailers
+        if body and not self._downloading:
+            # mitmproxy, or another of its addons, has made the answer itself.
+            self._read(body, chunked=False)
+        if trailers is not None:
+            self._write(lambda tap, now: tap.trailers(now, trailers.fields))
+
+    # At any time.
+
+    def silent_ns(self) -> int:
+        """For how long nothing has been heard."""
+        return self._writer.now_ns() - self.last_ns
+
+    def idle(self) -> None:
+        """Still watching a silent exchange."""
+        last = self.last_ns
+        self._write(lambda tap, now: tap.idle(now))
+        self.last_ns = last
+
+    def note(self, text: str) -> None:
+        """A remark."""
+        self._write(lambda tap, now: tap.note(now, text))
+
+    def end(self, reason: EndReason, detail: str = "") -> None:
+        """How it ended."""
+        losses = self._writer.losses(self.number)
+        self._write(lambda tap, now: tap.end(now, reason, detail=detail, recorder=losses))
+
+
+def _host(flow: Flow) -> str:
+    """The upstream's name: where connections are diverted to mitmproxy, only `Host` tells it."""
+    diverted = flow.client_conn.proxy_mode.type_name in _DIVERTED
+    return flow.request.pretty_host if diverted else flow.request.host
+
+
+def _origin(scheme: str, host: str, port: int) -> str:
+    """`https://api.openai.com`: the port only where it is not the scheme's own."""
+    host = f"[{host}]" if ":" in host else host
+    own = {"http": 80, "https": 443}.get(scheme)
+    return f"{scheme}://{host}" if port == own else f"{scheme}://{host}:{port}"
+
+
+def _version(message: FlowMessage) -> str:
+    return message.http_version.removeprefix("HTTP/")
+
+
+def _sent_fields(headers: Headers) -> tuple[tuple[bytes, bytes], ...]:
+    """The fields that go upstream: mitmproxy answers `Expect` itself and takes it out."""
+    return tuple(
+        (name, value)
+        for name, value in headers.fields
+        if (name.lower(), value.lower()) != (b"expect", b"100-continue")
+    )
+
+
+def _between_ns(start: float | None, end: float | None) -> int:
+    """Nanoseconds between two times; 0 where one is not known."""
+    return max(0, round((end - start) * 1e9)) if start is not None and end is not None else 0
+
+
+def _other_stream(message: FlowMessage) -> Stream | None:
+    """What another addon wants the body to pass through."""
+    return message.stream if callable(message.stream) else None
+
+
+def _framing(method: str, response: FlowResponse) -> Framing:
+    """How the body is delimited (RFC 9112 section 6.3)."""
+    if (
+        method == "HEAD"
+        or response.status_code in _BODILESS
+        or response.status_code < _INFORMATIONAL
+    ):
+        return Framing.NONE
+    fields = {name.lower(): value.lower() for name, value in response.headers.fields}
+    if b"chunked" in fields.get(b"transfer-encoding", b""):
+        return Framing.CHUNKED
+    # HTTP/2 tells the end of a body in its frames: never by closing the connection.
+    if b"content-length" in fields or response.http_version.startswith(("HTTP/2", "HTTP/3")):
+        return Framing.LENGTH
+    return Framing.CLOSE

@@ -1,0 +1,130 @@
+"""How the addon and the deltatape that started its mitmproxy talk: JSON lines over a socket.
+
+The addon says what happens (`AddonMessage`); deltatape says when to stop and what its child printed
+(`AddonCommand`). When deltatape is gone, mitmproxy goes, too: a proxy without anybody to end it
+would hold its port for ever.
+"""
+
+import asyncio
+import base64
+import enum
+import json
+from collections.abc import Callable, Mapping, MutableMapping
+from typing import TypeAlias
+
+from deltatape.mitm.flows import AddonOptions
+from deltatape.model.tape_summary import LogStream
+
+VARIABLE = "DELTATAPE_MITM_PARENT"
+"""Names the file descriptor of the socket."""
+Fields: TypeAlias = Mapping[str, object]
+
+
+class AddonMessage(enum.StrEnum):
+    """What the addon says."""
+
+    READY = "ready"
+    """`url`, `tape`, `confdir`, `version`."""
+    TRAFFIC = "traffic"
+    """`what`: `client` at the first connection, `exchange` at the first request that is taped."""
+    PASSED = "passed"
+    """`host`: somebody goes there, undecrypted and not taped; told once."""
+    LINE = "line"
+    """`text`: about an exchange or a connection."""
+    ALARM = "alarm"
+    """`text`: taping is in trouble."""
+    STOPPING = "stopping"
+    """`active`: how many streams go on."""
+    ENDED = "ended"
+    """`exchanges`, `with_findings` (null: not analysed), `worst`, `lost_records`, `lost_bytes`."""
+
+
+class AddonCommand(enum.StrEnum):
+    """What the addon is told."""
+
+    STOP = "stop"
+    """`reason`, `code`, `grace_s`."""
+    LOG = "log"
+    """`stream`, `data`: base64."""
+
+
+def log_order(stream: str, data: bytes) -> dict[str, object]:
+    """The fields of `AddonCommand.LOG`."""
+    return {"stream": stream, "data": base64.b64encode(data).decode()}
+
+
+def logged(fields: Fields) -> tuple[LogStream, bytes]:
+    """The inverse of `log_order`."""
+    return LogStream(str(fields["stream"])), base64.b64decode(str(fields["data"]))
+
+
+class AddonSocket(asyncio.Protocol):
+    """One end of the socket.
+
+    Args:
+        heard: called with each message of the other end: its kind and its fields.
+        gone: called when the other end is gone.
+    """
+
+    def __init__(self, heard: Callable[[str, Fields], None], gone: Callable[[], None]) -> None:
+        self._heard = heard
+        self._gone = gone
+        self._transport: asyncio.Transport | None = None
+        self._unsaid: list[bytes] = []
+        self._received = b""
+
+    def say(self, kind: AddonMessage | AddonCommand, **fields: object) -> None:
+        """Send a message; what is said before the line stands is sent once it does."""
+        data = json.dumps([kind, fields]).encode() + b"\n"
+        if self._transport is None:
+            self._unsaid.append(data)
+        else:
+            self._transport.write(data)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """See `asyncio.Protocol`."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        transport.writelines(self._unsaid)
+        self._unsaid.clear()
+
+    def data_received(self, data: bytes) -> None:
+        """See `asyncio.Protocol`."""
+        *lines, self._received = (self._received + data).split(b"\n")
+        for line in lines:
+            kind, fields = json.loads(line)
+            self._heard(kind, fields)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See `asyncio.Protocol`."""
+        del exc
+        self._gone()
+
+
+# Values for mitmproxy's options that deltatape hands to the mitmproxy it starts.
+#
+# By a variable of the environment: everybody on a machine can read a command line, but only its
+# owner can read a process's environment. The addon takes the variable away, so that nothing which
+# mitmproxy starts inherits it, and sets the options as it is loaded. What the user has set, after
+# `--` or in mitmproxy's `config.yaml`, stays.
+
+OPTIONS_VARIABLE = "DELTATAPE_MITM_OPTIONS"
+CA_FILE = "ssl_verify_upstream_trusted_ca"
+CA_FOLDER = "ssl_verify_upstream_trusted_confdir"
+CLIENT_CERTS = "client_certs"
+PROXY_LOGIN = "upstream_auth"
+_GROUPS = ((CA_FILE, CA_FOLDER), (CLIENT_CERTS,), (PROXY_LOGIN,))
+"""Options that mean something together: who has set one has decided for all of them."""
+
+
+def inherited(values: Mapping[str, str]) -> dict[str, str]:
+    """The variable that hands these options on."""
+    return {OPTIONS_VARIABLE: json.dumps(dict(values))}
+
+
+def inherit(options: AddonOptions, environment: MutableMapping[str, str]) -> None:
+    """Take the variable, if there is one, and set what the user has not set."""
+    values: dict[str, str] = json.loads(environment.pop(OPTIONS_VARIABLE, "{}"))
+    for names in _GROUPS:
+        if all(getattr(options, name, None) is None for name in names):
+            options.update_known(**{name: values[name] for name in names if name in values})

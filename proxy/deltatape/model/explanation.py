@@ -1,0 +1,281 @@
+"""The explanation of an exchange: what was requested, arrived and repeated, and the verdict."""
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from deltatape.model.finding import Blame, Confidence, Finding
+from deltatape.model.reply import NOT_OURS, CallKind, ToolCall
+from deltatape.model.request_summary import RepeatedCall
+from deltatape.model.suspect import ClientTrial, Suspect
+from deltatape.model.tape_summary import ClientChange, LogEntry
+
+
+class EventSource(enum.StrEnum):
+    """Who says that something happened."""
+
+    WIRE = "wire"
+    """It came from upstream."""
+    APP = "app"
+    """It came from the application: a request, and what a request repeats."""
+    RECORDER = "recorder"
+    """The recorder noticed it: a silence, an ending, a remark."""
+    LOG = "log"
+    """The application printed it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TapeContext:
+    """What a tape tells beside its exchanges, in order."""
+
+    logs: tuple[LogEntry, ...] = ()
+    clients: tuple[ClientChange, ...] = ()
+
+
+ALONE = TapeContext()
+"""Nothing is told beside the exchanges."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimelineEntry:
+    """Something that happened; `event` is the first of the events it stands for.
+
+    `what` is not escaped. `codes`: the findings that point here.
+    """
+
+    t_ns: int | None
+    """None without times."""
+    exchange: int
+    event: int | None
+    what: str
+    source: EventSource
+    codes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestPromise:
+    """What the request asked for; `known` False: it is not on the tape or cannot be read."""
+
+    known: bool
+    target: str
+    model: str | None
+    stream: bool
+    tools: tuple[str, ...]
+    tool_choice: str | None
+    messages: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrival:
+    """What came. `text` and `reasoning` are counts of characters."""
+
+    status: int | None
+    dialect: str
+    text: int
+    reasoning: int
+    refusal: str
+    error: str | None
+    calls: tuple[ToolCall, ...]
+    """All of them: those of the application, those of the provider, those written into text."""
+    finish_reason: str | None
+    ending: str
+    """How the transport ended, in words."""
+    events: int
+    reads: int
+    bytes: int
+    duration_ns: int | None
+    """From the request to the end of the response; None without times."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepeatedCallPair:
+    """A delivered call and what a later request made of it; `heard` None: it is not there."""
+
+    index: int
+    heard: RepeatedCall | None
+    differs: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplyRepetition:
+    """What a later request repeats of the reply."""
+
+    exchange: int
+    calls: tuple[RepeatedCallPair, ...]
+    extra: tuple[RepeatedCall, ...]
+    results: tuple[tuple[str, str], ...]
+    """Results that the request brings: call id and text."""
+
+    def of(self, call: ToolCall) -> RepeatedCallPair | None:
+        """What became of a call; None of a provider's own, or one in text: it is not told."""
+        told = call.kind is not CallKind.TEXT and call.kind not in NOT_OURS
+        return self.calls[call.index] if told else None
+
+
+class VerdictKind(enum.StrEnum):
+    """What a verdict comes to. `VOCABULARY` says what each means and how it is shown."""
+
+    HEALTHY = "healthy"
+    BLAMED = "blamed"
+    NOBODY = "nobody"
+    UNPROVABLE = "unprovable"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Term:
+    """One row of the vocabulary of verdicts."""
+
+    kind: VerdictKind
+    confidence: Confidence | None
+    """Only a verdict that blames somebody has one."""
+    shown: str
+    """What the screen says; `PARTY` stands for one of `PARTIES`."""
+    means: str
+    then: str
+    """What to do next."""
+
+
+VOCABULARY: tuple[Term, ...] = (
+    Term(
+        kind=VerdictKind.HEALTHY,
+        confidence=None,
+        shown="healthy",
+        means="What was taped arrived whole, and later requests repeat it as delivered, as far as"
+        " they are on the tape. Failed attempts that were answered later are told as a note.",
+        then="Nothing. Should users see something else, look behind the app's socket.",
+    ),
+    Term(
+        kind=VerdictKind.BLAMED,
+        confidence=Confidence.PROVEN,
+        shown="PARTY, proven",
+        means="No correct program of anybody else could have produced these bytes. The finding"
+        " lists the innocent explanations that were tried, and why each fails.",
+        then="Do what the fix says.",
+    ),
+    Term(
+        kind=VerdictKind.BLAMED,
+        confidence=Confidence.LIKELY,
+        shown="PARTY, likely",
+        means="An innocent explanation exists, and something named on the tape speaks against it.",
+        then="Check what the finding names, then do what the fix says.",
+    ),
+    Term(
+        kind=VerdictKind.NOBODY,
+        confidence=None,
+        shown="nobody's fault",
+        means="The cause is certain, and no program did anything wrong: a limit of tokens or a"
+        " content filter ended the answer, the model refused, or the client left, as it does when"
+        " its user presses stop.",
+        then="Change the request or the limit if the outcome is not wanted.",
+    ),
+    Term(
+        kind=VerdictKind.UNPROVABLE,
+        confidence=None,
+        shown="not provable",
+        means="The tape does not show the cause, or not whose fault it was. What is only possible"
+        " stands below the verdict, and accuses nobody.",
+        then="Tape what the fix names, and ask again.",
+    ),
+)
+"""Every verdict says one of these. docs/verdicts.md has them as a table."""
+
+PARTIES: Mapping[Blame, str] = {
+    Blame.MODEL: "the model produced it; the bytes came through unharmed",
+    Blame.PROVIDER: "the provider's server or its parser spoiled it",
+    Blame.GATEWAY: "a gateway between the app and the provider spoiled it",
+    Blame.UPSTREAM: "model, provider or gateway: one recording cannot separate them",
+    Blame.TRANSPORT: "the connection was cut or reset",
+    Blame.APP: "the application that was taped, its SDK or its framework",
+}
+"""Whom a verdict can blame."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The answer, in the words of `VOCABULARY`.
+
+    `blame` and `confidence` are None unless somebody is blamed, and then at least likely. `code`
+    names the finding that decided, if one did.
+    """
+
+    kind: VerdictKind
+    blame: Blame | None = None
+    confidence: Confidence | None = None
+    summary: str
+    fix: str
+    code: str | None = None
+    possible: tuple[Finding, ...] = ()
+    """What somebody may have done, and nothing on the tape speaks against an innocent explanation.
+    It stands below the verdict."""
+
+    @property
+    def healthy(self) -> bool:
+        """Whether nothing is wrong."""
+        return self.kind is VerdictKind.HEALTHY
+
+    @property
+    def shown(self) -> str:
+        """The verdict in the words of the vocabulary: `app, proven`; `not provable`."""
+        term = next(
+            each
+            for each in VOCABULARY
+            if each.kind is self.kind and each.confidence is self.confidence
+        )
+        return term.shown.replace("PARTY", self.blame or "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One of several requests that ask the same, each because the one before it had failed."""
+
+    exchange: int
+    t_ns: int | None
+    """When it came; None without times."""
+    outcome: str
+    """`status 429`, `the stream broke off`; `answered`."""
+    pause_ns: int | None
+    """From the end of the one before to this request; None for the first, and without times."""
+    changed: str
+    """What it asks for otherwise than the one before: `without streaming`; "" for nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempts:
+    """Two or more attempts of the same request, in order."""
+
+    tries: tuple[Attempt, ...]
+    answered: bool
+    """Whether the last one got an answer."""
+    pending: bool = False
+    """Whether the last one was still going on when the tape was read."""
+    exit_code: int | None = None
+    """With which the app ended after the last one, if that failed and nothing else followed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """All of it. `findings` are those of the exchange, and those about what was repeated of it."""
+
+    tape: str
+    exchange: int
+    timed: bool
+    start_ns: int
+    """When the request came, since `recorded_at`: the timeline counts from there."""
+    came_from: str
+    """Which upstream, when, and what it calls the request, as far as is known: for its provider."""
+    promise: RequestPromise
+    arrival: Arrival
+    repetition: ReplyRepetition | None
+    timeline: tuple[TimelineEntry, ...]
+    findings: tuple[Finding, ...]
+    elsewhere: tuple[Finding, ...]
+    """Those on the tape's other exchanges, in their order."""
+    verdict: Verdict
+    attempts: Attempts | None = None
+    """The attempts of which this exchange is one; None: it was asked once."""
+    suspects: tuple[Suspect, ...] = ()
+    """Client algorithms that would have done what the application did, best first."""
+    tried: tuple[ClientTrial, ...] = ()
+    """What each known client makes of the response, where that was asked for."""
+    has_log: bool = False
+    """Whether what the application printed is on the tape."""

@@ -1,0 +1,158 @@
+"""How tapes are to be played, and what became of it: the player's terms."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from deltatape.match.request import MatchLevel, MatchQuery, NoMatch
+from deltatape.match.schedule import RECORDED, ReplayTempo
+from deltatape.model.exchange import Exchange
+from deltatape.model.finding import Finding
+from deltatape.model.tape_summary import LogEntry
+from deltatape.rules.settings import DEFAULTS, Settings
+
+if TYPE_CHECKING:
+    from deltatape.run_check import RunMistake
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StagedExchange:
+    """An exchange as it is to be played this time.
+
+    Attributes:
+        exchange: what is played instead of the recorded one.
+        spent: whether the recorded one is used up by that; not by a fault that ends the answer,
+            since a client that asks again shall get the answer then.
+        note: what was done to it, for the line that tells of it: `fault status=429`.
+    """
+
+    exchange: Exchange
+    spent: bool = True
+    note: str = ""
+
+
+class UnusedFault(NamedTuple):
+    """A fault that was asked for and struck nothing: it proves nothing.
+
+    Attributes:
+        fault: as it was written.
+        why: a clause.
+    """
+
+    fault: str
+    why: str
+
+
+Stage: TypeAlias = Callable[[int, Exchange], StagedExchange]
+"""Makes of a recorded exchange, by its position, what is played; called once per request."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunReadBack:
+    """How a run is read back; see `run_check.RunCheck`."""
+
+    elsewhere: tuple[Exchange, ...] = ()
+    """What the tapes have of the application's own endpoint."""
+    settings: Settings = DEFAULTS
+    ignored: tuple[str, ...] = ()
+    """Codes, or what they begin with, that are not looked at."""
+    logs: Mapping[str, Sequence[LogEntry]] = field(default_factory=dict)
+    """By tape, what the application printed while it was recorded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlayOptions:
+    """How tapes are to be played."""
+
+    tempo: ReplayTempo = RECORDED
+    hold_s: float = 30.0
+    """How long to stay silent where the tape does not say how the provider went on."""
+    repeat: bool = False
+    """Whether an exchange plays again when all equal ones were played."""
+    volatile: tuple[str, ...] = ()
+    """JSON paths in request bodies that may differ."""
+    stage: Stage | None = None
+    unstruck: Callable[[], Sequence[UnusedFault]] = tuple
+    """What the stage was to do and has not done so far."""
+    secrets: tuple[bytes, ...] = ()
+    """Credentials of the application that must not be told of its requests."""
+    bodies: bool = False
+    """Whether the report has the bodies of the requests that were made, which may be long."""
+    read_back: RunReadBack | None = None
+    """None: the run is not read back, and no request is accepted that is not on the tape. Nor is it
+    with `repeat`: who gets an answer many times is no one conversation."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlayedRequest:
+    """A request that was answered."""
+
+    asking: MatchQuery
+    """Its body is left empty but for `PlayOptions.bodies`."""
+    exchange: Exchange
+    """The recorded one."""
+    rung: MatchLevel
+    note: str = ""
+    codes: tuple[str, ...] = ()
+    """What is wrong with the recorded request, where this one is not on the tape."""
+
+    @property
+    def matched(self) -> str:
+        """How it was matched, in words."""
+        codes = f" ({', '.join(self.codes)})" if self.codes else ""
+        return f"{self.rung.words}{codes}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MissedRequest:
+    """A request that was not, with the message it got."""
+
+    asking: MatchQuery
+    """As of `PlayedRequest`."""
+    miss: NoMatch
+    nearest: Exchange | None
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CorrectedRequest:
+    """A request that is right where the tape is wrong, so that the tape has no answer for it."""
+
+    asking: MatchQuery
+    """As of `PlayedRequest`."""
+    codes: tuple[str, ...]
+    """What is wrong on the tape."""
+    message: str
+    """What it was answered with."""
+
+
+Told: TypeAlias = PlayedRequest | MissedRequest | CorrectedRequest
+"""What became of one request."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlayReport:
+    """What became of the requests, in their order, and of the tapes."""
+
+    played: tuple[PlayedRequest, ...] = ()
+    missed: tuple[MissedRequest, ...] = ()
+    unplayed: tuple[Exchange, ...] = ()
+    ended: tuple[CorrectedRequest, ...] = ()
+    left_behind: tuple[Exchange, ...] = ()
+    """Not played, and not to be: they follow on a mistake that was not made again."""
+    mistakes: "tuple[RunMistake, ...]" = ()
+    """What the application did wrong in the run."""
+    unseen: tuple[Finding, ...] = ()
+    """What the tape blames the application for at its own endpoint, where no player looks."""
+    accused: bool = True
+    """Whether the tape blames the application for anything that a run can show."""
+
+    @property
+    def failures(self) -> "tuple[RunMistake, ...]":
+        """The mistakes that count."""
+        return tuple(each for each in self.mistakes if each.fails)
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing was missed, nothing is left over, and no mistake was made."""
+        return not self.missed and not self.unplayed and not self.failures

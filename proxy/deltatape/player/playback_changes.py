@@ -1,0 +1,110 @@
+"""What the player plays in place of what was recorded: at a speed, with faults, cut anew.
+
+Speed comes first, so that a fault's own time passes as it says; the player's tempo is to be
+`RECORDED`. Chance is that of the seed, the exchange and how often it was asked for: the same
+requests in another order, as parallel clients send them, meet the same.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from deltatape.errors import UsageError
+from deltatape.match.schedule import RECORDED, ReplayTempo
+from deltatape.model.exchange import Exchange
+from deltatape.mutate import SeededChoices
+from deltatape.player.play_options import StagedExchange, UnusedFault
+from deltatape.vary.fault import InjectedFault
+from deltatape.vary.playback_time import at_tempo
+from deltatape.vary.reads import RECORDED as AS_READ
+from deltatape.vary.reads import Cutting
+
+_SPREAD = 0x9E3779B97F4A7C15
+"""Odd: other places and times get other seeds."""
+
+
+class ExchangeStaging:
+    """A `Stage`.
+
+    Args:
+        faults: in the order in which they strike; behind one that ends the answer none does.
+        cutting: in which pieces bodies come.
+        seed: of all chance.
+        tempo: how fast recorded times pass.
+    """
+
+    def __init__(
+        self,
+        faults: Sequence[InjectedFault] = (),
+        cutting: Cutting = AS_READ,
+        seed: int = 0,
+        tempo: ReplayTempo = RECORDED,
+    ) -> None:
+        self._faults = tuple(faults)
+        self._cutting = cutting
+        self._seed = seed
+        self._tempo = tempo
+        self._struck: Counter[int] = Counter()
+        self._placeless: set[int] = set()
+        self._behind: set[int] = set()
+        self._asked: Counter[int] = Counter()
+
+    def __call__(self, position: int, exchange: Exchange) -> StagedExchange:
+        """See `player.playing.Stage`."""
+        chance = SeededChoices(self._seed ^ (position + 1) * _SPREAD ^ self._asked[position] << 17)
+        self._asked[position] += 1
+        played = at_tempo(exchange, self._tempo)
+        notes: list[str] = []
+        spent = True
+        for place, fault in enumerate(self._faults):
+            if not self._is_due(place, exchange):
+                continue
+            if not spent:
+                self._behind.add(place)
+                continue
+            struck = fault.told_by_bytes(exchange).applied(played, chance)
+            if struck is None:
+                self._placeless.add(place)
+                notes.append(f"no place for {fault.text}")
+                continue
+            self._struck[place] += 1
+            played, spent = struck, not fault.ends_early
+            notes.append(f"fault {fault.text}")
+        return StagedExchange(
+            exchange=self._cutting.cut(played), spent=spent, note=", ".join(notes)
+        )
+
+    def unstruck(self) -> tuple[UnusedFault, ...]:
+        """The faults that have struck nothing so far: to be told at the end."""
+        left = [place for place in range(len(self._faults)) if not self._struck[place]]
+        return tuple(UnusedFault(self._faults[place].text, self._why(place)) for place in left)
+
+    def _why(self, place: int) -> str:
+        if not self._asked:
+            return "nothing was played"
+        if place in self._placeless:
+            return "nothing that was played has such a place"
+        if place in self._behind:
+            return "a fault before it ended the answer"
+        return "what was played is not the exchange that it is for"
+
+    def _is_due(self, place: int, exchange: Exchange) -> bool:
+        fault = self._faults[place]
+        if fault.exchange not in (None, exchange.number):
+            return False
+        return fault.times is None or self._struck[place] < fault.times
+
+
+def refuse_absent(faults: Sequence[InjectedFault], exchanges: Sequence[Exchange]) -> None:
+    """Refuse a fault that names an exchange that is not there.
+
+    Raises:
+        UsageError: there is one.
+    """
+    numbers = sorted({exchange.number for exchange in exchanges})
+    for fault in faults:
+        if fault.exchange is not None and fault.exchange not in numbers:
+            known = ", ".join(map(str, numbers))
+            raise UsageError(
+                f"--fault {fault.text!r}: no exchange {fault.exchange} is played;"
+                f" exchanges: {known or 'none'}"
+            )

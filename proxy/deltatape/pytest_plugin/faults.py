@@ -1,0 +1,20 @@
+"""What the marker's `fault=` and `reads=` do to exchanges as they are played."""
+
+from deltatape.player.playback_changes import ExchangeStaging
+from deltatape.pytest_plugin.marker_options import Marked, parsed
+from deltatape.vary.fault import parse_fault
+from deltatape.vary.reads import parse_reads
+
+
+def staged(marked: Marked) -> ExchangeStaging:
+    """A stage that gives exchanges the times at which they play, too.
+
+    Raises:
+        UsageError: a fault or a way to cut reads is not known.
+    """
+    return ExchangeStaging(
+        faults=tuple(parsed("fault", text, parse_fault) for text in marked.faults),
+        cutting=parsed("reads", marked.reads, parse_reads),
+        seed=marked.seed,
+        tempo=marked.tempo,
+    )

@@ -1,0 +1,87 @@
+"""What the fixture `tape` gives to a test: the tape deck that is its provider."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from deltatape.environment.variables import ON_DEMAND, SERVED
+from deltatape.model.exchange import Exchange
+from deltatape.player.play_options import PlayReport, UnusedFault
+
+
+class FixtureServer(Protocol):
+    """What plays or records for a test."""
+
+    @property
+    def url(self) -> str:
+        """Where it listens: `http://127.0.0.1:8378`."""
+
+    @property
+    def report(self) -> PlayReport:
+        """What became of the requests so far."""
+
+    def cut(self) -> None:
+        """End all that plays, and take nothing more."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class TapeFixture:
+    """The provider of one test.
+
+    Attributes:
+        path: the tape; of several, the first. Where it is recorded, it is there after the test.
+        mode: `replay`, `record` or `auto`.
+        variation: what torture does to the stream, `cut-in-text` or such; "" without.
+    """
+
+    path: Path
+    mode: str
+    variation: str = ""
+    machine: FixtureServer = field(repr=False)
+    variables: Mapping[str, str] = field(repr=False)
+    broken: Exchange | None = field(default=None, repr=False)
+    """The exchange whose stream torture breaks."""
+    recordable: bool = field(default=True, repr=False)
+    """Whether it is one tape, whole, so that it can be recorded anew."""
+    told: str = field(default="", repr=False)
+    """What torture did, as a sentence; "" without."""
+    deadline_s: float = field(default=0.0, repr=False)
+    unstruck: Callable[[], Sequence[UnusedFault]] = field(default=tuple, repr=False)
+    """What was to go wrong on purpose and has not."""
+    forwarded: Callable[[], int] = field(default=int, repr=False)
+    """How many requests went to the provider so far."""
+    asks_later: bool = field(default=False, repr=False)
+    """Whether a fixture may ask for something when the test is over."""
+    holds: bool = field(default=False, repr=False)
+    """Whether the test has passed and was true to its tape."""
+    said: str = field(default="", repr=False)
+    """With what the test was failed that had passed by itself."""
+    kept: Path | None = field(default=None, repr=False)
+    """The tape that was made."""
+    ended: Path | None = field(default=None, repr=False)
+    """The tape that had no answer left for a test that did right where the tape is wrong."""
+    attempt: Path | None = field(default=None, repr=False)
+    """What was recorded of a test that failed."""
+
+    @property
+    def hostile(self) -> bool:
+        """Whether torture breaks the stream, so that the application has to raise an error."""
+        return self.broken is not None
+
+    @property
+    def report(self) -> PlayReport:
+        """What was played, what was missed, what was not asked for until now."""
+        return self.machine.report
+
+    def url(self, provider: str = "") -> str:
+        """A base URL, as the SDKs of that provider want it: for openai it ends in `/v1`.
+
+        Args:
+            provider: `openai`, `anthropic`, or any other prefix; none: without any path.
+        """
+        if not provider:
+            return self.machine.url
+        names = {**ON_DEMAND, **SERVED}.get(provider, {})
+        known = (self.variables[name] for name in names if name in self.variables)
+        return next(known, f"{self.machine.url}/{provider}")

@@ -1,0 +1,193 @@
+"""Holds a test to its tapes, from the set-up of its fixtures until the last one is torn down.
+
+Strategy: what is wrong is told as early as it is certain, and once. A request that is not on the
+tape is at the end of the phase in which it was made; an exchange that was not asked for is when the
+test's function has ended, unless a fixture may still ask for it: then when all are torn down.
+"""
+
+import inspect
+import shlex
+import threading
+from traceback import walk_tb
+from types import FrameType, TracebackType
+from typing import Self
+
+import pytest
+
+from deltatape.player.play_options import PlayReport
+from deltatape.pytest_plugin.fixture import TapeFixture
+
+_NO_VERDICT = (pytest.skip.Exception, pytest.exit.Exception, KeyboardInterrupt, GeneratorExit)
+"""With these the test has said nothing yet."""
+_REWRITTEN = "@pytest_ar"
+"""A global of each module whose assertions pytest rewrites: tests, conftests, what they name."""
+_ASSERTING = frozenset({"unittest", "_pytest"})
+"""Packages whose functions raise an assertion for those who call them."""
+_SILENT = "_pytest."
+_CALLING = frozenset({"_pytest.python", "_pytest.unittest"})
+"""Where pytest's own fixtures call methods of a test's class; its others make no requests."""
+
+
+class JudgedTest:
+    """A context around the test's function: fails it, or lets it pass that raised as it had to."""
+
+    def __init__(self, item: pytest.Item, deck: TapeFixture) -> None:
+        self._item = item
+        self._deck = deck
+        self._late = False
+        self._timer = threading.Timer(deck.deadline_s, self._cut)
+
+    def __enter__(self) -> Self:
+        """Begin to count the time, where the stream is broken."""
+        if self._deck.hostile:
+            self._timer.daemon = True
+            self._timer.start()
+        return self
+
+    def _cut(self) -> None:
+        """Nothing was raised in time: end the streams, so that the test can end."""
+        self._late = True
+        self._deck.machine.cut()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool:
+        """Whether what was raised is what had to be raised."""
+        self._timer.cancel()
+        if isinstance(error, _NO_VERDICT):
+            return False
+        deck, item = self._deck, self._item
+        report = deck.report
+        whole = report.whole and not (deck.told or deck.unstruck() or report.ended)
+        if whole or (error is None and _may_be_whole_later(deck, report)):
+            deck.holds = error is None
+            return False
+        late_s = deck.deadline_s if self._late else None
+        text = _complaint(item, deck, report, error=error, late_s=late_s)
+        if report.ended and not text and not deck.hostile:
+            return self._ended(error, report)
+        deck.holds = error is None and not text
+        if text and error is None:
+            deck.said = _framed(item, deck, text, report)
+            pytest.fail(deck.said, pytrace=False)
+        said = text or (f"this was raised, as it has to: {error!r}" if deck.hostile else "")
+        framed = _framed(item, deck, said, report)
+        if framed:
+            item.add_report_section("call", "tape", framed)
+        return deck.hostile and not text
+
+    def _ended(self, error: BaseException | None, report: PlayReport) -> bool:
+        """What was raised after the end of the tape is no word about the application.
+
+        It was handed an error that nobody else would have given it.
+        """
+        deck = self._deck
+        deck.holds, deck.ended = True, deck.path
+        raised = () if error is None else (f"what was raised then does not count: {error!r}",)
+        text = "\n".join((*(one.message for one in report.ended), *raised))
+        self._item.add_report_section("call", "tape", text)
+        return True
+
+
+def asks_later(fixture: pytest.FixtureDef[object]) -> bool:
+    """Whether a fixture, one that lasts as long as its test, may ask for something afterwards."""
+    function = inspect.unwrap(fixture.func)
+    module = str(function.__module__)
+    if module.startswith(_SILENT) and module not in _CALLING:
+        return False
+    yields = inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
+    return yields or "request" in fixture.argnames  # by request.addfinalizer
+
+
+def tell_of_setup(item: pytest.Item, deck: TapeFixture) -> None:
+    """Have the report of a set-up that failed tell which requests are not on the tape."""
+    report = deck.report
+    if report.missed or _lasting(report):
+        text = _complaint(item, deck, report, error=None, late_s=None)
+        item.add_report_section("setup", "tape", _framed(item, deck, text, report))
+
+
+def at_the_end(item: pytest.Item, deck: TapeFixture) -> str:
+    """What is wrong with a test that held so far, now that its fixtures are torn down; or ""."""
+    report = deck.report
+    if not deck.holds or (report.whole and not deck.unstruck()):
+        return ""
+    text = _complaint(item, deck, report, error=None, late_s=None)
+    deck.holds = not text
+    return text and _framed(item, deck, text, report)
+
+
+def _may_be_whole_later(deck: TapeFixture, report: PlayReport) -> bool:
+    return deck.asks_later and not (deck.hostile or report.missed or _lasting(report))
+
+
+def _lasting(report: PlayReport) -> bool:
+    """Whether a mistake was made that no later request can make good."""
+    return any(not each.silent for each in report.failures)
+
+
+def _complaint(
+    item: pytest.Item,
+    deck: TapeFixture,
+    report: PlayReport,
+    *,
+    error: BaseException | None,
+    late_s: float | None,
+) -> str:
+    from deltatape.pytest_plugin.verdict import (  # noqa: PLC0415 - few tests need it
+        FinishedTest,
+        RaisedException,
+        complaint,
+    )
+
+    raised = RaisedException.NOTHING
+    if error is not None:
+        raised = RaisedException.ASSERTION if _is_of_test(item, error) else RaisedException.ERROR
+    return complaint(
+        FinishedTest(
+            report=report,
+            forwarded=deck.forwarded(),
+            unstruck=deck.unstruck(),
+            raised=raised,
+            broken=deck.broken,
+            late_s=late_s,
+        )
+    )
+
+
+def _is_of_test(item: pytest.Item, error: BaseException) -> bool:
+    """Whether it is the test that was not content, and not the application with its provider."""
+    if isinstance(error, pytest.fail.Exception):
+        return True
+    if not isinstance(error, AssertionError):
+        return False
+    frames = (frame for frame, _ in walk_tb(error.__traceback__))
+    left = [frame for frame in frames if _package(frame) not in _ASSERTING]
+    where = left[-1] if left else None
+    return where is not None and (
+        _REWRITTEN in where.f_globals or where.f_code.co_filename == str(item.path)
+    )
+
+
+def _package(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__")).partition(".")[0]
+
+
+def _framed(item: pytest.Item, deck: TapeFixture, text: str, report: PlayReport) -> str:
+    """`text`, with what torture did before it, and what to do behind it."""
+    return "\n".join(filter(None, (deck.told, text, _hint(item, deck, report))))
+
+
+def _hint(item: pytest.Item, deck: TapeFixture, report: PlayReport) -> str:
+    """How the tape becomes one that the test is true to, if it is the test that is right."""
+    asked_other = report.missed if deck.mode == "replay" else report.unplayed and deck.forwarded()
+    if deck.told or not deck.recordable or not asked_other or report.failures:
+        return ""
+    # Without parameters, of which torture may have added one.
+    test = shlex.quote(item.nodeid.partition("[")[0])
+    if report.unplayed:
+        return f"if the test is right, make the tape anew: pytest --tape-mode record {test}"
+    return f"if the test is right, record what is missing: pytest --tape-mode auto {test}"

@@ -1,0 +1,108 @@
+"""Where the tapes of a test lie.
+
+A test that names none has its own, beside it: `recordings/<module>/<test>.tape`. One that is named
+is looked for beside the test first, then from pytest's root folder; where neither is there, it is
+the one beside the test, so that this is where it is recorded.
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from deltatape.errors import UsageError
+from deltatape.model.exchange import Exchange, Tap
+from deltatape.model.tape_summary import LogEntry
+from deltatape.store.listing import locate
+from deltatape.store.names import SUFFIX
+from deltatape.store.reader import open_tape
+
+FOLDER = "recordings"
+MAX_STEM = 120
+"""So that a hidden name of a draft and a suffix find room in the 255 bytes of a file's name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TapeLocation:
+    """A tape and, where it was named so, the number of one exchange on it."""
+
+    path: Path
+    exchange: int | None = None
+
+
+def own_place(test_file: Path, names: Sequence[str]) -> TapeLocation:
+    """The tape that belongs to a test alone.
+
+    Args:
+        test_file: where the test stands.
+        names: of the classes around it, outermost first, and its own, as pytest shows it:
+            `test_weather[lisbon]`.
+    """
+    folder = test_file.parent / FOLDER / test_file.stem
+    return TapeLocation(path=folder / f"{_stem('.'.join(names))}{SUFFIX}")
+
+
+def named_place(text: str, test_file: Path, root: Path) -> TapeLocation:
+    """The tape that a marker names.
+
+    Raises:
+        UsageError: the exchange's number is 0.
+    """
+    if not text:
+        raise UsageError('@pytest.mark.tape(""): not a tape; the path of one is accepted')
+    bases = (test_file.parent, root)
+    for base in bases:
+        found = locate(str(base / text))
+        if found.path.exists():
+            return TapeLocation(path=found.path, exchange=found.exchange)
+    found = locate(str(bases[0] / text))
+    return TapeLocation(path=found.path, exchange=found.exchange)
+
+
+def exchanges_at(places: Sequence[TapeLocation]) -> tuple[Exchange, ...]:
+    """What a provider has to play of these tapes, in the order of the tapes and their numbers.
+
+    Raises: see `every_at`.
+    """
+    return tuple(exchange for exchange in every_at(places)[0] if exchange.tap is Tap.PROVIDER)
+
+
+Taped: TypeAlias = tuple[tuple[Exchange, ...], Mapping[str, tuple[LogEntry, ...]]]
+"""Exchanges, and by tape what the application printed."""
+
+
+def every_at(places: Sequence[TapeLocation]) -> Taped:
+    """What is on these tapes, in the order of the tapes and their numbers.
+
+    Raises:
+        UsageError: there is no such tape or exchange.
+        TapeFormatError: a tape is damaged.
+    """
+    found: list[Exchange] = []
+    logs = {}
+    for place in places:
+        tape = open_tape(shown(place.path))
+        if place.exchange is not None:
+            found.append(tape[place.exchange])
+        else:
+            found += sorted(tape.exchanges(), key=lambda exchange: exchange.number)
+        logs[tape.path] = tape.logs
+    return tuple(found), logs
+
+
+def shown(path: Path) -> str:
+    """A path as a user would type it: from the working directory, where it lies below that."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
+def _stem(name: str) -> str:
+    """A file name of a test's name; two tests never share one."""
+    plain = re.sub(r"\[(.*)\]$", r"-\1", name)
+    safe = re.sub(r"[^A-Za-z0-9._-]", "_", plain)
+    if safe == plain and len(safe) <= MAX_STEM:
+        return safe
+    mark = hashlib.sha256(name.encode()).hexdigest()[:8]
+    return f"{safe[: MAX_STEM - 9]}-{mark}"

@@ -1,0 +1,462 @@
+"""Asks a live provider once more what a tape has the answers to, and tapes what it says today.
+
+Strategy: a recorder of our own on a port of loopback, in front of the provider. So the answers of
+today come in the same form as the recorded ones, by the same code, with the same care: a key that
+belongs to somebody else is not sent, no credential is on the new tape.
+
+One request after the other: a provider's limits are those of the user.
+"""
+
+import asyncio
+import contextlib
+import dataclasses
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from deltatape import __version__
+from deltatape.clock import Clock
+from deltatape.compare.recheck import Recheck, compare_today
+from deltatape.diagnose.rebuild import analyse
+from deltatape.dialects import UNKNOWN, traits_of
+from deltatape.environment.application import without_overlap
+from deltatape.errors import UsageError
+from deltatape.gateway.analysis import AnalyzedExchange
+from deltatape.gateway.dial import Connector
+from deltatape.gateway.gateway import Gateway
+from deltatape.gateway.outbound import OutboundSettings
+from deltatape.gateway.recorder import Recorder
+from deltatape.gateway.routes import Refusal, Routes, Upstream
+from deltatape.gateway.tapes import TapeBook
+from deltatape.http1.head import end_to_end, field, write_request
+from deltatape.http1.listener import Address
+from deltatape.model.exchange import EndReason, Exchange, MaskedCredential, Request, Source, Tap
+from deltatape.model.reply import Reply
+from deltatape.providers import KEY_FIELDS, PROVIDERS, Provider, provider_of_host
+from deltatape.rules.settings import Settings
+from deltatape.rules.words import count
+from deltatape.store.reader import open_tape
+from deltatape.store.rewrite import PRIVATE
+from deltatape.store.writer import TapeWriter
+from deltatape.tape.mask import Masker
+
+_BLOCK = 1 << 16
+
+
+# A recorded request as bytes that can be sent once more.
+#
+# A tape has no credentials. Those that stood in the request are put in again from the environment,
+# under the names that the provider's SDKs read, as the application would. What else was masked is
+# left out and told: cookies, tokens of others. What makes a request that one request and no other
+# (idempotency keys, signatures over a time) is left out, too.
+#
+# Pure: values in, values out.
+#
+# Source: the variables that the providers' SDKs document.
+
+_SETTINGS = {
+    name: variables for each in PROVIDERS.values() for name, variables in each.settings.items()
+}
+"""By header field, the variables that its value stands in."""
+_ONCE = frozenset(
+    {
+        b"connection",
+        b"content-length",
+        b"expect",
+        b"host",
+        b"idempotency-key",
+        b"transfer-encoding",
+        b"x-amz-content-sha256",
+        b"x-amz-date",
+        b"x-idempotency-key",
+    }
+)
+_QUERY_KEY = (b"?key=", b"&key=")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecheckRequest:
+    """A request to be sent."""
+
+    data: bytes
+    """Head and body; the connection ends after it."""
+    left_out: tuple[str, ...]
+    """Header fields that were masked and are not sent."""
+
+
+def why_not(exchange: Exchange, upstream: Upstream, reply: Reply) -> str:
+    """Why `upstream` is not the one to ask for `exchange`; "" when it may be asked.
+
+    Args:
+        exchange: recorded.
+        upstream: where its request would go.
+        reply: what the exchange carried.
+    """
+    if exchange.tap is Tap.APP or reply.from_app:
+        return "it was taken in front of the application"
+    if reply.dialect == UNKNOWN:
+        return "it is no request to a model that can be read"
+    asked, recorded = provider_of_host(upstream.origin.host), _recorded(exchange.request)
+    if asked and recorded and asked != recorded:
+        return f"it went to {recorded}, and {upstream.origin.host} is {asked}"
+    return ""
+
+
+def request_again(
+    exchange: Exchange, upstream: Upstream, environment: Mapping[str, str], dialect: str
+) -> RecheckRequest:
+    """The request of `exchange`, for a gateway in front of `upstream`.
+
+    Args:
+        exchange: recorded.
+        upstream: where it shall go.
+        environment: of the application, with what its `.env` files add.
+        dialect: what the exchange speaks.
+
+    Raises:
+        UsageError: it cannot be sent: it is not whole, or a credential is missing; the message says
+            what would do.
+    """
+    request = exchange.request
+    _check_whole(exchange)
+    provider = _provider(request, upstream) or traits_of(dialect).provider
+    keys = _Keys(PROVIDERS.get(provider), environment)
+    target = without_overlap(upstream.path, _target(request, keys))
+    left_out = [name for name, value in _fields(request, keys) if value is None]
+    fields = [(name, value) for name, value in _fields(request, keys) if value is not None]
+    fields += [(b"Host", b"127.0.0.1"), (b"Connection", b"close")]
+    if request.body:
+        fields.append((b"Content-Length", b"%d" % len(request.body)))
+    head = write_request(request.method, target.encode("latin-1"), tuple(fields))
+    return RecheckRequest(
+        data=head + request.body,
+        left_out=tuple(name.decode("latin-1") for name in left_out),
+    )
+
+
+def _check_whole(exchange: Exchange) -> None:
+    request = exchange.request
+    fields = tuple((name, value) for name, value in request.headers if isinstance(value, bytes))
+    length = field(fields, b"content-length") or b"%d" % len(request.body)
+    untaped = any("left out on demand" in note.text for note in exchange.notes)
+    if not request.method or request.t_end_ns is None or untaped:
+        raise UsageError("its request is not whole on the tape")
+    if length != b"%d" % len(request.body):
+        taped, whole = len(request.body), length.decode("latin-1")
+        raise UsageError(f"its request is not whole on the tape: {taped} of {whole} bytes")
+
+
+def _provider(request: Request, upstream: Upstream) -> str | None:
+    """Whose key is needed, if the hosts tell."""
+    return provider_of_host(upstream.origin.host) or _recorded(request)
+
+
+def _recorded(request: Request) -> str | None:
+    return provider_of_host(urlsplit(request.upstream).hostname or "")
+
+
+@dataclass(frozen=True, slots=True)
+class _Keys:
+    """The credentials of one provider."""
+
+    provider: Provider | None
+    environment: Mapping[str, str]
+
+    def of(self, name: str, variables: tuple[str, ...]) -> str:
+        """The credential for what is called `name`.
+
+        Raises:
+            UsageError: none of `variables` is set.
+        """
+        found = self.first(variables)
+        if found is None:
+            needs = " or ".join(variables)
+            known = f"set {needs}" if variables else "no variable is known that holds it"
+            raise UsageError(f"{name} is masked on the tape, as it has to be; {known}")
+        return found
+
+    def first(self, variables: tuple[str, ...]) -> str | None:
+        """The first of `variables` that is set to something."""
+        return next((self.environment[v] for v in variables if self.environment.get(v)), None)
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Where the key stands."""
+        return self.provider.keys if self.provider else ()
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """Where the credential for `Authorization` stands."""
+        return (self.provider.tokens if self.provider else ()) or self.variables
+
+
+def _target(request: Request, keys: _Keys) -> str:
+    parts: list[bytes] = []
+    for part in request.target:
+        if isinstance(part, bytes):
+            parts.append(part)
+        elif parts and parts[-1].endswith(_QUERY_KEY):
+            parts.append(keys.of("?key=", keys.variables).encode("latin-1", "replace"))
+        else:
+            raise UsageError("a part of its path is masked that no variable holds")
+    return b"".join(parts).decode("latin-1")
+
+
+def _fields(request: Request, keys: _Keys) -> Iterator[tuple[bytes, bytes | None]]:
+    """The header fields to send; None: masked, and nothing at hand."""
+    sent = ((name, value if isinstance(value, bytes) else b"") for name, value in request.headers)
+    kept = {name for name, _ in end_to_end(tuple(sent))}
+    for name, value in request.headers:
+        if name not in kept or name.lower() in _ONCE:
+            continue
+        yield name, _credential(name, keys) if isinstance(value, MaskedCredential) else value
+
+
+def _credential(name: bytes, keys: _Keys) -> bytes | None:
+    lower, shown = name.lower(), name.decode("latin-1")
+    value: str | None
+    if lower == b"authorization":
+        value = f"Bearer {keys.of(shown, keys.tokens)}"
+    elif lower in KEY_FIELDS:
+        value = keys.of(shown, keys.variables)
+    else:
+        value = keys.first(_SETTINGS.get(lower, ()))
+    return None if value is None else value.encode("latin-1", "replace")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecheckOptions:
+    """How to ask.
+
+    Attributes:
+        upstream: who is asked.
+        environment: where credentials are looked up.
+        secrets: what must not be on the new tape.
+        outbound: how the provider is reached.
+        mask_key: for the hashes of what is masked.
+        clock: of the new tape.
+        deadline_s: how long one answer may take.
+        output: the new tape; None: it is not kept.
+        rules: the thresholds for findings.
+    """
+
+    upstream: Upstream
+    environment: Mapping[str, str]
+    secrets: Sequence[bytes]
+    outbound: OutboundSettings
+    mask_key: bytes
+    clock: Clock
+    deadline_s: float
+    output: Path | None
+    rules: Settings
+
+
+def ask_again(
+    exchanges: Sequence[Exchange], asking: RecheckOptions, tell: Callable[[str], None]
+) -> tuple[Recheck, ...]:
+    """What became of each of `exchanges` today.
+
+    Args:
+        exchanges: recorded ones.
+        asking: whom and how.
+        tell: gets a line before each request.
+
+    Raises:
+        UsageError: the new tape cannot be written.
+    """
+    with _folder(asking.output) as folder:
+        asker = _Asker(asking, folder, tell)
+        try:
+            answers = asyncio.run(asker.ask(exchanges))
+        except BaseException:
+            # Ctrl-C above all: what was answered is paid for.
+            asker.save()
+            raise
+        found = tuple(_asked(each, asker.taped, asking.rules) for each in answers)
+        if asking.output is not None and asker.taped:
+            _keep(asker.path, asking.output)
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Answer:
+    """What is known right after a request was sent, or was not."""
+
+    recorded: Exchange
+    number: int | None = None
+    """Of the exchange on the new tape."""
+    passed_over: str = ""
+    problem: str = ""
+    left_out: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _Observer:
+    """See `recorder.RecorderObserver`."""
+
+    tell: Callable[[str], None]
+    refused_last: str = dataclasses.field(default="", init=False)
+
+    def exchange(self, ended: AnalyzedExchange) -> None:
+        """See `RecorderObserver.exchange`."""
+
+    def silence(self, ended: AnalyzedExchange) -> None:
+        """See `RecorderObserver.silence`."""
+
+    def refused(self, refusal: Refusal) -> None:
+        """See `RecorderObserver.refused`."""
+        # What follows is advice for applications.
+        self.refused_last = refusal.message.partition(". ")[0]
+
+    def alarm(self, problem: str) -> None:
+        """See `RecorderObserver.alarm`."""
+        self.tell(problem)
+
+
+class _Asker:
+    """One run."""
+
+    def __init__(self, asking: RecheckOptions, folder: Path, tell: Callable[[str], None]) -> None:
+        self._asking = asking
+        self._folder = folder
+        self._tell = tell
+        self._observer = _Observer(tell)
+        self.path = folder / "today.tape"
+        self.taped: Mapping[int, Exchange] = {}
+        """The answers of today, by their number."""
+
+    async def ask(self, exchanges: Sequence[Exchange]) -> Sequence[_Answer]:
+        """Ask all of them, then read the new tape."""
+        asking = self._asking
+        masker = Masker(asking.mask_key)
+        for secret in asking.secrets:
+            masker.learn(secret)
+        recorder = Recorder(TapeBook(self._create, masker), masker, asking.clock, self._observer)
+        dialler = Connector(asking.outbound, asking.clock)
+        gateway = Gateway(recorder, Routes((asking.upstream,)), dialler.dial)
+        recorder.start()
+        await gateway.start(Address("127.0.0.1", 0))
+        port = gateway.listener.port
+        try:
+            answers = [await self._ask(each, recorder, port) for each in exchanges]
+        finally:
+            await recorder.stop((gateway,), "asked", None, grace_s=0)
+        self.taped = {each.number: each for each in open_tape(self.path)}
+        return answers
+
+    def save(self) -> None:
+        """Keep what there is of a run that came to no end, and tell where, or that it is lost."""
+        if not self.path.exists():
+            return
+        whole = sum(not _is_cut(each) for each in open_tape(self.path))
+        answers, output = count(whole, "whole answer"), self._asking.output
+        if output is None:
+            self._tell(f"stopped; {answers} not kept: -o TAPE keeps them")
+            return
+        _keep(self.path, output)
+        self._tell(f"stopped; {answers} of today kept: {output}")
+
+    def _create(self, name: str | None) -> TapeWriter:
+        return TapeWriter.create(
+            self._folder,
+            name or self.path.stem,
+            clock=self._asking.clock,
+            tool=f"deltatape {__version__}",
+            source=Source.GATEWAY,
+            alarm=self._observer.alarm,
+        )
+
+    async def _ask(self, recorded: Exchange, recorder: Recorder, port: int) -> _Answer:
+        asking = self._asking
+        reply = analyse(recorded, asking.rules.app).reply
+        passed_over = why_not(recorded, asking.upstream, reply)
+        if passed_over:
+            return _Answer(recorded=recorded, passed_over=passed_over)
+        try:
+            again = request_again(recorded, asking.upstream, asking.environment, reply.dialect)
+        except UsageError as error:
+            return _Answer(recorded=recorded, problem=f"not asked: {error}")
+        self._tell(f"asking {asking.upstream.origin.url} for {recorded.tape}#{recorded.number}")
+        before = recorder.counts.exchanges
+        problem = await self._exchange(again, port)
+        if recorder.counts.exchanges == before:
+            said = self._observer.refused_last
+            return _Answer(recorded=recorded, problem=f"not asked: {said or problem}")
+        return _Answer(
+            recorded=recorded,
+            number=recorder.counts.exchanges,
+            problem=problem,
+            left_out=again.left_out,
+        )
+
+    async def _exchange(self, again: RecheckRequest, port: int) -> str:
+        """Send and read to the end; what went wrong, if anything."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        try:
+            async with asyncio.timeout(self._asking.deadline_s):
+                writer.write(again.data)
+                while await reader.read(_BLOCK):
+                    pass
+        except TimeoutError:
+            return f"no whole answer within {self._asking.deadline_s:g} s"
+        except ConnectionError:
+            pass  # how the provider ended it is on the tape
+        finally:
+            writer.transport.abort()
+        return ""
+
+
+def _asked(answer: _Answer, taped: Mapping[int, Exchange], rules: Settings) -> Recheck:
+    today = taped.get(answer.number or 0)
+    compared = None
+    problem = answer.problem
+    if today is not None and not problem:
+        problem = _unanswered(today)
+    if today is not None and not problem:
+        recorded, new = (analyse(each, rules.app) for each in (answer.recorded, today))
+        compared = compare_today(recorded, new, rules)
+    return Recheck(
+        recorded=answer.recorded,
+        today=compared,
+        passed_over=answer.passed_over,
+        problem=problem,
+        left_out=answer.left_out,
+    )
+
+
+def _is_cut(today: Exchange) -> bool:
+    """Whether the end of the run was its own."""
+    return today.end is None or today.end.reason in {EndReason.STOPPED, EndReason.CLIENT_CLOSED}
+
+
+def _unanswered(today: Exchange) -> str:
+    """Why there is nothing that could be compared; "" when there is."""
+    if today.response is not None or today.end is None:
+        return ""
+    return today.end.detail or f"no answer ({today.end.reason})"
+
+
+@contextlib.contextmanager
+def _folder(output: Path | None) -> Iterator[Path]:
+    """A private folder, in the file system of `output`."""
+    if output is not None and os.path.lexists(output):
+        raise UsageError(f"-o {output}: exists already; a tape is never overwritten")
+    try:
+        folder = tempfile.TemporaryDirectory(
+            prefix=".deltatape-", dir=None if output is None else output.parent
+        )
+    except OSError as error:
+        raise UsageError(f"-o {output}: {error.strerror or error}") from None
+    with folder:
+        yield Path(folder.name)
+
+
+def _keep(path: Path, output: Path) -> None:
+    try:
+        os.close(os.open(output, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE))
+        path.replace(output)
+    except OSError as error:
+        raise UsageError(f"-o {output}: {error.strerror or error}") from None

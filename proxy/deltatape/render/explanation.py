@@ -1,0 +1,386 @@
+"""An explanation as text, for somebody who has an incident and no time.
+
+A terminal shows the end of what is printed, so the conclusion stands there: suspect, verdict, fix
+and the next command, after the axis of time, the three columns of evidence (promised, arrived,
+repeated) and the findings. What the verdict says is not said again above it. Never wider than asked
+for. `short_lines` is the conclusion alone.
+"""
+
+import shlex
+from collections import Counter
+
+from deltatape.conversation.attempts import sentence
+from deltatape.model.explanation import (
+    EventSource,
+    Explanation,
+    RepeatedCallPair,
+    TimelineEntry,
+    VerdictKind,
+)
+from deltatape.model.finding import Blame, Finding
+from deltatape.model.reply import CallKind
+from deltatape.model.request_summary import RepeatedCall
+from deltatape.render.findings import (
+    blamed,
+    one_finding,
+    possible,
+    seen_from,
+    sides,
+    summary,
+)
+from deltatape.render.lines import (
+    BOLD,
+    DIM,
+    GOOD,
+    LEAST,
+    WIDTH,
+    Cell,
+    Line,
+    StyledText,
+    cropped,
+    line,
+    measured,
+    table,
+    wrapped,
+)
+from deltatape.render.numbers import NO_TIMES, duration, seconds, since_request, size
+from deltatape.render.show import call_cells
+from deltatape.render.suspects import suspect_lines, tried_lines
+from deltatape.rules.evidence import escape, excerpt
+from deltatape.rules.words import count
+from deltatape.why.reproduction import mistakes
+from deltatape.why.verdict import LOSS
+
+_INDENT = 10
+_RED = "bold red"
+_STYLES = {VerdictKind.HEALTHY: GOOD}
+_AXIS = {
+    EventSource.WIRE: "wire  |",
+    EventSource.APP: "app   o",
+    EventSource.RECORDER: "      :",
+    EventSource.LOG: "log   >",
+}
+_RECORD = "deltatape record -- CMD"
+_SHOWN = 60
+_OTHERS = 4
+"""Other exchanges that are named, each with its worst finding."""
+_ALIKE = 2
+"""Findings of one code that are told in full."""
+_HALF = 40
+"""Lines of the timeline that are shown at its beginning and at its end."""
+
+
+def explanation_lines(explanation: Explanation, width: int = WIDTH) -> list[Line]:
+    """The whole explanation in `width` columns; print it with `plain` or `styled`."""
+    lines = [
+        *_head(explanation, width),
+        *_labelled("TIMELINE", timeline_lines(explanation, width)),
+        *_promised(explanation, width),
+        *_arrived(explanation, width),
+        *_repeated(explanation, width),
+        *_findings(explanation, width),
+        line(),
+        *_suspects(explanation, width),
+        *_verdict(explanation, width),
+    ]
+    return [cropped(each, width) for each in lines]
+
+
+def short_lines(explanation: Explanation, width: int) -> list[Line]:
+    """The conclusion: verdict, what went wrong, where, what to do, what to type; five paragraphs.
+
+    Args:
+        explanation: what to conclude.
+        width: columns of the page; each paragraph is one line where it has room.
+    """
+    whole = f"deltatape why {_named(explanation)}"  # all of it: the short form has left most out
+    lines = [_label("VERDICT", *_judged(explanation))]
+    for name, text in (
+        ("WHAT", _in_short(explanation)),
+        ("WHERE", _place(explanation)),
+        ("FIX", explanation.verdict.fix),
+        ("NEXT", whole if explanation.timed else next_step(explanation)[1]),
+    ):
+        lines += _labelled(name, wrapped(text, _INDENT, width=width))
+    return lines
+
+
+def _in_short(explanation: Explanation) -> str:
+    verdict, decided = explanation.verdict, _decided(explanation)
+    if decided is None or verdict.kind is VerdictKind.NOBODY:
+        parts = [verdict.summary.rstrip(".")]
+    else:
+        lost = [each.message for each in explanation.findings if each.code == LOSS]
+        parts = [*lost, *([decided.message] if decided.message not in lost else [])]
+        parts += [sentence(explanation.attempts)] if explanation.attempts else []
+    if explanation.suspects and explanation.suspects[0].exact:
+        parts.append(f"suspect: {explanation.suspects[0].name}")
+    doubts = verdict.possible[:1] if possible(verdict) else ()
+    parts += [f"possible, not provable: {each.code} {each.name}" for each in doubts]
+    text = "; ".join(parts)
+    return escape(f"{text[:1].upper()}{text[1:]}")
+
+
+def _decided(explanation: Explanation) -> Finding | None:
+    """The finding that the verdict rests on."""
+    code = explanation.verdict.code
+    return next((each for each in explanation.findings if each.code == code), None)
+
+
+def _place(explanation: Explanation) -> str:
+    """Where to look: the exchange, the event and the tape's line."""
+    decided = _decided(explanation)
+    if decided is None:
+        return escape(f"{explanation.tape}#{explanation.exchange}")
+    parts = [f"{decided.tape}#{decided.exchange}"]
+    parts += [f"event {decided.event}"] if decided.event is not None else []
+    parts += [f"tape line {decided.line}"] if decided.line is not None else []
+    other = decided.against
+    if other is not None and other.exchange != decided.exchange:
+        line_of = f", tape line {other.line}" if other.line is not None else ""
+        parts.append(f"delivered in #{other.exchange}{line_of}")
+    return escape(", ".join(parts))
+
+
+def next_step(explanation: Explanation) -> tuple[str, str]:
+    """What to do next, and the command for it."""
+    verdict, name = explanation.verdict, _named(explanation)
+    if not explanation.timed:
+        code = verdict.code
+        explain = ("read what the code means", f"deltatape why {code}")
+        return explain if code else ("tape the app itself", _RECORD)
+    if verdict.kind is VerdictKind.UNPROVABLE and not explanation.has_log:
+        return "tape it again, with what the app prints", _RECORD
+    if verdict.blame is Blame.APP and mistakes(explanation):
+        return "write a failing test", f"deltatape why {name} --fix DIR"
+    if verdict.kind in (VerdictKind.HEALTHY, VerdictKind.UNPROVABLE):
+        return "see what arrived, call by call", f"deltatape show {name} --calls"
+    return "see the wire, event by event", f"deltatape show {name} --events"
+
+
+def _named(explanation: Explanation) -> str:
+    return f"{shlex.quote(escape(explanation.tape))}#{explanation.exchange}"
+
+
+def _head(explanation: Explanation, width: int) -> list[Line]:
+    arrival = explanation.arrival
+    model = f"  {excerpt(explanation.promise.model, _SHOWN)}" if explanation.promise.model else ""
+    status = "no response" if arrival.status is None else f"status {arrival.status}"
+    took = "" if arrival.duration_ns is None else f", {duration(arrival.duration_ns)}"
+    name = f"{_end_of(explanation.tape)}#{explanation.exchange}"
+    target = excerpt(explanation.promise.target, _SHOWN)
+    what = f"{count(arrival.events, 'event')} in {count(arrival.reads, 'read')}"
+    first = [line(StyledText(name, BOLD), f"  {target}  {arrival.dialect}{model}")]
+    if measured(first[0]) > width:
+        first = [line(StyledText(name, BOLD)), line(f"{target}  {arrival.dialect}{model}")]
+    return [
+        *first,
+        line(StyledText(f"{status}, {what}, {size(arrival.bytes)}{took}", DIM)),
+        *(
+            [line(StyledText(f"from {excerpt(explanation.came_from)}", DIM))]
+            if explanation.came_from
+            else []
+        ),
+        line(),
+    ]
+
+
+def _end_of(name: str) -> str:
+    """A tape's name; of a long one the end, since it is the folders that are left out."""
+    shown = escape(name)
+    return shown if len(shown) <= _SHOWN else f"...{shown[3 - _SHOWN :]}"
+
+
+def _judged(explanation: Explanation) -> tuple[Cell, ...]:
+    verdict = explanation.verdict
+    code = f"  ({verdict.code})" if verdict.code else ""
+    style = _STYLES.get(verdict.kind, _RED if verdict.blame is Blame.APP else BOLD)
+    return (StyledText(f"{blamed(verdict)}{code}", style),)
+
+
+def _verdict(explanation: Explanation, width: int) -> list[Line]:
+    verdict = explanation.verdict
+    lines = [
+        _label("VERDICT", *_judged(explanation)),
+        *wrapped(verdict.summary, _INDENT, width=width),
+    ]
+    what, command = next_step(explanation)
+    for each in possible(verdict):
+        lines += wrapped(each, _INDENT, DIM, width)
+    return [
+        *lines,
+        line(),
+        *_labelled("FIX", wrapped(verdict.fix, _INDENT, width=width)),
+        *_labelled("NEXT", wrapped(f"{what}:", _INDENT, DIM, width)),
+        *wrapped(command, _INDENT, width=width),
+    ]
+
+
+def _suspects(explanation: Explanation, width: int) -> list[Line]:
+    """Who did it, and what known clients make of the response; nothing if there is neither."""
+    lines = []
+    if explanation.suspects:
+        said = explanation.verdict.summary
+        told = suspect_lines(explanation.suspects, _INDENT, width, said=said)
+        lines += [*_labelled("SUSPECT", told), line()]
+    if explanation.tried:
+        lines += [*_labelled("CLIENTS", tried_lines(explanation.tried, _INDENT, width)), line()]
+    return lines
+
+
+def _label(name: str, *pieces: Cell) -> Line:
+    return line(StyledText(name.ljust(_INDENT), BOLD), *pieces)
+
+
+def _labelled(name: str, lines: list[Line]) -> list[Line]:
+    """`lines`, all indented, with `name` in front of the first."""
+    return [_label(name, *lines[0][1:]), *lines[1:]]
+
+
+def timeline_lines(explanation: Explanation, width: int = WIDTH) -> list[Line]:
+    """What happened, on one axis of time; a blank line ends it."""
+    unit = since_request(explanation.start_ns) if explanation.timed else NO_TIMES
+    lines = wrapped(unit, _INDENT, DIM, width)
+    entries = [_entry(entry, explanation, width) for entry in explanation.timeline]
+    left = len(entries) - 2 * _HALF
+    if left > 0:
+        more = line(" " * _INDENT, StyledText(f"  ... {count(left, 'more line')} ...", DIM))
+        entries = [*entries[:_HALF], more, *entries[-_HALF:]]
+    return [*lines, *entries, line()]
+
+
+def _entry(entry: TimelineEntry, explanation: Explanation, width: int) -> Line:
+    time = "" if entry.t_ns is None else seconds(entry.t_ns - explanation.start_ns)
+    number = f"#{entry.exchange} " if entry.exchange != explanation.exchange else ""
+    marks = f"  <- {' '.join(entry.codes)}" if entry.codes else ""
+    front = f"{time:>{_INDENT}}  {_AXIS[entry.source]} "
+    room = width - len(front) - len(number) - len(marks)
+    style = DIM if entry.source is EventSource.RECORDER else ""
+    what = StyledText(f"{number}{excerpt(entry.what, room)}", style)
+    return line(StyledText(front, DIM), what, StyledText(marks, _RED))
+
+
+def _promised(explanation: Explanation, width: int) -> list[Line]:
+    promise = explanation.promise
+    if not promise.known:
+        no = "the request is not on the tape, or not readable"
+        return _labelled("PROMISED", wrapped(no, _INDENT, DIM, width))
+    what = [
+        f"{'a stream' if promise.stream else 'an answer'} to {count(promise.messages, 'message')}"
+    ]
+    if promise.tools:
+        what.append(f"tools: {', '.join(promise.tools)}")
+    if promise.tool_choice:
+        what.append(f"tool choice: {promise.tool_choice}")
+    return _labelled("PROMISED", wrapped("; ".join(what), _INDENT, width=width))
+
+
+def _arrived(explanation: Explanation, width: int) -> list[Line]:
+    arrival = explanation.arrival
+    what = []
+    if arrival.error is not None:
+        what.append(f"error: {excerpt(arrival.error)}")
+    if arrival.refusal:
+        what.append(f"refusal: {excerpt(arrival.refusal)}")
+    what += [
+        f"{number} characters of {kind}"
+        for number, kind in ((arrival.text, "text"), (arrival.reasoning, "reasoning"))
+        if number
+    ]
+    if not what and not arrival.calls:
+        what.append("no text and no calls")
+    what.append(f"finish reason: {excerpt(arrival.finish_reason or 'none', _SHOWN)}")
+    what.append(arrival.ending)
+    lines = _labelled("ARRIVED", wrapped("; ".join(what), _INDENT, width=width))
+    rows = [[StyledText("call", DIM), *call_cells(call)] for call in arrival.calls]
+    lines += table(rows, _INDENT, width=width, give=dict.fromkeys((2, 3, 5), LEAST))
+    for call in arrival.calls:
+        if call.kind is CallKind.TEXT:
+            written = f"text {call.index} as written: {excerpt(call.arguments_raw)}"
+            lines += wrapped(written, _INDENT, DIM, width)
+    return lines
+
+
+def _repeated(explanation: Explanation, width: int) -> list[Line]:
+    told = explanation.repetition
+    if told is None:
+        healthy = explanation.verdict.healthy
+        no = "not to be seen: " if healthy else ""
+        no += "no later request on the tape repeats this reply"
+        return [*_labelled("REPEATED", wrapped(no, _INDENT, DIM, width)), line()]
+    text = ": its text" if explanation.arrival.text and not (told.calls or told.extra) else ""
+    lines = [_label("REPEATED", f"by request #{told.exchange}{text}")]
+    rows = [_heard_cells(f"call {each.index}", each.heard, each) for each in told.calls]
+    rows += [_heard_cells("not delivered", call, None) for call in told.extra]
+    lines += table(rows, _INDENT, width=width, give=dict.fromkeys((1, 2, 4), LEAST))
+    for call_id, text in told.results:
+        lines += wrapped(f"result of {excerpt(call_id, 40)}: {excerpt(text)}", _INDENT, width=width)
+    return [*lines, line()]
+
+
+def _heard_cells(
+    name: str, heard: RepeatedCall | None, each: RepeatedCallPair | None
+) -> list[Cell]:
+    if heard is None:
+        return [name, "-", "-", StyledText("missing", _RED), ""]
+    same = each is not None and not each.differs
+    return [
+        name,
+        excerpt(heard.id or "-", 40),
+        excerpt(heard.name or "-", 40),
+        StyledText("as delivered", GOOD) if same else StyledText("DIFFERS", _RED),
+        excerpt(heard.arguments) or "(no bytes)",
+    ]
+
+
+def _findings(explanation: Explanation, width: int) -> list[Line]:
+    if not explanation.findings:
+        return [_label("FINDINGS", StyledText("none", GOOD)), *_elsewhere(explanation, width)]
+    lines = [
+        _label("FINDINGS", summary(explanation.findings)),
+        *_elsewhere(explanation, width),
+        line(),
+    ]
+    verdict = explanation.verdict
+    known = [verdict.summary, *possible(verdict)]
+    told: Counter[str] = Counter()
+    for finding in explanation.findings:
+        told[finding.code] += 1
+        if told[finding.code] <= _ALIKE:
+            fixed = finding.hint in verdict.fix or _is_of_suspect(finding, explanation)
+            lines += one_finding(finding, seen_from(explanation), width, fixed=fixed, known=known)
+            known += sides(finding)
+    more = [f"{number - _ALIKE} more {code}" for code, number in told.items() if number > _ALIKE]
+    if more:
+        lines += [*wrapped(f"and {', '.join(more)}: deltatape check", 0, DIM, width), line()]
+    codes = ", ".join(dict.fromkeys(finding.code for finding in explanation.findings))
+    return [*lines, *wrapped(f"more: deltatape why CODE   ({codes})", 0, DIM, width)]
+
+
+def _is_of_suspect(finding: Finding, explanation: Explanation) -> bool:
+    """Whether the suspect's fix, which is at the top, is what mends it."""
+    return (
+        bool(explanation.suspects)
+        and finding.code[0] in "AC"
+        and explanation.verdict.blame is Blame.APP
+    )
+
+
+def _elsewhere(explanation: Explanation, width: int) -> list[Line]:
+    """What is found on the tape's other exchanges, in short: the worst of each."""
+    worst: dict[int, str] = {}
+    for finding in sorted(explanation.elsewhere, key=lambda each: each.severity.rank):
+        worst.setdefault(finding.exchange, f"{finding.code} {finding.name}")
+    by_code: dict[str, list[int]] = {}
+    for number, what in sorted(worst.items()):
+        by_code.setdefault(what, []).append(number)
+    if not by_code:
+        return []
+    told = "; ".join(f"{what} on {_numbers(found)}" for what, found in by_code.items())
+    return wrapped(f"elsewhere on this tape: {told}", _INDENT, DIM, width)
+
+
+def _numbers(found: list[int]) -> str:
+    rest = len(found) - _OTHERS
+    more = f" and {count(rest, 'more exchange')}" if rest > 0 else ""
+    return f"{', '.join(f'#{number}' for number in found[:_OTHERS])}{more}"

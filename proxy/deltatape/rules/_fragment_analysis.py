@@ -1,0 +1,421 @@
+"""What happened to the fragments of a call's arguments on their way, told from the fragments.
+
+A parser's complaint says where a text stops being JSON, not why: the same doubled fragment reads as
+a missing colon or as an odd value, by what stands in it. So the text is asked what would mend it:
+leaving out fragments that come twice in a row (DOUBLED), exchanging two neighbours (SWAPPED), or
+something between two neighbours that is not there (LOST). The mended value has to be an object, and
+what the tool's schema allows, where the request has one.
+
+Servers and gateways do that to fragments; models write text and know nothing of its fragments. It
+is still no proof: a model may stutter. Proof is what only the wire has: a number of an event that
+comes twice or is missing, or a whole event again with padding that is made anew for each
+(`proof_between`, `proof_of_twin`).
+
+Strategy: asked for broken calls only, and for the twins of whole ones. Attempts start where the
+text breaks and go backwards, a bounded number of them, and each parses the text once.
+"""
+
+import enum
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, islice
+from operator import eq
+
+from deltatape.model.finding import Excluded
+from deltatape.model.reply import Fragment
+from deltatape.model.request_summary import ToolSpec
+from deltatape.model.stream import Event
+from deltatape.rules._simple_schema import outcome_of
+from deltatape.rules.evidence import excerpt
+from deltatape.rules.settings import Settings
+from deltatape.rules.words import count
+from deltatape.wire.json_scan import JsonScanner, ScanState, scan
+from deltatape.wire.json_value import join_pairs, parse
+
+_TRIES = 64
+"""Mended texts of one kind that are parsed."""
+_LONGEST_RUN = 16
+"""Fragments that may come twice together: what a write or a read of a gateway holds."""
+_LONGEST = 200_000
+"""Characters of arguments that are looked at."""
+_LONGEST_REST = 20_000
+"""Characters behind a gap that are looked at."""
+_WINDOW = 12
+"""Fragments before the break where something may be missing."""
+_MARKS = re.compile(r'"(sequence_number|obfuscation)":\s*("[^"\\]{6,}"|\d+)')
+"""What servers make anew for each event."""
+_NUMBER = re.compile(r'"sequence_number":\s*(\d+)')
+_FEWEST_MARKS = 3
+_PAIR = 2
+
+
+class FragmentDamage(enum.StrEnum):
+    """What would explain broken arguments."""
+
+    DOUBLED = "doubled"
+    SWAPPED = "swapped"
+    LOST = "lost"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FragmentTrace:
+    """What happened to the fragments of a call."""
+
+    damage: FragmentDamage
+    start: int
+    """The first fragment concerned: of the second copy, of the two that are swapped; of those
+    before which something may be missing."""
+    end: int
+    """The fragment behind the last one concerned."""
+    fits: bool | None = None
+    """Whether the tool's schema allows what remains without the damage; None if that is not known:
+    there is no schema, or nobody knows what is missing."""
+    proof: str = ""
+    """What on the wire proves it, as a clause; "" if nothing does."""
+
+
+def fits(text: str, tool: ToolSpec | None, settings: Settings) -> bool | None:
+    """Whether the schema of `tool` allows the arguments `text`, JSON; None if that is not known."""
+    if tool is None or tool.parameters is None:
+        return None
+    outcome = outcome_of(tool.parameters, text, settings)
+    if outcome is None:
+        return True
+    return False if outcome.violations else None
+
+
+def trace_of(
+    fragments: Sequence[Fragment],
+    events: Sequence[Event],
+    tool: ToolSpec | None,
+    settings: Settings,
+) -> FragmentTrace | None:
+    """What the fragments show of why their text is not one JSON object; None if they show nothing.
+
+    That is a twin or a swap that mends it, or numbers of events that are missing in between.
+
+    Args:
+        fragments: of one call, in wire order.
+        events: of the whole stream.
+        tool: which the call is of.
+        settings: how far to look.
+    """
+    texts = _texts(fragments)
+    if not texts:
+        return None
+    broken = _break_of(texts)
+    found = _doubled(texts, broken, tool, settings) or _swapped(texts, broken, tool, settings)
+    if found is None:
+        return _counted_gap(fragments, events)
+    return replace(found, proof=_proof_of(found, fragments, events))
+
+
+def gap_of(fragments: Sequence[Fragment]) -> FragmentTrace | None:
+    """Where something may be missing: between which fragments the text could go on as it does.
+
+    None if nowhere. Asked last: many texts that nobody damaged look so, too.
+    """
+    texts = _texts(fragments)
+    broken = _break_of(texts)
+    if broken == len(texts):
+        return None  # it only ends too early
+    places = [
+        at
+        for at in range(max(0, broken - _WINDOW), broken + 1)
+        if goes_on(join_pairs("".join(texts[at:])))
+    ]
+    if not places:
+        return None
+    return FragmentTrace(damage=FragmentDamage.LOST, start=places[0], end=places[-1] + 1)
+
+
+def gap_of_member(
+    fragments: Sequence[Fragment], member: str, events: Sequence[Event]
+) -> FragmentTrace | None:
+    """Where a lost piece may have held `member`, of an object that is whole without it.
+
+    Between two fragments at which the object can be continued with that member: within a text, or
+    between two members. None if there is no such place, if the numbers of the events show that
+    nothing is missing, or if the piece would be longer than any that came: then only many pieces in
+    a row could have held it.
+    """
+    texts = _texts(fragments)
+    if len(texts) < _PAIR or _is_complete(fragments, events):
+        return None
+    key = json.dumps(member, ensure_ascii=False)
+    pieces = (f'",{key}:"', f"{key}:0,", f",{key}:0")
+    longest, whole = max(map(len, texts)), "".join(texts)
+    possible = [piece for piece in pieces if len(piece) <= longest]
+    ends = enumerate(accumulate(map(len, texts[:-1])), 1)
+    for number, at in islice(ends, _TRIES):
+        for piece in possible:
+            value = parse(f"{whole[:at]}{piece}{whole[at:]}").value
+            if isinstance(value, dict) and member in value:
+                return FragmentTrace(damage=FragmentDamage.LOST, start=number, end=number + 1)
+    return None
+
+
+def _is_complete(fragments: Sequence[Fragment], events: Sequence[Event]) -> bool:
+    """Whether the events are numbered, and none is missing from the first fragment to the last."""
+    ends = [_NUMBER.search(fragments[at].carrier.data) for at in (0, -1)]
+    return None not in ends and _is_counted(events) and _counted_gap(fragments, events) is None
+
+
+def beside(fragments: Sequence[Fragment], whole: str) -> str:
+    """What makes the fragments another text than `whole`, the same said in one piece; a clause.
+
+    "" if it is neither a repetition nor one gap.
+    """
+    texts = _texts(fragments)
+    joined = "".join(texts)
+    for _, (start, end) in zip(range(_TRIES), runs_of(texts), strict=False):
+        if join_pairs("".join([*texts[:start], *texts[end:]])) == whole:
+            found = FragmentTrace(damage=FragmentDamage.DOUBLED, start=start, end=end)
+            return repeated(found, fragments)
+    at = 0
+    for number in range(len(texts) + 1):
+        fewer = len(joined) < len(whole)
+        if fewer and whole.startswith(joined[:at]) and whole.endswith(joined[at:]):
+            place = f"before fragment {number + 1}" if number < len(texts) else "at the end"
+            missing = whole[at : len(whole) - len(joined) + at]
+            return f"{excerpt(missing, 60)!r} is missing {place} of {len(texts)}"
+        at += len(texts[number]) if number < len(texts) else 0
+    return ""
+
+
+def _texts(fragments: Sequence[Fragment]) -> list[str]:
+    texts = [fragment.text for fragment in fragments]
+    return texts if sum(map(len, texts)) <= _LONGEST else []
+
+
+def _counted_gap(fragments: Sequence[Fragment], events: Sequence[Event]) -> FragmentTrace | None:
+    """The first place within the fragments at which the numbers of the events jump."""
+    for at in range(1, len(fragments)):
+        proof = proof_between(fragments[at - 1].carrier, fragments[at].carrier, events)
+        if proof:
+            return FragmentTrace(damage=FragmentDamage.LOST, start=at, end=at + 1, proof=proof)
+    return None
+
+
+def _proof_of(trace: FragmentTrace, fragments: Sequence[Fragment], events: Sequence[Event]) -> str:
+    if trace.damage is FragmentDamage.DOUBLED:
+        return proof_of_twin(fragments, trace.start, trace.end, events)
+    return proof_between(fragments[trace.start].carrier, fragments[trace.start + 1].carrier, events)
+
+
+def _break_of(texts: Sequence[str]) -> int:
+    """The number of the fragment in which the text stops being the beginning of one JSON value."""
+    scanner = JsonScanner()
+    for number, text in enumerate(texts):
+        scanner.feed(text)
+        if scanner.verdict in (ScanState.MALFORMED, ScanState.EXTRA):
+            return number
+    return len(texts)
+
+
+def runs_of(texts: Sequence[str], last: int | None = None) -> Iterator[tuple[int, int]]:
+    """Where fragments come twice in a row: the start and the end of each second copy.
+
+    Args:
+        texts: of the fragments.
+        last: the last fragment at which a second copy may begin; None: any. The nearest come first.
+    """
+    for start in range(min(len(texts) - 1, len(texts) if last is None else last), 0, -1):
+        for size in range(1, min(_LONGEST_RUN, start, len(texts) - start) + 1):
+            if texts[start - size] == texts[start] and (
+                texts[start - size : start] == texts[start : start + size]
+            ):
+                yield start, start + size
+
+
+def has_twins(texts: Sequence[str]) -> bool:
+    """Whether any fragment equals the one before it: what healthy calls are asked, too."""
+    return any(map(eq, texts, texts[1:]))
+
+
+def _tried(
+    damage: FragmentDamage,
+    places: Iterator[tuple[int, int]],
+    texts: Sequence[str],
+    tool: ToolSpec | None,
+    settings: Settings,
+) -> FragmentTrace | None:
+    """The first place at which undoing `damage` gives an object that the schema does not refuse."""
+    for _, (start, end) in zip(range(_TRIES), places, strict=False):
+        if damage is FragmentDamage.DOUBLED:
+            mended = [*texts[:start], *texts[end:]]
+        else:
+            mended = [*texts[:start], texts[start + 1], texts[start], *texts[end:]]
+        text = join_pairs("".join(mended))
+        if not isinstance(parse(text).value, dict):
+            continue
+        allowed = fits(text, tool, settings)
+        if allowed is not False:
+            return FragmentTrace(damage=damage, start=start, end=end, fits=allowed)
+    return None
+
+
+def _doubled(
+    texts: Sequence[str], broken: int, tool: ToolSpec | None, settings: Settings
+) -> FragmentTrace | None:
+    return _tried(FragmentDamage.DOUBLED, runs_of(texts, broken), texts, tool, settings)
+
+
+def _swapped(
+    texts: Sequence[str], broken: int, tool: ToolSpec | None, settings: Settings
+) -> FragmentTrace | None:
+    last = min(broken, len(texts) - 2)
+    places = (
+        (start, start + 2) for start in range(last, -1, -1) if texts[start] != texts[start + 1]
+    )
+    return _tried(FragmentDamage.SWAPPED, places, texts, tool, settings)
+
+
+_OPEN = {"}": '{"":', "]": "["}
+_INSIDE = {
+    "}": ("{", '{"', '{""', '{"":', '{"":"', '{"":"\\', '{"":1', '{"":1,'),
+    "]": ("[", '["', '["\\', "[1", "[1,"),
+}
+"""What may stand before a text within an object or a list: in a key, before a colon, in a value."""
+_LITERALS = ("tru", "fals", "nul", "tr", "fal", "nu", "t", "fa", "n", "f", "-", "1.", "1e")
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+("?+)|[{}\[\]]', re.DOTALL)
+
+
+def goes_on(rest: str) -> bool:
+    """Whether `rest` is the end of some JSON object of which the beginning is missing."""
+    if len(rest) > _LONGEST_REST:
+        return False
+    for inside in (False, True):
+        closers = _closers('"' + rest if inside else rest)
+        if closers is None or not closers or closers[-1] != "}":
+            continue
+        outer = "".join(_OPEN[closer] for closer in reversed(closers[1:]))
+        for before in _INSIDE[closers[0]]:
+            in_string = before.count('"') % 2 == 1
+            if in_string == inside and scan(outer + before + rest).verdict is ScanState.COMPLETE:
+                return True
+        value = outer + _OPEN[closers[0]]
+        if not inside and any(
+            scan(value + literal + rest).verdict is ScanState.COMPLETE for literal in _LITERALS
+        ):
+            return True
+    return False
+
+
+def _closers(text: str) -> list[str] | None:
+    """The brackets that `text` closes and does not open; None if it leaves something open."""
+    closers: list[str] = []
+    depth = 0
+    for token in _TOKEN.finditer(text):
+        if token[0] in "{[":
+            depth += 1
+        elif token[0] in "}]":
+            closers += [] if depth else [token[0]]
+            depth = max(0, depth - 1)
+        elif not token[1]:
+            return None
+    return None if depth else closers
+
+
+def proof_between(one: Event, other: Event, events: Sequence[Event]) -> str:
+    """What proves that events between two are missing or out of order; "" if nothing does."""
+    first, second = _NUMBER.search(one.data), _NUMBER.search(other.data)
+    if first is None or second is None:
+        return ""
+    came, counted = other.number - one.number, int(second[1]) - int(first[1])
+    if 0 < counted <= came or not _is_counted(events):
+        return ""
+    return f"the sequence number {second[1]} comes {count(came, 'event')} after {first[1]}"
+
+
+def _is_counted(events: Sequence[Event]) -> bool:
+    """Whether the numbers of the events are numbers, and not the same text in each."""
+    numbers = {match[1] for event in events if (match := _NUMBER.search(event.data))}
+    return len(numbers) >= _FEWEST_MARKS
+
+
+def proof_of_twin(
+    fragments: Sequence[Fragment], start: int, end: int, events: Sequence[Event]
+) -> str:
+    """What proves that the fragments from `start` to `end` are those before them, sent again.
+
+    "" if nothing does: an event that looks the same has nothing in it that a server makes anew.
+    """
+    size = end - start
+    for at in range(start, end):
+        one, other = fragments[at - size].carrier, fragments[at].carrier
+        mark = _MARKS.search(one.data)
+        if one is other or mark is None or one.data != other.data:
+            continue
+        every = [found[0] for event in events if (found := _MARKS.search(event.data))]
+        if every.count(mark[0]) == _PAIR and len(set(every)) >= _FEWEST_MARKS:
+            return f"both events have {mark[0]}, which a server makes anew for each"
+    return ""
+
+
+def told(trace: FragmentTrace, fragments: Sequence[Fragment]) -> str:
+    """What happened, as a clause of a message: which fragments and events, and what speaks for it.
+
+    Fragments are counted from 1, as people do, events from 0, as tapes do.
+    """
+    start, end = trace.start, trace.end
+    proof = f"; {trace.proof}" if trace.proof else ""
+    allowed = " that the tool's schema allows" if trace.fits else ""
+    if trace.damage is FragmentDamage.DOUBLED:
+        without = "it" if end - start == 1 else "them"
+        return f"{repeated(trace, fragments)}, and without {without} they are JSON{allowed}{proof}"
+    if trace.damage is FragmentDamage.SWAPPED:
+        which = _which(start, end, fragments)
+        return f"{which} are in the wrong order: exchanged, they are JSON{allowed}{proof}"
+    if end - start > 1:
+        last = f"fragment {end} (event {fragments[end - 1].event})"
+        return f"a piece of them is missing somewhere before {last}{proof}"
+    if start == 0:
+        return f"their beginning is missing: they start in the middle of JSON{proof}"
+    both = f"fragments {start} and {start + 1} (events {fragments[start - 1].event} and"
+    return f"a piece of them is missing between {both} {fragments[start].event}){proof}"
+
+
+def repeated(trace: FragmentTrace, fragments: Sequence[Fragment]) -> str:
+    """Which fragments come again: `fragment 3 of 9 (event 7) repeats the one before it`."""
+    size = trace.end - trace.start
+    which = _which(trace.start, trace.end, fragments)
+    if size == 1:
+        return f"{which} repeats the one before it"
+    return f"{which} repeat the {size} before them"
+
+
+def _which(start: int, end: int, fragments: Sequence[Fragment]) -> str:
+    first, last = fragments[start].event, fragments[end - 1].event
+    if end - start == 1:
+        return f"fragment {end} of {len(fragments)} (event {first})"
+    word = "and" if end - start == _PAIR else "to"
+    return f"fragments {start + 1} {word} {end} of {len(fragments)} (events {first} {word} {last})"
+
+
+def concerned(trace: FragmentTrace, fragments: Sequence[Fragment]) -> Fragment:
+    """The first fragment that a reader should look at."""
+    return fragments[min(trace.start, len(fragments) - 1)]
+
+
+def excluded_by(trace: FragmentTrace) -> tuple[Excluded, ...]:
+    """The innocent explanations that `trace` speaks against."""
+    done = {
+        FragmentDamage.DOUBLED: "without the repetition they are JSON",
+        FragmentDamage.SWAPPED: "exchanged they are JSON",
+        FragmentDamage.LOST: "they break where two fragments meet, and go on there as JSON does",
+    }[trace.damage]
+    return (
+        Excluded("the model wrote it so", trace.proof or f"{done}: models know no fragments"),
+        Excluded("the app or its SDK did it", "these are the bytes before any client read them"),
+    )
+
+
+HINT = (
+    "the provider or a gateway sent it so, and one recording cannot tell which: record on both"
+    " sides of the gateway, and show them this tape; in the client, answer the call with the"
+    " parse error"
+)
+"""What to do about damaged fragments."""

@@ -1,0 +1,38 @@
+"""The exception in what an application prints when it ends by an error of its own."""
+
+import re
+from collections.abc import Iterable
+
+from deltatape.model.tape_summary import CHILD_EXIT, LogEntry, TapeSummary
+
+_LINE = 4000
+"""Bytes of a line that are looked at."""
+_SIGNALS = 128
+"""From this exit code on a signal ended it."""
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+THROWN = re.compile(r"\s*(?:\[?[\w.]+:? )?(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Timeout|Exception)\b")
+"""How the last line of a traceback begins, or an exception that is printed."""
+_PANIC = re.compile(r"panic: |thread '[^']*' panicked|Unhandled exception")
+_STOPPED = re.compile(r"KeyboardInterrupt|CancelledError|AbortError|SystemExit|ECONNRESET")
+"""What is thrown where somebody ends a program, too."""
+
+
+def crashed(watch: TapeSummary | None) -> bool:
+    """Whether the application ended by an error of its own."""
+    return watch is not None and watch.stop == CHILD_EXIT and 0 < (watch.exit_code or 0) < _SIGNALS
+
+
+def shown(entry: LogEntry) -> str:
+    """A printed line as text, without colours and blanks at its ends."""
+    return _COLOUR.sub("", entry.line[:_LINE].decode("utf-8", "backslashreplace")).strip()
+
+
+def last_thrown(logs: Iterable[LogEntry], start_ns: int, end_ns: int) -> str:
+    """The last exception that was printed in this time; "" if there is none.
+
+    Lines that are set in belong to a stack trace: they show source code.
+    """
+    near = (each for each in logs if start_ns <= each.t_ns <= end_ns)
+    texts = [shown(each) for each in near if not each.line[:1].isspace()]
+    found = [text for text in texts if THROWN.match(text) or _PANIC.match(text)]
+    return found[-1] if found and not _STOPPED.search(found[-1]) else ""

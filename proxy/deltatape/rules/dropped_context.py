@@ -1,0 +1,146 @@
+"""What a later request lacks: its tools, one of them, the system prompt."""
+
+from collections.abc import Iterator
+
+from deltatape.model.digest import Digest
+from deltatape.model.finding import Blame, Confidence, Excluded, Severity
+from deltatape.model.turn import Continuation, DeliveredCallRef, Turn
+from deltatape.rules._call_references import against, hands_over, names
+from deltatape.rules.context import Claim
+from deltatape.rules.evidence import excerpt
+from deltatape.rules.rule import turn_rule
+
+
+@turn_rule("C011", "tools-removed-from-history", Severity.INFO)
+def tools_removed_from_history(turn: Turn) -> Iterator[Claim]:
+    """Calls in the history, and no tools any more."""
+    if not turn.bare:
+        return
+    digest = turn.digest
+    about_tools = digest.refused and "tool" in (digest.error or "").lower()
+    refused = f"; it was refused ({digest.status})" if about_tools else ""
+    yield Claim(
+        message="the history has tool calls or results, but the request offers no tools, as"
+        f" #{turn.offered} did{refused}",
+        hint="keep sending the tools, and forbid calls with tool_choice none",
+        blame=Blame.APP,
+        confidence=Confidence.LIKELY if about_tools else Confidence.POSSIBLE,
+        severity=Severity.ERROR if about_tools else None,
+        evidence=excerpt(digest.error or ""),
+    )
+
+
+@turn_rule("C021", "system-prompt-lost", Severity.WARNING)
+def system_prompt_lost(turn: Turn) -> Iterator[Claim]:
+    """A conversation goes on without its system prompt."""
+    found, digest = turn.continues, turn.digest
+    if found is None and turn.shortened is not None:
+        yield from _of_shortened(turn, turn.shortened)
+    if found is None or digest.instructed or not all(each.instructed for each in found.replies):
+        return
+    reply = found.reply
+    if not reply.instructions if found.stored else found.start == found.end:
+        return
+    excluded = tuple(_same_agent_and_job(found, digest, reply))
+    back = f", and #{found.followed} has it again" if found.restored else ""
+    kept = (
+        "; the provider does not carry instructions over from a stored response"
+        if found.stored
+        else ""
+    )
+    yield Claim(
+        message=f"the request goes on from #{reply.exchange}, but without a system prompt,"
+        f" which that one had{back}{kept}",
+        hint="send the system prompt with each request",
+        blame=Blame.APP,
+        confidence=Confidence.LIKELY if excluded else Confidence.POSSIBLE,
+        evidence=digest.history[-1].content,
+        excluded=excluded,
+    )
+
+
+def _of_shortened(turn: Turn, reply: Digest) -> Iterator[Claim]:
+    """A history that is kept short: its first message, the system prompt, has gone with it."""
+    digest = turn.digest
+    same = digest.tools == reply.tools and digest.model == reply.model
+    if digest.instructed or not reply.instructed or not same or hands_over(reply):
+        return
+    yield Claim(
+        message=f"the request goes on from #{reply.exchange} with a shortened history, and"
+        " without the system prompt that that one had",
+        hint="when a history is shortened, keep the system prompt in front",
+        blame=Blame.APP,
+        confidence=Confidence.POSSIBLE,
+        evidence=digest.history[-1].content,
+    )
+
+
+def _same_agent_and_job(found: Continuation, digest: Digest, reply: Digest) -> Iterator[Excluded]:
+    """What speaks against another agent, and another job; nothing if not both are told."""
+    if found.stored or digest.tools != reply.tools or digest.model != reply.model:
+        return
+    if hands_over(reply):
+        return
+    same = f"model and tools are those of #{reply.exchange}, and no call hands over"
+    if found.followed is not None:
+        yield Excluded("another agent goes on", same)
+        yield Excluded("it is another job", f"#{found.followed} goes on from its answer")
+    elif digest.tools and digest.results:
+        yield Excluded("another agent goes on", same)
+        yield Excluded("it is another job", "it brings the results of the calls, and nothing else")
+
+
+_SEARCH = "search"
+
+
+@turn_rule("C022", "called-tool-withdrawn", Severity.WARNING)
+def called_tool_withdrawn(turn: Turn) -> Iterator[Claim]:
+    """The request with a tool's result does not offer that tool any more."""
+    found, digest = turn.continues, turn.digest
+    if found is None or not digest.tools or digest.tools_elsewhere:
+        return
+    reply = found.reply
+    repeated = digest.history[found.start : found.end]
+    named = {call.name for message in repeated for call in message.calls}
+    gone = [
+        call
+        for call in reply.calls
+        if call.name in reply.tools
+        and call.name not in digest.tools
+        and (found.stored or call.name in named)
+        and not set(call.answers_to).isdisjoint(digest.results)
+    ]
+    if not gone or _is_another_agent(reply, digest):
+        return
+    wanted = {call.name for call in digest.calls} & {call.name for call in gone}
+    refused = digest.refused and "tool" in (digest.error or "").lower()
+    more = f"; it was refused ({digest.status})" if refused else ""
+    if wanted:
+        more += "; the model calls it again all the same"
+    listed = names(*sorted({call.name or "" for call in gone}))
+    kept = not set(reply.tools).isdisjoint(digest.tools) and reply.system == digest.system
+    severity = None if wanted or kept else Severity.INFO
+    yield Claim(
+        message=f"the request brings a result of {listed}, which #{reply.exchange} offered,"
+        f" and offers only {_offered(digest)}{more}",
+        hint="keep sending all tools; forbid calls with tool_choice",
+        blame=Blame.APP,
+        confidence=Confidence.LIKELY if refused else Confidence.POSSIBLE,
+        severity=Severity.ERROR if refused else severity,
+        evidence=digest.error or "",
+        against=against(DeliveredCallRef(call=gone[0], reply=reply), digest),
+    )
+
+
+def _is_another_agent(reply: Digest, digest: Digest) -> bool:
+    """Whether another agent goes on, or tools are searched for."""
+    if set(reply.tools).isdisjoint(digest.tools) and reply.system != digest.system:
+        return True
+    if any(_SEARCH in each and "tool" in each for each in (*reply.tools, *digest.tools)):
+        return True
+    return hands_over(reply)
+
+
+def _offered(digest: Digest) -> str:
+    more = f" and {len(digest.tools) - 3} more" if len(digest.tools) > 3 else ""  # noqa: PLR2004
+    return excerpt(names(*digest.tools[:3]), 100) + more

@@ -1,0 +1,260 @@
+"""A call under construction in a client, and what the client makes of its arguments."""
+
+import json
+
+from deltatape.model.request_summary import RepeatedCall
+from deltatape.suspects.client import ClientModel
+from deltatape.suspects.steps import ClientCallDelta, EntryPhase
+from deltatape.wire.json_scan import JsonScanner, ScanState
+from deltatape.wire.json_value import parse
+
+_SOURCES = {
+    "added": ("start",),
+    "deltas": ("deltas",),
+    "arguments-done": ("done",),
+    "item-done": ("close",),
+    "completed": ("final",),
+}
+_BEST = ("close", "final", "done", "deltas", "start")
+"""What counts most comes first; an empty text never wins over one that is not."""
+_OBJECT = "[object Object]"
+_ALONE = ("fragments", "fragments-spread")
+_ABSENT = {"undefined": "undefined", "None": "None"}
+
+
+class CallSlot:
+    """What a client has of one call."""
+
+    __slots__ = (
+        "_client",
+        "_fragments",
+        "_frozen",
+        "_is_text",
+        "_scanner",
+        "_texts",
+        "id",
+        "item",
+        "name",
+        "phases",
+    )
+
+    def __init__(self, client: ClientModel) -> None:
+        self._client = client
+        self.id: str | None = None
+        self.item: str | None = None
+        self.name: str | None = None
+        self.phases: set[EntryPhase] = set()
+        self._is_text = False
+        self._texts: dict[str, str] = {}
+        self._fragments: list[str] = []
+        self._scanner: JsonScanner | None = None
+        self._frozen: str | None = None
+
+    @property
+    def frozen(self) -> bool:
+        """Whether the client has used this call already, before its end."""
+        return self._frozen is not None
+
+    @property
+    def is_named(self) -> bool:
+        """Whether it has an id and a name."""
+        return bool(self.id and self.name)
+
+    def take(self, entry: ClientCallDelta, *, opening: bool) -> None:
+        """Takes what `entry` says."""
+        if self.frozen:
+            return
+        if opening or entry.phase is not EntryPhase.DONE:
+            self.id = _merged(self._client.id, self.id, entry.id, entry.phase)
+            if opening or self._client.name != "at-opening":
+                self.name = _merged(self._client.name, self.name, entry.name, entry.phase)
+        self.item = entry.item or self.item
+        self.phases.add(entry.phase)
+        self._is_text |= entry.kind == "custom"
+        if entry.phase is EntryPhase.DELTA:
+            self._add(entry, opening=opening)
+        elif entry.text is not None:
+            key = "close" if entry.phase is EntryPhase.WHOLE else entry.phase.value
+            self._texts[key] = entry.text
+        self._maybe_freeze()
+
+    def _add(self, entry: ClientCallDelta, *, opening: bool) -> None:
+        how = self._client.arguments
+        text = self._piece(entry)
+        if how == "replace":
+            if text is not None:
+                self._fragments = [text]
+        elif how in ("append", "index", "event-number") or opening is (how == "first-only"):
+            self._fragments.append(text or "")
+
+    def _piece(self, entry: ClientCallDelta) -> str | None:
+        how = self._client.arguments
+        if how == "index":
+            return "0" if entry.index is None else str(entry.index)
+        if how == "event-number":
+            return str(entry.event)
+        if entry.text is None:
+            return _ABSENT.get(self._client.absent)
+        if entry.bare and self._client.value == "string":
+            return _OBJECT
+        return entry.text
+
+    def _maybe_freeze(self) -> None:
+        """Uses the call now, if the client does not wait for its end."""
+        emit = self._client.emit
+        if emit == "at-name" and self.is_named:
+            self._frozen = self._joined
+        elif emit == "when-parses" and self._fragments:
+            self._scanner = self._scanner or JsonScanner()
+            self._scanner.feed(self._fragments[-1])
+            if self._scanner.verdict is ScanState.COMPLETE:
+                self._frozen = self._joined
+
+    @property
+    def _joined(self) -> str:
+        return "".join(self._fragments)
+
+    @property
+    def raw(self) -> str:
+        """The arguments' text, before the client parses it."""
+        if self._frozen is not None:
+            return self._frozen
+        client = self._client
+        texts = {**self._texts, "deltas": self._joined}
+        if client.arguments != "append" or client.parse in _ALONE:
+            return texts["deltas"] or texts.get("close", "")
+        if client.source == "added+deltas":
+            return texts.get("start", "") + texts["deltas"]
+        wanted = _SOURCES.get(client.source, _BEST)
+        return next((texts[one] for one in wanted if texts.get(one)), "")
+
+    @property
+    def parsed_texts(self) -> list[str]:
+        """What the client gives a parser; the input of custom tools is for none."""
+        if self._is_text:
+            return []
+        alone = self._client.parse in _ALONE and self._fragments
+        return self._fragments if alone else [self.raw]
+
+    def call(self) -> RepeatedCall:
+        """The call as the client would run and repeat it."""
+        identifier = self.item if self._client.id == "item" else self.id
+        arguments = _written(self._value(), self._client.written)
+        return RepeatedCall(id=identifier or None, name=self.name or None, arguments=arguments)
+
+    @property
+    def is_dropped(self) -> bool:
+        """Whether the client drops the call because its arguments do not parse."""
+        drops = self._client.parse == "drop" and not self._is_text
+        return drops and parse(self.raw).error is not None
+
+    def _value(self) -> str:
+        text, how = self.raw, self._client.parse
+        if self._is_text:
+            return text
+        if how in _ALONE and self._fragments:
+            return _parsed_alone(self._fragments, spread=how == "fragments-spread")
+        if how in ("once", "drop", *_ALONE) or not text.strip() or parse(text).error is None:
+            return text
+        if how == "swallow":
+            return "{}"
+        return repaired(text, whole_members=how == "repair-whole-members")
+
+
+def _merged(how: str, old: str | None, new: str | None, phase: EntryPhase) -> str | None:
+    """An id or a name after another one came."""
+    if how in ("null-too", "empty-too") and phase is EntryPhase.DELTA:
+        return new if how == "null-too" or new is not None else old
+    if how == "concatenate":
+        return (old or "") + (new or "") or None
+    if how == "drop":
+        return None
+    if how == "first":
+        return old or new
+    return new or old
+
+
+def _written(text: str, how: str) -> str:
+    """Arguments as they are put into the history."""
+    value = None if how == "text" else parse(text).value
+    if not isinstance(value, dict):
+        return text
+    if how == "python-repr":
+        return str(value)
+    return _OBJECT if how == "object-text" else json.dumps(text, ensure_ascii=False)
+
+
+def _parsed_alone(fragments: list[str], *, spread: bool) -> str:
+    """The members of those pieces that are JSON by themselves.
+
+    Args:
+        fragments: the pieces.
+        spread: as JavaScript does, for which a text has its characters as members.
+    """
+    members: dict[str, object] = {}
+    for fragment in fragments:
+        value = parse(fragment).value if fragment.strip() else None
+        if spread and isinstance(value, str | list):
+            value = {str(at): one for at, one in enumerate(value)}
+        if isinstance(value, dict):
+            members.update(value)
+    return json.dumps(members, ensure_ascii=False)
+
+
+# What tolerant parsers make of arguments that were cut: they close whatever is open.
+
+_CLOSER = {"{": "}", "[": "]"}
+
+
+def repaired(text: str, *, whole_members: bool) -> str:
+    """An object made of `text`; `{}` if none can be made.
+
+    Two schools: one keeps what there is of the last member, its string closed; the other drops it.
+
+    Args:
+        text: that is not JSON.
+        whole_members: whether the member in which it was cut is dropped.
+    """
+    for end in _cuts(text, whole_members=whole_members):
+        closed = _closed(text[:end])
+        found = parse(closed)
+        if found.error is None:
+            return json.dumps(found.value, ensure_ascii=False)
+    return "{}"
+
+
+def _cuts(text: str, *, whole_members: bool) -> list[int]:
+    """Where the text may end so that the rest can be closed, the longest first: few of them."""
+    commas = _commas(text)
+    found = [] if whole_members else [len(text)]
+    return [*found, *reversed(commas[-2:])]
+
+
+def _commas(text: str) -> list[int]:
+    """The commas, and the openers' ends, outside of strings."""
+    found, quoted, escaped = [], False, False
+    for at, sign in enumerate(text):
+        if quoted:
+            quoted, escaped = escaped or sign != '"', sign == "\\" and not escaped
+        elif sign == '"':
+            quoted, escaped = True, False
+        elif sign == ",":
+            found.append(at)
+        elif sign in _CLOSER:
+            found.append(at + 1)
+    return found
+
+
+def _closed(text: str) -> str:
+    """`text` with its strings, arrays and objects closed."""
+    stack, quoted, escaped = [], False, False
+    for sign in text:
+        if quoted:
+            quoted, escaped = escaped or sign != '"', sign == "\\" and not escaped
+        elif sign == '"':
+            quoted, escaped = True, False
+        elif sign in _CLOSER:
+            stack.append(_CLOSER[sign])
+        elif stack and sign == stack[-1]:
+            stack.pop()
+    return text + '"' * quoted + "".join(reversed(stack))

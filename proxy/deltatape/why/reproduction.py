@@ -1,0 +1,47 @@
+"""What a test needs to see an app's mistake again: which mistakes it can show, which exchanges."""
+
+from collections.abc import Sequence
+
+from deltatape.diagnose.digest import digest
+from deltatape.model.exchange import Exchange
+from deltatape.model.explanation import Explanation
+from deltatape.model.finding import Blame, Severity
+from deltatape.why.tape_context import are_linked
+
+_ON_TAPE = frozenset({"D003", "D004", "C006", "C008", "C009"} | {"C018", "C019", "C020", "C021"})
+"""Codes that need more of a tape than two exchanges: its log, its end, a row of turns."""
+
+_NEVER_MENDED = frozenset({"S005", "W006"})
+"""Codes that a mended app cannot get rid of against the tape: it has no answer to a right request,
+and nothing of an answer behind the place where the app left it."""
+
+
+def mistakes(explanation: Explanation) -> tuple[str, ...]:
+    """The codes of the app's mistakes that a test against the tape shows until they are mended."""
+    found = (each for each in explanation.findings if each.blame is Blame.APP)
+    codes = {each.code for each in found if each.severity is not Severity.INFO}
+    return tuple(sorted(codes - _NEVER_MENDED))
+
+
+def needed(explanation: Explanation, exchanges: Sequence[Exchange]) -> frozenset[int] | None:
+    """The numbers of the exchanges that reproduce `explanation`; None: the whole tape is needed.
+
+    That is the exchange itself, those that its conversation began with, the one that repeats its
+    reply, and what the app told its page meanwhile.
+    """
+    if explanation.repetition is None or {each.code for each in explanation.findings} & _ON_TAPE:
+        return None
+    by_number = {exchange.number: exchange for exchange in exchanges}
+    chosen = by_number[explanation.exchange]
+    later = by_number[explanation.repetition.exchange]
+    beginning = set(digest(chosen).prefixes)
+    found = {chosen.number, later.number}
+    for each in exchanges:
+        if each.tap is not chosen.tap:
+            needed_too = are_linked(chosen, each)
+        else:
+            before = each.request.t_ns < chosen.request.t_ns
+            needed_too = before and digest(each).prefixes[-1] in beginning
+        if needed_too:
+            found.add(each.number)
+    return frozenset(found)

@@ -1,0 +1,224 @@
+"""What happened around an exchange: log, connections, the other side of the app, the silence after.
+
+An application's log, the hanging up of its clients and the end of the watching are no part of an
+exchange; on the same axis they say what it did with a reply. They are taken from a window: from a
+second before the request to the next sign of the application, or to the end of the watching. A log
+is told by the lines nearest to the end of the response, since what goes wrong goes wrong there.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from deltatape.model.exchange import Exchange, Tap, header
+from deltatape.model.explanation import EventSource, TapeContext, TimelineEntry
+from deltatape.model.tape_summary import CHILD_EXIT, LogEntry, TapeSummary
+from deltatape.rules.progress import watched_until
+from deltatape.rules.words import count
+from deltatape.why.timeline import ENDINGS, SILENCE_NS
+
+MOST = 20
+"""Entries of one kind; the others are counted."""
+_BEFORE_NS = 1_000_000_000
+_NS = 1_000_000_000
+LATE_NS = 50_000_000
+"""How much later than a request a line may come that was printed before it."""
+_COLOUR = re.compile(rb"\x1b\[[0-9;]*m")
+_TRACEBACK = "Traceback (most recent call last)"
+_FRAME = re.compile(r"\s+(?:at |File \")")
+"""A line of a stack trace wherever it stands: of JavaScript, Java or .NET, of Python."""
+_CHAINED = ("During handling of ", "The above exception was ")
+"""What stands between two tracebacks of Python."""
+_CHAIN = 4
+"""Lines from an exception to the traceback of the next one: two of them are empty."""
+_SHOWN = 500
+"""Bytes of a line of the log."""
+_OF_WATCH = ("D003",)
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """From when to when things are told, and the moment that matters most."""
+
+    start_ns: int
+    centre_ns: int
+    end_ns: int
+
+    def holds(self, t_ns: int) -> bool:
+        return self.start_ns <= t_ns <= self.end_ns
+
+
+def around(
+    exchange: Exchange, others: Sequence[Exchange], beside: TapeContext, *, silent: bool
+) -> Iterator[TimelineEntry]:
+    """What happened around `exchange`, not sorted.
+
+    Args:
+        exchange: the one that is told of.
+        others: all exchanges of its tape.
+        beside: what else the tape tells.
+        silent: whether no later request answers its calls, whatever other requests came.
+    """
+    if not exchange.timed:
+        return
+    end_ns = watched_until(exchange)
+    after = [each.request.t_ns for each in others if each.request.t_ns >= end_ns]
+    after = [] if silent or exchange.end is None else after
+    until_ns = min(after, default=max(end_ns, exchange.watch.until_ns if exchange.watch else 0))
+    window = _Window(exchange.request.t_ns - _BEFORE_NS, end_ns, until_ns)
+    number = exchange.number
+    late = replace(window, end_ns=window.end_ns + LATE_NS) if after else window
+    yield from _log(number, late, beside.logs)
+    yield from _clients(number, window, beside)
+    for other in others:
+        if other.tap is not exchange.tap and are_linked(exchange, other):
+            yield from _other_side(other)
+    if exchange.watch and exchange.end and not after:
+        yield from _silence(number, window, exchange.watch, silent=silent)
+
+
+def _nearest(
+    window: _Window, every: Iterable[_T], t_ns: Callable[[_T], int]
+) -> tuple[list[_T], list[_T]]:
+    """Those of `every` in the window: the `MOST` nearest to its centre, and the others."""
+    inside = [each for each in every if window.holds(t_ns(each))]
+    by_distance = sorted(
+        range(len(inside)), key=lambda place: abs(t_ns(inside[place]) - window.centre_ns)
+    )
+    near = set(by_distance[:MOST])
+    kept = [each for place, each in enumerate(inside) if place in near]
+    return kept, [each for place, each in enumerate(inside) if place not in near]
+
+
+@dataclass(slots=True)
+class _Line:
+    """A line of the log, and how many lines of a stack trace follow it."""
+
+    entry: LogEntry
+    text: str
+    frames: int = 0
+
+
+def _folded(lines: Iterable[LogEntry]) -> Iterator[_Line]:
+    """The lines of a log without those of stack traces: what was thrown is in the others."""
+    every = [_Line(entry, _shown(entry)) for entry in lines]
+    place = 0
+    while place < len(every):
+        end = _behind_frames(every, place)
+        next_one = _chained(every, end)
+        if next_one is not None:
+            end = _behind_frames(every, next_one)
+        every[place].frames = end - place - 1
+        yield every[place]
+        place = end
+
+
+def _shown(entry: LogEntry) -> str:
+    return _COLOUR.sub(b"", entry.line[:_SHOWN]).decode("utf-8", "backslashreplace").rstrip()
+
+
+def _behind_frames(lines: Sequence[_Line], place: int) -> int:
+    """The place behind a line and the stack trace that follows it."""
+    inside = lines[place].text.startswith(_TRACEBACK)
+    end = place + 1
+    while end < len(lines) and (
+        _FRAME.match(lines[end].text) or (inside and lines[end].text[:1].isspace())
+    ):
+        end += 1
+    return end
+
+
+def _chained(lines: Sequence[_Line], place: int) -> int | None:
+    """The place of the next traceback of Python, if it is chained to what was thrown before."""
+    near = [at for at in range(place, min(place + _CHAIN, len(lines))) if lines[at].text]
+    is_chain = len(near) > 1 and lines[near[0]].text.startswith(_CHAINED)
+    return near[1] if is_chain else None
+
+
+def _log(number: int, window: _Window, lines: Iterable[LogEntry]) -> Iterator[TimelineEntry]:
+    near, left = _nearest(window, _folded(lines), lambda line: line.entry.t_ns)
+    for line in near:
+        stack = f" ... {count(line.frames, 'line')} of the stack" if line.frames else ""
+        told = f"{line.entry.stream}: {line.text}{stack}"
+        yield _entry(number, line.entry.t_ns, EventSource.LOG, told)
+    if left:
+        more = f"... {count(len(left), 'more line')} of the log around this exchange"
+        yield _entry(number, left[0].entry.t_ns, EventSource.LOG, more)
+
+
+def _clients(number: int, window: _Window, beside: TapeContext) -> Iterator[TimelineEntry]:
+    """Which connections were closed that had been opened before the response ended."""
+    late = {
+        each.connection for each in beside.clients if each.opened and each.t_ns > window.centre_ns
+    }
+    closed = (each for each in beside.clients if not each.opened and each.connection not in late)
+    near, left = _nearest(window, closed, lambda change: change.t_ns)
+    for change in near:
+        what = f"client connection {change.connection} is closed"
+        yield _entry(number, change.t_ns, EventSource.RECORDER, what)
+    if left:
+        more = f"... {count(len(left), 'more client connection')} closed around this exchange"
+        yield _entry(number, left[0].t_ns, EventSource.RECORDER, more)
+
+
+def are_linked(one: Exchange, other: Exchange) -> bool:
+    """Whether two exchanges on the two sides of the application belong together.
+
+    By the trace that both name, as of https://www.w3.org/TR/trace-context/; else by their times.
+    """
+    traces = [_trace(one), _trace(other)]
+    if None not in traces:
+        return traces[0] == traces[1]
+    return one.request.t_ns <= watched_until(other) and other.request.t_ns <= watched_until(one)
+
+
+def _trace(exchange: Exchange) -> bytes | None:
+    parts = (header(exchange.request.headers, "traceparent") or b"").split(b"-")
+    return parts[1].lower() if len(parts) > 1 else None
+
+
+def _other_side(other: Exchange) -> Iterator[TimelineEntry]:
+    """An exchange on the other side, as its request and its answer."""
+    side = "app endpoint" if other.tap is Tap.APP else "provider"
+    request = other.request
+    yield _entry(
+        other.number, request.t_ns, EventSource.APP, f"{side}: {request.method} {request.path}"
+    )
+    size = count(sum(len(read.data) for read in other.reads), "byte")
+    came = f"answered: status {other.response.status}, {size}" if other.response else "is silent"
+    how = f", {ENDINGS[other.end.reason]}" if other.end else ""
+    what = f"{side} {came}{how}"
+    yield _entry(other.number, watched_until(other), EventSource.APP, what)
+
+
+def _silence(
+    number: int, window: _Window, watch: TapeSummary, *, silent: bool
+) -> Iterator[TimelineEntry]:
+    """How long nothing came after the response, and why nobody watched any longer."""
+    watched_ns = window.end_ns - window.centre_ns
+    if watched_ns >= SILENCE_NS or silent:
+        request = "request of this conversation" if silent else "further request"
+        yield TimelineEntry(
+            t_ns=window.centre_ns,
+            exchange=number,
+            event=None,
+            what=f"watched for {watched_ns / _NS:.1f} s: no {request}",
+            source=EventSource.RECORDER,
+            codes=_OF_WATCH,
+        )
+    if watch.stop is not None:
+        yield _entry(number, window.end_ns, EventSource.RECORDER, stop_of(watch))
+
+
+def stop_of(watch: TapeSummary) -> str:
+    """Why recording ended, in words."""
+    if watch.stop == CHILD_EXIT and watch.exit_code is not None:
+        return f"the app exited with {watch.exit_code}; the recorder stopped"
+    return f"the recorder stopped: {watch.stop}"
+
+
+def _entry(number: int, t_ns: int, source: EventSource, what: str) -> TimelineEntry:
+    return TimelineEntry(t_ns=t_ns, exchange=number, event=None, what=what, source=source)

@@ -1,0 +1,157 @@
+import pytest
+
+from deltatape.conversation.continuation import ConversationState, call_key, is_result
+from deltatape.diagnose.digest import digest
+from deltatape.model.digest import Digest, HistoryMessage
+from deltatape.model.request_summary import RepeatedCall
+from helpers.chat import FINISH
+from helpers.exchanges import (
+    FINISH_TEXT,
+    TEXT,
+    USER,
+    asks,
+    assistant,
+    call,
+    conversation,
+    digests,
+    result,
+)
+
+RIGHT = assistant(("c1", "get", '{"a":1}'))
+
+
+def history(*messages: dict[str, object]) -> tuple[HistoryMessage, ...]:
+    return digests((asks(*messages), []))[0].history
+
+
+def replying(*chunks: object) -> Digest:
+    return digest(conversation((asks(USER), [*chunks]))[0])
+
+
+def grown(reply: Digest, *later: dict[str, object]) -> ConversationState:
+    """A thread that has taken a request, and then a longer one."""
+    thread = ConversationState()
+    thread.take(reply.history, 0)
+    thread.enter(reply)
+    thread.take(history(USER, *later), 1)
+    return thread
+
+
+def made(
+    name: str | None = "get", arguments: str = "{}", call_id: str | None = "c1"
+) -> RepeatedCall:
+    return RepeatedCall(id=call_id, name=name, arguments=arguments)
+
+
+def test_calls_are_the_same_however_their_arguments_are_spelled() -> None:
+    one = call_key(made(arguments='{"a":1,"b":2}'))
+    assert one == call_key(made(arguments='{ "b": 2, "a": 1 }', call_id=None))
+    assert one != call_key(made(name="put", arguments='{"a":1,"b":2}'))
+    assert call_key(made(arguments='{"a')) == call_key(made(arguments=' {"a'))
+
+
+def test_results_are_told_by_their_id_or_their_role() -> None:
+    plain, tool, function = history(
+        USER, result("c1"), {"role": "function", "name": "get", "content": "ok"}
+    )
+    assert not is_result(plain)
+    assert is_result(tool)
+    assert is_result(function)
+
+
+def test_a_call_waits_for_its_result_unless_the_history_ends_with_it() -> None:
+    thread = ConversationState()
+    thread.take(history(USER, RIGHT), 0)
+    assert not list(thread.unanswered())
+    thread.take(history(USER, RIGHT, USER), 2)
+    assert [call.id for call in thread.unanswered()] == ["c1"]
+    assert not list(thread.unanswered())
+
+
+def test_of_calls_under_one_name_only_those_that_end_the_history_are_left() -> None:
+    thread = ConversationState()
+    nameless = assistant((None, "get", '{"a":1}'))
+    thread.take(history(USER, nameless, USER, nameless), 0)
+    assert len(list(thread.unanswered())) == 1
+    thread.take(history(USER, nameless, USER, nameless, USER), 4)
+    assert len(list(thread.unanswered())) == 1
+
+
+def test_what_the_wire_delivered_is_counted_once() -> None:
+    thread = grown(replying(*call(), FINISH), RIGHT, result("c1"))
+    (tally,) = thread.tallies.values()
+    assert (tally.times, tally.first, thread.silent) == (1, 1, 1)
+
+
+def test_a_reply_that_the_application_changed_or_dropped_is_counted_as_it_came() -> None:
+    changed = grown(replying(*call(), FINISH), assistant(("c1", "get", "")), result("c1"))
+    assert [tally.times for tally in changed.tallies.values()] == [1, 1]
+    assert changed.silent == 1
+    dropped = grown(replying(*call(), FINISH), result("c1"))
+    assert [tally.times for tally in dropped.tallies.values()] == [1]
+    assert dropped.silent == 1
+
+
+def test_a_reply_with_words_ends_the_silence_even_if_they_are_not_repeated() -> None:
+    thread = grown(replying(TEXT, *call(), FINISH), RIGHT, result("c1"))
+    assert thread.silent == 0
+    failed = grown(replying(), RIGHT, result("c1"))
+    assert failed.silent == 1
+
+
+@pytest.mark.parametrize(
+    ("messages", "silent", "calls"),
+    [
+        ([USER, RIGHT, result("c1")], 1, 1),
+        ([USER, RIGHT, result("c1"), RIGHT, result("c1")], 2, 1),
+        ([USER, RIGHT, result("c1"), assistant(text="Hello"), USER], 0, 0),
+        ([USER, RIGHT, result("c1"), USER, RIGHT, result("c1")], 2, 1),
+        ([USER, RIGHT, result("c1"), assistant(text="Hi"), USER, RIGHT, result("c1")], 1, 1),
+        ([USER, RIGHT, assistant(text="Hi"), result("c1")], 0, 1),
+        ([USER, {"role": "assistant", "content": ""}, USER], 0, 0),
+        ([USER, RIGHT, result("c1"), {"role": "note", "content": "Hi"}], 1, 1),
+    ],
+)
+def test_a_history_from_its_beginning(
+    messages: list[dict[str, object]], silent: int, calls: int
+) -> None:
+    thread = ConversationState()
+    thread.take(history(*messages), 0)
+    assert (thread.silent, len(thread.tallies)) == (silent, calls)
+
+
+def test_a_history_that_names_messages_which_it_does_not_hold() -> None:
+    thread = ConversationState()
+    reference = HistoryMessage(role="item_reference", text="", calls=(), call_id=None)
+    owner = HistoryMessage(role="assistant", text="", calls=(), call_id=None, owns=("m1",))
+    thread.take((reference, owner), 0)
+    assert thread.by_reference
+    assert thread.owned == {"m1"}
+    assert not thread.uses_tools
+
+
+def test_the_exchange_before_is_that_with_another_history() -> None:
+    first, again = replying(TEXT, FINISH_TEXT), replying(TEXT)
+    (later,) = digests((asks(USER, assistant(text="Hello"), USER), []))
+    thread = ConversationState()
+    for each in (first, again, later):
+        thread.take(each.history, 1 if thread.last else 0)
+        thread.enter(each)
+    assert (thread.before, thread.last) == (again, later)
+    thread.enter(later)
+    assert thread.before == again
+
+
+def test_a_result_of_a_call_that_has_one_already_comes_twice() -> None:
+    thread = ConversationState()
+    thread.take(history(USER, RIGHT, result("c1"), result("c1")), 0)
+    assert thread.twice == ["c1"]
+    thread.take(history(USER, RIGHT, result("c1"), result("c1"), RIGHT, result("c1")), 4)
+    assert thread.twice == []
+
+
+def test_after_a_result_that_names_no_call_nobody_knows_which_are_open() -> None:
+    thread = ConversationState()
+    any_call: dict[str, object] = {"role": "tool", "content": "ok"}
+    thread.take(history(USER, RIGHT, result("c1"), any_call, result("c1")), 0)
+    assert thread.twice == []

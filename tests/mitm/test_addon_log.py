@@ -1,0 +1,94 @@
+"""Where the addon's words go."""
+
+import asyncio
+import json
+import logging
+import socket
+import sys
+import threading
+from typing import cast
+
+import pytest
+
+from deltatape.gateway.tapes import OpenTape
+from deltatape.mitm.addon_log import (
+    MitmproxyLogHandler,
+    ParentLogHandler,
+    PlainObserver,
+    find_live,
+    find_voice,
+)
+from deltatape.mitm.ipc import VARIABLE, AddonMessage
+from deltatape.mitm.live_analysis import MitmAnalyzer
+from helpers.upstream import run
+
+WORDS: list[tuple[AddonMessage, dict[str, object]]] = [
+    (AddonMessage.READY, {"tape": "t/x.tape"}),
+    (AddonMessage.READY, {"tape": ""}),
+    (AddonMessage.TRAFFIC, {"what": "client"}),
+    (AddonMessage.PASSED, {"host": "example.com"}),
+    (AddonMessage.LINE, {"text": "#1 POST"}),
+    (AddonMessage.ALARM, {"text": "disk full"}),
+    (AddonMessage.STOPPING, {"active": 1}),
+    (AddonMessage.ENDED, {"exchanges": 1, "lost_records": 0}),
+    (AddonMessage.ENDED, {"exchanges": 2, "lost_records": 3}),
+]
+
+
+def test_without_a_parent_they_go_to_mitmproxy_s_log(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        voice = find_voice({}, lambda *_: None, lambda: None)
+        assert isinstance(voice, MitmproxyLogHandler)
+        await voice.connect()
+        with caplog.at_level(logging.INFO, logger="deltatape"):
+            for word, fields in WORDS:
+                voice.say(word, **fields)
+
+    run(scenario())
+    assert [(each.levelname, each.getMessage()) for each in caplog.records] == [
+        ("INFO", "deltatape is taping: t/x.tape"),
+        ("INFO", "deltatape is taping: nothing, see above"),
+        ("INFO", "#1 POST"),
+        ("WARNING", "TAPING IN TROUBLE: disk full"),
+        ("INFO", "deltatape taped 1 exchange"),
+        ("INFO", "deltatape taped 2 exchanges; NOT ON THE TAPE: 3 records"),
+    ]
+
+
+def test_with_a_parent_they_go_there_from_any_thread() -> None:
+    async def scenario() -> list[object]:
+        ours, theirs = socket.socketpair()
+        gone = asyncio.Event()
+        voice = find_voice({VARIABLE: str(theirs.detach())}, lambda *_: None, gone.set)
+        assert isinstance(voice, ParentLogHandler)
+        voice.say(AddonMessage.LINE, text="before")
+        await voice.connect()
+        thread = threading.Thread(target=lambda: voice.say(AddonMessage.ALARM, text="aside"))
+        thread.start()
+        await asyncio.to_thread(thread.join)
+        reader, writer = await asyncio.open_unix_connection(sock=ours)
+        said = [json.loads(await reader.readline()) for _ in range(2)]
+        writer.close()
+        await gone.wait()
+        await asyncio.sleep(0)
+        return said
+
+    assert run(scenario()) == [["line", {"text": "before"}], ["alarm", {"text": "aside"}]]
+
+
+def test_all_of_deltatape_analyses() -> None:
+    assert find_live() is MitmAnalyzer
+
+
+def test_without_the_rest_only_the_end_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "deltatape.mitm.live_analysis")
+    monkeypatch.setitem(sys.modules, "deltatape.gateway.analysis", None)
+    assert find_live() is PlainObserver
+    lines: list[str] = []
+    live = PlainObserver(lines.append)
+    live.begin(1)
+    live.put(1, b"[]\n")
+    live.ended(cast("OpenTape", None), 1, "POST /x 200 complete")
+    run(live.finish())
+    assert lines == ["#1 POST /x 200 complete"]
+    assert (live.with_findings, live.worst) == (None, None)

@@ -1,0 +1,37 @@
+"""What a test can ask its tape deck."""
+
+from pathlib import Path
+
+import pytest
+
+from deltatape.player.play_options import PlayOptions
+from deltatape.pytest_plugin.fixture import TapeFixture
+from deltatape.replay.playback import Playback
+from helpers.plugged import hello
+
+VARIABLES = {
+    "OPENAI_BASE_URL": "http://127.0.0.1:8378/openai/v1",
+    "ANTHROPIC_API_URL": "http://127.0.0.1:8378/anthropic",
+}
+
+
+@pytest.mark.parametrize(
+    ("provider", "url"),
+    [
+        ("openai", "http://127.0.0.1:8378/openai/v1"),
+        ("anthropic", "http://127.0.0.1:8378/anthropic"),
+        ("groq", "{}/groq"),
+        ("corp", "{}/corp"),
+        ("", "{}"),
+    ],
+)
+def test_a_base_url_is_that_of_the_provider_s_variables(provider: str, url: str) -> None:
+    playback = Playback((hello(),), PlayOptions())
+    with playback:
+        deck = TapeFixture(
+            path=Path("x.tape"), mode="replay", machine=playback, variables=VARIABLES
+        )
+        assert deck.url(provider) == url.format(playback.url)
+        assert len(deck.report.unplayed) == 1
+        assert not deck.hostile
+        assert repr(deck) == "TapeFixture(path=PosixPath('x.tape'), mode='replay', variation='')"
