@@ -5,7 +5,7 @@ from dataclasses import replace
 import jsonschema
 import pytest
 
-from deltatape.rules._schema import SchemaResult, draft_of, validate
+from deltatape.rules._schema import SchemaResult, draft_of, validate, validate_text
 from deltatape.rules.settings import DEFAULTS
 
 
@@ -87,6 +87,49 @@ def test_violations_come_with_path_and_keyword() -> None:
     (violation,) = outcome(schema, {"a": [1, "x"]}).violations
     assert (violation.path, violation.keyword) == ("$.a[1]", "type")
     assert violation.message == "'x' is not of type 'integer'"
+
+
+CITY = {
+    "type": "object",
+    "description": "a place",
+    "required": ["city"],
+    "additionalProperties": False,
+    "properties": {
+        "city": {"type": "string", "description": "its name"},
+        "unit": {"type": "string", "enum": ["C", "F"]},
+        "days": {"type": "integer", "format": "int32"},
+        "height": {"type": ["number", "null"]},
+        "tags": {"type": "array", "items": {"type": "string"}},
+        "at": {"type": "object", "properties": {"x": {"type": "number"}}, "required": ["x"]},
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "violated"),
+    [
+        ('{"city": "Gent"}', None),
+        ('{"city": "Gent", "unit": "C", "days": 3, "height": null, "tags": []}', None),
+        ('{"city": "Gent", "height": 8, "tags": ["a"], "at": {"x": 1, "y": {"z": 1}}}', None),
+        ("{}", "required"),
+        ("[]", "type"),
+        ('{"city": 1}', "type"),
+        ('{"city": "Gent", "more": 1}', "additionalProperties"),
+        ('{"city": "Gent", "unit": "K"}', "enum"),
+        ('{"city": "Gent", "days": true}', "type"),
+        ('{"city": "Gent", "tags": ["a", 1]}', "type"),
+        ('{"city": "Gent", "at": {}}', "required"),
+    ],
+)
+def test_arguments_are_validated_as_text(text: str, violated: str | None) -> None:
+    result = validate_text(CITY, text, DEFAULTS)
+    assert [each.keyword for each in result.violations] == ([violated] if violated else [])
+    assert result.unchecked == ()
+
+
+def test_arguments_that_are_too_long_are_reported_as_unchecked() -> None:
+    result = validate_text(CITY, '{"city": 1}', replace(DEFAULTS, schema_characters=5))
+    assert result == SchemaResult(violations=(), unchecked=("arguments of more than 5 characters",))
 
 
 def test_references_are_resolved_inside_the_schema_and_never_fetched() -> None:

@@ -27,7 +27,7 @@ from deltatape.model.finding import Excluded
 from deltatape.model.reply import Fragment
 from deltatape.model.request_summary import ToolSpec
 from deltatape.model.stream import Event
-from deltatape.rules._simple_schema import outcome_of
+from deltatape.rules._schema import validate_text
 from deltatape.rules.evidence import excerpt
 from deltatape.rules.settings import Settings
 from deltatape.rules.words import count
@@ -80,10 +80,10 @@ def fits(text: str, tool: ToolSpec | None, settings: Settings) -> bool | None:
     """Whether the schema of `tool` allows the arguments `text`, JSON; None if that is not known."""
     if tool is None or tool.parameters is None:
         return None
-    outcome = outcome_of(tool.parameters, text, settings)
-    if outcome is None:
-        return True
-    return False if outcome.violations else None
+    outcome = validate_text(tool.parameters, text, settings)
+    if outcome.violations:
+        return False
+    return None if outcome.unchecked else True
 
 
 def trace_of(

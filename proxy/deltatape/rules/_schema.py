@@ -28,6 +28,7 @@ from deltatape.rules._bounded_validator import (
     weigh,
 )
 from deltatape.rules.settings import Settings
+from deltatape.wire.json_value import parse
 
 _TYPES = frozenset({"string", "number", "integer", "boolean", "array", "object", "null", "any"})
 _NEWEST: type[Validator] = jsonschema.Draft202012Validator
@@ -197,6 +198,14 @@ def validate(schema: Mapping[str, object], value: object, settings: Settings) ->
     ) as error:
         reason = f"the schema cannot be used ({type(error).__name__})"
     return SchemaResult(violations=(), unchecked=(reason,))
+
+
+def validate_text(schema: Mapping[str, object], text: str, settings: Settings) -> SchemaResult:
+    """Validate `text`, JSON, as `validate` does; text that is too long is not checked."""
+    if len(text) > settings.schema_characters:
+        limit = f"arguments of more than {settings.schema_characters} characters"
+        return SchemaResult(violations=(), unchecked=(limit,))
+    return validate(schema, parse(text).value, settings)
 
 
 def _validated(schema: Mapping[str, object], value: object, settings: Settings) -> SchemaResult:

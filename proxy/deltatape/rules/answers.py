@@ -12,7 +12,7 @@ from deltatape.model.finding import Blame, Confidence, Excluded, Severity
 from deltatape.model.reply import Channel, Choice, TextFragment
 from deltatape.model.request_summary import AnswerFormat
 from deltatape.model.stream import AnomalyKind
-from deltatape.rules._simple_schema import surely_allows
+from deltatape.rules._schema import validate
 from deltatape.rules._stray_text import StrayToken, error_page, mojibake, replaced, stray_tokens
 from deltatape.rules._usage import TokenCounts, counts_in, is_explained
 from deltatape.rules.context import Claim, RuleContext
@@ -288,10 +288,6 @@ def _violation(
     settings = context.settings
     if schema is None or size > settings.schema_characters:
         return None
-    if surely_allows(schema, value, size, settings):
-        return None
-    from deltatape.rules._schema import validate  # noqa: PLC0415 - takes long, seldom used
-
     violations = validate(schema, value, settings).violations
     if not violations:
         return None

@@ -9,7 +9,7 @@ from deltatape.model.finding import Blame, Confidence, Severity
 from deltatape.model.reply import CallStatus, ToolCall
 from deltatape.model.request_summary import ToolSpec
 from deltatape.rules._fragment_analysis import HINT, fits, gap_of_member, told, trace_of
-from deltatape.rules._simple_schema import outcome_of
+from deltatape.rules._schema import validate_text
 from deltatape.rules.context import Claim, RuleContext, about_call, label, observed
 from deltatape.rules.evidence import excerpt
 from deltatape.rules.rule import exchange_rule
@@ -104,8 +104,8 @@ def arguments_violate_schema(context: RuleContext) -> Iterator[Claim]:
         tool = context.asked.tool(call.name)
         if call.status is not CallStatus.COMPLETE or tool is None or tool.parameters is None:
             continue
-        outcome = outcome_of(tool.parameters, call.arguments, context.settings)
-        if outcome is None or (not outcome.violations and tool.name in told):
+        outcome = validate_text(tool.parameters, call.arguments, context.settings)
+        if not outcome.violations and (not outcome.unchecked or tool.name in told):
             continue
         told |= {tool.name} if outcome.unchecked else set()
         claim = _violation(call, outcome)
