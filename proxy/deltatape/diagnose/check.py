@@ -2,18 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
 
 from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.model.exchange import Exchange, Tap
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
-from deltatape.rules import EXCHANGE_RULES, Rule, RuleContext, ask
+from deltatape.rules import EXCHANGE_RULES, RuleContext, ask
 from deltatape.rules.loss import is_left, loss_of
 from deltatape.rules.settings import DEFAULTS, Settings
-from deltatape.rules.subject import subjects_of
 
-_REMEMBERED = 1024
-"""Sets of subjects; exchanges of an application have the same few."""
+_WHILE_OPEN = tuple(rule for rule in EXCHANGE_RULES if not rule.at_end)
+"""The rules that ask for no ending."""
 
 
 def check(exchange: Exchange, settings: Settings = DEFAULTS) -> tuple[Finding, ...]:
@@ -35,19 +33,11 @@ def check_analysis(analysis: Analysis, settings: Settings = DEFAULTS) -> tuple[F
         settings=settings,
     )
     exchange = analysis.exchange
-    rules = rules_about(subjects_of(context), ended=not exchange.open)
+    rules = _WHILE_OPEN if exchange.open else EXCHANGE_RULES
     found = as_taped(ask(rules, context), exchange)
     if exchange.tap is Tap.APP or analysis.reply.from_app:
         found = [replace(finding, blame=_behind(finding.blame)) for finding in found]
     return first_the_loss(found)
-
-
-@lru_cache(maxsize=_REMEMBERED)
-def rules_about(subjects: frozenset[str], *, ended: bool) -> tuple[Rule[RuleContext], ...]:
-    """Those of `EXCHANGE_RULES` that may have something to report, in their order."""
-    return tuple(
-        rule for rule in EXCHANGE_RULES if (ended or not rule.at_end) and rule.is_about(subjects)
-    )
 
 
 def _behind(blame: Blame | None) -> Blame | None:

@@ -8,19 +8,6 @@ for the rule to ask.
 import re
 from typing import NamedTuple
 
-_SIGNS = (
-    "<|",
-    "</s>",
-    "_of_turn>",
-    "INST]",
-    "<\uff5c",
-    "<eos>",
-    "\ufffd",
-    "\u00c3",
-    "\u00e2\u20ac",
-    "\u00e2\u0080",
-)
-"""One of them stands in every text with a token or mojibake."""
 _PAGE = re.compile(r"<!doctype html|<html[ >]", re.IGNORECASE)
 _NAMES = (
     "im_start|im_end|eot_id|eom_id|endoftext|end_of_text|begin_of_text|start_header_id"
@@ -61,16 +48,6 @@ class StrayToken(NamedTuple):
     start: int
     last: bool
     """Whether nothing follows it, or more of it: so do turns end."""
-
-
-def has_signs(text: str) -> bool:
-    """Whether `text` may have any of it: a quick look for those that have none."""
-    if text.isascii() and "<" not in text and "INST]" not in text:
-        return False
-    for sign in _SIGNS:
-        if sign in text:
-            return True
-    return _PAGE.search(text) is not None
 
 
 def stray_tokens(text: str) -> StrayToken | None:

@@ -47,20 +47,6 @@ def counts_in(usage: Mapping[str, object]) -> TokenCounts | None:
     return None
 
 
-def is_usual(usage: Mapping[str, object]) -> bool:
-    """Whether there is plainly nothing odd about `usage`: a quick look at what most have."""
-    for prompt, answer, total, details in _NAMES:
-        asked, said = usage.get(prompt), usage.get(answer)
-        if type(asked) is not int or type(said) is not int:
-            continue
-        if asked < 0 or said <= 0 or usage.get(total, asked + said) != asked + said:
-            return False
-        inner = usage.get(details)
-        cached = inner.get("cached_tokens") if isinstance(inner, dict) else None
-        return _GEMINI_CACHED not in usage and (cached is None or cached == 0)
-    return False
-
-
 def is_explained(difference: int, usage: Mapping[str, object]) -> bool:
     """Whether other counts of `usage` add up to the difference."""
     inner = [value for value in usage.values() if isinstance(value, dict)]

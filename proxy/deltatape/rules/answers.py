@@ -19,7 +19,6 @@ from deltatape.rules.context import Claim, RuleContext
 from deltatape.rules.endings import ended_well
 from deltatape.rules.evidence import excerpt
 from deltatape.rules.rule import exchange_rule
-from deltatape.rules.subject import Subject
 from deltatape.wire.json_value import parse
 
 _FAMILIES = (
@@ -51,7 +50,7 @@ _DEPLOYMENTS = ("azure", "/deployments/")
 """Where a model is called as its owner likes."""
 
 
-@exchange_rule("S011", "other-model", Severity.WARNING, about={Subject.MODELS})
+@exchange_rule("S011", "other-model", Severity.WARNING)
 def other_model(context: RuleContext) -> Iterator[Claim]:
     """Another model answers than was asked for."""
     asked, answered = context.asked.model, context.reply.model
@@ -140,7 +139,7 @@ def _version(found: re.Match[str] | None) -> tuple[str, ...]:
     return tuple("3.5" if part == "35" else part for part in parts)
 
 
-@exchange_rule("S012", "impossible-usage", Severity.WARNING, about={Subject.USAGE}, at_end=True)
+@exchange_rule("S012", "impossible-usage", Severity.WARNING, at_end=True)
 def impossible_usage(context: RuleContext) -> Iterator[Claim]:
     """Counts of tokens that cannot be."""
     usage = context.reply.usage
@@ -207,9 +206,7 @@ _BREAKS = frozenset({"type", "required", "enum", "const", "additionalProperties"
 the strict modes of some providers do not know them."""
 
 
-@exchange_rule(
-    "S013", "broken-structured-output", Severity.ERROR, about={Subject.FORMAT}, at_end=True
-)
+@exchange_rule("S013", "broken-structured-output", Severity.ERROR, at_end=True)
 def broken_structured_output(context: RuleContext) -> Iterator[Claim]:
     """An answer that was to be JSON, and is not, or does not fit its schema."""
     wanted = context.asked.answer
@@ -313,7 +310,7 @@ _ABOUT_PAGES = ("html", "web page", "webpage", "website")
 _ABOUT_ENCODINGS = ("mojibake", "encod", "utf-8", "utf8", "latin-1", "unicode", "garbled")
 
 
-@exchange_rule("S014", "stray-tokens-in-content", Severity.ERROR, about={Subject.STRAY})
+@exchange_rule("S014", "stray-tokens-in-content", Severity.ERROR)
 def stray_tokens_in_content(context: RuleContext) -> Iterator[Claim]:
     """Text that nobody wrote: tokens of a chat template, an error page, mojibake."""
     for choice in context.reply.choices:

@@ -17,7 +17,6 @@ from deltatape.rules.context import MOST_ALIKE, Claim, RuleContext, and_more, la
 from deltatape.rules.endings import unended
 from deltatape.rules.evidence import excerpt
 from deltatape.rules.rule import exchange_rule
-from deltatape.rules.subject import Subject
 from deltatape.wire.json_scan import ScanState, scan
 from deltatape.wire.json_value import join_pairs, parse
 
@@ -109,7 +108,7 @@ _ASIDE = frozenset({"type", "event", "kind", "arguments", "args", "input", "para
 _NAMELESS = frozenset({CallStatus.NO_NAME, CallStatus.ORPHAN})
 
 
-@exchange_rule("A001", "event-without-name", Severity.ERROR, about={Subject.APP})
+@exchange_rule("A001", "event-without-name", Severity.ERROR)
 def event_without_name(context: RuleContext) -> Iterator[Claim]:
     """An application's event about a tool that does not say which."""
     if not context.reply.from_app:
@@ -168,7 +167,7 @@ def _not_elsewhere(field: str) -> tuple[Excluded, ...]:
 _WORDS = {bool: "a truth value", int: "the number", float: "the number", list: "a list"}
 
 
-@exchange_rule("A002", "event-arguments-not-object", Severity.ERROR, about={Subject.APP})
+@exchange_rule("A002", "event-arguments-not-object", Severity.ERROR)
 def event_arguments_not_object(context: RuleContext) -> Iterator[Claim]:
     """An application's event about a call whose arguments are no object."""
     if not context.reply.from_app:
@@ -222,9 +221,7 @@ def _instead(arguments: str) -> tuple[str, Severity, str]:
     return f"{shown}, a piece of JSON", Severity.ERROR, begun
 
 
-@exchange_rule(
-    "A003", "call-without-result", Severity.ERROR, about={Subject.RESULTS_DUE}, at_end=True
-)
+@exchange_rule("A003", "call-without-result", Severity.ERROR, at_end=True)
 def call_without_result(context: RuleContext) -> Iterator[Claim]:
     """A call that the application told its page of, and never its result."""
     reply = context.reply
@@ -284,9 +281,7 @@ def _fits(call: ToolCall, result: ToolResult) -> bool:
     return not call.name or not result.name or call.name == result.name
 
 
-@exchange_rule(
-    "A004", "missing-or-early-done", Severity.ERROR, about={"A004", Subject.APP}, at_end=True
-)
+@exchange_rule("A004", "missing-or-early-done", Severity.ERROR, at_end=True)
 def missing_or_early_done(context: RuleContext) -> Iterator[Claim]:
     """An application's stream that does not say where it ends, or says so too early."""
     hint = "send done after everything else, and error in the handler of every exception"
@@ -297,14 +292,14 @@ def missing_or_early_done(context: RuleContext) -> Iterator[Claim]:
         yield doubted(each, context)
 
 
-@exchange_rule("A005", "event-after-done", Severity.WARNING, about={"A005"})
+@exchange_rule("A005", "event-after-done", Severity.WARNING)
 def event_after_done(context: RuleContext) -> Iterator[Claim]:
     """An application's event after the one that ended its stream."""
     hint = "return after done and error; send metadata before them"
     return (doubted(each, context) for each in observed(context, "A005", hint))
 
 
-@exchange_rule("A006", "text-differs-from-done", Severity.WARNING, about={Subject.APP})
+@exchange_rule("A006", "text-differs-from-done", Severity.WARNING)
 def text_differs_from_done(context: RuleContext) -> Iterator[Claim]:
     """An application's stream whose last event tells another text than its pieces."""
     reply = context.reply

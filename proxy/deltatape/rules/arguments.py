@@ -16,9 +16,7 @@ from deltatape.rules.rule import exchange_rule
 from deltatape.wire.json_value import parse
 
 
-@exchange_rule(
-    "T001", "empty-arguments", Severity.ERROR, about={CallStatus.EMPTY_SUSPECT}, at_end=True
-)
+@exchange_rule("T001", "empty-arguments", Severity.ERROR, at_end=True)
 def empty_arguments(context: RuleContext) -> Iterator[Claim]:
     """A call without a byte of arguments whose tool needs some."""
     for _, call in context.calls():
@@ -62,7 +60,6 @@ _WHAT = {
     "T006",
     "arguments-not-an-object",
     Severity.ERROR,
-    about={"T006", CallStatus.DOUBLE_ENCODED, CallStatus.NOT_OBJECT},
 )
 def arguments_not_an_object(context: RuleContext) -> Iterator[Claim]:
     """Arguments that are JSON, but not a string that holds an object."""
@@ -96,7 +93,7 @@ _EITHER = (
 )
 
 
-@exchange_rule("T008", "arguments-violate-schema", Severity.ERROR, about={CallStatus.COMPLETE})
+@exchange_rule("T008", "arguments-violate-schema", Severity.ERROR)
 def arguments_violate_schema(context: RuleContext) -> Iterator[Claim]:
     """Arguments that the tool's own schema does not allow."""
     told: set[str] = set()
@@ -191,7 +188,7 @@ _BREAK = re.compile(r"\\n(?:  |\\n|\\t|\Z)")
 _FEWEST = 2
 
 
-@exchange_rule("T022", "double-escaped-arguments", Severity.WARNING, about={CallStatus.COMPLETE})
+@exchange_rule("T022", "double-escaped-arguments", Severity.WARNING)
 def double_escaped_arguments(context: RuleContext) -> Iterator[Claim]:
     """A string of the arguments in which line breaks are escaped twice."""
     for _, call in context.calls():
@@ -235,7 +232,7 @@ _SHORTEST = 8
 """Shorter arguments stand in many a text."""
 
 
-@exchange_rule("T023", "arguments-in-text", Severity.WARNING, about={CallStatus.COMPLETE})
+@exchange_rule("T023", "arguments-in-text", Severity.WARNING)
 def arguments_in_text(context: RuleContext) -> Iterator[Claim]:
     """The arguments of a call are shown as text, too."""
     for choice, call in context.calls():

@@ -20,7 +20,6 @@ from deltatape.rules.context import Claim, RuleContext, about_call, label
 from deltatape.rules.evidence import excerpt
 from deltatape.rules.finish import FinishMeaning, finish_of
 from deltatape.rules.rule import exchange_rule
-from deltatape.rules.subject import Subject
 from deltatape.rules.text_calls import in_answer, where
 from deltatape.rules.words import count
 from deltatape.wire.json_scan import JsonScanner, scan
@@ -31,7 +30,6 @@ from deltatape.wire.json_value import parse, reads_alike
     "T002",
     "malformed-arguments",
     Severity.ERROR,
-    about={CallStatus.COMPLETE, CallStatus.MALFORMED, Subject.WRITTEN},
 )
 def malformed_arguments(context: RuleContext) -> Iterator[Claim]:
     """Arguments that are no JSON and no beginning of any."""
@@ -143,9 +141,7 @@ def _ambiguous(context: RuleContext, call: ToolCall, scanner: JsonScanner) -> Cl
     )
 
 
-@exchange_rule(
-    "T003", "truncated-arguments", Severity.ERROR, about={CallStatus.TRUNCATED}, at_end=True
-)
+@exchange_rule("T003", "truncated-arguments", Severity.ERROR, at_end=True)
 def truncated_arguments(context: RuleContext) -> Iterator[Claim]:
     """Arguments that end too early."""
     for choice, call in context.calls():
@@ -229,9 +225,7 @@ def _what_ended(context: RuleContext, choice: Choice) -> tuple[str, Blame | None
     return "the transport was cut", Blame.TRANSPORT, Confidence.LIKELY
 
 
-@exchange_rule(
-    "T016", "data-after-arguments", Severity.ERROR, about={CallStatus.EXTRA_DATA, Subject.WRITTEN}
-)
+@exchange_rule("T016", "data-after-arguments", Severity.ERROR)
 def data_after_arguments(context: RuleContext) -> Iterator[Claim]:
     """Something after the end of the arguments."""
     for _, call in context.calls():

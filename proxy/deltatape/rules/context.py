@@ -4,7 +4,7 @@ A rule is stateless and pure: values of the model in, claims out. It never sees 
 rule on empty arguments holds for every provider.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from deltatape.model.exchange import Exchange
@@ -49,9 +49,10 @@ class RuleContext:
         head = self.exchange.response
         return head is not None and head.status // 100 == 2  # noqa: PLR2004 - the class 2xx
 
-    def observed(self, code: str) -> Iterator[Observation]:
+    def observed(self, code: str) -> Sequence[Observation]:
         """What the dialect noticed under `code`, in wire order."""
-        return (each for each in self.reply.observations if each.code == code)
+        every = self.reply.observations
+        return [each for each in every if each.code == code] if every else ()
 
     def calls(self) -> Iterator[tuple[Choice, ToolCall]]:
         """Every call with its choice, in the order of the reply."""
@@ -112,14 +113,14 @@ def about_call(context: RuleContext, call: ToolCall, claim: Claim) -> Claim:
     return replace(claim, event=event, place=place, evidence=evidence)
 
 
-def observed(context: RuleContext, code: str, hint: str) -> Iterator[Claim]:
+def observed(context: RuleContext, code: str, hint: str) -> Sequence[Claim]:
     """What the dialect's observations under `code` amount to: upstream sent it that way.
 
     A defect that is everywhere is reported `MOST_ALIKE` times, the last one with a count.
     """
-    every = tuple(context.observed(code))
-    for number, seen in enumerate(every[:MOST_ALIKE], 1):
-        yield Claim(
+    every = context.observed(code)
+    return [
+        Claim(
             message=f"{_subject(context, seen)}{seen.detail}{and_more(number, len(every))}",
             hint=hint,
             blame=Blame.UPSTREAM,
@@ -128,6 +129,8 @@ def observed(context: RuleContext, code: str, hint: str) -> Iterator[Claim]:
             place=seen.place,
             evidence=seen.evidence,
         )
+        for number, seen in enumerate(every[:MOST_ALIKE], 1)
+    ]
 
 
 def and_more(number: int, of: int) -> str:

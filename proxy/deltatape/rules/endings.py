@@ -14,7 +14,6 @@ from deltatape.rules.rule import (
     exchange_rule,
     observed_rule,
 )
-from deltatape.rules.subject import Subject
 from deltatape.rules.words import count
 
 _UPSTREAM_ENDED = frozenset(
@@ -87,9 +86,7 @@ def _unended_blame(context: RuleContext, *, finished: bool) -> tuple[Blame | Non
     return Blame.UPSTREAM, Confidence.LIKELY if finished else Confidence.PROVEN
 
 
-@exchange_rule(
-    "S001", "no-terminal-event", Severity.ERROR, about={Subject.NO_TERMINAL}, at_end=True
-)
+@exchange_rule("S001", "no-terminal-event", Severity.ERROR, at_end=True)
 def no_terminal_event(context: RuleContext) -> Iterator[Claim]:
     """The stream ends without the event that says that it is whole."""
     hint = (
@@ -103,7 +100,7 @@ def no_terminal_event(context: RuleContext) -> Iterator[Claim]:
 _FREE_CHOICES = frozenset({None, "auto", "required"})
 
 
-@exchange_rule("S002", "finish-reason-mismatch", Severity.ERROR, about={FinishMeaning.STOP})
+@exchange_rule("S002", "finish-reason-mismatch", Severity.ERROR)
 def finish_reason_mismatch(context: RuleContext) -> Iterator[Claim]:
     """There are calls, but the finish reason denies it."""
     asked = context.asked
@@ -138,9 +135,7 @@ def _said_tools(context: RuleContext, choice: Choice) -> bool:
     return any(seen.choice == choice.index for seen in context.observed("S004"))
 
 
-@exchange_rule(
-    "S003", "finish-without-calls", Severity.ERROR, about={FinishMeaning.TOOLS}, at_end=True
-)
+@exchange_rule("S003", "finish-without-calls", Severity.ERROR, at_end=True)
 def finish_without_calls(context: RuleContext) -> Iterator[Claim]:
     """The finish reason announces calls that are not there."""
     last = context.last
@@ -184,9 +179,7 @@ observed_rule(
 _HALF = frozenset({CallStatus.TRUNCATED, CallStatus.MALFORMED, CallStatus.EMPTY_SUSPECT})
 
 
-@exchange_rule(
-    "S009", "cut-by-limit", Severity.WARNING, about={FinishMeaning.FILTER, FinishMeaning.LENGTH}
-)
+@exchange_rule("S009", "cut-by-limit", Severity.WARNING)
 def cut_by_limit(context: RuleContext) -> Iterator[Claim]:
     """The answer was cut off by a limit or a filter."""
     for choice in context.reply.choices:
@@ -224,7 +217,7 @@ _HABIT = Excluded(
 )
 
 
-@exchange_rule("S010", "call-after-finish", Severity.ERROR, about={"S010", Subject.LATE})
+@exchange_rule("S010", "call-after-finish", Severity.ERROR)
 def call_after_finish(context: RuleContext) -> Iterator[Claim]:
     """A call, or text, that comes after the finish reason."""
     if context.reply.from_app:

@@ -40,7 +40,7 @@ def error_event(context: RuleContext) -> Iterator[Claim]:
             excluded=ruling.excluded,
         )
         return
-    seen = next(context.observed("S005"), None)
+    seen = next(iter(context.observed("S005")), None)
     if reply.error is None and seen is None:
         return
     yield Claim(

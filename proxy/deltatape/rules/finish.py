@@ -83,16 +83,6 @@ def finish_of(choice: Choice) -> FinishMeaning:
     return meaning(choice.finish_reason_raw) if by_detail is _OTHER else by_detail
 
 
-def is_late(choice: Choice) -> bool:
-    """Whether an event after the finish reason brings a call or text: as below, but quicker."""
-    end = choice.finish_event
-    if end is None:
-        return False
-    if choice.pieces and choice.pieces[-1].carrier.number > end:
-        return True
-    return any(_last_event(call) > end for call in choice.tool_calls)
-
-
 def late_calls(choice: Choice) -> tuple[ToolCall, ...]:
     """The calls of which an event after the finish reason brings at least a part."""
     end = choice.finish_event

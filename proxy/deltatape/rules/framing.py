@@ -12,7 +12,6 @@ from deltatape.rules.rule import (
     exchange_rule,
     observed_rule,
 )
-from deltatape.rules.subject import Subject
 
 STREAMS = frozenset({Format.SSE, Format.NDJSON, Format.JSON_ARRAY, Format.EVENTSTREAM})
 """Formats of bodies that arrive event by event."""
@@ -67,7 +66,6 @@ _UNCLOSED = "before the end of the array: clients that parse it as a whole raise
     "W001",
     "unterminated-event",
     Severity.ERROR,
-    about={AnomalyKind.UNTERMINATED_EVENT},
     at_end=True,
 )
 def unterminated_event(context: RuleContext) -> Iterator[Claim]:
@@ -109,7 +107,7 @@ def _is_between(context: RuleContext, anomaly: Anomaly) -> bool:
     return context.stream.format is Format.JSON_ARRAY and anomaly.event is None
 
 
-@exchange_rule("W002", "invalid-utf8", Severity.WARNING, about={AnomalyKind.INVALID_UTF8})
+@exchange_rule("W002", "invalid-utf8", Severity.WARNING)
 def invalid_utf8(context: RuleContext) -> Iterator[Claim]:
     """Bytes that are not UTF-8."""
     return anomalies(
@@ -120,7 +118,7 @@ def invalid_utf8(context: RuleContext) -> Iterator[Claim]:
     )
 
 
-@exchange_rule("W003", "byte-order-mark", Severity.WARNING, about={AnomalyKind.BYTE_ORDER_MARK})
+@exchange_rule("W003", "byte-order-mark", Severity.WARNING)
 def byte_order_mark(context: RuleContext) -> Iterator[Claim]:
     """A byte order mark in front of the stream."""
     return anomalies(
@@ -131,7 +129,7 @@ def byte_order_mark(context: RuleContext) -> Iterator[Claim]:
     )
 
 
-@exchange_rule("W004", "event-not-json", Severity.ERROR, about={"W004"})
+@exchange_rule("W004", "event-not-json", Severity.ERROR)
 def event_not_json(context: RuleContext) -> Iterator[Claim]:
     """An event whose data is not JSON where the dialect has nothing but JSON."""
     hint = "look at the evidence: it tells which server or gateway wrote it"
@@ -141,7 +139,7 @@ def event_not_json(context: RuleContext) -> Iterator[Claim]:
             yield each  # what a client leaves is cut anywhere
 
 
-@exchange_rule("W005", "not-a-stream", Severity.ERROR, about={Subject.STREAM_WANTED})
+@exchange_rule("W005", "not-a-stream", Severity.ERROR)
 def not_a_stream(context: RuleContext) -> Iterator[Claim]:
     """A stream was asked for, something else came under a status of success."""
     exchange, stream = context.exchange, context.stream
@@ -165,7 +163,7 @@ def not_a_stream(context: RuleContext) -> Iterator[Claim]:
     )
 
 
-@exchange_rule("W008", "missing-event-line", Severity.WARNING, about={"W008"})
+@exchange_rule("W008", "missing-event-line", Severity.WARNING)
 def missing_event_line(context: RuleContext) -> Iterator[Claim]:
     """Server-sent events of a dialect that names its events come without their names."""
     if context.stream.format is Format.SSE:
@@ -180,7 +178,6 @@ def missing_event_line(context: RuleContext) -> Iterator[Claim]:
     "W009",
     "bad-content-coding",
     Severity.ERROR,
-    about={AnomalyKind.BAD_CONTENT_CODING, AnomalyKind.TOO_LARGE},
 )
 def bad_content_coding(context: RuleContext) -> Iterator[Claim]:
     """A body that its content coding does not fit."""
@@ -197,7 +194,7 @@ _REPLACEMENT = "\ufffd".encode()
 _AS_TEXT = "somebody read the body as text and wrote it back: have that proxy pass bytes"
 
 
-@exchange_rule("W010", "corrupt-message", Severity.ERROR, about={AnomalyKind.BAD_MESSAGE})
+@exchange_rule("W010", "corrupt-message", Severity.ERROR)
 def corrupt_message(context: RuleContext) -> Iterator[Claim]:
     """Bytes in the body that are no part of any message, or a message that was changed."""
     binary = context.stream.format is Format.EVENTSTREAM

@@ -41,7 +41,8 @@ def ask(rules: Iterable[Rule[Seen]], seen: Seen) -> list[Finding]:
     found: list[Finding] = []
     for rule in rules:
         try:
-            found.extend(rule.findings(seen))
+            for claim in rule.check(seen):
+                found.append(rule.finding(claim, seen))  # noqa: PERF401 - an error keeps them
         except Exception as error:  # noqa: BLE001 - the guard of the rules
             failure = RuleFailure(rule.code, error, rule.where(seen))
             for each in FAILURES.rules:

@@ -14,13 +14,10 @@ from deltatape.rules.rule import (
     observed_rule,
     turn_rule,
 )
-from deltatape.rules.subject import Subject
 from deltatape.wire.json_value import canonical
 
 
-@exchange_rule(
-    "T004", "missing-name", Severity.ERROR, about={CallStatus.NO_NAME, CallStatus.ORPHAN}
-)
+@exchange_rule("T004", "missing-name", Severity.ERROR)
 def missing_name(context: RuleContext) -> Iterator[Claim]:
     """A call that names no tool."""
     for _, call in context.calls():
@@ -53,7 +50,7 @@ observed_rule(
 _LONGEST_NAME = 200
 
 
-@exchange_rule("T007", "unknown-tool", Severity.ERROR, about={Subject.CALLS})
+@exchange_rule("T007", "unknown-tool", Severity.ERROR)
 def unknown_tool(context: RuleContext) -> Iterator[Claim]:
     """A call of a tool that was not offered."""
     offered = [tool.name for tool in context.asked.tools]
@@ -110,7 +107,7 @@ observed_rule(
 )
 
 
-@exchange_rule("T020", "duplicate-call", Severity.WARNING, about={"T020", CallStatus.COMPLETE})
+@exchange_rule("T020", "duplicate-call", Severity.WARNING)
 def duplicate_call(context: RuleContext) -> Iterator[Claim]:
     """The same call twice in one reply."""
     yield from observed(context, "T020", "run one of them only")

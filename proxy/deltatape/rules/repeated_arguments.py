@@ -35,7 +35,7 @@ observed_rule(
 )
 
 
-@exchange_rule("T015", "sources-disagree", Severity.ERROR, about={"T015"})
+@exchange_rule("T015", "sources-disagree", Severity.ERROR)
 def sources_disagree(context: RuleContext) -> Iterator[Claim]:
     """One thing said in several places, and not the same."""
     calls = {(choice.index, call.index): call for choice, call in context.calls()}
@@ -111,7 +111,7 @@ _TEXT = itemgetter(0)
 """Of a fragment: quicker than its attribute, where every healthy call is asked."""
 
 
-@exchange_rule("T027", "repeated-delta", Severity.WARNING, about={CallStatus.COMPLETE})
+@exchange_rule("T027", "repeated-delta", Severity.WARNING)
 def repeated_delta(context: RuleContext) -> Iterator[Claim]:
     """The same piece of a call's arguments twice in a row."""
     for _, call in context.calls():

@@ -1,8 +1,8 @@
 """What a rule is: a decorated function from what it looks at to claims.
 
-The decorator registers it under its code and says the rest: name, usual severity, and for rules
-about exchanges what must be there for it to be asked at all. What a user reads of a rule is the
-page `docs/CODE.md` beside this file. How a claim becomes a finding is decided here, for all rules.
+The decorator registers it under its code and says the rest: name, usual severity, and whether it
+judges an ending. What a user reads of a rule is the page `docs/CODE.md` beside this file. How a
+claim becomes a finding is decided here, for all rules.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -49,20 +49,16 @@ class Rule(Generic[Seen]):
     check: Check[Seen]
     """Every defect of its kind, in wire order. Never raises on wire data."""
     where: Callable[[Seen], FindingPlace]
-    about: frozenset[str] = frozenset()
-    """Subjects of which one must be there for it to report anything; empty: it is always asked."""
     at_end: bool = False
     """Whether it judges what an ending left: such a rule is not asked while an exchange goes on."""
 
-    def is_about(self, subjects: frozenset[str]) -> bool:
-        """Whether it may have something to report where there are these subjects."""
-        return not self.about or not self.about.isdisjoint(subjects)
-
     def findings(self, seen: Seen) -> Iterator[Finding]:
         """What its claims about `seen` amount to, in their order."""
-        return (self._finding(claim, self.where(seen)) for claim in self.check(seen))
+        return (self.finding(claim, seen) for claim in self.check(seen))
 
-    def _finding(self, claim: Claim, where: FindingPlace) -> Finding:
+    def finding(self, claim: Claim, seen: Seen) -> Finding:
+        """What `claim` about `seen` amounts to."""
+        where = self.where(seen)
         place, line, t_ns = claim.place, where.line, where.t_ns
         if place is not None:
             line, t_ns = place.line, place.t_ns if where.timed else None
@@ -102,7 +98,6 @@ class RuleKind(Generic[Seen]):
         code: str,
         name: str,
         severity: Severity,
-        about: Iterable[str] = (),
         *,
         at_end: bool = False,
     ) -> Callable[[Check[Seen]], Check[Seen]]:
@@ -112,7 +107,6 @@ class RuleKind(Generic[Seen]):
             code: a letter for its group, and a number.
             name: what users may write in place of the code.
             severity: that of the usual case.
-            about: subjects of which one must be there for it to report anything; see `subject`.
             at_end: whether it judges what an ending left.
         """
 
@@ -123,7 +117,6 @@ class RuleKind(Generic[Seen]):
                 severity=severity,
                 check=check,
                 where=self._where,
-                about=frozenset(about),
                 at_end=at_end,
             )
             return check
@@ -194,5 +187,5 @@ def observed_rule(
     code: str, name: str, severity: Severity, hint: str, *, at_end: bool = False
 ) -> None:
     """A rule that reports what the dialects observe under its code, and nothing else."""
-    register = EXCHANGES.rule(code, name, severity, {code}, at_end=at_end)
+    register = EXCHANGES.rule(code, name, severity, at_end=at_end)
     register(lambda context: observed(context, code, hint))

@@ -17,7 +17,6 @@ from deltatape.rules.progress import (
     silences,
 )
 from deltatape.rules.rule import exchange_rule
-from deltatape.rules.subject import Subject
 from deltatape.rules.words import count
 
 ALIVE = (
@@ -38,7 +37,7 @@ _THEN = {
 }
 
 
-@exchange_rule("D001", "stall", Severity.WARNING, about={Subject.TIMES})
+@exchange_rule("D001", "stall", Severity.WARNING)
 def stall(context: RuleContext) -> Iterator[Claim]:
     """A long time without progress."""
     if not context.exchange.timed:
@@ -156,7 +155,7 @@ def _is_known(silence: Silence, least_s: float) -> bool:
 _MS = 1_000_000
 
 
-@exchange_rule("D004", "silence-after-tool-result", Severity.ERROR, about={Subject.TIMES})
+@exchange_rule("D004", "silence-after-tool-result", Severity.ERROR)
 def silence_after_tool_result(context: RuleContext) -> Iterator[Claim]:
     """The application sent the results of its tools, and nothing came back."""
     silence = silence_after_result(context)
@@ -266,7 +265,7 @@ def _place(context: RuleContext, silence: Silence) -> Place:
     return Place(span=Span(0, 0), t_ns=silence.start_ns, line=context.exchange.request.line)
 
 
-@exchange_rule("D005", "slow-client", Severity.WARNING, about={Subject.TIMES})
+@exchange_rule("D005", "slow-client", Severity.WARNING)
 def slow_client(context: RuleContext) -> Iterator[Claim]:
     """A client that takes the answer later than it comes."""
     found = lags(context.exchange) if context.exchange.timed else ()

@@ -9,7 +9,6 @@ from deltatape.model.request_summary import Message, RequestSummary
 from deltatape.rules.context import Claim, RuleContext, about_call, label
 from deltatape.rules.finish import FinishMeaning, finish_of
 from deltatape.rules.rule import exchange_rule
-from deltatape.rules.subject import Subject
 from deltatape.wire.json_value import canonical, parse
 
 _GENERIC = "tool"
@@ -91,7 +90,7 @@ def where(written: TextCall) -> str:
     return f"{label(written.call)} in the {channel} ({written.family})"
 
 
-@exchange_rule("T018", "tool-call-in-text", Severity.ERROR, about={Subject.WRITTEN}, at_end=True)
+@exchange_rule("T018", "tool-call-in-text", Severity.ERROR, at_end=True)
 def tool_call_in_text(context: RuleContext) -> Iterator[Claim]:
     """A tool call in the text, where nobody runs it."""
     for choice in context.reply.choices:
@@ -146,9 +145,7 @@ def _closed(context: RuleContext, choice: Choice, written: TextCall) -> Claim:
     )
 
 
-@exchange_rule(
-    "T019", "unclosed-text-tool-call", Severity.ERROR, about={Subject.WRITTEN}, at_end=True
-)
+@exchange_rule("T019", "unclosed-text-tool-call", Severity.ERROR, at_end=True)
 def unclosed_text_tool_call(context: RuleContext) -> Iterator[Claim]:
     """A tool call in the text that does not end."""
     for choice in context.reply.choices:

@@ -13,14 +13,13 @@ from deltatape.rules.rule import (
     exchange_rule,
     turn_rule,
 )
-from deltatape.rules.subject import Subject
 
 _NONE = "none"
 _OPEN = frozenset({None, "auto", _NONE, "required", "any", "validated"})
 """What is not the name of a tool."""
 
 
-@exchange_rule("T024", "call-against-choice", Severity.ERROR, about={Subject.CALLS})
+@exchange_rule("T024", "call-against-choice", Severity.ERROR)
 def call_against_choice(context: RuleContext) -> Iterator[Claim]:
     """A call that the request forbids."""
     choice = context.asked.tool_choice
@@ -50,7 +49,7 @@ _SENT_TWICE = Excluded("the calls are one that was sent twice", "their names or 
 _IGNORES = "this server documents that it ignores it"
 
 
-@exchange_rule("T025", "choice-not-obeyed", Severity.ERROR, about={Subject.CHOICE}, at_end=True)
+@exchange_rule("T025", "choice-not-obeyed", Severity.ERROR, at_end=True)
 def choice_not_obeyed(context: RuleContext) -> Iterator[Claim]:
     """Several calls where one was allowed, or none where one was demanded."""
     for choice in context.reply.choices:

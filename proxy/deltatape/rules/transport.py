@@ -11,7 +11,6 @@ from deltatape.rules.context import NS, Claim, RuleContext, label
 from deltatape.rules.framing import is_torn
 from deltatape.rules.loss import is_exhausted, is_own_patience, is_refusal, unwatched_ns
 from deltatape.rules.rule import exchange_rule
-from deltatape.rules.subject import Subject
 
 LEFT = "the client closed the connection"
 GAVE_UP = "the client gave up after"
@@ -30,7 +29,7 @@ _EARLY, _LATE = 0.1, 0.5
 """How much sooner or later than its timeout a client may be seen to leave, in seconds."""
 
 
-@exchange_rule("W006", "stream-cut", Severity.ERROR, about={Subject.CUT}, at_end=True)
+@exchange_rule("W006", "stream-cut", Severity.ERROR, at_end=True)
 def stream_cut(context: RuleContext) -> Iterator[Claim]:
     """The transport ended before the response was whole."""
     if not context.exchange.cut:
@@ -263,7 +262,7 @@ def _last_place(context: RuleContext) -> Place | None:
     return Place(span=Span(size, size), t_ns=last.t_ns, line=last.line) if last else None
 
 
-@exchange_rule("W007", "buffered-burst", Severity.WARNING, about={Subject.TIMES})
+@exchange_rule("W007", "buffered-burst", Severity.WARNING)
 def buffered_burst(context: RuleContext) -> Iterator[Claim]:
     """All events at once, after a long silence."""
     exchange, events, settings = context.exchange, context.stream.events, context.settings
