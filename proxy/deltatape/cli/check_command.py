@@ -15,9 +15,9 @@ from deltatape.diagnose.baseline import Accepted, accepted, baseline_text, read_
 from deltatape.diagnose.check_tape import ReportedFinding, TapeReport
 from deltatape.errors import DeltatapeError, UsageError
 from deltatape.model.finding import Severity
+from deltatape.printable import count
 from deltatape.render.ci_log import inert_remark
 from deltatape.render.report import FORMATS, Part, Report, report_in
-from deltatape.rules.words import count
 from deltatape.settings.defaults import current_rules
 
 NEVER = "never"

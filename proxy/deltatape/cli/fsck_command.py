@@ -16,10 +16,10 @@ from deltatape.environment.known_secrets import known_secrets
 from deltatape.errors import DeltatapeError, TapeFormatError, UsageError
 from deltatape.gateway.outbound import outbound_from
 from deltatape.gateway.routes import Upstream, parse_upstream
+from deltatape.printable import count
 from deltatape.record.recheck import RecheckOptions, ask_again
 from deltatape.render.as_json import audits_json
 from deltatape.render.audit import Audit, audit_lines
-from deltatape.rules.words import count
 from deltatape.settings.defaults import current_rules
 from deltatape.store.listing import locate
 from deltatape.store.mask_key import mask_key

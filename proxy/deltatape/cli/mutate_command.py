@@ -15,7 +15,7 @@ from deltatape.clock import SystemClock
 from deltatape.errors import UsageError, did_you_mean
 from deltatape.model.exchange import Exchange, Source
 from deltatape.mutate import MUTATORS, MutationChoices, SeededChoices
-from deltatape.rules.words import count
+from deltatape.printable import count
 from deltatape.store.listing import locate
 from deltatape.store.names import SUFFIX, ulid
 from deltatape.store.reader import open_tape

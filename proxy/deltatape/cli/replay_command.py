@@ -36,11 +36,11 @@ from deltatape.model.exchange import Exchange, Tap
 from deltatape.player.play_options import PlayOptions, RunReadBack
 from deltatape.player.playback_changes import ExchangeStaging, refuse_absent
 from deltatape.player.player import Player
+from deltatape.printable import count
 from deltatape.replay.auto import AutoPlayer, ProviderRoutes
 from deltatape.replay.environment import replay_environment
 from deltatape.replay.guard import NetworkGuardTunnel
 from deltatape.replay.session import NOT_WHOLE, ReplayOptions, Responders, replay, teller
-from deltatape.rules.words import count
 from deltatape.settings.defaults import current_rules
 from deltatape.store.listing import locate
 from deltatape.store.mask_key import mask_key

@@ -21,9 +21,9 @@ from deltatape.errors import UsageError
 from deltatape.gateway.outbound import outbound_from
 from deltatape.match.schedule import ReplayTempo, parse_speed
 from deltatape.model.exchange import Exchange, Tap
+from deltatape.printable import count
 from deltatape.render.shrink import ShrinkKit, ShrinkReport, amount_of, shrink_json, shrink_lines
 from deltatape.replay.guard import NetworkGuard
-from deltatape.rules.words import count
 from deltatape.store.mask_key import mask_key
 from deltatape.store.names import DEFAULT_FOLDER
 from deltatape.trials.shrink import (

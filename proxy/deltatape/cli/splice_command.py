@@ -10,7 +10,7 @@ from deltatape.cli.options import option
 from deltatape.cli.terminal import say, write
 from deltatape.clock import SystemClock
 from deltatape.errors import UsageError
-from deltatape.rules.words import count
+from deltatape.printable import count
 from deltatape.store.listing import Location, locate
 from deltatape.store.reader import open_tape
 from deltatape.store.splice import SplicedTape, SpliceSource, splice

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from typing import TextIO
 
 from deltatape.errors import UsageError
+from deltatape.printable import escape
 from deltatape.render.lines import WIDTH, Line, emphasised, hanging, plain, styled
-from deltatape.rules.evidence import escape
 
 _MAX_UNSAID = 1000
 _LAST_WORDS_S = 2.0

@@ -18,6 +18,7 @@ from deltatape.errors import UsageError
 from deltatape.gateway.outbound import outbound_from
 from deltatape.model.exchange import Exchange, Tap
 from deltatape.model.torture import MatrixCell, TortureResult
+from deltatape.printable import count
 from deltatape.render.torture import (
     cell_line,
     torture_json,
@@ -27,7 +28,6 @@ from deltatape.render.torture import (
     variation_lines,
 )
 from deltatape.replay.guard import NetworkGuard
-from deltatape.rules.words import count
 from deltatape.store.report_file import check_folder, check_report, write_report
 from deltatape.trials.torture import TortureSetup, torture
 from deltatape.trials.torture_judge import Oracle, OutputRules

@@ -26,8 +26,7 @@ from deltatape.compare.volatile import VOLATILE, FieldFilter
 from deltatape.diagnose.rebuild import Analysis
 from deltatape.model.reply import ToolCall
 from deltatape.model.stream import Event, Format, Stream
-from deltatape.rules.evidence import excerpt
-from deltatape.rules.words import count
+from deltatape.printable import count, excerpt
 from deltatape.wire.json_value import parse
 
 

@@ -19,7 +19,7 @@ from deltatape.compare.comparable_events import DELTAS, ComparableEvent, EventTo
 from deltatape.compare.values import ChangeKind, EventChange
 from deltatape.compare.volatile import identities
 from deltatape.match.difference import JsonDifference, compare
-from deltatape.rules.evidence import excerpt
+from deltatape.printable import excerpt
 
 _ABSENT = "(absent)"
 _DATA = "(data)"

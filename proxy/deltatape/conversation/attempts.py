@@ -15,8 +15,7 @@ from deltatape.model.digest import Digest
 from deltatape.model.exchange import Tap
 from deltatape.model.explanation import Attempt, Attempts
 from deltatape.model.tape_summary import CHILD_EXIT
-from deltatape.rules.evidence import excerpt
-from deltatape.rules.words import count
+from deltatape.printable import count, excerpt
 
 _ERROR = 400
 _NS = 1_000_000_000

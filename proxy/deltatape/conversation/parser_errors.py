@@ -11,8 +11,8 @@ from dataclasses import replace
 from deltatape.model.digest import Digest, ParserError, ReadBack
 from deltatape.model.tape_summary import LogEntry
 from deltatape.model.turn import Complaint, DeliveredCallRef, Turn
+from deltatape.printable import excerpt
 from deltatape.rules.complaints import is_of_nothing
-from deltatape.rules.evidence import excerpt
 from deltatape.rules.parser_errors import in_log
 from deltatape.rules.repeated import first_difference
 from deltatape.rules.settings import Settings

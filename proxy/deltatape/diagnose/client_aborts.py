@@ -13,8 +13,8 @@ from deltatape.model.digest import Digest
 from deltatape.model.exchange import Tap
 from deltatape.model.finding import Blame, Confidence, Excluded, Finding, Severity
 from deltatape.model.tape_summary import LogEntry
+from deltatape.printable import excerpt
 from deltatape.rules.app_exception import THROWN, crashed, last_thrown, shown
-from deltatape.rules.evidence import excerpt
 from deltatape.rules.transport import GAVE_UP, LEFT, NOT_SENT, STALLED, TIMED_OUT
 
 _SOONER_NS, _LATER_NS = 500_000_000, 3_000_000_000

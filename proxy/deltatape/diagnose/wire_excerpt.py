@@ -17,7 +17,7 @@ from typing import NamedTuple
 from deltatape.diagnose.rebuild import Analysis
 from deltatape.model.finding import Finding
 from deltatape.model.stream import Span
-from deltatape.rules.evidence import MAX_EVIDENCE, escape
+from deltatape.printable import MAX_EVIDENCE, escape
 
 MAX_LINES = 3
 """Lines of the wire that an excerpt shows at most."""

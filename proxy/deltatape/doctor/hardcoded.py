@@ -35,8 +35,8 @@ from deltatape.environment.variables import (
     sounds_like_base_url,
 )
 from deltatape.http1.listener import is_loopback
+from deltatape.printable import excerpt
 from deltatape.providers import COMPATIBLE, PROVIDERS, UPSTREAMS, provider_of_host
-from deltatape.rules.evidence import excerpt
 
 MOST = 200
 """Places after which a search stops: more tell nothing more."""

@@ -12,8 +12,8 @@ from pathlib import Path
 from deltatape.doctor.hardcoded import Hardcoded, find
 from deltatape.doctor.sources import Limits, UrlUse
 from deltatape.environment.variables import SERVED, SIGNED
+from deltatape.printable import count
 from deltatape.render.doctor import DoctorRemark, RemarkLevel
-from deltatape.rules.words import count
 from deltatape.sdks.table import GENERAL, SDKS, Ecosystem, Sdk, sdk_of
 
 _SET = frozenset(name for names in SERVED.values() for name in names)

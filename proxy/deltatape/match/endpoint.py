@@ -18,8 +18,8 @@ from urllib.parse import parse_qsl, unquote_to_bytes, urlsplit
 
 from deltatape.match.masks import fits
 from deltatape.model.exchange import Request
+from deltatape.printable import excerpt
 from deltatape.providers import PROVIDERS
-from deltatape.rules.evidence import excerpt
 from deltatape.tape.mask import credential_spans, is_credential_parameter
 
 Place: TypeAlias = tuple[str, bytes, tuple[tuple[str, str], ...]]

@@ -23,7 +23,7 @@ from deltatape.mitm.environment import (
 )
 from deltatape.mitm.mitmdump import Mitmdump, MitmdumpResult, MitmOptions, Started
 from deltatape.model.tape_summary import CHILD_EXIT
-from deltatape.rules.words import count
+from deltatape.printable import count
 
 NEWS_S = 1.0
 """How long the news may take to reach mitmproxy that the command's connections are gone."""

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING
 from deltatape.match.endpoint import shown
 from deltatape.model.exchange import Exchange
 from deltatape.player.play_options import MissedRequest, PlayReport, UnusedFault
+from deltatape.printable import count, excerpt
 from deltatape.replay.report import mistake_told, name_of
-from deltatape.rules.evidence import excerpt
-from deltatape.rules.words import count
 
 if TYPE_CHECKING:
     from deltatape.run_check import RunMistake

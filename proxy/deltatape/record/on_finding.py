@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from typing import Self
 
 from deltatape.model.finding import Finding
+from deltatape.printable import count
 from deltatape.render.findings_json import findings_json
-from deltatape.rules.words import count
 
 AT_ONCE = 2
 WAITING = 32

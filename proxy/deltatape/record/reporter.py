@@ -9,9 +9,9 @@ from deltatape.gateway.analysis import AnalyzedExchange
 from deltatape.gateway.routes import Refusal, Routes
 from deltatape.gateway.tunnel import TunnelledConnection
 from deltatape.model.finding import Severity
+from deltatape.printable import count
 from deltatape.providers import COMMON, PROVIDERS, UPSTREAMS
 from deltatape.render.summary import finding_lines, live_lines
-from deltatape.rules.words import count
 
 Tell = Callable[[str], None]
 

@@ -35,11 +35,11 @@ from deltatape.http1.listener import Address
 from deltatape.model.exchange import Source, Tap
 from deltatape.model.finding import Severity
 from deltatape.model.tape_summary import CHILD_EXIT, ROTATED, LogStream
+from deltatape.printable import count
 from deltatape.record.control import Control
 from deltatape.record.on_finding import OnFinding
 from deltatape.record.reporter import NO_TRAFFIC_S, Beginning, Reporter, Tell, introduce, no_traffic
 from deltatape.rules.settings import Settings
-from deltatape.rules.words import count
 from deltatape.store.ring import RetentionPolicy, SegmentRing
 from deltatape.store.writer import TapeWriter
 from deltatape.tape.credentials import basic

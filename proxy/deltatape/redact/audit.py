@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from deltatape.model.exchange import Framing, Source
+from deltatape.printable import count
 from deltatape.redact.plan import ChecksumErrors, LeakedSecret, RedactionPlan, RedactionPlanner
 from deltatape.redact.strings import clean
-from deltatape.rules.words import count
 from deltatape.tape.decode import decode_header, decode_record
 from deltatape.tape.encode import header_line, payload_record
 from deltatape.tape.fields import MalformedError

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from deltatape.model.exchange import Headers, MaskedSpan, header
+from deltatape.printable import count
 from deltatape.redact.content import mask, vocabulary
 from deltatape.redact.escaped_text import LayeredView, Overwrite, apply
 from deltatape.redact.eventstream import ChecksummedBody, check, unfold
@@ -24,7 +25,6 @@ from deltatape.redact.fillers import Fillers
 from deltatape.redact.framing import framed
 from deltatape.redact.search import Secret, overwrite, secrets
 from deltatape.redact.strings import clean, filled
-from deltatape.rules.words import count
 from deltatape.tape.assemble import Numbered
 from deltatape.tape.decode import CODES
 from deltatape.tape.encode import json_bytes, json_text

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from deltatape.compare.recheck import PRESENT, Aspect, Recheck, RecheckedExchange, ResponseDrift
 from deltatape.model.exchange import Exchange
 from deltatape.model.finding import Severity
+from deltatape.printable import count
 from deltatape.redact.audit import AuditReport, ProblemKind, TapeProblem
 from deltatape.render.lines import BOLD, DIM, GOOD, STYLES, WIDTH, Line, StyledText, line, wrapped
 from deltatape.render.numbers import duration
-from deltatape.rules.words import count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

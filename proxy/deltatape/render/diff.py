@@ -20,10 +20,9 @@ from deltatape.compare.values import FramingDifference
 from deltatape.diagnose.rebuild import Analysis
 from deltatape.match.difference import JsonDifference
 from deltatape.model.reply import ToolCall
+from deltatape.printable import count, excerpt
 from deltatape.render.json_document import VERSION, inert_json
 from deltatape.render.lines import BOLD, DIM, GOOD, WIDTH, Line, StyledText, cropped, line, wrapped
-from deltatape.rules.evidence import excerpt
-from deltatape.rules.words import count
 from deltatape.why.event_kinds import identity, label, news
 
 CONTEXT = 2

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from deltatape.printable import count
 from deltatape.render.json_document import VERSION
 from deltatape.render.lines import BOLD, DIM, GOOD, WIDTH, Line, StyledText, cropped, line, wrapped
-from deltatape.rules.words import count
 
 
 class RemarkLevel(StrEnum):

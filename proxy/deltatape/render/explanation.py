@@ -20,6 +20,7 @@ from deltatape.model.explanation import (
 from deltatape.model.finding import Blame, Finding
 from deltatape.model.reply import CallKind
 from deltatape.model.request_summary import RepeatedCall
+from deltatape.printable import count, escape, excerpt
 from deltatape.render.findings import (
     blamed,
     one_finding,
@@ -46,8 +47,6 @@ from deltatape.render.lines import (
 from deltatape.render.numbers import NO_TIMES, duration, seconds, since_request, size
 from deltatape.render.show import call_cells
 from deltatape.render.suspects import suspect_lines, tried_lines
-from deltatape.rules.evidence import escape, excerpt
-from deltatape.rules.words import count
 from deltatape.why.reproduction import mistakes
 from deltatape.why.verdict import LOSS
 

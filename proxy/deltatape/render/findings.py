@@ -16,6 +16,7 @@ from deltatape.diagnose.wire_excerpt import MarkedLine, WireExcerpt
 from deltatape.model.explanation import Explanation, Verdict
 from deltatape.model.finding import Finding, Severity
 from deltatape.model.stream import Span
+from deltatape.printable import count
 from deltatape.render.lines import (
     BOLD,
     DIM,
@@ -29,7 +30,6 @@ from deltatape.render.lines import (
     wrapped,
 )
 from deltatape.render.numbers import seconds
-from deltatape.rules.words import count
 from deltatape.why.verdict import NOBODY
 
 

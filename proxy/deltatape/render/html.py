@@ -11,11 +11,10 @@ from deltatape.model.explanation import Explanation, ReplyRepetition, TimelineEn
 from deltatape.model.finding import Finding
 from deltatape.model.reply import ToolCall
 from deltatape.model.suspect import ClientTrial, Suspect
+from deltatape.printable import count, escape
 from deltatape.render.findings import blamed, excluded, place, possible, sides
 from deltatape.render.numbers import duration, seconds, size
 from deltatape.render.suspects import how, outcome
-from deltatape.rules.evidence import escape
-from deltatape.rules.words import count
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 _PERCENT = 100.0

@@ -15,10 +15,10 @@ from xml.etree import ElementTree as ET
 
 from deltatape.diagnose.check_tape import ReportedFinding, TapeReport
 from deltatape.model.finding import Severity
+from deltatape.printable import escape
 from deltatape.render.ci_log import inert_line, inert_text
 from deltatape.render.findings import blamed, reported_lines
 from deltatape.render.lines import plain
-from deltatape.rules.evidence import escape
 
 _HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="deltatape check">\n'
 _TAIL = "</testsuites>\n"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from rich.cells import cell_len
 
 from deltatape.model.finding import Severity
-from deltatape.rules.evidence import escape
+from deltatape.printable import escape
 
 if TYPE_CHECKING:
     from rich.text import Text

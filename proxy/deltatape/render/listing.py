@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from deltatape.model.finding import Severity
+from deltatape.printable import count, escape, excerpt
 from deltatape.render.lines import (
     BOLD,
     DIM,
@@ -22,8 +23,6 @@ from deltatape.render.lines import (
     table,
 )
 from deltatape.render.numbers import duration, size
-from deltatape.rules.evidence import escape, excerpt
-from deltatape.rules.words import count
 from deltatape.why.overview import TapeOverview
 
 _MAX_APP = 28

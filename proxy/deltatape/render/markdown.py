@@ -11,12 +11,11 @@ from textwrap import dedent
 from deltatape.model.explanation import Explanation, ReplyRepetition
 from deltatape.model.finding import Finding
 from deltatape.model.reply import ToolCall
+from deltatape.printable import count, escape, excerpt
 from deltatape.render.explanation import timeline_lines
 from deltatape.render.findings import blamed, excluded, place, possible, sides
 from deltatape.render.lines import plain
 from deltatape.render.suspects import how, outcome
-from deltatape.rules.evidence import escape, excerpt
-from deltatape.rules.words import count
 
 _WIDTH = 110
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|~&$])")

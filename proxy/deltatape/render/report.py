@@ -10,14 +10,13 @@ from typing import Protocol, TypeAlias
 
 from deltatape.diagnose.check_tape import ReportedFinding, TapeReport
 from deltatape.model.finding import Severity
+from deltatape.printable import count, escape
 from deltatape.render.ci_log import inert_line, inert_text
 from deltatape.render.findings import blamed, counted, ending_lines, place, reported_lines
 from deltatape.render.findings_json import FindingsDocument
 from deltatape.render.junit import TestReport
 from deltatape.render.lines import DIM, LEAST, STYLES, WIDTH, Cell, Line, StyledText, line, table
 from deltatape.render.sarif import SarifLog
-from deltatape.rules.evidence import escape
-from deltatape.rules.words import count
 
 _Kind: TypeAlias = tuple[int, str, str, Severity]
 """Findings that are counted together: rank and code first, as they are listed."""

@@ -12,11 +12,11 @@ from urllib.parse import quote
 
 from deltatape.diagnose.check_tape import ReportedFinding, TapeReport
 from deltatape.model.finding import Severity
+from deltatape.printable import escape
 from deltatape.render.findings import blamed, place
 from deltatape.render.json_document import inert_json
 from deltatape.rules import RULES, Rule
 from deltatape.rules.documentation import rule_page
-from deltatape.rules.evidence import escape
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 FINGERPRINT = "deltatape/v1"

@@ -9,6 +9,7 @@ from deltatape.model.exchange import Exchange
 from deltatape.model.reply import CallKind, CallStatus, ToolCall
 from deltatape.model.stream import Comment, Event
 from deltatape.model.tape_summary import LogEntry
+from deltatape.printable import count, escape, excerpt
 from deltatape.render.lines import (
     BOLD,
     DIM,
@@ -24,8 +25,6 @@ from deltatape.render.lines import (
     wrapped,
 )
 from deltatape.render.numbers import NO_TIMES, seconds, since_request
-from deltatape.rules.evidence import escape, excerpt
-from deltatape.rules.words import count
 from deltatape.why.event_kinds import news
 
 _BROKEN = "red"

@@ -8,10 +8,9 @@ from typing import NamedTuple
 
 from deltatape.diagnose.decode import decode
 from deltatape.model.exchange import Exchange
+from deltatape.printable import count, excerpt
 from deltatape.render.json_document import document
 from deltatape.render.lines import BOLD, DIM, Line, StyledText
-from deltatape.rules.evidence import excerpt
-from deltatape.rules.words import count
 from deltatape.shrink.body import event_count
 from deltatape.shrink.failure import TargetFailure
 

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 
 from deltatape.diagnose.rebuild import Analysis
 from deltatape.model.finding import Finding
+from deltatape.printable import count, excerpt
 from deltatape.render.findings import blamed
 from deltatape.render.numbers import duration
-from deltatape.rules.evidence import excerpt
-from deltatape.rules.words import count
 from deltatape.why.verdict import deciding, grounds_of
 
 _NAMES = 80

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from deltatape.model.request_summary import RepeatedCall
 from deltatape.model.suspect import ClientReading, ClientTrial, Suspect
+from deltatape.printable import count, excerpt
 from deltatape.render.lines import (
     BOLD,
     DIM,
@@ -18,8 +19,6 @@ from deltatape.render.lines import (
     table,
     wrapped,
 )
-from deltatape.rules.evidence import excerpt
-from deltatape.rules.words import count
 
 _WRONG = StyledText("WRONG", "bold red")
 _NOT_TRIED = StyledText("not tried", DIM)

@@ -5,6 +5,7 @@ from itertools import groupby
 from xml.etree import ElementTree as ET
 
 from deltatape.model.torture import MatrixCell, RunVerdict, TortureResult
+from deltatape.printable import count, escape
 from deltatape.render.ci_log import inert_text
 from deltatape.render.json_document import document
 from deltatape.render.lines import (
@@ -20,8 +21,6 @@ from deltatape.render.lines import (
     table,
     wrapped,
 )
-from deltatape.rules.evidence import escape
-from deltatape.rules.words import count
 from deltatape.vary.variation import Variation
 
 _BAD = "bold red"

@@ -17,8 +17,8 @@ from deltatape.player.play_options import (
     PlayReport,
     Told,
 )
+from deltatape.printable import count
 from deltatape.render.json_document import document
-from deltatape.rules.words import count
 
 if TYPE_CHECKING:
     from deltatape.run_check import RunMistake

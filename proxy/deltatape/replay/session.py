@@ -21,10 +21,10 @@ from deltatape.errors import UsageError
 from deltatape.http1.listener import Address
 from deltatape.model.exchange import Exchange
 from deltatape.player.play_options import PlayedRequest, PlayReport, Told
+from deltatape.printable import count
 from deltatape.replay.guard import NetworkGuardTunnel
 from deltatape.replay.playback import ReplayServer, end, settle
 from deltatape.replay.report import json_report, summary, told
-from deltatape.rules.words import count
 
 NOT_WHOLE = 1
 """The exit code for a miss, an exchange that was not played, a mistake that was made again, or a

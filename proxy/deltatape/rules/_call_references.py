@@ -7,7 +7,7 @@ from deltatape.model.digest import DeliveredCall, Digest, ReadBack
 from deltatape.model.finding import Blame, ComparedPlace, Confidence, Excluded, Severity
 from deltatape.model.request_summary import RepeatedCall
 from deltatape.model.turn import DeliveredCallRef
-from deltatape.rules.evidence import excerpt
+from deltatape.printable import excerpt
 
 _HANDOFF = re.compile(r"transfer|hand_?-?off|delegat|escalat|switch|route", re.IGNORECASE)
 """Names of calls that give a conversation to another agent."""

@@ -27,10 +27,9 @@ from deltatape.model.finding import Excluded
 from deltatape.model.reply import Fragment
 from deltatape.model.request_summary import ToolSpec
 from deltatape.model.stream import Event
+from deltatape.printable import count, excerpt
 from deltatape.rules._schema import validate_text
-from deltatape.rules.evidence import excerpt
 from deltatape.rules.settings import Settings
-from deltatape.rules.words import count
 from deltatape.wire.json_scan import JsonScanner, ScanState, scan
 from deltatape.wire.json_value import join_pairs, parse
 

@@ -12,12 +12,12 @@ from deltatape.model.finding import Blame, Confidence, Excluded, Severity
 from deltatape.model.reply import Channel, Choice, TextFragment
 from deltatape.model.request_summary import AnswerFormat
 from deltatape.model.stream import AnomalyKind
+from deltatape.printable import excerpt
 from deltatape.rules._schema import validate
 from deltatape.rules._stray_text import StrayToken, error_page, mojibake, replaced, stray_tokens
 from deltatape.rules._usage import TokenCounts, counts_in, is_explained
 from deltatape.rules.context import Claim, RuleContext
 from deltatape.rules.endings import ended_well
-from deltatape.rules.evidence import excerpt
 from deltatape.rules.rule import exchange_rule
 from deltatape.wire.json_value import parse
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity
 from deltatape.model.reply import CallKind, CallStatus, Channel, Reply, ToolCall, ToolResult
 from deltatape.model.stream import Place
+from deltatape.printable import excerpt
 from deltatape.rules.context import MOST_ALIKE, Claim, RuleContext, and_more, label, observed
 from deltatape.rules.endings import unended
-from deltatape.rules.evidence import excerpt
 from deltatape.rules.rule import exchange_rule
 from deltatape.wire.json_scan import ScanState, scan
 from deltatape.wire.json_value import join_pairs, parse

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from deltatape.model.finding import Blame, Confidence, Severity
 from deltatape.model.reply import CallStatus, ToolCall
 from deltatape.model.request_summary import ToolSpec
+from deltatape.printable import excerpt
 from deltatape.rules._fragment_analysis import HINT, fits, gap_of_member, told, trace_of
 from deltatape.rules._schema import validate_text
 from deltatape.rules.context import Claim, RuleContext, about_call, label, observed
-from deltatape.rules.evidence import excerpt
 from deltatape.rules.rule import exchange_rule
 from deltatape.wire.json_value import parse
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from deltatape.model.exchange import EndReason
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity
 from deltatape.model.reply import CallKind, CallStatus, Choice, Fragment, TextCall, ToolCall
+from deltatape.printable import count, excerpt
 from deltatape.rules._fragment_analysis import (
     HINT,
     FragmentTrace,
@@ -17,11 +18,9 @@ from deltatape.rules._fragment_analysis import (
 )
 from deltatape.rules._notation import QUOTES, notation_of
 from deltatape.rules.context import Claim, RuleContext, about_call, label
-from deltatape.rules.evidence import excerpt
 from deltatape.rules.finish import FinishMeaning, finish_of
 from deltatape.rules.rule import exchange_rule
 from deltatape.rules.text_calls import in_answer, where
-from deltatape.rules.words import count
 from deltatape.wire.json_scan import JsonScanner, scan
 from deltatape.wire.json_value import parse, reads_alike
 

@@ -10,10 +10,10 @@ from deltatape.model.finding import Blame, Confidence, Excluded, Severity, weake
 from deltatape.model.reply import CallStatus
 from deltatape.model.request_summary import RepeatedCall
 from deltatape.model.turn import Continuation, DeliveredCallRef, Turn
+from deltatape.printable import count, excerpt
 from deltatape.rules._call_references import ClaimGrade, against, called, called_in, was_delivered
 from deltatape.rules.context import Claim
 from deltatape.rules.edits import LegitimateEdit, breaks_schema, explain
-from deltatape.rules.evidence import excerpt
 from deltatape.rules.repeated import (
     CLEAN,
     ArgumentsDamage,
@@ -26,7 +26,6 @@ from deltatape.rules.rule import (
     read_back_rule,
     turn_rule,
 )
-from deltatape.rules.words import count
 from deltatape.wire.json_value import parse
 
 _SHORT = 200

@@ -8,9 +8,9 @@ from deltatape.model.digest import CallWithRepeat, ReadBack
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity, weaker
 from deltatape.model.request_summary import RepeatedCall
 from deltatape.model.turn import DeliveredCallRef
+from deltatape.printable import excerpt
 from deltatape.rules._call_references import against, called, was_delivered
 from deltatape.rules.context import Claim
-from deltatape.rules.evidence import excerpt
 from deltatape.rules.repeated import first_difference, is_derived, same_id, same_name
 from deltatape.rules.rule import read_back_rule
 

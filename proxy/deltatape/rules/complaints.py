@@ -6,9 +6,9 @@ from deltatape.model.digest import DeliveredCall, ParserError, ParserErrorKind
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity
 from deltatape.model.reply import CallKind, CallStatus
 from deltatape.model.turn import Complaint, Turn
+from deltatape.printable import excerpt
 from deltatape.rules._call_references import against, called_in
 from deltatape.rules.context import Claim
-from deltatape.rules.evidence import excerpt
 from deltatape.rules.repeated import relation
 from deltatape.rules.rule import turn_rule
 from deltatape.wire.json_value import parse

@@ -12,8 +12,8 @@ from deltatape.model.finding import Blame, ComparedPlace, Confidence, Excluded, 
 from deltatape.model.reply import Choice, Observation, Reply, ToolCall
 from deltatape.model.request_summary import RequestSummary
 from deltatape.model.stream import Event, Place, Stream
+from deltatape.printable import excerpt
 from deltatape.rules.event_contribution import EventContribution, brought
-from deltatape.rules.evidence import excerpt
 from deltatape.rules.settings import Settings
 
 MOST_ALIKE = 20

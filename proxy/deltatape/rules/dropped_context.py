@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from deltatape.model.digest import Digest
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity
 from deltatape.model.turn import Continuation, DeliveredCallRef, Turn
+from deltatape.printable import excerpt
 from deltatape.rules._call_references import against, hands_over, names
 from deltatape.rules.context import Claim
-from deltatape.rules.evidence import excerpt
 from deltatape.rules.rule import turn_rule
 
 

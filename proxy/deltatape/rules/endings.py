@@ -6,15 +6,14 @@ from dataclasses import replace
 from deltatape.model.exchange import EndReason, Framing
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity
 from deltatape.model.reply import CallKind, CallStatus, Choice, ToolCall
+from deltatape.printable import count, excerpt
 from deltatape.rules.context import Claim, RuleContext, about_call, label
-from deltatape.rules.evidence import excerpt
 from deltatape.rules.finish import FinishMeaning, finish_of, late_calls, late_text
 from deltatape.rules.framing import STREAMS, is_undecoded
 from deltatape.rules.rule import (
     exchange_rule,
     observed_rule,
 )
-from deltatape.rules.words import count
 
 _UPSTREAM_ENDED = frozenset(
     {EndReason.COMPLETE, EndReason.UPSTREAM_CLOSED, EndReason.UPSTREAM_RESET, EndReason.TIMEOUT}

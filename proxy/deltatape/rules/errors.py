@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from deltatape.model.exchange import Tap, header
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity
 from deltatape.model.stream import Place, Span
+from deltatape.printable import excerpt
 from deltatape.rules.context import Claim, RuleContext
-from deltatape.rules.evidence import excerpt
 from deltatape.rules.rule import exchange_rule
 from deltatape.wire.json_value import parse
 

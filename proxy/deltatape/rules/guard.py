@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from deltatape.model.finding import Confidence, Finding, Severity
+from deltatape.printable import excerpt
 from deltatape.rules.context import Claim
-from deltatape.rules.evidence import excerpt
 from deltatape.rules.rule import FindingPlace, Rule, RuleKind, Seen
 
 

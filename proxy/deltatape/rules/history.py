@@ -7,9 +7,9 @@ from itertools import pairwise
 from deltatape.model.digest import HistoryMessage
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity
 from deltatape.model.turn import DeliveredCallRef, MisplacedMessage, TextDamage, Turn
+from deltatape.printable import excerpt
 from deltatape.rules._call_references import against_reply, called_in
 from deltatape.rules.context import Claim
-from deltatape.rules.evidence import excerpt
 from deltatape.rules.rule import turn_rule
 
 _HINTS = {

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity
 from deltatape.model.reply import CallKind, CallStatus, ToolCall
 from deltatape.model.turn import DeliveredCallRef, Turn
+from deltatape.printable import excerpt
 from deltatape.rules._call_references import against, called_in
 from deltatape.rules.context import Claim, RuleContext, about_call, label, observed
-from deltatape.rules.evidence import excerpt
 from deltatape.rules.rule import (
     exchange_rule,
     observed_rule,

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from deltatape.model.digest import DeliveredCall, Digest
 from deltatape.model.finding import Blame, ComparedPlace, Confidence, Excluded, Severity
 from deltatape.model.turn import RepeatedIdenticalCall, SameRequest, Turn
+from deltatape.printable import excerpt
 from deltatape.rules._call_references import against_request, names
 from deltatape.rules.context import NS, Claim
-from deltatape.rules.evidence import excerpt
 from deltatape.rules.rule import (
     SeenTurn,
     measured_turn_rule,

@@ -13,9 +13,9 @@ from itertools import chain, pairwise
 from deltatape.model.exchange import EndReason, Exchange
 from deltatape.model.finding import Confidence, Severity
 from deltatape.model.stream import Place, Span
+from deltatape.printable import count
 from deltatape.rules.context import Claim, RuleContext
 from deltatape.rules.rule import exchange_rule
-from deltatape.rules.words import count
 
 _FIRST_NS, _NEXT_NS = 10_250_000_000, 6_000_000_000
 """While nothing comes a recorder looks every 5 s and writes `idle` if it was silent for so long:

@@ -7,14 +7,13 @@ from deltatape.model.finding import Confidence, Excluded, Severity, weaker
 from deltatape.model.reply import CallStatus
 from deltatape.model.request_summary import RepeatedCall
 from deltatape.model.turn import DeliveredCallRef
+from deltatape.printable import count, excerpt
 from deltatape.rules._call_references import ClaimGrade, against, called, was_delivered
 from deltatape.rules.complaints import is_untrue, is_untrue_of_call
 from deltatape.rules.context import Claim
 from deltatape.rules.edits import breaks_schema
-from deltatape.rules.evidence import excerpt
 from deltatape.rules.repeated import CLEAN, ArgumentsDamage, leaves, relation
 from deltatape.rules.rule import read_back_rule
-from deltatape.rules.words import count
 from deltatape.wire.json_value import canonical, parse
 
 _KNOWN_AT_LEAST = 3

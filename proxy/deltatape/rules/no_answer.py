@@ -7,9 +7,9 @@ from deltatape.model.digest import DeliveredCall, Unanswered
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity
 from deltatape.model.reply import CallKind, Choice
 from deltatape.model.tape_summary import CHILD_EXIT, TapeSummary
+from deltatape.printable import count, excerpt
 from deltatape.rules.app_exception import crashed
 from deltatape.rules.context import NS, Claim, RuleContext
-from deltatape.rules.evidence import excerpt
 from deltatape.rules.finish import FinishMeaning, finish_of
 from deltatape.rules.rule import (
     SeenSilence,
@@ -17,7 +17,6 @@ from deltatape.rules.rule import (
     silence_rule,
 )
 from deltatape.rules.settings import Settings
-from deltatape.rules.words import count
 from deltatape.wire.json_value import parse
 
 _DRAWS = "image_generation"

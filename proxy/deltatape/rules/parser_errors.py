@@ -25,7 +25,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from deltatape.model.digest import ParserError, ParserErrorKind
-from deltatape.rules.evidence import excerpt
+from deltatape.printable import excerpt
 from deltatape.wire.json_value import parse
 
 

@@ -9,10 +9,10 @@ from deltatape.model.digest import Digest, HistoryMessage, ReadBack
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity
 from deltatape.model.signed_reasoning import Thought
 from deltatape.model.turn import DeliveredCallRef
+from deltatape.printable import count
 from deltatape.rules._call_references import against
 from deltatape.rules.context import Claim
 from deltatape.rules.rule import read_back_rule
-from deltatape.rules.words import count
 
 _ASSISTANT = frozenset({"assistant", "model"})
 _REFERENCE = "item_reference"

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from deltatape.model.digest import DeliveredCall
 from deltatape.model.reply import CallKind, CallStatus
 from deltatape.model.request_summary import RepeatedCall
-from deltatape.rules.evidence import excerpt
+from deltatape.printable import excerpt
 from deltatape.wire.json_value import parse
 
 CLEAN = frozenset({CallStatus.COMPLETE, CallStatus.EMPTY_OK, CallStatus.EMPTY_SUSPECT})

@@ -12,8 +12,8 @@ from typing import Generic, NamedTuple, TypeVar
 from deltatape.model.digest import Digest, ReadBack, Unanswered
 from deltatape.model.finding import Excluded, Finding, Severity, at_most
 from deltatape.model.turn import Turn
+from deltatape.printable import excerpt
 from deltatape.rules.context import Claim, RuleContext, observed
-from deltatape.rules.evidence import excerpt
 from deltatape.rules.settings import Settings
 
 MAX_MESSAGE = 600

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from deltatape.model.exchange import EndReason
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity
 from deltatape.model.stream import Format, Place, Span
+from deltatape.printable import count
 from deltatape.rules.context import NS, Claim, RuleContext, label
 from deltatape.rules.progress import (
     NOT_WATCHED,
@@ -17,7 +18,6 @@ from deltatape.rules.progress import (
     silences,
 )
 from deltatape.rules.rule import exchange_rule
-from deltatape.rules.words import count
 
 ALIVE = (
     Excluded("the recorder was held up", "keep-alives passed through it meanwhile"),

@@ -17,7 +17,7 @@ from itertools import pairwise
 from deltatape.model.digest import MAX_CONTENT
 from deltatape.model.finding import Confidence, Excluded
 from deltatape.model.turn import TextChange, TextDamage
-from deltatape.rules.evidence import excerpt
+from deltatape.printable import excerpt
 from deltatape.wire.json_value import parse
 
 _FEW = 3

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity
 from deltatape.model.reply import Choice
 from deltatape.model.turn import Turn
+from deltatape.printable import excerpt
 from deltatape.rules._call_references import names
 from deltatape.rules.context import Claim, RuleContext, about_call, label
 from deltatape.rules.endings import ended_well
-from deltatape.rules.evidence import excerpt
 from deltatape.rules.rule import (
     exchange_rule,
     turn_rule,

@@ -7,9 +7,9 @@ from deltatape.model.digest import HistoryMessage
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity
 from deltatape.model.request_summary import RepeatedCall
 from deltatape.model.turn import MissingResult, OrphanResult, Turn
+from deltatape.printable import excerpt
 from deltatape.rules._call_references import against, called_in, names
 from deltatape.rules.context import Claim
-from deltatape.rules.evidence import excerpt
 from deltatape.rules.rule import turn_rule
 from deltatape.wire.json_value import read_object
 

@@ -17,7 +17,7 @@ from deltatape.errors import UsageError
 from deltatape.match.schedule import RECORDED, ReplayTempo
 from deltatape.model.exchange import Exchange
 from deltatape.player.play_options import PlayReport
-from deltatape.rules.words import count
+from deltatape.printable import count
 from deltatape.shrink.failure import TargetFailure
 from deltatape.shrink.passes import shrink
 from deltatape.shrink.search import Exchanges, ShrinkSearch

@@ -26,10 +26,9 @@ from deltatape.diagnose.rebuild import rebuild
 from deltatape.errors import DeltatapeError, UsageError
 from deltatape.model.torture import RunVerdict
 from deltatape.player.play_options import MissedRequest, PlayReport
+from deltatape.printable import count, excerpt
 from deltatape.render.json_document import document
 from deltatape.replay.report import mistake_told
-from deltatape.rules.evidence import excerpt
-from deltatape.rules.words import count
 from deltatape.trials.trial import TrialResult
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from deltatape.diagnose.rebuild import Analysis
 from deltatape.dialects import UNKNOWN
 from deltatape.model.reply import NOT_OURS, ToolCall
 from deltatape.model.stream import Event
+from deltatape.printable import count
 from deltatape.rules.event_contribution import ContributionKind, EventContribution, brought
-from deltatape.rules.words import count
 
 _SHOWN = 60
 _RUNS = frozenset(

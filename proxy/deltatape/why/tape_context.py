@@ -14,8 +14,8 @@ from typing import TypeVar
 from deltatape.model.exchange import Exchange, Tap, header
 from deltatape.model.explanation import EventSource, TapeContext, TimelineEntry
 from deltatape.model.tape_summary import CHILD_EXIT, LogEntry, TapeSummary
+from deltatape.printable import count
 from deltatape.rules.progress import watched_until
-from deltatape.rules.words import count
 from deltatape.why.timeline import ENDINGS, SILENCE_NS
 
 MOST = 20

@@ -14,8 +14,8 @@ from deltatape.model.explanation import EventSource, TimelineEntry
 from deltatape.model.finding import Finding
 from deltatape.model.request_summary import RequestSummary
 from deltatape.model.stream import Event
+from deltatape.printable import count
 from deltatape.rules.progress import lags, watched_until
-from deltatape.rules.words import count
 from deltatape.why.event_kinds import Kinds
 
 SILENCE_NS = 1_000_000_000

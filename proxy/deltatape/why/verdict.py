@@ -26,8 +26,7 @@ from deltatape.model.digest import ReadBack
 from deltatape.model.explanation import Verdict, VerdictKind
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
 from deltatape.model.reply import Reply
-from deltatape.rules.evidence import excerpt
-from deltatape.rules.words import count
+from deltatape.printable import count, excerpt
 
 CAUSES = (
     "S005",  # upstream says itself what went wrong

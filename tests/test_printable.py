@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltatape.rules.evidence import MAX_EVIDENCE, escape, excerpt
+from deltatape.printable import MAX_EVIDENCE, count, escape, excerpt
 
 HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp", "Co", "Cn"}
 
@@ -41,3 +41,7 @@ def test_a_cut_never_splits_an_escape_and_is_marked() -> None:
     assert excerpt("abcdefgh", 7) == "abcd..."
     assert excerpt("\x1b" * 3, 12) == "\\x1b" * 3
     assert excerpt("\x1b" * 4, 12) == "\\x1b\\x1b..."
+
+
+def test_one_is_singular() -> None:
+    assert [count(number, "event") for number in (0, 1, 2)] == ["0 events", "1 event", "2 events"]

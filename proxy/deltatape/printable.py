@@ -1,4 +1,4 @@
-r"""Text of a tape, made fit to be shown: the one place that escapes.
+r"""Text of a tape made safe to print: the one place that escapes.
 
 A tape is untrusted: its text must not move a terminal's cursor, reverse the reading order, start
 a line of its own in a log, or end one early in CI. Every character that could is written as a
@@ -54,3 +54,8 @@ def _whole_escapes(text: str, limit: int) -> str:
         limit -= len(part)
         parts.append(part)
     return "".join(parts)
+
+
+def count(number: int, noun: str) -> str:
+    """`1 event`, `2 events`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
