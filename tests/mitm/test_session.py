@@ -230,7 +230,7 @@ def test_a_proxy_says_what_it_looks_into_and_what_to_set() -> None:
 def test_a_reverse_proxy_says_where_it_forwards() -> None:
     lines = [*introduce(STARTED, REVERSE, alone=False), *what_to_set(STARTED, REVERSE, None)]
     assert lines[0].endswith("is recording by mitmproxy 11.0.2")
-    assert "  forward  http://127.0.0.1:1 -> https://api.openai.com" in lines
+    assert "  url      http://127.0.0.1:1 forwards to https://api.openai.com" in lines
     assert lines[-1].startswith("  set      OPENAI_BASE_URL=http://127.0.0.1:1/v1")
 
 
@@ -250,7 +250,7 @@ def test_a_proxy_that_one_upstream_is_not_reached_by_is_told() -> None:
     plain = replace(REVERSE, upstream="http://llm.test")
     for options, more in ((plain, {}), (REVERSE, {"NO_PROXY": "openai.com"})):
         lines = [*introduce(STARTED, behind(options, {**environment, **more}), alone=True)]
-        assert lines[-1].startswith("  forward  ")
+        assert lines[-1].startswith("  url      ")
 
 
 def behind(options: MitmOptions, environment: dict[str, str]) -> MitmOptions:

@@ -165,8 +165,8 @@ def said(
 def test_it_says_where_it_tapes_where_it_forwards_and_what_to_set() -> None:
     text = said("corp=https://llm.corp.example/v2")
     assert "tape     x.tape" in text
-    assert f"forward  {BASE}/NAME -> the provider; NAME: openai anthropic" in text
-    assert f"{BASE}/corp -> https://llm.corp.example/v2" in text
+    assert f"url      {BASE}/NAME forwards to the provider NAME: openai anthropic" in text
+    assert f"{BASE}/corp forwards to https://llm.corp.example/v2" in text
     assert f"{BASE}/openai ->" not in text
     assert f"  set      OPENAI_BASE_URL={BASE}/openai/v1\n" in text
     assert f"           ANTHROPIC_BASE_URL={BASE}/anthropic" in text
@@ -176,7 +176,7 @@ def test_it_says_where_it_tapes_where_it_forwards_and_what_to_set() -> None:
 
 def test_one_upstream_serves_everything_and_says_its_path_once() -> None:
     text = said("http://127.0.0.1:9")
-    assert f"forward  {BASE} -> http://127.0.0.1:9" in text
+    assert f"url      {BASE} forwards to http://127.0.0.1:9" in text
     assert f"OPENAI_BASE_URL={BASE}/v1\n" in text
     assert f"OPENAI_BASE_URL={BASE}\n" in said("http://127.0.0.1:9/v1")
 

@@ -131,7 +131,7 @@ def introduce(started: Started, options: MitmOptions, *, alone: bool) -> Iterato
     yield by + ("; Ctrl-C ends the tape" if alone else "")
     yield f"  tape     {started.tape or 'none: see above'}"
     if options.upstream is not None:
-        yield f"  forward  {started.url} -> {options.upstream}"
+        yield f"  url      {started.url} forwards to {options.upstream}"
         yield from _not_through(options.outbound, options.upstream)
     else:
         hosts = " ".join(("the hosts of LLM providers", *options.hosts))

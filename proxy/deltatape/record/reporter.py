@@ -154,13 +154,13 @@ def _where_to(beginning: Beginning) -> Iterator[str]:
     base, routes = beginning.base, beginning.routes
     if routes.single is not None:
         upstream = routes.single
-        yield f"  forward  {base} -> {upstream.origin.url}{upstream.path}"
+        yield f"  url      {base} forwards to {upstream.origin.url}{upstream.path}"
         return
-    names = f"; NAME: {' '.join(routes.named)}" if beginning.alone else ""
-    yield f"  forward  {base}/NAME -> the provider{names}"
+    names = f": {' '.join(routes.named)}" if beginning.alone else ""
+    yield f"  url      {base}/NAME forwards to the provider NAME{names}"
     for name, upstream in routes.named.items():
         if UPSTREAMS.get(name) != upstream.origin.url + upstream.path:
-            yield f"           {base}/{name} -> {upstream.origin.url}{upstream.path}"
+            yield f"           {base}/{name} forwards to {upstream.origin.url}{upstream.path}"
 
 
 def no_traffic(base: str, *, clients: int, child: str | None) -> str:

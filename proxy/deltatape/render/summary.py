@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from deltatape.diagnose.rebuild import Analysis
 from deltatape.model.finding import Finding
 from deltatape.printable import count, excerpt
-from deltatape.render.findings import blamed
+from deltatape.render.findings import blamed, summary
 from deltatape.render.numbers import duration
 from deltatape.why.verdict import deciding, grounds_of
 
@@ -13,16 +13,23 @@ _NAMES = 80
 
 
 def exchange_line(analysis: Analysis, findings: Sequence[Finding]) -> str:
-    """`#3 POST /v1/chat/completions 200 1.8 s: 2 calls (f, g), finish stop; error S002 ...`."""
+    """`#3 POST /v1/chat/completions 200 1.8 s: 2 calls (f, g), finish stop; error S002 ...`.
+
+    Of the findings, the line names the one that decides the verdict.
+    """
+    worst = deciding(grounds_of(findings))
+    named = f"{worst.severity} {worst.code} {worst.name}" if worst else "no findings"
+    more = f" and {len(findings) - 1} more" if len(findings) > 1 else ""
+    return f"{_arrival(analysis)}; {named}{more}"
+
+
+def _arrival(analysis: Analysis) -> str:
     exchange = analysis.exchange
     head = [f"#{exchange.number}", exchange.request.method, excerpt(exchange.request.path, _NAMES)]
     head.append(str(exchange.response.status) if exchange.response else "no response")
     if exchange.timed and exchange.end:
         head.append(duration(exchange.end.t_ns - exchange.request.t_ns))
-    worst = deciding(grounds_of(findings))
-    said = f"{worst.severity} {worst.code} {worst.name}" if worst else "no findings"
-    more = f" and {len(findings) - 1} more" if len(findings) > 1 else ""
-    return f"{' '.join(head)}: {what_arrived(analysis)}; {said}{more}"
+    return f"{' '.join(head)}: {what_arrived(analysis)}"
 
 
 def what_arrived(analysis: Analysis) -> str:
@@ -47,9 +54,9 @@ def what_arrived(analysis: Analysis) -> str:
     return ", ".join(parts) or f"{len(analysis.exchange.body)} bytes"
 
 
-# What a recorder says of an exchange as it ends: a line, and one more for each finding.
+# What a recorder prints of an exchange as it ends: a line, and one more for each finding.
 
-_MESSAGE = 160
+_MESSAGE = 110
 
 
 def live_lines(analysis: Analysis, findings: Sequence[Finding], name: str = "") -> list[str]:
@@ -60,7 +67,8 @@ def live_lines(analysis: Analysis, findings: Sequence[Finding], name: str = "") 
         findings: about it.
         name: of the tape, where one was asked for.
     """
-    return [name + exchange_line(analysis, findings), *finding_lines(findings)]
+    first = f"{name}{_arrival(analysis)}; {summary(findings)}"
+    return [first, *finding_lines(findings)]
 
 
 def finding_lines(findings: Sequence[Finding]) -> list[str]:

@@ -47,8 +47,8 @@ def test_upstreams_of_the_settings_file_count_and_options_win(tmp_path: Path) ->
     result = called(*given, folder=tmp_path)
     told = result.stderr.decode()
     assert result.returncode == 0, told
-    assert "/one -> http://127.0.0.1:1\n" in told
-    assert "/two -> http://127.0.0.1:22\n" in told
+    assert "/one forwards to http://127.0.0.1:1\n" in told
+    assert "/two forwards to http://127.0.0.1:22\n" in told
     assert called("record", "--upstream", "http://127.0.0.1:9", "--", "true", folder=tmp_path)
 
 

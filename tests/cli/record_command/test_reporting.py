@@ -65,7 +65,7 @@ def test_without_an_upstream_every_prefix_is_introduced(tmp_path: Path) -> None:
             assert b"404 Not Found" in await ask(running.port, post(target="/v1/x", extra=CLOSE))
             code, told = await stop(running)
         assert code == 0
-        assert f"forward  {base}/NAME -> the provider; NAME: openai anthropic " in told
+        assert f"url      {base}/NAME forwards to the provider NAME: openai anthropic " in told
         assert f"OPENAI_BASE_URL={base}/openai/v1\n" in told
         assert "refused a request (404 unknown_upstream): no upstream for /v1" in told
         assert "tape: .deltatape/" in told
@@ -82,7 +82,7 @@ def test_an_upstream_of_the_users_own_is_introduced_by_its_name(tmp_path: Path) 
         ):
             assert FINE in await ask(running.port, post(target="/mine/v1/x", extra=CLOSE))
             _, told = await stop(running)
-        assert f"/mine -> http://127.0.0.1:{port}/base\n" in told
+        assert f"/mine forwards to http://127.0.0.1:{port}/base\n" in told
 
     run(scenario())
 
