@@ -28,11 +28,13 @@ def test_what_is_not_known_has_no_explanation() -> None:
     assert rule_page("Z999") is None
 
 
-def test_the_page_has_a_row_and_a_section_for_every_rule() -> None:
+def test_the_page_links_every_rule_to_its_own_page() -> None:
     text = page()
     for rule in RULES:
-        assert f"| [{rule.code}](#{rule.code.lower()}-{rule.name}) | {rule.name} |" in text
-        assert f"\n### {rule.code} {rule.name}\n" in text
+        target = f"../proxy/deltatape/rules/docs/{rule.code}.md"
+        assert f"\n| [{rule.code}]({target}) | {rule.name} | {rule.severity} | " in text
+        assert (ROOT / "docs" / target).is_file()
+    assert "| The arguments of a call end too early. |" in text
 
 
 def test_the_committed_page_is_what_the_rules_say() -> None:

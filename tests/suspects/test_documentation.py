@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 def test_every_preset_stands_on_the_page_once() -> None:
     text = page()
     assert len(PRESETS) == len({preset.name for preset in PRESETS})
-    assert all(text.count(f"\n### {preset.name}\n") == 1 for preset in PRESETS)
+    assert all(text.count(f"\n| {preset.name} | ") == 1 for preset in PRESETS)
 
 
 def test_presets_that_are_met_most_come_first() -> None:

@@ -1,6 +1,7 @@
 """The pages of the rules, for `deltatape why CODE` and for docs/findings.md."""
 
 import pkgutil
+from itertools import groupby
 from typing import Any
 
 from deltatape.rules import RULES
@@ -22,8 +23,12 @@ _HEAD = """\
 Every finding that deltatape reports, made from the rules themselves by `scripts/findings-docs`. A
 finding names code, severity, whose fault it was (`model`, `provider`, `gateway`, `transport`,
 `app`, or `upstream`: one of the first three, which one recording cannot tell apart) and how sure
-that is (`proven`, `likely`, `possible`). `deltatape why CODE` prints a section of this page.
+that is (`proven`, `likely`, `possible`). Each code has a page of its own: what it reports, innocent
+explanations, an example, the fix and references. `deltatape why CODE` prints it.
 """
+
+_TABLE = "| code | name | severity | |\n|---|---|---|---|\n"
+_PAGES = "../proxy/deltatape/rules/docs"
 
 
 def find(code: str) -> Rule[Any] | None:
@@ -40,19 +45,16 @@ def rule_page(code: str) -> str | None:
 
 def page() -> str:
     """docs/findings.md."""
-    parts = [_HEAD, "| code | name | severity |\n|---|---|---|\n" + "".join(map(_row, RULES))]
-    group = ""
-    for rule in RULES:
-        if rule.code[0] != group:
-            group = rule.code[0]
-            parts.append(f"## {_GROUPS[group]}\n")
-        parts.append(_page_of(rule).replace("\n## ", "\n#### ").replace("# ", "### ", 1))
+    parts = [_HEAD]
+    for group, rules in groupby(RULES, key=lambda rule: rule.code[0]):
+        parts.append(f"## {_GROUPS[group]}\n\n{_TABLE}{''.join(map(_row, rules))}")
     return "\n".join(parts)
 
 
 def _row(rule: Rule[Any]) -> str:
-    anchor = f"{rule.code.lower()}-{rule.name}"
-    return f"| [{rule.code}](#{anchor}) | {rule.name} | {rule.severity} |\n"
+    _, summary, *_ = _page_of(rule).split("\n\n")
+    code = f"[{rule.code}]({_PAGES}/{rule.code}.md)"
+    return f"| {code} | {rule.name} | {rule.severity} | {' '.join(summary.split())} |\n"
 
 
 def _page_of(rule: Rule[Any]) -> str:

@@ -13,14 +13,16 @@ from deltatape.suspects.presets import GROUPS, PRESETS
 _HEAD = """\
 # Suspects
 
-Client algorithms with known mistakes, made from the presets themselves by `scripts/suspects-docs`.
-`deltatape why` runs them over what the wire delivered: one that makes exactly the calls that the
-application repeated, or throws the error that it logged, names the line to fix.
-`deltatape why NAME` prints a section of this page.
+Client algorithms with known mistakes, listed from the presets by `scripts/suspects-docs`.
+`deltatape why` runs each over the delivered stream. One that makes exactly the calls that the
+application repeated, or throws the error that it logged, is the suspect. `deltatape why NAME`
+prints what it does, an example, the fix and references.
 
-All of them are one client with other values on some axes (the last section). Where no preset fits,
-the other points of that space are searched, up to three mistakes at once.
+Each suspect is the same client with a mistake on one or more axes (the last table). Where no preset
+fits, other combinations of up to three mistakes are tried: `key=one,emit=when-parses`.
 """
+
+_TABLE = "| name | what it does | mistakes |\n|---|---|---|\n"
 
 _WIDTH = 96
 """Characters of a line of prose."""
@@ -83,26 +85,21 @@ def preset_fix(preset: Preset) -> str:
 
 def page() -> str:
     """docs/suspects.md."""
-    table = ["| name | mistakes | what it does |\n|---|---|---|\n"]
-    sections = []
+    parts = [_HEAD]
     for title, presets in GROUPS.items():
-        sections.append(f"## {title}\n")
-        for preset in presets:
-            points = _points(preset)
-            table.append(f"| [{preset.name}](#{preset.name}) | {points} | {preset.summary} |\n")
-            sections.append(f"### {preset.name}\n\n{_text(preset, level=4)}\n")
-    return "\n".join([_HEAD, "".join(table), *sections, _space()])
+        rows = (f"| {one.name} | {one.summary} | {_points(one)} |\n" for one in presets)
+        parts.append(f"## {title}\n\n{_TABLE}{''.join(rows)}")
+    return "\n".join([*parts, _space()])
 
 
-def _text(preset: Preset, level: int = 2) -> str:
-    """What the preset does, an example, the fix and references, under headings of this level."""
+def _text(preset: Preset) -> str:
     sections = {
         "What it does": _filled(preset.does),
         "Example": f"```\n{textwrap.dedent(preset.example).strip()}\n```",
         "Fix": _filled(preset.fix),
         "References": "\n".join(f"- {one}" for one in preset.references),
     }
-    parts = [f"{'#' * level} {heading}\n{body}" for heading, body in sections.items()]
+    parts = [f"## {heading}\n{body}" for heading, body in sections.items()]
     return "\n\n".join([preset.summary, *parts])
 
 

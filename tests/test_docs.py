@@ -1,0 +1,61 @@
+"""The pages for people: their links lead somewhere, and what they name exists."""
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+PAGES = sorted([ROOT / "README.md", ROOT / "SECURITY.md", *DOCS.glob("*.md")])
+CODE = ROOT / "proxy" / "deltatape"
+BLOCK = re.compile(r"```.*?```", re.DOTALL)
+MAX_README_LINES = 250
+
+
+def anchors(page: Path) -> set[str]:
+    """Those of a page, and those that GitHub makes of its headings: equal ones are numbered."""
+    text = BLOCK.sub("", page.read_text())
+    found = set(re.findall(r'<a (?:id|name)="([^"]+)"', text))
+    seen: Counter[str] = Counter()
+    for heading in re.findall(r"^#+ (.*)$", text, re.MULTILINE):
+        name = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+        found.add(f"{name}-{seen[name]}" if seen[name] else name)
+        seen[name] += 1
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_to_files_and_headings(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", BLOCK.sub("", page.read_text())):
+        if "://" in target:
+            continue
+        name, _, anchor = target.partition("#")
+        path = page.parent / name if name else page
+        assert path.exists(), target
+        assert not anchor or anchor in anchors(path), target
+
+
+def test_every_page_is_in_the_index() -> None:
+    linked = set(re.findall(r"\]\((\w[\w-]*\.md)\)", (DOCS / "README.md").read_text()))
+    assert linked == {page.name for page in DOCS.glob("*.md")} - {"README.md"}
+
+
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) <= MAX_README_LINES
+
+
+def test_the_glossary_has_each_word_once_in_order() -> None:
+    words = re.findall(r"^\| ([a-z][^|]*?) \|", (DOCS / "glossary.md").read_text(), re.MULTILINE)
+    assert words[0] == "word"
+    assert words[1:] == sorted(set(words[1:]), key=str.casefold)
+
+
+def test_the_architecture_names_modules_that_exist() -> None:
+    page = (DOCS / "architecture.md").read_text()
+    named = re.findall(r"`([\w/]+\.py|[\w/]+/)`", page)
+    places = (CODE, ROOT, CODE / "wire", CODE / "pytest_plugin", CODE / "store", CODE / "dialects")
+    assert len(named) > 20
+    for name in named:
+        assert name == "dialects/NAME.py" or any((place / name).exists() for place in places), name
