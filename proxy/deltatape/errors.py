@@ -1,4 +1,4 @@
-"""Everything deltatape raises on purpose.
+"""All exceptions that deltatape raises on purpose.
 
     DeltatapeError          one line for the terminal, no traceback; exit code 2
     +-- UsageError          what the user asked for cannot be done (an option, a URL, a file name)
@@ -15,17 +15,17 @@ _SIMILAR = 0.6
 
 
 class DeltatapeError(Exception):
-    """Base of all errors that are told to the user as one line."""
+    """Base of all errors that users see as one line."""
 
     exit_code = 2
 
 
 class UsageError(DeltatapeError):
-    """Something that was asked for is impossible; the message says what would be accepted."""
+    """An impossible option or argument; the message says what is accepted."""
 
 
 class TapeFormatError(DeltatapeError):
-    """A tape cannot be read.
+    """An unreadable tape.
 
     Args:
         path: the file as the user named it.
@@ -42,6 +42,6 @@ class TapeFormatError(DeltatapeError):
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """` Did you mean 'check'?`: the end of an error message about `name`; "" if nothing is near."""
+    """Return ` Did you mean 'check'?`, the end of an error message; "" if no name is near."""
     near = get_close_matches(name, known, n=1, cutoff=_SIMILAR)
     return f" Did you mean {near[0]!r}?" if near else ""

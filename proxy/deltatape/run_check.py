@@ -1,4 +1,4 @@
-"""What an application makes of replies in a run against tapes, and what it made of them there.
+"""Compares an application's run against tapes with what it did when they were recorded.
 
 A tape of a broken application holds its wrong requests. Played as they are they would make a test
 the wrong way round: it passes with the mistake, and fails when that is mended. So the requests of
@@ -64,7 +64,7 @@ _NS = 1_000_000_000
 
 
 def blames_app(finding: Finding) -> bool:
-    """Whether a finding is one for which a run fails."""
+    """Check whether a finding makes a run fail."""
     return (
         finding.blame is Blame.APP
         and finding.severity is not Severity.INFO
@@ -73,20 +73,20 @@ def blames_app(finding: Finding) -> bool:
 
 
 class Sending(Protocol):
-    """How far the sending of an answer has come. Times are in seconds, on the clock of the run."""
+    """The progress of sending an answer. Times are seconds on the run's clock."""
 
     @property
     def reads_s(self) -> Sequence[float]:
-        """When each of the reads was sent, of those that were."""
+        """Return when each sent read was sent."""
 
     @property
     def ended_s(self) -> float | None:
-        """When nothing more was to be sent; None: more may come."""
+        """Return when sending ended; None if more may come."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class RunRequest:
-    """A request of the run, and what it got.
+    """A request of the run, and its answer.
 
     Attributes:
         number: of the request in the run, from 1.
@@ -111,7 +111,7 @@ class RunRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Correction:
-    """A request that is not on the tape, and is right where the recorded one is wrong.
+    """A request that is not on the tape, but correct where the recorded one is wrong.
 
     Attributes:
         position: of the recorded request; None: the tape has none.
@@ -126,7 +126,7 @@ class Correction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunMistake:
-    """What the application did wrong in the run.
+    """A mistake of the application in the run.
 
     Attributes:
         finding: says what; its exchanges are the requests of the run by their number.
@@ -160,7 +160,7 @@ _Place: TypeAlias = tuple[int, str, str]
 
 @dataclass(slots=True)
 class _Tape:
-    """What there is to know about the tapes."""
+    """Facts about the tapes."""
 
     requests: list[_Recorded] = field(default_factory=list)
     """By position."""
@@ -174,7 +174,7 @@ class _Tape:
 
 
 class RunCheck:
-    """The requests of one run. Not for several threads."""
+    """The requests of one run. Not thread-safe."""
 
     def __init__(
         self,
@@ -223,7 +223,7 @@ class RunCheck:
         position: int | None = None,
         correction: Correction | None = None,
     ) -> None:
-        """A request came; see `RunRequest`. Of those that are missed only the first are kept."""
+        """Record a request; see `RunRequest`. Of missed requests only the first are kept."""
         if played is None and correction is None:
             self._missed += 1
             if self._missed > _MOST_MISSED:
@@ -246,7 +246,7 @@ class RunCheck:
     def corrected(
         self, body: bytes, came_s: float, here: Sequence[int], spent: frozenset[int]
     ) -> Correction | None:
-        """Whether a request that is not on the tape is right where the recorded one is wrong.
+        """Return how a request that is not on the tape corrects the recorded one, if it does.
 
         Args:
             body: its body.
@@ -299,7 +299,7 @@ class RunCheck:
 
     @property
     def left_behind(self) -> frozenset[int]:
-        """Positions that need not be played: they follow on a mistake that was not made again."""
+        """Return positions after a mistake that was not repeated: they need not be played."""
         found: set[int] = set()
         for request in self._requests:
             if request.corrected:
@@ -309,14 +309,14 @@ class RunCheck:
         return frozenset(found)
 
     def mistakes(self) -> tuple[RunMistake, ...]:
-        """What the application did wrong so far, in the order of the requests that show it."""
+        """Return the application's mistakes so far, in the order of their requests."""
         digests = self._run_digests()
         found = [self._mistake(each) for each in self._findings(digests)]
         found += self._silences(digests)
         return tuple(sorted(found, key=lambda each: each.request))
 
     def unseen(self) -> tuple[Finding, ...]:
-        """What the tape blames the application for at its own endpoint, where no player looks."""
+        """Return mistakes at the app's own endpoint, which no player sees."""
         return self._of_endpoint
 
     # The run.
@@ -334,7 +334,7 @@ class RunCheck:
         )
 
     def _silences(self, digests: Sequence[Digest]) -> Iterator[RunMistake]:
-        """Replies that nothing came back for, as on the tape."""
+        """Yield replies with calls that nothing answered, as on the tape."""
         if not any(self._is_played(request) for request in self._requests):
             return
         silences = self._tape.silences
@@ -376,7 +376,7 @@ class RunCheck:
         ]
 
     def _as_on_tape(self, finding: Finding) -> Finding:
-        """A finding that is possible, as sure as the same mistake on the tape."""
+        """Give a possible finding the confidence of the same mistake on the tape."""
         if finding.confidence is not Confidence.POSSIBLE or finding.against is None:
             return finding
         position = self._requests[finding.against.exchange - 1].position
@@ -414,7 +414,7 @@ class RunCheck:
         return digest
 
     def _parent(self, digest: Digest, before: int | None = None) -> RunRequest | None:
-        """The request of the run whose conversation a request goes on from."""
+        """Return the request that a later request continues from."""
         earlier = self._requests[: None if before is None else before - 1]
         known = [self._digest(each) for each in earlier]
         best: tuple[int, RunRequest] | None = None
@@ -427,7 +427,7 @@ class RunCheck:
         return self._requests[links[-1].reply.exchange - 1] if links else None
 
     def _repeats_all(self, parent: RunRequest, digest: Digest) -> bool:
-        """Whether a request repeats the reply that its parent got, with all calls."""
+        """Check whether a request repeats its parent's reply with all calls."""
         known = self._run_digests()
         reply = known[parent.number - 1]
         links = [
@@ -483,7 +483,7 @@ class RunCheck:
         return tape
 
     def _with_logs(self, digests: Sequence[Digest]) -> Iterator[Finding]:
-        """What the requests show, as sure as it is with what the application printed.
+        """Yield the findings of requests, given what the app printed.
 
         That is no finding of its own here: nobody reads what is printed in a run.
         """
@@ -510,12 +510,12 @@ class RunCheck:
 
     @property
     def accuses(self) -> bool:
-        """Whether the tape blames the application for anything that a run can show."""
+        """Check whether the tape blames the application for anything that a run can show."""
         tape = self._tape
         return bool(tape.codes or tape.silences or self._of_endpoint)
 
     def _codes_of(self, position: int) -> tuple[str, ...]:
-        """For what the tape blames the application after a reply."""
+        """Return the codes for which the tape blames the application after a reply."""
         silence = self._tape.silences.get(position)
         codes = {silence.code} if silence else set()
         for at in self._successors(position):
@@ -523,14 +523,14 @@ class RunCheck:
         return tuple(sorted(codes or {each.code for each in self._of_endpoint}))
 
     def _was_left(self, position: int) -> bool:
-        """Whether nothing on the tape goes on from a reply with calls, and the app is blamed."""
+        """Check whether the tape ends after a reply with calls, for which it blames the app."""
         reply = self._tape.requests[position].digest
         if not (reply.calls or reply.text_calls) or self._successors(position):
             return False
         return position in self._tape.silences or bool(self._of_endpoint)
 
     def _successors(self, position: int) -> list[int]:
-        """Positions of the requests that go on from the conversation of one, in their order."""
+        """Return the positions of requests that continue from one, in order."""
         digest = self._tape.requests[position].digest
         linked = {id(link.later) for link in self._tape.links if link.reply is digest}
         return [
@@ -546,7 +546,7 @@ class RunCheck:
     def _differs_only_there(
         self, reply: int, recorded: int, asked: RequestSummary, rest: object
     ) -> bool:
-        """Whether all that the mistake did not touch is the same.
+        """Check whether everything that the mistake did not touch is equal.
 
         Args:
             reply: position of the exchange that both requests go on from.
@@ -571,7 +571,7 @@ class RunCheck:
         )
 
     def _wrong_ids(self, reply: int, later: Digest) -> frozenset[str]:
-        """The ids of the calls that the recorded application did not repeat as they came.
+        """Return ids of calls that the recorded application did not repeat as delivered.
 
         Those of replies before count, too: what was wrong once stands in all later requests.
         """
@@ -589,7 +589,7 @@ class RunCheck:
         ) - frozenset(right)
 
     def _may_end_here(self, recorded: int, asked: RequestSummary, rest: object) -> bool:
-        """Whether a request asks for nothing that the recorded conversation does not ask for."""
+        """Check whether a request asks for nothing beyond the recorded conversation."""
         one = self._tape.requests[recorded]
         return agree(one.rest, rest) and _begin_alike(one, asked)
 
@@ -597,7 +597,7 @@ class RunCheck:
         return analyse(exchange, self._settings.app).asked
 
     def _reduced(self, body: bytes) -> bytes:
-        """A body without volatile fields."""
+        """Return a body without volatile fields."""
         value = json_value(body) if self._volatile else NOT_JSON
         if value is NOT_JSON:
             return body
@@ -613,7 +613,7 @@ class RunCheck:
 
 
 def _identity(finding: Finding) -> tuple[object, ...]:
-    """What is the same about a finding however sure it is."""
+    """Return what identifies a finding, without its confidence."""
     against = finding.against
     return (
         finding.tape,
@@ -633,7 +633,7 @@ def _tapes(digests: Iterable[Digest]) -> Iterator[str]:
 
 
 def _goes_on(earlier: Digest, later: Digest) -> bool:
-    """Whether a request has the history of an earlier one, and more, or names its reply."""
+    """Check whether a request continues an earlier one's history, or names its reply."""
     if earlier.reply_id is not None and later.previous == earlier.reply_id:
         return True
     length = len(earlier.history)
@@ -641,7 +641,7 @@ def _goes_on(earlier: Digest, later: Digest) -> bool:
 
 
 def _begin_alike(recorded: _Recorded, asked: RequestSummary) -> bool:
-    """Whether what system and user say now is what they said then, or the beginning of that.
+    """Check whether system and user messages equal the recorded ones, or their beginning.
 
     What answers a call in text stands there as well: where that was an error of the application's
     parser, it may be anything but one.
@@ -654,7 +654,7 @@ def _begin_alike(recorded: _Recorded, asked: RequestSummary) -> bool:
 
 
 def _plain(asked: RequestSummary) -> Iterator[Message]:
-    """The messages that are neither the model's nor results."""
+    """Yield messages that are neither the model's nor results."""
     return (each for each in asked.history if each.role not in _ASSISTANT and not each.call_id)
 
 
@@ -667,7 +667,7 @@ def _is_same(recorded: Message, received: Message) -> bool:
 
 
 def _is_error(recorded: _Recorded, message: Message) -> bool:
-    """Whether a message is an error of the application's parser."""
+    """Check whether a message is an error of the application's parser."""
     return any(
         heard.error is not None and heard.content == message.text[: len(heard.content)]
         for heard in recorded.digest.history
@@ -680,7 +680,7 @@ def _without_answer(request: RunRequest, like: Exchange) -> Exchange:
 
 
 def _of_run(request: RunRequest, body: bytes) -> Exchange:
-    """A request of the run and what was sent for it, as an exchange.
+    """Return a request of the run and its answer as an exchange.
 
     One that got an error of ours has a response that has not begun.
     """

@@ -1,4 +1,4 @@
-"""The command line: one file per command, loaded when it is called.
+"""The command line: one file per command, imported when called.
 
 stdout is for results, stderr for everything else. Exit codes: 0, 1 for findings or misses, 2 for
 a wrong call or unreadable input.
@@ -43,7 +43,7 @@ COMMANDS = {
 
 @contextlib.contextmanager
 def _not_collecting() -> Iterator[None]:
-    """While modules are loaded nothing is garbage; looking for some takes a tenth of the time."""
+    """Import modules without garbage collection, which takes a tenth of the time."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -54,14 +54,12 @@ def _not_collecting() -> Iterator[None]:
 
 
 class Commands(click.Group):
-    """Loads a command's module when it is called: the others cost nothing."""
+    """Imports a command's module when the command is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """See `click.Group`."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """See `click.Group`."""
         if cmd_name not in COMMANDS:
             return None
         with _not_collecting():
@@ -73,7 +71,7 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """See `click.Group`; what deltatape.yaml says becomes the command's defaults."""
+        """Apply the defaults from deltatape.yaml."""
         if args[0] not in COMMANDS and not args[0].startswith("-"):
             ctx.fail(f"No such command {args[0]!r}.{did_you_mean(args[0], COMMANDS)}")
         name, command, rest = super().resolve_command(ctx, args)
@@ -84,7 +82,7 @@ class Commands(click.Group):
         return name, command, rest
 
     def invoke(self, ctx: click.Context) -> object:
-        """See `click.Group`; what was wrong in deltatape.yaml is told with its place there."""
+        """Report errors in deltatape.yaml with their place."""
         try:
             return super().invoke(ctx)
         except UsageError as error:
@@ -112,7 +110,7 @@ def deltatape() -> None:
 
 
 def main() -> int:
-    """Run the command line; the exit code."""
+    """Run the command line; return the exit code."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         # What the terminal's encoding cannot say is shown as an escape.
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -138,7 +136,7 @@ def main() -> int:
 
 
 def _tell(lines: Iterable[str]) -> None:
-    """What went wrong, escaped: a message names files, and a file may be called anything."""
+    """Print an error, escaped: its file names may contain anything."""
     from deltatape.cli.terminal import say  # noqa: PLC0415 - costs a moment that help does not need
 
     for line in lines:

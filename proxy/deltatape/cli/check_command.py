@@ -1,4 +1,4 @@
-"""`deltatape check`: the findings of tapes, for CI."""
+"""`deltatape check`: reports the findings on tapes, for people and CI."""
 
 import contextlib
 import os
@@ -29,10 +29,10 @@ _SHOWN = 5
 
 
 class Baseline:
-    """What a file accepts, and how much of that was found."""
+    """An accepted baseline, and how many of its findings occurred."""
 
     def __init__(self, path: Path) -> None:
-        """Read it.
+        """Read the file.
 
         Raises:
             UsageError: it cannot be read, or is none.
@@ -50,7 +50,7 @@ class Baseline:
         self._seen: set[str] = set()
 
     def is_new(self, reported: ReportedFinding) -> bool:
-        """Whether a finding is not accepted; those that are get counted."""
+        """Check whether a finding is not accepted; count accepted ones."""
         if reported.fingerprint not in self._accepted:
             return True
         self._known += 1
@@ -58,7 +58,7 @@ class Baseline:
         return False
 
     def tell(self) -> None:
-        """Say how many were known, and which accepted ones do not occur any more."""
+        """Print how many findings were accepted, and which accepted ones no longer occur."""
         gone = [each for print_, each in self._accepted.items() if print_ not in self._seen]
         are = "is" if self._known == 1 else "are"
         say(f"note: {self._path}: {count(self._known, 'finding')} {are} accepted")
@@ -71,18 +71,17 @@ class Baseline:
 
 
 class NewBaseline:
-    """Findings that are about to be accepted."""
+    """Findings to be accepted."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._accepted: set[Accepted] = set()
 
     def add(self, reported: ReportedFinding) -> None:
-        """Accept a finding."""
         self._accepted.update(accepted([reported]))
 
     def write(self) -> None:
-        """Write the file whole, or not at all.
+        """Write the file atomically.
 
         Raises:
             UsageError: it cannot be written.
@@ -160,7 +159,7 @@ def command(
 
 
 def _named(tapes: tuple[str, ...]) -> list[str | TapeReport]:
-    """What to check; a report of what is nothing that can be."""
+    """Resolve what to check; names that cannot be checked become error reports."""
     if not tapes:
         name = latest().name
         say(f"note: the latest tape: {name}")
@@ -175,7 +174,7 @@ def _named(tapes: tuple[str, ...]) -> list[str | TapeReport]:
 
 
 class _Check:
-    """A run: what is found goes through the filters into the report, tape by tape."""
+    """A run: passes findings through the filters into the report, tape by tape."""
 
     def __init__(
         self,
@@ -195,7 +194,7 @@ class _Check:
         self._unreadable = False
 
     def run(self, names: list[str | TapeReport], jobs: int | None) -> int:
-        """Check and report; the exit code."""
+        """Check and report; return the exit code."""
         with Bar("tapes", len(names)) as bar:
             for checked in check_all(names, current_rules(), jobs, excerpts=self._report.excerpts):
                 self._take(checked, bar)
@@ -210,7 +209,7 @@ class _Check:
         return int(self._failed)
 
     def _take(self, checked: TapeReport, bar: Bar) -> None:
-        """Report on a tape; the bar gives way if there is anything to say."""
+        """Report on a tape; the progress bar pauses for output."""
         left = checked.only(self._is_wanted)
         for each in left.reported:
             self._failed |= each.finding.severity in self._failing
@@ -233,7 +232,7 @@ class _Check:
 
 
 def _tell(report: TapeReport) -> None:
-    """What is said beside the report."""
+    """Print notes next to the report."""
     if report.problem:
         say(inert_remark(f"deltatape: {report.problem}"))
     for note in report.notes:

@@ -1,4 +1,4 @@
-"""`deltatape cut`: single exchanges of tapes as a tape of their own."""
+"""`deltatape cut`: copies exchanges of tapes to a tape of their own."""
 
 from pathlib import Path
 

@@ -44,7 +44,7 @@ def _run(folder: Path) -> int:
 
 
 def _tell(text: str) -> None:
-    """What steps print is indented and may be long; what can be copied stays in one line."""
+    """Print a step's output, indented; commands to copy stay on one line."""
     if text.startswith(_INDENT) and len(text) > width():
         text = plain(hanging(text, width(), 2 * len(_INDENT))).removesuffix("\n")
     click.echo(text)

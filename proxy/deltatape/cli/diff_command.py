@@ -1,4 +1,4 @@
-"""`deltatape diff`: exchanges event by event, from one side of a gateway to the next."""
+"""`deltatape diff`: compares exchanges event by event, from hop to hop."""
 
 from itertools import islice, pairwise
 from pathlib import Path
@@ -67,7 +67,7 @@ def command(
 
 
 def exchange_of(text: str) -> Exchange:
-    """The one exchange that a command line names: `TAPE#N`, a tape with a single one, a file.
+    """Return the exchange that a command line names: `TAPE#N`, a tape with one exchange, a file.
 
     Raises:
         UsageError: there is no such exchange, or there are several.

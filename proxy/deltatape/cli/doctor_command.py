@@ -1,4 +1,4 @@
-"""`deltatape doctor`: looks at the machine, the environment and the project before a recording."""
+"""`deltatape doctor`: checks machine, environment and project before a recording."""
 
 import importlib
 import os
@@ -64,7 +64,7 @@ def _sections(folder: Path) -> tuple[Section, ...]:
 
 
 def _settings_remark(folder: Path, environment: Mapping[str, str]) -> DoctorRemark:
-    """Whether the settings file is right, also the sections of commands that do not run now."""
+    """Check the settings file, including sections of other commands."""
     from deltatape.cli import COMMANDS  # noqa: PLC0415 - it loads this module
 
     start = folder.resolve()

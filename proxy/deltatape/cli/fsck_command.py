@@ -1,4 +1,4 @@
-"""`deltatape fsck`: whether tapes are whole, consistent, free of secrets, and still true."""
+"""`deltatape fsck`: checks that tapes are whole, consistent, free of secrets, and up to date."""
 
 import contextlib
 import os
@@ -104,7 +104,7 @@ def _upstream(url: str) -> Upstream:
 
 
 def _named(texts: tuple[str, ...]) -> list[str | Audit]:
-    """What to check; an audit that says so of what is nothing that can be."""
+    """Resolve what to check; names that cannot be checked become error audits."""
     found: list[str | Audit] = []
     for text in texts:
         try:
@@ -153,7 +153,7 @@ def _asking(upstream: Upstream, output: Path | None, deadline_s: float) -> Reche
 
 
 def _asked(text: str | Audit, audited: Audit, asking: RecheckOptions) -> Audit:
-    """The audit with what the exchanges that `text` names gave; nobody asks for a broken tape."""
+    """Add today's answers to the audit of a tape, unless the tape is damaged."""
     if isinstance(text, Audit) or audited.report is None:
         return audited
     try:

@@ -1,4 +1,4 @@
-"""`deltatape import`: a tape from something that was not taped."""
+"""`deltatape import`: makes a tape of something that was not taped."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`deltatape keep`: a tape redacted and promoted into the project's recordings."""
+"""`deltatape keep`: redacts a tape and moves it into the project's recordings."""
 
 import os
 import shlex
@@ -83,7 +83,7 @@ def _make(folder: Path) -> None:
 
 
 def _promoted(done: RedactedCopy, source: Tape, folder: Path, stem: str) -> Path | None:
-    """Give the draft its name if no secret is left on it and it is not there already."""
+    """Rename the draft, unless a secret is left on it or the name is taken."""
     report = audit(done.path)
     secrets = [problem for problem in report.problems if problem.kind is ProblemKind.SECRET]
     if secrets:

@@ -1,4 +1,4 @@
-"""`deltatape ls`: the tapes there are."""
+"""`deltatape ls`: lists tapes."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -49,7 +49,7 @@ def command(*, folders: tuple[Path, ...], format: str, full: bool) -> int:  # no
 
 
 def _budgeted(tapes: Sequence[ListedTape], *, full: bool) -> Iterator[tuple[ListedTape, bool]]:
-    """Each tape, and whether it is to be analysed."""
+    """Yield each tape, and whether there is time to analyse it."""
     left = _ALL_BYTES
     for tape in tapes:
         fits = tape.size <= min(left, _ONE_BYTES)

@@ -1,4 +1,4 @@
-"""`deltatape mitm`: mitmproxy with the addon, for applications that cannot be pointed anywhere."""
+"""`deltatape mitm`: runs mitmproxy with the addon, for apps that cannot be configured."""
 
 import asyncio
 import os
@@ -106,7 +106,7 @@ def _options(
 
 
 def _reverse(url: str) -> str:
-    """`url` as mitmproxy's reverse mode takes it.
+    """Return `url` in the form of mitmproxy's reverse mode.
 
     Raises:
         UsageError: it has a name or a path, which that mode does not know.

@@ -1,4 +1,4 @@
-"""`deltatape mutate`: tapes with a defect, a fault or a variation put in."""
+"""`deltatape mutate`: makes tapes with a defect, a fault or a variation."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -33,7 +33,7 @@ _Make: TypeAlias = Callable[[Exchange, MutationChoices], Exchange | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FaultSpec:
-    """What `--as` can name."""
+    """Something that `--as` can name."""
 
     name: str
     family: str
@@ -49,7 +49,7 @@ _FAMILIES = {
 
 
 def changes() -> Iterator[FaultSpec]:
-    """All that have a name, by family."""
+    """Yield everything that `--as` can name, by family."""
     for mutator in MUTATORS:
         yield FaultSpec(
             name=mutator.name, family="defects", summary=mutator.summary, make=mutator.mutate
@@ -121,7 +121,7 @@ def command(
 
 
 def _listing(columns: int) -> str:
-    """The names by family, in so many columns."""
+    """Format the names by family in `columns` columns."""
     found = [*changes()]
     wide = max(len(each.name) for each in found)
     lines: list[str] = []
@@ -140,7 +140,7 @@ def _listing(columns: int) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Taken:
-    """A tape whose exchanges are to be changed."""
+    """A tape whose exchanges are changed."""
 
     text: str
     source: Source
@@ -149,7 +149,7 @@ class _Taken:
     """The number of the one that is meant; None: any."""
 
     def changed(self, make: _Make, seed: int) -> "_Taken | None":
-        """With the change in every exchange that has a place for it; None if none has."""
+        """Change every exchange that has a place for it; return None if none has."""
         found = [
             make(one, SeededChoices((seed << 32) + one.number))
             if self.only in (None, one.number)
@@ -185,7 +185,7 @@ def _named(name: str) -> _Make:
 
 
 def _faulty(text: str) -> _Make:
-    """What a fault makes of the exchange it names, of any without."""
+    """Return a function that applies a fault to its exchange, or to all."""
     try:
         fault = parse_fault(text)
     except UsageError as error:
@@ -202,7 +202,7 @@ def _faulty(text: str) -> _Make:
 
 
 def _together(taken: _Taken, names: Sequence[str], seed: int, path: Path) -> int:
-    """One tape with everything that is named."""
+    """Write one tape with everything that is named."""
     made = taken
     for name in names:
         changed = made.changed(_named(name), seed)
@@ -215,7 +215,7 @@ def _together(taken: _Taken, names: Sequence[str], seed: int, path: Path) -> int
 
 
 def _each(taken: _Taken, seed: int, folder: Path) -> int:
-    """A tape for every name that has a place, in a folder."""
+    """Write a tape per applicable name into a folder."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

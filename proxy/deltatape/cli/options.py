@@ -1,4 +1,4 @@
-"""Options as every command has them: with help, default and variable shown."""
+"""Options shared by commands: with help, default and variable shown."""
 
 import re
 from collections.abc import Callable, Container
@@ -18,7 +18,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def option(*names: str, help: str, **settings: Any) -> Callable[[F], F]:  # noqa: A002 - click's word
-    """`click.option` that always shows its default and its variable."""
+    """Return `click.option` with default and variable always shown."""
     settings.setdefault("show_default", True)
     return click.option(*names, help=help, show_envvar=True, **settings)
 
@@ -34,7 +34,7 @@ click names the variable after the parameter."""
 
 
 def seconds(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
-    """A duration such as `30s`, `1.5s`, `500ms` or `2m`, as seconds; a click callback."""
+    """Parse a duration such as `30s`, `1.5s`, `500ms` or `2m` to seconds; a click callback."""
     if value is None:
         return None
     match = _DURATION.fullmatch(value)
@@ -46,7 +46,7 @@ def seconds(ctx: click.Context, param: click.Parameter, value: str | None) -> fl
 
 
 def refuse_useless(ctx: click.Context, useful: Container[str], when: str) -> None:
-    """Refuse an option that would do nothing, if it was given with the command.
+    """Reject an option that would have no effect.
 
     Raises:
         UsageError: there is one; the message names it.
@@ -86,12 +86,11 @@ CLIENT_KEY = option("--client-key", type=FILE, help="Its key, where it is not in
 
 
 class WrapperCommand(click.Command):
-    """A command that may run another one: what follows the first `--` is that one's."""
+    """A command that may run another one, given after `--`."""
 
     _KEY = "deltatape.command"
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """See `click.Command`."""
         at = args.index("--") if "--" in args else len(args)
         own, argv = args[:at], tuple(args[at + 1 :])
         if at < len(args) and not argv:
@@ -108,18 +107,17 @@ class WrapperCommand(click.Command):
             raise click.UsageError(f"put -- before the command: {command}", ctx) from None
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
-        """See `click.Command`."""
         return [*super().collect_usage_pieces(ctx), "[-- CMD [ARG]...]"]
 
     @classmethod
     def command_of(cls, ctx: click.Context) -> tuple[str, ...]:
-        """The command to run; empty when there is none."""
+        """Return the command to run; empty if there is none."""
         argv: tuple[str, ...] = ctx.meta[cls._KEY]
         return argv
 
 
 def codes(ctx: click.Context, param: click.Parameter, value: str) -> frozenset[str]:  # noqa: ARG001
-    """`T001,D` as known codes and their beginnings; a click callback."""
+    """Parse `T001,D` to known codes and prefixes; a click callback."""
     known = {rule.code for rule in RULES}
     given = frozenset(part.strip().upper() for part in value.split(",") if part.strip())
     for part in given:

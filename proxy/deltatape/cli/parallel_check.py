@@ -1,4 +1,4 @@
-"""Many tapes, checked by all cores; their reports in the order in which they were named.
+"""Checks many tapes on all cores; reports in the order of the arguments.
 
 Strategy: a tape is the unit of work, and no process is started that does not pay: a few small tapes
 are checked here.
@@ -27,7 +27,7 @@ _SELDOM = (400_000, 20, 100)
 
 
 def check_one(name: str, settings: Settings, *, excerpts: bool = True) -> TapeReport:
-    """What there is to say about what `name` means; one that cannot be read is a report, too.
+    """Check what `name` refers to; if it cannot be read, the report says so.
 
     Args:
         name: as on the command line, but for folders of tapes.
@@ -59,7 +59,7 @@ def _checked(name: str, settings: Settings, *, excerpts: bool) -> TapeReport:
 
 
 def _logs(tape: Tape) -> Iterator[LogEntry]:
-    """What the application printed; the tape is read for it only if somebody asks."""
+    """Yield the app's output; reads the tape only when iterated."""
     yield from tape.logs
 
 
@@ -101,7 +101,7 @@ def check_all(
 
 
 def collect_seldom() -> None:
-    """What an exchange leaves behind holds no cycles, and looking for them takes a tenth."""
+    """Run the garbage collector rarely: exchanges leave no cycles behind."""
     gc.freeze()
     gc.set_threshold(*_SELDOM)
 
@@ -118,12 +118,12 @@ def _collecting_seldom() -> Iterator[None]:
 
 
 def _paying(names: Sequence[str]) -> int:
-    """As many processes as there are cores, and work for them."""
+    """Return how many processes are worth starting."""
     return min(_cores(), sum(map(_size, names)) // _WORTH_BYTES)
 
 
 def _cores() -> int:
-    """Those that we may use."""
+    """Count the cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

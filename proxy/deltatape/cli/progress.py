@@ -1,4 +1,4 @@
-"""A bar that shows how far a long run is: on a terminal only, and gone when it is done.
+"""A progress bar on a terminal, removed at the end.
 
 It shares the terminal with what is written meanwhile: `aside` takes it away and brings it back.
 """
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Bar:
-    """A bar on stderr; nothing where that is no terminal, or for a single step.
+    """A bar on stderr; silent without a terminal or for a single step.
 
     Args:
         what: is counted, such as "tapes".
@@ -35,13 +35,12 @@ class Bar:
             self._progress.stop()
 
     def step(self) -> None:
-        """One more is done."""
         if self._progress is not None:
             self._progress.advance(self._task)
 
     @contextlib.contextmanager
     def aside(self) -> Iterator[None]:
-        """While this lasts the terminal is free for others."""
+        """Hide the bar while others print."""
         self.__exit__()
         try:
             yield

@@ -1,4 +1,4 @@
-"""`deltatape record`: its options, and what becomes of them."""
+"""`deltatape record`: options and exit code."""
 
 import asyncio
 import os
@@ -54,7 +54,7 @@ _WITH_CMD = frozenset({"via", "hosts", "no_log", "no_tunnel"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """The options as click hands them over."""
+    """The options."""
 
     via: str | None
     hosts: tuple[str, ...]
@@ -179,7 +179,7 @@ def command(ctx: click.Context, /, **options: Any) -> int:
 
 
 def _record_via_mitm(given: Given, argv: tuple[str, ...], environment: Mapping[str, str]) -> int:
-    """Lead a command through mitmproxy; the exit code."""
+    """Run a command through mitmproxy; return the exit code."""
     if not argv:
         raise UsageError("--via mitm: needs a command after --; deltatape mitm runs without one")
     options = MitmOptions(
@@ -199,7 +199,7 @@ def _record_via_mitm(given: Given, argv: tuple[str, ...], environment: Mapping[s
 
 
 def record(given: Given, argv: tuple[str, ...], environment: Mapping[str, str]) -> int:
-    """Record until the command or a signal ends it; the exit code."""
+    """Record until the command or a signal ends it; return the exit code."""
     clock = SystemClock()
     reporter = Reporter(say)
     options = options_of(given, argv, environment)
@@ -224,7 +224,7 @@ def record(given: Given, argv: tuple[str, ...], environment: Mapping[str, str]) 
 
 
 def _verdict(given: Given, worst: Severity | None, *, trouble: bool) -> int:
-    """The exit code of a run that went well otherwise."""
+    """Return the exit code of a run without other problems."""
     if given.strict and trouble:
         return TAPING_FAILED
     if worst is None or given.fail_on == NEVER:
@@ -235,7 +235,7 @@ def _verdict(given: Given, worst: Severity | None, *, trouble: bool) -> int:
 def options_of(
     given: Given, argv: tuple[str, ...], environment: Mapping[str, str]
 ) -> RecordOptions:
-    """The options, checked.
+    """Validate the options.
 
     Raises:
         UsageError: one of them is not what it has to be.
@@ -300,7 +300,7 @@ def _app(url: str | None) -> Upstream | None:
 
 
 def _token(given: str | None, *addresses: Address) -> str | None:
-    """The user's, or one that is made up where others than this machine can reach a port."""
+    """Return the user's token, or a new one if other machines can reach the port."""
     if given is not None:
         legible = given.isascii() and given.isprintable() and not set(given) & set("/?# ")
         if not legible or len(given) < LEAST_TOKEN:

@@ -1,4 +1,4 @@
-"""`deltatape redact`: copies of tapes without their secrets."""
+"""`deltatape redact`: copies tapes without their secrets."""
 
 import os
 from collections.abc import Sequence
@@ -55,7 +55,7 @@ def command(*, tapes: tuple[str, ...], output: Path | None, in_place: bool, cont
 
 
 def whole_tape(text: str, folders: Sequence[Path] = FOLDERS) -> Tape:
-    """The tape that `text` names; the latest one in `folders` if it is empty.
+    """Return the tape that `text` names; the latest one in `folders` if empty.
 
     Raises:
         UsageError: it names an exchange, or nothing that can be read.
@@ -67,7 +67,7 @@ def whole_tape(text: str, folders: Sequence[Path] = FOLDERS) -> Tape:
 
 
 def tell(tape: Tape, done: RedactedCopy, *, content: bool) -> None:
-    """Say what was overwritten, and what could not be looked into."""
+    """Print what was overwritten, and what could not be searched."""
     more = "; content: replaced by fillers" if content else ""
     say(f"{tape.path}: overwritten: {counted(done.plan.kinds)}{more}")
     for remark in done.plan.remarks.values():
@@ -81,7 +81,7 @@ def tell(tape: Tape, done: RedactedCopy, *, content: bool) -> None:
 def _redacted(
     tape: Tape, output: Path | None, masker: Masker, *, in_place: bool, content: bool
 ) -> Path:
-    """Make the redacted tape; its path."""
+    """Write the redacted tape; return its path."""
     origin = Path(tape.path).resolve() if in_place else Path(tape.path)
     target = origin if output is None else output / origin.name if output.is_dir() else output
     done = draft(tape, target.parent, masker, content=content)

@@ -1,4 +1,4 @@
-"""`deltatape replay`: its options, and what becomes of them."""
+"""`deltatape replay`: options and exit code."""
 
 import asyncio
 import os
@@ -54,7 +54,7 @@ GRACE_S = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """The arguments and options as click hands them over."""
+    """The arguments and options."""
 
     tapes: tuple[str, ...]
     listen: str | None
@@ -181,7 +181,7 @@ def command(ctx: click.Context, /, **options: Any) -> int:
 
 
 def _refuse_command(tapes: tuple[str, ...]) -> None:
-    """Refuse what is meant as a command and stands where tapes do."""
+    """Reject arguments that look like a command instead of tapes."""
     for at, text in enumerate(tapes[1:], 1):
         if not locate(text).path.exists() and shutil.which(text) is not None:
             command = " ".join(["deltatape replay", *tapes[:at], "--", *tapes[at:]])
@@ -303,7 +303,7 @@ def _auto(
 
 
 def _only(tapes: tuple[str, ...]) -> Path:
-    """The one tape that is played and recorded onto."""
+    """Return the one tape to play and to record onto."""
     if len(tapes) != 1 or (place := locate(tapes[0])).exchange is not None:
         raise UsageError(
             f"{' '.join(tapes)}: --mode auto records onto the tape that it plays: one TAPE is"

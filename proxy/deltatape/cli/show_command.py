@@ -1,4 +1,4 @@
-"""`deltatape show`: the parts of a tape."""
+"""`deltatape show`: prints the parts of a tape."""
 
 import shlex
 import sys
@@ -55,7 +55,7 @@ def command(*, tape: str, format: str, **parts: bool) -> int:  # noqa: A002 - th
 
 
 def _show_summaries(source: NamedExchanges) -> None:
-    """Each exchange in a line, with its worst finding, also of what the app made of replies."""
+    """Print each exchange in a line, with its worst finding."""
     if not source.exchanges:
         say(f"note: {source.name}: {NO_REQUEST}")
     rules = current_rules()

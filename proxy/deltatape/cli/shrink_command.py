@@ -1,4 +1,4 @@
-"""`deltatape shrink`: the smallest tape on which a command still fails, and tests for it."""
+"""`deltatape shrink`: finds the smallest tape on which a command still fails."""
 
 import contextlib
 import os
@@ -45,7 +45,7 @@ _MEMORY = "shrink"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """The options, as click has read them."""
+    """The options."""
 
     tapes: tuple[str, ...]
     output: Path | None
@@ -134,7 +134,7 @@ def command(ctx: click.Context, /, **options: Any) -> int:
 
 
 def _kit(tape: Path, argv: tuple[str, ...], found: ShrinkResult, given: Given) -> ShrinkKit:
-    """What the tests are made of."""
+    """Collect the input for generated tests."""
     return ShrinkKit(
         tape=tape.name,
         folder=os.path.relpath(Path.cwd(), tape.parent.resolve()),
@@ -147,7 +147,7 @@ def _kit(tape: Path, argv: tuple[str, ...], found: ShrinkResult, given: Given) -
 
 
 def _exchanges(tapes: tuple[str, ...]) -> Sequence[Exchange]:
-    """What the provider answered on a tape, or the chosen exchanges of it."""
+    """Return the provider's exchanges on a tape, or the chosen ones."""
     found = [
         exchange
         for tape in tapes
@@ -166,7 +166,7 @@ def _exchanges(tapes: tuple[str, ...]) -> Sequence[Exchange]:
 def _setting(
     given: Given, argv: tuple[str, ...], mask_key: bytes, seclusion: NetworkGuard
 ) -> TrialSetup:
-    """How the command is run."""
+    """Return how to run the command."""
     folder = Path.cwd()
     oracle = None
     if given.oracle is not None:
@@ -187,7 +187,7 @@ def _setting(
 
 
 def _shrunk(exchanges: Sequence[Exchange], setting: TrialSetup, given: Given) -> ShrinkResult:
-    """Search, and tell how far it is."""
+    """Search, and print the progress."""
     wanted = ShrinkRequest(
         speeds=_speeds(given.speed),
         runs=given.runs,
@@ -249,7 +249,7 @@ def _report(report: ShrinkReport, found: ShrinkResult, given: Given) -> None:
 
 
 class ShrinkProgress:
-    """Tells of a search."""
+    """Prints the progress of a search."""
 
     def __init__(self) -> None:
         self._pass = ""
@@ -262,14 +262,13 @@ class ShrinkProgress:
 
     @contextlib.contextmanager
     def shown(self) -> Iterator[None]:
-        """While this lasts, the terminal shows it; in the end, what the last pass took away."""
+        """Show progress on the terminal; at the end, print what the last pass removed."""
         with self._status:
             yield
             if self._step is not None:
                 self._tell(amount_of(self._step.exchanges).told, self._step.runs)
 
     def take(self, step: ShrinkStep) -> None:
-        """The search goes on."""
         self._step = step
         left = amount_of(step.exchanges).told
         if step.note:
@@ -285,7 +284,7 @@ class ShrinkProgress:
         self._last = left
 
     def _say(self, line: str) -> None:
-        """A line above the moving one."""
+        """Print a line above the moving one."""
         self._status.stop()
         say(line)
         self._status.start()

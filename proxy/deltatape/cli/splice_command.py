@@ -1,4 +1,4 @@
-"""`deltatape splice`: several tapes, or some of their exchanges, as one."""
+"""`deltatape splice`: joins tapes, or some of their exchanges."""
 
 import shlex
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ def command(*, tapes: tuple[str, ...], output: Path) -> int:
 
 
 def join(places: Sequence[Location], output: Path) -> None:
-    """Make `output` of what `places` name, and tell what there is to tell.
+    """Write `output` from `places`, and print notes.
 
     Raises:
         UsageError: `output` is one of them or there already; they do not fit together.
@@ -61,7 +61,7 @@ def join(places: Sequence[Location], output: Path) -> None:
 
 
 def given_of(places: Sequence[Location]) -> list[SpliceSource]:
-    """Each tape once, with the exchanges that are meant of it; a whole tape holds them all.
+    """Return each tape once, with its exchanges; naming a whole tape includes all.
 
     Raises:
         UsageError: there is no such tape.
@@ -95,7 +95,7 @@ def _tell(done: SplicedTape) -> None:
 
 
 def _same(one: Path, other: Path) -> bool:
-    """Whether two names are of one file; not if there is none."""
+    """Check whether two names refer to one file."""
     try:
         return one.samefile(other)
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""What a command line means by `TAPE`, `TAPE#N`, `FILE`, `FOLDER` and `-`."""
+"""Resolves `TAPE`, `TAPE#N`, `FILE`, `FOLDER` and `-` on the command line."""
 
 import sys
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _TAPE_START = b'{"deltatape"'
 
 @dataclass(frozen=True, slots=True)
 class NamedExchanges:
-    """The exchanges that a command line names; `number` is the one it points at, if any."""
+    """The exchanges that a command line names; `number` is the chosen one, if any."""
 
     name: str
     exchanges: tuple[Exchange, ...]
@@ -34,7 +34,7 @@ class NamedExchanges:
     """None: it is a file that was imported."""
 
     def beside(self) -> TapeContext:
-        """What the tape tells beside its exchanges.
+        """Return what the tape contains besides its exchanges.
 
         Raises:
             TapeFormatError: the tape is damaged.
@@ -45,7 +45,7 @@ class NamedExchanges:
 
 
 def read_tape(text: str) -> tuple[Tape, tuple[Exchange, ...]]:
-    """What `TAPE` (all exchanges) or `TAPE#N` (one) names, in the order of their numbers.
+    """Return the exchanges that `TAPE` (all) or `TAPE#N` (one) names, by number.
 
     Raises:
         UsageError: there is no such tape or exchange.
@@ -62,7 +62,7 @@ def exchanges_of(text: str) -> tuple[Exchange, ...]:
 
 
 def named(text: str) -> NamedExchanges:
-    """A tape, with all its exchanges, since they belong together; or a file or stdin as an import.
+    """Read a tape with all its exchanges, or import a file or stdin.
 
     Args:
         text: `TAPE[#N]`, `FILE`, a folder of a captured case or of tapes, `-`, or "" for the latest
@@ -91,7 +91,7 @@ def named(text: str) -> NamedExchanges:
 
 
 def latest() -> NamedExchanges:
-    """The latest tape with an exchange on it; says so when a later one has none.
+    """Return the latest tape with an exchange; say so if a later one has none.
 
     Without any exchange on any tape: the latest one.
 
@@ -111,7 +111,7 @@ def latest() -> NamedExchanges:
 
 
 def all_of(text: str) -> tuple[str, ...]:
-    """What `text` stands for: itself, or every tape below a folder that is no captured case.
+    """Return `text` itself, or every tape below a folder that is not a captured case.
 
     Raises:
         UsageError: a folder with nothing to check below it.
@@ -144,7 +144,7 @@ def _in_order(tape: Tape) -> tuple[Exchange, ...]:
 
 
 def is_tape(path: Path) -> bool:
-    """Whether a file is meant as a tape: by its name, or by how it begins."""
+    """Check whether a file is a tape, by its name or its first bytes."""
     try:
         if path.suffix == SUFFIX or not path.is_file():
             return not path.is_dir()
@@ -155,7 +155,7 @@ def is_tape(path: Path) -> bool:
 
 
 def material(path: Path, request: Path | None = None, response: Path | None = None) -> ImportSource:
-    """A file, or the files of a captured case's folder, to be imported.
+    """Return a file, or the files of a captured case's folder, to import.
 
     Raises:
         UsageError: one of them cannot be read or is too large, or a file of which nothing else is
@@ -198,6 +198,6 @@ def _stdin() -> ImportSource:
 
 
 def _refuse_nothing(made: ImportSource, problem: str) -> None:
-    """Refuse what would read as a whole answer of 0 bytes; what was to write it has failed."""
+    """Reject an empty pipe, which would look like an answer of 0 bytes."""
     if made.only == b"":
         raise UsageError(f"{made.name}: {problem}; {ACCEPTED}")

@@ -1,4 +1,4 @@
-"""Talking to a person: escaped, styled only on a terminal, and never in the way of results."""
+"""Output for people: escaped, styled only on a terminal, apart from results."""
 
 import contextlib
 import os
@@ -23,7 +23,7 @@ _HANGING = 4
 
 
 class TerminalWriter:
-    """Says lines from a thread, so that a terminal that is stopped (Ctrl-S) stops no stream."""
+    """Prints lines from a thread, so that a stopped terminal (Ctrl-S) stops no stream."""
 
     def __init__(self) -> None:
         self._lines: queue.Queue[str | None] = queue.Queue(_MAX_UNSAID)
@@ -32,14 +32,14 @@ class TerminalWriter:
         self._thread.start()
 
     def put(self, line: str) -> None:
-        """Say a line soon; it is counted instead when too many wait already."""
+        """Print a line soon; count it instead if too many are waiting."""
         try:
             self._lines.put_nowait(line)
         except queue.Full:
             self._unsaid += 1
 
     def close(self) -> None:
-        """Say what is left, if that takes no more than a moment."""
+        """Print what is left, if that takes only a moment."""
         with contextlib.suppress(queue.Full):
             self._lines.put_nowait(None)
         self._thread.join(_LAST_WORDS_S)
@@ -57,7 +57,7 @@ _ASIDE: list[TerminalWriter] = []
 
 @contextlib.contextmanager
 def aside() -> Iterator[None]:
-    """While this lasts, `say` returns at once, whatever the terminal does."""
+    """Make `say` return at once, whatever the terminal does."""
     voice = TerminalWriter()
     _ASIDE.append(voice)
     try:
@@ -68,7 +68,7 @@ def aside() -> Iterator[None]:
 
 
 def say(line: str) -> None:
-    """One line on stderr; control characters are shown, not obeyed.
+    """Print one line on stderr, control characters escaped.
 
     A terminal that is gone takes nothing with it: streams go on, results come out.
     """
@@ -88,7 +88,7 @@ def _write_line(line: str) -> None:
 
 
 def _write_wrapped(line: str) -> None:
-    """`line` in as many as the terminal needs, none of its words broken; coloured as it may be."""
+    """Wrap `line` for the terminal at blanks, and colour it."""
     indent = len(line) - len(line.lstrip()) + _HANGING
     lines = [
         emphasised("".join(segment.text for segment in each))
@@ -104,7 +104,7 @@ def _write_wrapped(line: str) -> None:
 
 
 def width(stream: TextIO | None = None) -> int:
-    """How many columns a page has: those of the terminal, or of COLUMNS; else 100.
+    """Return the page width: of the terminal, or COLUMNS, or 100.
 
     Args:
         stream: what leads to the terminal; None: stdout.
@@ -117,12 +117,12 @@ def width(stream: TextIO | None = None) -> int:
 
 
 def list_width() -> int:
-    """The same for a list of one line each, which a pipe takes whole unless COLUMNS says less."""
+    """Return the width for one-line lists; a pipe takes whole lines unless COLUMNS is set."""
     return width() if sys.stdout.isatty() or os.environ.get("COLUMNS") else _UNBROKEN
 
 
 def show(lines: Sequence[Line]) -> None:
-    """Lines on stdout: with styles on a terminal, plain elsewhere or with NO_COLOR."""
+    """Print lines on stdout, with styles only on a terminal and without NO_COLOR."""
     if not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
         write(plain(lines))
         return
@@ -134,20 +134,20 @@ def show(lines: Sequence[Line]) -> None:
 
 
 def write(text: str) -> None:
-    """A document for programs on stdout."""
+    """Print a document for programs on stdout."""
     with _results() as stdout:
         stdout.write(text)
 
 
 def write_bytes(data: bytes) -> None:
-    """Very bytes on stdout."""
+    """Write raw bytes to stdout."""
     with _results() as stdout:
         stdout.buffer.write(data)
 
 
 @contextlib.contextmanager
 def _results() -> Iterator[TextIO]:
-    """stdout, flushed in the end. A reader that leaves early, as `head` does, is no failure."""
+    """Yield stdout and flush it; a reader that leaves early, such as `head`, is not an error."""
     try:
         yield sys.stdout
         sys.stdout.flush()

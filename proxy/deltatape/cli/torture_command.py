@@ -1,4 +1,4 @@
-"""`deltatape torture`: a command against variations of tapes; a matrix of what it stood."""
+"""`deltatape torture`: runs a command against variations of tapes; prints a matrix."""
 
 import contextlib
 import os
@@ -40,7 +40,7 @@ _SHARED = ("deadline", "oracle", "ignore", "visible", "volatile")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """The options, as click has read them."""
+    """The options."""
 
     tapes: tuple[str, ...]
     only: tuple[str, ...]
@@ -65,7 +65,7 @@ def known(
     param: click.Parameter,
     value: tuple[str, ...],
 ) -> tuple[str, ...]:
-    """Names of variations or of their groups; a click callback."""
+    """Parse names of variations or groups; a click callback."""
     names = {*_GROUPS, *(one.name for one in VARIATIONS)}
     for name in value:
         if name not in names:
@@ -77,7 +77,7 @@ def known(
 
 
 def chosen(only: Sequence[str], spared: Sequence[str]) -> tuple[Variation, ...]:
-    """The variations that `--only` names, all without any, but for those of `--except`.
+    """Return the variations of `--only` (default: all) without those of `--except`.
 
     Raises:
         UsageError: none is left.
@@ -91,7 +91,7 @@ def chosen(only: Sequence[str], spared: Sequence[str]) -> tuple[Variation, ...]:
 
 
 def _names(variation: Variation, names: Sequence[str]) -> bool:
-    """Whether a variation or its group is among the names."""
+    """Check whether a variation or its group is named."""
     group = "harmless" if variation.harmless else "hostile"
     return variation.name in names or group in names
 
@@ -101,7 +101,7 @@ def patterns(
     param: click.Parameter,
     value: tuple[str, ...],
 ) -> tuple[re.Pattern[str], ...]:
-    """Regular expressions; a click callback."""
+    """Parse regular expressions; a click callback."""
     found = []
     for text in value:
         try:
@@ -208,7 +208,7 @@ def command(ctx: click.Context, /, **options: Any) -> int:
 
 
 def _check_files(given: Given) -> None:
-    """Find out before all runs whether what they give can be written."""
+    """Check before all runs that the output files can be written."""
     if given.junit is not None:
         check_report("--junit", given.junit)
     if given.keep is not None:
@@ -216,7 +216,7 @@ def _check_files(given: Given) -> None:
 
 
 def _secluded(rig: TortureSetup) -> TortureResult:
-    """Run it where no provider is to be reached."""
+    """Run without access to any provider."""
     with NetworkGuard(outbound_from(os.environ), rig.folder) as seclusion:
         result = _tortured(replace(rig, seclusion=seclusion))
         passed = seclusion.problem()
@@ -226,7 +226,7 @@ def _secluded(rig: TortureSetup) -> TortureResult:
 
 
 def _tortured(rig: TortureSetup) -> TortureResult:
-    """Run it, with a bar and a line for each failure while it runs."""
+    """Run with a progress bar and a line per failure."""
     say(f"{count(len(rig.exchanges), 'exchange')}, {count(len(rig.variations), 'variation')}")
     with contextlib.ExitStack() as stack:
         bars: list[Bar] = []
@@ -247,7 +247,7 @@ def _tortured(rig: TortureSetup) -> TortureResult:
 
 
 def rig_of(given: Given, argv: tuple[str, ...], again: tuple[str, ...]) -> TortureSetup:
-    """What is to be run.
+    """Collect what to run.
 
     Args:
         given: the options.
@@ -289,7 +289,7 @@ def rig_of(given: Given, argv: tuple[str, ...], again: tuple[str, ...]) -> Tortu
 
 
 def _positions(names: Sequence[str], exchanges: Sequence[Exchange]) -> Iterator[int]:
-    """The places of the exchanges that `--exchange` names.
+    """Yield the positions of the exchanges that `--exchange` names.
 
     Raises:
         UsageError: there is none of a name, or more than one.
@@ -309,7 +309,7 @@ def _positions(names: Sequence[str], exchanges: Sequence[Exchange]) -> Iterator[
 
 
 def _again(ctx: click.Context) -> Iterator[str]:
-    """The options of this command line that a single cell needs, too, as they were given."""
+    """Yield the options that repeat a single cell, as they were given."""
     for name in _SHARED:
         value = ctx.params[name]
         if ctx.get_parameter_source(name) is click.core.ParameterSource.DEFAULT:

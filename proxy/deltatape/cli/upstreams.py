@@ -1,4 +1,4 @@
-"""The upstreams that a user has configured: as options, and in deltatape.yaml."""
+"""The upstreams of the options and of deltatape.yaml."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from deltatape.settings.defaults import current_settings
 
 
 def upstreams_of(given: Sequence[str]) -> tuple[Upstream, ...]:
-    """The options', and those of deltatape.yaml whose names are not among them.
+    """Return the upstreams of the options, then those of deltatape.yaml with other names.
 
     Raises:
         UsageError: one is none.

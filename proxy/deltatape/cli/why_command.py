@@ -169,7 +169,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 
 
 def _explanation(what: str) -> str | None:
-    """What is to be said of a code or a suspect; None if `what` is neither.
+    """Return the documentation of a code or suspect; None if `what` is neither.
 
     Raises:
         UsageError: it looks like a code or a name, and there is none.
@@ -190,7 +190,7 @@ def _explanation(what: str) -> str | None:
 
 
 def _is_code(what: str) -> bool:
-    """Whether it is a code in small letters, and no file."""
+    """Check whether it is a code in lower case and not a file."""
     return bool(re.fullmatch(r"[a-z][0-9]{3}", what)) and not Path(what).exists()
 
 
@@ -202,7 +202,7 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 
 
 def write_fix(found: NamedExchanges, explanation: Explanation, folder: Path) -> None:
-    """Write the kit for `explanation` into `folder`, and say what was written.
+    """Write the files for fixing `explanation` into `folder`, and print their names.
 
     Raises:
         UsageError: the app is not to blame; there is no tape; one of the files is there already.

@@ -1,4 +1,4 @@
-"""Processes that check tapes, so that all cores do.
+"""Worker processes that check tapes.
 
 Strategy: each worker is a process of its own (`spawn`: nothing of ours is inherited) and follows
 us, however we end: a pipe that nobody writes to any more would keep it waiting for ever. Only a few
@@ -30,7 +30,7 @@ Check: TypeAlias = Callable[[str], TapeReport]
 def by_workers(
     names: Sequence[str | TapeReport], check: Check, processes: int
 ) -> Iterator[TapeReport]:
-    """What `check` makes of names, and the reports that there are already, in their order.
+    """Yield the reports for names, and reports that exist already, in order.
 
     Args:
         names: what to check; what comes from stdin is checked here.
@@ -68,7 +68,7 @@ def _result(name: str | TapeReport, future: Future[TapeReport] | None, check: Ch
 
 
 def _follow() -> None:
-    """In a worker: end with the process that started us, and silently on Ctrl-C."""
+    """End with the parent process, and silently on Ctrl-C."""
     collect_seldom()
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     threading.Thread(target=_end_with_parent, daemon=True).start()

@@ -67,7 +67,7 @@ Accumulator = Callable[[Iterator[dict[str, Any]]], AppReading]
 
 
 def single_call(deltas: Iterator[dict[str, Any]]) -> AppReading:
-    """Broken: fragments go to the call that was opened last, whatever their index says."""
+    """Broken: append fragments to the call that was opened last, whatever their index."""
     understood = AppReading()
     current: AppToolCall | None = None
     for delta in deltas:
@@ -82,7 +82,7 @@ def single_call(deltas: Iterator[dict[str, Any]]) -> AppReading:
 
 
 def by_index(deltas: Iterator[dict[str, Any]]) -> AppReading:
-    """Fixed: fragments go to the call of their index."""
+    """Fixed: append fragments to the call of their index."""
     understood = AppReading()
     calls: dict[int, AppToolCall] = {}
     for delta in deltas:
@@ -101,7 +101,7 @@ ACCUMULATORS: dict[str, Accumulator] = {"single-call": single_call, "by-index": 
 
 
 def stream(messages: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Ask the provider; the deltas of the first choice."""
+    """Request a stream; yield the deltas of the first choice."""
     url = urlsplit(os.environ["OPENAI_BASE_URL"])
     connection = http.client.HTTPConnection(url.hostname or "", url.port, timeout=TIMEOUT_S)
     request = {"model": "demo-model", "stream": True, "tools": TOOLS, "messages": messages}
@@ -121,7 +121,7 @@ def stream(messages: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def run_tool(call: AppToolCall) -> str:
-    """Pretend to do what was asked; what the tool says."""
+    """Pretend to run the tool; return its result."""
     try:
         arguments = json.loads(call.arguments)
     except ValueError as error:
@@ -132,7 +132,7 @@ def run_tool(call: AppToolCall) -> str:
 
 
 def answer(accumulate: Accumulator) -> str:
-    """Answer the question, with tools where the model wants them."""
+    """Answer the question, with tools if the model wants them."""
     messages: list[dict[str, Any]] = [QUESTION]
     first = accumulate(stream(messages))
     if not first.calls:

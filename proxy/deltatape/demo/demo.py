@@ -23,7 +23,7 @@ Tell = Callable[[str], None]
 
 
 class Demo:
-    """Runs the steps and tells what it does.
+    """Runs the steps and prints them.
 
     Args:
         folder: where the tapes of the demo go.
@@ -35,7 +35,7 @@ class Demo:
         self._tell = tell
 
     def run(self) -> bool:
-        """All steps; whether each went as it should."""
+        """Run all steps; return whether each succeeded."""
         return all((self._record(), self._why(), self._replay(), self._check()))
 
     def _record(self) -> bool:
@@ -72,7 +72,7 @@ class Demo:
 
     @property
     def _capture(self) -> Path:
-        """The tape that step 1 made."""
+        """Return the tape that step 1 made."""
         (path,) = self._folder.glob("*.tape")
         return path
 
@@ -85,7 +85,7 @@ class Demo:
         return self._show(arguments, {**os.environ, "OPENAI_BASE_URL": f"{url}/v1"})
 
     def _show(self, arguments: Sequence[str], environment: Mapping[str, str]) -> int:
-        """Run Python and tell what it prints; its exit code."""
+        """Run Python and print its output; return its exit code."""
         result = subprocess.run(  # noqa: S603 - our own program
             [sys.executable, *arguments],
             env=dict(environment),
@@ -141,7 +141,7 @@ class Background:
             self._grown.notify_all()
 
     def wait_for(self, pattern: str) -> str:
-        """The first printed line that matches.
+        """Return the first printed line that matches.
 
         Raises:
             TimeoutError: none came within 20 s, or the process ended without.
@@ -159,18 +159,17 @@ class Background:
 
     @property
     def url(self) -> str:
-        """The address at which it listens: `http://127.0.0.1:8377`."""
+        """Return the address at which it listens: `http://127.0.0.1:8377`."""
         found = _URL.search(self.wait_for(_URL.pattern))
         assert found is not None
         return found[0]
 
     @property
     def port(self) -> int:
-        """The port at which it listens."""
         return int(self.url.rpartition(":")[2])
 
     def stop(self, number: int = signal.SIGINT) -> tuple[int, str]:
-        """End it by a signal; its exit code and all that it printed."""
+        """End it with a signal; return its exit code and output."""
         self.process.send_signal(number)
         code = self.process.wait(LIMIT_S)
         self._reader.join(LIMIT_S)
@@ -184,7 +183,7 @@ def background(
     env: Mapping[str, str] | None = None,
     before: Callable[[], None] | None = None,
 ) -> Iterator[Background]:
-    """Start `deltatape ARGUMENTS`; it is killed at the end if it still runs.
+    """Start `deltatape ARGUMENTS`; kill it at the end if it still runs.
 
     Args:
         arguments: of the command line, without `deltatape`.

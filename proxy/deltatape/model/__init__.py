@@ -1,4 +1,4 @@
-"""The values that travel between the layers: frozen, with tuples, without behaviour worth a test.
+"""Values that the layers pass to each other: frozen dataclasses and enums with little behaviour.
 
 `exchange` is what a tape holds, `stream` what framing makes of a body, `reply` what a dialect
 rebuilds from the events, `asked` what the request says, `finding` what a rule reports.

@@ -1,11 +1,11 @@
-"""What an application's own endpoint calls its events and their fields."""
+"""The event and field names of an application's own streaming endpoint."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppNames:
-    """The words of the contract `text|tool_call|tool_result|done|error`, and those used for them.
+    """Names used for the contract `text|tool_call|tool_result|done|error`.
 
     Of several names of a field the first that is there counts. A name with dots leads into objects.
     """

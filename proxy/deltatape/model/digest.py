@@ -1,4 +1,4 @@
-"""What is kept of an exchange to compare it with later requests of the same conversation."""
+"""The reduced form of an exchange, kept to compare it with later requests of the conversation."""
 
 import enum
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ _WRONG = frozenset({400, 409, 413, 422})
 
 
 class ParserErrorKind(enum.StrEnum):
-    """What a parser's complaint says about the text that it was given."""
+    """What a parser's error message reveals about the text that it was given."""
 
     NOTHING = "nothing"
     """It was empty."""
@@ -41,7 +41,7 @@ class ParserErrorKind(enum.StrEnum):
 
 
 class ParserError(NamedTuple):
-    """The error text of a JSON parser, and what it says."""
+    """An error message of a JSON parser, classified."""
 
     parser: str
     """Whose text it is."""
@@ -54,7 +54,7 @@ class ParserError(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveredCall:
-    """A call as the wire delivered it, by the reference accumulator. See `ToolCall`."""
+    """A call as it was delivered, rebuilt by the reference accumulator. See `ToolCall`."""
 
     index: int
     id: str | None
@@ -77,13 +77,13 @@ class DeliveredCall:
 
     @property
     def answers_to(self) -> tuple[str, ...]:
-        """What its result names: its ids; in dialects without ids its name."""
+        """What a result may refer to: the ids; in dialects without ids the name."""
         return self.ids or ((self.name,) if self.name else ())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryMessage:
-    """A message of a request's history. `text` is a hash, "" if there is none but whitespace."""
+    """A message of a request's history. `text` is a hash, "" for whitespace or nothing."""
 
     role: str
     text: str
@@ -103,13 +103,12 @@ class HistoryMessage:
 
     @property
     def failure(self) -> str:
-        """The text of `error`; "" if there is none."""
         return self.error.text if self.error else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Digest:
-    """One exchange, small: what its request repeats and what its reply says.
+    """A reduced exchange: what its request repeats and what its reply contains.
 
     Invariant: `prefixes` has one entry more than `history`; `prefixes[n]` stands for the first `n`
     messages. System messages are in neither: `system` stands for all of them.
@@ -211,23 +210,23 @@ class Digest:
 
     @property
     def must_call(self) -> bool:
-        """Whether the request leaves the model no choice but to call a tool."""
+        """Whether the request forces the model to call a tool."""
         return (self.tool_choice or "auto").lower() not in _FREE
 
     @property
     def forced_name(self) -> bool:
-        """Whether the tool choice is the name of a tool."""
+        """Whether the tool choice names one tool."""
         return (self.tool_choice or "auto").lower() not in _FREE | _ANY
 
     @property
     def refused(self) -> bool:
-        """Whether the provider says that the request is wrong."""
+        """Whether the provider rejected the request as wrong."""
         return self.status in _WRONG
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallWithRepeat:
-    """A delivered call and what the application made of it."""
+    """A delivered call and the app's repetition of it."""
 
     said: DeliveredCall
     heard: RepeatedCall
@@ -274,12 +273,12 @@ class ReadBack:
 
     @property
     def following(self) -> tuple[HistoryMessage, ...]:
-        """The messages after them."""
+        """The history messages after the repeated reply."""
         return self.later.history[self.end :]
 
     @property
     def latest(self) -> bool:
-        """Whether the request answers this very reply: no assistant message follows."""
+        """Whether the request directly answers this reply: no assistant message follows it."""
         return all(each.role not in ASSISTANT for each in self.following)
 
 

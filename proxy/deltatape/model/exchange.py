@@ -32,7 +32,7 @@ BROKEN_CHUNKS = "broken chunk framing"
 
 
 class Source(enum.StrEnum):
-    """Who recorded, and with that how far times and endings can be trusted."""
+    """Who recorded, which decides how far times and endings can be trusted."""
 
     GATEWAY = "gateway"
     MITM = "mitm"
@@ -61,7 +61,7 @@ class Framing(enum.StrEnum):
 
 
 class EndReason(enum.StrEnum):
-    """How the transport ended. Whether a terminal event is missing is a finding, not an ending."""
+    """How the transport ended. A missing terminal event is a finding, not an ending."""
 
     COMPLETE = "complete"
     UPSTREAM_CLOSED = "upstream_closed"
@@ -96,7 +96,7 @@ class Request:
 
     @property
     def target_bytes(self) -> bytes:
-        """The request target with masked values as asterisks."""
+        """The request target, with masked values as asterisks."""
         return b"".join(p if isinstance(p, bytes) else b"*" * p.length for p in self.target)
 
     @property
@@ -129,7 +129,7 @@ class ResponseHead:
 
 
 class Read(NamedTuple):
-    """Body bytes got by one read from the upstream socket: after transfer-coding, >= 1 byte.
+    """Body bytes of one read from the upstream socket: transfer-coding removed, at least 1 byte.
 
     `boundaries` are the offsets in `data` at which HTTP chunks end (0: the previous read's last
     chunk ended just before this one); None when the body is not chunked.
@@ -145,7 +145,7 @@ class Read(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryProgress:
-    """A lagging client has taken `bytes` of the response body so far: the second clock."""
+    """How many bytes of the response body a slow client has taken so far."""
 
     t_ns: int
     bytes: int
@@ -153,7 +153,7 @@ class DeliveryProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """A remark of the recorder about this exchange."""
+    """A note by the recorder about this exchange."""
 
     t_ns: int
     text: str
@@ -161,7 +161,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:
-    """How the exchange ended. `recorder` says what taping lost, empty when nothing."""
+    """How the exchange ended. `recorder` says what taping lost; empty if nothing."""
 
     t_ns: int
     reason: EndReason
@@ -243,7 +243,7 @@ class Exchange:
 
     @property
     def timed(self) -> bool:
-        """Whether times and read boundaries come from a wire."""
+        """Whether times and read boundaries were measured on a connection."""
         return self.source is not Source.IMPORT
 
     @property
@@ -265,7 +265,7 @@ class Exchange:
 
 
 def _untaped_request(url: str, body: bytes | Mapping[str, object] | None) -> Request:
-    """A POST to `url` of which only the body is known, or not even that."""
+    """Return a POST to `url` with an unknown rest."""
     parts = urlsplit(url)
     target = parts._replace(scheme="", netloc="", fragment="").geturl().encode() or b"/"
     if body is None:
@@ -297,7 +297,7 @@ _IDLE_NS = 5_000_000_000
 
 
 def watched(exchange: Exchange) -> Exchange:
-    """`exchange` with the `idle` records that a recorder writes in silences such as it has."""
+    """Return `exchange` with the `idle` records that a recorder writes during silences."""
     response, end = exchange.response, exchange.end
     marks = [exchange.request.t_ns, *(read.t_ns for read in exchange.reads)]
     marks += [each.t_ns for each in (response, end) if each is not None]

@@ -12,7 +12,7 @@ from deltatape.model.tape_summary import ClientChange, LogEntry
 
 
 class EventSource(enum.StrEnum):
-    """Who says that something happened."""
+    """Where an entry of the timeline comes from."""
 
     WIRE = "wire"
     """It came from upstream."""
@@ -26,7 +26,7 @@ class EventSource(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TapeContext:
-    """What a tape tells beside its exchanges, in order."""
+    """What a tape contains besides its exchanges, in order."""
 
     logs: tuple[LogEntry, ...] = ()
     clients: tuple[ClientChange, ...] = ()
@@ -38,7 +38,7 @@ ALONE = TapeContext()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimelineEntry:
-    """Something that happened; `event` is the first of the events it stands for.
+    """One line of the timeline; `event` is the first of the events that it summarises.
 
     `what` is not escaped. `codes`: the findings that point here.
     """
@@ -54,7 +54,7 @@ class TimelineEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestPromise:
-    """What the request asked for; `known` False: it is not on the tape or cannot be read."""
+    """The request in brief; `known` is False if it is not on the tape or cannot be read."""
 
     known: bool
     target: str
@@ -67,7 +67,7 @@ class RequestPromise:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrival:
-    """What came. `text` and `reasoning` are counts of characters."""
+    """The response in brief. `text` and `reasoning` count characters."""
 
     status: int | None
     dialect: str
@@ -89,7 +89,7 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepeatedCallPair:
-    """A delivered call and what a later request made of it; `heard` None: it is not there."""
+    """A delivered call and its repetition; `heard` is None if the later request lacks it."""
 
     index: int
     heard: RepeatedCall | None
@@ -98,7 +98,7 @@ class RepeatedCallPair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplyRepetition:
-    """What a later request repeats of the reply."""
+    """A later request's repetition of the reply."""
 
     exchange: int
     calls: tuple[RepeatedCallPair, ...]
@@ -107,13 +107,13 @@ class ReplyRepetition:
     """Results that the request brings: call id and text."""
 
     def of(self, call: ToolCall) -> RepeatedCallPair | None:
-        """What became of a call; None of a provider's own, or one in text: it is not told."""
+        """Return the repetition of a call; None for calls that requests do not repeat."""
         told = call.kind is not CallKind.TEXT and call.kind not in NOT_OURS
         return self.calls[call.index] if told else None
 
 
 class VerdictKind(enum.StrEnum):
-    """What a verdict comes to. `VOCABULARY` says what each means and how it is shown."""
+    """The kinds of verdicts. `VOCABULARY` defines each."""
 
     HEALTHY = "healthy"
     BLAMED = "blamed"
@@ -192,7 +192,7 @@ PARTIES: Mapping[Blame, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """The answer, in the words of `VOCABULARY`.
+    """The conclusion on an exchange, in the words of `VOCABULARY`.
 
     `blame` and `confidence` are None unless somebody is blamed, and then at least likely. `code`
     names the finding that decided, if one did.
@@ -215,7 +215,7 @@ class Verdict:
 
     @property
     def shown(self) -> str:
-        """The verdict in the words of the vocabulary: `app, proven`; `not provable`."""
+        """The verdict as shown: `app, proven`; `not provable`."""
         term = next(
             each
             for each in VOCABULARY
@@ -226,7 +226,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One of several requests that ask the same, each because the one before it had failed."""
+    """One of several requests that ask the same, each after the one before it failed."""
 
     exchange: int
     t_ns: int | None
@@ -254,7 +254,7 @@ class Attempts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """All of it. `findings` are those of the exchange, and those about what was repeated of it."""
+    """Everything that `why` shows. `findings` are about the exchange and its repetition."""
 
     tape: str
     exchange: int

@@ -1,4 +1,4 @@
-"""What a rule reports."""
+"""Findings: what a rule reports."""
 
 import enum
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from deltatape.model.stream import Span
 
 
 class Severity(enum.StrEnum):
-    """How bad it is: an error breaks a correct client or proves a broken one."""
+    """An error breaks a correct client, or proves a broken one."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -35,7 +35,7 @@ class Blame(enum.StrEnum):
 
 
 class Confidence(enum.StrEnum):
-    """How far the tape carries the claim."""
+    """How sure a claim is."""
 
     PROVEN = "proven"
     """No correct program could have produced these bytes; the finding names the innocent
@@ -61,14 +61,14 @@ def weaker(one: Confidence, other: Confidence) -> Confidence:
 
 
 def at_most(severity: Severity, blame: Blame | None, confidence: Confidence) -> Severity:
-    """`severity`, but never an error that somebody is only possibly to blame for."""
+    """Return `severity`, lowered if the blame is only possible."""
     doubtful = blame is not None and confidence is Confidence.POSSIBLE
     return Severity.WARNING if doubtful and severity is Severity.ERROR else severity
 
 
 @dataclass(frozen=True, slots=True)
 class Excluded:
-    """An innocent explanation that was tried, and why it fails. Nothing is escaped yet."""
+    """An innocent explanation that was tried, and why it fails. Not escaped yet."""
 
     explanation: str
     """What a correct program could have done: `the app dropped the call on purpose`."""
@@ -78,7 +78,7 @@ class Excluded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparedPlace:
-    """The other place of a comparison: what a finding is held against.
+    """The other place of a comparison, such as the delivered call that a request changes.
 
     A finding about what an application made of a reply lies at the request that shows it; this is
     the reply, as the wire delivered it.
@@ -98,7 +98,7 @@ class ComparedPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A defect with its evidence. `blame` None: not provable from this tape."""
+    """A defect with its evidence. `blame` is None if the tape does not prove whose fault it is."""
 
     code: str
     name: str

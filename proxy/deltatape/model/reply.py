@@ -51,7 +51,7 @@ NOT_OURS = frozenset({CallKind.SERVER, CallKind.MCP, CallKind.BUILT_IN})
 
 
 class Channel(enum.StrEnum):
-    """Where a model's text goes."""
+    """The kinds of text that a model produces."""
 
     TEXT = "text"
     """What is shown."""
@@ -67,12 +67,10 @@ class Fragment(NamedTuple):
 
     @property
     def event(self) -> int:
-        """The number of that event."""
         return self.carrier.number
 
     @property
     def place(self) -> Place:
-        """Where and when."""
         return self.carrier.place
 
 
@@ -112,7 +110,6 @@ class TextFragment(NamedTuple):
 
     @property
     def event(self) -> int:
-        """The number of that event."""
         return self.carrier.number
 
 
@@ -136,7 +133,7 @@ class TextCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """One of the answers of a request with `n` > 1."""
+    """One answer of a response; there are several if the request has `n` > 1."""
 
     index: int
     text: str
@@ -168,12 +165,12 @@ class Choice:
 
     @property
     def every_call(self) -> tuple[ToolCall, ...]:
-        """The application's calls, the provider's, and those that are written into text."""
+        """The application's calls, the provider's own, and those written into the text."""
         return (*self.tool_calls, *self.server_calls, *(one.call for one in self.text_calls))
 
 
 class ToolResult(NamedTuple):
-    """A call's result that the stream itself carries: the application that streams has run it."""
+    """A tool result inside the stream: the application that streams ran the tool itself."""
 
     call_id: str | None
     name: str | None
@@ -183,7 +180,7 @@ class ToolResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """Something a dialect noticed, under the code of the rule that reports it."""
+    """A defect that a dialect noticed, under the code of the rule that reports it."""
 
     code: str
     detail: str
@@ -198,7 +195,7 @@ class Observation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """The assistant message rebuilt from an exchange. Plain attributes are the first choice's."""
+    """The assistant message rebuilt from an exchange. Properties are those of the first choice."""
 
     dialect: str
     choices: tuple[Choice, ...]
@@ -255,5 +252,5 @@ class Reply:
 
     @property
     def finish_reason_raw(self) -> str | None:
-        """The provider's own word for why it stopped."""
+        """The provider's own finish reason."""
         return self.choices[0].finish_reason_raw

@@ -1,4 +1,4 @@
-"""What a request says, in terms that all dialects share."""
+"""A request in terms that all dialects share."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepeatedCall:
-    """A tool call in the request's history: what the application made of an earlier reply."""
+    """A tool call in the request's history: an earlier reply as the application understood it."""
 
     id: str | None
     name: str | None
@@ -46,7 +46,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerFormat:
-    """That the answer is to be JSON."""
+    """A requirement that the answer is JSON."""
 
     schema: Mapping[str, object] | None
     """The JSON Schema that it is to fit, if there is one."""
@@ -56,7 +56,7 @@ class AnswerFormat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestSummary:
-    """What the application asked for. A request that cannot be read has `known` False."""
+    """A parsed request. `known` is False if the body cannot be read."""
 
     known: bool
     model: str | None
@@ -87,7 +87,7 @@ class RequestSummary:
 
     @property
     def must_call(self) -> bool:
-        """Whether the tool choice leaves the model nothing but to call a tool."""
+        """Whether the tool choice forces a call."""
         return (self.tool_choice or "auto").lower() not in _MAY_ANSWER
 
     def tool(self, name: str | None) -> ToolSpec | None:

@@ -1,11 +1,11 @@
-"""A thought of the model as the provider signs it, so that a later request can bring it back."""
+"""Signed reasoning, which a later request has to send back."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thought:
-    """A block of thinking, an item of reasoning, or what stands for one beside a call."""
+    """A thinking block, a reasoning item, or the signature that replaces it next to a call."""
 
     signature: str
     """What proves that it is unchanged, or holds it encrypted; "" if there is none."""

@@ -1,4 +1,4 @@
-"""What framing makes of a response body: events, comments, anomalies, each with place and time."""
+"""A framed response body: events, comments and anomalies, with place and time."""
 
 import enum
 from dataclasses import dataclass
@@ -65,14 +65,14 @@ class Event(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comment:
-    """An SSE comment line, without its colon: keep-alives live here."""
+    """An SSE comment without its colon, often a keep-alive."""
 
     text: str
     place: Place
 
 
 class AnomalyKind(enum.StrEnum):
-    """What the framing standard drops or replaces, and what could not be framed at all."""
+    """Defects of the framing: what the standard drops or replaces, and what cannot be framed."""
 
     BYTE_ORDER_MARK = "byte-order-mark"
     INVALID_UTF8 = "invalid-utf-8"
@@ -92,7 +92,7 @@ class AnomalyKind(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Anomaly:
-    """A defect of the framing; `event` is the number of the event it concerns, if any."""
+    """A defect of the framing; `event` is the number of the affected event, if any."""
 
     kind: AnomalyKind
     detail: str

@@ -7,7 +7,7 @@ from deltatape.model.request_summary import RepeatedCall
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientMistake:
-    """One thing that a client does otherwise than the reference accumulator."""
+    """One difference between a client and the reference accumulator."""
 
     axis: str
     """The choice that it gets wrong: `key`, `name`, `emit`, `parse`, `framing`, ..."""
@@ -21,7 +21,7 @@ class ClientMistake:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientReading:
-    """What a client makes of a stream."""
+    """The calls, text and errors that a client gets from a stream."""
 
     calls: tuple[RepeatedCall, ...]
     """The calls that it would execute and repeat, in order."""
@@ -33,7 +33,7 @@ class ClientReading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Symptom:
-    """What is known of what an application made of a reply. At least one of the two is given."""
+    """What an application made of a reply, as far as it is known: calls, errors, or both."""
 
     calls: tuple[RepeatedCall, ...] | None = None
     """What its next request repeats, or () where it goes on without any call; None: unknown."""
@@ -43,7 +43,7 @@ class Symptom:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suspect:
-    """A client algorithm that would have done what the application did."""
+    """A client algorithm whose known mistakes reproduce what the application did."""
 
     name: str
     """Of the preset, `single-current-call`; else its mistakes: `key=single,emit=at-finish`."""
@@ -64,7 +64,7 @@ class Suspect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientTrial:
-    """What one client, a preset or a real SDK, makes of a stream, whatever the application did."""
+    """What one client, a preset or a real SDK, makes of a stream."""
 
     name: str
     made: ClientReading

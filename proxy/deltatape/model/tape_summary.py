@@ -1,4 +1,4 @@
-"""What a tape says beside its exchanges: how long it was watched, and what its program printed.
+"""What a tape contains besides exchanges: recording times, connections, the program's output.
 
 Silence is proven only while a tape was watched.
 """
@@ -14,7 +14,7 @@ ROTATED = "rotated"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TapeSummary:
-    """What is known of a tape as a whole. Times are nanoseconds since `recorded_at`."""
+    """Facts about a tape as a whole. Times are nanoseconds since `recorded_at`."""
 
     until_ns: int
     """The last moment at which the recorder is known to have watched: that of any record."""
@@ -28,7 +28,7 @@ class TapeSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientChange:
-    """A client connection, counted from 1, was opened or closed."""
+    """A client connection, numbered from 1, was opened or closed."""
 
     t_ns: int
     connection: int

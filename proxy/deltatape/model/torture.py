@@ -1,11 +1,11 @@
-"""What became of a command that was run with variations of the tapes: values only."""
+"""The results of running a command with varied tapes."""
 
 import enum
 from dataclasses import dataclass
 
 
 class RunVerdict(enum.StrEnum):
-    """What is to be said of a run."""
+    """The result of one run."""
 
     SAME = "same"
     """The outcome is that of the tape as it is."""
@@ -26,7 +26,6 @@ class RunVerdict(enum.StrEnum):
 
     @property
     def passes(self) -> bool:
-        """Whether the command is as it should be."""
         return self in {RunVerdict.SAME, RunVerdict.REPORTED, RunVerdict.NO_PLACE}
 
 
@@ -65,7 +64,7 @@ class MatrixCell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TortureResult:
-    """The whole result."""
+    """The result of all runs."""
 
     command: tuple[str, ...]
     tapes: tuple[str, ...]
@@ -85,10 +84,10 @@ class TortureResult:
 
     @property
     def failed(self) -> tuple[MatrixCell, ...]:
-        """The cells that are not as they should be."""
+        """The cells whose runs failed."""
         return tuple(cell for cell in self.cells if not cell.verdict.passes)
 
     @property
     def passes(self) -> bool:
-        """Whether the command stood everything."""
+        """Whether every run passed."""
         return not self.problem and not self.failed

@@ -1,4 +1,4 @@
-"""A request and its reply, with what the conversation before them tells, in bounded form."""
+"""A request and its reply within their conversation, in bounded form."""
 
 import enum
 import re
@@ -27,7 +27,7 @@ class DeliveredCallRef:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrphanResult:
-    """A tool result to which the same request has no call, or none that is still open."""
+    """A tool result without an open call in the same request."""
 
     call_id: str
     delivered: DeliveredCallRef | None
@@ -43,7 +43,7 @@ class OrphanResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissingResult:
-    """A call in a history that goes on without its result."""
+    """A call in a history that continues without the call's result."""
 
     call: RepeatedCall
     delivered: DeliveredCallRef | None
@@ -51,7 +51,7 @@ class MissingResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepeatedIdenticalCall:
-    """A call of the reply that the conversation has had before."""
+    """A call of the reply that the conversation already contains."""
 
     call: DeliveredCall
     times: int
@@ -62,7 +62,7 @@ class RepeatedIdenticalCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReusedId:
-    """A call of the reply with an id that a call in the request's history has already."""
+    """A call of the reply whose id is already used by a call in the request's history."""
 
     call: DeliveredCall
     earlier: DeliveredCallRef | None
@@ -71,7 +71,7 @@ class ReusedId:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Complaint:
-    """A parser's error text, and the calls that it may be about."""
+    """A parser's error message, and the calls that it may be about."""
 
     error: ParserError
     logged: bool
@@ -106,7 +106,7 @@ class TextDamage(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextChange:
-    """What an application made of a reply's text, in terms of the fragments of the wire."""
+    """What an application did to a reply's text, in terms of the delivered fragments."""
 
     damage: TextDamage
     told: str
@@ -122,7 +122,7 @@ class TextChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Continuation:
-    """A request that goes on from a reply: its history begins with all that the reply's had."""
+    """A request that continues from a reply: its history starts with the reply's own history."""
 
     replies: tuple[Digest, ...]
     """The replies to just these messages that had ended when the request came; where the system
@@ -149,13 +149,13 @@ class Continuation:
 
     @property
     def reply(self) -> Digest:
-        """The last of the replies: the others had been asked for before."""
+        """The last of the replies."""
         return self.replies[-1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SameRequest:
-    """An earlier exchange that asked the same, and was answered in full."""
+    """An earlier exchange with the same request, answered in full."""
 
     first: Digest
     """The first of them."""
@@ -169,7 +169,7 @@ class SameRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MisplacedMessage:
-    """A message that is another conversation's: a reply, or the result of a call."""
+    """A message that belongs to another conversation: a reply, or a call's result."""
 
     donor: Digest
     """The exchange whose reply it is, or whose call it answers."""
@@ -185,7 +185,7 @@ class MisplacedMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SwappedResult:
-    """A result that stands at `call`, and speaks of the arguments of another call."""
+    """A result attached to `call` that names the arguments of another call."""
 
     call: DeliveredCallRef
     about: DeliveredCallRef
@@ -193,7 +193,7 @@ class SwappedResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """An exchange in its conversation.
+    """An exchange within its conversation.
 
     What is told of the history is told of messages that no earlier request carried: applications
     send all of it again each time.
@@ -234,7 +234,7 @@ class Turn:
 
     @property
     def forced_to_loop(self) -> bool:
-        """Whether the request brings results and forces the reply to make a call once more.
+        """Whether the request brings tool results and forces another call.
 
         Not if a tool that was never called may end the run, if a result complains of the call, or
         if the user has asked something new.
@@ -260,7 +260,7 @@ _COMPLAINS = re.compile(
 
 
 def _results(digest: Digest) -> Sequence[HistoryMessage]:
-    """The messages after the assistant's last one."""
+    """Return the messages after the assistant's last one."""
     history = digest.history
     start = len(history)
     while start and history[start - 1].role not in ASSISTANT:

@@ -1,4 +1,4 @@
-"""JSON for programs: objects with `"version": 1`, in ASCII, so that nothing in them can act.
+"""JSON for programs: objects with `"version": 1`, in ASCII, safe to print anywhere.
 
 The keys are a contract: they are added to, never renamed.
 """
@@ -42,7 +42,7 @@ def explanation_json(explanation: Explanation) -> str:
 
 
 def _attempts(row: Attempts | None) -> dict[str, object] | None:
-    """The attempts that the exchange is one of; None where it was asked once."""
+    """Return the attempts that the exchange belongs to; None if there was one."""
     if row is None:
         return None
     return {
@@ -225,7 +225,7 @@ def _read(data: bytes, t_ns: int | None) -> dict[str, object]:
 
 
 def _text(name: str, data: bytes) -> dict[str, str]:
-    """`data` as text under `name`; under "hex" where it is not UTF-8."""
+    """Return `data` as text under `name`; as hexadecimal under "hex" if it is not UTF-8."""
     try:
         return {name: data.decode()}
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""What is wrong with tapes as files, as text."""
+"""The problems of tape files as text."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from deltatape.render.numbers import duration
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audit:
-    """A tape that was checked; `report` None: it could not be read, `error` says why."""
+    """A checked tape; `report` is None if it could not be read, `error` says why."""
 
     path: str
     report: AuditReport | None
@@ -26,7 +26,7 @@ class Audit:
 
 
 def audit_lines(audits: Iterable[Audit], width: int = WIDTH) -> list[Line]:
-    """In `width` columns the problems and the facts of each tape, and what to do."""
+    """Format the problems and facts of each tape, and what to do."""
     audited = list(audits)
     lines = [each for audit in audited for each in _one(audit, width)]
     leaking = [audit.path for audit in audited if audit.report and _leaks(audit.report.problems)]
@@ -38,7 +38,7 @@ def audit_lines(audits: Iterable[Audit], width: int = WIDTH) -> list[Line]:
 
 
 def problem_lines(problems: Sequence[TapeProblem], width: int = WIDTH) -> list[Line]:
-    """Each problem with its place, in `width` columns."""
+    """Format each problem with its place."""
     return [each for problem in problems for each in wrapped(_said(problem), 4, width=width)]
 
 
@@ -88,7 +88,7 @@ _NOTHING = "nothing"
 
 
 def today_lines(asked: Sequence[Recheck], url: str, width: int = WIDTH) -> list[Line]:
-    """In `width` columns what each exchange of a tape gave when it was asked of `url` again."""
+    """Format what each exchange of a tape gives today, when it is requested from `url` again."""
     compared = [one.today for one in asked if one.today is not None]
     same = sum(1 for today in compared if not today.drifts)
     said = f"{count(len(compared), 'answer')}, {same} as on the tape"
@@ -127,7 +127,7 @@ def _compared(asked: Recheck, today: RecheckedExchange, front: str, width: int) 
 
 
 def _said_today(drift: ResponseDrift) -> str:
-    """`field chunk: usage.cost: new today (number)`."""
+    """Describe one difference: `field chunk: usage.cost: new today (number)`."""
     label = _LABELS.get(drift.aspect, drift.aspect.value)
     if not drift.what:
         return f"{label}: {drift.recorded or _NOTHING}, today {drift.today or _NOTHING}"
@@ -148,7 +148,7 @@ def _notes(asked: Recheck, today: RecheckedExchange) -> Iterator[str]:
 
 
 def _times(exchange: Exchange) -> str:
-    """When an answer began and ended; "" where no times were recorded."""
+    """Describe when an answer began and ended; "" without recorded times."""
     if not exchange.timed or exchange.end is None or not exchange.reads:
         return ""
     first, end = (t - exchange.request.t_ns for t in (exchange.reads[0].t_ns, exchange.end.t_ns))
@@ -156,7 +156,7 @@ def _times(exchange: Exchange) -> str:
 
 
 def today_object(asked: Iterable[Recheck], url: str) -> dict[str, object]:
-    """The same for programs: the value of `against` of a tape in `fsck --format json`."""
+    """Return the same for programs: `against` of a tape in `fsck --format json`."""
     return {"url": url, "exchanges": [_object(one) for one in asked]}
 
 

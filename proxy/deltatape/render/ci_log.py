@@ -1,4 +1,4 @@
-"""What CI systems obey in a job's log, made inert: text of a tape must not be a command there.
+"""Makes text inert for CI logs: text of a tape must not be a CI command.
 
 GitHub's runner takes `::command::` at the start of a line, blanks aside, and, as Azure's, `##[...]`
 and `##vso[...]` anywhere in it; TeamCity takes `##teamcity[...]`. Both output streams are read.
@@ -30,12 +30,12 @@ def inert_line(line: Line) -> Line:
 
 
 def inert_remark(text: str) -> str:
-    """`text`, which begins with words of ours, as a line beside a report."""
+    """Return our own `text` as an inert line next to a report."""
     return inert_text(text, _ESCAPED)
 
 
 def inert_text(text: str, instead: str) -> str:
-    """`text` without commands that count anywhere in a line.
+    """Return `text` without commands that CI systems find anywhere in a line.
 
     Args:
         text: of a document whose own syntax never says `##[`.

@@ -1,4 +1,4 @@
-"""Comparisons of exchanges as text: what differs in a line, which call, then event by event.
+"""Comparisons of exchanges as text: a summary, the changed calls, the changed events.
 
 As in other diffs equal events are shown only around what differs, and what is told of many
 neighbours in the same words is told once.
@@ -66,7 +66,7 @@ _SPACINGS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparedSides:
-    """Two sides that are compared, with the names that the user gave them."""
+    """Two compared sides, with the names that the user gave them."""
 
     left: str
     right: str
@@ -76,7 +76,7 @@ class ComparedSides:
 def diff_lines(
     hops: Sequence[ComparedSides], damaged: int | None, width: int = WIDTH
 ) -> list[Line]:
-    """All hops, in order; with several, first which of them damaged a call.
+    """Format all hops in order; with several, first the hop that damaged a call.
 
     Args:
         hops: each from one side to the next.
@@ -128,7 +128,7 @@ def _side(side: Analysis) -> str:
 
 
 def _summary(comparison: Comparison, width: int) -> list[Line]:
-    """What differs, counted."""
+    """Count what differs."""
     how = "" if comparison.by_event else " (dialects differ: compared by what the events bring)"
     if comparison.equal:
         lines = [line(StyledText(f"equal{how}", GOOD))]
@@ -142,7 +142,7 @@ def _summary(comparison: Comparison, width: int) -> list[Line]:
 
 
 def _otherwise(comparison: Comparison) -> str:
-    """What is said where no event changed and something differs all the same."""
+    """Describe a difference without any changed event."""
     return "equal events; only their framing differs" if comparison.framing else "equal events"
 
 
@@ -180,7 +180,7 @@ def _call_lines(call: CallChange, width: int) -> Iterator[Line]:
 
 
 def _cause(change: EventChange) -> str:
-    """The events of a change, in words."""
+    """Describe the events of a change."""
     if not change.right:
         return f"{_events(change.left)}, {change.kind}"
     if not change.left:
@@ -209,7 +209,7 @@ def _framed(framed: FramingDifference) -> str:
 
 
 class _Events:
-    """What became of the events, with what each brings."""
+    """Formats the changed events."""
 
     def __init__(self, comparison: Comparison, width: int) -> None:
         self._changes = comparison.changes
@@ -223,7 +223,7 @@ class _Events:
         self._digits = max(5, digits, 2 * digits + 1)
 
     def lines(self) -> Iterator[Line]:
-        """The changes with equal events around them."""
+        """Yield the changes with equal events around them."""
         yield line(StyledText(f"  {'left':>{self._digits}} {'right':>{self._digits}}", DIM))
         shown = 0
         groups = [list(group) for _, group in groupby(self._changes, key=_sort_of)]
@@ -242,7 +242,7 @@ class _Events:
             yield from self._group(group)
 
     def _equal(self, change: EventChange, *, before: bool, after: bool) -> Iterator[Line]:
-        """The first ones where something stands before, the last ones where something follows."""
+        """Yield the first equal events after a change and the last ones before the next."""
         if change.part:
             yield self._row(change, change.left, change.right)
             return
@@ -256,7 +256,7 @@ class _Events:
         yield from (self._row(change, (i,), (j,)) for i, j in tail)
 
     def _group(self, group: Sequence[EventChange]) -> Iterator[Line]:
-        """Neighbours to which the same happened: the first ones, and how many more."""
+        """Yield neighbours with the same change: the first ones, and a count."""
         told: tuple[JsonDifference, ...] = ()
         for change in group[:_MOST_EVENTS]:
             yield from self._change(change, told)
@@ -267,7 +267,7 @@ class _Events:
             yield line(StyledText(text, _STYLES[group[0].kind]))
 
     def _change(self, change: EventChange, told: Sequence[JsonDifference] = ()) -> Iterator[Line]:
-        """A change, with its differences unless the one before had the same."""
+        """Yield a change, with its differences unless the previous change had the same."""
         kind, left, right = change.kind, change.left, change.right
         if kind in (ChangeKind.DROPPED, ChangeKind.INSERTED) and not change.part:
             numbers = left or right
@@ -287,7 +287,7 @@ class _Events:
     def _pieces(
         self, kind: ChangeKind, left: Sequence[int], right: Sequence[int]
     ) -> Iterator[Line]:
-        """What was merged or split, the first ones of each side."""
+        """Yield the first events of each side of a merge or split."""
         for mark, numbers, news_ in (("-", left, self._news[0]), ("+", right, self._news[1])):
             for number in numbers[:3]:
                 text = f"{' ' * (2 * self._digits + 6)}{mark} {news_.get(number, '')}"
@@ -316,7 +316,7 @@ def _by_number(side: Analysis) -> Mapping[int, str]:
 
 
 def _sort_of(change: EventChange) -> tuple[object, ...]:
-    """Equal for neighbours that are told as one: the same happened to them, at the same paths."""
+    """Return a key that is equal for neighbours with the same change at the same paths."""
     if change.kind is ChangeKind.EQUAL or not change.differences:
         return (change.kind, change.left if change.kind is not ChangeKind.EQUAL else ())
     return (change.kind, *(difference.path for difference in change.differences))
@@ -328,7 +328,7 @@ def _sort_of(change: EventChange) -> tuple[object, ...]:
 
 
 def diff_json(hops: Sequence[ComparedSides], damaged: int | None) -> str:
-    """All hops, in order.
+    """Return all hops in order.
 
     Args:
         hops: each from one side to the next.

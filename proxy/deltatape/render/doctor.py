@@ -1,4 +1,4 @@
-"""What `deltatape doctor` has seen: per thing one line with its level, and what to do about it."""
+"""The report of `deltatape doctor`: a line per check with its level, and what to do."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from deltatape.render.lines import BOLD, DIM, GOOD, WIDTH, Line, StyledText, cro
 
 
 class RemarkLevel(StrEnum):
-    """How much a remark asks for."""
+    """How urgent a remark is."""
 
     OK = "ok"
     NOTE = "note"
@@ -29,7 +29,7 @@ _ARROW = "-> "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoctorRemark:
-    """One thing that was looked at."""
+    """The result of one check."""
 
     level: RemarkLevel
     text: str
@@ -52,7 +52,7 @@ class Section:
 
 
 def doctor_lines(sections: Sequence[Section], width: int = WIDTH) -> list[Line]:
-    """The report for a terminal of `width` columns, and a summary; empty sections are left out."""
+    """Format the report and a summary; leave out empty sections."""
     width = max(_NARROW, min(width, WIDTH))
     lines: list[Line] = []
     for section in sections:
@@ -65,7 +65,7 @@ def doctor_lines(sections: Sequence[Section], width: int = WIDTH) -> list[Line]:
 
 
 def problems(sections: Sequence[Section]) -> int:
-    """How many remarks are problems."""
+    """Count the remarks that are problems."""
     return _number(sections, RemarkLevel.PROBLEM)
 
 

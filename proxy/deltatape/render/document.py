@@ -1,4 +1,4 @@
-"""Documentation in Markdown, laid out for a page: `deltatape why CODE`.
+"""Formats Markdown documentation for a terminal: `deltatape why CODE`.
 
 Only as much of Markdown as the rules' documentation uses: headings, paragraphs, lists, code.
 """
@@ -13,7 +13,7 @@ _ITEM = "- "
 
 
 def document_lines(text: str, width: int = WIDTH) -> list[Line]:
-    """`text` in `width` columns: paragraphs are filled anew, code keeps its lines."""
+    """Format `text` in `width` columns: refill paragraphs, keep the lines of code."""
     lines: list[Line] = []
     in_code = False
     for block in _blocks(text):
@@ -30,7 +30,7 @@ def document_lines(text: str, width: int = WIDTH) -> list[Line]:
 
 
 def _blocks(text: str) -> Iterator[str]:
-    """Fences, lines of code, blank lines, headings, items and paragraphs, each as one line."""
+    """Yield fences, code lines, blank lines, headings, items and paragraphs, each as one line."""
     in_code = False
     open_: list[str] = []
     for each in text.rstrip("\n").split("\n"):
@@ -50,7 +50,7 @@ def _blocks(text: str) -> Iterator[str]:
 def _laid(
     text: str, width: int, style: str, indent: int = 0, *, anywhere: bool = False
 ) -> list[Line]:
-    """`text` filled, its further lines indented; addresses are broken only if `anywhere`."""
+    """Wrap `text` with a hanging indent; break addresses only if `anywhere`."""
     pieces = textwrap.wrap(
         text,
         width,

@@ -70,7 +70,7 @@ _HALF = 40
 
 
 def explanation_lines(explanation: Explanation, width: int = WIDTH) -> list[Line]:
-    """The whole explanation in `width` columns; print it with `plain` or `styled`."""
+    """Format the whole explanation in `width` columns; print it with `plain` or `styled`."""
     lines = [
         *_head(explanation, width),
         *_labelled("TIMELINE", timeline_lines(explanation, width)),
@@ -86,7 +86,7 @@ def explanation_lines(explanation: Explanation, width: int = WIDTH) -> list[Line
 
 
 def short_lines(explanation: Explanation, width: int) -> list[Line]:
-    """The conclusion: verdict, what went wrong, where, what to do, what to type; five paragraphs.
+    """Format the conclusion in five paragraphs: verdict, what, where, fix, next command.
 
     Args:
         explanation: what to conclude.
@@ -121,13 +121,13 @@ def _in_short(explanation: Explanation) -> str:
 
 
 def _decided(explanation: Explanation) -> Finding | None:
-    """The finding that the verdict rests on."""
+    """Return the finding that the verdict rests on."""
     code = explanation.verdict.code
     return next((each for each in explanation.findings if each.code == code), None)
 
 
 def _place(explanation: Explanation) -> str:
-    """Where to look: the exchange, the event and the tape's line."""
+    """Describe the place: exchange, event and tape line."""
     decided = _decided(explanation)
     if decided is None:
         return escape(f"{explanation.tape}#{explanation.exchange}")
@@ -142,7 +142,7 @@ def _place(explanation: Explanation) -> str:
 
 
 def next_step(explanation: Explanation) -> tuple[str, str]:
-    """What to do next, and the command for it."""
+    """Return what to do next, and its command."""
     verdict, name = explanation.verdict, _named(explanation)
     if not explanation.timed:
         code = verdict.code
@@ -185,7 +185,7 @@ def _head(explanation: Explanation, width: int) -> list[Line]:
 
 
 def _end_of(name: str) -> str:
-    """A tape's name; of a long one the end, since it is the folders that are left out."""
+    """Return a tape's name; of a long one the end, which tells files apart."""
     shown = escape(name)
     return shown if len(shown) <= _SHOWN else f"...{shown[3 - _SHOWN :]}"
 
@@ -216,7 +216,7 @@ def _verdict(explanation: Explanation, width: int) -> list[Line]:
 
 
 def _suspects(explanation: Explanation, width: int) -> list[Line]:
-    """Who did it, and what known clients make of the response; nothing if there is neither."""
+    """Format the suspects, and what known clients make of the response."""
     lines = []
     if explanation.suspects:
         said = explanation.verdict.summary
@@ -232,12 +232,12 @@ def _label(name: str, *pieces: Cell) -> Line:
 
 
 def _labelled(name: str, lines: list[Line]) -> list[Line]:
-    """`lines`, all indented, with `name` in front of the first."""
+    """Indent `lines`, with `name` before the first."""
     return [_label(name, *lines[0][1:]), *lines[1:]]
 
 
 def timeline_lines(explanation: Explanation, width: int = WIDTH) -> list[Line]:
-    """What happened, on one axis of time; a blank line ends it."""
+    """Format the timeline; a blank line ends it."""
     unit = since_request(explanation.start_ns) if explanation.timed else NO_TIMES
     lines = wrapped(unit, _INDENT, DIM, width)
     entries = [_entry(entry, explanation, width) for entry in explanation.timeline]
@@ -357,7 +357,7 @@ def _findings(explanation: Explanation, width: int) -> list[Line]:
 
 
 def _is_of_suspect(finding: Finding, explanation: Explanation) -> bool:
-    """Whether the suspect's fix, which is at the top, is what mends it."""
+    """Check whether the suspect's fix, shown at the top, fixes this finding."""
     return (
         bool(explanation.suspects)
         and finding.code[0] in "AC"
@@ -366,7 +366,7 @@ def _is_of_suspect(finding: Finding, explanation: Explanation) -> bool:
 
 
 def _elsewhere(explanation: Explanation, width: int) -> list[Line]:
-    """What is found on the tape's other exchanges, in short: the worst of each."""
+    """Format the worst finding of each other exchange on the tape."""
     worst: dict[int, str] = {}
     for finding in sorted(explanation.elsewhere, key=lambda each: each.severity.rank):
         worst.setdefault(finding.exchange, f"{finding.code} {finding.name}")

@@ -34,7 +34,7 @@ from deltatape.why.verdict import NOBODY
 
 
 def reported_lines(reported: ReportedFinding, width: int = WIDTH) -> list[Line]:
-    """A finding in a report, in `width` columns; a blank line ends it."""
+    """Format a finding of a report; a blank line ends it."""
     finding, excerpt = reported.finding, reported.excerpt
     lines = [_head(finding), *_arrow(place(finding), width)]
     lines += wrapped(finding.message, 4, width=width)
@@ -56,12 +56,12 @@ def _excluded(finding: Finding, width: int) -> list[Line]:
 
 
 def excluded(finding: Finding) -> list[str]:
-    """The innocent explanations that were tried, and why each fails."""
+    """Return the excluded innocent explanations, and why each fails."""
     return [f"excluded: {each.explanation}: {each.because}" for each in finding.excluded]
 
 
 def sides(finding: Finding) -> list[str]:
-    """Where the wire has what the application made something else of; nothing if it is no such.
+    """Return both places of a comparison: the delivered bytes and the app's.
 
     Bytes are those of the bodies: of the response on the wire, of the request from the app.
     """
@@ -87,7 +87,7 @@ def _arrow(where: str, width: int) -> list[Line]:
 
 
 def ending_lines(findings: int, counted: str, code: str) -> list[Line]:
-    """What stands under a report.
+    """Format the end of a report.
 
     Args:
         findings: how many there were.
@@ -104,7 +104,7 @@ def ending_lines(findings: int, counted: str, code: str) -> list[Line]:
 
 @dataclass(frozen=True, slots=True)
 class FindingContext:
-    """What has been said already where a finding is shown: tape, exchange, the clock's zero."""
+    """What the lines around a finding show already: tape, exchange, zero of the clock."""
 
     tape: str | None = None
     exchange: int = 0
@@ -115,7 +115,7 @@ _NOWHERE = FindingContext()
 
 
 def seen_from(explanation: Explanation) -> FindingContext:
-    """The viewpoint of an explanation: findings are told by the clock of its timeline."""
+    """Return the context of an explanation, whose timeline starts at the request."""
     return FindingContext(explanation.tape, explanation.exchange, explanation.start_ns)
 
 
@@ -127,7 +127,7 @@ def one_finding(
     fixed: bool = False,
     known: Sequence[str] = (),
 ) -> list[Line]:
-    """One finding; its place leaves out what is said already.
+    """Format one finding, without what its context shows already.
 
     Args:
         finding: the finding.
@@ -153,7 +153,7 @@ def one_finding(
 
 
 def _place_of(side: str, finding: Finding) -> str:
-    """A side without what it says, if the message of `finding` quotes that."""
+    """Return a place without its text, if the finding's message quotes that."""
     where, _, what = side.partition(": ")
     return where if what and what in finding.message else side
 
@@ -163,7 +163,7 @@ def _verdict_says(width: int) -> list[Line]:
 
 
 def possible(verdict: Verdict) -> list[str]:
-    """What stands below a verdict: what somebody may have done, without any proof.
+    """Return what is only possible, to be shown below a verdict.
 
     Without what the verdict says itself, where it is that nothing more can be proven.
     """
@@ -175,7 +175,7 @@ def possible(verdict: Verdict) -> list[str]:
 
 
 def _is_shown(finding: Finding) -> bool:
-    """Whether the wire's side shows the evidence."""
+    """Check whether the delivered side shows the evidence."""
     other = finding.against
     return other is not None and other.evidence == finding.evidence
 
@@ -189,7 +189,7 @@ def _head(finding: Finding) -> Line:
 
 
 def blamed(finding: Finding | Verdict) -> str:
-    """Whose fault, and how sure: `app, proven`; `not provable`; of a mere fact `nobody blamed`."""
+    """Return blame and confidence: `app, proven`; `not provable`; for facts `nobody blamed`."""
     if isinstance(finding, Verdict):
         return finding.shown
     if finding.blame is None:
@@ -204,18 +204,18 @@ def summary(findings: Iterable[Finding]) -> str:
 
 
 def counted(found: Mapping[Severity, int]) -> str:
-    """The same of numbers."""
+    """Return the same for counts."""
     parts = [count(found[each], each) for each in Severity if found.get(each)]
     return ", ".join(parts) or "no findings"
 
 
 def place(finding: Finding) -> str:
-    """Where a finding is, in full: `x.tape#3, line 14, event 7, 1.234 s into the tape`."""
+    """Return the full place of a finding: `x.tape#3, line 14, event 7, 1.234 s into the tape`."""
     return _where(finding, _NOWHERE)
 
 
 def _where(finding: Finding, seen: FindingContext) -> str:
-    """`x.tape#3, line 14, event 7, 1.234 s into the tape`: as the user can name it."""
+    """Return the part of the place that its context does not show."""
     parts = []
     same = finding.tape == seen.tape
     if not same or finding.exchange != seen.exchange:
@@ -244,7 +244,7 @@ _LEAD = 3
 def wire_lines(
     excerpt: WireExcerpt, number: int | None, severity: Severity, width: int = WIDTH
 ) -> list[Line]:
-    """`excerpt` beside a gutter.
+    """Format `excerpt` with line numbers and carets.
 
     Args:
         excerpt: at least one line.
@@ -280,7 +280,7 @@ def wire_lines(
 
 
 def _fitted(whole: MarkedLine, width: int) -> MarkedLine:
-    """`whole` in `width` columns: cut on its left, its right, and where it must in the middle."""
+    """Cut a marked line to `width` columns, on the left, the right, or in the middle."""
     if cell_len("".join(whole)) <= width:
         return whole
     marked = whole.marked
@@ -302,10 +302,10 @@ def _fitted(whole: MarkedLine, width: int) -> MarkedLine:
 
 
 def _first(text: str, width: int) -> str:
-    """As many characters of the front as fit."""
+    """Return the characters of the front that fit."""
     return text[: sum(end <= width for end in accumulate(map(cell_len, text)))]
 
 
 def _last(text: str, width: int) -> str:
-    """As many characters of the end as fit."""
+    """Return the characters of the end that fit."""
     return _first(text[::-1], width)[::-1]

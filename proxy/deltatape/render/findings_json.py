@@ -26,17 +26,15 @@ class FindingsDocument:
         self._findings = 0
 
     def tape(self, report: TapeReport) -> str:
-        """See `Report.tape`."""
         return "" if report.problem else self.add(each.finding for each in report.reported)
 
     def add(self, findings: Iterable[Finding]) -> str:
-        """What comes next: about `findings`, which may be none."""
+        """Return the next part: `findings`, possibly none."""
         begin = "" if self._begun else f'{{\n "version": {VERSION},\n "findings": ['
         self._begun = True
         return begin + "".join(map(self._next, findings))
 
     def end(self) -> str:
-        """See `Report.end`."""
         if not self._begun:
             return ""
         return ("\n ]" if self._findings else "]") + "\n}\n"

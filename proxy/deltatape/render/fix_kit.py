@@ -1,4 +1,4 @@
-"""What whoever mends an app needs beside the tape: a failing test, and a short brief.
+"""Makes the files for fixing an app: a failing test and a short brief.
 
 The test runs the app against the tape, played as the provider. What the app makes of replies the
 player reads back from its next requests. Other mistakes show only in a recording of the app, so
@@ -19,7 +19,7 @@ from deltatape.why.reproduction import mistakes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FixKit:
-    """Files to be written beside `tape`."""
+    """Files to write next to `tape`."""
 
     tape: str
     """A file name."""
@@ -30,7 +30,7 @@ class FixKit:
 
 
 def fix_kit(explanation: Explanation, exchanges: int, *, name: str, node: bool) -> FixKit:
-    """The kit for an explanation whose verdict blames the app.
+    """Make the kit for an explanation whose verdict blames the app.
 
     Args:
         explanation: of the exchange.
@@ -58,12 +58,12 @@ def fix_kit(explanation: Explanation, exchanges: int, *, name: str, node: bool) 
 
 
 def is_read_back(code: str) -> bool:
-    """Whether a player sees the mistake of that code in the app's next request, or its lack."""
+    """Check whether a player detects a mistake of that code in the app's next requests."""
     return code == "D003" or (code.startswith("C") and code != "C008")
 
 
 def _requests(explanation: Explanation, exchanges: int) -> int:
-    """How many requests a mended app sends at least: where it fell silent, one more."""
+    """Return the number of requests that a fixed app sends at least."""
     silent = (
         explanation.repetition is None
         and bool(explanation.arrival.calls)

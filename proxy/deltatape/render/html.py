@@ -87,7 +87,7 @@ def _tried(tried: Iterable[ClientTrial]) -> Iterator[str]:
 
 
 def _timeline(explanation: Explanation) -> Iterator[str]:
-    """Everything on one axis; a bar shows when, from the request to the last entry."""
+    """Yield the time axis; a bar shows each entry's time from request to end."""
     times = [
         entry.t_ns - explanation.start_ns
         for entry in explanation.timeline
@@ -147,7 +147,7 @@ def _calls(explanation: Explanation) -> Iterator[str]:
 
 
 def _again(told: ReplyRepetition | None, call: ToolCall) -> str:
-    """What a later request made of a call."""
+    """Describe a call in a later request."""
     if told is None:
         return "not on the tape"
     each = told.of(call)
@@ -186,7 +186,7 @@ def _finding(finding: Finding) -> str:
 
 
 def _table(title: str, heads: Iterable[str], rows: list[str], kind: str = "") -> Iterator[str]:
-    """A section with a table; nothing without rows."""
+    """Yield a section with a table; nothing without rows."""
     if not rows:
         return
     named = f' class="{kind}"' if kind else ""

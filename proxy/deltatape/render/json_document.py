@@ -1,4 +1,4 @@
-"""JSON for programs, in ASCII, so that nothing in it can act on a terminal or in a CI system."""
+"""JSON for programs: ASCII, inert on terminals and in CI logs."""
 
 import json
 from collections.abc import Mapping
@@ -11,17 +11,17 @@ _ENCODER = json.JSONEncoder(ensure_ascii=True)
 
 
 def document(**content: object) -> str:
-    """An object with `"version": 1` and `content`, and a line feed."""
+    """Return an object with `"version": 1` and `content`, and a line feed."""
     return inert_json({"version": VERSION, **content}) + "\n"
 
 
 def inert_json(value: object) -> str:
-    """`value` as ASCII that acts neither on a terminal nor on a CI system that reads the log."""
+    """Return `value` as ASCII JSON that is inert on terminals and in CI logs."""
     return _inert(json.dumps(value, ensure_ascii=True, indent=1))
 
 
 def inert_members(value: Mapping[str, object], margin: str) -> str:
-    """As `inert_json`, a member of the object in a line, behind `margin`.
+    """Return `value` like `inert_json`, one member per line, indented by `margin`.
 
     Its keys are plain words. For what is not indented, the encoder is written in C: it takes a
     fifth of the time.

@@ -1,4 +1,4 @@
-"""Findings as a JUnit report: what CI systems show as failed tests.
+"""Findings as a JUnit report, which CI systems show as failed tests.
 
 A tape is a suite. An exchange without failures is a passed case, `#3`; else every code that fails
 in it is a failed case of its own, `#3 T001 empty-arguments`, with all its findings as the text, so
@@ -40,13 +40,11 @@ class TestReport:
         self._begun = False
 
     def tape(self, report: TapeReport) -> str:
-        """See `Report.tape`."""
         begin, self._begun = "" if self._begun else _HEAD, True
         cases = [_unreadable(report)] if report.problem else list(self._cases(report))
         return begin + _text(_suite(report.name, cases))
 
     def end(self) -> str:
-        """See `Report.end`."""
         return ("" if self._begun else _HEAD) + _TAIL
 
     def _cases(self, report: TapeReport) -> Iterator[ET.Element]:

@@ -1,4 +1,4 @@
-"""What a tape that is kept is called, and what was redacted on it."""
+"""Names for kept tapes, and a summary of what was redacted."""
 
 import re
 from collections.abc import Mapping

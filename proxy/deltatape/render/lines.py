@@ -1,4 +1,4 @@
-"""Lines of styled text: one value for the plain output and for the coloured one.
+"""Lines of styled text, printed with or without colour.
 
 Every piece of text is escaped when lines become text, whoever made it: nothing of a tape can reach
 a terminal unescaped. Styles are rich's.
@@ -51,7 +51,7 @@ def plain(lines: Iterable[Line]) -> str:
 
 
 def styled(lines: Iterable[Line]) -> "Text":
-    """`lines` as a rich renderable with the same characters; markup in them means nothing."""
+    """Return `lines` as a rich renderable; markup in them is not interpreted."""
     from rich.text import Text  # noqa: PLC0415 - what goes to no terminal does not wait for it
 
     text = Text(overflow="fold")
@@ -65,17 +65,17 @@ def styled(lines: Iterable[Line]) -> "Text":
 
 
 def line(*pieces: Cell) -> Line:
-    """One line of pieces."""
+    """Make a line of pieces."""
     return tuple(piece if isinstance(piece, StyledText) else StyledText(piece) for piece in pieces)
 
 
 def measured(whole: Line) -> int:
-    """How many columns `whole` takes."""
+    """Return the width of `whole` in columns."""
     return sum(cell_len(escape(segment.text)) for segment in whole)
 
 
 def cropped(whole: Line, width: int = WIDTH) -> Line:
-    """`whole`, as it will be shown, cut to `width` characters; `...` if it was longer."""
+    """Cut `whole` to `width` columns, with `...` if it was longer."""
     shown = [StyledText(escape(segment.text), segment.style) for segment in whole]
     left = width if measured(whole) <= width else width - len(_MORE)
     pieces: list[StyledText] = []
@@ -88,13 +88,13 @@ def cropped(whole: Line, width: int = WIDTH) -> Line:
 
 
 def wrapped(text: str, indent: int, style: str = "", width: int = WIDTH) -> list[Line]:
-    """`text` broken at blanks to lines of `width`, all indented; long words are broken, too."""
+    """Wrap `text` at blanks, all lines indented; break words that are too long."""
     pieces = _pieces(escape(text), width - indent) or [""]
     return [line(" " * indent, StyledText(piece, style)) for piece in pieces]
 
 
 def _pieces(text: str, width: int) -> list[str]:
-    """`text` in lines of so many columns."""
+    """Wrap `text` into lines of `width` columns."""
     if cell_len(text) == len(text):
         return textwrap.wrap(text, width, break_on_hyphens=False)
     lines, current = [], ""
@@ -114,7 +114,7 @@ def _pieces(text: str, width: int) -> list[str]:
 
 
 def hanging(text: str, width: int, indent: int = 4) -> list[Line]:
-    """`text` broken at blanks to lines of `width`, all but the first indented."""
+    """Wrap `text` at blanks with a hanging indent."""
     pieces = textwrap.wrap(
         escape(text),
         width,
@@ -133,7 +133,7 @@ def table(
     width: int | None = None,
     give: Mapping[int, int] = _NOTHING,
 ) -> list[Line]:
-    """`rows` in columns as wide as their widest cell.
+    """Format `rows` in columns.
 
     Args:
         rows: of cells; a row may be shorter than others.
@@ -162,7 +162,7 @@ def table(
 
 
 def column_widths(rows: Sequence[Sequence[StyledText]]) -> list[int]:
-    """For each column the width of its widest cell; cells are escaped."""
+    """Return the width of each column's widest cell, escaped."""
     columns = max((len(row) for row in rows), default=0)
     return [
         max(cell_len(row[column].text) for row in rows if column < len(row))
@@ -171,7 +171,7 @@ def column_widths(rows: Sequence[Sequence[StyledText]]) -> list[int]:
 
 
 def _fitting(widths: Sequence[int], room: int, give: Mapping[int, int]) -> list[int]:
-    """`widths` with those of the columns in `give` lowered until all fit into `room`."""
+    """Reduce the widths of the columns in `give` until all fit into `room`."""
     fitting = dict(enumerate(widths))
     while sum(fitting.values()) > room:
         giving = [column for column, least in give.items() if fitting.get(column, 0) > least]
@@ -186,7 +186,7 @@ def _cut(text: str, width: int) -> str:
 
 
 def _front(text: str, width: int) -> str:
-    """As many of the first characters as fit into `width` columns; some characters take two."""
+    """Return the characters of the front that fit; some take two columns."""
     if cell_len(text) <= width:
         return text
     ends = accumulate(map(cell_len, text))
@@ -194,7 +194,7 @@ def _front(text: str, width: int) -> str:
 
 
 def _cell(cell: Cell) -> StyledText:
-    """A cell as it will be shown, so that its width is known."""
+    """Return a cell as shown, so that its width is known."""
     segment = cell if isinstance(cell, StyledText) else StyledText(cell)
     return StyledText(escape(segment.text), segment.style)
 
@@ -209,7 +209,7 @@ _EMPHASIS = re.compile(
 
 
 def emphasised(text: str) -> Line:
-    """A line that a recorder says, with its severities, labels and troubles styled."""
+    """Style the severities, labels and troubles in a recorder's line."""
     pieces, at = [], 0
     for found in _EMPHASIS.finditer(text):
         severity = found["severity"]

@@ -1,4 +1,4 @@
-"""Tapes in a list: a line for each.
+"""A list of tapes, one line each.
 
 Where that is too wide, the worst finding and the names of apps and models are cut; then columns
 are left out, the least telling first; paths last, from their beginning.
@@ -55,7 +55,7 @@ class TapeRow:
 
 
 def tape_lines(rows: Sequence[TapeRow], width: int = WIDTH) -> list[Line]:
-    """One line per tape, in the given order, and what to do about those not analysed."""
+    """Format one line per tape, and what to do about tapes that are not analysed."""
     if not rows:
         return [line(StyledText(_NO_TAPES, DIM))]
     lines = _fitting([_cells(row) for row in rows], width)
@@ -67,7 +67,7 @@ def tape_lines(rows: Sequence[TapeRow], width: int = WIDTH) -> list[Line]:
 
 
 def _fitting(rows: list[list[StyledText]], width: int) -> list[Line]:
-    """`rows` without the columns that are empty in all of them, and without those too many."""
+    """Format `rows` without empty columns and columns that do not fit."""
     shown = [
         column
         for column, cells in enumerate(zip(*rows, strict=True))
@@ -93,12 +93,12 @@ def _fitting(rows: list[list[StyledText]], width: int) -> list[Line]:
 
 
 def _total(widths: Sequence[int], shown: Sequence[int]) -> int:
-    """The width of a line of the columns `shown`, with the gaps between them."""
+    """Return the width of a line with the columns `shown`."""
     return sum(widths[column] for column in shown) + 2 * (len(shown) - 1)
 
 
 def _ending(path: StyledText, room: int) -> StyledText:
-    """`path`, or its end: files are told apart by that."""
+    """Return `path`, or its end, which tells files apart."""
     if len(path.text) <= room:
         return path
     return StyledText(f"...{path.text[len(path.text) - max(LEAST, room - 3) :]}", path.style)
@@ -126,7 +126,7 @@ def _first(names: Sequence[str]) -> str:
 
 
 def _worst(row: TapeRow) -> StyledText:
-    """`error T001 empty-arguments`; `healthy`; why nothing is known."""
+    """Return the worst finding: `error T001 empty-arguments`, `healthy`, or why it is unknown."""
     if row.error:
         return StyledText(excerpt(f"unreadable: {row.error}", _MAX_PROBLEM), STYLES[Severity.ERROR])
     if row.overview is None:

@@ -93,7 +93,7 @@ def _calls(explanation: Explanation) -> Iterator[str]:
 
 
 def _again(told: ReplyRepetition | None, call: ToolCall) -> str:
-    """What a later request made of a call."""
+    """Describe a call in a later request."""
     if told is None:
         return "not on the tape"
     each = told.of(call)
@@ -121,7 +121,7 @@ def _findings(findings: Sequence[Finding]) -> Iterator[str]:
 
 
 def _folded(title: str, text: str) -> Iterator[str]:
-    """`text` in a fence that nothing in it closes, folded away."""
+    """Yield `text` in a closed fence inside a collapsed section."""
     fence = "`" * max(3, 1 + _longest_ticks(text))
     yield from (f"<details><summary>{title}</summary>", "", f"{fence}text", text, fence, "")
     yield from ("</details>", "")
@@ -132,7 +132,7 @@ def _row(*cells: str) -> str:
 
 
 def code(text: str) -> str:
-    """`text` as a code span, also in a table; nothing for nothing."""
+    """Return `text` as a code span, safe in a table."""
     shown = escape(text).replace("|", "\\|")
     if not shown.strip():
         return ""
@@ -146,5 +146,5 @@ def _longest_ticks(text: str) -> int:
 
 
 def inert(text: str) -> str:
-    """`text` as text: no markup, no mention, no link, no reference."""
+    """Return `text` without markup, mentions, links or references."""
     return _ACTIVE.sub(rf"\1{_NOTHING}", _SPECIAL.sub(r"\\\1", escape(text)))

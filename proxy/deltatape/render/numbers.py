@@ -1,4 +1,4 @@
-"""Numbers as people read them."""
+"""Numbers for people."""
 
 _NS = 1_000_000_000
 _MINUTE_S = 60
@@ -34,7 +34,7 @@ def seconds(ns: int) -> str:
 
 
 def since_request(start_ns: int) -> str:
-    """What times are counted from, beside a request that came at `start_ns`."""
+    """Say what times are counted from, for a request at `start_ns`."""
     return f"seconds since the request, which came {seconds(start_ns)} s into the tape"
 
 

@@ -1,4 +1,4 @@
-"""The parts of a tape as text: the calls, events and reads of exchanges, and the app's log."""
+"""The parts of a tape as text: calls, events and reads of exchanges, and the app's log."""
 
 import itertools
 import re
@@ -43,7 +43,7 @@ _USUAL = "message"
 
 
 def call_lines(analyses: Sequence[Analysis], width: int = WIDTH) -> list[Line]:
-    """The rebuilt calls of all exchanges, one a line."""
+    """Format the rebuilt calls of all exchanges, one per line."""
     head = [
         StyledText(word, BOLD) for word in ("exchange", "call", "id", "name", "status", "arguments")
     ]
@@ -59,7 +59,7 @@ def call_lines(analyses: Sequence[Analysis], width: int = WIDTH) -> list[Line]:
 
 
 def call_cells(call: ToolCall) -> list[Cell]:
-    """A call in cells: index with its kind, id, name, status with repairs, arguments."""
+    """Return a call's cells: index with kind, id, name, status with repairs, arguments."""
     style = GOOD if call.status in _FINE else _BROKEN
     repairs = f" ({', '.join(call.repairs)})" if call.repairs else ""
     return [
@@ -72,12 +72,12 @@ def call_cells(call: ToolCall) -> list[Cell]:
 
 
 def _on_one_line(call: ToolCall) -> str:
-    """The arguments; where they are whole, without the line ends between their members."""
+    """Return the arguments; complete ones without line breaks."""
     return _LINE_END.sub(" ", call.arguments) if call.status in _FINE else call.arguments
 
 
 def event_lines(analysis: Analysis, width: int = WIDTH) -> list[Line]:
-    """Events and comments in the order of their bytes, with time, span, and what they bring."""
+    """Format events and comments by position, with time, span and contribution."""
     stream, exchange = analysis.stream, analysis.exchange
     told = dict(zip((event.number for event in stream.events), news(analysis), strict=True))
     units: list[Event | Comment] = sorted(
@@ -109,7 +109,7 @@ def _event_cells(
 
 
 def read_lines(exchange: Exchange, width: int = WIDTH) -> list[Line]:
-    """The reads from the upstream socket, with time, offset, size, and how they begin and end."""
+    """Format the reads from the upstream socket: time, offset, size, first and last bytes."""
     if not exchange.reads:
         return [line(StyledText("no reads", DIM))]
     head: list[Cell] = [
@@ -128,7 +128,7 @@ def read_lines(exchange: Exchange, width: int = WIDTH) -> list[Line]:
 
 
 def _ends(data: bytes, room: int) -> str:
-    """How `data` begins, and mostly how it ends: the beginnings of reads are much alike."""
+    """Shorten `data` to its beginning and its end."""
     if len(data) > 2 * room:
         data = data[:room] + data[-room:]
     shown = [escape(character) for character in data.decode("utf-8", "backslashreplace")]
@@ -140,7 +140,7 @@ def _ends(data: bytes, room: int) -> str:
 
 
 def _taken(shown: Sequence[str], room: int) -> list[str]:
-    """As many of the first characters as fit, none of their escapes cut in two."""
+    """Return the characters that fit, without splitting an escape."""
     ends = itertools.accumulate(map(len, shown))
     return [each for each, end in zip(shown, ends, strict=True) if end <= room]
 
@@ -155,7 +155,7 @@ def _clock(exchange: Exchange) -> Line:
 
 
 def log_lines(entries: Sequence[LogEntry], width: int = WIDTH) -> list[Line]:
-    """What the recorded program printed: time, stream, text."""
+    """Format the program's output: time, stream, text."""
     if not entries:
         return [line(StyledText("no log: the tape holds nothing that a program printed", DIM))]
     lines = [line(StyledText("seconds since the tape began, stream, text", DIM))]
@@ -169,6 +169,6 @@ def log_lines(entries: Sequence[LogEntry], width: int = WIDTH) -> list[Line]:
 
 
 def log_hint(lines: int, tape: str) -> Line:
-    """How many lines of a log there are, and how to see them."""
+    """Return how many log lines there are, and how to see them."""
     said = count(lines, "line")
     return line(StyledText(f"{said} that the app printed: deltatape show {tape} --log", DIM))

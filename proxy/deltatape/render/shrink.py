@@ -1,4 +1,4 @@
-"""What a shrunk tape is told with: how much is left, and what that says."""
+"""The report of a shrunk tape: its size, and what the size shows."""
 
 import shlex
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ _MOST_EVENTS = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TapeSize:
-    """How much there is on a tape."""
+    """The number of exchanges, events and bytes on a tape."""
 
     exchanges: int
     events: int
@@ -28,7 +28,7 @@ class TapeSize:
 
     @property
     def told(self) -> str:
-        """In words."""
+        """Describe the size in words."""
         return ", ".join(
             count(number, what)
             for number, what in (
@@ -41,7 +41,7 @@ class TapeSize:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShrinkReport:
-    """What came out of a search."""
+    """The result of a search."""
 
     before: Sequence[Exchange]
     after: Sequence[Exchange]
@@ -57,7 +57,7 @@ class ShrinkReport:
 
 
 def amount_of(exchanges: Sequence[Exchange]) -> TapeSize:
-    """How much there is."""
+    """Count what is on a tape."""
     return TapeSize(
         exchanges=len(exchanges),
         events=event_count(exchanges),
@@ -66,7 +66,7 @@ def amount_of(exchanges: Sequence[Exchange]) -> TapeSize:
 
 
 def shrink_lines(report: ShrinkReport, width: int) -> list[Line]:
-    """The result for people."""
+    """Format the result for people."""
     before, after = amount_of(report.before), amount_of(report.after)
     fails = "fails still" if report.still else "fails no more, or otherwise"
     lines: list[Line] = [
@@ -89,7 +89,7 @@ def shrink_lines(report: ShrinkReport, width: int) -> list[Line]:
 
 
 def shrink_json(report: ShrinkReport) -> str:
-    """The result for programs."""
+    """Format the result for programs."""
     ending = report.failure.ending
     return document(
         failure={
@@ -123,7 +123,7 @@ def _amount(exchanges: Sequence[Exchange]) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShrinkKit:
-    """What the tests need to know."""
+    """The input for generated tests."""
 
     tape: str
     """The name of the tape's file, beside the tests."""
@@ -144,7 +144,7 @@ _START_S = 10
 
 
 class _Judging(NamedTuple):
-    """How a test for pytest finds out whether the failure is gone."""
+    """How a generated pytest test decides whether the failure is gone."""
 
     imports: str
     constant: Template
@@ -152,7 +152,7 @@ class _Judging(NamedTuple):
 
 
 def pytest_text(kit: ShrinkKit) -> str:
-    """A test for pytest."""
+    """Write a test for pytest."""
     judging = _ORACLE if kit.oracle is not None else _PATTERN if kit.failure.shown else _SUCCESS
     return _PYTEST.substitute(
         tape=ascii(kit.tape),
@@ -170,7 +170,7 @@ def pytest_text(kit: ShrinkKit) -> str:
 
 
 def shell_text(kit: ShrinkKit) -> str | None:
-    """A script whose exit code is 0 when the failure is gone; None where an oracle has to judge."""
+    """Write a script that exits with 0 when the failure is gone; None if an oracle has to judge."""
     if kit.oracle is not None:
         return None
     literal = kit.failure.literal
@@ -188,7 +188,7 @@ def shell_text(kit: ShrinkKit) -> str | None:
 
 
 def _is_own(kit: ShrinkKit) -> bool:
-    """Whether the command itself failed with what says elsewhere that it was not run.
+    """Check whether the command itself failed with the code that means "not run" elsewhere.
 
     That it got an answer of the tape then has to do as a proof that it ran.
     """
@@ -200,7 +200,7 @@ def _limit(kit: ShrinkKit) -> str:
 
 
 def _listed(words: Sequence[str]) -> str:
-    """A list in Python, in ASCII."""
+    """Return a Python list in ASCII."""
     return f"[{', '.join(ascii(word) for word in words)}]"
 
 

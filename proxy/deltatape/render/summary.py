@@ -1,4 +1,4 @@
-"""An exchange in one line, with the finding that decides the verdict on it."""
+"""An exchange in one line, with the finding that decides the verdict."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ _NAMES = 80
 
 
 def exchange_line(analysis: Analysis, findings: Sequence[Finding]) -> str:
-    """`#3 POST /v1/chat/completions 200 1.8 s: 2 calls (f, g), finish stop; error S002 ...`.
+    """Return `#3 POST /v1/chat/completions 200 1.8 s: 2 calls (f, g), finish stop; error S002 ...`.
 
     Of the findings, the line names the one that decides the verdict.
     """
@@ -33,7 +33,7 @@ def _arrival(analysis: Analysis) -> str:
 
 
 def what_arrived(analysis: Analysis) -> str:
-    """The reply in a few words: `2 calls (get_weather, get_time), finish tool_calls`."""
+    """Summarise the reply: `2 calls (get_weather, get_time), finish tool_calls`."""
     reply = analysis.reply
     parts = []
     if reply.error is not None:
@@ -60,7 +60,7 @@ _MESSAGE = 110
 
 
 def live_lines(analysis: Analysis, findings: Sequence[Finding], name: str = "") -> list[str]:
-    """`#3 POST /v1/chat/completions 200 1.8 s: ...`, and the findings, worst first.
+    """Return `#3 POST /v1/chat/completions 200 1.8 s: ...`, and the findings, worst first.
 
     Args:
         analysis: of the exchange.
@@ -72,7 +72,7 @@ def live_lines(analysis: Analysis, findings: Sequence[Finding], name: str = "") 
 
 
 def finding_lines(findings: Sequence[Finding]) -> list[str]:
-    """A line for each finding, worst first."""
+    """Return a line per finding, worst first."""
     lines = []
     for finding in sorted(findings, key=lambda each: each.severity.rank):
         head = f"    {finding.severity} {finding.code} {finding.name} ({blamed(finding)})"
@@ -81,7 +81,7 @@ def finding_lines(findings: Sequence[Finding]) -> list[str]:
 
 
 def _shortened(message: str) -> str:
-    """`message` escaped and cut after a word."""
+    """Escape `message` and cut it after a word."""
     shown = excerpt(message, _MESSAGE)
     if not shown.endswith("...") or len(message) <= _MESSAGE:
         return shown

@@ -1,4 +1,4 @@
-"""Suspects as text: who would have done what the app did, and what clients make of a stream."""
+"""Suspects as text, and what known clients make of a stream."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -31,7 +31,7 @@ _SHOWN = 60
 def suspect_lines(
     suspects: Sequence[Suspect], indent: int, width: int = WIDTH, *, said: str = ""
 ) -> list[Line]:
-    """The first suspect in full and the others by name; nothing without any.
+    """Format the first suspect in full and name the others.
 
     Args:
         suspects: best first.
@@ -54,7 +54,7 @@ def suspect_lines(
 
 
 def how(suspect: Suspect) -> str:
-    """How well a suspect explains what the app did, and by which mistakes."""
+    """Describe how well a suspect explains the app, and by which mistakes."""
     mistakes = ", ".join(f"{each.axis}={each.value}" for each in suspect.mistakes)
     fit = "does just what the app did" if suspect.exact else "does something like it"
     fit = "loses the same calls" if suspect.drop else fit
@@ -70,7 +70,7 @@ def _names(suspects: Sequence[Suspect]) -> str:
 
 
 def tried_lines(tried: Iterable[ClientTrial], indent: int, width: int = WIDTH) -> list[Line]:
-    """A row for each client that gets the response wrong, or was not tried; the others by name."""
+    """Format a row per client that reads the response wrongly or was not tried; name the others."""
     every = tuple(tried)
     rows: list[list[Cell]] = [
         [each.name, _NOT_TRIED if each.problem else _WRONG, outcome(each)]
@@ -85,7 +85,7 @@ def tried_lines(tried: Iterable[ClientTrial], indent: int, width: int = WIDTH) -
 
 
 def outcome(tried: ClientTrial) -> str:
-    """What a client makes of a response, in one line; not escaped."""
+    """Describe what a client makes of a response; not escaped."""
     if tried.problem:
         return tried.problem
     return "; ".join(_made(tried.made))

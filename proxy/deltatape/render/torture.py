@@ -1,4 +1,4 @@
-"""What torture found, for people: the matrix, and each variation that failed."""
+"""The report of `torture`: the matrix, and each variation that failed."""
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
@@ -30,7 +30,7 @@ _FIRST, _LAST = 5, 3
 
 
 def torture_lines(result: TortureResult, width: int) -> list[Line]:
-    """The whole report."""
+    """Format the whole report."""
     if result.problem:
         return _unfit(result, width)
     if why := untried(result):
@@ -43,7 +43,7 @@ def torture_lines(result: TortureResult, width: int) -> list[Line]:
 
 
 def untried(result: TortureResult) -> str:
-    """Why the command has stood nothing, though it failed at nothing; "": that is not so."""
+    """Explain why a run without failures proves nothing; "" if it does."""
     if result.problem or _placed(result):
         return ""
     if not result.cells:
@@ -54,7 +54,7 @@ def untried(result: TortureResult) -> str:
 
 
 def variation_lines(variations: Sequence[Variation], width: int) -> list[Line]:
-    """`torture --list`."""
+    """Format `torture --list`."""
     wide = max((len(one.name) for one in variations), default=0)
     lines: list[Line] = []
     for harmless, group in groupby(variations, key=lambda one: one.harmless):
@@ -67,7 +67,7 @@ def variation_lines(variations: Sequence[Variation], width: int) -> list[Line]:
 
 
 def cell_line(cell: MatrixCell) -> str:
-    """A failed cell on one line, as it is told while the run goes on."""
+    """Format a failed cell as one line, printed during the run."""
     return f"FAILED {_name(cell)}: {cell.why}"
 
 
@@ -81,7 +81,7 @@ def _where(cell: MatrixCell) -> str:
 
 
 def _unfit(result: TortureResult, width: int) -> list[Line]:
-    """The report where the tapes as they are fail."""
+    """Format the report if the unchanged tapes fail."""
     return [
         line(StyledText("FAILED", _BAD), " with the tapes as they are"),
         *wrapped(result.problem, 2, width=width),
@@ -118,7 +118,7 @@ def _matrix(result: TortureResult, width: int) -> list[Line]:
 def _narrow(
     result: TortureResult, rows: Sequence[Sequence[str | StyledText]], width: int
 ) -> list[Line]:
-    """The matrix with a character for each exchange."""
+    """Format the matrix with one character per exchange."""
     first, last = result.columns[0], result.columns[-1]
     wide = max(len(str(row[1])) for row in rows)
     lines = [line(StyledText(f"each mark an exchange, from {first} to {last}", DIM))]
@@ -132,7 +132,7 @@ def _narrow(
 
 
 def _placed(result: TortureResult) -> frozenset[str]:
-    """The variations that had a place in at least one answer."""
+    """Return the variations that apply to at least one answer."""
     return frozenset(
         cell.variation for cell in result.cells if cell.verdict is not RunVerdict.NO_PLACE
     )
@@ -145,7 +145,7 @@ def _mark(cell: MatrixCell | None) -> StyledText:
 
 
 def _alike(failed: Iterable[MatrixCell]) -> list[list[list[MatrixCell]]]:
-    """The failures by variation, and the variations in groups whose failures look the same."""
+    """Group variations whose failures look the same."""
     groups: dict[object, list[list[MatrixCell]]] = {}
     for _, found in groupby(failed, key=lambda cell: cell.variation):
         cells = list(found)
@@ -156,7 +156,7 @@ def _alike(failed: Iterable[MatrixCell]) -> list[list[list[MatrixCell]]]:
 
 
 def _failure(variations: Sequence[Sequence[MatrixCell]], width: int) -> list[Line]:
-    """Variations that fail alike: the first whole, the others by their names."""
+    """Format variations that fail alike: the first in full, the others by name."""
     first, *more = variations
     cell = first[0]
     lines = [line(StyledText("FAILED", _BAD), " ", StyledText(_name(cell), BOLD))]
@@ -179,7 +179,7 @@ def _others(cells: Sequence[MatrixCell]) -> str:
 
 
 def _output(printed: str, width: int) -> list[Line]:
-    """The beginning and the end of what was printed."""
+    """Format the beginning and the end of the output."""
     texts = [text.rstrip() for text in printed.splitlines() if text.strip()]
     if len(texts) > _FIRST + _LAST + 1:
         texts[_FIRST:-_LAST] = ["..."]
@@ -187,7 +187,7 @@ def _output(printed: str, width: int) -> list[Line]:
 
 
 def _end(result: TortureResult, width: int) -> list[Line]:
-    """What it comes to."""
+    """Format the totals."""
     failed = len({cell.variation for cell in result.failed})
     style = _BAD if failed else GOOD
     of = count(len(_placed(result)), "variation")
@@ -197,7 +197,7 @@ def _end(result: TortureResult, width: int) -> list[Line]:
 
 
 def _left_out(result: TortureResult, width: int) -> list[Line]:
-    """What was not varied, and which variations were not played."""
+    """Format what was not varied, and which variations were not played."""
     lines: list[Line] = []
     without = [row.name for row in result.rows if row.name not in _placed(result)]
     if without and result.cells:

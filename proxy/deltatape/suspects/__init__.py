@@ -1,4 +1,4 @@
-"""Suspects: which mistake of a client turns what the wire delivered into what an application made.
+"""Suspects: which client mistake turns the delivered stream into what the app made.
 
 One client is parametrised over the choices that clients get wrong (`client.py`); it reads a stream
 as neutral steps (`steps.py`) and makes calls of them (`accumulate.py`). Named algorithms are points
@@ -26,7 +26,7 @@ LIMIT = 8
 def suspects_of(
     stream: DeliveredResponse, symptom: Symptom, limit: int = LIMIT
 ) -> tuple[Suspect, ...]:
-    """The clients that would have done what the application did, best first.
+    """Return the clients that reproduce what the application did, best first.
 
     Those that do exactly that, fewest mistakes first and presets before other points; only if there
     is none, those that come near. () where a client without any mistake does the same, or where
@@ -41,14 +41,14 @@ def suspects_of(
 
 
 def reads_rightly(stream: DeliveredResponse, suspect: Suspect) -> bool:
-    """Whether a client that makes the mistakes of `suspect` reads this stream rightly."""
+    """Check whether a client with the mistakes of `suspect` reads this stream correctly."""
     bench = Bench(stream)
     outcome = bench.outcome(client_of(*((one.axis, one.value) for one in suspect.mistakes)))
     return equal(outcome.calls, stream.calls, stream.ids) and not outcome.thrown
 
 
 def matrix(stream: DeliveredResponse) -> tuple[PresetResult, ...]:
-    """What each preset that knows this dialect makes of the stream; () for other dialects."""
+    """Return what each preset of this dialect makes of the stream; () for other dialects."""
     return () if stream.family is None else rows(Bench(stream))
 
 

@@ -1,4 +1,4 @@
-"""The one client of which all suspects are variants: it makes calls of steps, as its axes say.
+"""The client of which all suspects are variants: turns steps into calls as its axes say.
 
 One pass, linear in the steps. What the client would throw ends the pass, and with it every call
 that was not used before. Calls in the text are looked for apart, in its pieces.
@@ -62,7 +62,7 @@ _NO_TEXT = (
 
 
 class ClientResult(NamedTuple):
-    """What a client ends up with."""
+    """The calls and errors that a client ends up with."""
 
     calls: tuple[RepeatedCall, ...]
     thrown: tuple[str, ...] = ()
@@ -72,7 +72,7 @@ class ClientResult(NamedTuple):
 
 
 def accumulate(steps: Iterable[Step], client: ClientModel) -> ClientResult:
-    """What `client` makes of `steps`."""
+    """Run `client` on `steps`."""
     return _Accumulator(client).run(steps)
 
 
@@ -182,7 +182,7 @@ class _Accumulator:
         return entry.index
 
     def _by_call_id(self, entry: ClientCallDelta) -> object:
-        """Deltas have no call id; so they all have the same one."""
+        """Return one common key: deltas have no call id."""
         return (entry.id or "") if entry.phase is EntryPhase.DELTA else None
 
     def _by_item_id(self, entry: ClientCallDelta) -> object:
@@ -215,7 +215,7 @@ class _Accumulator:
             self._thrown = _NO_CHOICES[step.what]
 
     def _whole_calls(self) -> list[CallSlot]:
-        """The calls that the client uses, at the end."""
+        """Return the calls that the client uses at the end."""
         slots = [*self._slots.values()]
         emit, source = self._client.emit, self._client.source
         if emit in ("on-finish", "on-tool-calls"):
@@ -257,7 +257,7 @@ _MOST = 50
 
 
 class _Body(NamedTuple):
-    """The JSON of a call in the text, and what closes it."""
+    """The JSON of a call in the text, and its closing tag."""
 
     start: int
     text: str
@@ -265,7 +265,7 @@ class _Body(NamedTuple):
 
 
 def tag_outcome(reply: Reply, how: str) -> ClientResult:
-    """The calls in the text of `reply`, for a parser that looks for them so; and what it parses."""
+    """Find calls in the text of `reply` as such a parser does."""
     found = [one for one in reply.text_calls if one.channel is Channel.TEXT]
     if how == "reasoning":
         return ClientResult(_calls(reply.text_calls))
@@ -291,7 +291,7 @@ def _calls(found: Sequence[TextCall]) -> tuple[RepeatedCall, ...]:
 
 
 def _cuts(pieces: Sequence[TextFragment]) -> list[int]:
-    """Where the pieces of the text end."""
+    """Return the ends of the text's fragments."""
     ends, end = [], 0
     for piece in pieces:
         if piece.channel is Channel.TEXT:
@@ -305,7 +305,7 @@ def _cut_inside(one: TextCall, cuts: Sequence[int]) -> bool:
 
 
 def _spoilt(reply: Reply, found: Sequence[TextCall], cuts: Sequence[int], how: str) -> ClientResult:
-    """The calls that survive, and the texts that are parsed of those that do not."""
+    """Return the surviving calls, and the texts parsed for the others."""
     kept: list[TextCall] = []
     texts: list[str] = []
     for one in found:
@@ -319,7 +319,7 @@ def _spoilt(reply: Reply, found: Sequence[TextCall], cuts: Sequence[int], how: s
 
 
 def bodies(reply: Reply) -> list[str]:
-    """What stands between the tags of the calls in the text, where that is an object."""
+    """Return the objects between call tags in the text."""
     found = (_body(reply.text, one) for one in reply.text_calls if one.channel is Channel.TEXT)
     return [body.text for body in found if body is not None]
 
@@ -334,7 +334,7 @@ def _body(text: str, one: TextCall) -> _Body | None:
 
 
 def _parsed(body: _Body, cuts: Sequence[int], how: str) -> list[str]:
-    """What is parsed in the place of `body`; empty where it comes out right."""
+    """Return the texts parsed in place of `body`; empty if it is parsed correctly."""
     if how == "braces":
         end = _balanced(body.text)
         return [] if end == len(body.text) else [body.text[:end]]
@@ -353,7 +353,7 @@ def _closer_cut(body: _Body, cuts: Sequence[int]) -> bool:
 
 
 def _balanced(text: str) -> int:
-    """Where braces balance, those in strings counted, too; the length if nowhere."""
+    """Return where braces balance if those in strings are counted; the length if nowhere."""
     depth = 0
     for at, sign in enumerate(text, 1):
         depth += (sign == "{") - (sign == "}")

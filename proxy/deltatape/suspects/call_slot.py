@@ -1,4 +1,4 @@
-"""A call under construction in a client, and what the client makes of its arguments."""
+"""A call under construction in a client, and the client's handling of its arguments."""
 
 import json
 
@@ -23,7 +23,7 @@ _ABSENT = {"undefined": "undefined", "None": "None"}
 
 
 class CallSlot:
-    """What a client has of one call."""
+    """A client's state of one call."""
 
     __slots__ = (
         "_client",
@@ -52,16 +52,15 @@ class CallSlot:
 
     @property
     def frozen(self) -> bool:
-        """Whether the client has used this call already, before its end."""
+        """Whether the client has already used this call before its end."""
         return self._frozen is not None
 
     @property
     def is_named(self) -> bool:
-        """Whether it has an id and a name."""
         return bool(self.id and self.name)
 
     def take(self, entry: ClientCallDelta, *, opening: bool) -> None:
-        """Takes what `entry` says."""
+        """Apply `entry`."""
         if self.frozen:
             return
         if opening or entry.phase is not EntryPhase.DONE:
@@ -100,7 +99,7 @@ class CallSlot:
         return entry.text
 
     def _maybe_freeze(self) -> None:
-        """Uses the call now, if the client does not wait for its end."""
+        """Use the call now, if the client does not wait for its end."""
         emit = self._client.emit
         if emit == "at-name" and self.is_named:
             self._frozen = self._joined
@@ -116,7 +115,7 @@ class CallSlot:
 
     @property
     def raw(self) -> str:
-        """The arguments' text, before the client parses it."""
+        """Return the unparsed arguments."""
         if self._frozen is not None:
             return self._frozen
         client = self._client
@@ -130,14 +129,14 @@ class CallSlot:
 
     @property
     def parsed_texts(self) -> list[str]:
-        """What the client gives a parser; the input of custom tools is for none."""
+        """Return the texts that the client parses; input of custom tools is not parsed."""
         if self._is_text:
             return []
         alone = self._client.parse in _ALONE and self._fragments
         return self._fragments if alone else [self.raw]
 
     def call(self) -> RepeatedCall:
-        """The call as the client would run and repeat it."""
+        """Return the call as the client runs and repeats it."""
         identifier = self.item if self._client.id == "item" else self.id
         arguments = _written(self._value(), self._client.written)
         return RepeatedCall(id=identifier or None, name=self.name or None, arguments=arguments)
@@ -162,7 +161,7 @@ class CallSlot:
 
 
 def _merged(how: str, old: str | None, new: str | None, phase: EntryPhase) -> str | None:
-    """An id or a name after another one came."""
+    """Merge an id or name with the next one."""
     if how in ("null-too", "empty-too") and phase is EntryPhase.DELTA:
         return new if how == "null-too" or new is not None else old
     if how == "concatenate":
@@ -175,7 +174,7 @@ def _merged(how: str, old: str | None, new: str | None, phase: EntryPhase) -> st
 
 
 def _written(text: str, how: str) -> str:
-    """Arguments as they are put into the history."""
+    """Return arguments as the client writes them into the history."""
     value = None if how == "text" else parse(text).value
     if not isinstance(value, dict):
         return text
@@ -185,7 +184,7 @@ def _written(text: str, how: str) -> str:
 
 
 def _parsed_alone(fragments: list[str], *, spread: bool) -> str:
-    """The members of those pieces that are JSON by themselves.
+    """Merge the members of fragments that are JSON by themselves.
 
     Args:
         fragments: the pieces.
@@ -207,7 +206,7 @@ _CLOSER = {"{": "}", "[": "]"}
 
 
 def repaired(text: str, *, whole_members: bool) -> str:
-    """An object made of `text`; `{}` if none can be made.
+    """Complete `text` to an object; `{}` if impossible.
 
     Two schools: one keeps what there is of the last member, its string closed; the other drops it.
 
@@ -224,14 +223,14 @@ def repaired(text: str, *, whole_members: bool) -> str:
 
 
 def _cuts(text: str, *, whole_members: bool) -> list[int]:
-    """Where the text may end so that the rest can be closed, the longest first: few of them."""
+    """Return a few positions where the text can be cut and closed, longest first."""
     commas = _commas(text)
     found = [] if whole_members else [len(text)]
     return [*found, *reversed(commas[-2:])]
 
 
 def _commas(text: str) -> list[int]:
-    """The commas, and the openers' ends, outside of strings."""
+    """Return commas and ends of openers outside strings."""
     found, quoted, escaped = [], False, False
     for at, sign in enumerate(text):
         if quoted:
@@ -246,7 +245,7 @@ def _commas(text: str) -> list[int]:
 
 
 def _closed(text: str) -> str:
-    """`text` with its strings, arrays and objects closed."""
+    """Close the strings, arrays and objects of `text`."""
     stack, quoted, escaped = [], False, False
     for sign in text:
         if quoted:

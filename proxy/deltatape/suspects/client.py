@@ -1,4 +1,4 @@
-"""The choices that a client makes when it reads a stream, and clients that have a name.
+"""The choices a client makes when it reads a stream, and the named clients.
 
 A `ClientModel` is a point of a product space: one value per axis, the default one correct.
 """
@@ -11,7 +11,7 @@ from deltatape.suspects.mistakes import ALL, MISTAKES, USUAL, DialectFamily
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientModel:
-    """What a client does, by axis. The defaults are what the providers document."""
+    """A client's behaviour by axis. Defaults are what the providers document."""
 
     key: str = "index"
     """By what it tells calls apart."""
@@ -54,7 +54,7 @@ class ClientModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preset:
-    """A client algorithm as it was met in the wild: a name, and its documentation as Markdown.
+    """A client algorithm found in practice: name and documentation in Markdown.
 
     Lines of `does` and `fix` are filled again, wherever they break; those of `example` are kept.
     """
@@ -79,17 +79,17 @@ AXES = tuple(one.name for one in fields(ClientModel))
 
 
 def client_of(*mistakes: tuple[str, str]) -> ClientModel:
-    """The client that makes these mistakes, each an axis and its value."""
+    """Return the client with these mistakes, each an axis and a value."""
     return replace(CORRECT, **dict(mistakes))
 
 
 def mistakes_of(client: ClientModel) -> tuple[ClientMistake, ...]:
-    """What `client` does otherwise than documented, in the order of the axes."""
+    """Return the differences of `client` from the documentation, by axis."""
     chosen = ((axis, str(getattr(client, axis))) for axis in AXES)
     return tuple(MISTAKES[one].mistake for one in chosen if one in MISTAKES)
 
 
 def cost_of(client: ClientModel) -> int:
-    """How far-fetched `client` is; 0 for the correct one. No mistake by itself is a mere guard."""
+    """Rate how unlikely `client` is; 0 for the correct one."""
     costs = [MISTAKES[one.axis, one.value].cost for one in mistakes_of(client)]
     return max(sum(costs), USUAL) if costs else 0

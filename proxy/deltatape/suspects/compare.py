@@ -1,4 +1,4 @@
-"""Comparing the calls that a client makes with those that an application repeats.
+"""Compares a client's calls with those that an application repeats.
 
 Order, name, id, and arguments as JSON values, as the rules over conversations compare them. What
 never came cannot be repeated: an id where the wire had none is the application's own.
@@ -19,7 +19,7 @@ _WHOLE = 4
 
 
 def equal(made: Sequence[RepeatedCall], heard: Sequence[RepeatedCall], ids: Ids = NO_IDS) -> bool:
-    """Whether an application that made `made` would repeat `heard`.
+    """Check whether an application with the calls `made` would repeat `heard`.
 
     Args:
         made: a client's calls.
@@ -32,7 +32,7 @@ def equal(made: Sequence[RepeatedCall], heard: Sequence[RepeatedCall], ids: Ids 
 
 
 def likeness(made: Sequence[RepeatedCall], heard: Sequence[RepeatedCall], ids: Ids) -> float:
-    """How much of `heard` is in `made`, from 0 to 1, by place."""
+    """Rate how much of `heard` is in `made`, from 0 to 1, by position."""
     if not made or not heard:
         return float(len(made) == len(heard))
     pairs = zip(made, heard, strict=False)
@@ -49,7 +49,7 @@ def _likeness(one: RepeatedCall, other: RepeatedCall, ids: Ids) -> int:
 
 
 def same_arguments(made: str, heard: str) -> bool:
-    """Whether two texts are equal, or the same JSON; no text is the same as `{}`.
+    """Check whether two texts are equal or the same JSON; no text equals `{}`.
 
     Arguments that are encoded twice may be repeated as what is in them.
     """
@@ -67,7 +67,7 @@ def _canonical(text: str) -> str | None:
 
 
 def difference(wire: Sequence[RepeatedCall], made: Sequence[RepeatedCall]) -> str:
-    """What is the first difference between the calls of a stream and those made of it, a clause."""
+    """Describe the first difference between the stream's calls and a client's, as a clause."""
     if len(wire) != len(made):
         calls = "call" if len(wire) == 1 else f"{len(wire)} calls"
         return f"of the {calls} in the stream it makes {len(made) or 'none'}"

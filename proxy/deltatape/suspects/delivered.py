@@ -1,4 +1,4 @@
-"""What the wire delivered to an application, as far as suspects need it."""
+"""A delivered response in the form that suspects need."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ _ABNORMAL = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveredResponse:
-    """A response, framed and rebuilt, with the reads it came in."""
+    """A framed and rebuilt response, with its reads."""
 
     format: Format
     reads: tuple[bytes, ...]
@@ -51,19 +51,19 @@ class DeliveredResponse:
 
     @property
     def family(self) -> DialectFamily | None:
-        """What its clients have in common; None if nothing is known of them."""
+        """The family of clients; None if unknown."""
         return FAMILIES.get(self._traits.shape)
 
     @property
     def ids(self) -> frozenset[str | None]:
-        """The ids that a client must repeat; empty in dialects whose calls need none."""
+        """The ids that a client must repeat; empty in dialects without ids."""
         if not self._traits.policy.ids:
             return frozenset()
         return frozenset(each for call in self.reply.tool_calls for each in call.ids)
 
     @property
     def is_text(self) -> bool:
-        """Whether a client frames it by lines."""
+        """Whether clients frame it by lines."""
         return self.format in _STREAMED
 
     @property
@@ -73,7 +73,7 @@ class DeliveredResponse:
 
     @property
     def calls(self) -> tuple[RepeatedCall, ...]:
-        """The calls as the reference accumulator has them."""
+        """The calls of the reference accumulator."""
         return tuple(_repeated(call) for call in self.reply.tool_calls)
 
     @property
@@ -84,7 +84,7 @@ class DeliveredResponse:
         )
 
     def steps(self, events: Iterable[Event]) -> Iterator[Step]:
-        """What `events` ask a client to do."""
+        """Yield what `events` ask a client to do."""
         traits = self._traits
         if self.family is DialectFamily.CHAT:
             index = self.reply.choices[0].index
@@ -105,7 +105,7 @@ class DeliveredResponse:
 def delivered(
     exchange: Exchange, stream: Stream, reply: Reply, asked: RequestSummary = NOTHING_ASKED
 ) -> DeliveredResponse:
-    """What `exchange` delivered.
+    """Collect what `exchange` delivered.
 
     Args:
         exchange: with a response.

@@ -1,4 +1,4 @@
-"""The presets as documentation: for `deltatape why PRESET` and for docs/suspects.md."""
+"""The documentation of presets, for `deltatape why PRESET` and docs/suspects.md."""
 
 import re
 import textwrap
@@ -31,13 +31,13 @@ _COMPOSED = re.compile(r"[a-z]+=[\w+-]+(,[a-z]+=[\w+-]+)*", re.IGNORECASE)
 
 
 def find(name: str) -> Preset | None:
-    """The preset of this name, in any case."""
+    """Find a preset by name, in any case."""
     wanted = name.strip().lower()
     return next((preset for preset in PRESETS if preset.name == wanted), None)
 
 
 def suspect_page(name: str) -> str | None:
-    """What a suspect does, as Markdown; None if `name` is none.
+    """Return the documentation of a suspect; None if `name` is not one.
 
     Args:
         name: of a preset, or its mistakes as `why` names them: `key=one,emit=when-parses`.
@@ -79,12 +79,12 @@ def _is_same(client: ClientModel, named: Sequence[ClientMistake]) -> bool:
 
 
 def preset_fix(preset: Preset) -> str:
-    """What to change, one or two sentences in plain text."""
+    """Return the fix in one or two sentences of plain text."""
     return " ".join(preset.fix.replace("`", "").split())
 
 
 def page() -> str:
-    """docs/suspects.md."""
+    """Return docs/suspects.md."""
     parts = [_HEAD]
     for title, presets in GROUPS.items():
         rows = (f"| {one.name} | {one.summary} | {_points(one)} |\n" for one in presets)
@@ -109,7 +109,7 @@ def _filled(text: str) -> str:
 
 
 def _points(preset: Preset) -> str:
-    """The points of a preset, the most usual first."""
+    """Return the mistakes of a preset, the most usual first."""
     named = (
         ",".join(f"{one.axis}={one.value}" for one in mistakes_of(each)) for each in preset.clients
     )

@@ -1,4 +1,4 @@
-"""What clients get wrong: each mistake with what it does, its fix, and where it can be seen.
+"""Client mistakes: what each does, its fix, and the dialects in which it can occur.
 
 A mistake is a value of an axis of `ClientModel`; `MISTAKES` has all of them, in the order in which
 they are tried and told.
@@ -15,7 +15,7 @@ USUAL = 10
 
 
 class DialectFamily(enum.Enum):
-    """Dialects that their clients read alike."""
+    """Dialects that clients read in the same way."""
 
     CHAT = "chat"
     ITEMS = "items"
@@ -36,7 +36,7 @@ KEYED = CHAT | BLOCKS
 
 
 class MistakeOption(NamedTuple):
-    """A mistake, the dialects in which it can be seen, and its cost.
+    """A mistake, the dialects in which it can occur, and its cost in the search.
 
     A guard that only matters beside another mistake costs less than usual, a far-fetched one more.
     """
@@ -55,7 +55,7 @@ def mistake(
     fix: str,
     cost: int = USUAL,
 ) -> MistakeOption:
-    """The choice of `value` on `axis`. See `ClientMistake`."""
+    """Return the mistake `value` on `axis`. See `ClientMistake`."""
     return MistakeOption(ClientMistake(axis=axis, value=value, says=says, fix=fix), families, cost)
 
 

@@ -1,4 +1,4 @@
-"""What JSON parsers say of a text that is not JSON, in the words of the languages clients use.
+"""Error messages of JSON parsers for invalid text, by language.
 
 An application that logs or repeats such words tells which text it gave its parser: the error is the
 fingerprint of the arguments that it ended up with. One scan finds where and why the text fails, in
@@ -17,7 +17,7 @@ LIMIT = 2_000_000
 
 
 def parser_errors(text: str) -> tuple[str, ...]:
-    """What parsers say of `text`, any one of them; () if it is one JSON value."""
+    """Return the messages that parsers give for `text`; () if it is valid JSON."""
     failure = failure_of(text[:LIMIT])
     if failure is None:
         return ()
@@ -26,7 +26,7 @@ def parser_errors(text: str) -> tuple[str, ...]:
 
 
 def stands_in(error: str, text: str) -> bool:
-    """Whether `text`, of a log perhaps, has `error` in it as a whole: position 1 is not in 12."""
+    """Check whether `text`, such as a log, contains `error` as a whole: position 1 is not in 12."""
     at = text.find(error)
     while at >= 0:
         end = at + len(error)
@@ -48,7 +48,7 @@ _HEX = re.compile(r"[0-9a-fA-F]{0,4}")
 
 
 class ParseState(enum.Enum):
-    """What the grammar was in when the text failed."""
+    """The state of the grammar at the failure."""
 
     VALUE = "a value"
     ELEMENT = "a first element or ]"
@@ -70,7 +70,7 @@ class ParseState(enum.Enum):
 
 
 class ParseFailure(NamedTuple):
-    """The first thing in a text that is not JSON."""
+    """The first error in a text that is not JSON."""
 
     text: str
     at: int
@@ -92,7 +92,7 @@ class ParseFailure(NamedTuple):
 
     @property
     def sign(self) -> str:
-        """The character at which it failed; "" at the end."""
+        """The character at the failure; "" at the end."""
         return self.text[self.at : self.at + 1]
 
 
@@ -103,7 +103,7 @@ class _FailedError(Exception):
 
 
 def failure_of(text: str) -> ParseFailure | None:
-    """Why `text` is not one JSON value; None if it is. Found without recursion."""
+    """Return why `text` is not JSON; None if it is. Not recursive."""
     scan = _Scan(text)
     try:
         scan.run()
@@ -234,7 +234,7 @@ class _Scan:
         return end
 
     def _string(self, at: int) -> int:
-        """The end of a string whose first character stands at `at`."""
+        """Return the end of a string whose first character is at `at`."""
         while True:
             plain = _PLAIN.match(self.text, at)
             at = plain.end() if plain else at
@@ -289,7 +289,7 @@ _EXPECTED = {
 
 
 def v8(failure: ParseFailure) -> Iterator[str]:
-    """What V8 says, old and new."""
+    """Yield V8's messages, old and new."""
     yield from _newer(failure)
     if failure.ended:
         yield _EOS
@@ -331,7 +331,7 @@ def _newer(failure: ParseFailure) -> Iterator[str]:
 
 
 def _context(text: str, at: int) -> str:
-    """The text around `at`, with dots where some of it is left out."""
+    """Return the text around `at`, shortened with dots."""
     if len(text) <= 2 * _AROUND:
         return f'"{text}"'
     if at < _AROUND:
@@ -347,7 +347,7 @@ def _line_and_column(text: str, at: int) -> str:
 
 
 def python(failure: ParseFailure) -> Iterator[str]:
-    """What `json.loads` says, with and without the position."""
+    """Yield the messages of `json.loads`, with and without the position."""
     try:
         json.loads(failure.text)
     except json.JSONDecodeError as problem:
@@ -429,7 +429,7 @@ _OPEN = {"{": "Object", "[": "Array"}
 
 
 def go(failure: ParseFailure) -> Iterator[str]:
-    """What Go's `json.Unmarshal` says."""
+    """Yield the messages of Go's `json.Unmarshal`."""
     if failure.ended and failure.where not in _GO_TOKENS:
         yield "unexpected end of JSON input"
         return
@@ -444,7 +444,7 @@ def go(failure: ParseFailure) -> Iterator[str]:
 
 
 def _go_quoted(sign: str) -> str:
-    """A byte as Go quotes it: the first one of a character; a blank at the end of the text."""
+    """Quote a byte as Go does; a blank at the end of the text."""
     byte = (sign or " ").encode(errors="surrogatepass")[0]
     if byte < ord(" ") and chr(byte) not in _GO_QUOTED:
         return rf"'\x{byte:02x}'"
@@ -457,7 +457,7 @@ def _after_value(failure: ParseFailure) -> str:
 
 
 def rust(failure: ParseFailure) -> Iterator[str]:
-    """What serde_json says: lines from 1, columns in bytes, of the byte it failed at."""
+    """Yield serde_json's messages: lines from 1, columns in bytes."""
     before = failure.text[: failure.at].encode(errors="surrogatepass")
     line = before.count(b"\n") + 1
     column = len(before) - before.rfind(b"\n") - 1
@@ -472,7 +472,7 @@ def rust(failure: ParseFailure) -> Iterator[str]:
 
 
 def java(failure: ParseFailure) -> Iterator[str]:
-    """What Jackson and Gson say, up to where they describe their source."""
+    """Yield the messages of Jackson and Gson, up to their description of the source."""
     sign = failure.sign
     if failure.ended:
         yield from _java_ended(failure)
@@ -501,7 +501,7 @@ def _java_ended(failure: ParseFailure) -> Iterator[str]:
 
 
 def dotnet(failure: ParseFailure) -> Iterator[str]:
-    """What System.Text.Json says, up to the path."""
+    """Yield the messages of System.Text.Json, up to the path."""
     if not failure.text.strip():
         yield "The input does not contain any JSON tokens. Expected the input to start with a valid"
         return

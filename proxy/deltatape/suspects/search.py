@@ -1,4 +1,4 @@
-"""The search for the clients that would have done what an application did.
+"""The search for client algorithms that reproduce what an application did.
 
 First the presets and every single mistake; only if none of them fits, pairs, then triples, of which
 at least one, or two, change anything by themselves. The time is bounded by the steps that are
@@ -108,7 +108,7 @@ class _Search:
         return cost + (0 if reason else _NO_REASON)
 
     def _spelt_otherwise(self, outcome: ClientResult) -> int:
-        """The calls whose arguments only mean the same as those the application repeats."""
+        """Count calls whose arguments differ from the repeated ones only in spelling."""
         pairs = zip(outcome.calls, self.symptom.calls or (), strict=False)
         return sum(one.arguments != other.arguments for one, other in pairs)
 
@@ -120,7 +120,7 @@ class _Search:
         return any(equal(made, heard, self.bench.ids) for made in (outcome.calls, written))
 
     def _fits_error(self, client: ClientModel, outcome: ClientResult) -> bool:
-        """Whether it throws what the application did; then it repeats nothing, or what came."""
+        """Check whether a client throws the app's error, and repeats nothing or what arrived."""
         symptom = self.symptom
         if symptom.calls and self.tells:
             return self._fits_calls(outcome) and self._throws(client, outcome)
@@ -131,7 +131,7 @@ class _Search:
         return any(stands_in(one, text) for text in self.symptom.errors for one in thrown)
 
     def _near(self, outcome: ClientResult) -> float:
-        """How much nearer it is to what the application did than the documented client."""
+        """Rate how much closer a client is to the app than the documented client."""
         heard, ids = self.symptom.calls, self.bench.ids
         if not heard:
             return 0.0
@@ -144,7 +144,7 @@ _ALL: Sequence[tuple[str, str]] = tuple(MISTAKES)
 
 
 def find(bench: Bench, symptom: Symptom, limit: int) -> tuple[Suspect, ...]:
-    """The suspects of `symptom`, best first; see `suspects_of`."""
+    """Return the suspects of `symptom`, best first; see `suspects_of`."""
     if _is_explained(bench, symptom):
         return ()
     tells = symptom.calls is not None and not _is_reference(symptom, bench)
@@ -162,7 +162,7 @@ def find(bench: Bench, symptom: Symptom, limit: int) -> tuple[Suspect, ...]:
 
 
 def _is_explained(bench: Bench, symptom: Symptom) -> bool:
-    """Whether a client without any mistake does the same."""
+    """Check whether a client without mistakes does the same."""
     if symptom.calls is not None and not _is_reference(symptom, bench):
         return False
     if not symptom.errors:
@@ -172,7 +172,7 @@ def _is_explained(bench: Bench, symptom: Symptom) -> bool:
 
 
 def _is_reference(symptom: Symptom, bench: Bench) -> bool:
-    """Whether the application repeats what a client without any mistake makes."""
+    """Check whether the app repeats what a client without mistakes gets."""
     heard = symptom.calls or ()
     return any(equal(calls, heard, bench.ids) for calls in bench.references)
 
@@ -198,7 +198,7 @@ def _triples(active: Sequence[tuple[str, str]]) -> Iterator[_Point]:
 
 
 def _minimal(found: Sequence[_Found]) -> list[_Found]:
-    """The best ones: no point that adds mistakes to another one, and presets rather than points."""
+    """Drop candidates that add mistakes to another one, and combinations equal to presets."""
     ordered = sorted(found, key=lambda one: one.rank)
     if any(one.preset for one in ordered[:1]):
         ordered = [one for one in ordered if one.preset]
@@ -230,7 +230,7 @@ def _suspect(bench: Bench, found: _Found, symptom: Symptom) -> Suspect:
 def describe(
     bench: Bench, client: ClientModel, outcome: ClientResult, errors: Sequence[str] = ()
 ) -> str:
-    """What `client` does with the stream, a clause after "it".
+    """Describe what `client` does with the stream, as a clause after "it".
 
     Args:
         bench: of the stream.
@@ -249,14 +249,14 @@ def describe(
 
 
 def fix_of(client: ClientModel) -> str:
-    """What to change in `client`: at most two sentences."""
+    """Say what to change in `client`, in at most two sentences."""
     fixes = dict.fromkeys(one.fix for one in mistakes_of(client))
     return ". ".join(fix[0].upper() + fix[1:] for fix in [*fixes][:2]) + "."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PresetResult:
-    """One preset, over one stream."""
+    """The result of one preset on one stream."""
 
     name: str
     made: ClientReading
@@ -267,7 +267,7 @@ class PresetResult:
 
 
 def rows(bench: Bench) -> tuple[PresetResult, ...]:
-    """A row per preset that can be met in this dialect, in their order, as far as time allows."""
+    """Return a row per preset of this dialect, in order, as far as time allows."""
     found = []
     reference, ids = bench.stream.calls, bench.stream.ids
     for preset in PRESETS:

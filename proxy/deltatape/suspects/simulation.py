@@ -1,4 +1,4 @@
-"""Runs clients over one delivered stream, and knows what its documented client makes of it.
+"""Runs clients over one delivered stream, and compares them with the documented client.
 
 What a client is given depends on framing and decoding only; so the steps are kept per pair of these
 and every other axis costs one pass over them. Long runs of argument pieces are joined first: what a
@@ -51,7 +51,7 @@ _SENTINEL = "[DONE]"
 
 
 class ClientFraming(NamedTuple):
-    """What a client frames."""
+    """What a client's framing returns."""
 
     events: tuple[Event, ...]
     texts: tuple[str, ...] = ()
@@ -62,7 +62,7 @@ class ClientFraming(NamedTuple):
 
 
 def framed(reads: Sequence[bytes], form: Format, framing: str, decode: str) -> ClientFraming:
-    """What a client frames that chooses so.
+    """Frame reads as a client with this framing does.
 
     Args:
         reads: after content-coding.
@@ -93,7 +93,7 @@ def framed(reads: Sequence[bytes], form: Format, framing: str, decode: str) -> C
 
 
 def _decoded(reads: Sequence[bytes]) -> list[str]:
-    """The reads as texts; a character that is cut belongs to the read that completes it."""
+    """Decode reads incrementally: a split character belongs to the read that completes it."""
     texts, held = [], b""
     for data in reads:
         data = held + data  # noqa: PLW2901
@@ -104,7 +104,7 @@ def _decoded(reads: Sequence[bytes]) -> list[str]:
 
 
 def _cut(data: bytes) -> int:
-    """Where the last character of `data` begins if it is not whole; else the end."""
+    """Return where an incomplete last character of `data` begins; else the end."""
     for back in range(1, min(4, len(data)) + 1):
         lead = data[-back]
         if lead >= 0xC0:  # noqa: PLR2004 - a byte that begins a sequence
@@ -114,7 +114,7 @@ def _cut(data: bytes) -> int:
 
 
 def _refusals(reads: Sequence[bytes]) -> tuple[str, ...]:
-    """What a strict decoder says of the first read that ends inside a character."""
+    """Return the error of a strict decoder for the first read that ends inside a character."""
     for data in reads:
         try:
             data.decode()
@@ -194,7 +194,7 @@ class _Given(NamedTuple):
 
 
 class Bench:
-    """Clients over `stream`, whose dialect must have a family."""
+    """Runs clients over `stream`, whose dialect must belong to a family."""
 
     def __init__(self, stream: DeliveredResponse) -> None:
         self.stream = stream
@@ -212,7 +212,7 @@ class Bench:
         self._texts = frozenset(text for one in self._documented for text in one.texts)
 
     def applies(self, client: ClientModel) -> bool:
-        """Whether the mistakes of `client` can be made with this stream at all."""
+        """Check whether the mistakes of `client` can occur with this stream."""
         stream, family = self.stream, self.stream.family
         if client.tags != CORRECT.tags and not stream.reply.text_calls:
             return False
@@ -223,14 +223,14 @@ class Bench:
         return all(family in choice.families for choice in found)
 
     def known(self, preset: Preset) -> Sequence[ClientModel]:
-        """The ways of `preset` that are met in this dialect, and can go wrong with this stream."""
+        """Return the clients of `preset` that this dialect has and this stream can break."""
         follows = self.stream.follow_up or preset.clients[0].calls == CORRECT.calls
         if self.stream.family not in preset.families or not follows:
             return ()
         return [client for client in preset.clients if self.applies(client)]
 
     def outcome(self, client: ClientModel) -> ClientResult:
-        """What `client` makes of the stream."""
+        """Return what `client` gets from the stream."""
         given = self._given_to(client)
         if client.calls == "ignored":
             return ClientResult(())
@@ -247,7 +247,7 @@ class Bench:
         )
 
     def readings(self, client: ClientModel) -> Iterator[ClientModel]:
-        """`client` with what the documentation leaves open done otherwise, if that shows here."""
+        """Yield `client` with every choice that the documentation leaves open, if it shows here."""
         for axis, value in self._left_open:
             if getattr(client, axis) == getattr(CORRECT, axis):
                 yield replace(client, **{axis: value})
@@ -255,16 +255,16 @@ class Bench:
             yield replace(client, id="first", name="first")
 
     def documented(self) -> ClientResult:
-        """What the documented client makes of it."""
+        """Return what the documented client gets."""
         return self._documented[0]
 
     def is_documented(self, calls: Sequence[RepeatedCall]) -> bool:
-        """Whether a client without any mistake makes exactly these calls."""
+        """Check whether a client without mistakes gets exactly these calls."""
         return any(tuple(calls) == one.calls for one in self._documented)
 
     @property
     def references(self) -> Iterator[tuple[RepeatedCall, ...]]:
-        """What an application without any mistake may repeat."""
+        """Yield what an application without mistakes may repeat."""
         written = self.stream.text_calls
         for calls in (self.stream.calls, *(one.calls for one in self._documented)):
             yield calls
@@ -272,14 +272,14 @@ class Bench:
                 yield (*calls, *written)
 
     def own_errors(self) -> Iterator[str]:
-        """What the documented client's parser says: the stream itself is at fault."""
+        """Yield the parser errors of the documented client: the stream itself is invalid."""
         if self.stream.is_whole:
             for text in (*self._texts, *bodies(self.stream.reply)):
                 if text.strip():
                     yield from self._of(text)
 
     def errors(self, client: ClientModel, outcome: ClientResult) -> tuple[str, ...]:
-        """What `client` throws, or its parsers, where the documented one throws nothing."""
+        """Return errors of `client` or its parsers that the documented client does not get."""
         found = dict.fromkeys(outcome.thrown)
         if client.empty == "parsed":
             found.update(dict.fromkeys(self._refusals()))
@@ -288,11 +288,11 @@ class Bench:
         return tuple(found)[:_SHOWN]
 
     def made(self, client: ClientModel, outcome: ClientResult) -> ClientReading:
-        """`outcome` with the errors that go with it."""
+        """Return `outcome` with its errors."""
         return ClientReading(calls=outcome.calls, errors=self.errors(client, outcome))
 
     def _unlike(self, client: ClientModel, outcome: ClientResult) -> list[str]:
-        """What `client` gives a parser, and the documented client does not."""
+        """Return texts that `client` parses and the documented client does not."""
         if client.parse in _SILENT:
             return []
         empty = any(not call.arguments.strip() for call in self.stream.calls)
@@ -308,7 +308,7 @@ class Bench:
         return texts[:_TEXTS]
 
     def _refusals(self) -> Sequence[str]:
-        """What executors say that look before they parse."""
+        """Return messages of executors that check before they parse."""
         return () if all(call.arguments.strip() for call in self.stream.calls) else _REFUSALS
 
     def _of(self, text: str) -> tuple[str, ...]:
@@ -333,7 +333,7 @@ class Bench:
 
 
 def _reframings(stream: DeliveredResponse) -> frozenset[tuple[str, str]]:
-    """The mistakes in framing and decoding that this stream could bring to light."""
+    """Return the mistakes of framing and decoding that this stream could reveal."""
     body = b"".join(stream.reads)
     if not stream.is_text or len(body) > _BODY_LIMIT:
         return frozenset()
@@ -359,7 +359,7 @@ def _reframings(stream: DeliveredResponse) -> frozenset[tuple[str, str]]:
 
 
 def _joined(steps: Iterable[Step]) -> tuple[Step, ...]:
-    """`steps`, with the middle of long runs of pieces as one piece each."""
+    """Merge the middle of long runs of fragments into one."""
     found = tuple(steps)
     return tuple(_without_runs(found)) if len(found) > _LONG else found
 

@@ -1,4 +1,4 @@
-"""A stream as its clients see it: what each event asks them to do, in terms of no dialect.
+"""A delivered stream as clients see it: what each event asks them to do, in any dialect.
 
 A `ClientCallDelta` is everything that concerns a call: that it begins, a piece of its arguments,
 their end, a snapshot of the whole. Absent and `null` members are None here and empty strings stay
@@ -20,7 +20,7 @@ from deltatape.wire.json_value import read_object
 
 
 class EntryPhase(enum.Enum):
-    """What an entry is in the life of a call."""
+    """The role of an entry in the life of a call."""
 
     START = "start"
     """An event of its own says that the call begins; it may already bring arguments."""
@@ -37,7 +37,7 @@ class EntryPhase(enum.Enum):
 
 
 class ClientCallDelta(NamedTuple):
-    """What an event says of a call."""
+    """What an event adds to a call."""
 
     event: int
     phase: EntryPhase
@@ -60,14 +60,14 @@ class ClientCallDelta(NamedTuple):
 
 
 class FinishDelta(NamedTuple):
-    """A reason why the model stopped; it may be empty."""
+    """A finish reason, possibly empty."""
 
     event: int
     reason: str
 
 
 class IncompleteDelta(NamedTuple):
-    """An event without what most events have, so that careless clients throw."""
+    """An event without members that careless clients expect."""
 
     event: int
     what: str
@@ -92,26 +92,26 @@ _LONGEST = 9
 
 
 def member(holder: Object, key: str) -> Object:
-    """The object at `key`; empty if there is none."""
+    """Return the object at `key`; empty if there is none."""
     value = holder.get(key)
     return value if isinstance(value, dict) else _NOTHING
 
 
 def objects(holder: Object, key: str) -> Sequence[tuple[int, Object]]:
-    """The objects in the array at `key`, each with its place in it."""
+    """Return the objects in the array at `key`, each with its index."""
     value = holder.get(key)
     found = value if isinstance(value, list) else ()
     return [(at, one) for at, one in enumerate(found) if isinstance(one, dict)]
 
 
 def word(holder: Object, key: str) -> str | None:
-    """The string at `key`."""
+    """Return the string at `key`."""
     value = holder.get(key)
     return value if isinstance(value, str) else None
 
 
 def number(holder: Object, key: str) -> int | None:
-    """The index at `key`, which some servers write as a string."""
+    """Return the index at `key`, which some servers send as a string."""
     value = holder.get(key)
     if type(value) is int:
         return value
@@ -121,7 +121,7 @@ def number(holder: Object, key: str) -> int | None:
 
 
 def text_of(value: object) -> str:
-    """`value` as JSON, as compact as the wire's."""
+    """Return `value` as compact JSON."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -131,7 +131,7 @@ _SENTINEL = "[DONE]"
 
 
 def chat_steps(events: Iterable[Event], choice: int, *, indexed: bool) -> Iterator[Step]:
-    """The steps of one choice, up to `[DONE]`.
+    """Yield the steps of one choice, up to `[DONE]`.
 
     Args:
         events: of the stream.
@@ -157,7 +157,7 @@ def chat_steps(events: Iterable[Event], choice: int, *, indexed: bool) -> Iterat
 
 
 class _Counter:
-    """Counts calls where entries need no index: whoever has a name begins one."""
+    """Counts calls where entries need no index: each name starts one."""
 
     def __init__(self) -> None:
         self._last = -1
@@ -228,7 +228,7 @@ _KINDS = {"function_call": "function", "custom_tool_call": "custom"}
 
 
 def responses_steps(events: Iterable[Event]) -> Iterator[Step]:
-    """The steps of a response, up to its end."""
+    """Yield the steps of a response."""
     names = _Names()
     for event in events:
         frame = read_object(event.data)
@@ -249,7 +249,7 @@ def responses_steps(events: Iterable[Event]) -> Iterator[Step]:
 
 
 class _Names:
-    """The calls by the names that their items have: id, call id, place in the output."""
+    """Maps an item's identifiers (id, call id, output index) to its call."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, object], int] = {}
@@ -299,7 +299,7 @@ def _item_steps(
 
 
 def _item_entry(item: Object, event: int, phase: EntryPhase) -> ClientCallDelta | None:
-    """What `item` says, None if it is no call that a client runs."""
+    """Return what `item` adds; None if it is not a call that clients run."""
     kind = word(item, "type") or ""
     if kind not in _FIELDS:
         return None
@@ -343,7 +343,7 @@ _TOOL = "tool_use"
 
 
 def block_steps(events: Iterable[Event]) -> Iterator[Step]:
-    """The steps of a message; on Bedrock its events are carried inside others."""
+    """Yield the steps of a message; Bedrock wraps its events."""
     calls: set[int | None] = set()
     for event in events:
         frame = _carried(read_object(event.data) or {})
@@ -359,7 +359,7 @@ def block_steps(events: Iterable[Event]) -> Iterator[Step]:
 
 
 def _carried(frame: Object) -> Object:
-    """The event inside a message of Bedrock; `frame` itself if it carries none."""
+    """Return the event inside a Bedrock message; `frame` itself if it wraps none."""
     encoded = word(frame, "bytes")
     if encoded is None:
         return frame
@@ -419,7 +419,7 @@ def _message_start(frame: Object, event: int) -> Iterator[Step]:
 
 
 def _converse_steps(frame: Object, event: Event) -> Iterator[Step]:
-    """The steps of an event of Converse, which its type names, or its only member."""
+    """Yield the steps of a Converse event."""
     kind = event.type
     if kind not in _CONVERSE_EVENTS:
         kind = next((key for key in frame if key in _CONVERSE_EVENTS), "")
@@ -490,7 +490,7 @@ _CONVERSE_EVENTS = frozenset(
 
 
 def gemini_steps(events: Iterable[Event], calls: Sequence[ToolCall]) -> Iterator[Step]:
-    """The steps of the first candidate.
+    """Yield the steps of the first candidate.
 
     Gemini can also stream arguments by their JSON paths. What they amount to is the reference's;
     here it counts that they come in parts without a name.
@@ -515,7 +515,7 @@ def gemini_steps(events: Iterable[Event], calls: Sequence[ToolCall]) -> Iterator
 
 
 class _Nameless:
-    """Gives the first nameless part of a call its arguments, which all of its parts bring."""
+    """Gives the first nameless part of a call the arguments of all its parts."""
 
     def __init__(self) -> None:
         self._count = -1
@@ -538,7 +538,7 @@ class _Nameless:
 
 
 def ollama_steps(events: Iterable[Event]) -> Iterator[Step]:
-    """The steps of an answer."""
+    """Yield the steps of an answer."""
     for event in events:
         line = read_object(event.data) or {}
         message = member(line, "message")

@@ -1,4 +1,4 @@
-"""A verdict with a suspect: not only that the app did it, but which mistake in it did.
+"""Adds a suspect to a verdict on the app: which mistake explains what the app did.
 
 A suspect alone proves nothing: many mistakes make the same of a stream. It is named where it
 explains content: arguments, names or ids that differ from what was delivered, or a parser's error
@@ -34,7 +34,7 @@ _MOST_ERRORS = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppHandling:
-    """A reply, and what the application made of it."""
+    """A reply, and what the application did with it."""
 
     analysis: Analysis
     """Of the provider's side."""
@@ -47,7 +47,7 @@ class AppHandling:
 
 
 def is_open_to_suspicion(case: Case, verdict: Verdict) -> bool:
-    """Whether a client's mistake may explain it: the wire has no error of its own that decides.
+    """Check whether a client's mistake may explain the verdict: no error on the wire decides it.
 
     Of an exchange that is not whole on the tape nobody knows what the client had to read.
     """
@@ -62,7 +62,7 @@ def is_open_to_suspicion(case: Case, verdict: Verdict) -> bool:
 def worth_naming(
     verdict: Verdict, matter: AppHandling, suspects: Sequence[Suspect]
 ) -> tuple[Suspect, ...]:
-    """Those of `suspects` that explain something which is held against the app."""
+    """Return the suspects that explain a finding against the app."""
     if is_drop(matter):
         exact = tuple(replace(each, drop=True) for each in suspects if each.exact)
         return exact if verdict.blame is Blame.APP and not matter.one_off else ()
@@ -72,7 +72,7 @@ def worth_naming(
 
 
 def is_drop(matter: AppHandling) -> bool:
-    """Whether calls are missing and nothing else is known: what is left is as delivered."""
+    """Check whether calls are missing and the rest is repeated as delivered."""
     heard, delivered = matter.symptom.calls, matter.analysis.reply.tool_calls
     if heard is None or matter.symptom.errors or len(heard) >= len(delivered):
         return False
@@ -90,7 +90,7 @@ def _key(call: ToolCall) -> tuple[str | None, str | None, str]:
 
 
 def with_suspects(verdict: Verdict, matter: AppHandling, suspects: Sequence[Suspect]) -> Verdict:
-    """`verdict` with what the first of `suspects` explains; as it is where none is exact."""
+    """Add the first exact suspect to `verdict`; return it unchanged if there is none."""
     if not suspects or not suspects[0].exact:
         return verdict
     first = suspects[0]
@@ -111,13 +111,13 @@ def with_suspects(verdict: Verdict, matter: AppHandling, suspects: Sequence[Susp
 
 
 def _or_others(suspects: Sequence[Suspect]) -> str:
-    """How many others would have done the same: then the first is a guess, if a good one."""
+    """Say how many other suspects explain the same; with several, the first is a guess."""
     others = sum(each.exact for each in suspects) - 1
     return f" (or one of {others} that do the same)" if others > 1 else ""
 
 
 def _quoted(told: str, matter: AppHandling) -> str:
-    """What the application says itself, if it is not told already."""
+    """Quote the application's own output if the verdict does not quote it yet."""
     errors = [excerpt(error, _SHOWN) for error in matter.symptom.errors]
     if not errors or any(error[:_ENOUGH] in told for error in errors):
         return ""
@@ -125,7 +125,7 @@ def _quoted(told: str, matter: AppHandling) -> str:
 
 
 def _by_page(suspect: Suspect) -> Verdict:
-    """Of the provider's side, where the mistake shows on the application's own."""
+    """Return the verdict on the provider's side, where the app's own page shows the mistake."""
     return Verdict(
         kind=VerdictKind.BLAMED,
         blame=Blame.APP,
@@ -169,7 +169,7 @@ def matter_of(
     errors: Sequence[str],
     settings: Settings,
 ) -> AppHandling | None:
-    """The symptom to an exchange; None if nothing is known that a client could have done wrong.
+    """Return the symptom of an exchange; None if no client mistake can be involved.
 
     Args:
         case: of the exchange.
@@ -195,7 +195,7 @@ def matter_of(
 
 
 def _calls(case: Case) -> tuple[RepeatedCall, ...] | None:
-    """The calls that the application goes on with; None if that is not known, or as delivered."""
+    """Return the calls that the application continues with; None if unknown or as delivered."""
     link = case.read_back
     if any(each.code == "C004" for each in case.about_reply):
         return None  # a result is sent back: the call was read, and its message left out
@@ -207,7 +207,7 @@ def _calls(case: Case) -> tuple[RepeatedCall, ...] | None:
 
 
 def _errors(case: Case) -> tuple[str, ...]:
-    """What the application's parsers say of calls that were whole, as far as that is likely."""
+    """Return likely errors of the application's parsers about calls that were whole."""
     found = (*case.about_reply, *(each for each in case.about_request if is_printed(each)))
     grave = (each for each in found if each.code == "C009" and each.severity is not Severity.INFO)
     return tuple(dict.fromkeys(each.evidence for each in grave))[:_MOST_ERRORS]
@@ -216,7 +216,7 @@ def _errors(case: Case) -> tuple[str, ...]:
 def _across(
     analysis: Analysis, others: Sequence[Exchange], settings: Settings
 ) -> tuple[Analysis, tuple[RepeatedCall, ...]] | None:
-    """The provider's side and what the application told its page of it, where they differ."""
+    """Return the provider's side and what the app sent to its page, where they differ."""
     page = _page(analysis, others, settings)
     if page is None or not page.reply.tool_calls:
         return None  # many applications tell their page nothing of tools
@@ -235,13 +235,13 @@ def _across(
 
 
 def _is_sure(upstream: Analysis, others: Sequence[Exchange]) -> bool:
-    """Whether it is clear which page was told of a reply: with two users at once it is not."""
+    """Check that only one page can belong to the reply: with two users at once it is unclear."""
     pages = [each for each in others if each.tap is Tap.APP and are_linked(upstream.exchange, each)]
     return len(pages) == 1
 
 
 def _page(analysis: Analysis, others: Sequence[Exchange], settings: Settings) -> Analysis | None:
-    """The exchange with the application's own page that `analysis` is, or belongs to."""
+    """Return the exchange with the application's own page that `analysis` belongs to."""
     if analysis.exchange.tap is Tap.APP:
         return analysis if analysis.reply.from_app else None
     linked = (
@@ -266,7 +266,7 @@ def _is_told(upstream: Analysis, told: Sequence[tuple[str | None, str]]) -> bool
 def _spoilt(
     page: Analysis, upstream: Analysis, right: Sequence[tuple[str | None, str]]
 ) -> Iterable[RepeatedCall]:
-    """Calls that the page was told of and that are spoilt ones of `upstream`.
+    """Return calls sent to the page that are damaged calls of `upstream`.
 
     An application may hide calls from its page and name tools as it likes; but it tells of none
     without a name, nor of one of the same name with other arguments. Ids there are its own.

@@ -1,4 +1,4 @@
-"""What the events of a reply bring, told for runs of events of one kind or one by one."""
+"""Describes the events of a reply, one by one or in runs of one kind."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ _RUNS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class EventKind:
-    """What events have in common; neighbours of equal kind are told as one."""
+    """What events of one run have in common."""
 
     name: str
     detail: str = ""
@@ -35,35 +35,35 @@ _ARGUMENTS = EventKind("arguments")
 
 
 def things_of(analysis: Analysis) -> Mapping[int, tuple[EventContribution, ...]]:
-    """By event number what the events of an exchange brought."""
+    """Map event numbers to what each event contributed."""
     reply = analysis.reply
     return brought(reply, analysis.stream, known=reply.dialect != UNKNOWN)
 
 
 def label(call: ToolCall) -> str:
-    """How a call is named: `call 0`, `server call 1`."""
+    """Return a call's label: `call 0`, `server call 1`."""
     return f"server call {call.index}" if call.kind in NOT_OURS else f"call {call.index}"
 
 
 def identity(call: ToolCall) -> str:
-    """Its name and id: `get (c1)`."""
+    """Return a call's name and id: `get (c1)`."""
     return f"{call.name or 'no name'} ({call.id or 'no id'})"
 
 
 def terminal(event: Event) -> str:
-    """The terminal signal: a sentinel as it is, a JSON event without its JSON."""
+    """Describe the terminal signal: a sentinel as it is, a JSON event by its type."""
     is_json = event.data.lstrip().startswith("{")
     return "the terminal event" if is_json else event.data
 
 
 class Kinds:
-    """Tells the events of one reply."""
+    """Describes the events of one reply."""
 
     def __init__(self, analysis: Analysis) -> None:
         self._things = things_of(analysis)
 
     def of_all(self, events: Sequence[Event]) -> Iterator[tuple[EventKind, Event]]:
-        """Each event with its kind; an empty one among text or arguments goes with them."""
+        """Yield each event with its kind; an empty event inside a run joins the run."""
         before = _NOTHING
         for event in events:
             kind = self._of(event)
@@ -91,7 +91,7 @@ class Kinds:
         return EventKind(next(iter(by_what))) if by_what else _NOTHING
 
     def tell(self, kind: EventKind, run: Sequence[Event]) -> str:
-        """One phrase for a run of events of the same kind."""
+        """Describe a run of events of one kind."""
         if kind.detail:
             return kind.detail
         events = count(len(run), "event")
@@ -114,7 +114,7 @@ def _kind(thing: EventContribution, event: Event) -> EventKind:
 
 
 def news(analysis: Analysis) -> tuple[str, ...]:
-    """For each event of the stream what it brings, such as `text: 'Hel'`; not escaped."""
+    """Describe what each event adds, such as `text: 'Hel'`; not escaped."""
     things = things_of(analysis)
     return tuple(_of_event(event, things.get(event.number, ())) for event in analysis.stream.events)
 

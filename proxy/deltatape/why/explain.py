@@ -55,7 +55,7 @@ def explain(
     errors: Sequence[str] = (),
     clients: bool = False,
 ) -> Explanation:
-    """The explanation of the exchange `number`; None: of the one with the gravest finding.
+    """Explain the exchange `number`; None: the one with the gravest finding.
 
     Args:
         exchanges: all of a tape, in the order of their requests: later ones show what the
@@ -94,7 +94,7 @@ def explain(
 
 
 class _Outcome(NamedTuple):
-    """The conclusion of an explanation."""
+    """The parts of a conclusion."""
 
     verdict: Verdict
     suspects: tuple[Suspect, ...]
@@ -104,7 +104,7 @@ class _Outcome(NamedTuple):
 
 
 def _chosen(seen: ExchangeSurvey, errors: Sequence[str]) -> int:
-    """The exchange with the gravest finding; for an error of the app without any, a call."""
+    """Return the exchange with the gravest finding, or for an error of the app one with a call."""
     calling = [each.exchange for each in seen.digests if each.calls or each.text_calls]
     return calling[-1] if errors and calling and seen.is_clean else seen.worst()
 
@@ -151,12 +151,12 @@ def _suspects(matter: AppHandling) -> tuple[Suspect, ...]:
 
 
 def _is_refuted(suspect: Suspect, kept: Sequence[DeliveredResponse]) -> bool:
-    """Whether it would lose calls of a reply of which the app repeats all."""
+    """Check whether the tape refutes a suspect: it would lose calls that the app repeats."""
     return not all(reads_rightly(each, suspect) for each in kept)
 
 
 def _tried(analysis: Analysis) -> tuple[ClientTrial, ...]:
-    """What each preset makes of the response."""
+    """Run each preset on the response."""
     rows = matrix(_delivered(analysis))
     return tuple(ClientTrial(name=row.name, made=row.made, differs=row.differs) for row in rows)
 
@@ -168,7 +168,7 @@ def _delivered(analysis: Analysis) -> DeliveredResponse:
 def _again(
     case: Case, by_number: Mapping[int, Exchange], app: AppNames
 ) -> tuple[ReplyRepetition | None, tuple[TimelineEntry, ...]]:
-    """What a later request repeats, as a comparison and as entries."""
+    """Return the later repetition, as a comparison and as timeline entries."""
     if case.read_back is None:
         return None, ()
     later = analyse(by_number[case.read_back.later.exchange], app)
@@ -177,7 +177,7 @@ def _again(
 
 
 def _in_order(entries: tuple[TimelineEntry, ...]) -> tuple[TimelineEntry, ...]:
-    """By time; as they are where one has none."""
+    """Sort by time, unless an entry has none."""
     if any(entry.t_ns is None for entry in entries):
         return entries
     return tuple(sorted(entries, key=lambda entry: entry.t_ns or 0))
@@ -186,7 +186,7 @@ def _in_order(entries: tuple[TimelineEntry, ...]) -> tuple[TimelineEntry, ...]:
 def _told(
     analysis: Analysis, case: Case, context: Iterable[TimelineEntry]
 ) -> Iterator[TimelineEntry]:
-    """The exchange with what happened around it, and what its own request shows."""
+    """Yield the entries of the exchange, its surroundings and its own request."""
     number, start_ns = analysis.exchange.number, analysis.exchange.request.t_ns
     printed = [each for each in case.about_request if is_printed(each)]
     shown = codes_of(each for each in case.about_request if each not in printed)
@@ -261,7 +261,7 @@ def _repetition(read_back: ReadBack, later: Analysis) -> ReplyRepetition:
 def _heard(
     link: ReadBack, repetition: ReplyRepetition, later: Analysis, about_app: Sequence[Finding]
 ) -> Iterable[TimelineEntry]:
-    """What the later request says, as entries of the application; each finding marks its own."""
+    """Yield the later request as entries of the app, each marked with its findings."""
     t_ns = later.exchange.request.t_ns if later.exchange.timed else None
     shown = [each for each in about_app if each.exchange == repetition.exchange]
     shown = [each for each in shown if not is_printed(each)]
@@ -281,7 +281,7 @@ def _heard(
 
 
 def _line_of(finding: Finding, link: ReadBack, repetition: ReplyRepetition) -> int | None:
-    """Which of the lines of `_heard` a finding is about: a result, else a call.
+    """Return the entry of `_heard` that a finding is about: a result, else a call.
 
     None for an error text that stands in none of the results.
     """
@@ -306,7 +306,7 @@ def _line_of(finding: Finding, link: ReadBack, repetition: ReplyRepetition) -> i
 def _elsewhere_shown(
     findings: Iterable[Finding], exchange: int, link: ReadBack | None, exchanges: Iterable[Exchange]
 ) -> Iterator[TimelineEntry]:
-    """Other requests that show something about the reply, each as an entry with its findings."""
+    """Yield other requests that show something about the reply, with their findings."""
     told = {exchange, link.later.exchange if link else exchange}
     by_request: dict[int, list[Finding]] = {}
     for finding in findings:
@@ -321,7 +321,7 @@ def _elsewhere_shown(
 
 
 def _tried_again(row: Attempts | None, exchange: Exchange) -> Iterator[TimelineEntry]:
-    """The other attempts, each at its request, and how the app ended if none was answered."""
+    """Yield the other attempts, and how the app ended if none was answered."""
     if row is None:
         return
     for place, each in enumerate(row.tries):
@@ -362,7 +362,7 @@ _SECONDS = 19
 
 
 def came_from(exchange: Exchange) -> str:
-    """What a provider needs to find the answer, as far as it is known.
+    """Describe where an answer came from: host, request id, time.
 
     `https://api.openai.com, request id req_1, tape begun 2026-11-22T08:16:12Z`
     """

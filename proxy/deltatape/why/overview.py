@@ -1,4 +1,4 @@
-"""What a tape holds, in a few words: who asked, which models, and the worst that was found.
+"""Summarises a tape: who asked, which models, and the worst finding.
 
 Pure, and in one pass: of each exchange only its digest and its findings are kept. The worst is what
 decides the verdict of `why`, so that the two never disagree.
@@ -25,7 +25,7 @@ _MAX_APP = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TapeOverview:
-    """What a tape holds. `apps` and `models` in the order in which they appear, each once."""
+    """A tape's summary. `apps` and `models` are in order of appearance, each once."""
 
     exchanges: int
     apps: tuple[str, ...]
@@ -36,7 +36,7 @@ class TapeOverview:
 
 
 def overview(exchanges: Iterable[Exchange], settings: Settings = DEFAULTS) -> TapeOverview:
-    """The overview of a tape.
+    """Summarise a tape.
 
     Args:
         exchanges: all of one tape, in any order.
@@ -77,7 +77,7 @@ def _worst(seen: ExchangeSurvey) -> Finding | None:
 
 
 def app_of(user_agent: bytes) -> str:
-    """A program and its version from its `User-Agent`: `OpenAI/Python 3.54.0`, `curl/7.88.1`.
+    """Return program and version of a `User-Agent`: `OpenAI/Python 3.54.0`, `curl/7.88.1`.
 
     "" if it says nothing.
     """

@@ -1,4 +1,4 @@
-"""What a test needs to see an app's mistake again: which mistakes it can show, which exchanges."""
+"""What a test needs to reproduce an app's mistake: its codes and its exchanges."""
 
 from collections.abc import Sequence
 
@@ -17,14 +17,14 @@ and nothing of an answer behind the place where the app left it."""
 
 
 def mistakes(explanation: Explanation) -> tuple[str, ...]:
-    """The codes of the app's mistakes that a test against the tape shows until they are mended."""
+    """Return the codes of the app's mistakes that a test with this tape detects."""
     found = (each for each in explanation.findings if each.blame is Blame.APP)
     codes = {each.code for each in found if each.severity is not Severity.INFO}
     return tuple(sorted(codes - _NEVER_MENDED))
 
 
 def needed(explanation: Explanation, exchanges: Sequence[Exchange]) -> frozenset[int] | None:
-    """The numbers of the exchanges that reproduce `explanation`; None: the whole tape is needed.
+    """Return the exchanges that reproduce `explanation`; None: the whole tape.
 
     That is the exchange itself, those that its conversation began with, the one that repeats its
     reply, and what the app told its page meanwhile.

@@ -1,4 +1,4 @@
-"""A whole tape at a glance: what is found on each exchange, and which of them is the worst."""
+"""A whole tape at a glance: the findings of each exchange, and the worst one."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -50,27 +50,27 @@ class ExchangeSurvey:
     """Requests that were asked again after they had failed."""
 
     def row(self, number: int) -> Attempts | None:
-        """The attempts of which this exchange is one."""
+        """Return the attempts that this exchange belongs to."""
         return row_of(self.attempts, number)
 
     @property
     def settled(self) -> frozenset[int]:
-        """The exchanges that failed and were asked again with success."""
+        """The failed exchanges that a later attempt answered."""
         return settled(self.attempts)
 
     def read_back(self, number: int) -> ReadBack | None:
-        """What a later request repeats of this exchange's reply; the worst of several."""
+        """Return how a later request repeats this reply; the worst of several."""
         links = [each for each in self.read_backs if each.reply.exchange == number]
         return min(links, key=lambda link: _gravity(findings_of(link)), default=None)
 
     def about_reply(self, number: int) -> tuple[Finding, ...]:
-        """What the application made of the reply of this exchange, or that it did nothing."""
+        """Return findings about what the app did with this exchange's reply."""
         link = self.read_back(number)
         told = findings_of(link) if link else self._silences_at(number)
         return (*told, *(each for each in self.of_turns if _reply_of(each) == number))
 
     def about_request(self, number: int) -> tuple[Finding, ...]:
-        """What the request of this exchange shows about earlier replies, or in itself."""
+        """Return findings about this exchange's request."""
         links = [each for each in self.read_backs if each.later.exchange == number]
         told = (finding for link in links for finding in findings_of(link))
         return (*told, *(each for each in self.of_turns if each.exchange == number))
@@ -79,7 +79,7 @@ class ExchangeSurvey:
         return tuple(each for each in self.silences if each.exchange == number)
 
     def gone_on(self, number: int) -> int | None:
-        """The later request that goes on without the calls of this exchange, if there is one."""
+        """Return the later request that continues without this exchange's calls."""
         place = self._place(number)
         reply = self.digests[place]
         if not reply.calls or not reply.whole or reply.forced or self.read_back(number):
@@ -89,21 +89,21 @@ class ExchangeSurvey:
         return later.exchange if later else None
 
     def own(self, number: int) -> tuple[Finding, ...]:
-        """The findings on this exchange alone."""
+        """Return the findings on this exchange alone."""
         return self.findings[self._place(number)]
 
     def count(self) -> int:
-        """How many findings there are."""
+        """The number of findings."""
         return sum(map(len, self.findings)) + len(self._between())
 
     @property
     def between(self) -> tuple[Finding, ...]:
-        """What is found between exchanges: what requests and silences show of replies."""
+        """Findings between exchanges: what requests and silences show about replies."""
         return tuple(finding for finding, _ in self._between())
 
     @property
     def is_clean(self) -> bool:
-        """Whether no finding decides a verdict, but on attempts that were answered later."""
+        """Whether no finding decides a verdict, except on attempts that were answered later."""
         done = self.settled
         pairs = self._with_findings()
         found = [each for digest, own in pairs if digest.exchange not in done for each in own]
@@ -114,7 +114,7 @@ class ExchangeSurvey:
         return zip(self.digests, self.findings, strict=True)
 
     def kept_whole(self, number: int) -> tuple[int, ...]:
-        """Other exchanges of whose replies several calls are repeated as delivered: a few."""
+        """Return some other exchanges whose calls are repeated as delivered."""
         found = (
             link.reply.exchange
             for link in self.read_backs
@@ -127,7 +127,7 @@ class ExchangeSurvey:
         return tuple(islice(found, _LOOKED_AT))
 
     def elsewhere(self, number: int) -> tuple[Finding, ...]:
-        """What is found on the other exchanges, and is not about this one's reply or request."""
+        """Return findings on other exchanges that concern neither this reply nor this request."""
         pairs = self._with_findings()
         found = [each for digest, own in pairs if digest.exchange != number for each in own]
         found += (
@@ -137,17 +137,17 @@ class ExchangeSurvey:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the recorder lost nothing of any exchange, and saw the end of each."""
+        """Whether the recorder lost nothing and saw the end of each exchange."""
         return not any(each.lossy for each in self.digests)
 
     @property
     def replies(self) -> int:
-        """How many replies of providers there are, those of failed attempts aside."""
+        """The number of providers' replies, without failed attempts."""
         return sum(bool(each.calls or each.text) for each in self._from_providers())
 
     @property
     def is_answered(self) -> bool:
-        """Whether a later request repeats every reply with calls, and there are replies."""
+        """Whether a later request repeats every reply with calls."""
         repeated = {id(each.reply) for each in self.read_backs}
         calling = (each for each in self._from_providers() if each.calls)
         return self.replies > 0 and all(id(each) in repeated for each in calling)
@@ -158,7 +158,7 @@ class ExchangeSurvey:
         return (each for each in found if each.exchange not in done)
 
     def worst(self) -> int:
-        """The first exchange with the gravest finding, those about its reply included.
+        """The first exchange with the gravest finding.
 
         Without findings the last one with a reply. What is found on an attempt that was answered
         later does not count, and what is only possible counts as a remark.
@@ -185,7 +185,7 @@ class ExchangeSurvey:
         return (replies or equals)[-1].exchange
 
     def _between(self) -> tuple[tuple[Finding, int | None], ...]:
-        """What is found between exchanges, and the exchange whose reply it is about, if any."""
+        """Yield findings between exchanges, each with the exchange whose reply it is about."""
         repeated = [
             (finding, link.reply.exchange)
             for link in self.read_backs
@@ -202,14 +202,14 @@ class ExchangeSurvey:
 
 
 def _source_of(first: Digest, equals: Sequence[Digest]) -> Digest:
-    """What is as grave at the provider meanwhile, where `first` is the app's own endpoint."""
+    """Return the equally grave exchange with the provider, where `first` is the app's endpoint."""
     if first.tap is Tap.PROVIDER:
         return first
     return next((each for each in equals if each.tap is Tap.PROVIDER and _meet(first, each)), first)
 
 
 def _meet(one: Digest, other: Digest) -> bool:
-    """Whether two exchanges went on at the same time."""
+    """Check whether two exchanges overlap in time."""
     times = (one.t_ns, one.end_ns, other.t_ns, other.end_ns)
     if any(each is None for each in times):
         return False
@@ -218,7 +218,7 @@ def _meet(one: Digest, other: Digest) -> bool:
 
 
 def _reply_of(finding: Finding) -> int | None:
-    """The exchange whose reply a finding about a turn is held against, if it is another one."""
+    """Return the exchange whose reply a finding about a turn is compared with."""
     place = finding.against
     if place is None or place.exchange == finding.exchange or finding.code in _OF_REQUESTS:
         return None
@@ -228,7 +228,7 @@ def _reply_of(finding: Finding) -> int | None:
 def survey(
     exchanges: Sequence[Exchange], settings: Settings, logs: Iterable[LogEntry] = ()
 ) -> ExchangeSurvey:
-    """Looks at all `exchanges`, which are in the order of their requests.
+    """Survey `exchanges`, which are in the order of their requests.
 
     Args:
         exchanges: of one tape.
@@ -259,7 +259,7 @@ def survey_of(
     settings: Settings,
     logs: Iterable[LogEntry] = (),
 ) -> ExchangeSurvey:
-    """The survey of exchanges of which the digests and their own findings are known."""
+    """Survey exchanges whose digests and findings are known."""
     links, logs = read_backs(digests), tuple(logs)
     every = turns(digests, links, logs, settings)
     of_app = [link for link in links if link.later.tap is Tap.APP]

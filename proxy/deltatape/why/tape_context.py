@@ -1,4 +1,4 @@
-"""What happened around an exchange: log, connections, the other side of the app, the silence after.
+"""What happened around an exchange: log, connections, the app's other side, later silence.
 
 An application's log, the hanging up of its clients and the end of the watching are no part of an
 exchange; on the same axis they say what it did with a reply. They are taken from a window: from a
@@ -41,7 +41,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class _Window:
-    """From when to when things are told, and the moment that matters most."""
+    """The time window of the timeline, and its centre."""
 
     start_ns: int
     centre_ns: int
@@ -54,7 +54,7 @@ class _Window:
 def around(
     exchange: Exchange, others: Sequence[Exchange], beside: TapeContext, *, silent: bool
 ) -> Iterator[TimelineEntry]:
-    """What happened around `exchange`, not sorted.
+    """Yield what happened around `exchange`, unsorted.
 
     Args:
         exchange: the one that is told of.
@@ -83,7 +83,7 @@ def around(
 def _nearest(
     window: _Window, every: Iterable[_T], t_ns: Callable[[_T], int]
 ) -> tuple[list[_T], list[_T]]:
-    """Those of `every` in the window: the `MOST` nearest to its centre, and the others."""
+    """Split `every` into the `MOST` entries nearest to the window's centre, and the others."""
     inside = [each for each in every if window.holds(t_ns(each))]
     by_distance = sorted(
         range(len(inside)), key=lambda place: abs(t_ns(inside[place]) - window.centre_ns)
@@ -95,7 +95,7 @@ def _nearest(
 
 @dataclass(slots=True)
 class _Line:
-    """A line of the log, and how many lines of a stack trace follow it."""
+    """A log line, and the number of stack-trace lines after it."""
 
     entry: LogEntry
     text: str
@@ -103,7 +103,7 @@ class _Line:
 
 
 def _folded(lines: Iterable[LogEntry]) -> Iterator[_Line]:
-    """The lines of a log without those of stack traces: what was thrown is in the others."""
+    """Yield log lines without stack traces."""
     every = [_Line(entry, _shown(entry)) for entry in lines]
     place = 0
     while place < len(every):
@@ -121,7 +121,7 @@ def _shown(entry: LogEntry) -> str:
 
 
 def _behind_frames(lines: Sequence[_Line], place: int) -> int:
-    """The place behind a line and the stack trace that follows it."""
+    """Return the index after a line and its stack trace."""
     inside = lines[place].text.startswith(_TRACEBACK)
     end = place + 1
     while end < len(lines) and (
@@ -132,7 +132,7 @@ def _behind_frames(lines: Sequence[_Line], place: int) -> int:
 
 
 def _chained(lines: Sequence[_Line], place: int) -> int | None:
-    """The place of the next traceback of Python, if it is chained to what was thrown before."""
+    """Return the start of Python's next chained traceback."""
     near = [at for at in range(place, min(place + _CHAIN, len(lines))) if lines[at].text]
     is_chain = len(near) > 1 and lines[near[0]].text.startswith(_CHAINED)
     return near[1] if is_chain else None
@@ -150,7 +150,7 @@ def _log(number: int, window: _Window, lines: Iterable[LogEntry]) -> Iterator[Ti
 
 
 def _clients(number: int, window: _Window, beside: TapeContext) -> Iterator[TimelineEntry]:
-    """Which connections were closed that had been opened before the response ended."""
+    """Yield client connections that were open during the exchange and closed."""
     late = {
         each.connection for each in beside.clients if each.opened and each.t_ns > window.centre_ns
     }
@@ -165,7 +165,7 @@ def _clients(number: int, window: _Window, beside: TapeContext) -> Iterator[Time
 
 
 def are_linked(one: Exchange, other: Exchange) -> bool:
-    """Whether two exchanges on the two sides of the application belong together.
+    """Check whether two exchanges on the two sides of the app belong together.
 
     By the trace that both name, as of https://www.w3.org/TR/trace-context/; else by their times.
     """
@@ -181,7 +181,7 @@ def _trace(exchange: Exchange) -> bytes | None:
 
 
 def _other_side(other: Exchange) -> Iterator[TimelineEntry]:
-    """An exchange on the other side, as its request and its answer."""
+    """Describe an exchange on the app's other side: its request and its answer."""
     side = "app endpoint" if other.tap is Tap.APP else "provider"
     request = other.request
     yield _entry(
@@ -197,7 +197,7 @@ def _other_side(other: Exchange) -> Iterator[TimelineEntry]:
 def _silence(
     number: int, window: _Window, watch: TapeSummary, *, silent: bool
 ) -> Iterator[TimelineEntry]:
-    """How long nothing came after the response, and why nobody watched any longer."""
+    """Describe how long nothing came after the response, and why recording ended."""
     watched_ns = window.end_ns - window.centre_ns
     if watched_ns >= SILENCE_NS or silent:
         request = "request of this conversation" if silent else "further request"
@@ -214,7 +214,7 @@ def _silence(
 
 
 def stop_of(watch: TapeSummary) -> str:
-    """Why recording ended, in words."""
+    """Say why recording ended."""
     if watch.stop == CHILD_EXIT and watch.exit_code is not None:
         return f"the app exited with {watch.exit_code}; the recorder stopped"
     return f"the recorder stopped: {watch.stop}"

@@ -1,4 +1,4 @@
-"""The verdict on an exchange of a tape, and on a tape as a whole, before anybody is suspected.
+"""The verdict on an exchange and on a whole tape, before suspects are tried.
 
 An exchange is judged by what is found on it and about it. What an application tells its own page of
 is judged by the provider's answer behind it, where that explains it.
@@ -32,7 +32,7 @@ _NOTES = 3
 
 
 def case_of(seen: ExchangeSurvey, analysis: Analysis) -> Case:
-    """All that a verdict on an exchange is made from."""
+    """Collect the evidence for a verdict on an exchange."""
     number = analysis.exchange.number
     return Case(
         findings=seen.own(number),
@@ -51,7 +51,7 @@ def ruling(
     others: Sequence[Exchange],
     settings: Settings,
 ) -> Verdict:
-    """The verdict on an exchange.
+    """Return the verdict on an exchange.
 
     Args:
         seen: its tape.
@@ -74,14 +74,14 @@ def ruling(
 
 
 def _left_early(exchange: Exchange, case: Case) -> bool:
-    """Whether the client left between the finish reason and the end of the stream."""
+    """Check whether the client left between the finish reason and the end of the stream."""
     end = exchange.end
     left = end is not None and end.reason is EndReason.CLIENT_CLOSED
     return left and case.reply.terminal_event is None
 
 
 def _waited(row: Attempts, exchange: Exchange) -> str:
-    """What to do where an answer says when to ask again; "" if it does not, or it helped."""
+    """Say when to ask again, if the answer says so and it was not followed."""
     head = exchange.response
     told = header(head.headers, "retry-after") if head is not None else None
     pauses = [each.pause_ns for each in row.tries if each.pause_ns is not None]
@@ -102,7 +102,7 @@ def _waited(row: Attempts, exchange: Exchange) -> str:
 def ruling_on_all(
     seen: ExchangeSurvey, exchanges: Sequence[Exchange], own: Verdict
 ) -> Verdict | None:
-    """The verdict on a whole tape, if nothing is wrong on it and nothing is left open.
+    """Return the verdict on a whole tape if nothing is wrong and nothing is open.
 
     Args:
         seen: the tape.
@@ -121,7 +121,7 @@ def ruling_on_all(
 
 
 def codes_of(findings: Iterable[Finding]) -> tuple[str, ...]:
-    """Their codes, each once, in order."""
+    """Return the codes, each once, in order."""
     return tuple(dict.fromkeys(finding.code for finding in findings))
 
 
@@ -136,7 +136,7 @@ def _judged(case: Case, exchange: Exchange) -> Verdict:
 def _behind(
     page: Exchange, exchanges: Sequence[Exchange], seen: ExchangeSurvey, settings: Settings
 ) -> Verdict | None:
-    """The verdict on a provider's answer that made the application tell its page of an error."""
+    """Return the verdict on the provider's answer behind an error sent to the page."""
     for each in exchanges:
         if each.tap is not Tap.PROVIDER or not are_linked(page, each):
             continue
@@ -150,7 +150,7 @@ def _behind(
 
 
 def _own(page: Exchange, exchanges: Sequence[Exchange], verdict: Verdict) -> Verdict:
-    """`verdict` on an error that the application tells of, if nothing behind it explains that.
+    """Return the verdict on an error sent to the page that no provider's answer explains.
 
     Where the provider's side is on the tape and in order, the error is the application's own.
     """

@@ -1,4 +1,4 @@
-"""Everything that happened in an exchange, condensed to lines on one axis of time.
+"""Everything that happened in an exchange, as lines on one time axis.
 
 Neighbouring events of the same kind are one entry, so that a stream of a thousand deltas is a line;
 a silence of a second or more is an entry of its own.
@@ -44,7 +44,7 @@ ENDINGS = {
 
 
 def ending_of(exchange: Exchange) -> str:
-    """How the transport ended, in words."""
+    """Describe how the transport ended."""
     if exchange.end:
         detail = f" ({exchange.end.detail})" if exchange.end.detail else ""
         return f"{ENDINGS[exchange.end.reason]}{detail}"
@@ -58,7 +58,7 @@ def ending_of(exchange: Exchange) -> str:
 def timeline(
     analysis: Analysis, findings: Sequence[Finding], beside: Iterable[TimelineEntry] = ()
 ) -> tuple[TimelineEntry, ...]:
-    """What happened, in order; `findings` mark their entries.
+    """Return what happened, in order, with the codes of `findings`.
 
     Args:
         analysis: of the exchange.
@@ -84,12 +84,12 @@ def timeline(
 
 
 def is_printed(finding: Finding) -> bool:
-    """Whether it is about a line that the application printed."""
+    """Check whether a finding is about a log line."""
     return finding.code in _PRINTED and finding.line is None and finding.t_ns is not None
 
 
 def _home(finding: Finding, entries: Sequence[TimelineEntry]) -> int | None:
-    """The place of the entry that `finding` is about: one made for its code, a run of events."""
+    """Return the index of the entry that `finding` is about."""
     for place, entry in enumerate(entries):
         elsewhere = finding.code in _OF_SILENCE and finding.t_ns not in (None, entry.t_ns)
         if finding.code in entry.codes and not elsewhere:
@@ -110,7 +110,7 @@ def _home(finding: Finding, entries: Sequence[TimelineEntry]) -> int | None:
 
 
 def _by_time(finding: Finding, entries: Sequence[TimelineEntry]) -> int | None:
-    """The last entry of the wire at just that time: the status line of an error answer.
+    """Return the last wire entry at that time, such as an error's status line.
 
     Where an end is missing in a stream without events: how the transport ended.
     """
@@ -151,14 +151,14 @@ def _entry(
 
 
 def _way(sent: RequestSent, start_ns: int) -> str:
-    """When the request was on its way, and what that took."""
+    """Describe how long connecting and sending took."""
     took = f"connected in {sent.connect_ns / _NS:.2f} s, TLS in {sent.tls_ns / _NS:.2f} s"
     how = "on a connection used before" if sent.reused else took
     return f"left for the upstream {(sent.t_ns - start_ns) / _NS:.2f} s after it came, {how}"
 
 
 def _lag(exchange: Exchange) -> Iterator[TimelineEntry]:
-    """The second clock: when a lagging client had taken what had come long before."""
+    """Yield when a slow client took bytes that had arrived long before."""
     slow = [lag for lag in lags(exchange) if lag.end_ns - lag.start_ns >= _SLOW_NS]
     if not slow:
         return
@@ -170,7 +170,7 @@ def _lag(exchange: Exchange) -> Iterator[TimelineEntry]:
 
 
 def asks(asked: RequestSummary, exchange: Exchange) -> str:
-    """What a request asks for, in one line."""
+    """Describe a request in one line."""
     if exchange.tap is Tap.APP:
         return f"app endpoint: {exchange.request.method} {exchange.request.path}"
     if not asked.known and not exchange.timed:
@@ -210,7 +210,7 @@ def _events(analysis: Analysis, last_ns: int) -> Iterator[TimelineEntry]:
 
 
 def _runs(events: Sequence[Event]) -> Iterator[list[Event]]:
-    """`events` in pieces without a silence in them."""
+    """Split `events` at silences."""
     run = [events[0]]
     for event in events[1:]:
         if event.t_ns - run[-1].t_ns >= SILENCE_NS:

@@ -1,4 +1,4 @@
-"""Which finding decides, and what to say if none does. The words are those of `VOCABULARY`.
+"""Chooses the finding that decides a verdict, and writes the verdict.
 
 What the recorder lost of the exchange is told first, whatever follows.
 
@@ -80,7 +80,7 @@ _OF_LIMIT = frozenset({"D002", "S013", "T001", "T002", "T003", "T019"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictEvidence:
-    """What is found around an exchange."""
+    """All findings around an exchange."""
 
     findings: tuple[Finding, ...]
     """The exchange's own."""
@@ -94,7 +94,7 @@ class VerdictEvidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case(VerdictEvidence):
-    """All that a verdict is made from."""
+    """The input of a verdict."""
 
     reply: Reply
     read_back: ReadBack | None
@@ -102,23 +102,23 @@ class Case(VerdictEvidence):
 
 
 def decides(finding: Finding) -> bool:
-    """Whether a verdict may rest on it: it is no remark, and more than possible."""
+    """Check whether a verdict may rest on a finding: not a remark, and more than possible."""
     return finding.severity is not Severity.INFO and not is_possible(finding)
 
 
 def is_possible(finding: Finding) -> bool:
-    """Whether it names somebody without anything that speaks against an innocent explanation."""
+    """Check whether a finding names somebody without excluding innocent explanations."""
     return finding.blame is not None and finding.confidence is Confidence.POSSIBLE
 
 
 def is_leaving(finding: Finding) -> bool:
-    """Whether it is the remark that the client left, as it does when its user presses stop."""
+    """Check whether a finding is the remark that the client left, as users do with stop."""
     remark = finding.severity is Severity.INFO and finding.blame is None
     return remark and finding.code == "W006"
 
 
 def judge(case: Case) -> Verdict:
-    """The verdict on an exchange; what the tape lacks of it comes first."""
+    """Return the verdict on an exchange; losses of the tape come first."""
     verdict = _judged(case)
     every = (*case.about_reply, *case.about_request, *case.findings)
     if verdict.kind is VerdictKind.HEALTHY:
@@ -132,7 +132,7 @@ def judge(case: Case) -> Verdict:
 
 
 def as_sentence(text: str) -> str:
-    """Text with a capital at its beginning."""
+    """Capitalise the first letter."""
     return f"{text[:1].upper()}{text[1:]}"
 
 
@@ -150,13 +150,13 @@ def _judged(case: Case) -> Verdict:
 
 
 def _is_fact(finding: Finding) -> bool:
-    """Whether it is a remark that accuses no application, nor anybody who is only possible."""
+    """Check whether a finding is a remark that accuses nobody."""
     remark = finding.severity is Severity.INFO and not is_possible(finding)
     return remark and finding.blame is not Blame.APP and finding.code not in _INTERNAL
 
 
 def deciding(case: VerdictEvidence) -> Finding | None:
-    """The finding that a verdict names; the gravest if it names none, None without any."""
+    """Return the finding that a verdict names; the gravest if it names none."""
     found = (*case.about_reply, *case.about_request, *case.findings)
     ranked = sorted(found, key=lambda finding: finding.severity.rank)
     verdict = _by_findings(case)
@@ -165,7 +165,7 @@ def deciding(case: VerdictEvidence) -> Finding | None:
 
 
 def grounds_of(findings: Iterable[Finding]) -> VerdictEvidence:
-    """The grounds from all `findings` whose place is in one exchange, as `check` reports them."""
+    """Group `findings` with a place in one exchange, as `check` reports them."""
     found = tuple(findings)
     silences = tuple(each for each in found if each.code == "D003")
     about_request = tuple(each for each in found if each.code[0] == "C")
@@ -177,7 +177,7 @@ def grounds_of(findings: Iterable[Finding]) -> VerdictEvidence:
 
 
 def _by_findings(case: VerdictEvidence) -> Verdict | None:
-    """The verdict if a finding decides."""
+    """Return the verdict if a finding decides."""
     own = [each for each in case.findings if each.code not in _INTERNAL]
     errors = [each for each in own if each.severity is Severity.ERROR]
     about_reply = [each for each in case.about_reply if decides(each)]
@@ -216,7 +216,7 @@ def _nearest(findings: Iterable[Finding]) -> Finding:
 
 
 def _cause(errors: Sequence[Finding], own: Sequence[Finding]) -> Finding:
-    """Of errors the first cause.
+    """Return the first cause among errors.
 
     Of a silence in which the stream ended, that end: it is the surer of the two. Of what is missing
     after a limit was reached, the limit.
@@ -230,13 +230,13 @@ def _cause(errors: Sequence[Finding], own: Sequence[Finding]) -> Finding:
 
 
 def _follows(finding: Finding) -> bool:
-    """Whether a request that is wrong itself brings this about."""
+    """Check whether a wrong request causes this finding."""
     refused = finding.code == "S005" and finding.blame in (Blame.APP, None)
     return refused or finding.code == "D002"
 
 
 def _nearness(finding: Finding) -> tuple[int, int]:
-    """How near to the cause, the nearest first.
+    """Rank a finding by its nearness to the cause, nearest first.
 
     A client that left in the middle of a silence left because of it.
     """
@@ -247,13 +247,13 @@ def _nearness(finding: Finding) -> tuple[int, int]:
 
 
 def _before(finding: Finding, own: Sequence[Finding]) -> str:
-    """A silence before a cut belongs to the cut."""
+    """Mention the silence before a cut."""
     stalls = [each for each in own if each.code == "D001" and finding.code in ("W006", "S001")]
     return f" Before that: {stalls[-1].message}." if stalls else ""
 
 
 def _after(of_reply: Sequence[Finding], silences: Sequence[Finding]) -> str:
-    """What the application made of a broken reply."""
+    """Say what the app did with a broken reply."""
     blamed = [each for each in of_reply if each.blame is Blame.APP]
     if blamed:
         return f" The app did not cope with it: {blamed[0].message}."
@@ -265,7 +265,7 @@ def _by_wire(finding: Finding, also: str) -> Verdict:
 
 
 def _verdict(finding: Finding, summary: str) -> Verdict:
-    """What `finding` comes to, in the words of the vocabulary."""
+    """Turn `finding` into a verdict."""
     nobody = finding.code in NOBODY or is_leaving(finding)
     named = finding.blame is not None and not nobody
     kind = VerdictKind.BLAMED if named else VerdictKind.UNPROVABLE
@@ -280,7 +280,7 @@ def _verdict(finding: Finding, summary: str) -> Verdict:
 
 
 def _by_conversation(findings: Sequence[Finding], then: str) -> Verdict:
-    """The verdict by what a request shows; only one that blames the app says so."""
+    """Return the verdict that a request's findings support, if one blames the app."""
     first = min(findings, key=_graveness)
     others = dict.fromkeys(each.code for each in findings if each is not first)
     also = f" Also found: {', '.join(others)}." if others else ""
@@ -291,7 +291,7 @@ def _by_conversation(findings: Sequence[Finding], then: str) -> Verdict:
 
 
 def _graveness(finding: Finding) -> tuple[int, bool, bool]:
-    """A result that is sent back shows that the call was not lost, but its message was."""
+    """Rank a finding; a returned result shows that the call was not lost, only its message."""
     return finding.severity.rank, finding.blame is None, finding.code != "C004"
 
 
@@ -351,7 +351,7 @@ def _by_nothing(
 
 
 def doubted(verdict: Verdict, about_app: Iterable[Finding]) -> Verdict:
-    """A healthy verdict, or not provable where the app may have done wrong."""
+    """Return healthy, or not provable where the app may have done wrong."""
     doubts = (each for each in about_app if each.code in _OF_REPLIES and is_possible(each))
     doubt = next(doubts, None)
     if doubt is None:
@@ -360,7 +360,7 @@ def doubted(verdict: Verdict, about_app: Iterable[Finding]) -> Verdict:
 
 
 def _changes(about_app: Iterable[Finding]) -> str:
-    """What an app changed by right, as a sentence; "" if it repeats replies as delivered."""
+    """Describe legitimate changes by the app; "" if it repeats replies as delivered."""
     found = [
         each
         for each in about_app
@@ -380,7 +380,7 @@ _TWO = 2
 def nothing_wrong(
     replies: int, repeated: int, notes: Sequence[str] = (), about_app: Iterable[Finding] = ()
 ) -> Verdict:
-    """The verdict on a tape on which nothing is wrong.
+    """Return the verdict on a tape without problems.
 
     Args:
         replies: how many arrived.
@@ -403,7 +403,7 @@ def nothing_wrong(
 
 
 def going_on() -> Verdict:
-    """The verdict on an exchange that has no end yet and nothing wrong so far."""
+    """Return the verdict on an open exchange without problems so far."""
     return _undecided(
         "Still going on: so far nothing is wrong with what arrived.",
         "ask again: a silence shows as a longer and longer time since the last event",
@@ -411,7 +411,7 @@ def going_on() -> Verdict:
 
 
 def of_endpoint() -> Verdict:
-    """The verdict on an exchange with the application's own endpoint that has no findings."""
+    """Return the verdict on an exchange with the app's endpoint without findings."""
     return _undecided(
         "Nothing is wrong with the transport of the app's own answer; what it has to say is the"
         " app's business.",

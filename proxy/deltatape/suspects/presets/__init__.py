@@ -1,4 +1,4 @@
-"""The named clients. Each is one entry of a table; its place in the tables is that on the page."""
+"""The named clients, each an entry of a table; order in the tables is order on the page."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Presets that spoil arguments: as they come, or when the next request repeats them."""
+"""Presets that damage arguments, as they arrive or when they are sent back."""
 
 from deltatape.suspects.client import ClientModel, Preset
 from deltatape.suspects.mistakes import CHAT

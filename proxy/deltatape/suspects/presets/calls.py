@@ -1,4 +1,4 @@
-"""Presets that mix up calls, spoil ids and names, or drop calls for what they are called."""
+"""Presets that mix up calls, damage ids and names, or drop calls."""
 
 from deltatape.suspects.client import ClientModel, Preset
 from deltatape.suspects.mistakes import CHAT, ITEMS

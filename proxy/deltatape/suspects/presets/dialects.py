@@ -1,4 +1,4 @@
-"""Presets for the events of one dialect: items, blocks, and calls in one piece."""
+"""Presets for the events of one dialect: items, blocks, whole calls."""
 
 from deltatape.suspects.client import ClientModel, Preset
 from deltatape.suspects.mistakes import BLOCKS, ITEMS

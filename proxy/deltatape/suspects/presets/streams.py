@@ -1,4 +1,4 @@
-"""Presets for any stream: when it ends, what its text holds, how its bytes are read."""
+"""Presets for all streams: endings, calls in text, reading of bytes."""
 
 from deltatape.suspects.client import ClientModel, Preset
 
