@@ -134,7 +134,10 @@ def test_an_unknown_code_is_told(tmp_path: Path, option: str, given: str) -> Non
     result = called("check", CUT, option, given, folder=tmp_path)
     assert (result.returncode, result.stdout) == (2, b"")
     wrong = given.rpartition(",")[2]
-    assert f"{option} {wrong}: no code begins so; such as T001 or T" in result.stderr.decode()
+    assert (
+        f"{option} {wrong}: no finding code starts so; use a code such as T001"
+        in result.stderr.decode()
+    )
 
 
 @pytest.mark.parametrize(
@@ -334,7 +337,7 @@ def test_workers_report_in_the_same_order(tmp_path: Path) -> None:
 def test_a_tape_whose_last_record_is_torn_is_checked_and_told(tmp_path: Path) -> None:
     (tmp_path / "torn.tape").write_bytes(CUT.read_bytes()[:-20])
     result = called("check", "torn.tape", folder=tmp_path)
-    assert b"bytes of a torn last record are left out" in result.stderr
+    assert b"left out a truncated last record of" in result.stderr
     assert result.returncode == 1
 
 

@@ -53,8 +53,8 @@ def test_what_names_no_single_exchange_is_refused(tmp_path: Path) -> None:
     made(tmp_path)
     write_tape(tmp_path, tape(), "empty.tape")
     for named, said in (
-        (["x.tape#1"], b"x.tape#1: name another one to compare it with"),
-        (["x.tape#1", "x.tape"], b"x.tape: has 2 exchanges; name one, such as x.tape#1"),
+        (["x.tape#1"], b"x.tape#1: name a second exchange to compare with"),
+        (["x.tape#1", "x.tape"], b"x.tape: has 2 exchanges; name one exchange, such as x.tape#1"),
         (["x.tape#1", "empty.tape"], b"empty.tape: has no exchange"),
         (["x.tape#1", "x.tape#9"], b"no such exchange"),
         (["x.tape#1", "missing.tape"], b"missing.tape: No such file"),
@@ -106,7 +106,7 @@ def test_more_fields_may_differ_also_by_settings(tmp_path: Path) -> None:
 def test_a_path_that_is_none_is_refused(tmp_path: Path) -> None:
     made(tmp_path)
     result = called("diff", "x.tape#1", "x.tape#1", "--volatile", "a..b", folder=tmp_path)
-    assert (result.returncode, b"--volatile 'a..b': not a path" in result.stderr) == (2, True)
+    assert (result.returncode, b"--volatile 'a..b': invalid path" in result.stderr) == (2, True)
 
 
 def test_the_page_lists_every_field_that_may_differ() -> None:

@@ -37,7 +37,7 @@ def test_a_secret_fails_with_its_place_and_is_not_shown(tmp_path: Path, data: by
     result = called("fsck", "x.tape", folder=tmp_path)
     assert result.returncode == 1
     assert b"line 6, #1, bytes 0 to 19: response body" in result.stdout
-    assert "holds what looks like an API key" in " ".join(result.stdout.decode().split())
+    assert "contains what looks like an API key" in " ".join(result.stdout.decode().split())
     assert KEY.encode() not in result.stdout + result.stderr
 
 
@@ -45,7 +45,7 @@ def test_a_body_that_was_changed_fails(tmp_path: Path) -> None:
     write_tape(tmp_path, tape(*exchange(reads=[b"abc"])).replace(b'"abc"', b'"abd"'))
     result = called("fsck", "x.tape", folder=tmp_path)
     assert result.returncode == 1
-    assert b"line 7, #1: `end.sha256` is not that of the reads" in result.stdout
+    assert b"line 7, #1: `end.sha256` does not match the reads" in result.stdout
 
 
 def test_a_crash_is_told_and_no_failure(tmp_path: Path) -> None:
@@ -178,8 +178,8 @@ def test_what_makes_no_sense_is_refused_before_anything_is_sent(tmp_path: Path) 
         (["--against", "ftp://x"], b"--against 'ftp://x': not an upstream"),
         (["--against", "a=http://x"], b"one URL is accepted, without a name"),
         (["--against", "http://h?key=fake"], b"--against 'http://h': a query or fragment cannot"),
-        (["-o", "y.tape"], b"-o: does nothing without --against"),
-        (["--deadline", "1s"], b"--deadline: does nothing without --against"),
+        (["-o", "y.tape"], b"-o: has no effect without --against"),
+        (["--deadline", "1s"], b"--deadline: has no effect without --against"),
         (["x.tape", "--against", "http://x", "-o", "y.tape"], b"one tape is accepted with it"),
     ):
         result = called("fsck", "x.tape", *arguments, folder=tmp_path)

@@ -95,7 +95,7 @@ def test_a_tape_is_never_overwritten(tmp_path: Path) -> None:
     (tmp_path / "x.tape").write_bytes(b"precious")
     result = called("import", "answer", "-o", "x.tape", folder=tmp_path)
     assert result.returncode == 2
-    assert b"-o x.tape: exists already; a tape is never overwritten" in result.stderr
+    assert b"-o x.tape: already exists; a tape is never overwritten" in result.stderr
     assert (tmp_path / "x.tape").read_bytes() == b"precious"
 
 
@@ -130,9 +130,9 @@ def test_an_imported_tape_plays(tmp_path: Path) -> None:
         (("missing", "-o", "x.tape"), "'missing' does not exist"),
         (("answer", "-o", "no/such/x.tape"), "-o no/such/x.tape: No such file or directory"),
         (("answer", "-o", "."), "is a directory"),
-        (("answer", "-o", "x.tape", "--response", "answer"), "the response is no JSON object"),
+        (("answer", "-o", "x.tape", "--response", "answer"), "the response must be a JSON object"),
         (("answer", "-o", "x.tape", "--request", "missing"), "'missing' does not exist"),
-        ((".", "-o", "x.tape"), "a folder with body.raw, is accepted"),
+        ((".", "-o", "x.tape"), "a folder with body.raw"),
     ],
 )
 def test_a_wrong_call_is_told_and_makes_nothing(

@@ -20,7 +20,7 @@ def test_the_latest_tape_is_kept_under_a_name_that_tells(tmp_path: Path) -> None
     recorded(tmp_path, CUT, EMPTY)
     result = called("keep", folder=tmp_path)
     assert (result.returncode, result.stdout.decode()) == (0, f"{KEPT}\n")
-    assert b"empty-arguments.tape: overwritten: nothing" in result.stderr
+    assert b"empty-arguments.tape: secrets overwritten: none" in result.stderr
     kept = tmp_path / KEPT
     assert kept.read_bytes() == EMPTY.read_bytes()
     assert stat.S_IMODE(kept.stat().st_mode) & 0o044 == 0o044
@@ -68,7 +68,7 @@ def test_name_and_folder_can_be_given(tmp_path: Path) -> None:
     write_tape(tmp_path, LEAKY)
     result = called("keep", "x.tape", "bug.tape", "--to", "a/b", "--move", folder=tmp_path)
     assert (result.returncode, result.stdout) == (0, b"a/b/bug.tape\n")
-    assert b"x.tape: overwritten: 1 x API key" in result.stderr
+    assert b"x.tape: secrets overwritten: 1 x API key" in result.stderr
     assert KEY.encode() not in (tmp_path / "a" / "b" / "bug.tape").read_bytes()
     assert not (tmp_path / "x.tape").exists()
 

@@ -103,27 +103,30 @@ def test_the_list_names_everything_that_can_be_put_in(tmp_path: Path) -> None:
 def test_without_a_place_nothing_is_made(tmp_path: Path) -> None:
     code, said_ = told(tmp_path, CHAT, "--as", "pings", "-o", "out.tape")
     assert code == 1
-    assert said_.startswith("pings: no exchange of ")
+    assert said_.startswith("pings: applies to no exchange of ")
     assert not (tmp_path / "out.tape").exists()
 
 
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (("--as", "crlf"), "a tape, --as NAME and -o OUT are needed"),
+        (("--as", "crlf"), "a tape, --as NAME and -o OUT are required"),
         ((CHAT, "-o", "o"), "--list shows the names"),
-        ((CHAT, "--as", "crlf"), "-o OUT are needed"),
-        ((CHAT, "--as", "explode", "-o", "o"), "--as 'explode': neither a name of --list"),
-        ((CHAT, "--as", "cut,at=x", "-o", "o"), "at='x': not a place"),
-        ((CHAT, "--as", "status=999", "-o", "o"), "--as 'status=999': '999' is no status"),
-        ((CHAT, "--as", "cut,times=2", "-o", "o"), "--as 'cut,times=2': times= is for replay"),
+        ((CHAT, "--as", "crlf"), "-o OUT are required"),
+        ((CHAT, "--as", "explode", "-o", "o"), "--as 'explode': neither a name from --list"),
+        ((CHAT, "--as", "cut,at=x", "-o", "o"), "at='x': invalid position"),
+        ((CHAT, "--as", "status=999", "-o", "o"), "--as 'status=999': invalid status '999'"),
+        (
+            (CHAT, "--as", "cut,times=2", "-o", "o"),
+            "--as 'cut,times=2': times= works only with replay",
+        ),
         ((CHAT, "--as", "crlf", "--seed", "-1", "-o", "o"), "-1 is not in the range"),
-        ((CHAT, "--as", "all", "--as", "crlf", "-o", "o"), "--as all: is every name there is"),
-        ((f"{CHAT}#9", "--as", "crlf", "-o", "o"), "has 1 exchange, not that one"),
-        ((CHAT, "--as", "crlf", "-o", "there"), "-o there: exists already"),
+        ((CHAT, "--as", "all", "--as", "crlf", "-o", "o"), "--as all: cannot be combined"),
+        ((f"{CHAT}#9", "--as", "crlf", "-o", "o"), "no such exchange; the tape has 1 exchange"),
+        ((CHAT, "--as", "crlf", "-o", "there"), "-o there: already exists"),
         ((CHAT, "--as", "crlf", "-o", "none/o.tape"), "-o none/o.tape: No such file"),
         ((CHAT, "--as", "all", "-o", "there"), "-o there: File exists"),
-        (("empty.tape", "--as", "crlf", "-o", "o"), "empty.tape: has no exchange"),
+        (("empty.tape", "--as", "crlf", "-o", "o"), "empty.tape: the tape has no exchange"),
     ],
 )
 def test_what_cannot_be_is_told(

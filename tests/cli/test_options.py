@@ -46,7 +46,7 @@ def test_a_duration_is_a_number_and_a_unit(text: str | None, expected: float | N
 )
 def test_what_is_no_duration_is_told_with_what_would_be(text: str) -> None:
     option = click.Option(["--hold"])
-    with pytest.raises(click.BadParameter, match="500ms, 30s or 2m are"):
+    with pytest.raises(click.BadParameter, match="use 500ms, 30s or 2m"):
         seconds(click.Context(click.Command("x")), option, text)
 
 

@@ -268,7 +268,7 @@ def test_a_folder_that_cannot_be_made_never_touches_a_stream(tmp_path: Path) -> 
     [
         (("--listen", "nowhere"), "HOST:PORT is accepted"),
         (("--upstream", "api.openai.com"), "not an upstream"),
-        (("--grace", "soon"), "is no duration"),
+        (("--grace", "soon"), "invalid duration"),
     ],
 )
 def test_a_wrong_call_says_what_would_be_accepted(

@@ -43,7 +43,7 @@ def test_secrets_are_gone_from_everywhere_and_the_copy_is_clean(tmp_path: Path) 
     result = called("redact", "x.tape", "-o", "y.tape", folder=tmp_path)
     assert (result.returncode, result.stdout) == (0, b"y.tape\n")
     assert (
-        b"x.tape: overwritten: 9 x API key, 1 x private key, 2 x unmasked credential"
+        b"x.tape: secrets overwritten: 9 x API key, 1 x private key, 2 x unmasked credential"
         in result.stderr
     )
     after = (tmp_path / "y.tape").read_bytes()
@@ -102,8 +102,8 @@ def test_several_tapes_go_into_a_folder(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["x.tape", "--in-place", "-o", "y"], b"exclude each other"),
-        (["x.tape", "x.tape", "-o", "y"], b"is no folder; for 2 tapes"),
+        (["x.tape", "--in-place", "-o", "y"], b"use either -o or --in-place, not both"),
+        (["x.tape", "x.tape", "-o", "y"], b"not a folder; 2 tapes"),
         (["x.tape#1"], b"names one exchange"),
         (["x.tape", "-o", "x.tape"], b"x.tape: File exists"),
         (["x.tape", "-o", "no/y.tape"], b"No such file"),
@@ -127,10 +127,10 @@ def test_coded_bodies_torn_records_and_masked_content_are_told(tmp_path: Path) -
     odd = exchange(1, reads=[b"x"], answered=[["Content-Encoding", "odd"]])
     write_tape(tmp_path, tape(*odd) + b"[1,2")
     said = called("redact", "--content", "x.tape", folder=tmp_path).stderr.decode()
-    assert "x.tape: overwritten: nothing; content: replaced by fillers" in said
-    assert "the response body was overwritten as a whole" in said
+    assert "x.tape: secrets overwritten: none; all content replaced by fillers" in said
+    assert "the whole response body was overwritten" in said
     assert "the response body could not be searched: unknown coding 'odd'" in said
-    assert "4 bytes of a torn last record are left out" in said
+    assert "left out a truncated last record of 4 bytes" in said
 
 
 OF_TEXTS = {"C009"}

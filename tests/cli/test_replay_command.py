@@ -61,7 +61,7 @@ def test_a_mistake_that_is_ignored_is_none(tmp_path: Path) -> None:
     assert told.endswith("2 played, 0 missed, 0 unplayed\n")
     refused = deltatape("replay", "--mode", "auto", "--ignore", "C", str(BROKEN), folder=tmp_path)
     assert refused.returncode == 2
-    assert b"--ignore: does nothing with --mode auto" in refused.stderr
+    assert b"--ignore: has no effect with --mode auto" in refused.stderr
 
 
 def test_exchanges_of_several_tapes_play(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_a_volatile_field_may_differ(tmp_path: Path) -> None:
         assert ask(player, asked) == (200, recorded.body)
         code, told = player.stop()
     assert code == 0
-    assert "(same JSON but for volatile fields)" in told
+    assert "(same JSON except for volatile fields)" in told
 
 
 def test_an_exchange_plays_once_or_as_often_as_asked(tmp_path: Path) -> None:
@@ -174,18 +174,18 @@ def test_no_text_of_a_tape_acts_on_the_terminal(tmp_path: Path) -> None:
     ("options", "message"),
     [
         (("--listen", "8378"), "HOST:PORT is accepted"),
-        (("--listen", "0.0.0.0:0"), "only loopback is accepted"),
-        (("--speed", "fast"), "not a speed; recorded, instant, or a factor such as 2x"),
-        (("--speed", "0x"), "not a speed"),
-        (("--idle-cap", "10"), "is no duration; 500ms, 30s or 2m are"),
-        (("--hold", "soon"), "is no duration"),
+        (("--listen", "0.0.0.0:0"), "use a loopback address"),
+        (("--speed", "fast"), "invalid speed; use recorded, instant, or a factor such as 2x"),
+        (("--speed", "0x"), "invalid speed"),
+        (("--idle-cap", "10"), "invalid duration; use 500ms, 30s or 2m"),
+        (("--hold", "soon"), "invalid duration"),
         (("--reads", "words"), "--reads 'words'"),
-        (("--fault", "flood"), "'flood' is no fault; status,"),
-        (("--upstream", "http://a.example"), "--upstream: does nothing without --mode auto"),
+        (("--fault", "flood"), "unknown fault 'flood'; use one of status,"),
+        (("--upstream", "http://a.example"), "--upstream: has no effect without --mode auto"),
         (("sh", "x"), f"put -- before it: deltatape replay {CUT} -- sh x"),
-        (("--no-tunnel",), "--no-tunnel: does nothing without a command after --"),
-        (("--mode", "auto", "x.tape"), "one TAPE is accepted, whole; it need not exist"),
-        (("--report", "no/such.json"), "there is no folder no; name a file that can be written"),
+        (("--no-tunnel",), "--no-tunnel: has no effect without a command after --"),
+        (("--mode", "auto", "x.tape"), "name exactly one TAPE, without #N"),
+        (("--report", "no/such.json"), "there is no folder no; name a writable file"),
         (("missing.tape",), "missing.tape: No such file or directory"),
         ((f"{CUT}#2",), "no such exchange on the tape"),
     ],
@@ -247,9 +247,9 @@ def test_what_is_no_verdict_of_the_command_has_a_code_of_its_own(tmp_path: Path)
 def test_a_fault_that_strikes_nothing_is_told(tmp_path: Path) -> None:
     done = called("replay", str(CUT), "--fault", "cut,exchange=5", "--", "true", folder=tmp_path)
     assert done.returncode != 0
-    assert b"no exchange 5 is played; exchanges: 1" in done.stderr
+    assert b"there is no exchange 5 to play; the tape has 1" in done.stderr
     done = called("replay", str(CUT), "--fault", "cut", "--", "true", folder=tmp_path)
-    assert b"fault cut: has struck nothing: nothing was played\n" in done.stderr
+    assert b"fault cut was never injected: no exchange was played\n" in done.stderr
 
 
 def test_a_run_whose_fault_missed_its_place_fails(tmp_path: Path) -> None:
@@ -258,7 +258,7 @@ def test_a_run_whose_fault_missed_its_place_fails(tmp_path: Path) -> None:
     for place, then, code in ((999, "true", 1), (999, "exit 7", 7), (1, "true", 0)):
         options = (*AT_ONCE, "--fault", f"drop,at=event:{place}", str(CUT), "--", "sh", "-c")
         done = called("replay", *options, f"{asks}; {then}", folder=tmp_path)
-        assert (b": has struck nothing: nothing that was played" in done.stderr) == (place == 999)
+        assert (b" was never injected: no played response" in done.stderr) == (place == 999)
         assert done.returncode == code
 
 
@@ -350,7 +350,7 @@ def test_what_was_cut_by_the_end_of_a_run_is_not_on_the_tape(tmp_path: Path, how
                 env={"OPENAI_API_KEY": "sk-fake-000000"},
             )
             assert result.returncode == 143, result.stderr
-            assert b"the application was ended before it was over" in result.stderr
+            assert b"the application was stopped before it was complete" in result.stderr
 
     run(scenario())
     assert not list(tmp_path.glob("*x.*"))

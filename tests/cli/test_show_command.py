@@ -121,9 +121,7 @@ def test_a_tape_without_exchanges_has_no_parts(tmp_path: Path) -> None:
     assert b"silent.tape has none" in result.stderr
     result = called("show", "silent.tape", folder=tmp_path)
     assert (result.returncode, result.stdout) == (0, b"")
-    assert (
-        b"note: silent.tape: no request came while it was recorded; deltatape ls" in result.stderr
-    )
+    assert b"note: silent.tape: it has no request; deltatape ls" in result.stderr
 
 
 def printed(folder: Path) -> None:

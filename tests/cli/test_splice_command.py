@@ -62,7 +62,7 @@ def test_an_output_that_is_an_input_is_refused(tmp_path: Path) -> None:
 def test_a_torn_last_record_is_left_out_and_said(tmp_path: Path) -> None:
     Plan(name="x", begun_ns=BEGUN_NS, steps=TWO, torn=b'[17,1,"rea').write(tmp_path)
     result = called("splice", "x.tape", "-o", "y.tape", folder=tmp_path)
-    assert b"note: x.tape: 10 bytes of a torn last record are left out\n" in result.stderr
+    assert b"note: x.tape: left out a truncated last record of 10 bytes\n" in result.stderr
     before, after = ((tmp_path / name).read_bytes() for name in ("x.tape", "y.tape"))
     assert before.split(b"\n")[1:-1] == after.split(b"\n")[1:-1]
 

@@ -190,4 +190,4 @@ def test_a_torn_last_record_is_mentioned(tmp_path: Path) -> None:
     (tmp_path / "x.tape").write_bytes(CUT.read_bytes()[:-9])
     result = called("check", "x.tape", folder=tmp_path)
     assert b"note: x.tape: " in result.stderr
-    assert b"of a torn last record are left out" in result.stderr
+    assert b"left out a truncated last record" in result.stderr

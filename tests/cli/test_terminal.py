@@ -180,8 +180,7 @@ def test_no_lines_are_nothing_also_on_a_terminal(tmp_path: Path) -> None:
     result = on_terminal("show", "silent.tape", folder=tmp_path)
     assert result.returncode == 0
     assert STYLE.sub(b"", result.stdout) == (
-        b"note: silent.tape: no request came while it was recorded; deltatape ls lists the"
-        b" others\r\n"
+        b"note: silent.tape: it has no request; deltatape ls lists the other tapes\r\n"
     )
     terminal.show([])
 

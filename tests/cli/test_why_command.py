@@ -166,7 +166,7 @@ def test_a_latest_tape_without_requests_gives_way_to_the_one_before(tmp_path: Pa
         result = called(command, folder=tmp_path)
         assert result.returncode == 0
         assert result.stderr.decode() == (
-            "note: .deltatape/later.tape: no request came while it was recorded; this is"
+            "note: .deltatape/later.tape: it has no request; using"
             " .deltatape/itinerary-broken.tape\n"
         )
 
@@ -177,7 +177,7 @@ def test_when_no_tape_has_a_request_the_latest_is_named(tmp_path: Path) -> None:
     recorded(tmp_path, tmp_path / "silent.tape", tmp_path / "later.tape")
     result = called("why", folder=tmp_path)
     assert result.returncode == 2
-    assert b".deltatape/later.tape: no request came while it was recorded" in result.stderr
+    assert b".deltatape/later.tape: it has no request" in result.stderr
 
 
 def test_the_log_of_a_tape_is_part_of_its_story(tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def test_an_unknown_code_is_told(tmp_path: Path) -> None:
         (("#1",), "no tape in .deltatape or recordings"),
         (("missing.tape",), "missing.tape: No such file or directory"),
         (("broken.tape#7",), "broken.tape#7: no such exchange on the tape; it has 1 to 2"),
-        (("silent.tape",), "silent.tape: no request came while it was recorded"),
+        (("silent.tape",), "silent.tape: it has no request"),
         (("--format", "xml"), "'xml' is not one of 'text', 'json'"),
     ],
 )

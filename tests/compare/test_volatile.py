@@ -44,7 +44,7 @@ def test_places_in_arrays_do_not_count(path: str) -> None:
 
 
 def test_a_path_that_is_none_is_refused() -> None:
-    with pytest.raises(UsageError, match="not a path"):
+    with pytest.raises(UsageError, match="invalid path"):
         FieldFilter(["a..b"])
 
 

@@ -50,7 +50,7 @@ def test_a_header_that_does_not_fit_the_body_is_left_out_and_said(
     assert exchange.response is not None
     assert exchange.response.headers == ()
     assert exchange.notes[0].text == "before"
-    assert "it does not fit the body of 3 bytes" in exchange.notes[1].text
+    assert "it contradicts the body of 3 bytes" in exchange.notes[1].text
 
 
 @pytest.mark.parametrize(

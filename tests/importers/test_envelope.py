@@ -54,14 +54,14 @@ def test_a_response_is_described_by_status_and_headers() -> None:
 @pytest.mark.parametrize(
     ("data", "problem"),
     [
-        (b"[]", "the response is no JSON object"),
-        (b"nonsense", "the response is no JSON object"),
-        (b'{"status": 99}', '"status" is 99; 100 to 999 is accepted'),
+        (b"[]", "the response must be a JSON object"),
+        (b"nonsense", "the response must be a JSON object"),
+        (b'{"status": 99}', '"status" is 99; use 100 to 999'),
         (b'{"status": true}', '"status" is True'),
-        (b'{"headers": 1}', '"headers" is 1; an object is accepted'),
-        (b'{"headers": {"a": 1}}', "header ('a', 1); a name and a text are accepted"),
+        (b'{"headers": 1}', '"headers" is 1; use an object'),
+        (b'{"headers": {"a": 1}}', "header ('a', 1); use a name and a text"),
         (b'{"headers": [["a"]]}', "header ['a']"),
-        (b'{"headers": {"a": "b\\nc: d"}}', "\"a\" is 'b\\nc: d'; printable text is accepted"),
+        (b'{"headers": {"a": "b\\nc: d"}}', "\"a\" is 'b\\nc: d'; use printable text"),
     ],
 )
 def test_what_no_response_can_have_is_refused(data: bytes, problem: str) -> None:
@@ -72,5 +72,5 @@ def test_what_no_response_can_have_is_refused(data: bytes, problem: str) -> None
 
 
 def test_what_no_request_can_have_is_refused() -> None:
-    with pytest.raises(UsageError, match=r'r.json: "method" is 7; printable text is accepted'):
+    with pytest.raises(UsageError, match=r'r.json: "method" is 7; use printable text'):
         read_request("r.json", b'{"method": 7}')

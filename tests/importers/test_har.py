@@ -89,7 +89,7 @@ def test_a_binary_body_in_characters_of_one_byte_is_read_and_a_lossy_one_told() 
     exchange = read(entry({"text": body.decode("latin-1")}))
     assert (exchange.body, notes(exchange)[0]) == (body, "HAR: entry 1 of 1")
     lossy = read(entry({"mimeType": "x/y", "text": body.decode(errors="replace")}))
-    assert notes(lossy)[1] == "HAR: the body was saved as text; bytes that are none are lost"
+    assert notes(lossy)[1] == "HAR: the body was saved as text; bytes that are not text are lost"
 
 
 def test_of_several_entries_the_last_that_a_model_answered_is_taken() -> None:
@@ -110,7 +110,7 @@ def test_without_an_answer_of_a_model_the_last_with_a_body_is_taken() -> None:
     exchange = read(entry({}), other, empty, {"response": {"status": 0}}, 7)
     assert exchange.body == b"<html>"
     assert (exchange.request.method, exchange.request.path) == ("POST", "/")
-    assert notes(read(empty))[:2] == ["HAR: entry 1 of 1", "HAR: it holds no body of the response"]
+    assert notes(read(empty))[:2] == ["HAR: entry 1 of 1", "HAR: the entry has no response body"]
 
 
 def test_request_and_response_named_aside_win() -> None:
@@ -128,7 +128,7 @@ def test_request_and_response_named_aside_win() -> None:
 @pytest.mark.parametrize("status", [0, 99, 1000, "200", None, 200.5])
 def test_an_archive_without_any_response_is_refused(status: object) -> None:
     entries = material({"response": {"status": status}})
-    with pytest.raises(UsageError, match="1 entries, none with a response"):
+    with pytest.raises(UsageError, match="none of the 1 entries of this HAR has a response"):
         HarImporter().read(entries)
 
 

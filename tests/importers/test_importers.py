@@ -22,9 +22,11 @@ def test_every_importer_is_listed() -> None:
 
 def test_a_folder_without_a_body_is_refused() -> None:
     material = ImportSource(name="folder", files={"b.txt": b"", "a.txt": b""})
-    with pytest.raises(UsageError, match=r"folder: holds a.txt, b.txt; a file, or a folder with"):
+    with pytest.raises(
+        UsageError, match=r"folder: contains a.txt, b.txt; name a file, or a folder with"
+    ):
         import_exchange(material)
-    with pytest.raises(UsageError, match="empty: holds nothing"):
+    with pytest.raises(UsageError, match="empty: contains nothing"):
         import_exchange(ImportSource(name="empty", files={}))
 
 

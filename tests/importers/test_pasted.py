@@ -34,9 +34,9 @@ def test_a_stream_without_any_blank_line_gets_them_back() -> None:
     exchange = read('event: a\ndata: {"a":1}\nevent: b\nid: 7\ndata: {"b":2}\n')
     assert exchange.body == b'event: a\ndata: {"a":1}\n\nevent: b\nid: 7\ndata: {"b":2}\n\n'
     assert notes(exchange) == [
-        "pasted: blank lines put back after each data line, the text had none",
-        "pasted: blank line put back after the last event, copying cuts it off",
-        "media type text/event-stream told by the body",
+        "pasted: blank lines added after each data line, since the text had none",
+        "pasted: blank line added after the last event, since copying cuts it off",
+        "media type text/event-stream inferred from the body",
     ]
 
 
@@ -49,8 +49,8 @@ def test_what_was_not_part_of_the_stream_is_left_out_and_shown() -> None:
     exchange = read(f"INFO start\x1b[0m\nINFO {WHOLE.replace(chr(10) * 2, chr(10) + 'INFO ')}")
     assert exchange.body == WHOLE.encode()
     assert notes(exchange)[:2] == [
-        "pasted: lines freed of what a log or terminal put around them: 3",
-        "pasted: lines left out that are no event stream: 1, first 'INFO start\\x1b[0m'",
+        "pasted: lines with a log or terminal prefix removed: 3",
+        "pasted: lines outside the event stream left out: 1, first 'INFO start\\x1b[0m'",
     ]
 
 
@@ -94,8 +94,8 @@ def test_json_lines_are_taken_from_the_ends_of_the_lines_of_a_log() -> None:
     assert exchange.body == b'{"a":1}\n{"b":{"c":2}}\n'
     assert notes(exchange) == [
         "pasted: JSON taken from the ends of lines: 2",
-        "pasted: lines left out that hold no JSON: 2",
-        "media type application/x-ndjson told by the body",
+        "pasted: lines without JSON left out: 2",
+        "media type application/x-ndjson inferred from the body",
     ]
 
 
@@ -129,7 +129,7 @@ def test_a_head_is_taken_and_a_whole_stream_behind_it_kept_as_it_is() -> None:
     assert exchange.body == body.encode()
     assert exchange.response is not None
     assert (exchange.response.status, exchange.response.reason) == (200, b"OK")
-    assert notes(exchange) == ["pasted: HTTP heads taken from the text"]
+    assert notes(exchange) == ["pasted: HTTP headers taken from the text"]
 
 
 def test_a_head_of_the_request_is_taken() -> None:

@@ -109,11 +109,11 @@ def test_the_command_fails_for_the_broken_application_alone(
         assert (code, mistakes) == (1, set(incident.codes)), printed
     else:
         assert (code, mistakes) == (0, set()), printed
-        assert ("end of the tape at POST" in printed) == incident.ends
+        assert ("END OF TAPE POST" in printed) == incident.ends
         wanted = "only where that was wrong (C" in printed
         assert wanted or incident.tape.endswith(("/silent", "3-app-events/broken"))
     if ENDPOINT in incident.tape:
-        assert "note: A001, A002 of the tape cannot be seen here" in printed
+        assert "note: a replay cannot show A001, A002 of this tape" in printed
 
 
 TEST = """

@@ -67,7 +67,7 @@ class Hidden:
     verdict: str
     why: str
     own: bool = False
-    """Whether the mended application asks otherwise, and so has a tape of its own."""
+    """Whether the mended application request differs at and so has a tape of its own."""
     known: str = ""
     """The mistake that the tape as it is shows already: then no variation is tried."""
 
@@ -84,7 +84,7 @@ HIDDEN = {
         ),
         variation="end-before-end",
         verdict="swallowed",
-        why="exit code 0, and no word of an error: 1 request too few",
+        why="exit code 0 and no error message: 1 request missing",
     ),
     "2: a stream is whole without response.completed": Hidden(
         story=Story(
@@ -95,7 +95,7 @@ HIDDEN = {
         ),
         variation="end-in-text",
         verdict="swallowed",
-        why="exit code 0, and no word of an error: ",
+        why="exit code 0 and no error message: ",
     ),
     "4: a closing tag comes whole": Hidden(
         story=Story(
@@ -118,7 +118,7 @@ HIDDEN = {
         ),
         variation="opened-first",
         verdict="differs",
-        why="1 request too few",
+        why="1 request missing",
         own=True,
         known="C004 in request 2 (healthy.tape#2): ",
     ),
@@ -155,8 +155,8 @@ def test_a_variation_shows_a_mistake_that_a_healthy_tape_hides(name: str, tmp_pa
             TRIP,
             "C001 in request 2 (",
         ),
-        ("2-responses-dead-zone/broken.mjs", NEWS, "it does not ask for "),
-        ("5-agent-loop/broken.py", FILES, "asks otherwise, $.tool_choice: "),
+        ("2-responses-dead-zone/broken.mjs", NEWS, "the command did not request "),
+        ("5-agent-loop/broken.py", FILES, "request differs at $.tool_choice: "),
     ],
 )
 def test_a_mistake_that_every_such_stream_shows_is_found_with_the_tape_as_it_is(

@@ -180,14 +180,14 @@ def test_a_miss_is_compared_with_what_is_left_to_play() -> None:
 def test_a_miss_says_that_the_exchange_was_played_already() -> None:
     miss = spent(RequestMatcher([taped(body=b"{}")]), 0).match(ask(b"{}"))
     assert isinstance(miss, NoMatch)
-    assert "has been played" in miss.problem
+    assert "was already played" in miss.problem
     assert miss.nearest == 0
 
 
 def test_a_miss_of_the_path_lists_what_is_recorded() -> None:
     miss = RequestMatcher([taped()]).match(ask(b"{}", b"/v1/models", "GET"))
     assert isinstance(miss, NoMatch)
-    assert "no GET /v1/models is recorded; recorded: POST /v1/chat/completions" in miss.problem
+    assert "the tape has no GET /v1/models; it has POST /v1/chat/completions" in miss.problem
     empty = RequestMatcher([]).match(ask(b"{}"))
     assert isinstance(empty, NoMatch)
     assert empty.nearest is None

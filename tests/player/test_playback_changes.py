@@ -58,19 +58,19 @@ def test_a_fault_that_struck_nothing_is_known_at_the_end() -> None:
     stage = staging("drop,exchange=2", "drop,at=event:7", "drop,at=event:1")
     stage(0, taped(TWO))
     assert stage.unstruck() == (
-        ("drop,exchange=2", "what was played is not the exchange that it is for"),
-        ("drop,at=event:7", "nothing that was played has such a place"),
+        ("drop,exchange=2", "the exchange that it names was not played"),
+        ("drop,at=event:7", "no played response has the position that it names"),
     )
     behind = staging("cut,at=event:1", "drop")
     behind(0, taped(TWO))
-    assert behind.unstruck() == (("drop", "a fault before it ended the answer"),)
-    assert staging("drop").unstruck() == (("drop", "nothing was played"),)
+    assert behind.unstruck() == (("drop", "an earlier fault had ended the response"),)
+    assert staging("drop").unstruck() == (("drop", "no exchange was played"),)
 
 
 def test_an_exchange_that_is_not_there_cannot_be_struck() -> None:
     faults = [*map(parse_fault, ("drop", "drop,exchange=1"))]
     refuse_absent(faults, [taped(TWO)])
-    with pytest.raises(UsageError, match="no exchange 5 is played; exchanges: 1"):
+    with pytest.raises(UsageError, match="there is no exchange 5 to play; the tape has 1"):
         refuse_absent([*faults, parse_fault("cut,exchange=5")], [taped(TWO)])
 
 

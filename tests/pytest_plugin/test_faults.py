@@ -25,9 +25,9 @@ def test_reads_are_cut_and_faults_strike_at_the_marker_s_speed() -> None:
 @pytest.mark.parametrize(
     ("marked", "says"),
     [
-        (Marked(faults=("fire",)), "@pytest.mark.tape(fault='fire'): 'fire' is no fault; "),
-        (Marked(reads="some"), "@pytest.mark.tape(reads='some'): not a way to cut; "),
-        (Marked(faults=("cut,times=1,times=2",)), "another fault= may have the other"),
+        (Marked(faults=("fire",)), "@pytest.mark.tape(fault='fire'): unknown fault 'fire'; "),
+        (Marked(reads="some"), "@pytest.mark.tape(reads='some'): invalid; use "),
+        (Marked(faults=("cut,times=1,times=2",)), "use another fault= for the second"),
     ],
 )
 def test_what_is_not_known_is_told_by_its_argument(marked: Marked, says: str) -> None:

@@ -61,7 +61,7 @@ def test_torture_is_all_variations_none_or_some(
         ((b"x.tape",), {}, "not a tape"),
         ((), {"sped": "1x"}, "tape(sped=...): no argument of the marker; it takes speed, hold"),
         ((), {"speed": 4}, "tape(speed=4): a text is accepted"),
-        ((), {"speed": "fast"}, "tape(speed='fast'): not a speed; recorded, instant"),
+        ((), {"speed": "fast"}, "tape(speed='fast'): invalid speed; use recorded, instant"),
         ((), {"hold": 0}, "tape(hold=0): a number of seconds above 0"),
         ((), {"deadline": True}, "tape(deadline=True): a number of seconds above 0"),
         ((), {"seed": 1.5}, "tape(seed=1.5): a whole number from 0"),

@@ -118,7 +118,7 @@ def test_a_broken_stream_wants_an_error_and_nothing_else() -> None:
                 broken=ONE,
                 raised=RaisedException.ERROR,
             ),
-            "it went on as if all were there:\n1 request is not on the tape",
+            "continued as if the response were complete:\n1 request is not on the tape",
         ),
     ],
 )

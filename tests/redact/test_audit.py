@@ -31,7 +31,7 @@ def test_every_code_that_recorders_write_is_in_order() -> None:
     report = audited(whole_tape())
     assert report.problems == ()
     assert report.facts[0].startswith("#1 lost 1 records (unknown)")
-    assert "#2 has no `end`: the tape ends before it did" in report.facts
+    assert "#2 has no `end`: the tape ends before the exchange did" in report.facts
 
 
 def test_damaged_lines_are_told_and_do_not_end_the_search() -> None:
@@ -55,7 +55,7 @@ def test_a_crash_is_a_fact_and_no_problem() -> None:
     report = audited(tape(*exchange()[:-1])[:-30])
     assert report.problems == ()
     assert [fact.split(":")[0] for fact in report.facts] == [
-        "the last record is torn",
+        "the last record is truncated",
         "#1 has no `end`",
         "no `stop`",
     ]
@@ -63,7 +63,7 @@ def test_a_crash_is_a_fact_and_no_problem() -> None:
 
 def test_a_recorder_that_is_at_it_is_told_instead_of_a_missing_stop() -> None:
     content = b"".join(tape(*exchange()).splitlines(keepends=True)[:-1])
-    assert audited(content, recording=True).facts == ("it is still being recorded",)
+    assert audited(content, recording=True).facts == ("the tape is still being recorded",)
 
 
 def test_an_import_has_no_end_and_needs_none() -> None:
@@ -79,7 +79,7 @@ def test_what_is_lost_explains_what_is_out_of_order() -> None:
     assert report.problems == ()
     assert report.facts == (
         "#1 lost 1 records (disk full)",
-        "#1, line 7: `end` tells of 6 bytes, the reads hold 3",
+        "#1, line 7: `end` tells of 6 bytes, but the reads have 3",
     )
 
 
@@ -105,8 +105,8 @@ def test_secrets_are_told_by_place_and_kind() -> None:
     report = audited(tape(*lines))
     assert [(p.line, p.exchange, p.message, p.span) for p in report.problems] == [
         (2, 1, "request Authorization holds an unmasked credential", None),
-        (3, 1, "request body holds what looks like an API key", (0, 19)),
-        (6, 1, "response body holds a Groq key", (0, 56)),
+        (3, 1, "request body contains what looks like an API key", (0, 19)),
+        (6, 1, "response body contains a Groq key", (0, 56)),
     ]
     assert KEY not in repr(report)
 
@@ -154,9 +154,9 @@ def test_a_secret_in_a_message_is_a_problem(body: bytes) -> None:
 
 def test_a_form_that_recorders_do_not_write_is_a_fact() -> None:
     content = tape(b'[1, 0, "note", {"text": "x"}]\n', b'[1, 0, "idle", {}]\n')
-    assert audited(content).facts == ("2 lines not in canonical form, first line 2",)
+    assert audited(content).facts == ("2 lines not in canonical form, the first is line 2",)
     assert audited(content.replace(b'{"deltatape":1', b'{"deltatape": 1')).facts == (
-        "3 lines not in canonical form, first line 1",
+        "3 lines not in canonical form, the first is line 1",
     )
 
 

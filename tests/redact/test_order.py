@@ -64,7 +64,7 @@ def test_what_the_format_allows_is_no_fault(lines: list[bytes]) -> None:
             "of 3 bytes, but the `masked`",
         ),
         (with_line(3, "masked", {"spans": [[0, 9, "ab12cd34"]]}, 10), 4, "of 7 bytes, but"),
-        (with_line(6, "read", "more"), 9, "`end` tells of 5 bytes, the reads hold 9"),
+        (with_line(6, "read", "more"), 9, "`end` tells of 5 bytes, but the reads have 9"),
     ],
 )
 def test_what_is_out_of_order_is_told_with_its_line(
@@ -84,7 +84,7 @@ def test_boundaries_belong_to_chunked_responses_and_to_a_read() -> None:
 def test_bytes_that_were_changed_are_told() -> None:
     lines = exchange(reads=[b"abc"])
     lines[4] = lines[4].replace(b"abc", b"abd")
-    assert faults(lines) == [(7, "`end.sha256` is not that of the reads: they were changed")]
+    assert faults(lines) == [(7, "`end.sha256` does not match the reads: they were changed")]
 
 
 def test_an_exchange_knows_whether_losses_are_told() -> None:

@@ -43,17 +43,17 @@ def test_equal_exchanges_are_told_in_a_line() -> None:
 
 def test_what_was_ignored_is_told() -> None:
     one, other = (chat({"id": name, "created": 1, "choices": []}) for name in "ab")
-    assert shown(one, other)[2:] == ["equal", "ignored, in so many events: id (1)"]
+    assert shown(one, other)[2:] == ["equal", "ignored fields (number of events): id (1)"]
 
 
 def test_a_dropped_event_stands_between_equal_ones() -> None:
     right = chat(*words("I ", "am ", "here", "."), *call('{"a"'), FINISH)
     assert shown(LEFT, right)[2:] == [
         "1 event dropped",
-        "  call 0 get (c0): its arguments were altered",
+        "  call 0 get (c0): arguments altered",
         '      - {"a":1}',
         '      + {"a"',
-        "      first by event 6, dropped",
+        "      first change: event 6, dropped",
         "",
         "   left right",
         "  ... 4 equal events",
@@ -130,7 +130,7 @@ def test_long_runs_and_many_changes_are_cut_with_their_number() -> None:
     full = chat(*words(*(f"w{at}" for at in range(200))), FINISH)
     lines = shown(full, gaps)
     assert lines[2] == "100 events dropped"
-    assert lines[-1] == "60 more changes; all of them: --format json"
+    assert lines[-1] == "60 more changes; --format json lists all"
 
 
 def test_lost_added_and_renamed_calls_are_told() -> None:
@@ -138,18 +138,18 @@ def test_lost_added_and_renamed_calls_are_told() -> None:
     assert shown(LEFT, without)[3:6] == [
         "  call 0 get (c0): lost",
         '      - {"a":1}',
-        "      first by events 4-6, dropped",
+        "      first change: events 4-6, dropped",
     ]
     assert shown(without, LEFT)[3:6] == [
         "  call 0 get (c0): added",
         '      + {"a":1}',
-        "      first by events 4-6 of the right side, inserted",
+        "      first change: events 4-6 of the right side, inserted",
     ]
     renamed = chat(*words("I ", "am ", "here", "."), *call('{"a"', ":1}", name="put"), FINISH)
     assert shown(LEFT, renamed)[3:6] == [
-        "  call 0 get (c0): its identity was changed",
+        "  call 0 get (c0): id or name changed",
         '      name: "get" -> "put"',
-        "      first by event 4 (4 on the right side), altered",
+        "      first change: event 4 (4 on the right side), altered",
     ]
 
 
@@ -186,7 +186,7 @@ def test_framing_alone_is_told_as_such() -> None:
     bare = changed("sse-no-event-line", healthy)
     assert bare is not None
     assert shown(analyse(healthy), analyse(bare))[2:] == [
-        "equal events; only their framing differs",
+        "equal events, different framing",
         "  framing: event lines of 28 events: event: message_start -> no event line",
     ]
     body = b"data: 1\n\n"
@@ -203,12 +203,12 @@ def test_a_reply_may_differ_although_no_event_does() -> None:
 def test_other_dialects_are_compared_part_by_part() -> None:
     one, other = analyse(recorded("openai-responses")), recorded("openai-chat")
     assert shown(one, analyse(other))[2] == (
-        "equal (dialects differ: compared by what the events bring)"
+        "equal (different dialects: compared by the content of the events)"
     )
     mutated = changed("args-missing-tail", other)
     assert mutated is not None
     lines = shown(one, analyse(mutated))
-    assert lines[2] == "1 part altered (dialects differ: compared by what the events bring)"
+    assert lines[2] == "1 part altered (different dialects: compared by the content of the events)"
     assert lines[8:] == [
         "   left right",
         "    4-6   1-3  text",
@@ -228,7 +228,7 @@ def test_other_dialects_are_compared_part_by_part() -> None:
 def test_of_several_hops_the_first_that_damaged_a_call_is_named_first() -> None:
     worse = chat(*words("I ", "am ", "here", "."), *call('{"a"'), FINISH)
     lines = shown(LEFT, LEFT, worse, worse)
-    told = "call 0 get (c0): its arguments were altered"
+    told = "call 0 get (c0): arguments altered"
     assert lines[:2] == [f"first hop that damaged a call: 1.tape#1 -> 2.tape#1: {told}", ""]
     assert [line for line in lines if line.startswith("---")] == [
         f"--- {at}.tape#1  openai-chat, {events} events, 1 call"

@@ -29,4 +29,4 @@ def test_whatever_a_model_is_called_the_name_is_one(model: str) -> None:
 
 def test_what_was_overwritten_is_counted_by_kind() -> None:
     assert counted({"b": 1, "a": 2}) == "2 x a, 1 x b"
-    assert counted({}) == "nothing"
+    assert counted({}) == "none"

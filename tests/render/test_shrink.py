@@ -39,7 +39,7 @@ def report(*after: object) -> ShrinkReport:
 
 def test_before_after_and_what_is_left_are_shown() -> None:
     text = plain(shrink_lines(report(AFTER), 80))
-    assert "fails still: exit code 1, and KeyError: 'tool'\n" in text
+    assert "still fails: exit code 1, KeyError: 'tool'\n" in text
     assert f"before: 2 exchanges, 82 events, {2 * len(BEFORE[0].body)} bytes\n" in text
     assert f" after: 1 exchange, 1 event, {len(AFTER.body)} bytes  (12 runs, 3 s)\n" in text
     assert '  #1 {"choices"' in text
@@ -49,7 +49,7 @@ def test_before_after_and_what_is_left_are_shown() -> None:
 
 def test_many_events_are_not_all_shown() -> None:
     text = plain(shrink_lines(report(BEFORE[0], replace(AFTER, number=2)), 80))
-    assert "  ... and 30 more\n" in text
+    assert "  ... and 30 more events\n" in text
 
 
 def test_programs_get_the_same_as_json() -> None:

@@ -44,7 +44,7 @@ def test_many_exchanges_have_a_character_each() -> None:
     bad = [failed("crlf", exchange="#30")]
     shown = text(result(*cells, *bad), 60).splitlines()
     assert shown[:3] == [
-        "each mark an exchange, from #1 to #30",
+        "one column per exchange, from #1 to #30",
         "harmless  every-byte  " + "o" * 30,
         "          crlf        " + "-" * 29 + "F",
     ]
@@ -54,7 +54,7 @@ def test_many_exchanges_have_a_character_each() -> None:
 def test_a_variation_without_a_place_is_no_row() -> None:
     found = result(cell(), cell("cr", verdict=RunVerdict.NO_PLACE))
     assert "cr  " not in text(found)
-    assert "without a place in these answers: cr\n" in text(found)
+    assert "not applicable to these responses: cr\n" in text(found)
 
 
 def test_a_failure_shows_what_was_printed_and_how_to_see_it_again() -> None:
@@ -65,7 +65,7 @@ def test_a_failure_shows_what_was_printed_and_how_to_see_it_again() -> None:
         "  | Traceback\n"
         "  | boom\n"
         "  deltatape torture x.tape --only every-byte -- app\n"
-        "  its tape: kept/every-byte-1-3.tape\n"
+        "  tape: kept/every-byte-1-3.tape\n"
         "\n"
         "1 of 1 variation failed; 1 run in 1.5 s\n"
     )
@@ -92,7 +92,7 @@ def test_variations_that_fail_alike_are_told_once() -> None:
     shown = text(found).splitlines()
     assert shown.count("  | boom") == 1
     assert "  also #2: exit code 2" in shown
-    assert "  the same: no-space #1, #2" in shown
+    assert "  same failure: no-space #1, #2" in shown
     assert "FAILED data-lines #1" in shown
 
 
@@ -104,27 +104,27 @@ def test_all_that_hang_are_told_once() -> None:
     )
     shown = text(found).splitlines()
     assert "  hangs: no end after 2.9 s" in shown
-    assert "  the same: stall-before-end #2" in shown
+    assert "  same failure: stall-before-end #2" in shown
     assert not [one for one in shown if "3.0 s" in one]
 
 
 def test_what_stands_all_is_told_in_a_line() -> None:
     found = result(cell(), idle=("#2", "#3"), runs=4)
     assert text(found).splitlines()[-2:] == [
-        "stood 1 variation; 4 runs in 1.5 s",
-        "not asked for, so not varied: #2, #3",
+        "1 variation passed; 4 runs in 1.5 s",
+        "not requested by the command, so not varied: #2, #3",
     ]
 
 
 def test_tapes_that_fail_as_they_are_leave_nothing_to_vary() -> None:
     shown = text(result(problem="exit code 3", printed="boom\n"))
     assert shown == (
-        "FAILED with the tapes as they are\n"
+        "FAILED with the unchanged tapes\n"
         "  exit code 3\n"
         "  | boom\n"
         "\n"
-        "Nothing was varied: what the command does with a whole stream is the standard for the"
-        " rest.\n"
+        "No variation was run: each one is compared with a run that passes with the unchanged"
+        " tapes.\n"
     )
 
 
@@ -155,14 +155,14 @@ def test_the_list_has_every_variation_under_its_kind() -> None:
 def test_where_nothing_was_tried_there_is_no_matrix() -> None:
     none = cell("cr", verdict=RunVerdict.NO_PLACE), cell("crlf", verdict=RunVerdict.NO_PLACE)
     assert text(result(*none, idle=("#2",))) == (
-        "nothing was tried: none of the chosen variations has a place in #1\n"
-        "without a place in these answers: crlf, cr\n"
-        "not asked for, so not varied: #2\n"
+        "no variation was run: none of the selected variations applies to #1\n"
+        "not applicable to these responses: crlf, cr\n"
+        "not requested by the command, so not varied: #2\n"
     )
     second = cell("cr", exchange="#2", verdict=RunVerdict.NO_PLACE)
     assert untried(result(*none, second)).endswith(" has a place in these 2 answers")
     assert text(result()) == (
-        "nothing was tried: the command asked for none of the exchanges that were to be varied\n"
+        "no variation was run: the command requested none of the selected exchanges\n"
     )
     assert not untried(result(*none, cell()))
     assert not untried(result(problem="exit code 3"))
@@ -209,7 +209,9 @@ def test_the_document_has_all_that_is_known() -> None:
 def test_what_tried_nothing_passes_nothing() -> None:
     told = json.loads(torture_json(result(cell("crlf", verdict=RunVerdict.NO_PLACE))))
     assert told["passes"] is False
-    assert told["problem"].startswith("nothing was tried: none of the chosen variations has ")
+    assert told["problem"].startswith(
+        "no variation was run: none of the selected variations applies "
+    )
 
 
 def test_harmless_and_hostile_variations_are_a_suite_each() -> None:
@@ -240,7 +242,7 @@ def test_where_nothing_was_tried_a_case_fails() -> None:
     tried, suite = valid_junit(torture_junit(result(cell(verdict=RunVerdict.NO_PLACE))))
     failure = tried[0].find("failure")
     assert failure is not None
-    assert str(failure.get("message")).startswith("nothing was tried: none of the chosen ")
+    assert str(failure.get("message")).startswith("no variation was run: none of the selected ")
     assert suite.get("skipped") == "1"
 
 

@@ -118,10 +118,10 @@ def test_what_is_on_the_tape_is_played_and_what_is_not_is_there_next_time(tmp_pa
     where = "POST /openai/v1/chat/completions"
     why = "the nearest recorded request differs; $.a: recorded 1, received 3"
     assert second.lines == [
-        f"asking the provider: {where}: {why}",
+        f"forwarding to the provider: {where}: {why}",
         f"recorded {tape}#3 POST /v1/chat/completions (200)",
     ]
-    assert first.lines[0] == f"asking the provider: {where}: nothing is recorded yet"
+    assert first.lines[0] == f"forwarding to the provider: {where}: the tape has no request yet"
     assert b"sk-fake-000000" in first.asked[0][0]
     assert "sk-fake" not in tape.read_text()
     assert [path.name for path in tmp_path.iterdir()] == ["x.tape"]
@@ -171,7 +171,7 @@ def test_the_placeholder_of_a_missing_key_never_leaves(tmp_path: Path) -> None:
             assert environment["OPENAI_API_KEY"] == PLACEHOLDER
             got = await asked(machine, b"{}", f"Authorization: Bearer {PLACEHOLDER}\r\n")
             assert got.startswith(b"HTTP/1.1 403 ")
-            assert b"there is no key to ask the provider with" in got
+            assert b"there is no API key to send it to the provider" in got
             client = await connect(machine.listener.port)
             await client.send(post(b"{}", f"/gemini/x?key={PLACEHOLDER}", CLOSE))
             assert (await client.rest())[0].startswith(b"HTTP/1.1 403 ")
@@ -197,7 +197,9 @@ def test_what_the_gateway_refuses_and_what_was_cut_are_misses(tmp_path: Path) ->
             await silent.send(b"POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nab")
         first, second = machine.report.missed
         assert "nowhere" in first.message
-        assert second.message == "not put onto the tape: it went on when the run ended"
+        assert (
+            second.message == "not added to the tape: it was still in progress when the run ended"
+        )
 
     run(scenario())
 
@@ -243,7 +245,7 @@ def test_an_answer_that_the_application_left_as_it_was_ended_is_a_miss(tmp_path:
             await asyncio.sleep(0.1)
         assert len(machine.recorded.kept) == 1
         (missed,) = machine.report.missed
-        assert missed.message.endswith(": the application was ended before it was over")
+        assert missed.message.endswith(": the application was stopped before it was complete")
         machine.ending()
 
     run(scenario())
@@ -259,7 +261,7 @@ def test_what_a_killed_run_has_left_is_told(tmp_path: Path) -> None:
             pass
 
     run(scenario())
-    assert told.lines[0].startswith(f"note: {left}: recorded by a run that was killed")
+    assert told.lines[0].startswith(f"note: {left}: recordings of a killed run")
 
 
 def test_trouble_with_the_tape_is_loud(tmp_path: Path) -> None:
@@ -468,12 +470,12 @@ def test_what_would_fail_a_test_for_ever_is_left_out(tmp_path: Path) -> None:
     assert [e.number for e in done.kept] == [1]
     assert [e.request.body for e in done.kept] == [b'{"a":2}']
     assert sorted(why for _, why in done.left_out) == [
-        "it went on when the run ended",
-        "it went on when the run ended",
+        "it was still in progress when the run ended",
+        "it was still in progress when the run ended",
         "no connection",
-        "not all of it could be taped",
+        "it could not be recorded completely",
         "the provider did not answer",
-        "the provider refused the key (401)",
+        "the provider rejected the API key (status 401)",
     ]
 
 
@@ -526,7 +528,7 @@ def test_what_others_do_to_the_tape_at_the_same_time_is_not_undone(tmp_path: Pat
 
 def test_a_tape_that_cannot_grow_is_refused_at_once(tmp_path: Path) -> None:
     imported = write(tmp_path, answered(200), source=Source.IMPORT)
-    with pytest.raises(UsageError, match="is an import, without times or endings"):
+    with pytest.raises(UsageError, match="an imported tape has no times"):
         StagingTape(imported)
     writer = TapeWriter.create(
         tmp_path, "open", clock=CLOCK, tool="deltatape", source=Source.GATEWAY, alarm=print

@@ -51,7 +51,10 @@ def test_a_provider_is_refused_once_told_with_the_place_in_the_code(tmp_path: Pa
 
     run(scenario())
     assert told == [
-        "REFUSED: your app went to api.openai.com past the player; see llm.py:2",
+        (
+            "BLOCKED: your app sent a request directly to api.openai.com, not to the player;"
+            " see llm.py:2"
+        ),
         '    instead of BASE = "https://api.openai.com/v1"',
         '    write      BASE = os.environ.get("OPENAI_BASE_URL", "https://api.openai.com/v1")',
     ]
@@ -89,8 +92,8 @@ def test_without_a_place_in_the_code_doctor_is_named(tmp_path: Path) -> None:
 
     run(scenario())
     assert told == [
-        "REFUSED: your app went to api.anthropic.com past the player",
-        "    deltatape doctor looks for the place",
+        "BLOCKED: your app sent a request directly to api.anthropic.com, not to the player",
+        "    run `deltatape doctor` to find the place in your code",
     ]
 
 
@@ -112,7 +115,9 @@ def test_a_provider_is_out_of_reach_and_who_asked_for_it_is_told(tmp_path: Path)
         assert answer.startswith(b"HTTP/1.1 403 ")
         assert seclusion.refused == ["api.groq.com"]
         problem = seclusion.problem()
-        assert problem.startswith("the command asked api.groq.com past the player: ")
+        assert problem.startswith(
+            "your app sent a request directly to api.groq.com, not to the player"
+        )
         assert "app.py:1" in problem
     assert seclusion.problem() == problem
 
@@ -123,5 +128,5 @@ def test_a_command_that_is_tortured_reaches_nobody_but_the_player(tmp_path: Path
     with NetworkGuard(outbound_from({}), tmp_path) as seclusion:
         command = (sys.executable, "-c", program)
         result = torture(replace(made, command=command, seclusion=seclusion))
-    assert "the command asked api.groq.com past the player: REFUSED" in result.problem
+    assert "your app sent a request directly to api.groq.com" in result.problem
     assert result.runs == 2

@@ -84,7 +84,7 @@ def test_the_document_has_all_of_it() -> None:
     assert near["differences"] == [{"path": "$.a", "recorded": "1", "received": "2"}]
     assert near["message"] == "not on the tape"
     assert none["nearest"] is None
-    assert none["problem"].endswith("no request at all")
+    assert none["problem"].endswith("it has no request")
 
 
 ENDED = CorrectedRequest(asking=ASKING, codes=("C002",), message="the tape ends here")
@@ -104,7 +104,7 @@ def test_an_answer_to_a_corrected_request_says_what_was_wrong() -> None:
         " (differs from the recorded request only where that was wrong (C001, C002))"
     )
     assert list(told(ENDED)) == [
-        "end of the tape at POST /v1/chat/completions?key=***&a=1: the tape ends here"
+        "END OF TAPE POST /v1/chat/completions?key=***&a=1: the tape ends here"
     ]
 
 
@@ -117,9 +117,14 @@ def test_the_summary_tells_mistakes_and_what_is_none() -> None:
     )
     _, *lines = summary(report)
     code = FINDING.code
-    assert lines[0] == "  not needed: x.tape#1: recorded after the mistake that was not made again"
+    assert (
+        lines[0]
+        == "  not needed: x.tape#1: they follow a recorded mistake that this run did not repeat"
+    )
     assert lines[1].startswith(f"MISTAKE {code} in request 2 (x.tape#1): ")
-    assert lines[2].startswith(f"MISTAKE {code} after request 2 (x.tape#1): no request came back")
+    assert lines[2].startswith(
+        f"MISTAKE {code} after request 2 (x.tape#1): no request with the results"
+    )
     assert lines[3].startswith(f"note: {code} in request 2 ")
     assert lines[4].startswith(f"note: {code} of the tape cannot be seen here")
     assert len(lines) == 5
@@ -137,6 +142,6 @@ def test_the_document_has_mistakes_and_where_the_tape_ended() -> None:
     assert (one["code"], one["request"], one["fails"]) == (FINDING.code, 2, True)
     assert one["message"] == FINDING.message
     assert one["recorded"]["exchange"] == 1
-    assert other["message"].startswith("no request came back")
+    assert other["message"].startswith("no request with the results")
     assert [each["codes"] for each in found["ended"]] == [["C002"]]
     assert [each["exchange"] for each in found["left_behind"]] == [1]

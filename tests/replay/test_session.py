@@ -98,7 +98,7 @@ def test_alone_it_tells_of_every_request_and_ends_at_a_signal(tmp_path: Path, nu
     assert asyncio.run(scenario()) == 0
     assert not ready.exists()
     assert told[0].endswith(" (Ctrl-C ends)")
-    assert told[1].startswith("  set  OPENAI_BASE_URL=http://127.0.0.1:")
+    assert told[1].startswith("  set OPENAI_BASE_URL=http://127.0.0.1:")
     assert told[2:] == [
         "playing x.tape#1 POST /v1/chat/completions (same bytes)",
         "1 played, 0 missed, 0 unplayed",
@@ -127,8 +127,10 @@ def test_a_command_that_goes_past_the_player_is_stopped_and_told_of(tmp_path: Pa
     command = f"curl -sS https://api.openai.com/v1/models; {ask_both}"
     code, told = played(options(command, guard, report=report), tmp_path)
     assert code == 1
-    assert lines[0] == "REFUSED: your app went to api.openai.com past the player"
-    assert told[-1] == "refused: api.openai.com, past the player"
+    assert (
+        lines[0] == "BLOCKED: your app sent a request directly to api.openai.com, not to the player"
+    )
+    assert told[-1] == "blocked: requests sent directly to api.openai.com"
     refused = json.loads(report.read_text())["refused"]
     assert refused == [{"host": "api.openai.com", "provider": "openai"}]
 
@@ -170,9 +172,9 @@ def test_a_request_that_is_right_where_the_tape_is_wrong_is_told_and_passes(tmp_
 def test_behind_the_end_of_the_tape_an_exit_code_says_nothing(tmp_path: Path) -> None:
     code, told = read_back(tmp_path, ASKED, RIGHT, refused=True, then="exit 3")
     assert code == 0
-    assert told[1].startswith("end of the tape at POST ")
+    assert told[1].startswith("END OF TAPE POST ")
     assert told[-1] == (
-        "passed as far as the tape goes: exit code 3 does not count, as the command had asked for"
+        "passed up to the end of the tape: exit code 3 does not count, since the command requested"
         " more than the tape has"
     )
     assert read_back(tmp_path, ASKED, RIGHT, refused=True, then="kill -9 $$")[0] == 137

@@ -35,7 +35,7 @@ def test_the_last_line_that_names_an_error_is_found(output: str, error: str) -> 
 def test_the_same_error_with_other_numbers_and_texts_is_the_same_failure() -> None:
     failure = failure_of(failed(TRACE))
     assert failure is not None
-    assert failure.told == f"exit code 1, and {TRACE.splitlines()[-1]}"
+    assert failure.told == f"exit code 1, {TRACE.splitlines()[-1]}"
     assert failure.literal == "json.decoder.JSONDecodeError: Extra data: line"
     assert failure.is_in(failed(TRACE.replace("column 9", "column 12")))
     assert not failure.is_in(failed(TRACE.replace("Extra data", "Expecting value")))
@@ -61,8 +61,8 @@ def test_a_signal_and_an_end_that_does_not_come_are_failures() -> None:
     late = failure_of(failed("KeyError: 1", code=None, signal="SIGKILL", timed_out=True))
     assert killed is not None
     assert late is not None
-    assert killed.told == "dies of SIGSEGV"
-    assert late.told == "does not come to an end"
+    assert killed.told == "ended by SIGSEGV"
+    assert late.told == "still running at the deadline"
     assert not killed.is_in(late.ending)
     assert late.is_in(failed(code=None, signal="SIGKILL", timed_out=True))
 

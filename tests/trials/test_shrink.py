@@ -101,10 +101,10 @@ def test_the_fastest_speed_at_which_it_fails_is_taken(tmp_path: Path) -> None:
     [
         ("once", {}, "the command does not fail on this tape: exit code 0"),
         ("once", {"error": "boo"}, "the command does not print 'boo' on this tape"),
-        ("once", {"oracle": "true"}, "the oracle finds nothing wrong"),
-        ("once", {"oracle": "absent"}, "--oracle 'absent': cannot be run: .*not found"),
-        ("silent", {}, "asked for nothing.*It ends with: exit code 1"),
-        ("other", {}, "nothing of the tape was asked for: not on the tape"),
+        ("once", {"oracle": "true"}, "the oracle accepts the run"),
+        ("once", {"oracle": "absent"}, "--oracle 'absent' cannot be run: .*not found"),
+        ("silent", {}, "no request to the player.*It ended with exit code 1"),
+        ("other", {}, "the command requested nothing on the tape: not on the tape"),
     ],
 )
 def test_what_cannot_be_shrunk_is_told(
@@ -116,7 +116,10 @@ def test_what_cannot_be_shrunk_is_told(
 
 @pytest.mark.parametrize(
     ("how", "problem"),
-    [("flaky", "then it does not fail"), ("fickle", "then exit code 1, and TypeError: now this")],
+    [
+        ("flaky", "another run gave no failure"),
+        ("fickle", "another run gave exit code 1, TypeError: now this"),
+    ],
 )
 def test_a_command_that_fails_now_and_then_is_refused(
     tmp_path: Path, how: str, problem: str
@@ -130,7 +133,7 @@ def test_a_command_that_fails_now_and_then_only_is_found_out_by_several_runs(
     tmp_path: Path,
 ) -> None:
     app(tmp_path, "seldom")
-    with pytest.raises(UsageError, match="not fail in the same way each time: then it does not"):
+    with pytest.raises(UsageError, match="not fail in the same way each time: another run gave no"):
         shrunk(tmp_path, setting(tmp_path, "seldom"), words(0, of=1))
     assert (tmp_path / "count").read_text() == "xxxx"
 
@@ -143,7 +146,9 @@ def test_what_it_fails_with_in_the_end_is_told(tmp_path: Path) -> None:
 
 def test_missing_answers_are_told_where_nothing_fails(tmp_path: Path) -> None:
     app(tmp_path, "once")
-    with pytest.raises(UsageError, match="but it asked for 1 request not on it: not on the tape"):
+    with pytest.raises(
+        UsageError, match="but it made 1 request that the tape does not have: not on the tape"
+    ):
         shrunk(tmp_path, setting(tmp_path, "twice"), words(of=1))
 
 
@@ -165,10 +170,10 @@ def test_where_the_exit_code_alone_decides_that_is_told(tmp_path: Path) -> None:
         return [step.note for step in told if step.note]
 
     looked_for, note = notes()
-    assert looked_for.startswith("looking for: exit code 127 (")
+    assert looked_for.startswith("target failure: exit code 127 (")
     assert note == (
-        "note: no line of the output names an error, so the exit code alone decides;"
-        " --error TEXT is stricter"
+        "note: no output line names an error, so only the exit code is compared; use --error"
+        " TEXT to require a text"
     )
     assert len(notes(error="no luck")) == 1
     assert len(notes(oracle="false")) == 1

@@ -54,12 +54,12 @@ def test_no_script_is_written_where_an_oracle_has_to_judge(tmp_path: Path) -> No
 @pytest.mark.parametrize("name", ["x.tape", "test_x.py", "x.sh"])
 def test_nothing_is_overwritten(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("mine")
-    with pytest.raises(UsageError, match="is there already and stays"):
+    with pytest.raises(UsageError, match="already exists and is not overwritten"):
         files_of(tmp_path / "x.tape")
 
 
 def test_a_tape_is_called_so() -> None:
-    with pytest.raises(UsageError, match=r"ends in \.tape"):
+    with pytest.raises(UsageError, match=r"end in \.tape"):
         files_of(Path("x.json"))
 
 

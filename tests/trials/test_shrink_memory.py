@@ -50,7 +50,7 @@ def test_lines_that_are_no_answers_are_passed_over(tmp_path: Path) -> None:
 
 def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "shrink").write_text("a file")
-    with pytest.raises(UsageError, match="is kept there"):
+    with pytest.raises(UsageError, match="are kept there"):
         SearchCache(tmp_path / "shrink" / "x.jsonl").put("one", ANSWER)
 
 

@@ -1,4 +1,4 @@
-"""What is said of a run beside the runs with the tapes as they are."""
+"""What is said of a run beside the runs with the unchanged tapes."""
 
 import asyncio
 import json
@@ -50,8 +50,8 @@ def test_the_same_outcome_is_the_same_whatever_stderr_says_of_it() -> None:
     ("found", "why"),
     [
         (outcome(code=3), "exit code 3"),
-        (outcome("hallo\n"), "line 1 of the output: hallo instead of hello"),
-        (outcome(unplayed=2), "2 requests too few"),
+        (outcome("hallo\n"), "output line 1: hallo instead of hello"),
+        (outcome(unplayed=2), "2 requests missing"),
         (outcome(missed=1), "POST /v1/chat/completions: nothing is recorded"),
     ],
 )
@@ -63,18 +63,21 @@ def test_a_whole_stream_may_change_no_outcome(found: TrialResult, why: str) -> N
     ("found", "verdict", "why"),
     [
         (outcome(code=3), "told", "exit code 3"),
-        (outcome("he\n", "Error: boom\n"), "told", "says Error: boom"),
-        (outcome("he\nSorry, it broke off.\n"), "told", "says Sorry, it broke off."),
-        (outcome("he\n", "TypeError: x\n"), "told", "says TypeError: x"),
+        (outcome("he\n", "Error: boom\n"), "told", "prints Error: boom"),
+        (outcome("he\nSorry, it broke off.\n"), "told", "prints Sorry, it broke off."),
+        (outcome("he\n", "TypeError: x\n"), "told", "prints TypeError: x"),
         (
             outcome("he\n"),
             "swallowed",
-            "exit code 0, and no word of an error: line 1 of the output: he instead of hello",
+            "exit code 0 and no error message: output line 1: he instead of hello",
         ),
         (
             outcome(code=1, missed=1),
             "swallowed",
-            "it went on as if all were there: POST /v1/chat/completions: nothing is recorded",
+            (
+                "continued as if the response were complete: POST /v1/chat/completions: nothing is"
+                " recorded"
+            ),
         ),
     ],
 )
@@ -146,7 +149,7 @@ def again(found: TrialResult) -> TrialResult:
 
 def test_who_asks_again_may_print_more_than_the_whole_answer() -> None:
     found = judged(again(outcome("he...\nhello\n")), STANDARD, harmless=False)
-    assert found == (RunVerdict.SAME, "it asked again, and printed all in the end")
+    assert found == (RunVerdict.SAME, "retried, and printed the complete output")
     lines = BaselineRuns([outcome("one\ntwo\n")], MANNERS)
     wrong = [again(outcome("two\none\n")), outcome("one\n-\ntwo\n"), again(outcome("one\n"))]
     for one in wrong:
@@ -165,9 +168,9 @@ def test_the_user_says_what_a_word_about_an_error_is() -> None:
 @pytest.mark.parametrize("harmless", [True, False])
 def test_a_run_has_to_end_of_its_own(*, harmless: bool) -> None:
     late = outcome(code=None, signal="SIGKILL", timed_out=True)
-    assert said(late, harmless=harmless) == ("hangs", "no end after 0.2 s")
+    assert said(late, harmless=harmless) == ("hangs", "still running after 0.2 s")
     dead = outcome(code=None, signal="SIGSEGV")
-    assert said(dead, harmless=harmless) == ("dies", "died of SIGSEGV")
+    assert said(dead, harmless=harmless) == ("dies", "ended by SIGSEGV")
 
 
 def test_the_port_of_the_player_may_differ_and_what_the_user_ignores() -> None:
@@ -180,25 +183,25 @@ def test_the_port_of_the_player_may_differ_and_what_the_user_ignores() -> None:
 def test_a_difference_is_shown_where_it_is() -> None:
     long = "x" * 100
     assert first_difference(f"{long}1\n", f"{long}2\n") == (
-        f"line 1 of the output: ...{'x' * 20}2 instead of ...{'x' * 20}1"
+        f"output line 1: ...{'x' * 20}2 instead of ...{'x' * 20}1"
     )
     assert first_difference(f"{long}1\n", f"{long}\n") == (
-        f"line 1 of the output: ...{'x' * 20} instead of ...{'x' * 20}1"
+        f"output line 1: ...{'x' * 20} instead of ...{'x' * 20}1"
     )
-    assert first_difference("a\nb\n", "a\n") == "the output lacks b"
-    assert first_difference("a\n", "a\nb\n") == "the output has more: b"
-    assert first_difference("a\n", "a") == "the output's last line ends otherwise"
+    assert first_difference("a\nb\n", "a\n") == "missing output line: b"
+    assert first_difference("a\n", "a\nb\n") == "additional output line: b"
+    assert first_difference("a\n", "a") == "the line end of the last output line differs"
 
 
 def test_a_request_is_told_by_the_first_path_that_differs() -> None:
     (missed,) = outcome(missed=1).report.missed
     difference = JsonDifference(path="$.messages[1].content", recorded='"a"', received='"b"')
     near = replace(missed, miss=replace(missed.miss, differences=(difference,)))
-    assert asked_otherwise(near) == 'asks otherwise, $.messages[1].content: "b" instead of "a"'
+    assert asked_otherwise(near) == 'request differs at $.messages[1].content: "b" instead of "a"'
 
 
 NOTHING = replace(outcome(), report=PlayReport())
-FROM_OUTSIDE = "its base URL must come from the environment, see `deltatape doctor`"
+FROM_OUTSIDE = "its base URL must come from the environment (see `deltatape doctor`)"
 
 
 @pytest.mark.parametrize(
@@ -206,34 +209,34 @@ FROM_OUTSIDE = "its base URL must come from the environment, see `deltatape doct
     [
         ([outcome(), outcome()], False, ""),
         ([outcome(), outcome(unplayed=0, stderr="3 ms")], False, ""),
-        ([outcome(code=2)], False, "exit code 2; where that is right, --oracle CMD judges instead"),
+        ([outcome(code=2)], False, "exit code 2; if that is correct, use --oracle CMD"),
         ([outcome(code=2), outcome()], True, ""),
         ([outcome(unplayed=1)], True, ""),
         (
             [outcome(unplayed=1)],
             False,
             (
-                "it does not ask for x.tape#2; where that is right, name the exchanges that it"
-                " asks for in place of the tape, as TAPE#N"
+                "the command did not request x.tape#2; if that is correct, name only the exchanges"
+                " that it requests, as TAPE#N"
             ),
         ),
         ([outcome(), outcome("other\n")], True, ""),
         ([outcome(missed=1)], False, "POST /v1/chat/completions: nothing is recorded"),
-        ([outcome(timed_out=True)], True, "no end after 0.2 s"),
-        ([outcome(), outcome(code=None, signal="SIGABRT")], False, "died of SIGABRT"),
+        ([outcome(timed_out=True)], True, "still running after 0.2 s"),
+        ([outcome(), outcome(code=None, signal="SIGABRT")], False, "ended by SIGABRT"),
         (
             [outcome("a 1\n"), outcome("a 2\n")],
             False,
             (
-                "it is not the same each time: line 1 of the output: a 2 instead of a 1;"
-                " --ignore PATTERN leaves out what may differ"
+                "two runs with the unchanged tapes differ: output line 1: a 2 instead of a 1;"
+                " use --ignore PATTERN for output that may differ"
             ),
         ),
-        ([NOTHING], True, f"it asked for nothing: {FROM_OUTSIDE}"),
+        ([NOTHING], True, f"the command sent no request to the player; {FROM_OUTSIDE}"),
         (
             [replace(NOTHING, exit_code=2)],
             False,
-            "exit code 2 before it asked for anything",
+            "exit code 2 before the first request",
         ),
     ],
 )
@@ -309,7 +312,7 @@ def asked(
 
 
 def test_it_is_told_of_the_run_and_of_the_tapes_as_they_are(tmp_path: Path) -> None:
-    agrees = VariationVerdict(RunVerdict.SAME, "the oracle agrees")
+    agrees = VariationVerdict(RunVerdict.SAME, "accepted by the oracle")
     assert asked(tmp_path, "cat > told.json") == agrees
     told = json.loads((tmp_path / "told.json").read_text())
     assert told == {
@@ -341,10 +344,10 @@ def test_it_is_told_of_the_run_and_of_the_tapes_as_they_are(tmp_path: Path) -> N
 def test_its_exit_code_decides_and_its_last_line_says_why(tmp_path: Path) -> None:
     why = "echo checked; echo the answer lacks its end >&2; exit 4"
     assert asked(tmp_path, why) == VariationVerdict(
-        RunVerdict.REFUSED, "the oracle: the answer lacks its end"
+        RunVerdict.REFUSED, "rejected by the oracle: the answer lacks its end"
     )
     assert asked(tmp_path, "exit 4") == VariationVerdict(
-        RunVerdict.REFUSED, "the oracle: exit code 4"
+        RunVerdict.REFUSED, "rejected by the oracle: exit code 4"
     )
 
 
@@ -353,7 +356,7 @@ def test_a_broken_stream_with_which_it_agrees_was_told(tmp_path: Path) -> None:
 
 
 def test_one_that_does_not_end_is_ended_with_all_that_it_started(tmp_path: Path) -> None:
-    with pytest.raises(DeltatapeError, match=r"--oracle 'sleep 30 & sleep 30': no answer after"):
+    with pytest.raises(DeltatapeError, match=r"--oracle 'sleep 30 & sleep 30' still running after"):
         asked(tmp_path, "sleep 30 & sleep 30", limit_s=0.2)
 
 
@@ -364,7 +367,7 @@ def test_one_that_leaves_something_running_elsewhere_is_not_waited_for(tmp_path:
 
 def test_one_that_cannot_be_run_judges_nothing(tmp_path: Path) -> None:
     (tmp_path / "plain").write_text("no program\n")
-    absent = r"^--oracle 'absent -q': cannot be run: /bin/sh: .*absent: .*not found$"
+    absent = r"^--oracle 'absent -q' cannot be run: /bin/sh: .*absent: .*not found$"
     for command, problem in (
         ("absent -q", absent),
         ("./plain", "denied"),

@@ -107,7 +107,7 @@ def test_a_script_without_a_first_line_runs_as_in_every_shell(tmp_path: Path) ->
 
 
 def test_what_cannot_be_started_is_told_with_the_code_of_env(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="nothing-here: No such file") as caught:
+    with pytest.raises(UsageError, match="nothing-here: cannot be run: No such file") as caught:
         trial(["nothing-here"], (), tmp_path)
     assert caught.value.exit_code == 127
     with pytest.raises(UsageError, match="Permission denied") as caught:

@@ -137,7 +137,7 @@ def test_a_place_is_an_event_a_byte_a_time_or_a_phase(text: str, expected: Answe
 
 @pytest.mark.parametrize("text", ["", "middle", "event:", "event:-1", "byte:x", "5", "1h"])
 def test_anything_else_is_no_place(text: str) -> None:
-    with pytest.raises(UsageError, match=r"not a place.*event:N.*before-first, in-text"):
+    with pytest.raises(UsageError, match=r"invalid position.*event:N.*before-first, in-text"):
         parse_where(text)
 
 
@@ -147,5 +147,5 @@ def test_durations_are_in_nanoseconds() -> None:
         2_000_000_000,
         60_000_000_000,
     ]
-    with pytest.raises(UsageError, match="'soon': no duration; 500ms, 30s or 2m are"):
+    with pytest.raises(UsageError, match="'soon': invalid duration; use 500ms, 30s or 2m"):
         parse_duration("soon")

@@ -29,7 +29,7 @@ def test_every_way_to_cut_can_be_named(text: str, expected: Cutting) -> None:
     "text", ["", "events", "bytes:0", "bytes:", "bytes:99999999999", "random", "every-byte:2"]
 )
 def test_other_names_are_refused(text: str) -> None:
-    with pytest.raises(UsageError, match=r"--reads .*not a way to cut; recorded, event"):
+    with pytest.raises(UsageError, match=r"--reads .*invalid; use recorded, event"):
         parse_reads(text)
 
 

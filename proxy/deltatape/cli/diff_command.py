@@ -1,4 +1,4 @@
-"""`deltatape diff`: compares exchanges event by event, from hop to hop."""
+"""`deltatape diff`: compare exchanges event by event."""
 
 from itertools import islice, pairwise
 from pathlib import Path
@@ -26,9 +26,13 @@ _TWO = 2
     "--volatile",
     multiple=True,
     metavar="PATH",
-    help="One more field of events that may differ, such as provider or choices.*.logprobs.",
+    help="Ignore this field of events, too, such as provider or choices.*.logprobs.",
 )
-@option("--all-fields", is_flag=True, help="Compare also what is new in every answer.")
+@option(
+    "--all-fields",
+    is_flag=True,
+    help="Also compare fields that differ in every response, such as ids and times.",
+)
 @FORMAT
 def command(
     *,
@@ -39,18 +43,18 @@ def command(
 ) -> int:
     """Compare two exchanges event by event, and the calls rebuilt from them.
 
-    Tells what was dropped, inserted, altered, re-indexed, merged, split or moved, which call is not
-    the same, and which event brought that about. Where the dialects differ, what the events bring
-    is compared. With more than two, in the order from the provider to the app: the first hop that
-    damaged a call.
+    Show which events were dropped, inserted, altered, re-indexed, merged, split or moved, which
+    calls differ, and which event changed them. Exchanges of different dialects are compared by
+    the content of their events. Given more than two exchanges, in order from the provider to the
+    app, also show the first hop that damaged a call.
 
-    Fields that are new in every answer may differ, unless --all-fields is given: ids of answers,
-    times, padding, sequence numbers. docs/diff.md lists them.
+    Ignores fields that differ in every response (response ids, times, padding, sequence numbers;
+    see docs/diff.md), except with --all-fields.
 
-    Exit code 1 when something differs.
+    Exit code: 1 if the exchanges differ.
     """
     if len(exchanges) < _TWO:
-        raise UsageError(f"{exchanges[0]}: name another one to compare it with")
+        raise UsageError(f"{exchanges[0]}: name a second exchange to compare with")
     app = current_rules().app
     sides = [(text, analyse(exchange_of(text), app)) for text in exchanges]
     ignored = (*(() if all_fields else VOLATILE), *volatile)
@@ -67,7 +71,7 @@ def command(
 
 
 def exchange_of(text: str) -> Exchange:
-    """Return the exchange that a command line names: `TAPE#N`, a tape with one exchange, a file.
+    """Return the exchange that `TAPE#N`, a tape with a single exchange, or another file names.
 
     Raises:
         UsageError: there is no such exchange, or there are several.
@@ -84,5 +88,5 @@ def _only(tape: Tape, path: Path) -> Exchange:
     found = list(islice(tape, _TWO))
     if len(found) != 1:
         has = f"has {len(tape)} exchanges" if found else "has no exchange"
-        raise UsageError(f"{path}: {has}; name one, such as {path}#1")
+        raise UsageError(f"{path}: {has}; name one exchange, such as {path}#1")
     return found[0]

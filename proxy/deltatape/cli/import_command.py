@@ -1,4 +1,4 @@
-"""`deltatape import`: makes a tape of something that was not taped."""
+"""`deltatape import`: make a tape from a response that deltatape did not record."""
 
 import os
 from pathlib import Path
@@ -25,21 +25,23 @@ _FILE = click.Path(exists=True, path_type=Path)
 @click.command("import")
 @click.argument("file", type=_FILE)
 @option("--request", type=_FILE, help="The request as JSON: {method, url, headers, body}.")
-@option("--response", type=_FILE, help="The response's head as JSON: {status, headers}.")
+@option(
+    "--response", type=_FILE, help="Status and headers of the response as JSON: {status, headers}."
+)
 @option(
     "-o",
     "--output",
     required=True,
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="TAPE",
-    help="The tape to make; it must not exist.",
+    help="The new tape.",
 )
 def command(*, file: Path, request: Path | None, response: Path | None, output: Path) -> int:
     """Make a tape from a response body, a pasted stream or a captured case.
 
     FILE is the raw body of a response, an HTTP archive (HAR), text copied from a terminal or a
     log, or a folder with body.raw, request.json and response.json. The tape has no times and no
-    ending: a file does not tell them.
+    ending, since a file does not contain them.
     """
     exchange = import_exchange(material(file, request, response))
     clock = SystemClock()
@@ -65,6 +67,6 @@ def _write(path: Path, data: bytes) -> None:
         with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
             file.write(data)
     except FileExistsError:
-        raise UsageError(f"-o {path}: exists already; a tape is never overwritten") from None
+        raise UsageError(f"-o {path}: already exists; a tape is never overwritten") from None
     except OSError as error:
         raise UsageError(f"-o {path}: {error.strerror or error}") from None

@@ -1,4 +1,4 @@
-"""`deltatape mutate`: makes tapes with a defect, a fault or a variation."""
+"""`deltatape mutate`: make a tape with an injected defect, fault or variation."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -42,9 +42,9 @@ class FaultSpec:
 
 
 _FAMILIES = {
-    "defects": "Defects that were seen in the wild.",
-    "harmless": "Harmless variations: the reply says the same.",
-    "hostile": "Hostile variations: the reply fails.",
+    "defects": "Defects that providers, gateways and servers have shown.",
+    "harmless": "Harmless variations: the response has the same content.",
+    "hostile": "Hostile variations: the response is broken or an error.",
 }
 
 
@@ -70,28 +70,28 @@ def changes() -> Iterator[FaultSpec]:
     multiple=True,
     envvar="DELTATAPE_MUTATE_AS",
     metavar="NAME",
-    help="What to put in: a name of --list, a fault as of replay --fault, or all. Several: all on"
-    " one tape, one after the other.",
+    help="What to inject: a name from --list, a fault as in replay --fault, or all. Several names"
+    " are injected one after the other into one tape.",
 )
 @option(
     "--seed",
     default=1,
     type=click.IntRange(0, 2**31),
-    help="Chooses where there is a choice; the same makes the same.",
+    help="Seed of the random choices; the same seed gives the same tape.",
 )
 @option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
     metavar="OUT",
-    help="The tape to make, which must not exist; with --as all the folder for NAME.tape of each.",
+    help="The new tape; with --as all, a folder for one NAME.tape each.",
 )
 @option(
     "--list",
     "listed",
     is_flag=True,
     envvar="DELTATAPE_MUTATE_LIST",
-    help="List the names, and make nothing.",
+    help="List the names and exit.",
 )
 def command(
     *,
@@ -101,22 +101,26 @@ def command(
     output: Path | None,
     listed: bool,
 ) -> int:
-    """Put a defect, a fault or a variation into a tape; all else stays byte for byte.
+    """Inject a defect, a fault or a variation into a tape; all else stays byte for byte.
 
-    Every exchange of TAPE that has a place for it is changed, of TAPE#N only that one; the others
-    come along as they are, log lines do not. Where the new tape stops it says what was put in.
-    Exit code 1 if no exchange has a place.
+    Changes every exchange of TAPE to which it applies, or only exchange N of TAPE#N. The other
+    exchanges are copied unchanged, log lines are not copied. The last record of the new tape names
+    what was injected.
+
+    Exit code: 1 if it applies to no exchange.
     """
     if listed:
         write(_listing(list_width()))
         return 0
     if tape is None or not names or output is None:
-        raise UsageError("mutate: a tape, --as NAME and -o OUT are needed; --list shows the names")
+        raise UsageError(
+            "mutate: a tape, --as NAME and -o OUT are required; --list shows the names"
+        )
     taken = _taken(tape)
     if ALL not in names:
         return _together(taken, names, seed, output)
     if len(names) > 1:
-        raise UsageError("--as all: is every name there is; it goes with no other")
+        raise UsageError("--as all: cannot be combined with other names")
     return _each(taken, seed, output)
 
 
@@ -134,7 +138,7 @@ def _listing(columns: int) -> str:
                     fill(start + each.summary, columns, subsequent_indent=" " * len(start))
                 )
         lines.append("")
-    lines.append(fill(f"Faults, as replay --fault takes them: {', '.join(FAULTS)}.", columns))
+    lines.append(fill(f"Faults, as in replay --fault: {', '.join(FAULTS)}.", columns))
     return "\n".join(lines) + "\n"
 
 
@@ -166,9 +170,11 @@ def _taken(text: str) -> _Taken:
     tape = open_tape(place.path)
     exchanges = tuple(tape)
     if not exchanges:
-        raise UsageError(f"{text}: has no exchange")
+        raise UsageError(f"{text}: the tape has no exchange")
     if place.exchange is not None and all(one.number != place.exchange for one in exchanges):
-        raise UsageError(f"{text}: has {count(len(exchanges), 'exchange')}, not that one")
+        raise UsageError(
+            f"{text}: no such exchange; the tape has {count(len(exchanges), 'exchange')}"
+        )
     return _Taken(text=text, source=tape.header.source, exchanges=exchanges, only=place.exchange)
 
 
@@ -180,7 +186,7 @@ def _named(name: str) -> _Make:
         return _faulty(name)
     near = did_you_mean(name, (*(change.name for change in changes()), *FAULTS))
     raise UsageError(
-        f"--as {name!r}: neither a name of --list, nor a fault such as cut,at=in-text.{near}"
+        f"--as {name!r}: neither a name from --list nor a fault such as cut,at=in-text.{near}"
     )
 
 
@@ -191,7 +197,7 @@ def _faulty(text: str) -> _Make:
     except UsageError as error:
         raise UsageError(f"--as {str(error).removeprefix('--fault ')}") from None
     if fault.times is not None:
-        raise UsageError(f"--as {text!r}: times= is for replay; a tape is changed once")
+        raise UsageError(f"--as {text!r}: times= works only with replay; a tape is changed once")
 
     def make(exchange: Exchange, chance: MutationChoices) -> Exchange | None:
         if fault.exchange not in (None, exchange.number):
@@ -207,7 +213,7 @@ def _together(taken: _Taken, names: Sequence[str], seed: int, path: Path) -> int
     for name in names:
         changed = made.changed(_named(name), seed)
         if changed is None:
-            say(f"{name}: no exchange of {taken.text} has a place for it; nothing was made")
+            say(f"{name}: applies to no exchange of {taken.text}; no tape was written")
             return 1
         made = changed
     _write(path, made, names)
@@ -219,7 +225,7 @@ def _each(taken: _Taken, seed: int, folder: Path) -> int:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"-o {folder}: {error.strerror}; a folder is made there") from error
+        raise UsageError(f"-o {folder}: {error.strerror}; --as all needs a folder") from error
     every = [*changes()]
     made = 0
     for change in every:
@@ -227,7 +233,7 @@ def _each(taken: _Taken, seed: int, folder: Path) -> int:
         if changed is not None:
             _write(folder / f"{change.name}{SUFFIX}", changed, (change.name,))
             made += 1
-    say(f"{made} of {len(every)} have a place in {taken.text}")
+    say(f"{made} of {len(every)} apply to {taken.text}")
     return 0 if made else 1
 
 
@@ -243,7 +249,7 @@ def _write(path: Path, taken: _Taken, names: Sequence[str]) -> None:
     try:
         write_new(path, PRIVATE, tape_lines(header, taken.exchanges, stop))
     except FileExistsError:
-        raise UsageError(f"-o {path}: exists already; a tape is never overwritten") from None
+        raise UsageError(f"-o {path}: already exists; a tape is never overwritten") from None
     except OSError as error:
         raise UsageError(f"-o {path}: {error.strerror or error}") from error
     write(f"{path}\n")

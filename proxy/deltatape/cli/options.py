@@ -1,4 +1,4 @@
-"""Options shared by commands: with help, default and variable shown."""
+"""Command-line options shared by several commands, with default and variable in the help."""
 
 import re
 from collections.abc import Callable, Container
@@ -18,7 +18,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def option(*names: str, help: str, **settings: Any) -> Callable[[F], F]:  # noqa: A002 - click's word
-    """Return `click.option` with default and variable always shown."""
+    """Return a `click.option` whose help shows its default and its environment variable."""
     settings.setdefault("show_default", True)
     return click.option(*names, help=help, show_envvar=True, **settings)
 
@@ -27,7 +27,7 @@ FORMAT = option(
     "--format",
     type=click.Choice(["text", "json"]),
     default="text",
-    help="For people or for programs.",
+    help="Text for people, JSON for programs.",
 )
 """The same on every command that prints results; its parameter is called as the option is, since
 click names the variable after the parameter."""
@@ -41,12 +41,12 @@ def seconds(ctx: click.Context, param: click.Parameter, value: str | None) -> fl
     if match is not None:
         return float(match[1]) * _UNITS[match[2]]
     raise click.BadParameter(
-        f"{value!r} is no duration; 500ms, 30s or 2m are", ctx=ctx, param=param
+        f"{value!r}: invalid duration; use 500ms, 30s or 2m", ctx=ctx, param=param
     )
 
 
 def refuse_useless(ctx: click.Context, useful: Container[str], when: str) -> None:
-    """Reject an option that would have no effect.
+    """Refuse an option that would have no effect but is on the command line.
 
     Raises:
         UsageError: there is one; the message names it.
@@ -55,7 +55,7 @@ def refuse_useless(ctx: click.Context, useful: Container[str], when: str) -> Non
         name = parameter.name or ""
         source = ctx.get_parameter_source(name)
         if name not in useful and source is click.core.ParameterSource.COMMANDLINE:
-            raise UsageError(f"{parameter.opts[0]}: does nothing {when}")
+            raise UsageError(f"{parameter.opts[0]}: has no effect {when}")
 
 
 TO = option(
@@ -69,9 +69,9 @@ GRACE = option(
     default="5s",
     callback=seconds,
     metavar="DURATION",
-    help="How long streams may go on at the end.",
+    help="How long open streams may continue at the end.",
 )
-STRICT = option("--strict", is_flag=True, help="Exit with 125 if anything could not be taped.")
+STRICT = option("--strict", is_flag=True, help="Exit with 125 if anything could not be recorded.")
 FILE = click.Path(dir_okay=False, path_type=Path)
 VOLATILE = option(
     "--volatile",
@@ -79,7 +79,7 @@ VOLATILE = option(
     metavar="PATH",
     help="A field of request bodies that may differ, such as metadata.session or messages.*.id.",
 )
-CA = option("--ca", type=FILE, help="Certificates to trust beside the system's, as PEM.")
+CA = option("--ca", type=FILE, help="Certificates to trust in addition to the system's, as PEM.")
 CLIENT_CERT = option("--client-cert", type=FILE, help="A certificate to show upstreams, as PEM.")
 CLIENT_KEY = option("--client-key", type=FILE, help="Its key, where it is not in the same file.")
 """The same on every command that records."""
@@ -122,5 +122,8 @@ def codes(ctx: click.Context, param: click.Parameter, value: str) -> frozenset[s
     given = frozenset(part.strip().upper() for part in value.split(",") if part.strip())
     for part in given:
         if not any(code.startswith(part) for code in known):
-            raise UsageError(f"{param.opts[0]} {part}: no code begins so; such as T001 or T")
+            raise UsageError(
+                f"{param.opts[0]} {part}: no finding code starts so; use a code such as T001,"
+                " or a prefix such as T"
+            )
     return given

@@ -1,4 +1,4 @@
-"""`deltatape redact`: copies tapes without their secrets."""
+"""`deltatape redact`: copy tapes without their secrets."""
 
 import os
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from deltatape.tape.mask import Masker
 CONTENT = option(
     "--content",
     is_flag=True,
-    help="Replace prose, arguments and log lines, too: letters by x, digits by 1.",
+    help="Also replace all text, arguments and log lines: letters by x, digits by 1.",
 )
 
 
@@ -31,21 +31,21 @@ CONTENT = option(
     "--output",
     type=click.Path(path_type=Path),
     metavar="OUT",
-    help="The tape to make, which must not exist, or a folder. Without it: NAME-redacted.tape.",
+    help="The new tape, or a folder for it. Default: NAME-redacted.tape.",
 )
-@option("--in-place", is_flag=True, help="Put the redacted tape in the place of the original.")
+@option("--in-place", is_flag=True, help="Replace the original by the redacted tape.")
 @CONTENT
 def command(*, tapes: tuple[str, ...], output: Path | None, in_place: bool, content: bool) -> int:
-    """Overwrite what looks like a secret on tapes; lengths, boundaries and JSON stay.
+    """Overwrite secrets on tapes, keeping lengths, read boundaries and valid JSON.
 
-    Finds the keys and tokens of providers, clouds and repositories, private keys, passwords in
-    URLs and bearer tokens: in heads, bodies and log lines, also where they are escaped, cut by
+    Finds API keys and tokens of providers, clouds and code hosts, private keys, passwords in URLs
+    and bearer tokens: in headers, bodies and log lines, also where they are escaped, split between
     reads, or spread over the deltas of a stream. Prints the paths of the redacted tapes.
     """
     if in_place and output is not None:
-        raise UsageError("-o and --in-place exclude each other")
+        raise UsageError("use either -o or --in-place, not both")
     if output is not None and len(tapes) > 1 and not output.is_dir():
-        raise UsageError(f"-o {output}: is no folder; for {len(tapes)} tapes, a folder is needed")
+        raise UsageError(f"-o {output}: not a folder; {len(tapes)} tapes need a folder")
     masker = Masker(mask_key(os.environ, say))
     for text in tapes:
         tape = whole_tape(text)
@@ -62,20 +62,22 @@ def whole_tape(text: str, folders: Sequence[Path] = FOLDERS) -> Tape:
     """
     place = locate(text, folders)
     if place.exchange is not None:
-        raise UsageError(f"{text}: names one exchange; only whole tapes are rewritten")
+        raise UsageError(
+            f"{text}: names one exchange, but only a whole tape can be rewritten; omit #N"
+        )
     return open_tape(place.path)
 
 
 def tell(tape: Tape, done: RedactedCopy, *, content: bool) -> None:
-    """Print what was overwritten, and what could not be searched."""
-    more = "; content: replaced by fillers" if content else ""
-    say(f"{tape.path}: overwritten: {counted(done.plan.kinds)}{more}")
+    """Print what was overwritten, and which bodies could not be searched."""
+    more = "; all content replaced by fillers" if content else ""
+    say(f"{tape.path}: secrets overwritten: {counted(done.plan.kinds)}{more}")
     for remark in done.plan.remarks.values():
         say(f"note: {remark}")
     for body in done.plan.opaque:
         say(f"note: #{body.exchange}: the {body.where} could not be searched: {body.detail}")
     if done.torn:
-        say(f"note: {done.torn} bytes of a torn last record are left out")
+        say(f"note: left out a truncated last record of {done.torn} bytes")
 
 
 def _redacted(

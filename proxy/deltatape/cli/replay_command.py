@@ -1,4 +1,4 @@
-"""`deltatape replay`: options and exit code."""
+"""`deltatape replay`: play tapes as the provider."""
 
 import asyncio
 import os
@@ -49,12 +49,12 @@ from deltatape.vary.reads import RECORDED, parse_reads
 
 AUTO = "auto"
 GRACE_S = 5.0
-"""How long what is being recorded at the end may go on."""
+"""How long an exchange may still be recorded after the end of the run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """The arguments and options."""
+    """The parsed arguments and options."""
 
     tapes: tuple[str, ...]
     listen: str | None
@@ -79,7 +79,7 @@ class Given:
 @option(
     "--listen",
     metavar="HOST:PORT",
-    help="Where to listen, or unix:PATH.  [default: 127.0.0.1:8378; with CMD any free port]",
+    help="Where to listen, or unix:PATH.  [default: 127.0.0.1:8378; with CMD, any free port]",
 )
 @option(
     "--speed",
@@ -99,70 +99,86 @@ class Given:
     default="30s",
     callback=seconds,
     metavar="DURATION",
-    help="How long to stay silent where the tape does not say how the provider went on.",
+    help="How long to send nothing where the recording stops in the middle of a response.",
 )
-@option("--repeat", is_flag=True, help="Play an exchange again when all equal ones were played.")
+@option(
+    "--repeat",
+    is_flag=True,
+    help="Play an exchange again once every exchange with an equal request was played.",
+)
 @VOLATILE
 @option(
     "--reads",
     default="recorded",
     metavar="HOW",
-    help="In which pieces bodies come: recorded, event, bytes:N, every-byte, random:SEED.",
+    help="How bodies are split: recorded, event, bytes:N, every-byte, random:SEED.",
 )
 @option(
     "--fault",
     multiple=True,
     metavar="FAULT",
-    help="What goes wrong on purpose: cut,at=in-arguments or status=429,retry-after=1,times=2;"
-    f" {', '.join(FAULTS)}.",
+    help="A fault to inject, such as cut,at=in-arguments or status=429,retry-after=1,times=2."
+    f" Kinds: {', '.join(FAULTS)}.",
 )
 @option(
     "--seed",
     default=0,
     type=click.IntRange(0),
     metavar="N",
-    help="Of all that a fault leaves to chance.",
+    help="Seed of the random choices of faults.",
 )
 @option(
     "--mode",
     type=click.Choice(["replay", AUTO]),
     default="replay",
-    help="auto asks the provider for what is not on the tape, and records it there.",
+    help="auto forwards requests that are not on the tape to the provider, and adds them to it.",
 )
 @option(
     "--upstream",
     multiple=True,
     metavar="[NAME=]URL",
-    help="With --mode auto: a provider of your own at /NAME, or one URL that serves everything.",
+    help="With --mode auto: your own provider at /NAME, or one URL for all requests.",
 )
-@option("--report", type=FILE, help="Written at the end: JSON of what was played, missed, left.")
-@option("--ready-file", type=FILE, help="Written once requests can come: JSON with the URL.")
+@option(
+    "--report",
+    type=FILE,
+    help="Write a JSON report at the end: what was played, missed and left unplayed.",
+)
+@option(
+    "--ready-file",
+    type=FILE,
+    help="Write JSON with the URL to this file once the player accepts requests.",
+)
 @option(
     "--ignore",
     default="",
     callback=codes,
     metavar="CODES",
-    help="Mistakes of the app for which the run does not fail, such as C001,C009.",
+    help="Finding codes that do not fail the run, such as C001,C009.",
 )
-@option("--no-tunnel", is_flag=True, help="Do not keep CMD from asking providers past the player.")
+@option(
+    "--no-tunnel",
+    is_flag=True,
+    help="Allow CMD to reach providers directly instead of through the player.",
+)
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> int:
-    """Play tapes as the provider: same status, head, bytes, boundaries, timing and ending.
+    """Play tapes as the provider: same status, headers, bytes, read boundaries, timing and ending.
 
-    With a CMD, it is run with its base URLs set to the player, and with a placeholder where it has
-    no key; HTTPS_PROXY keeps it from going to a provider all the same. Else point the app at the
-    address that is printed.
+    With CMD, run it with its base URLs set to the player and a placeholder for each missing API
+    key; HTTPS_PROXY blocks requests that go to a provider directly. Without CMD, point the app at
+    the printed address.
 
-    A request is answered by the recorded exchange with the same body: the same bytes, or the same
-    JSON. Others get 400 with the nearest recorded request. Nothing goes to the network, unless
-    --mode auto is to ask for it.
+    A request gets the recorded response whose request has the same body: the same bytes, or the
+    same JSON. Any other request gets status 400 and the nearest recorded request. Nothing is sent
+    to the network, except with --mode auto.
 
-    What the app makes of the answers is read back from its next requests, as by check. On the tape
-    of a broken app it fails while the app repeats the mistake; a request that differs from the
+    The app's next requests are checked with the rules of deltatape check. On the tape of a broken
+    app, the run fails as long as the app repeats its mistake; a request that differs from the
     recorded one only where that was wrong is answered.
 
     Exit code: that of CMD; 1 if a request was missed, an exchange was not played, the app made a
-    mistake, or a fault has struck nothing.
+    mistake, or a fault was never injected.
     """
     given, argv = Given(**options), WrapperCommand.command_of(ctx)
     if not argv:
@@ -175,17 +191,17 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     try:
         return _replay(given, argv, os.environ)
     except DeltatapeError as error:
-        if argv:  # not to be taken for an exit code of the command, as env(1) has it
+        if argv:  # distinct from the exit codes of the command, as in env(1)
             error.exit_code = FAILED
         raise
 
 
 def _refuse_command(tapes: tuple[str, ...]) -> None:
-    """Reject arguments that look like a command instead of tapes."""
+    """Refuse a program among the tapes: the user has forgotten `--`."""
     for at, text in enumerate(tapes[1:], 1):
         if not locate(text).path.exists() and shutil.which(text) is not None:
             command = " ".join(["deltatape replay", *tapes[:at], "--", *tapes[at:]])
-            raise UsageError(f"{text}: is no tape but a program; put -- before it: {command}")
+            raise UsageError(f"{text}: a program, not a tape; put -- before it: {command}")
 
 
 def _replay(given: Given, argv: tuple[str, ...], environment: Mapping[str, str]) -> int:
@@ -205,8 +221,8 @@ def _replay(given: Given, argv: tuple[str, ...], environment: Mapping[str, str])
         code = asyncio.run(replay(cast, options, say))
     unstruck = playing.unstruck()
     for fault, why in unstruck:
-        say(f"fault {fault}: has struck nothing: {why}")
-    # What passes without its fault was not tested for it.
+        say(f"fault {fault} was never injected: {why}")
+    # A run that passed without its fault has tested nothing.
     return code or (NOT_WHOLE if unstruck else 0)
 
 
@@ -220,13 +236,13 @@ def _listen(given: str | None, argv: tuple[str, ...]) -> Address:
     listen = parse_address(given or ("127.0.0.1:0" if argv else "127.0.0.1:8378"))
     if not listen.loopback:
         raise UsageError(
-            f"--listen {given!r}: only loopback is accepted (127.0.0.1, [::1], localhost) or"
-            " unix:PATH: who can reach the player can read the tape"
+            f"--listen {given!r}: use a loopback address (127.0.0.1, [::1], localhost) or"
+            " unix:PATH, since anyone who can reach the player can read the tape"
         )
     if argv and listen.path:
         raise UsageError(
-            f"--listen {listen}: no base URL can name a Unix socket, so a command cannot be"
-            " pointed at it; leave --listen out, or start the app yourself"
+            f"--listen {listen}: a base URL cannot name a Unix socket, so CMD would not find it;"
+            " omit --listen, or start the app yourself"
         )
     return listen
 
@@ -303,11 +319,11 @@ def _auto(
 
 
 def _only(tapes: tuple[str, ...]) -> Path:
-    """Return the one tape to play and to record onto."""
+    """Return the path of the one tape to play and to add to."""
     if len(tapes) != 1 or (place := locate(tapes[0])).exchange is not None:
         raise UsageError(
-            f"{' '.join(tapes)}: --mode auto records onto the tape that it plays: one TAPE is"
-            " accepted, whole; it need not exist"
+            f"{' '.join(tapes)}: --mode auto adds to the tape that it plays; name exactly one TAPE,"
+            " without #N; the file need not exist"
         )
     return place.path
 
@@ -315,5 +331,8 @@ def _only(tapes: tuple[str, ...]) -> Path:
 def _of_provider(every: list[Exchange]) -> list[Exchange]:
     exchanges = [exchange for exchange in every if exchange.tap is Tap.PROVIDER]
     if len(exchanges) < len(every):
-        say(f"note: {count(len(every) - len(exchanges), 'answer')} of the app itself: not played")
+        say(
+            f"note: {count(len(every) - len(exchanges), 'exchange')} recorded at the app's own"
+            " endpoint: not played"
+        )
     return exchanges

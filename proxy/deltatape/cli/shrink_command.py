@@ -1,4 +1,4 @@
-"""`deltatape shrink`: finds the smallest tape on which a command still fails."""
+"""`deltatape shrink`: find the smallest tape on which a command still fails; write tests."""
 
 import contextlib
 import os
@@ -45,7 +45,7 @@ _MEMORY = "shrink"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """The options."""
+    """The parsed options."""
 
     tapes: tuple[str, ...]
     output: Path | None
@@ -67,18 +67,20 @@ class Given:
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="TAPE",
-    help="The tape to make, which must not exist; tests go beside it. Default: TAPE-small.tape.",
+    help="The new tape; the tests go into the same folder. Default: TAPE-small.tape.",
 )
-@option("--error", metavar="TEXT", help="What the command prints when it fails.")
-@option("--oracle", metavar="CMD", help="A command that judges each run: exit code 0 is right.")
+@option("--error", metavar="TEXT", help="Text that the command prints when it fails.")
+@option(
+    "--oracle", metavar="CMD", help="A command that judges each run: exit code 0 means no failure."
+)
 @option(
     "--deadline",
     default="30s",
     callback=seconds,
     metavar="DURATION",
-    help="How long a run may take; one that takes longer fails by not coming to an end.",
+    help="How long a run may take; a longer one is stopped and counts as a hang.",
 )
-@option("--runs", default=500, type=click.IntRange(LEAST), help="How many runs may be made.")
+@option("--runs", default=500, type=click.IntRange(LEAST), help="Maximum number of runs.")
 @option(
     "--speed",
     metavar="SPEED",
@@ -88,26 +90,26 @@ class Given:
 @option(
     "--allow-findings",
     is_flag=True,
-    help="Let streams get defects that they have not: smaller, and maybe another mistake.",
+    help="Allow stream defects that the recording does not have: smaller, but maybe another bug.",
 )
-@option("--fresh", is_flag=True, help="Forget what an interrupted search has found out.")
+@option("--fresh", is_flag=True, help="Ignore the results of an interrupted search.")
 @FORMAT
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> int:
     """Make the smallest tape on which a command still fails, and tests that fail with it.
 
-    Runs the command again and again against ever smaller tapes: without exchanges, events, fields,
-    characters. It has failed in the same way when it ends with the same exit code and names the
-    same error, whatever the numbers and quoted texts in that. Streams that are sound stay sound.
-    The same command goes on where it was interrupted.
+    Run the command repeatedly while removing exchanges, events, fields and characters from the
+    tape. A failure is the same if the exit code and the error message are, apart from numbers and
+    quoted texts in the message. Valid streams stay valid. After an interruption, the same command
+    line resumes the search.
 
-    Exit code 1 when the runs were used up before nothing more could be taken away, or when the new
-    tape does not make the command fail each time.
+    Exit code: 1 if --runs was reached before the tape was minimal, or if the command does not fail
+    on the new tape every time.
     """
     given = Given(**options)
     argv = WrapperCommand.command_of(ctx)
     if not given.tapes or not argv:
-        raise click.UsageError("needs a tape and a command: shrink TAPE -- CMD", ctx)
+        raise click.UsageError("a tape and a command are required: shrink TAPE -- CMD", ctx)
     exchanges = _exchanges(given.tapes)
     files = files_of(given.output or Path(f"{Path(exchanges[0].tape).stem}-small.tape"))
     clock = SystemClock()
@@ -128,7 +130,7 @@ def command(ctx: click.Context, /, **options: Any) -> int:
         files=[str(path) for path in write_files(files, found.exchanges, kit, key)],
     )
     if passed:
-        say(f"note: on some tapes {passed}; what it did then was not taken")
+        say(f"note: on some tapes {passed}; those runs were not used")
     _report(report, found, given)
     return 0 if found.whole and found.missed is None else 1
 
@@ -155,10 +157,10 @@ def _exchanges(tapes: tuple[str, ...]) -> Sequence[Exchange]:
         if exchange.tap is Tap.PROVIDER
     ]
     if not found:
-        raise UsageError(f"{', '.join(tapes)}: no answer of a provider to play")
+        raise UsageError(f"{', '.join(tapes)}: no provider response to play")
     if len({exchange.tape for exchange in found}) > 1:
         raise UsageError(
-            f"{', '.join(tapes)}: exchanges of one tape can be shrunk; deltatape splice joins tapes"
+            f"{', '.join(tapes)}: shrink takes exchanges of one tape; use deltatape splice first"
         )
     return found
 
@@ -201,7 +203,7 @@ def _shrunk(exchanges: Sequence[Exchange], setting: TrialSetup, given: Given) ->
                 exchanges, setting, wanted, Path(DEFAULT_FOLDER, _MEMORY), progress.take
             )
     except KeyboardInterrupt:
-        say("interrupted; the same command goes on from here")
+        say("interrupted; run the same command to resume")
         raise
 
 
@@ -220,22 +222,22 @@ def _report(report: ShrinkReport, found: ShrinkResult, given: Given) -> None:
     for path in report.files:
         say(f"written: {path}")
     if found.remembered:
-        say(f"note: {count(found.remembered, 'answer')} came from an interrupted search")
+        say(f"note: {count(found.remembered, 'result')} reused from an interrupted search")
     if found.missed is None and found.last.shown != found.failure.shown:
         say(
-            f"note: it failed with other values at first: {found.failure.told}. If that is another"
-            " mistake, --error TEXT or --oracle CMD say what counts"
+            f"note: the failure was {found.failure.told} at first. If that is a different bug,"
+            " define the failure with --error TEXT or --oracle CMD"
         )
     if found.missed is not None:
-        first = next((one.message for one in found.missed.missed), "it ended otherwise")
+        first = next((one.message for one in found.missed.missed), "the command ended differently")
         say(
-            "note: with requests exactly as they are on the new tape the command did not fail in"
-            f" the same way: {first}. --volatile PATH names what differs each time"
+            "note: with the requests of the new tape matched exactly, the command did not fail in"
+            f" the same way: {first}. Use --volatile PATH for fields that differ in each run"
         )
     if not found.whole:
         say(
-            f"note: {count(given.runs, 'run')} were used up; the same command with another -o goes"
-            " on from here"
+            f"note: stopped after {count(given.runs, 'run')}; to continue, run the same command"
+            " with another -o"
         )
     if given.format == "json":
         write(shrink_json(report))
@@ -249,7 +251,7 @@ def _report(report: ShrinkReport, found: ShrinkResult, given: Given) -> None:
 
 
 class ShrinkProgress:
-    """Prints the progress of a search."""
+    """Print the progress of a search."""
 
     def __init__(self) -> None:
         self._pass = ""

@@ -15,7 +15,7 @@ from deltatape.store.names import SUFFIX
 from deltatape.store.reader import Tape, open_tape
 
 MAX_FILE_BYTES = 256 * 1024 * 1024
-NO_REQUEST = "no request came while it was recorded; deltatape ls lists the others"
+NO_REQUEST = "it has no request; deltatape ls lists the other tapes"
 ACCEPTED = (
     "a response body, an HTTP archive (HAR) or text from a terminal or a log is accepted; of an"
     " answer without a body, what `curl -i` prints"
@@ -105,7 +105,7 @@ def latest() -> NamedExchanges:
     for tape in list_tapes()[1:]:
         found = named(str(tape.path))
         if found.exchanges:
-            say(f"note: {newest.name}: no request came while it was recorded; this is {found.name}")
+            say(f"note: {newest.name}: it has no request; using {found.name}")
             return found
     return newest
 
@@ -135,7 +135,7 @@ def _is_folder(path: Path) -> bool:
 def _opened(path: Path) -> Tape:
     tape = open_tape(path)
     if tape.torn and not tape.recording:
-        say(f"note: {path}: {tape.torn} bytes of a torn last record are left out")
+        say(f"note: {path}: left out a truncated last record of {tape.torn} bytes")
     return tape
 
 

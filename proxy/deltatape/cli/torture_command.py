@@ -1,4 +1,4 @@
-"""`deltatape torture`: runs a command against variations of tapes; prints a matrix."""
+"""`deltatape torture`: run a command against variations of tapes, and print a matrix."""
 
 import contextlib
 import os
@@ -40,7 +40,7 @@ _SHARED = ("deadline", "oracle", "ignore", "visible", "volatile")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """The options."""
+    """The parsed options."""
 
     tapes: tuple[str, ...]
     only: tuple[str, ...]
@@ -70,23 +70,23 @@ def known(
     for name in value:
         if name not in names:
             raise UsageError(
-                f"{param.opts[0]} {name!r}: no variation; harmless, hostile or a name of"
-                " `deltatape torture --list` is"
+                f"{param.opts[0]} {name!r}: unknown variation; use harmless, hostile or a name"
+                " from `deltatape torture --list`"
             )
     return value
 
 
 def chosen(only: Sequence[str], spared: Sequence[str]) -> tuple[Variation, ...]:
-    """Return the variations of `--only` (default: all) without those of `--except`.
+    """Return the variations that `--only` selects (default: all) and `--except` does not exclude.
 
     Raises:
-        UsageError: none is left.
+        UsageError: no variation is left.
     """
     found = tuple(
         one for one in VARIATIONS if (not only or _names(one, only)) and not _names(one, spared)
     )
     if not found:
-        raise UsageError(f"--except {', '.join(spared)}: no variation is left to try")
+        raise UsageError(f"--except {', '.join(spared)}: excludes every selected variation")
     return found
 
 
@@ -107,7 +107,9 @@ def patterns(
         try:
             found.append(re.compile(text, re.IGNORECASE))
         except re.error as error:
-            raise UsageError(f"{param.opts[0]} {text!r}: no regular expression: {error}") from None
+            raise UsageError(
+                f"{param.opts[0]} {text!r}: invalid regular expression: {error}"
+            ) from None
     return tuple(found)
 
 
@@ -118,7 +120,7 @@ def patterns(
     multiple=True,
     callback=known,
     metavar="NAME",
-    help="harmless, hostile, or a variation such as every-byte; --list tells all.",
+    help="Run only these variations: harmless, hostile, or a name from --list. Repeatable.",
 )
 @option(
     "--except",
@@ -127,66 +129,67 @@ def patterns(
     callback=known,
     envvar="DELTATAPE_TORTURE_EXCEPT",
     metavar="NAME",
-    help="All but this: what your client cannot take, such as early-hints.",
+    help="Leave out a variation that your client does not support, such as early-hints.",
 )
 @option(
     "--list",
     "listing",
     is_flag=True,
     envvar="DELTATAPE_TORTURE_LIST",
-    help="List the variations, and do nothing else.",
+    help="List the variations and exit.",
 )
-@option("--exchange", multiple=True, metavar="N", help="Vary this exchange alone: 2, or x.tape#2.")
+@option("--exchange", multiple=True, metavar="N", help="Vary only this exchange: 2, or x.tape#2.")
 @option("--seed", default=1, type=click.IntRange(0, 2**31), help="The first seed.")
 @option(
     "--seeds",
     default=3,
     type=click.IntRange(1, 10_000),
-    help="How often to try what is left to chance.",
+    help="How many seeds to try for a variation with random choices.",
 )
 @option(
     "--deadline",
     default="10s",
     callback=seconds,
     metavar="DURATION",
-    help="How long a run may take beyond what it takes with the tapes as they are.",
+    help="How much longer a run may take than with the unchanged tapes.",
 )
-@option("--jobs", type=click.IntRange(1, 64), help="Runs at a time; default: one per core.")
-@option("--oracle", metavar="CMD", help="A command that judges each run by its exit code.")
+@option("--jobs", type=click.IntRange(1, 64), help="Parallel runs; default: one per core.")
+@option("--oracle", metavar="CMD", help="A command that judges each run: exit code 0 means passed.")
 @option(
     "--ignore",
     multiple=True,
     callback=patterns,
     metavar="PATTERN",
-    help="Output that may differ, such as times.",
+    help="Ignore output that matches this regular expression, such as times.",
 )
 @option(
     "--visible",
     multiple=True,
     callback=patterns,
     metavar="PATTERN",
-    help="A line of output that speaks of an error; default: one with error, failed, timeout, ...",
+    help="Count output that matches this regular expression as an error message; default: words"
+    " such as error, failed, timeout.",
 )
 @VOLATILE
 @option(
     "--keep",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Write the tape of each failure there.",
+    help="Write the tape of each failure to this folder.",
 )
-@option("--junit", type=FILE, metavar="FILE", help="Write a JUnit report, too.")
+@option("--junit", type=FILE, metavar="FILE", help="Also write a JUnit report.")
 @FORMAT
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> int:
-    """Run a command against variations of good tapes: what breaks it?
+    """Run a command against variations of good tapes to find what breaks it.
 
-    A harmless variation says the same in other bytes, reads or events: the command must end as it
-    does with the tapes as they are, with the same exit code, output and requests. A hostile one
-    breaks an answer: the command must say so, by its exit code or a line about an error, before
-    the deadline.
+    A harmless variation carries the same content in other bytes, reads or events: the command must
+    end as with the unchanged tapes, with the same exit code, output and requests. A hostile one
+    breaks a response: the command must report that, by its exit code or by an error message,
+    before the deadline.
 
-    Exit code 1 when it does not, when it fails with the tapes as they are, or when nothing was
-    tried since no variation has a place in the answers.
+    Exit code: 1 if the command fails a variation or fails with the unchanged tapes, or if no
+    selected variation applies to the responses.
     """
     given = Given(**options)
     if given.listing:
@@ -194,7 +197,7 @@ def command(ctx: click.Context, /, **options: Any) -> int:
         return 0
     argv = WrapperCommand.command_of(ctx)
     if not given.tapes or not argv:
-        raise click.UsageError("needs a tape and a command: torture TAPE... -- CMD", ctx)
+        raise click.UsageError("a tape and a command are required: torture TAPE... -- CMD", ctx)
     rig = rig_of(given, argv, tuple(_again(ctx)))
     _check_files(given)
     result = _secluded(rig)
@@ -208,7 +211,7 @@ def command(ctx: click.Context, /, **options: Any) -> int:
 
 
 def _check_files(given: Given) -> None:
-    """Check before all runs that the output files can be written."""
+    """Check before the first run that the output files can be written."""
     if given.junit is not None:
         check_report("--junit", given.junit)
     if given.keep is not None:
@@ -221,7 +224,7 @@ def _secluded(rig: TortureSetup) -> TortureResult:
         result = _tortured(replace(rig, seclusion=seclusion))
         passed = seclusion.problem()
     if passed and not result.problem:
-        say(f"note: under some variations {passed}")
+        say(f"note: with some variations, {passed}")
     return result
 
 
@@ -232,7 +235,7 @@ def _tortured(rig: TortureSetup) -> TortureResult:
         bars: list[Bar] = []
 
         def begun(tasks: int) -> None:
-            bars.append(stack.enter_context(Bar("tries", tasks)))
+            bars.append(stack.enter_context(Bar("variations", tasks)))
 
         def done(cells: Sequence[MatrixCell]) -> None:
             (bar,) = bars
@@ -264,7 +267,7 @@ def rig_of(given: Given, argv: tuple[str, ...], again: tuple[str, ...]) -> Tortu
         if exchange.tap is Tap.PROVIDER
     )
     if not exchanges:
-        raise UsageError(f"{', '.join(given.tapes)}: no answer of a provider to play")
+        raise UsageError(f"{', '.join(given.tapes)}: no provider response to play")
     environ, folder = os.environ, Path.cwd()
     oracle = None
     if given.oracle is not None:
@@ -292,7 +295,7 @@ def _positions(names: Sequence[str], exchanges: Sequence[Exchange]) -> Iterator[
     """Yield the positions of the exchanges that `--exchange` names.
 
     Raises:
-        UsageError: there is none of a name, or more than one.
+        UsageError: a name matches no exchange, or more than one.
     """
     for name in names:
         tape, _, number = name.rpartition("#")
@@ -303,8 +306,8 @@ def _positions(names: Sequence[str], exchanges: Sequence[Exchange]) -> Iterator[
         ]
         if len(found) != 1:
             known = ", ".join(f"{one.tape}#{one.number}" for one in exchanges)
-            which = "no" if not found else "more than one"
-            raise UsageError(f"--exchange {name!r}: {which} exchange of the tapes: {known}")
+            matches = "no exchange matches" if not found else "more than one exchange matches"
+            raise UsageError(f"--exchange {name!r}: {matches}; the tapes have {known}")
         yield found[0]
 
 

@@ -137,7 +137,9 @@ def _from_root(text: str) -> str:
     """A path without places in arrays."""
     steps = parse_path(text)
     if Wildcard.DEEP in steps:
-        raise UsageError(f"--volatile {text!r}: not a path from the root of an event, without `..`")
+        raise UsageError(
+            f"--volatile {text!r}: invalid path; give it from the root of an event, without `..`"
+        )
     return ".".join(step for step in steps if isinstance(step, str) and not step.isdigit())
 
 

@@ -1,7 +1,7 @@
-"""Exchanges from things that are not tapes: a raw body, pasted text, a HAR, a folder.
+"""Make exchanges from files that are not tapes: a raw body, pasted text, a HAR, a folder.
 
-Pure: bytes in, an `Exchange` out. An importer is one file and one line in `IMPORTERS`. An import
-has no times, no reads and no ending: what it says about those is nothing.
+Pure: bytes in, an `Exchange` out. An importer is one file and one line in `IMPORTERS`. An imported
+exchange has no times, no reads and no ending, and claims nothing about them.
 """
 
 from deltatape.errors import UsageError
@@ -15,19 +15,17 @@ IMPORTERS: tuple[Importer, ...] = (
     pasted.PastedImporter(),
     raw.RawImporter(),
 )
-"""In the order in which they are asked."""
+"""In the order in which they are tried."""
 
 
 def import_exchange(material: ImportSource) -> Exchange:
-    """The exchange that `material` tells of; `notes` say what was inferred or mended.
+    """Return the exchange that `material` describes; its notes list what was inferred or repaired.
 
     Raises:
-        UsageError: nothing here reads such material, or its request or response is malformed.
+        UsageError: no importer accepts the material, or its request or response is malformed.
     """
     for importer in IMPORTERS:
         if importer.claims(material):
             return importer.read(material)
     names = ", ".join(sorted(material.files)) or "nothing"
-    raise UsageError(
-        f"{material.name}: holds {names}; a file, or a folder with body.raw, is accepted"
-    )
+    raise UsageError(f"{material.name}: contains {names}; name a file, or a folder with body.raw")

@@ -1,4 +1,4 @@
-"""What importers take and give, and the making of an exchange from parts that are known."""
+"""Input and output of importers, and `build`, which makes an exchange of known parts."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -86,10 +86,10 @@ def build(
     body: bytes,
     notes: Iterable[str] = (),
 ) -> Exchange:
-    """An exchange of these parts: no times, one read, no ending.
+    """Build an exchange of these parts: no times, one read, no ending.
 
-    A response header that contradicts the body, because whoever saved it had undone the coding or
-    edited the text, is left out, and a note says so.
+    A response header that contradicts the body, because the body was decoded or edited before it
+    was saved, is left out, and a note reports it.
     """
     headers, dropped = _fitting(answered.headers, body)
     framing = _framing(headers)
@@ -148,7 +148,7 @@ def _fitting(headers: PlainHeaders, body: bytes) -> tuple[PlainHeaders, list[str
         edited = name.lower() == b"content-length" and value.strip() != b"%d" % len(body)
         if undone or edited:
             shown = f"{name.decode('latin-1')}: {value.decode('latin-1')}"
-            dropped.append(f"left out {shown!a}: it does not fit the body of {len(body)} bytes")
+            dropped.append(f"left out {shown!a}: it contradicts the body of {len(body)} bytes")
         else:
             kept.append((name, value))
     return tuple(kept), dropped

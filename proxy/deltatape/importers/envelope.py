@@ -45,11 +45,11 @@ def read_response(name: str, data: bytes | None) -> ImportedResponse:
     value = _json(data)
     if not isinstance(value, dict):
         raise UsageError(
-            f'{name}: the response is no JSON object; {{"status": 200, "headers": {{...}}}} is'
+            f'{name}: the response must be a JSON object, {{"status": 200, "headers": {{...}}}}'
         )
     status = value.get("status", 200)
     if type(status) is not int or not 100 <= status <= 999:  # noqa: PLR2004 - RFC 9110, 15
-        raise UsageError(f'{name}: "status" is {ascii(status)[:60]}; 100 to 999 is accepted')
+        raise UsageError(f'{name}: "status" is {ascii(status)[:60]}; use 100 to 999')
     return ImportedResponse(status=status, headers=_headers(name, value.get("headers")))
 
 
@@ -71,7 +71,7 @@ def _body(value: object) -> bytes:
 
 def _text(name: str, key: str, value: object) -> str:
     if not isinstance(value, str) or not value.isprintable():
-        raise UsageError(f'{name}: "{key}" is {ascii(value)[:60]}; printable text is accepted')
+        raise UsageError(f'{name}: "{key}" is {ascii(value)[:60]}; use printable text')
     return value
 
 
@@ -80,7 +80,7 @@ def _headers(name: str, value: object) -> PlainHeaders:
         return ()
     pairs = list(value.items()) if isinstance(value, dict) else value
     if not isinstance(pairs, list):
-        raise UsageError(f'{name}: "headers" is {ascii(value)[:60]}; an object is accepted')
+        raise UsageError(f'{name}: "headers" is {ascii(value)[:60]}; use an object')
     return tuple(field for pair in pairs for field in _fields(name, pair))
 
 
@@ -91,4 +91,4 @@ def _fields(name: str, pair: object) -> Iterator[tuple[bytes, bytes]]:
             for text in value if isinstance(value, list) else [value]:
                 yield key.encode("utf-8", "replace"), _text(name, key, text).encode()
         case _:
-            raise UsageError(f"{name}: header {ascii(pair)[:60]}; a name and a text are accepted")
+            raise UsageError(f"{name}: header {ascii(pair)[:60]}; use a name and a text")

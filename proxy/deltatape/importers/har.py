@@ -57,8 +57,8 @@ class HarImporter:
         ]
         if not answered:
             raise UsageError(
-                f"{material.name}: a HAR with {len(entries)} entries, none with a response; "
-                "one that was saved with the responses' content is accepted"
+                f"{material.name}: none of the {len(entries)} entries of this HAR has a response; "
+                "save the archive with response content"
             )
         chosen: Exchange | None = None
         for number, entry in reversed(answered):
@@ -137,17 +137,17 @@ def _body(response: Json, notes: list[str]) -> bytes:
     content = _object(response.get("content"))
     text = content.get("text")
     if not isinstance(text, str):
-        notes.append("HAR: it holds no body of the response")
+        notes.append("HAR: the entry has no response body")
         return b""
     if content.get("encoding") == "base64":
         try:
             return base64.b64decode(text)
         except binascii.Error:
-            notes.append("HAR: the body's base64 is damaged; taken as it is")
+            notes.append("HAR: the body's base64 is damaged and was not decoded")
     if is_message(single := text.encode("latin-1", "replace")):
         return single  # each character is a byte
     if _LOST in text:
-        notes.append("HAR: the body was saved as text; bytes that are none are lost")
+        notes.append("HAR: the body was saved as text; bytes that are not text are lost")
     return text.encode("utf-8", "replace")
 
 

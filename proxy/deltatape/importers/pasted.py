@@ -48,7 +48,7 @@ class PastedImporter:
             heads = split_heads(lines)
             lines = list(heads.rest)
             asked, answered = heads.asked or asked, heads.answered or answered
-            notes.append("pasted: HTTP heads taken from the text")
+            notes.append("pasted: HTTP headers taken from the text")
         if material.request is not None:
             asked = read_request(material.name, material.request)
         if material.response is not None:
@@ -109,7 +109,7 @@ def _json_lines(lines: Sequence[str], notes: list[str]) -> list[str]:
     lost = found.count(None) + (cut is None)
     notes.append(f"pasted: JSON taken from the ends of lines: {len(shown) - lost}")
     if lost:
-        notes.append(f"pasted: lines left out that hold no JSON: {lost}")
+        notes.append(f"pasted: lines without JSON left out: {lost}")
     return kept
 
 
@@ -126,15 +126,15 @@ def _stream_lines(lines: Sequence[str], notes: list[str]) -> list[str]:
             freed += parts != (line,)
             stream.extend(parts)
     if freed:
-        notes.append(f"pasted: lines freed of what a log or terminal put around them: {freed}")
+        notes.append(f"pasted: lines with a log or terminal prefix removed: {freed}")
     if left_out:
         shown = ascii(left_out[0][:_SHOWN])
         notes.append(
-            f"pasted: lines left out that are no event stream: {len(left_out)}, first {shown}"
+            f"pasted: lines outside the event stream left out: {len(left_out)}, first {shown}"
         )
     if _lacks_blank_lines(stream):
         stream = list(_separated(stream))
-        notes.append("pasted: blank lines put back after each data line, the text had none")
+        notes.append("pasted: blank lines added after each data line, since the text had none")
     return _ended(stream, notes)
 
 
@@ -150,7 +150,7 @@ def _ended(stream: list[str], notes: list[str]) -> list[str]:
     content = [line for line in stream if line]
     if not content or stream[-2:] == ["", ""] or not _is_whole(content[-1]):
         return stream
-    notes.append("pasted: blank line put back after the last event, copying cuts it off")
+    notes.append("pasted: blank line added after the last event, since copying cuts it off")
     return [*stream[: len(stream) - 1 if stream[-1] == "" else len(stream)], "", ""]
 
 

@@ -1,7 +1,7 @@
 """A response body as it came: SSE text, NDJSON, JSON, or an AWS event stream, in one file.
 
-Nothing in the body is changed. Without a description of the response, its media type is told by
-what the body looks like.
+Nothing in the body is changed. Without a description of the response, its media type is inferred
+from the body.
 """
 
 import re
@@ -22,7 +22,7 @@ from deltatape.model.stream import Format
 
 _SSE_LINE = re.compile(rb"^(?:data|event|id|retry)?:", re.MULTILINE)
 UNKNOWN = "application/octet-stream"
-"""The media type of a body that looks like nothing."""
+"""The media type of a body of no known format."""
 _MEDIA_TYPES: Mapping[Format, str] = {
     Format.SSE: "text/event-stream",
     Format.NDJSON: "application/x-ndjson",
@@ -56,17 +56,17 @@ def from_parts(
     body: bytes,
     notes: Sequence[str] = (),
 ) -> Exchange:
-    """An exchange of these parts; a missing media type is told by the body."""
+    """Build an exchange of these parts; a missing media type is inferred from the body."""
     if header(answered.headers, "content-type") is not None:
         return build(name, asked, answered, body, notes)
     media_type = sniff(body)
     headers: PlainHeaders = (*answered.headers, (b"content-type", media_type.encode()))
-    notes = (*notes, f"media type {media_type} told by the body")
+    notes = (*notes, f"media type {media_type} inferred from the body")
     return build(name, asked, replace(answered, headers=headers), body, notes)
 
 
 def sniff(body: bytes) -> str:
-    """The media type of a response body, by its bytes alone."""
+    """Infer the media type of a response body from its bytes alone."""
     form = format_of(body, "")
     if form is Format.OTHER and _SSE_LINE.search(body):
         form = Format.SSE  # behind something else

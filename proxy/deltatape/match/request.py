@@ -56,8 +56,8 @@ class MatchLevel(enum.IntEnum):
 _WORDS = {
     MatchLevel.EXACT: "same bytes",
     MatchLevel.CANONICAL: "same JSON",
-    MatchLevel.WITHOUT_VOLATILE: "same JSON but for volatile fields",
-    MatchLevel.MASKED: "same but for what is masked on the tape",
+    MatchLevel.WITHOUT_VOLATILE: "same JSON except for volatile fields",
+    MatchLevel.MASKED: "same except for what is masked on the tape",
     MatchLevel.CORRECTED: "differs from the recorded request only where that was wrong",
 }
 
@@ -301,7 +301,7 @@ class RequestMatcher:
             return NoMatch(
                 nearest=again.position,
                 problem=(
-                    "the request is recorded, but each exchange plays once and it has been played"
+                    "the matching exchange was already played, and each plays once"
                     " (--repeat plays it again)"
                 ),
                 differences=(),
@@ -328,10 +328,10 @@ class RequestMatcher:
         known: dict[str, int] = {}
         for at, each in enumerate(self._requests):
             known.setdefault(f"{each.method} {shown(each.target_bytes, _SHOWN, self._hide)}", at)
-        listed = ", ".join(sorted(known)[:_LISTED]) or "no request at all"
+        listed = ", ".join(sorted(known)[:_LISTED]) or "no request"
         return NoMatch(
             nearest=known[closest(wanted, tuple(known))] if known else None,
-            problem=f"no {wanted} is recorded; recorded: {listed}",
+            problem=f"the tape has no {wanted}; it has {listed}",
             differences=(),
         )
 

@@ -93,7 +93,7 @@ def parse_speed(text: str) -> float:
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)x", text)
     if match is None or not _SLOWEST <= float(match[1]) <= _FASTEST:
         raise UsageError(
-            f"--speed {text!r}: not a speed; recorded, instant, or a factor such as 2x or 0.5x is"
+            f"--speed {text!r}: invalid speed; use recorded, instant, or a factor such as 2x"
         )
     return float(match[1])
 

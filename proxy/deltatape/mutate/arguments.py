@@ -17,7 +17,7 @@ _STRING_VALUE = re.compile(r'[:,\[]\s*"([^"\\]+)"(?!\s*:)')
 def _victim(
     draft: MutableExchange, chance: MutationChoices, fits: Callable[[CallSite], object] = bool
 ) -> list[CallSite]:
-    """One of the calls that have arguments, an object with members, and fit; or none."""
+    """Yield one of the fitting calls whose arguments are a non-empty object, if there is one."""
     found = [call for call in calls(draft) if ":" in call.text and fits(call)]
     return [found[chance.choose(len(found))]] if found else []
 
@@ -32,14 +32,14 @@ def args_empty_noarg(draft: MutableExchange, _: MutationChoices) -> None:
 
 @mutator("args-double-encoded", 36, CHAT)
 def args_double_encoded(draft: MutableExchange, chance: MutationChoices) -> None:
-    """The arguments are a JSON string that holds the JSON object."""
+    """The arguments are a JSON string that contains the JSON object."""
     for call in _victim(draft, chance):
         call.spread(json.dumps(call.text))
 
 
 @mutator("args-empty-obj-prefix", 37, CHAT + CONVERSE)
 def args_empty_obj_prefix(draft: MutableExchange, _: MutationChoices) -> None:
-    """`{}` comes in front of the real arguments."""
+    """`{}` precedes the real arguments."""
     for call in calls(draft):
         if ":" not in call.text:
             continue
@@ -62,7 +62,7 @@ def _continue(piece: ArgumentsPiece) -> None:
 
 @mutator("args-missing-tail", 41, CHAT)
 def args_missing_tail(draft: MutableExchange, chance: MutationChoices) -> None:
-    """The last characters of the arguments are missing, and the reply ends in good order."""
+    """The last characters of the arguments are missing, and the reply ends normally."""
     for call in _victim(draft, chance):
         size = len(call.text.rstrip())
         call.splice(size - 1 - chance.choose(2), len(call.text), "")
@@ -70,7 +70,7 @@ def args_missing_tail(draft: MutableExchange, chance: MutationChoices) -> None:
 
 @mutator("args-corrupt-punct", 42, CHAT)
 def args_corrupt_punct(draft: MutableExchange, chance: MutationChoices) -> None:
-    """Punctuation is missing in the arguments, and their end comes again."""
+    """Punctuation is missing in the arguments, and their end is repeated."""
     for call in _victim(draft, chance, lambda call: _COLON.search(call.text)):
         text = call.text
         places = [mark.start(1) for mark in _COLON.finditer(text)]
@@ -88,7 +88,7 @@ def args_missing_head(draft: MutableExchange, chance: MutationChoices) -> None:
 
 @mutator("args-lost-after-empty-call", 45, CHAT)
 def args_lost_after_empty_call(draft: MutableExchange, _: MutationChoices) -> None:
-    """A call has `{}`, and the arguments of the next one are lost."""
+    """A call has the arguments `{}`, and those of the next call are lost."""
     found = [call for call in calls(draft) if call.pieces]
     for call, following in pairwise(found):
         if needs(draft.exchange, following.name) and following.text:
@@ -99,7 +99,7 @@ def args_lost_after_empty_call(draft: MutableExchange, _: MutationChoices) -> No
 
 @mutator("args-extra-brace", 46, CHAT)
 def args_extra_brace(draft: MutableExchange, chance: MutationChoices) -> None:
-    """One closing brace too many ends the arguments."""
+    """The arguments end with one closing brace too many."""
     for call in _victim(draft, chance):
         size = len(call.text)
         call.splice(size, size, "}")
@@ -107,7 +107,7 @@ def args_extra_brace(draft: MutableExchange, chance: MutationChoices) -> None:
 
 @mutator("args-trailing-ws", 47, CHAT)
 def args_trailing_ws(draft: MutableExchange, chance: MutationChoices) -> None:
-    """A fragment of blanks follows arguments that are whole: legal."""
+    """A fragment of whitespace follows complete arguments: legal."""
     fragmented = [call for call in chat_calls(draft) if call.later and call.pieces]
     if fragmented:
         last = fragmented[chance.choose(len(fragmented))].pieces[-1]
@@ -118,14 +118,14 @@ def args_trailing_ws(draft: MutableExchange, chance: MutationChoices) -> None:
 
 @mutator("args-json-prefix", 49, CHAT)
 def args_json_prefix(draft: MutableExchange, chance: MutationChoices) -> None:
-    """The label of a code fence stands in front of the arguments."""
+    """The label of a code fence, `json`, precedes the arguments."""
     for call in _victim(draft, chance):
         call.splice(0, 0, "json\n")
 
 
 @mutator("args-control-chars", 50, _STREAMED)
 def args_control_chars(draft: MutableExchange, chance: MutationChoices) -> None:
-    """A line break stands unescaped in a string of the arguments."""
+    """A string in the arguments contains an unescaped line break."""
     for call in _victim(draft, chance, _has_string):
         start, _ = _string(call, chance)
         call.splice(start, start, "\n")
@@ -133,7 +133,7 @@ def args_control_chars(draft: MutableExchange, chance: MutationChoices) -> None:
 
 @mutator("args-invalid-fgts", 51, MESSAGES)
 def args_invalid_fgts(draft: MutableExchange, chance: MutationChoices) -> None:
-    """Fine-grained streaming, which checks nothing, lets a string without its quotes pass."""
+    """A string in the arguments has no quotes, as fine-grained streaming lets pass."""
     for call in _victim(draft, chance, _has_string):
         start, end = _string(call, chance)
         call.splice(end, end + 1, "")
@@ -142,7 +142,7 @@ def args_invalid_fgts(draft: MutableExchange, chance: MutationChoices) -> None:
 
 @mutator("args-double-escaped-str", 52, _STREAMED)
 def args_double_escaped_str(draft: MutableExchange, chance: MutationChoices) -> None:
-    r"""A string of the arguments, parsed, has a backslash and `n` where a line ends."""
+    r"""A string in the arguments has a double-escaped line break (`\\n`)."""
     for call in _victim(draft, chance, _has_string):
         start, end = _string(call, chance)
         call.splice(start, end, r"def run():\\n    return 1\\n")
@@ -153,6 +153,6 @@ def _has_string(call: CallSite) -> bool:
 
 
 def _string(call: CallSite, chance: MutationChoices) -> tuple[int, int]:
-    """Where one of the strings of a call that has some begins and ends, inside of its quotes."""
+    """Return start and end, inside the quotes, of one of the strings in the arguments of a call."""
     found = [match.span(1) for match in _STRING_VALUE.finditer(call.text)]
     return found[chance.choose(len(found))]

@@ -13,7 +13,7 @@ _ENDS = ("response.completed", "response.incomplete")
 
 
 class _Finish(NamedTuple):
-    """A choice of an event that says a finish reason, or null."""
+    """A choice of an event that has a finish reason or null."""
 
     unit: MutableEvent
     choice: Path
@@ -21,7 +21,7 @@ class _Finish(NamedTuple):
 
     @property
     def path(self) -> Path:
-        """Where it says it."""
+        """The path of the finish reason."""
         return (*self.choice, "finish_reason")
 
 
@@ -40,7 +40,7 @@ def _ends(draft: MutableExchange) -> list[_Finish]:
 
 
 def _announcing(draft: MutableExchange) -> list[_Finish]:
-    """Those that say that there are calls."""
+    """Yield those whose finish reason announces calls."""
     return [end for end in _ends(draft) if end.reason == "tool_calls"]
 
 
@@ -54,7 +54,7 @@ def finish_stop_with_calls(draft: MutableExchange, _: MutationChoices) -> None:
 
 @mutator("finish-calls-without-calls", 64, CHAT + MESSAGES)
 def finish_calls_without_calls(draft: MutableExchange, _: MutationChoices) -> None:
-    """The finish reason announces calls, and there are none."""
+    """The finish reason announces calls, but the reply has none."""
     if _announcing(draft):
         for entry in reversed([*entries(draft)]):
             remove_entry(entry)
@@ -67,7 +67,7 @@ def finish_calls_without_calls(draft: MutableExchange, _: MutationChoices) -> No
 
 @mutator("finish-masks-length", 65, CHAT)
 def finish_masks_length(draft: MutableExchange, _: MutationChoices) -> None:
-    """Arguments end in the middle, at the limit of tokens, under a regular finish reason."""
+    """Arguments are cut at the token limit, but the finish reason is a regular one."""
     for call in chat_calls(draft)[-1:]:
         size = len(call.text)
         if size > 1 and _ends(draft):
@@ -103,7 +103,7 @@ def finish_always_stop(draft: MutableExchange, _: MutationChoices) -> None:
 
 @mutator("finish-same-chunk", 69, CHAT)
 def finish_same_chunk(draft: MutableExchange, _: MutationChoices) -> None:
-    """The finish reason comes in the event of the last fragment: legal."""
+    """The finish reason is in the event of the last fragment: legal."""
     ends, last = _ends(draft), [*entries(draft)][-1:]
     if len(ends) != 1 or not last or ends[0].unit is last[0].unit:
         return
@@ -119,7 +119,7 @@ def finish_same_chunk(draft: MutableExchange, _: MutationChoices) -> None:
 
 @mutator("no-finish-no-done", 71, CHAT)
 def no_finish_no_done(draft: MutableExchange, chance: MutationChoices) -> None:
-    """The stream ends inside of arguments, the connection whole or broken."""
+    """The stream ends inside the arguments, with or without a connection error."""
     places = _inside(draft, [*chat_calls(draft)])
     if places:
         cut_before(draft, places[chance.choose(len(places))], chance)
@@ -127,14 +127,14 @@ def no_finish_no_done(draft: MutableExchange, chance: MutationChoices) -> None:
 
 @mutator("r-no-terminal", 72, RESPONSES)
 def r_no_terminal(draft: MutableExchange, chance: MutationChoices) -> None:
-    """The stream ends without the event that ends a response, the connection whole or broken."""
+    """The stream ends without its terminal event, with or without a connection error."""
     places = [place for place, unit in enumerate(draft.units) if at(unit.value, "type") in _ENDS]
     if places and places[0]:
         cut_before(draft, places[0], chance)
 
 
 def _inside(draft: MutableExchange, calls: list[CallSite]) -> list[int]:
-    """Places in front of units that say the rest of a call's arguments."""
+    """Return the positions before events with the rest of a call's arguments."""
     return [
         draft.units.index(piece.unit)
         for call in calls
@@ -145,7 +145,7 @@ def _inside(draft: MutableExchange, calls: list[CallSite]) -> list[int]:
 
 @mutator("err-flat-responses", 79, RESPONSES)
 def err_flat_responses(draft: MutableExchange, chance: MutationChoices) -> None:
-    """An error comes as `type`, `code` and `message` in one flat object, and ends the stream."""
+    """The stream ends with an error in one flat object: `type`, `code` and `message`."""
     deltas = kinds(draft.units).get("response.function_call_arguments.delta", [])
     if not deltas:
         return
@@ -163,7 +163,7 @@ def err_flat_responses(draft: MutableExchange, chance: MutationChoices) -> None:
 
 @mutator("empty-choices", 80, CHAT)
 def empty_choices(draft: MutableExchange, _: MutationChoices) -> None:
-    """An event without any choice comes first, as for a filter's verdict on the prompt: legal."""
+    """The first event has no choices, like the prompt filter results of Azure: legal."""
     for unit in draft.units[:1]:
         if listed(unit.value, "choices"):
             new = unit.like()
@@ -193,7 +193,7 @@ def _values(end: _Finish) -> list[object]:
 
 @mutator("function-call-legacy", 83, CHAT)
 def function_call_legacy(draft: MutableExchange, _: MutationChoices) -> None:
-    """The only call comes as `function_call`, which `tool_calls` replaced."""
+    """The only call is sent as `function_call`, the predecessor of `tool_calls`."""
     found = chat_calls(draft)
     if len(found) != 1:
         return
@@ -207,7 +207,7 @@ def function_call_legacy(draft: MutableExchange, _: MutationChoices) -> None:
 
 @mutator("provider-diff-crash", 86, CHAT)
 def provider_diff_crash(draft: MutableExchange, chance: MutationChoices) -> None:
-    """The server fails in the middle of arguments, says so, and ends the stream."""
+    """The server fails inside the arguments, sends an error, and ends the stream."""
     places = _inside(draft, [*chat_calls(draft)])
     if not places:
         return

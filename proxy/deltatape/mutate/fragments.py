@@ -30,13 +30,13 @@ def _one(
 
 
 def _needing(draft: MutableExchange, chance: MutationChoices) -> list[ChatCall]:
-    """A call of a tool that is known to need arguments, or none."""
+    """Yield a call of a tool that is known to need arguments, if there is one."""
     return _one(draft, chance, lambda call: call.text and needs(draft.exchange, call.name))
 
 
 @mutator("args-empty-lost", 32, CHAT)
 def args_empty_lost(draft: MutableExchange, chance: MutationChoices) -> None:
-    """A call has its name, then the stream ends, the connection whole or broken."""
+    """A call has a name, then the stream ends, with or without a connection error."""
     for call in _one(draft, chance, lambda call: call.later and call.text):
         for piece in call.pieces[:1]:
             piece.write("")
@@ -53,7 +53,7 @@ def args_null(draft: MutableExchange, chance: MutationChoices) -> None:
 
 @mutator("args-absent", 34, CHAT)
 def args_absent(draft: MutableExchange, _: MutationChoices) -> None:
-    """The call of a tool that needs no arguments comes without the key: legal."""
+    """The call of a tool that needs no arguments has no `arguments` key: legal."""
     for call in chat_calls(draft):
         if not needs(draft.exchange, call.name):
             for entry in reversed(call.later):
@@ -63,7 +63,7 @@ def args_absent(draft: MutableExchange, _: MutationChoices) -> None:
 
 @mutator("args-object", 35, CHAT)
 def args_object(draft: MutableExchange, chance: MutationChoices) -> None:
-    """The arguments are an object, not a string that holds one."""
+    """The arguments are a JSON object instead of a string."""
     for call in _one(draft, chance, lambda call: read_object(call.text) is not None):
         text = call.text
         whole(call)
@@ -72,7 +72,7 @@ def args_object(draft: MutableExchange, chance: MutationChoices) -> None:
 
 @mutator("args-cumulative", 38, CHAT)
 def args_cumulative(draft: MutableExchange, chance: MutationChoices) -> None:
-    """Every fragment begins with all that came before it."""
+    """Every fragment repeats all previous ones (cumulative arguments)."""
     for call in _one(draft, chance, lambda call: len(call.pieces) > 1):
         text = ""
         for piece in call.pieces:
@@ -82,7 +82,7 @@ def args_cumulative(draft: MutableExchange, chance: MutationChoices) -> None:
 
 @mutator("args-final-repeat", 39, CHAT + RESPONSES)
 def args_final_repeat(draft: MutableExchange, chance: MutationChoices) -> None:
-    """A last fragment repeats the arguments as a whole."""
+    """A last fragment repeats the complete arguments."""
     every: list[CallSite] = [*chat_calls(draft), *response_calls(draft)]
     found = [call for call in every if len(call.pieces) > 1 and ":" in call.text]
     if not found:
@@ -97,7 +97,7 @@ def args_final_repeat(draft: MutableExchange, chance: MutationChoices) -> None:
 
 @mutator("args-lost-in-one-delta", 44, CHAT)
 def args_lost_in_one_delta(draft: MutableExchange, chance: MutationChoices) -> None:
-    """A call has its name and no arguments, and the reply ends in good order."""
+    """A call has a name but no arguments, and the reply ends normally."""
     for call in _needing(draft, chance):
         for entry in reversed(call.later):
             remove_entry(entry)
@@ -106,14 +106,14 @@ def args_lost_in_one_delta(draft: MutableExchange, chance: MutationChoices) -> N
 
 @mutator("args-custom-empty", 53, CHAT)
 def args_custom_empty(draft: MutableExchange, _: MutationChoices) -> None:
-    """An empty `custom` stands beside `function` in each entry."""
+    """Each entry has an empty `custom` next to `function`."""
     for entry in entries(draft):
         entry.put(("custom",), "{}")
 
 
 @mutator("g-partial-args-open", 59, GEMINI)
 def g_partial_args_open(draft: MutableExchange, _: MutationChoices) -> None:
-    """Arguments come in parts, and the empty `functionCall` that closes them is missing."""
+    """Arguments are sent in parts, and the empty `functionCall` that closes them is missing."""
     for unit in draft.units:
         for candidate, told in enumerate(listed(unit.value, "candidates")):
             for place, part in enumerate(listed(told, "content", "parts")):
@@ -123,7 +123,7 @@ def g_partial_args_open(draft: MutableExchange, _: MutationChoices) -> None:
 
 @mutator("g-finish-later-chunk", 70, GEMINI)
 def finish_later_chunk(draft: MutableExchange, _: MutationChoices) -> None:
-    """The finish reason comes with an empty text, in an event behind the call's: legal."""
+    """The finish reason is in a later event than the call, with an empty text: legal."""
     for unit in draft.units:
         parts = listed(unit.value, "candidates", 0, "content", "parts")
         reason = unit.source(("candidates", 0, "finishReason"))

@@ -10,7 +10,7 @@ _INDEX = ("index",)
 
 
 def whole(call: ChatCall) -> None:
-    """Has a call come in its first entry, arguments and all."""
+    """Send a whole call, arguments included, in its first entry."""
     text = call.text
     first, *later = call.entries
     if later:
@@ -20,7 +20,7 @@ def whole(call: ChatCall) -> None:
 
 
 def parallel(draft: MutableExchange) -> list[ChatCall]:
-    """The calls of the first choice that has several; none if no choice has."""
+    """Return the calls of the first choice that has several, or none."""
     found = chat_calls(draft)
     for call in found:
         others = [each for each in found if each.choice == call.choice]
@@ -30,7 +30,7 @@ def parallel(draft: MutableExchange) -> list[ChatCall]:
 
 
 def _in_turn(calls: list[ChatCall], draft: MutableExchange) -> bool:
-    """Whether each call ends before the next begins."""
+    """Return whether each call ends before the next begins."""
     order = [
         place
         for entry in entries(draft)
@@ -46,21 +46,21 @@ def _set(entry: ChatCallEntry, index: int) -> None:
 
 @mutator("index-missing", 1, CHAT, indexed)
 def index_missing(draft: MutableExchange, _: MutationChoices) -> None:
-    """The entries of `tool_calls` come without `index`."""
+    """The entries of `tool_calls` have no `index`."""
     for entry in entries(draft):
         entry.drop("index")
 
 
 @mutator("index-null", 2, CHAT, indexed)
 def index_null(draft: MutableExchange, _: MutationChoices) -> None:
-    """The entries of `tool_calls` come with `"index":null`."""
+    """The entries of `tool_calls` have `"index":null`."""
     for entry in entries(draft):
         entry.put(_INDEX, "null")
 
 
 @mutator("index-all-zero", 3, CHAT)
 def index_all_zero(draft: MutableExchange, _: MutationChoices) -> None:
-    """Parallel calls, each whole in one entry, all have index 0; only their ids differ."""
+    """Parallel calls, each in one entry, all have index 0; only their ids differ."""
     for call in parallel(draft):
         whole(call)
         _set(call.entries[0], 0)
@@ -68,7 +68,7 @@ def index_all_zero(draft: MutableExchange, _: MutationChoices) -> None:
 
 @mutator("index-all-zero-no-id", 4, CHAT)
 def index_all_zero_no_id(draft: MutableExchange, _: MutationChoices) -> None:
-    """Parallel calls, each whole in one entry, all have index 0 and no id."""
+    """Parallel calls, each in one entry, all have index 0 and no id."""
     for call in parallel(draft):
         whole(call)
         _set(call.entries[0], 0)
@@ -77,7 +77,7 @@ def index_all_zero_no_id(draft: MutableExchange, _: MutationChoices) -> None:
 
 @mutator("index-chunk-local", 5, CHAT)
 def index_chunk_local(draft: MutableExchange, _: MutationChoices) -> None:
-    """Parallel calls come whole, one per event, and the index is the place in the event."""
+    """Parallel calls are sent one per event, and each index counts within its event."""
     calls = parallel(draft)
     if len({id(call.opened) for call in calls}) == len(calls):
         for call in calls:
@@ -87,7 +87,7 @@ def index_chunk_local(draft: MutableExchange, _: MutationChoices) -> None:
 
 @mutator("index-by-name", 6, CHAT)
 def index_by_name(draft: MutableExchange, _: MutationChoices) -> None:
-    """Calls of the same tool share an index, which is looked up by name."""
+    """Calls of the same tool share an index, since the server assigns it by name."""
     calls = parallel(draft)
     if not _in_turn(calls, draft):
         return
@@ -100,7 +100,7 @@ def index_by_name(draft: MutableExchange, _: MutationChoices) -> None:
 
 @mutator("index-not-zero-based", 7, CHAT)
 def index_not_zero_based(draft: MutableExchange, _: MutationChoices) -> None:
-    """The first tool call has index 1: the server counted a block of text, too."""
+    """The first tool call has index 1, since the server also counted a text block."""
     for entry in entries(draft):
         index = entry.says("index")
         if isinstance(index, int):
@@ -109,7 +109,7 @@ def index_not_zero_based(draft: MutableExchange, _: MutationChoices) -> None:
 
 @mutator("index-split-call", 8, CHAT)
 def index_split_call(draft: MutableExchange, chance: MutationChoices) -> None:
-    """The later part of a call comes at another index, with the call's id."""
+    """The later fragments of a call have another index, with the call's id."""
     calls = chat_calls(draft)
     several = [call for call in calls if len(call.pieces) > 1]
     if not several:
@@ -122,7 +122,7 @@ def index_split_call(draft: MutableExchange, chance: MutationChoices) -> None:
 
 @mutator("index-wrong-call", 9, CHAT)
 def index_wrong_call(draft: MutableExchange, _: MutationChoices) -> None:
-    """The second call comes under the first one's index, with an empty name and no id."""
+    """The second call has the index of the first, an empty name and no id."""
     calls = parallel(draft)
     if not calls or not _in_turn(calls, draft):
         return
@@ -134,7 +134,7 @@ def index_wrong_call(draft: MutableExchange, _: MutationChoices) -> None:
 
 @mutator("index-dup-in-chunk", 10, CHAT)
 def index_dup_in_chunk(draft: MutableExchange, chance: MutationChoices) -> None:
-    """Two entries with the same index stand in one `tool_calls`: legal, but not expected."""
+    """One `tool_calls` list has two entries with the same index: legal, but unexpected."""
     long = [entry for entry in entries(draft) if len(entry.arguments.text) > 1]
     if not long:
         return
@@ -147,7 +147,7 @@ def index_dup_in_chunk(draft: MutableExchange, chance: MutationChoices) -> None:
 
 @mutator("bridge-identity-lost", 28, CHAT)
 def bridge_identity_lost(draft: MutableExchange, _: MutationChoices) -> None:
-    """A bridge from Responses to chat completions gives all calls index 0; fragments stay."""
+    """A bridge from Responses to chat completions gives all calls index 0; the ids stay."""
     calls = parallel(draft)
     if _in_turn(calls, draft):
         for entry in (entry for call in calls for entry in call.entries):

@@ -19,7 +19,7 @@ _INDEX = ("output_index",)
 
 
 def renumbered(draft: MutableExchange) -> None:
-    """Numbers the events that are left in order, as a server does that never had the others."""
+    """Renumber the remaining events, as if the others had never existed."""
     number = 0
     for unit in draft.units:
         if not unit.removed and at(unit.value, "sequence_number") is not None:
@@ -77,7 +77,7 @@ def delta_unknown_block(draft: MutableExchange, chance: MutationChoices) -> None
 
 @mutator("a-text-on-tool-block", 30, MESSAGES)
 def text_on_tool_block(draft: MutableExchange, chance: MutationChoices) -> None:
-    """A delta of text comes for a block that is a tool call."""
+    """A text delta refers to a block that is a tool call."""
     pieces = [piece for call in message_calls(draft) for piece in call.pieces]
     if pieces:
         unit = pieces[chance.choose(len(pieces))].unit
@@ -88,7 +88,7 @@ def text_on_tool_block(draft: MutableExchange, chance: MutationChoices) -> None:
 
 @mutator("r-done-only-args", 55, RESPONSES)
 def done_only_args(draft: MutableExchange, _: MutationChoices) -> None:
-    """Arguments come at the end of a call only, without deltas: legal."""
+    """Arguments are sent only at the end of a call, without deltas: legal."""
     for call in response_calls(draft):
         for piece in call.pieces:
             piece.unit.removed = True
@@ -108,7 +108,7 @@ def empty_first_delta(draft: MutableExchange, _: MutationChoices) -> None:
 
 @mutator("r-cipher-delta", 57, RESPONSES)
 def cipher_delta(draft: MutableExchange, chance: MutationChoices) -> None:
-    """The deltas are encrypted, only the finished call is plain."""
+    """The deltas are encrypted, and only the finished call has readable arguments."""
     alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
     for call in response_calls(draft):
         for piece in call.pieces:
@@ -118,7 +118,7 @@ def cipher_delta(draft: MutableExchange, chance: MutationChoices) -> None:
 
 @mutator("r-completed-output-empty", 74, RESPONSES)
 def completed_output_empty(draft: MutableExchange, _: MutationChoices) -> None:
-    """The final event lists no output, though items were streamed."""
+    """The final event has an empty output list, although items were streamed."""
     for unit in kinds(draft.units).get("response.completed", ()):
         if unit.source(("response", "output")):
             unit.put(("response", "output"), "[]")
@@ -126,7 +126,7 @@ def completed_output_empty(draft: MutableExchange, _: MutationChoices) -> None:
 
 @mutator("r-no-item-done", 75, RESPONSES)
 def no_item_done(draft: MutableExchange, _: MutationChoices) -> None:
-    """After a call's deltas nothing says that it is done; the final event has it."""
+    """No event ends a call after its deltas; only the final event contains it."""
     done = kinds(draft.units).get("response.function_call_arguments.done", [])
     for unit in (*done, *_call_items(draft, "done")):
         unit.removed = True
@@ -135,14 +135,14 @@ def no_item_done(draft: MutableExchange, _: MutationChoices) -> None:
 
 @mutator("a-dup-message-start", 77, MESSAGES)
 def dup_message_start(draft: MutableExchange, _: MutationChoices) -> None:
-    """`message_start` comes twice."""
+    """`message_start` is sent twice."""
     for unit in kinds(draft.units).get("message_start", ())[:1]:
         draft.add_after(unit, unit.like())
 
 
 @mutator("a-no-message-stop", 76, MESSAGES + CONVERSE)
 def no_message_stop(draft: MutableExchange, chance: MutationChoices) -> None:
-    """The stream ends without the event that ends the message, the connection whole or broken."""
+    """The stream ends without `message_stop`, with or without a connection error."""
     ends = [
         place
         for place, unit in enumerate(draft.units)

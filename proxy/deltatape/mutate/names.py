@@ -14,14 +14,14 @@ def _fragmented(draft: MutableExchange) -> list[ChatCall]:
 
 
 def _one(draft: MutableExchange, chance: MutationChoices) -> list[ChatCall]:
-    """A call in several entries, or none."""
+    """Yield a call in several entries, if there is one."""
     calls = _fragmented(draft)
     return [calls[chance.choose(len(calls))]] if calls else []
 
 
 @mutator("id-empty-cont", 11, CHAT)
 def id_empty_cont(draft: MutableExchange, _: MutationChoices) -> None:
-    """Continuations have `"id":""`: legal, but clients open a call for it."""
+    """Continuations have `"id":""`: legal, but some clients start a new call."""
     for call in _fragmented(draft):
         for entry in call.later:
             entry.put_text(_ID, "")
@@ -29,7 +29,7 @@ def id_empty_cont(draft: MutableExchange, _: MutationChoices) -> None:
 
 @mutator("id-null-cont", 12, CHAT)
 def id_null_cont(draft: MutableExchange, _: MutationChoices) -> None:
-    """Continuations have an id and a name that are null: strict decoders refuse them."""
+    """Continuations have `null` as id and name, which strict decoders reject."""
     for call in _fragmented(draft):
         for entry in call.later:
             entry.put(_ID, "null")
@@ -52,7 +52,7 @@ def id_missing(draft: MutableExchange, _: MutationChoices) -> None:
 
 @mutator("id-repeated", 15, CHAT)
 def id_repeated(draft: MutableExchange, _: MutationChoices) -> None:
-    """The id comes again with every fragment of a call."""
+    """The id is repeated in every fragment of a call."""
     for call in _fragmented(draft):
         for entry in call.later:
             entry.put_text(_ID, call.id)
@@ -60,7 +60,7 @@ def id_repeated(draft: MutableExchange, _: MutationChoices) -> None:
 
 @mutator("id-changes", 16, CHAT)
 def id_changes(draft: MutableExchange, chance: MutationChoices) -> None:
-    """A call's later fragments come with another id under the same index."""
+    """Later fragments of a call have another id under the same index."""
     for call in _one(draft, chance):
         for entry in call.later:
             entry.put_text(_ID, f"{call.id}b")
@@ -68,7 +68,7 @@ def id_changes(draft: MutableExchange, chance: MutationChoices) -> None:
 
 @mutator("name-repeated", 17, CHAT)
 def name_repeated(draft: MutableExchange, _: MutationChoices) -> None:
-    """The whole name comes again with every fragment of a call."""
+    """The name is repeated in every fragment of a call."""
     for call in _fragmented(draft):
         for entry in call.later:
             entry.put_text(_NAME, call.name)
@@ -76,7 +76,7 @@ def name_repeated(draft: MutableExchange, _: MutationChoices) -> None:
 
 @mutator("name-split", 18, CHAT)
 def name_split(draft: MutableExchange, chance: MutationChoices) -> None:
-    """The name comes in two fragments."""
+    """The name is split over two fragments."""
     for call in _one(draft, chance):
         middle = len(call.name) // 2
         call.entries[0].put_text(_NAME, call.name[:middle])
@@ -85,7 +85,7 @@ def name_split(draft: MutableExchange, chance: MutationChoices) -> None:
 
 @mutator("name-late", 19, CHAT)
 def name_late(draft: MutableExchange, chance: MutationChoices) -> None:
-    """Arguments come before the name."""
+    """Arguments are sent before the name."""
     for call in _one(draft, chance):
         call.entries[0].drop(*_NAME)
         call.later[-1].put_text(_NAME, call.name)
@@ -93,7 +93,7 @@ def name_late(draft: MutableExchange, chance: MutationChoices) -> None:
 
 @mutator("name-empty-first", 20, CHAT)
 def name_empty_first(draft: MutableExchange, chance: MutationChoices) -> None:
-    """The first name of a call is empty, the real one comes later."""
+    """The name of a call is empty at first; a later fragment has the real one."""
     for call in _one(draft, chance):
         call.entries[0].put_text(_NAME, "")
         call.later[0].put_text(_NAME, call.name)
@@ -101,7 +101,7 @@ def name_empty_first(draft: MutableExchange, chance: MutationChoices) -> None:
 
 @mutator("name-polluted", 21, CHAT)
 def name_polluted(draft: MutableExchange, chance: MutationChoices) -> None:
-    """Control tokens of the model's format stand in the name."""
+    """The name contains control tokens of the model's format."""
     calls = chat_calls(draft)
     if calls:
         call = calls[chance.choose(len(calls))]
@@ -110,7 +110,7 @@ def name_polluted(draft: MutableExchange, chance: MutationChoices) -> None:
 
 @mutator("chunk-id-changes", 22, CHAT, indexed)
 def chunk_id_changes(draft: MutableExchange, _: MutationChoices) -> None:
-    """Every event of one answer has another `id`."""
+    """Every event of one response has a different `id`."""
     for number, unit in enumerate(draft.units):
         id_ = at(unit.value, "id")
         if isinstance(id_, str) and at(unit.value, "choices") is not None:

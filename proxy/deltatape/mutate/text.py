@@ -12,7 +12,7 @@ _STOPS = ("tool_calls", "function_call")
 
 
 def _said(unit: MutableEvent, choice: int, text: str, key: str = "content") -> MutableEvent:
-    """An event like `unit` whose delta is `text` and nothing else."""
+    """Return an event like `unit` whose delta has only `text`."""
     new = unit.like()
     source = quoted(text, plain=unit.text.isascii())
     new.put(("choices", choice, "delta"), f'{{"{key}":{source}}}')
@@ -26,7 +26,7 @@ def _written(call: ChatCall) -> str:
 
 
 def _into(draft: MutableExchange, key: str) -> None:
-    """Has the calls come under `key` of the delta, as text, and the reply end with `stop`."""
+    """Send the calls as text under `key` of the delta, and end the reply with `stop`."""
     for call in chat_calls(draft):
         text = _written(call)
         middle = len(text) // 2
@@ -46,13 +46,13 @@ def _into(draft: MutableExchange, key: str) -> None:
 
 @mutator("text-tool-leak", 87, CHAT)
 def text_tool_leak(draft: MutableExchange, _: MutationChoices) -> None:
-    """The calls stand in the text, in the model's own notation, and there are no others."""
+    """The calls are in the text, in the model's own notation, instead of `tool_calls`."""
     _into(draft, "content")
 
 
 @mutator("text-partial-leak", 88, CHAT)
 def text_partial_leak(draft: MutableExchange, _: MutationChoices) -> None:
-    """The beginning of the model's notation of a call stands in the text, the call is whole."""
+    """The start of a call in the model's notation is in the text; the call itself is intact."""
     for call in chat_calls(draft)[:1]:
         name = json.dumps(call.name, ensure_ascii=False)[1:-1]
         first = call.entries[0]
@@ -62,13 +62,13 @@ def text_partial_leak(draft: MutableExchange, _: MutationChoices) -> None:
 
 @mutator("reasoning-tool", 89, CHAT)
 def reasoning_tool(draft: MutableExchange, _: MutationChoices) -> None:
-    """The calls stand in the reasoning, and there are no others."""
+    """The calls are in the reasoning instead of `tool_calls`."""
     _into(draft, "reasoning_content")
 
 
 @mutator("content-duplicates-args", 92, CHAT)
 def content_duplicates_args(draft: MutableExchange, chance: MutationChoices) -> None:
-    """The arguments of a call are in the text, too."""
+    """The text repeats the arguments of a call."""
     found = [call for call in chat_calls(draft) if ":" in call.text]
     if found:
         call = found[chance.choose(len(found))]

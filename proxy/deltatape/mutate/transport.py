@@ -28,7 +28,7 @@ def _is_named(traits: Traits) -> bool:
 
 @mutator("sse-comment-as-data", 96, _EVERY, _over_sse)
 def sse_comment_as_data(draft: MutableExchange, chance: MutationChoices) -> None:
-    """A keep-alive comment comes as the data of an event."""
+    """A keep-alive comment is sent as the data of an event."""
     if draft.is_sse and draft.units:
         unit = draft.units[chance.choose(len(draft.units))]
         new = unit.like()
@@ -38,7 +38,7 @@ def sse_comment_as_data(draft: MutableExchange, chance: MutationChoices) -> None
 
 @mutator("sse-interleaved-json", 99, _EVERY, _over_sse)
 def sse_interleaved_json(draft: MutableExchange, chance: MutationChoices) -> None:
-    """An event is broken off in its JSON, and another one, `data:` and all, goes on there."""
+    """An event is cut inside its JSON, and the next `data:` line continues on the same line."""
     if not draft.is_sse:
         return
     places = [
@@ -56,7 +56,7 @@ def sse_interleaved_json(draft: MutableExchange, chance: MutationChoices) -> Non
 
 @mutator("proxy-buffered", 100, _BUFFERED)
 def proxy_buffered(draft: MutableExchange, chance: MutationChoices) -> None:
-    """A proxy collects the body and hands it on in one burst at the end."""
+    """A proxy buffers the body and sends it in one burst at the end."""
     exchange = draft.exchange
     if exchange.timed and exchange.reads:
         late = exchange.reads[-1].t_ns + (5 + chance.choose(25)) * NS
@@ -65,7 +65,7 @@ def proxy_buffered(draft: MutableExchange, chance: MutationChoices) -> None:
 
 @mutator("long-silent-tool", 101, MESSAGES + CONVERSE)
 def long_silent_tool(draft: MutableExchange, chance: MutationChoices) -> None:
-    """For one to two and a half minutes nothing comes of a call's arguments, then all goes on."""
+    """The stream pauses for 1 to 2.5 minutes inside a call's arguments, then continues."""
     inside = [
         piece.unit
         for call in (*message_calls(draft), *converse_calls(draft))
@@ -80,7 +80,7 @@ def long_silent_tool(draft: MutableExchange, chance: MutationChoices) -> None:
 
 
 def _later(draft: MutableExchange, inside: list[MutableEvent]) -> list[Read]:
-    """The reads that begin between the events of arguments, later than the read before."""
+    """Yield the reads that begin between events of arguments, later than the previous read."""
     reads = draft.exchange.reads
     starts = accumulate(len(read.data) for read in reads)
     begins = [unit.start or 0 for unit in inside]
@@ -93,14 +93,14 @@ def _later(draft: MutableExchange, inside: list[MutableEvent]) -> list[Read]:
 
 @mutator("no-tool-streaming", 102, CHAT)
 def no_tool_streaming(draft: MutableExchange, _: MutationChoices) -> None:
-    """Each call comes whole, in one event: legal, and clients wait for it without a sign."""
+    """Each call is sent whole in one event, without deltas: legal."""
     for call in chat_calls(draft):
         whole(call)
 
 
 @mutator("sse-last-event-unterminated", 103, _EVERY, _over_sse)
 def sse_last_event_unterminated(draft: MutableExchange, _: MutationChoices) -> None:
-    """The body ends behind its last event's data, without the blank line."""
+    """The body ends after the data of its last event, without the blank line."""
     if draft.is_sse and draft.units:
         ends = _LINE_ENDS.search(draft.tail())
         if ends and ends[1]:

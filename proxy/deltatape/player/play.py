@@ -135,7 +135,7 @@ class PlayHandler:
     def _too_long(self) -> NoMatch:
         return NoMatch(
             nearest=None,
-            problem=f"its body has more than {self._shelf.longest} bytes, as none that is recorded",
+            problem=f"its body has more than {self._shelf.longest} bytes, longer than any recorded",
             differences=(),
         )
 

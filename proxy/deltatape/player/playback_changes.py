@@ -80,12 +80,12 @@ class ExchangeStaging:
 
     def _why(self, place: int) -> str:
         if not self._asked:
-            return "nothing was played"
+            return "no exchange was played"
         if place in self._placeless:
-            return "nothing that was played has such a place"
+            return "no played response has the position that it names"
         if place in self._behind:
-            return "a fault before it ended the answer"
-        return "what was played is not the exchange that it is for"
+            return "an earlier fault had ended the response"
+        return "the exchange that it names was not played"
 
     def _is_due(self, place: int, exchange: Exchange) -> bool:
         fault = self._faults[place]
@@ -105,6 +105,6 @@ def refuse_absent(faults: Sequence[InjectedFault], exchanges: Sequence[Exchange]
         if fault.exchange is not None and fault.exchange not in numbers:
             known = ", ".join(map(str, numbers))
             raise UsageError(
-                f"--fault {fault.text!r}: no exchange {fault.exchange} is played;"
-                f" exchanges: {known or 'none'}"
+                f"--fault {fault.text!r}: there is no exchange {fault.exchange} to play;"
+                f" the tape has {known or 'none'}"
             )

@@ -332,17 +332,15 @@ class _EndOfTape(NoMatch):
     def of(cls, correction: "Correction", exchanges: Sequence[Exchange]) -> Self:
         """What to say of a request that is right where the tape is wrong."""
         codes = correction.codes
-        problem = "the tape ends here: the recorded app went wrong"
+        problem = "the tape has no response for this request: the recorded app made a mistake"
         if codes:
             problem += f" ({', '.join(codes)})"
-        problem += ", this request does not"
+        problem += " that this request corrects"
         if correction.position is not None:
             refused = exchanges[correction.position]
             problem += (
-                f", and {refused.tape}#{refused.number} is how the provider refused the wrong one"
+                f"; {refused.tape}#{refused.number} is the provider's error for the wrong one"
             )
-        else:
-            problem += ", and nothing is recorded that answers it"
         return cls(nearest=correction.position, problem=problem, differences=(), codes=codes)
 
 

@@ -65,7 +65,9 @@ def complaint(run: FinishedTest) -> str:
     if all(one.exchange is not run.broken for one in run.report.played):
         return f"{name_of(run.broken)} was not asked for"
     if run.report.missed:
-        return "\n".join(("it went on as if all were there:", *_misses(run.report.missed)))
+        return "\n".join(
+            ("continued as if the response were complete:", *_misses(run.report.missed))
+        )
     if run.late_s is not None:
         return f"there was no error within {run.late_s:g} s"
     if run.raised is RaisedException.NOTHING:

@@ -1,8 +1,8 @@
-"""What is wrong with a tape as a file: damage, contradictions, secrets; and what is merely so.
+"""Audit a tape as a file: damage, contradictions and secrets are problems, the rest is facts.
 
-Strategy: one pass over the lines. A damaged line is a problem and does not end the pass. That a
-recorder crashed, lost records to a full disk or still records is what the format provides for:
-facts, not problems. Secrets are told by kind and place, never by what they are.
+One pass over the lines; a damaged line is a problem and does not end the pass. The format allows
+for a recorder that crashed, lost records to a full disk or is still recording: these are facts, not
+problems. A secret is reported by kind and place, never by its value.
 
 Format: recordings/README.md, "Order" and "What a reader must bear".
 """
@@ -44,12 +44,12 @@ class ProblemKind(enum.StrEnum):
     ORDER = "order"
     SECRET = "secret"  # noqa: S105 - a kind of problem
     PARSED = "parsed"
-    """It is read in another way than when it was taped."""
+    """deltatape now parses the exchange differently than when it was recorded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TapeProblem:
-    """Something that has to be mended. `exchange` 0 is the tape itself."""
+    """Something that has to be fixed. `exchange` 0 is the tape itself."""
 
     kind: ProblemKind
     line: int
@@ -67,15 +67,15 @@ class AuditReport:
     facts: tuple[str, ...]
 
     def besides(self, problems: Iterable[TapeProblem]) -> "AuditReport":
-        """The same with further problems."""
+        """Return the same report with further problems."""
         every = sorted((*self.problems, *problems), key=lambda problem: problem.line)
         return AuditReport(problems=tuple(every), facts=self.facts)
 
 
-# Whether the records of a tape stand in the order that the format asks for, and add up.
+# Check that the records of a tape are in the order that the format requires, and add up.
 #
-# Strategy: a small state per exchange. What is wrong is told with the line; whether it is a defect
-# or the trace of a loss that the recorder told of, is decided when the exchange's `end` is known.
+# A small state per exchange. Each fault is kept with its line; whether it is a defect or the trace
+# of a loss that the recorder reported is decided when the exchange's `end` is known.
 #
 # Format: recordings/README.md, "Order", "Boundaries" and "Endings".
 
@@ -92,7 +92,7 @@ class OrderFault(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class ExchangeOrder:
-    """What has come of an exchange so far."""
+    """The records of an exchange so far."""
 
     seen: set[str] = field(default_factory=set)
     faults: list[OrderFault] = field(default_factory=list)
@@ -108,11 +108,11 @@ class ExchangeOrder:
 
     @property
     def lost(self) -> bool:
-        """Whether the recorder tells that it lost records of this exchange."""
+        """Whether the recorder reported that it lost records of this exchange."""
         return self.ending is not None and bool(self.ending.recorder)
 
     def take(self, line: int, record: Record) -> None:
-        """The next record of the exchange."""
+        """Check the next record of the exchange."""
         payload = record.payload
         self.line = self.line or line
         if isinstance(payload, Unknown | ParsedAs):
@@ -126,10 +126,10 @@ class ExchangeOrder:
     def _out_of_order(self, record: Record) -> Iterator[str]:
         code = record.payload.code
         if self.ending is not None:
-            yield f"`{code}` after the `end` of its exchange: readers ignore it"
+            yield f"`{code}` after the `end` of its exchange; readers ignore it"
             return
         if record.t_ns < self._last_ns:
-            yield f"its time, {record.t_ns} ns, is before that of the record before it"
+            yield f"its time, {record.t_ns} ns, is earlier than that of the previous record"
         if not self.seen and code != "request":
             yield f"`{code}` before the `request` of its exchange"
         if code in _ONCE & self.seen:
@@ -169,7 +169,7 @@ class ExchangeOrder:
     def _piece(self, size: int) -> Iterator[str]:
         masked, self._masked = self._masked, None
         if masked is not None and masked[1] > size:
-            yield f"of {size} bytes, but the `masked` in line {masked[0]} tells of {masked[1]}"
+            yield f"{size} bytes, but the `masked` in line {masked[0]} reaches to byte {masked[1]}"
 
     def _bounds(self, line: int, ends: tuple[int, ...]) -> Iterator[str]:
         if self._boundaries is not None:
@@ -183,7 +183,7 @@ class ExchangeOrder:
         if boundaries is not None and boundaries[1] and boundaries[1][-1] > len(data):
             yield (
                 f"a read of {len(data)} bytes, but the `boundaries` in line {boundaries[0]} reach "
-                f"to {boundaries[1][-1]}"
+                f"to byte {boundaries[1][-1]}"
             )
         self._bytes += len(data)
         self._hash.update(data)
@@ -193,9 +193,9 @@ class ExchangeOrder:
         if self._boundaries is not None:
             yield f"the `boundaries` in line {self._boundaries[0]} have no `read`"
         if ending.bytes != self._bytes:
-            yield f"`end` tells of {ending.bytes} bytes, the reads hold {self._bytes}"
+            yield f"`end` counts {ending.bytes} bytes, but the reads have {self._bytes}"
         elif ending.sha256 != self._hash.hexdigest():
-            yield "`end.sha256` is not that of the reads: they were changed"
+            yield "`end.sha256` does not match the reads: the body was changed after recording"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -213,7 +213,7 @@ class _Form:
 
 @dataclass(slots=True, kw_only=True)
 class Auditor:
-    """Takes the lines of a tape, in order, and makes the report.
+    """Check the lines of a tape, in order, and make the report.
 
     Args:
         header: the first line, which a reader has accepted.
@@ -229,14 +229,14 @@ class Auditor:
     _stopped: int = 0
 
     def take(self, number: int, line: bytes) -> None:
-        """The line `number`, from 2, with its line feed unless it is torn."""
+        """Check line `number` (from 2), with its line feed unless it is truncated."""
         try:
             record = decode_record(line)
         except MalformedError as error:
             if line.endswith(b"\n"):
                 self._problem(ProblemKind.DAMAGE, number, 0, str(error))
             else:
-                self._facts.append(f"the last record is torn: {len(line)} bytes, left out")
+                self._facts.append(f"the last record is truncated: {len(line)} bytes, left out")
             return
         expected = payload_record(record.t_ns, record.exchange, record.payload)
         self._form.look(number, line, expected)
@@ -244,27 +244,27 @@ class Auditor:
         self._take(number, record)
 
     def damaged(self, number: int, message: str) -> None:
-        """The line `number` cannot be read at all."""
+        """Report that line `number` cannot be read at all."""
         self._problem(ProblemKind.DAMAGE, number, 0, message)
 
     def report(self, *, recording: bool) -> AuditReport:
-        """What there is to tell when there are no more lines.
+        """Return the report after the last line.
 
         Args:
-            recording: whether a recorder is still at it.
+            recording: whether a recorder is still writing the tape.
         """
         header = decode_header(self.header)
         self._form.look(1, self.header, header_line(header))
         for hit in clean(json.loads(self.header), Masker(b"")).hits:
-            # No recorder writes one there: that is for a person to look at.
-            message = f"the header's {hit.where} holds what looks like a secret: {hit.kind}"
+            # No recorder writes a secret there, so no command removes it: a person has to look.
+            message = f"the header's {hit.where} contains what looks like a secret: {hit.kind}"
             self._problem(ProblemKind.SECRET, 1, 0, message)
         for exchange, order in sorted(self._exchanges.items()):
             self._judge(exchange, order, header)
         if recording:
-            self._facts.append("it is still being recorded")
+            self._facts.append("the tape is still being recorded")
         elif not self._stopped:
-            self._facts.append("no `stop`: the recorder did not end in good order")
+            self._facts.append("no `stop`: the recorder was killed or crashed")
         plan = self._planner.finish()
         self._problems += map(_leaked, plan.leaks)
         self._problems += (_broken(sums) for sums in plan.sums if sums.masked)
@@ -272,7 +272,9 @@ class Auditor:
         self._facts += (_wrong(sums) for sums in plan.sums if sums.wrong)
         if self._form.lines:
             lines = count(self._form.lines, "line")
-            self._facts.append(f"{lines} not in canonical form, first line {self._form.first}")
+            self._facts.append(
+                f"{lines} not in canonical form, the first is line {self._form.first}"
+            )
         problems = sorted(self._problems, key=lambda problem: problem.line)
         return AuditReport(problems=tuple(problems), facts=tuple(self._facts))
 
@@ -295,10 +297,10 @@ class Auditor:
             self._requested = max(self._requested, record.exchange)
 
     def _judge(self, exchange: int, order: ExchangeOrder, header: Header) -> None:
-        """Whether what is out of order is a defect or the trace of a loss that is told."""
+        """Decide whether faults are defects or the trace of a loss that the recorder reported."""
         ending = order.ending
         if ending is None and header.source is not Source.IMPORT:
-            self._facts.append(f"#{exchange} has no `end`: the tape ends before it did")
+            self._facts.append(f"#{exchange} has no `end`: the tape ends before the exchange did")
         if order.lost and ending is not None:
             records = ending.recorder.get("lost_records", "some")
             error = ending.recorder.get("error", "unknown")
@@ -312,22 +314,21 @@ class Auditor:
 def _leaked(leak: LeakedSecret) -> TapeProblem:
     article = "an" if leak.kind[0] in "AEIOu" else "a"
     sure = article if leak.certain else f"what looks like {article}"
-    hidden = " (behind its content-coding)" if leak.coded else ""
+    hidden = " (under its content-coding)" if leak.coded else ""
     return TapeProblem(
         kind=ProblemKind.SECRET,
         line=leak.line,
         exchange=leak.exchange,
-        message=f"{leak.where}{hidden} holds {sure} {leak.kind}",
+        message=f"{leak.where}{hidden} contains {sure} {leak.kind}",
         span=leak.span,
     )
 
 
 def _broken(sums: ChecksumErrors) -> TapeProblem:
-    """Masking is what a recorder does, but the checksum of what was masked is a false trace."""
-    them = "checksum is" if len(sums.masked) == 1 else "checksums are"
+    """Masking is normal, but a checksum of the unmasked bytes no longer matches the tape."""
     message = (
-        f"{len(sums.masked)} {them} of the response body as it was before bytes in it were masked; "
-        "deltatape redact makes them anew"
+        f"{count(len(sums.masked), 'checksum')} in the response body from before bytes were masked;"
+        " deltatape redact recomputes them"
     )
     return TapeProblem(
         kind=ProblemKind.DAMAGE, line=sums.line, exchange=sums.exchange, message=message
@@ -335,10 +336,10 @@ def _broken(sums: ChecksumErrors) -> TapeProblem:
 
 
 def _wrong(sums: ChecksumErrors) -> str:
-    """What the wire did is no defect of the tape."""
+    """A wrong checksum that was received is not a defect of the tape."""
     return (
-        f"#{sums.exchange}, line {sums.line}: {count(len(sums.wrong), 'message')} of the response "
-        f"body came with a wrong checksum, first at byte {sums.wrong[0]}"
+        f"#{sums.exchange}, line {sums.line}: {count(len(sums.wrong), 'message')} in the response "
+        f"body arrived with a wrong checksum, the first at byte {sums.wrong[0]}"
     )
 
 
@@ -346,5 +347,5 @@ def _opaque(plan: RedactionPlan) -> Iterator[str]:
     for body in plan.opaque:
         yield (
             f"#{body.exchange}, line {body.line}: the {body.where} could not be searched "
-            f"to its end: {body.detail}"
+            f"completely: {body.detail}"
         )

@@ -315,8 +315,8 @@ class RedactionPlanner:
             self._plan.sums.append(told)
         if masked:
             self._plan.remarks[self._anchor[body.pieces[0].line]] = (
-                f"{count(len(masked), 'checksum')} of the {body.side} made anew: of messages in "
-                "which bytes are masked"
+                f"{count(len(masked), 'checksum')} in the {body.side} recomputed, for messages with"
+                " masked bytes"
             )
 
     def _blank(self, body: RecordedBody) -> tuple[Overwrite, ...]:
@@ -325,8 +325,8 @@ class RedactionPlanner:
             return ()
         name = ", ".join(body.codings)
         self._plan.remarks[self._anchor[body.pieces[0].line]] = (
-            f"the {body.side} was overwritten as a whole: behind its content-coding ({name}) "
-            "nothing can be overwritten byte by byte"
+            f"the whole {body.side} was overwritten, since single bytes cannot be overwritten under"
+            f" its content-coding ({name})"
         )
         return edits
 

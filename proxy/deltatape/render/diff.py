@@ -1,7 +1,7 @@
-"""Comparisons of exchanges as text: a summary, the changed calls, the changed events.
+"""The report of `deltatape diff`: a summary line, the damaged calls, then the events.
 
-As in other diffs equal events are shown only around what differs, and what is told of many
-neighbours in the same words is told once.
+As in other diffs, equal events are shown only next to a difference. A run of adjacent events with
+the same change is shown once.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -48,19 +48,19 @@ _MARKS = {ChangeKind.EQUAL: " ", ChangeKind.DROPPED: "-", ChangeKind.INSERTED: "
 _DAMAGES = {
     CallDamage.LOST: "lost",
     CallDamage.ADDED: "added",
-    CallDamage.ARGUMENTS: "its arguments were altered",
-    CallDamage.IDENTITY: "its identity was changed",
+    CallDamage.ARGUMENTS: "arguments altered",
+    CallDamage.IDENTITY: "id or name changed",
 }
 _SPACINGS = {
-    SpacingDifference.FORMAT: "format of the body",
+    SpacingDifference.FORMAT: "body format",
     SpacingDifference.EVENT_LINE: "event lines",
     SpacingDifference.ID_LINE: "id lines",
     SpacingDifference.RETRY_LINE: "retry lines",
     SpacingDifference.LINE_ENDS: "line ends",
-    SpacingDifference.JSON: "spelling of the JSON",
-    SpacingDifference.FIELDS: "spacing of the fields",
+    SpacingDifference.JSON: "JSON formatting",
+    SpacingDifference.FIELDS: "field spacing",
     SpacingDifference.COMMENTS: "comments",
-    SpacingDifference.PENDING: "undispatched rest",
+    SpacingDifference.PENDING: "incomplete last event",
 }
 
 
@@ -129,7 +129,11 @@ def _side(side: Analysis) -> str:
 
 def _summary(comparison: Comparison, width: int) -> list[Line]:
     """Count what differs."""
-    how = "" if comparison.by_event else " (dialects differ: compared by what the events bring)"
+    how = (
+        ""
+        if comparison.by_event
+        else " (different dialects: compared by the content of the events)"
+    )
     if comparison.equal:
         lines = [line(StyledText(f"equal{how}", GOOD))]
     else:
@@ -137,13 +141,13 @@ def _summary(comparison: Comparison, width: int) -> list[Line]:
         lines = wrapped(f"{text}{how}", 0, BOLD, width)
     if comparison.volatile:
         fields = ", ".join(f"{path} ({number})" for path, number in comparison.volatile)
-        lines += wrapped(f"ignored, in so many events: {fields}", 0, DIM, width)
+        lines += wrapped(f"ignored fields (number of events): {fields}", 0, DIM, width)
     return lines
 
 
 def _otherwise(comparison: Comparison) -> str:
     """Describe a difference without any changed event."""
-    return "equal events; only their framing differs" if comparison.framing else "equal events"
+    return "equal events, different framing" if comparison.framing else "equal events"
 
 
 def _counted(comparison: Comparison) -> list[str]:
@@ -176,7 +180,7 @@ def _call_lines(call: CallChange, width: int) -> Iterator[Line]:
         for difference in call.differences[:_MOST_DIFFERENCES]:
             yield from _difference(difference, 6, width)
     if call.cause is not None:
-        yield cropped(line(f"      first by {_cause(call.cause)}"), width)
+        yield cropped(line(f"      first change: {_cause(call.cause)}"), width)
 
 
 def _cause(change: EventChange) -> str:
@@ -236,7 +240,7 @@ class _Events:
             shown += 1
             if shown > _MOST_CHANGES:
                 rest = sum(1 for each in groups[place:] if each[0].kind is not ChangeKind.EQUAL)
-                text = f"{count(rest, 'more change')}; all of them: --format json"
+                text = f"{count(rest, 'more change')}; --format json lists all"
                 yield line(StyledText(text, DIM))
                 return
             yield from self._group(group)

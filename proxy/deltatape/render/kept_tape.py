@@ -25,8 +25,8 @@ def kept_stem(recorded_at: str, seen: TapeOverview) -> str:
 
 
 def counted(kinds: Mapping[str, int]) -> str:
-    """`2 x API key, 1 x bearer token`; "nothing"."""
-    return ", ".join(f"{kinds[kind]} x {kind}" for kind in sorted(kinds)) or "nothing"
+    """Return `2 x API key, 1 x bearer token`, or "none"."""
+    return ", ".join(f"{kinds[kind]} x {kind}" for kind in sorted(kinds)) or "none"
 
 
 def _plain(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The report of a shrunk tape: its size, and what the size shows."""
+"""The report of `deltatape shrink`, and the tests that it writes."""
 
 import shlex
 from collections.abc import Sequence
@@ -68,7 +68,7 @@ def amount_of(exchanges: Sequence[Exchange]) -> TapeSize:
 def shrink_lines(report: ShrinkReport, width: int) -> list[Line]:
     """Format the result for people."""
     before, after = amount_of(report.before), amount_of(report.after)
-    fails = "fails still" if report.still else "fails no more, or otherwise"
+    fails = "still fails" if report.still else "no longer fails in the same way"
     lines: list[Line] = [
         (StyledText(excerpt(f"{fails}: {report.failure.told}", width)),),
         (StyledText(f"before: {before.told}"),),
@@ -84,7 +84,9 @@ def shrink_lines(report: ShrinkReport, width: int) -> list[Line]:
     ]
     lines += [(StyledText(excerpt(data, width), DIM),) for data in events[:_MOST_EVENTS]]
     if len(events) > _MOST_EVENTS:
-        lines.append((StyledText(f"  ... and {len(events) - _MOST_EVENTS} more", DIM),))
+        lines.append(
+            (StyledText(f"  ... and {count(len(events) - _MOST_EVENTS, 'more event')}", DIM),)
+        )
     return lines
 
 
@@ -205,9 +207,9 @@ def _listed(words: Sequence[str]) -> str:
 
 
 _PYTEST = Template('''\
-"""Does the command still fail on the tape beside this file? Made by `deltatape shrink`.
+"""Test that the command no longer fails on the tape in this folder. By `deltatape shrink`.
 
-Plays the tape as the provider and runs the command: no key, no network.
+Plays the tape as the provider and runs the command; needs no API key and no network.
 """
 
 import json
@@ -224,7 +226,7 @@ LIMIT_S = $limit
 $constant
 
 def ran(path):
-    """The exit code of the command against the tape, what it printed, and what it asked for."""
+    """Run the command against the tape; return its exit code, stdout, stderr and the report."""
     replay = [sys.executable, "-m", "deltatape", "replay", str(TAPE), *OPTIONS, "--report", path]
     with subprocess.Popen(
         [*replay, "--", *COMMAND],
@@ -243,14 +245,14 @@ def ran(path):
 
 
 def check_that_it_ran(code, stderr, report):
-    """Nothing is tested by a command that cannot be run, or gets no answer of the tape."""
+    """Fail if the command could not be run, or got no response from the tape."""
 ${not_run}    assert report.get("played"), stderr
 
 
 $judged''')
 _PATTERN = _Judging(
     "import re\n",
-    Template('PATTERN = $pattern\n"""What it prints when it fails."""\n'),
+    Template('PATTERN = $pattern\n"""What the command prints when it fails."""\n'),
     """\
 def test_the_failure_is_gone(tmp_path):
     code, stdout, stderr, report = ran(tmp_path / "report.json")
@@ -271,7 +273,7 @@ def test_the_failure_is_gone(tmp_path):
 )
 _ORACLE = _Judging(
     "",
-    Template('ORACLE = $oracle\n"""Judges by its exit code: 0 is right."""\n'),
+    Template('ORACLE = $oracle\n"""Exit code 0: the run is correct."""\n'),
     """\
 def test_the_failure_is_gone(tmp_path):
     code, stdout, stderr, asked = ran(tmp_path / "report.json")
@@ -282,17 +284,17 @@ def test_the_failure_is_gone(tmp_path):
         "unplayed": [f"{one['tape']}#{one['exchange']}" for one in asked["unplayed"]],
     }
     outcome = {"exit_code": code, "stdout": stdout, "stderr": stderr, "report": report}
-    told = {"version": 1, "outcome": {**outcome, "signal": "", "timed_out": False}}
+    data = {"version": 1, "outcome": {**outcome, "signal": "", "timed_out": False}}
     judged = subprocess.run(
-        ["/bin/sh", "-c", ORACLE], cwd=FOLDER, input=json.dumps(told), text=True, timeout=LIMIT_S
+        ["/bin/sh", "-c", ORACLE], cwd=FOLDER, input=json.dumps(data), text=True, timeout=LIMIT_S
     )
     assert judged.returncode == 0, stdout + stderr
 """,
 )
 _SHELL = Template("""\
 #!/bin/sh
-# Does the command still fail on the tape beside this file? Exit code 0: no; 2: it did not run.
-# Made by `deltatape shrink`. Plays the tape as the provider: no key, no network.
+# Exit code 1: the command still fails on the tape in this folder; 0: it no longer fails;
+# 2: it did not run. Made by `deltatape shrink`. Needs no API key and no network.
 here=$$(cd "$$(dirname "$$0")" && pwd) || exit 2
 cd "$$here"/$folder || exit 2
 report=$$(mktemp) || exit 2

@@ -1,4 +1,4 @@
-"""The report of `torture`: the matrix, and each variation that failed."""
+"""The report of `deltatape torture`: the matrix, and each variation that failed."""
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
@@ -34,7 +34,7 @@ def torture_lines(result: TortureResult, width: int) -> list[Line]:
     if result.problem:
         return _unfit(result, width)
     if why := untried(result):
-        head = wrapped(f"nothing was tried: {why}", 0, _BAD, width)
+        head = wrapped(f"no variation was run: {why}", 0, _BAD, width)
         return [*head, *_left_out(result, width)]
     lines = _matrix(result, width)
     for failures in _alike(result.failed):
@@ -43,14 +43,14 @@ def torture_lines(result: TortureResult, width: int) -> list[Line]:
 
 
 def untried(result: TortureResult) -> str:
-    """Explain why a run without failures proves nothing; "" if it does."""
+    """Return why no variation was run; "" if at least one was, or if the baseline failed."""
     if result.problem or _placed(result):
         return ""
     if not result.cells:
-        return "the command asked for none of the exchanges that were to be varied"
+        return "the command requested none of the selected exchanges"
     several = len(result.columns) > 1
-    where = f"these {len(result.columns)} answers" if several else result.columns[0]
-    return f"none of the chosen variations has a place in {where}"
+    where = f"any of the {len(result.columns)} responses" if several else result.columns[0]
+    return f"none of the selected variations applies to {where}"
 
 
 def variation_lines(variations: Sequence[Variation], width: int) -> list[Line]:
@@ -83,13 +83,13 @@ def _where(cell: MatrixCell) -> str:
 def _unfit(result: TortureResult, width: int) -> list[Line]:
     """Format the report if the unchanged tapes fail."""
     return [
-        line(StyledText("FAILED", _BAD), " with the tapes as they are"),
+        line(StyledText("FAILED", _BAD), " with the unchanged tapes"),
         *wrapped(result.problem, 2, width=width),
         *_output(result.printed, width),
         (),
         *wrapped(
-            "Nothing was varied: what the command does with a whole stream is the standard for the"
-            " rest.",
+            "No variation was run: each one is compared with a run that passes with the unchanged"
+            " tapes.",
             0,
             width=width,
         ),
@@ -121,7 +121,7 @@ def _narrow(
     """Format the matrix with one character per exchange."""
     first, last = result.columns[0], result.columns[-1]
     wide = max(len(str(row[1])) for row in rows)
-    lines = [line(StyledText(f"each mark an exchange, from {first} to {last}", DIM))]
+    lines = [line(StyledText(f"one column per exchange, from {first} to {last}", DIM))]
     for kind, name, *marks in rows:
         shown = kind.text if isinstance(kind, StyledText) else kind
         pieces = (mark if isinstance(mark, StyledText) else StyledText(mark) for mark in marks)
@@ -164,13 +164,13 @@ def _failure(variations: Sequence[Sequence[MatrixCell]], width: int) -> list[Lin
     lines += _output(cell.printed, width)
     lines.append(line("  ", StyledText(cell.reproduce)))
     if cell.kept:
-        lines.append(line("  ", StyledText(f"its tape: {cell.kept}", DIM)))
+        lines.append(line("  ", StyledText(f"tape: {cell.kept}", DIM)))
     for other in first[1:]:
         why = "" if other.why == cell.why else f": {other.why}"
         lines += hanging(f"  also {_where(other)}{why}", width, 7)
     if more:
         names = "; ".join(f"{_name(each[0])}{_others(each[1:])}" for each in more)
-        lines += hanging(f"  the same: {names}", width)
+        lines += hanging(f"  same failure: {names}", width)
     return lines
 
 
@@ -191,7 +191,7 @@ def _end(result: TortureResult, width: int) -> list[Line]:
     failed = len({cell.variation for cell in result.failed})
     style = _BAD if failed else GOOD
     of = count(len(_placed(result)), "variation")
-    verdict = f"{failed} of {of} failed" if failed else f"stood {of}"
+    verdict = f"{failed} of {of} failed" if failed else f"{of} passed"
     runs = f"; {count(result.runs, 'run')} in {result.seconds:.1f} s"
     return [line(StyledText(verdict, style), runs), *_left_out(result, width)]
 
@@ -201,10 +201,10 @@ def _left_out(result: TortureResult, width: int) -> list[Line]:
     lines: list[Line] = []
     without = [row.name for row in result.rows if row.name not in _placed(result)]
     if without and result.cells:
-        lines += wrapped(f"without a place in these answers: {', '.join(without)}", 0, DIM, width)
+        lines += wrapped(f"not applicable to these responses: {', '.join(without)}", 0, DIM, width)
     if result.idle:
         named = ", ".join(result.idle)
-        lines += wrapped(f"not asked for, so not varied: {named}", 0, DIM, width)
+        lines += wrapped(f"not requested by the command, so not varied: {named}", 0, DIM, width)
     return lines
 
 
@@ -216,7 +216,7 @@ def torture_json(result: TortureResult) -> str:
     nothing = untried(result)
     return document(
         passes=result.passes and not nothing,
-        problem=f"nothing was tried: {nothing}" if nothing else result.problem,
+        problem=f"no variation was run: {nothing}" if nothing else result.problem,
         printed=result.printed,
         command=list(result.command),
         tapes=list(result.tapes),
@@ -261,10 +261,10 @@ def torture_junit(result: TortureResult) -> str:
     """`torture --junit FILE`."""
     root = ET.Element("testsuites", name="deltatape torture")
     if result.problem:
-        case = _failing("recorded", "the tapes as they are", result.problem, result.printed)
+        case = _failing("recorded", "the unchanged tapes", result.problem, result.printed)
         root.append(_suite("recorded", [case]))
     if why := untried(result):
-        case = _failing("tried", "a variation", f"nothing was tried: {why}")
+        case = _failing("tried", "a variation", f"no variation was run: {why}")
         root.append(_suite("tried", [case]))
     for name, harmless in (("harmless", True), ("hostile", False)):
         cells = [_case(name, cell) for cell in result.cells if cell.harmless is harmless]
@@ -298,7 +298,7 @@ def _case(suite: str, cell: MatrixCell) -> ET.Element:
     name = escape(f"{cell.variation} {cell.exchange}")
     case = ET.Element("testcase", classname=suite, name=name, time=f"{cell.seconds:.3f}")
     if cell.verdict is RunVerdict.NO_PLACE:
-        ET.SubElement(case, "skipped", message="no place for it in this exchange")
+        ET.SubElement(case, "skipped", message="not applicable to this exchange")
     elif not cell.verdict.passes:
         failure = ET.SubElement(case, "failure", message=escape(cell.why), type=cell.verdict.value)
         failure.text = _text(f"{cell.reproduce}\n{cell.printed}")

@@ -57,8 +57,8 @@ _SHORTLY_NS = 1_000_000_000
 """When a connection ends may be known before why."""
 _NO_RETRY = ((b"x-should-retry", b"false"),)
 _NO_KEY = (
-    "not on the tape, and there is no key to ask the provider with: set its variable, such as"
-    " OPENAI_API_KEY"
+    "not on the tape, and there is no API key to send it to the provider; set the provider's"
+    " variable, such as OPENAI_API_KEY"
 )
 
 
@@ -151,8 +151,8 @@ class AutoPlayer:
         routes = Routes((*ways.upstreams, *map(parse_upstream, planned.upstreams)))
         for left in self._beside.leftovers():
             ways.say(
-                f"note: {left}: recorded by a run that was killed, and on no tape:"
-                f" deltatape splice {left}/*.tape -o NEW.tape makes one of it, rm -r ends it"
+                f"note: {left}: recordings of a killed run that are not on the tape yet;"
+                f" deltatape splice {left}/*.tape -o NEW.tape keeps them, rm -r {left} deletes them"
             )
         self._folder = self._beside.make()
         self._recorder = Recorder(TapeBook(self._create, masker), masker, ways.clock, self)
@@ -209,7 +209,7 @@ class AutoPlayer:
         for exchange, why in self.recorded.left_out:
             request = exchange.request
             asking = MatchQuery(method=request.method, target=request.target_bytes, body=b"")
-            self._miss(asking, f"not put onto the tape: {why}")
+            self._miss(asking, f"not added to the tape: {why}")
 
     @property
     def report(self) -> PlayReport:
@@ -272,7 +272,7 @@ class AutoPlayer:
             return error_answer(403, "no_key", _NO_KEY, fields=_NO_RETRY)
         self._asking = asking
         target = shown(head.target, hide=self._player.hide)
-        self._ways.say(f"asking the provider: {head.method} {target}: {_why(found)}")
+        self._ways.say(f"forwarding to the provider: {head.method} {target}: {_why(found)}")
         self.forwarded += 1
         return ExchangeForwarder(self._gateway, client)
 
@@ -329,7 +329,7 @@ def _brings_placeholder(head: ParsedRequestHead) -> bool:
 
 def _why(miss: NoMatch) -> str:
     if miss.nearest is None:
-        return "nothing is recorded yet"
+        return "the tape has no request yet"
     if not miss.differences:
         return miss.problem
     first = miss.differences[0]
@@ -473,11 +473,11 @@ class StagingTape:
         if tape.exists():
             found = open_tape(tape)
             if found.recording:
-                raise UsageError(f"{tape}: is being recorded; stop its recorder first")
+                raise UsageError(f"{tape}: still being recorded; stop its recorder first")
             if found.header.source is Source.IMPORT:
                 raise UsageError(
-                    f"{tape}: is an import, without times or endings, so nothing can be recorded"
-                    " onto it; name a tape that was recorded, or a new one"
+                    f"{tape}: an imported tape has no times and no endings, so nothing can be added"
+                    " to it; name a recorded tape or a new one"
                 )
 
     def make(self) -> Path:
@@ -494,8 +494,8 @@ class StagingTape:
             return Path(folder)
         except OSError as error:
             raise UsageError(
-                f"{parent}: {error.strerror or error}; --mode auto records beside the tape, so its"
-                " folder has to be writable; --mode replay records nothing"
+                f"{parent}: {error.strerror or error}; --mode auto needs a writable folder for the"
+                " tape; --mode replay records nothing"
             ) from None
 
     def leftovers(self) -> tuple[Path, ...]:
@@ -627,13 +627,13 @@ def _problem(exchange: Exchange, cut_ns: int | None) -> str:
     """Why it would make a bad recording; "": it would not."""
     end, response = exchange.end, exchange.response
     if end is None or end.reason is EndReason.STOPPED:
-        return "it went on when the run ended"
+        return "it was still in progress when the run ended"
     if end.reason is EndReason.CLIENT_CLOSED and cut_ns is not None and end.t_ns >= cut_ns:
-        return "the application was ended before it was over"
+        return "the application was stopped before it was complete"
     if response is None:
         return end.detail or "the provider did not answer"
     if end.recorder:
-        return "not all of it could be taped"
+        return "it could not be recorded completely"
     if response.status in _KEY_REFUSED:
-        return f"the provider refused the key ({response.status})"
+        return f"the provider rejected the API key (status {response.status})"
     return ""

@@ -24,6 +24,9 @@ LOOKING_S = 6.0
 """How long the search for the place in the code may go on; it has a limit of its own."""
 
 
+_BLOCKED = "BLOCKED: "
+
+
 class NetworkGuardTunnel:
     """The tunnel of one command."""
 
@@ -81,13 +84,13 @@ class NetworkGuardTunnel:
         places = () if done.cancelled() else done.result()
         where = ", ".join(f"{place.path}:{place.line}" for place in places[:3])
         see = f"; see {where}" if where else ""
-        self._tell(f"REFUSED: your app went to {host} past the player{see}")
+        self._tell(f"{_BLOCKED}your app sent a request directly to {host}, not to the player{see}")
         for place in places[:1]:
             if place.advice.new:
                 self._tell(f"    instead of {place.advice.old}")
                 self._tell(f"    write      {place.advice.new}")
         if not places:
-            self._tell("    deltatape doctor looks for the place")
+            self._tell("    run `deltatape doctor` to find the place in your code")
 
 
 # A guard for many runs of a command, as it is over one under `replay -- CMD`.
@@ -143,9 +146,8 @@ class NetworkGuard:
         return sorted(self._guard.refused)
 
     def problem(self) -> str:
-        """What the command did, and where; "" if it asked nobody. Ends the guard."""
+        """Return what the command requested and where; "" if nothing. Ends the guard."""
         if not self.refused:
             return ""
         self.close()
-        places = "; ".join(line.strip() for line in self._lines)
-        return f"the command asked {', '.join(self.refused)} past the player: {places}"
+        return "; ".join(line.strip().removeprefix(_BLOCKED) for line in self._lines)

@@ -23,7 +23,7 @@ from deltatape.render.json_document import document
 if TYPE_CHECKING:
     from deltatape.run_check import RunMistake
 
-STILL_SILENT = "no request came back for the calls of its reply, as on the tape"
+STILL_SILENT = "no request with the results of its tool calls followed, as on the tape"
 MOST = 20
 """How many lines of a kind a summary has."""
 MOST_DIFFERENCES = 5
@@ -39,7 +39,7 @@ def told(what: Told) -> Iterator[str]:
         return
     asked = f"{what.asking.method} {shown(what.asking.target)}"
     if isinstance(what, CorrectedRequest):
-        yield f"end of the tape at {asked}: {what.message}"
+        yield f"END OF TAPE {asked}: {what.message}"
         return
     if what.nearest is None:
         yield f"MISSED {asked}: {what.message}"
@@ -70,12 +70,12 @@ def summary(report: PlayReport, recorded: int = 0) -> Iterator[str]:
         yield f"  and {count(len(report.unplayed) - MOST, 'other exchange')}"
     if report.left_behind:
         left = ", ".join(name_of(each) for each in report.left_behind[:MOST])
-        yield f"  not needed: {left}: recorded after the mistake that was not made again"
+        yield f"  not needed: {left}: they follow a recorded mistake that this run did not repeat"
     yield from mistakes_told(report)
     if report.missed and not report.accused:
         yield (
-            "note: the tape blames the app for nothing that a replay can show (deltatape check), so"
-            " each request has to be the recorded one"
+            "note: `deltatape check` finds no mistake in the app's requests on this tape, so each"
+            " request must match a recorded one"
         )
 
 
@@ -87,12 +87,12 @@ def mistakes_told(report: PlayReport) -> Iterator[str]:
         yield f"  and {count(len(report.failures) - MOST, 'other mistake')}"
     for each in report.mistakes:
         if not each.fails:
-            yield f"note: {mistake_told(each)}; not held against the app: see docs/replay.md"
+            yield f"note: {mistake_told(each)}; does not fail the run (see docs/replay.md)"
     if report.unseen:
         codes = ", ".join(sorted({finding.code for finding in report.unseen}))
         yield (
-            f"note: {codes} of the tape cannot be seen here: that is at the app's own endpoint, so"
-            " the command has to fail for it itself"
+            f"note: a replay cannot show {codes} of this tape, at the app's own endpoint; the"
+            " command itself has to fail for that"
         )
 
 

@@ -121,8 +121,8 @@ async def replay(cast: Responders, options: ReplayOptions, tell: Tell) -> int:
     verdict = _conclude(cast, report, options, tell)
     if 0 < code <= _MOST_OWN and report.ended and not verdict:
         tell(
-            f"passed as far as the tape goes: exit code {code} does not count, as the command had"
-            " asked for more than the tape has"
+            f"passed up to the end of the tape: exit code {code} does not count, since the command"
+            " requested more than the tape has"
         )
         return 0
     return code or verdict
@@ -161,7 +161,7 @@ def _introduce(cast: Responders, options: ReplayOptions, tell: Tell) -> None:
         tell(f"deltatape {__version__} plays {exchanges} to {program} at {base}")
     else:
         tell(f"deltatape {__version__} plays {exchanges} at {base} (Ctrl-C ends)")
-        tell(f"  set  OPENAI_BASE_URL={base}/v1, or with a provider's prefix {base}/openai/v1")
+        tell(f"  set OPENAI_BASE_URL={base}/v1, or with a provider's prefix {base}/openai/v1")
 
 
 def _conclude(cast: Responders, report: PlayReport, options: ReplayOptions, tell: Tell) -> int:
@@ -174,7 +174,7 @@ def _conclude(cast: Responders, report: PlayReport, options: ReplayOptions, tell
     for line in summary(report, len(recorded)):
         tell(line)
     if refused:
-        tell(f"refused: {', '.join(sorted(refused))}, past the player")
+        tell(f"blocked: requests sent directly to {', '.join(sorted(refused))}")
     if options.report is not None:
         try:
             options.report.write_text(
@@ -188,13 +188,13 @@ def _conclude(cast: Responders, report: PlayReport, options: ReplayOptions, tell
 def _check(path: Path) -> None:
     """Find out before the run what would be found out after it."""
     if path.is_dir():
-        raise _unwritable(path, "is a folder")
+        raise _unwritable(path, "it is a folder")
     if not path.parent.is_dir():
         raise _unwritable(path, f"there is no folder {path.parent}")
 
 
 def _unwritable(path: Path, problem: str) -> UsageError:
-    return UsageError(f"--report {path}: {problem}; name a file that can be written")
+    return UsageError(f"--report {path}: {problem}; name a writable file")
 
 
 def _signals() -> Signals:

@@ -51,9 +51,9 @@ class CommandResult:
     def how(self) -> str:
         """In words; "" where it does not count."""
         if self.timed_out:
-            return "does not come to an end"
+            return "still running at the deadline"
         if self.signal:
-            return f"dies of {self.signal}"
+            return f"ended by {self.signal}"
         return "" if self.exit_code is None else f"exit code {self.exit_code}"
 
 
@@ -86,7 +86,7 @@ class TargetFailure:
     def told(self) -> str:
         """In words."""
         how = self.ending.how
-        return ", and ".join(part for part in (how, self.shown) if part)
+        return ", ".join(part for part in (how, self.shown) if part)
 
     @property
     def literal(self) -> str:

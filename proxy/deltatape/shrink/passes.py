@@ -283,18 +283,18 @@ COARSE = (
     ShrinkPass("exchanges", fewer_exchanges),
     ShrinkPass("kinds of events", fewer_kinds),
     ShrinkPass("events", fewer_events),
-    ShrinkPass("neighbours", fewer_neighbours),
-    ShrinkPass("pieces of texts", joined),
+    ShrinkPass("adjacent events", fewer_neighbours),
+    ShrinkPass("text fragments", joined),
 )
 FINE = (
-    ShrinkPass("heads", fewer_fields_of_heads),
-    ShrinkPass("what is between events", less_between),
+    ShrinkPass("headers", fewer_fields_of_heads),
+    ShrinkPass("bytes between events", less_between),
     ShrinkPass("fields", fewer_columns),
     ShrinkPass("fields of single events", fewer_members),
     ShrinkPass("texts", shorter_texts),
     ShrinkPass("data", shorter_data),
     ShrinkPass("numbers", smaller_numbers),
-    ShrinkPass("blanks", fewer_blanks),
+    ShrinkPass("whitespace", fewer_blanks),
     ShrinkPass("single events", fewer_single_events),
 )
 _FIRST = ShrinkPass("times and reads", plainer)

@@ -174,13 +174,13 @@ def _in_the_end(trials: Trials, exchanges: Exchanges) -> CompletedRun:
 
 def _notes(failure: TargetFailure, speed: TempoSetting) -> Iterator[str]:
     """What is looked for, and whether that is little."""
-    how = " ".join(speed.options) or "all silences"
-    yield f"looking for: {failure.told} (played with {how})"
+    how = " ".join(speed.options) or "--speed recorded"
+    yield f"target failure: {failure.told} (played with {how})"
     ending = failure.ending
     if not failure.shown and ending.exit_code is not None and not ending.timed_out:
         yield (
-            "note: no line of the output names an error, so the exit code alone decides;"
-            " --error TEXT is stricter"
+            "note: no output line names an error, so only the exit code is compared; use --error"
+            " TEXT to require a text"
         )
 
 
@@ -239,10 +239,10 @@ def _again(trials: Trials, start: Exchanges) -> Exchanges:
 
 def _check_same(trials: Trials, ran: CompletedRun) -> None:
     if not trials.is_wanted(ran):
-        told = ran.failure.told if ran.failure else "it does not fail"
+        told = ran.failure.told if ran.failure else "no failure"
         raise UsageError(
-            f"the command does not fail in the same way each time: then {told}. Shrinking needs the"
-            " same answer to the same tape; --error TEXT or --oracle CMD say what counts"
+            f"the command does not fail in the same way each time: another run gave {told}."
+            " Shrinking needs a reproducible failure; define it with --error TEXT or --oracle CMD"
         )
 
 
@@ -253,47 +253,47 @@ def _check_words(setting: TrialSetup, secrets: AppCredentials) -> None:
     for name, text in (*words, ("--error", setting.error or "")):
         if secrets.text(text) != text:
             raise UsageError(
-                f"{name}: has a credential in it, which would stand in the tests that are made:"
-                f" {secrets.text(text)!r}; pass it by a variable of the environment"
+                f"{name} contains a credential, which would be written into the generated tests:"
+                f" {secrets.text(text)!r}; pass it in an environment variable"
             )
 
 
 def _check_asking(ran: CompletedRun, setting: TrialSetup) -> None:
     if ran.passed and setting.seclusion is not None:
         raise UsageError(
-            f"{setting.seclusion.problem()}; it was refused there. A tape can answer only where the"
-            " base URL comes from the environment"
+            f"{setting.seclusion.problem()}; they were blocked. The player gets a request only if"
+            " the base URL comes from the environment"
         )
     report = ran.outcome.report
     if report.played:
         return
     if report.missed:
         raise UsageError(
-            f"nothing of the tape was asked for: {report.missed[0].message}; --volatile PATH names"
-            " what may differ"
+            f"the command requested nothing on the tape: {report.missed[0].message}; use --volatile"
+            " PATH for fields that may differ"
         )
-    told = f" It ends with: {ran.failure.told}" if ran.failure else ""
+    told = f" It ended with {ran.failure.told}" if ran.failure else ""
     raise UsageError(
-        "the command asked for nothing: its base URL must come from the environment, see"
-        f" `deltatape doctor`.{told}"
+        "the command sent no request to the player; its base URL must come from the environment"
+        f" (see `deltatape doctor`).{told}"
     )
 
 
 def _no_failure(ran: CompletedRun, setting: TrialSetup) -> str:
     told = "the command does not fail on this tape: exit code 0"
     if setting.oracle is not None:
-        told = "the oracle finds nothing wrong with the command on this tape"
+        told = "the oracle accepts the run on this tape"
     elif setting.error is not None:
         told = f"the command does not print {setting.error!r} on this tape"
     missed = ran.outcome.report.missed
     if missed:
         return (
-            f"{told}, but it asked for {count(len(missed), 'request')} not on it:"
-            f" {missed[0].message}; --volatile PATH names what may differ"
+            f"{told}, but it made {count(len(missed), 'request')} that the tape does not have:"
+            f" {missed[0].message}; use --volatile PATH for fields that may differ"
         )
     if setting.oracle is not None or setting.error is not None:
         return told
-    return f"{told}. --error TEXT or --oracle CMD say what is wrong with what it does"
+    return f"{told}; define the failure with --error TEXT or --oracle CMD"
 
 
 def _name(start: Exchanges, setting: TrialSetup, wanted: ShrinkRequest) -> str:

@@ -50,7 +50,7 @@ def files_of(output: Path) -> OutputFiles:
         UsageError: the name is none for a tape, or one of them is there already.
     """
     if output.suffix != SUFFIX:
-        raise UsageError(f"-o {output}: the name of a tape ends in {SUFFIX}")
+        raise UsageError(f"-o {output}: the file name must end in {SUFFIX}")
     word = "".join(each if each.isalnum() else "_" for each in output.stem)
     files = OutputFiles(
         tape=output,
@@ -59,7 +59,9 @@ def files_of(output: Path) -> OutputFiles:
     )
     for path in (files.tape, files.pytest, files.shell):
         if os.path.lexists(path):
-            raise UsageError(f"{path}: is there already and stays; -o TAPE names other files")
+            raise UsageError(
+                f"{path}: already exists and is not overwritten; choose other names with -o TAPE"
+            )
     return files
 
 
@@ -111,8 +113,7 @@ def _write_clean(path: Path, lines: Iterable[bytes], masker: Masker) -> None:
             left = [one for one in audit(done.path).problems if one.kind is ProblemKind.SECRET]
             if left:
                 raise UsageError(
-                    f"{path}: not made; after redaction there is still a secret on it:"
-                    f" {left[0].message}"
+                    f"{path}: not written; after redaction it still has a secret: {left[0].message}"
                 )
             as_named(done, path)
         finally:

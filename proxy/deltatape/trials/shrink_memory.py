@@ -77,7 +77,7 @@ class SearchCache:
                 file.write(line)
         except OSError as error:
             raise UsageError(
-                f"{self._path}: {error.strerror or error}; what runs told is kept there"
+                f"{self._path}: {error.strerror or error}; results of runs are kept there"
             ) from None
 
     def forget(self) -> None:

@@ -188,7 +188,7 @@ class BaselineRuns:
         yield from (asked_otherwise(one) for one in outcome.report.missed)
         fewer = len(outcome.report.unplayed) - len(self.first.report.unplayed)
         if fewer > 0:
-            yield f"{count(fewer, 'request')} too few"
+            yield f"{count(fewer, 'request')} missing"
         if outcome.exit_code != self.first.exit_code:
             yield f"exit code {outcome.exit_code}"
         was, now = self._manners.text(self.first.stdout), self._manners.text(outcome.stdout)
@@ -209,26 +209,24 @@ def judged(outcome: TrialResult, standard: BaselineRuns, *, harmless: bool) -> V
     if outcome.report.missed:
         # What it says then may be about that request, which it should not have made.
         return VariationVerdict(
-            RunVerdict.SWALLOWED, f"it went on as if all were there: {difference}"
+            RunVerdict.SWALLOWED, f"continued as if the response were complete: {difference}"
         )
     if outcome.exit_code:
         return VariationVerdict(RunVerdict.REPORTED, f"exit code {outcome.exit_code}")
     if standard.made_good(outcome):
-        return VariationVerdict(RunVerdict.SAME, "it asked again, and printed all in the end")
+        return VariationVerdict(RunVerdict.SAME, "retried, and printed the complete output")
     said = standard.spoken(outcome)
     if said:
-        return VariationVerdict(RunVerdict.REPORTED, f"says {excerpt(said, _SHOWN)}")
-    return VariationVerdict(
-        RunVerdict.SWALLOWED, f"exit code 0, and no word of an error: {difference}"
-    )
+        return VariationVerdict(RunVerdict.REPORTED, f"prints {excerpt(said, _SHOWN)}")
+    return VariationVerdict(RunVerdict.SWALLOWED, f"exit code 0 and no error message: {difference}")
 
 
 def unended(outcome: TrialResult) -> VariationVerdict | None:
     """The verdict on a run that did not come to an end of its own; None for others."""
     if outcome.timed_out:
-        return VariationVerdict(RunVerdict.HANGS, f"no end after {outcome.seconds:.1f} s")
+        return VariationVerdict(RunVerdict.HANGS, f"still running after {outcome.seconds:.1f} s")
     if outcome.signal:
-        return VariationVerdict(RunVerdict.DIES, f"died of {outcome.signal}")
+        return VariationVerdict(RunVerdict.DIES, f"ended by {outcome.signal}")
     return None
 
 
@@ -253,17 +251,18 @@ def standing_problem(outcomes: Sequence[TrialResult], manners: OutputRules, *, o
     if first.report.missed:
         return asked_otherwise(first.report.missed[0])
     if first.exit_code:
-        return f"exit code {first.exit_code}; where that is right, --oracle CMD judges instead"
+        return f"exit code {first.exit_code}; if that is correct, use --oracle CMD"
     if first.report.unplayed:
         left = ", ".join(f"{one.tape}#{one.number}" for one in first.report.unplayed)
         return (
-            f"it does not ask for {excerpt(left)}; where that is right, name the exchanges that it"
-            " asks for in place of the tape, as TAPE#N"
+            f"the command did not request {excerpt(left)}; if that is correct, name only the"
+            " exchanges that it requests, as TAPE#N"
         )
     differs = next(filter(None, map(BaselineRuns(outcomes, manners).difference, outcomes[1:])), "")
     if differs:
         return (
-            f"it is not the same each time: {differs}; --ignore PATTERN leaves out what may differ"
+            f"two runs with the unchanged tapes differ: {differs}; use --ignore PATTERN for output"
+            " that may differ"
         )
     return ""
 
@@ -276,9 +275,10 @@ def _mark(mistake: "RunMistake") -> tuple[str, str, int]:
 def _idle(outcome: TrialResult) -> str:
     """Why a command that asked for nothing did not."""
     if outcome.exit_code:
-        return f"exit code {outcome.exit_code} before it asked for anything"
+        return f"exit code {outcome.exit_code} before the first request"
     return (
-        "it asked for nothing: its base URL must come from the environment, see `deltatape doctor`"
+        "the command sent no request to the player; its base URL must come from the environment"
+        " (see `deltatape doctor`)"
     )
 
 
@@ -296,7 +296,7 @@ def asked_otherwise(missed: MissedRequest) -> str:
     path = asking.target.decode("ascii", "replace").partition("?")[0]
     for one in missed.miss.differences[:1]:
         recorded, received = excerpt(one.recorded, _SHOWN), excerpt(one.received, _SHOWN)
-        return f"asks otherwise, {one.path}: {received} instead of {recorded}"
+        return f"request differs at {one.path}: {received} instead of {recorded}"
     return f"{asking.method} {excerpt(path, _SHOWN)}: {missed.miss.problem}"
 
 
@@ -310,12 +310,12 @@ def first_difference(was: str, now: str) -> str:
             start = at - _SHOWN // 3 if at > _SHOWN // 2 else 0
             left_out = "..." if start else ""
             was_shown, shown = (left_out + excerpt(one[start:], _SHOWN) for one in (old, new))
-            return f"line {number} of the output: {shown} instead of {was_shown}"
+            return f"output line {number}: {shown} instead of {was_shown}"
     if len(after) < len(before):
-        return f"the output lacks {excerpt(before[len(after)], _SHOWN)}"
+        return f"missing output line: {excerpt(before[len(after)], _SHOWN)}"
     if len(after) > len(before):
-        return f"the output has more: {excerpt(after[len(before)], _SHOWN)}"
-    return "the output's last line ends otherwise"
+        return f"additional output line: {excerpt(after[len(before)], _SHOWN)}"
+    return "the line end of the last output line differs"
 
 
 # `torture --oracle CMD`: a command of the user's that judges a run.
@@ -364,13 +364,13 @@ class Oracle:
         code, said = await self._ask(told)
         if code == 0:
             return VariationVerdict(
-                RunVerdict.SAME if harmless else RunVerdict.REPORTED, "the oracle agrees"
+                RunVerdict.SAME if harmless else RunVerdict.REPORTED, "accepted by the oracle"
             )
         last = said.strip().splitlines()[-1:] or [f"exit code {code}"]
         why = excerpt(last[0], _SHOWN_OF_ORACLE)
         if code in (CANNOT_RUN, NOT_FOUND):
-            raise UsageError(f"--oracle {self.command!r}: cannot be run: {why}")
-        return VariationVerdict(RunVerdict.REFUSED, f"the oracle: {why}")
+            raise UsageError(f"--oracle {self.command!r} cannot be run: {why}")
+        return VariationVerdict(RunVerdict.REFUSED, f"rejected by the oracle: {why}")
 
     async def _ask(self, told: str) -> tuple[int, str]:
         """The exit code of the command and what it prints; by files, which nobody can hold open."""
@@ -390,7 +390,7 @@ class Oracle:
                 code = await asyncio.wait_for(process.wait(), self.limit_s)
             except TimeoutError:
                 raise DeltatapeError(
-                    f"--oracle {self.command!r}: no answer after {self.limit_s:g} s"
+                    f"--oracle {self.command!r} still running after {self.limit_s:g} s"
                 ) from None
             finally:
                 with contextlib.suppress(ProcessLookupError, PermissionError):

@@ -133,7 +133,7 @@ async def _start(command: Sequence[str], environment: Mapping[str, str], folder:
             # A script without `#!`: as execvp(3), and so every shell, runs it.
             await run.start(("/bin/sh", path, *command[1:]), environment, folder)
     except OSError as error:
-        failure = UsageError(f"{command[0]}: {error.strerror}; a program that can be run is needed")
+        failure = UsageError(f"{command[0]}: cannot be run: {error.strerror}")
         failure.exit_code = NOT_FOUND if error.errno == errno.ENOENT else CANNOT_RUN
         raise failure from None
     return run

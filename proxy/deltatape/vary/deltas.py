@@ -169,25 +169,25 @@ def _coarser(draft: MutableExchange, deltas: list[_Delta]) -> None:
 
 @legal("finer-text")
 def finer_text(draft: MutableExchange, stream: Stream, _: MutationChoices) -> None:
-    """Every character of the text comes in an event of its own."""
+    """Every character of the text is sent in an event of its own."""
     _finer(draft, [*_deltas(draft, stream, _TEXTS)])
 
 
 @legal("coarser-text")
 def coarser_text(draft: MutableExchange, stream: Stream, _: MutationChoices) -> None:
-    """Pieces of text that follow each other come in one event."""
+    """Adjacent pieces of text are joined into one event."""
     _coarser(draft, [*_deltas(draft, stream, _TEXTS)])
 
 
 @legal("finer-arguments")
 def finer_arguments(draft: MutableExchange, stream: Stream, _: MutationChoices) -> None:
-    """Every character of a call's arguments comes in an event of its own."""
+    """Every character of a call's arguments is sent in an event of its own."""
     _finer(draft, [*_deltas(draft, stream, _ARGUMENTS)])
 
 
 @legal("coarser-arguments")
 def coarser_arguments(draft: MutableExchange, stream: Stream, _: MutationChoices) -> None:
-    """Fragments of arguments that follow each other come in one event."""
+    """Adjacent fragments of arguments are joined into one event."""
     _coarser(draft, [*_deltas(draft, stream, _ARGUMENTS)])
 
 
@@ -205,7 +205,7 @@ def pings(draft: MutableExchange, _stream: Stream, _: MutationChoices) -> None:
 
 @legal("late-usage")
 def late_usage(draft: MutableExchange, _stream: Stream, _: MutationChoices) -> None:
-    """The usage comes in an event of its own, without choices, behind the finish reason."""
+    """Usage is sent after the finish reason, in an event without choices."""
     if not traits_of(analyse(draft.exchange).reply.dialect).late_usage:
         return
     finishes = [unit for unit in draft.units if _choices(unit)]
@@ -259,7 +259,7 @@ _OPENING = (("id",), ("type",), ("function", "name"))
 
 @legal("opened-first")
 def opened_first(draft: MutableExchange, _stream: Stream, _: MutationChoices) -> None:
-    """A call that came whole comes in two events: first it is opened, then its arguments come."""
+    """A call that was sent in one event is split: id and name first, then the arguments."""
     for call in chat_calls(draft):
         first = call.entries[0]
         if first.arguments.text and first.says("index") is not None:

@@ -148,7 +148,7 @@ def parse_fault(text: str) -> InjectedFault:
     first, *options = text.split(",")
     kind, given, value = first.partition("=")
     if kind not in FAULTS:
-        raise _bad(text, f"{kind!r} is no fault; {', '.join(FAULTS)} are")
+        raise _bad(text, f"unknown fault {kind!r}; use one of {', '.join(FAULTS)}")
     fault = InjectedFault(text=text, kind=kind)
     if given and kind not in _VALUED:
         raise _bad(text, f"{kind} takes no value")
@@ -159,9 +159,9 @@ def parse_fault(text: str) -> InjectedFault:
         name, _, value = option.partition("=")
         take = OPTIONS.get(name)
         if take is None:
-            raise _bad(text, f"{name!r} is no option; {', '.join(OPTIONS)} are")
+            raise _bad(text, f"unknown option {name!r}; use one of {', '.join(OPTIONS)}")
         if name not in _REPEATABLE and names.count(name) > 1:
-            raise _bad(text, f"{name} is given more than once; another --fault may have the other")
+            raise _bad(text, f"{name} is given more than once; use another --fault for the second")
         fault = take(fault, value)
     return fault
 
@@ -175,9 +175,7 @@ def _valued(fault: InjectedFault, value: str) -> InjectedFault:
     if fault.kind in ("status", "error-event"):
         if not _STATUS.fullmatch(value):
             example = f"{fault.kind}=429"
-            raise _bad(
-                fault.text, f"{value!r} is no status of an error, 400 to 599, as in {example}"
-            )
+            raise _bad(fault.text, f"invalid status {value!r}; use 400 to 599, as in {example}")
         return replace(fault, failure=replace(fault.failure, status=int(value)))
     return replace(fault, wait_ns=_duration(fault, value))
 
@@ -191,7 +189,7 @@ def _duration(fault: InjectedFault, value: str) -> int:
 
 def _at(fault: InjectedFault, value: str) -> InjectedFault:
     if fault.kind in _PLACELESS:
-        raise _bad(fault.text, f"{fault.kind} is a whole answer, it has no place (at=) in one")
+        raise _bad(fault.text, f"{fault.kind} replaces the whole response and takes no at=")
     try:
         return replace(fault, where=parse_where(value))
     except UsageError as error:
@@ -200,7 +198,7 @@ def _at(fault: InjectedFault, value: str) -> InjectedFault:
 
 def _number(fault: InjectedFault, name: str, value: str) -> int:
     if not _COUNT.fullmatch(value):
-        raise _bad(fault.text, f"{name}={value!r}: no number from 1")
+        raise _bad(fault.text, f"{name}={value!r}: not a whole number of at least 1")
     return int(value)
 
 
@@ -214,7 +212,7 @@ def _exchange(fault: InjectedFault, value: str) -> InjectedFault:
 
 def _bytes(fault: InjectedFault, value: str) -> InjectedFault:
     if fault.kind != "drip":
-        raise _bad(fault.text, "bytes= is the size of drips; only drip takes it")
+        raise _bad(fault.text, "only drip takes bytes=, the size of each piece")
     return replace(fault, size=_number(fault, "bytes", value))
 
 
@@ -222,14 +220,18 @@ def _retry_after(fault: InjectedFault, value: str) -> InjectedFault:
     if not _SECONDS.fullmatch(value):
         raise _bad(
             fault.text,
-            f"retry-after={value!r}: no number of seconds; header=retry-after:... takes anything",
+            f"retry-after={value!r}: not a number of seconds; for other values use"
+            " header=retry-after:...",
         )
     return _header(fault, f"retry-after:{value}")
 
 
 def _html(fault: InjectedFault, value: str) -> InjectedFault:
     if fault.kind != "status" or value:
-        raise _bad(fault.text, "html, without a value, makes the answer of a status a page")
+        raise _bad(
+            fault.text,
+            "html takes no value and goes only with status: the error body becomes an HTML page",
+        )
     return replace(fault, failure=replace(fault.failure, html=True))
 
 
@@ -238,7 +240,7 @@ def _header(fault: InjectedFault, value: str) -> InjectedFault:
     if fault.kind != "status":
         raise _bad(fault.text, "only status takes header= and retry-after=")
     if not _TOKEN.fullmatch(name) or not content.isascii() or not content.isprintable():
-        raise _bad(fault.text, f"header={value!r}: no field such as retry-after:2")
+        raise _bad(fault.text, f"header={value!r}: not a header field such as retry-after:2")
     pair = (name.encode(), content.strip().encode())
     headers: Headers = (*fault.failure.headers, pair)
     return replace(fault, failure=replace(fault.failure, headers=headers))

@@ -81,7 +81,7 @@ def parse_where(text: str) -> AnswerPosition:
     if _DURATION.fullmatch(text):
         return AnswerPosition(kind=PlaceKind.TIME, number=parse_duration(text))
     raise UsageError(
-        f"at={text!r}: not a place; event:N, byte:N, a time such as 1.5s, or a phase is:"
+        f"at={text!r}: invalid position; use event:N, byte:N, a time such as 1.5s, or a phase:"
         f" {', '.join(SilencePhase)}"
     )
 
@@ -94,7 +94,7 @@ def parse_duration(text: str) -> int:
     """
     match = _DURATION.fullmatch(text)
     if match is None:
-        raise UsageError(f"{text!r}: no duration; 500ms, 30s or 2m are")
+        raise UsageError(f"{text!r}: invalid duration; use 500ms, 30s or 2m")
     return round(float(match[1]) * _UNITS[match[2]])
 
 

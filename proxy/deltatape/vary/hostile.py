@@ -1,7 +1,7 @@
-"""Hostile: answers that fail in every phase, in every way in which connections and providers do.
+"""Hostile variations: responses that fail in each phase, as connections and providers fail.
 
-What rebuilds to the same reply all the same, such as one whose finish reason had come before the
-cut, is no failure that anybody has to notice: there is no place for it then.
+A failure that leaves the rebuilt reply unchanged, such as a cut after the finish reason, need not
+be noticed by a client, so the variation does not apply there.
 """
 
 from deltatape.diagnose.rebuild import rebuild
@@ -14,22 +14,22 @@ from deltatape.vary.fault import parse_fault
 _ENDS = {
     "cut": "The connection is closed {}.",
     "reset": "The connection is reset {}.",
-    "end": "The answer ends {}, as if it were whole.",
-    "stall": "The answer falls silent {}, and the connection stays.",
-    "error-event": "An error comes {}, and nothing behind it.",
+    "end": "The response ends {}, as if it were complete.",
+    "stall": "The response stops {}, and the connection stays open.",
+    "error-event": "The response ends with an error event {}.",
 }
 _PHASES = {
     SilencePhase.BEFORE_FIRST: "before the first event",
-    SilencePhase.IN_TEXT: "in the text",
-    SilencePhase.IN_ARGUMENTS: "in the arguments of a call",
-    SilencePhase.AFTER_CALL: "behind a whole call",
-    SilencePhase.BEFORE_END: "when all but the finish reason has come",
+    SilencePhase.IN_TEXT: "inside the text",
+    SilencePhase.IN_ARGUMENTS: "inside the arguments of a call",
+    SilencePhase.AFTER_CALL: "after a complete call",
+    SilencePhase.BEFORE_END: "just before the finish reason",
 }
 _STATUSES = {
-    "status=429,retry-after=1": ("status-429", "The provider asks to come back in a second."),
-    "status=500": ("status-500", "The provider fails with a server error."),
-    "status=529": ("status-529", "The provider is overloaded."),
-    "status=502,html": ("status-502", "A gateway answers with a page that says 502."),
+    "status=429,retry-after=1": ("status-429", "The provider returns 429 with `retry-after: 1`."),
+    "status=500": ("status-500", "The provider returns 500, a server error."),
+    "status=529": ("status-529", "The provider returns 529, overloaded."),
+    "status=502,html": ("status-502", "A gateway returns 502 with an HTML page."),
 }
 
 

@@ -59,21 +59,21 @@ def cr(draft: MutableExchange, stream: Stream, _: MutationChoices) -> None:
 
 @harmless("split-crlf")
 def split_crlf(exchange: Exchange, chance: MutationChoices) -> Exchange | None:
-    """Lines end with CRLF, and the two bytes of it come in two reads."""
+    """Lines end with CRLF, and CR and LF arrive in different reads."""
     made = crlf.make(exchange, chance) or exchange
     return cut_plain(made, ends_of(made, _BETWEEN, Format.SSE, Format.NDJSON))
 
 
 @rewriting("comments")
 def comments(draft: MutableExchange, stream: Stream, _: MutationChoices) -> None:
-    """A comment with a blank line, as a keep-alive, stands in front of every event."""
+    """A keep-alive comment and a blank line precede every event."""
     for start, _block in _blocks(stream):
         _inserted(draft, start, b": keep-alive\n\n")
 
 
 @rewriting("comments-inside")
 def comments_inside(draft: MutableExchange, stream: Stream, _: MutationChoices) -> None:
-    """A comment stands inside of every event, in front of its data."""
+    """Every event has a comment line before its `data:` line."""
     for start, block in _blocks(stream):
         for match in _DATA.finditer(block):
             _inserted(draft, start + match.start(), b": inside\n")
@@ -97,7 +97,7 @@ def space(draft: MutableExchange, stream: Stream, _: MutationChoices) -> None:
 
 @rewriting("ids")
 def ids(draft: MutableExchange, stream: Stream, _: MutationChoices) -> None:
-    """Every event has an `id:`, the first also a `retry:`."""
+    """Every event has an `id:` line, the first also a `retry:` line."""
     for number, (start, block) in enumerate(_blocks(stream)):
         if not _ID.search(block):
             retry = b"" if number else b"retry: 3000\n"
@@ -106,7 +106,7 @@ def ids(draft: MutableExchange, stream: Stream, _: MutationChoices) -> None:
 
 @rewriting("event-message")
 def event_message(draft: MutableExchange, stream: Stream, _: MutationChoices) -> None:
-    """Events without a type say that of such events: `event: message`."""
+    """Events without an `event:` line get the default one, `event: message`."""
     for start, block in _blocks(stream):
         if not _EVENT_LINE.search(block):
             _inserted(draft, start, b"event: message\n")
@@ -114,7 +114,7 @@ def event_message(draft: MutableExchange, stream: Stream, _: MutationChoices) ->
 
 @rewriting("event-behind-data")
 def event_behind_data(draft: MutableExchange, stream: Stream, _: MutationChoices) -> None:
-    """The `event:` line comes behind the `data:` line."""
+    """The `event:` line follows the `data:` line."""
     for start, block in _blocks(stream):
         named, data = _EVENT_LINE.search(block), _DATA_LINE.search(block)
         if named and data and named.start() < data.start():
@@ -124,7 +124,7 @@ def event_behind_data(draft: MutableExchange, stream: Stream, _: MutationChoices
 
 @rewriting("data-lines")
 def data_lines(draft: MutableExchange, stream: Stream, _: MutationChoices) -> None:
-    """The JSON of every event is spread over two `data:` lines."""
+    """The JSON of every event is split over two `data:` lines."""
     for start, block in _blocks(stream):
         for match in _OBJECT.finditer(block):
             _inserted(draft, start + match.end(), b"\ndata: ")
@@ -132,7 +132,7 @@ def data_lines(draft: MutableExchange, stream: Stream, _: MutationChoices) -> No
 
 @rewriting("blanks")
 def blanks(draft: MutableExchange, stream: Stream, _: MutationChoices) -> None:
-    """More blanks than needed stand between the events."""
+    """There are additional blank lines or spaces between the events."""
     more = _BLANKS.get(stream.format)
     for event in stream.events:
         if more is not None and event.start:
@@ -141,7 +141,7 @@ def blanks(draft: MutableExchange, stream: Stream, _: MutationChoices) -> None:
 
 @rewriting("no-final-line-end")
 def no_final_line_end(draft: MutableExchange, stream: Stream, _: MutationChoices) -> None:
-    """The last line of JSON has no line end."""
+    """The last JSON line has no line end."""
     if stream.format is Format.NDJSON:
         size = len(stream.body) - len(stream.body.rstrip(b"\r\n"))
         draft.shorten(size)

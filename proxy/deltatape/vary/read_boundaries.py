@@ -47,41 +47,41 @@ def ends_of(exchange: Exchange, pattern: re.Pattern[bytes], *forms: Format) -> I
 
 @harmless("every-byte")
 def every_byte(exchange: Exchange, _: MutationChoices) -> Exchange | None:
-    """Every byte comes alone."""
+    """Every byte arrives in a read of its own."""
     size = len(exchange.body)
     return recut(exchange, range(size)) if size > 1 else None
 
 
 @harmless("coalesced")
 def coalesced(exchange: Exchange, _: MutationChoices) -> Exchange | None:
-    """The whole body comes in one read."""
+    """The whole body arrives in one read."""
     return recut(exchange, ()) if len(exchange.reads) > 1 else None
 
 
 @harmless("event-reads")
 def by_event(exchange: Exchange, _: MutationChoices) -> Exchange | None:
-    """Every event comes in a read of its own."""
+    """Every event arrives in a read of its own."""
     made = event_reads(exchange)
     return None if made is exchange else made
 
 
 @harmless("random-reads")
 def random_reads(exchange: Exchange, chance: MutationChoices) -> Exchange | None:
-    """The body comes in pieces of any size."""
+    """The body arrives in reads of random sizes."""
     size = len(exchange.body)
     return recut(exchange, random_cuts(size, chance.choose(1 << 62))) if size > 1 else None
 
 
 @harmless("split-utf8")
 def split_utf8(exchange: Exchange, _: MutationChoices) -> Exchange | None:
-    """Every character of several bytes comes in several reads."""
+    """Every multi-byte UTF-8 character is split between reads."""
     starts = ends_of(exchange, _TAIL, *_TEXTS)
     return cut_plain(exchange, (end - 1 for end in starts))
 
 
 @harmless("split-escape")
 def split_escape(exchange: Exchange, _: MutationChoices) -> Exchange | None:
-    r"""Every JSON escape, such as `\"` or `\u00e9`, comes in two reads."""
+    r"""Every JSON escape, such as `\"` or `\u00e9`, is split between two reads."""
     bare = plain(exchange)
     if bare is None or decode(bare).format not in _TEXTS:
         return None
@@ -91,20 +91,20 @@ def split_escape(exchange: Exchange, _: MutationChoices) -> Exchange | None:
 
 @harmless("split-blank-line")
 def split_blank_line(exchange: Exchange, _: MutationChoices) -> Exchange | None:
-    """The blank line that ends an event comes later than the event's last line."""
+    """The blank line that ends an event arrives in a later read than the event's last line."""
     return cut_plain(exchange, ends_of(exchange, _BLANK_LINE, Format.SSE))
 
 
 @harmless("split-field")
 def split_field(exchange: Exchange, _: MutationChoices) -> Exchange | None:
-    """The name of every field is cut: `da` comes first, `ta:` in the next read."""
+    """Every field name is split between two reads: `da`, then `ta:`."""
     ends = ends_of(exchange, _FIELD, Format.SSE)
     return cut_plain(exchange, (end - 3 for end in ends))
 
 
 @harmless("split-event")
 def split_event(exchange: Exchange, chance: MutationChoices) -> Exchange | None:
-    """Every event is cut somewhere, and its end comes together with the next one's beginning."""
+    """Every event is split, and its end arrives in one read with the start of the next event."""
     bare = plain(exchange)
     if bare is None:
         return None
@@ -115,7 +115,7 @@ def split_event(exchange: Exchange, chance: MutationChoices) -> Exchange | None:
 
 @harmless("split-message")
 def split_message(exchange: Exchange, _: MutationChoices) -> Exchange | None:
-    """Every binary message is cut in its lengths and in its checksum."""
+    """Every binary message is split inside its length fields and inside its checksum."""
     bare = plain(exchange)
     if bare is None or decode(bare).format is not Format.EVENTSTREAM:
         return None
@@ -125,7 +125,7 @@ def split_message(exchange: Exchange, _: MutationChoices) -> Exchange | None:
 
 @harmless("one-chunk")
 def one_chunk(exchange: Exchange, _: MutationChoices) -> Exchange | None:
-    """All reads together are one HTTP chunk."""
+    """The whole body is one HTTP chunk."""
     if not _is_whole(exchange) or len(exchange.reads) == 1:
         return None
     return rechunked(exchange, (len(exchange.body),))
@@ -133,7 +133,7 @@ def one_chunk(exchange: Exchange, _: MutationChoices) -> Exchange | None:
 
 @harmless("chunks-astride")
 def chunks_astride(exchange: Exchange, _: MutationChoices) -> Exchange | None:
-    """HTTP chunks end in the middle of reads, never with them."""
+    """HTTP chunks end in the middle of reads, never at a read boundary."""
     if not _is_whole(exchange):
         return None
     start, ends = 0, []

@@ -69,8 +69,8 @@ def parse_reads(text: str) -> Cutting:
     number = int(match[2]) if match else 0
     if kind is None or (kind is PieceUnit.BYTES and not 1 <= number <= _MOST):
         raise UsageError(
-            f"--reads {text!r}: not a way to cut; recorded, event, every-byte, bytes:N (N from 1"
-            f" to {_MOST}) or random:SEED is"
+            f"--reads {text!r}: invalid; use recorded, event, every-byte, bytes:N (N from 1"
+            f" to {_MOST}) or random:SEED"
         )
     return Cutting(pieces=kind, number=number)
 

@@ -71,7 +71,7 @@ def _typed(name: bytes, value: HeaderValue) -> HeaderValue:
 
 @harmless("early-hints")
 def early_hints(exchange: Exchange, _: MutationChoices) -> Exchange | None:
-    """A response of status 103 comes before the answer's head."""
+    """A 103 Early Hints response precedes the response head."""
     response = exchange.response
     if response is None or exchange.informational:
         return None
@@ -89,7 +89,7 @@ def early_hints(exchange: Exchange, _: MutationChoices) -> Exchange | None:
 
 @harmless("trailers")
 def trailers(exchange: Exchange, _: MutationChoices) -> Exchange | None:
-    """Fields follow the last HTTP chunk."""
+    """Trailer fields follow the last HTTP chunk."""
     if not is_chunked(exchange) or not _is_complete(exchange) or exchange.trailers:
         return None
     return replace(exchange, trailers=((b"X-Served-By", b"deltatape"),))
@@ -97,7 +97,7 @@ def trailers(exchange: Exchange, _: MutationChoices) -> Exchange | None:
 
 @harmless("until-close")
 def until_close(exchange: Exchange, _: MutationChoices) -> Exchange | None:
-    """The body ends with the connection instead of by chunks or a length."""
+    """The body ends when the connection closes, without chunks or content-length."""
     response = exchange.response
     framed = response is not None and response.framing in (Framing.CHUNKED, Framing.LENGTH)
     if response is None or not framed or not _is_complete(exchange) or not exchange.reads:
@@ -113,7 +113,7 @@ def until_close(exchange: Exchange, _: MutationChoices) -> Exchange | None:
 
 @harmless("gzip")
 def gzipped(exchange: Exchange, _: MutationChoices) -> Exchange | None:
-    """The body is compressed by gzip, which the request accepts, and flushed at every read."""
+    """The body is compressed with gzip, which the request accepts, and flushed at every read."""
     accepted = header(exchange.request.headers, "accept-encoding") or b""
     tokens = [token.partition(b";")[0].strip().lower() for token in accepted.split(b",")]
     if b"gzip" not in tokens or plain(exchange) is not exchange or not exchange.reads:
@@ -123,14 +123,14 @@ def gzipped(exchange: Exchange, _: MutationChoices) -> Exchange | None:
 
 @harmless("uncompressed")
 def uncompressed(exchange: Exchange, _: MutationChoices) -> Exchange | None:
-    """The body comes without the compression that it had."""
+    """The body is sent without its compression."""
     bare = plain(exchange)
     return None if bare is exchange else bare
 
 
 @harmless("pause")
 def pause(exchange: Exchange, chance: MutationChoices) -> Exchange | None:
-    """Nothing comes for a second and a half, in arguments if there are any, then all goes on."""
+    """The stream pauses for 1.5 seconds, inside arguments if there are any, and continues."""
     faults = map(parse_fault, _PAUSES)
     tried = (fault.applied(exchange, chance) for fault in faults)
     return next((made for made in tried if made is not None), None)

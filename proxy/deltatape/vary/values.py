@@ -32,25 +32,25 @@ def _rewritten(draft: MutableExchange, change: Callable[[str], str]) -> None:
 
 @rewriting("json-blanks")
 def json_blanks(draft: MutableExchange, _stream: Stream, _: MutationChoices) -> None:
-    """Blanks stand between the tokens of the JSON."""
+    """There are spaces between the tokens of the JSON."""
     _rewritten(draft, spaced)
 
 
 @rewriting("json-escapes")
 def json_escapes(draft: MutableExchange, _stream: Stream, _: MutationChoices) -> None:
-    r"""Characters beyond ASCII are written as `\uXXXX`."""
+    r"""Non-ASCII characters are written as `\uXXXX`."""
     _rewritten(draft, escaped)
 
 
 @rewriting("json-order")
 def json_order(draft: MutableExchange, _stream: Stream, _: MutationChoices) -> None:
-    """The members of the JSON objects come in the opposite order."""
+    """The members of JSON objects are in reverse order."""
     _rewritten(draft, reversed_members)
 
 
 @rewriting("unknown-member")
 def unknown_member(draft: MutableExchange, stream: Stream, _: MutationChoices) -> None:
-    """Every event has a member that no client knows, as padding against eavesdroppers."""
+    """Every event has an unknown member, such as the padding that some providers send."""
     if traits_of(analyse(draft.exchange).reply.dialect).strict:
         return
     name = "p" if stream.format is Format.EVENTSTREAM else "obfuscation"
@@ -61,7 +61,7 @@ def unknown_member(draft: MutableExchange, stream: Stream, _: MutationChoices) -
 
 @rewriting("unknown-header")
 def unknown_header(draft: MutableExchange, stream: Stream, _: MutationChoices) -> None:
-    """Every binary message has a header that no client knows."""
+    """Every binary message has an unknown header."""
     if stream.format is Format.EVENTSTREAM:
         for event in stream.events:
             start, end = event.place.span

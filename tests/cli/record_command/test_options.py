@@ -13,10 +13,10 @@ from helpers.program import deltatape
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (("--no-log",), "--no-log: does nothing without a command after --"),
-        (("--hosts", "x"), "--hosts: does nothing without a command after --"),
+        (("--no-log",), "--no-log: has no effect without a command after --"),
+        (("--hosts", "x"), "--hosts: has no effect without a command after --"),
         (("--via", "mitm"), "--via mitm: needs a command after --"),
-        (("--via", "mitm", "--keep", "2h", "--", "true"), "--keep: does nothing with --via mitm"),
+        (("--via", "mitm", "--keep", "2h", "--", "true"), "--keep: has no effect with --via mitm"),
         (("--listen", "unix:x", "--", "true"), "no base URL can name a Unix socket"),
         (("--token", "a/b" * 9), "--token: at least 16 characters of printable ASCII"),
         (("--token", ""), "--token: at least 16 characters"),
