@@ -196,7 +196,12 @@ def test_a_command_that_goes_past_the_player_is_told_so(tmp_path: Path) -> None:
 def test_the_script_tells_what_did_not_run_from_an_exit_code(tmp_path: Path) -> None:
     done = shrunk(tmp_path, tape(tmp_path, words(0, of=1)), how="code")
     assert done.returncode == 0, done.stderr
-    assert done.stderr.count(b"so only the exit code is compared; use --error TEXT\n") == 1
+    assert (
+        done.stderr.count(
+            b"so only the exit code is compared; use --error TEXT to require a text\n"
+        )
+        == 1
+    )
     assert script(tmp_path) == 1
     gone = runpy.run_path(str(tmp_path / "test_bug_small.py"))["test_the_failure_is_gone"]
     with pytest.raises(AssertionError, match="no luck"):

@@ -191,7 +191,7 @@ def test_a_miss_of_the_path_lists_what_is_recorded() -> None:
     empty = RequestMatcher([]).match(ask(b"{}"))
     assert isinstance(empty, NoMatch)
     assert empty.nearest is None
-    assert "no request at all" in empty.problem
+    assert "it has no request" in empty.problem
 
 
 def test_bodies_that_are_no_json_match_only_by_their_bytes() -> None:

@@ -51,7 +51,7 @@ def test_a_refusal_of_the_wrong_request_is_not_played_to_a_right_one() -> None:
     error = json.loads(body)["error"]
     assert error["code"] == "end_of_tape"
     assert "the recorded app made a mistake (C002)" in error["message"]
-    assert "x.tape#2 is how the provider refused the wrong one" in error["message"]
+    assert "x.tape#2 is the provider's error for the wrong one" in error["message"]
     assert report.whole
     (ended,) = report.ended
     assert ended.codes == ("C002",)

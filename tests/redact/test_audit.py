@@ -79,7 +79,7 @@ def test_what_is_lost_explains_what_is_out_of_order() -> None:
     assert report.problems == ()
     assert report.facts == (
         "#1 lost 1 records (disk full)",
-        "#1, line 7: `end` tells of 6 bytes, but the reads have 3",
+        "#1, line 7: `end` counts 6 bytes, but the reads have 3",
     )
 
 
@@ -104,7 +104,7 @@ def test_secrets_are_told_by_place_and_kind() -> None:
     )
     report = audited(tape(*lines))
     assert [(p.line, p.exchange, p.message, p.span) for p in report.problems] == [
-        (2, 1, "request Authorization holds an unmasked credential", None),
+        (2, 1, "request Authorization contains an unmasked credential", None),
         (3, 1, "request body contains what looks like an API key", (0, 19)),
         (6, 1, "response body contains a Groq key", (0, 56)),
     ]
@@ -114,7 +114,7 @@ def test_secrets_are_told_by_place_and_kind() -> None:
 def test_a_secret_in_the_header_is_told() -> None:
     content = tape().replace(b"deltatape 0.1.0", KEY.encode())
     assert told(content) == [
-        (ProblemKind.SECRET, 1, 0, "the header's tool holds what looks like a secret: API key")
+        (ProblemKind.SECRET, 1, 0, "the header's tool contains what looks like a secret: API key")
     ]
 
 
@@ -125,7 +125,7 @@ def test_a_secret_in_the_header_is_told() -> None:
 def test_bodies_that_nobody_can_look_into_are_named(coding: str, data: bytes, fact: str) -> None:
     content = tape(*exchange(reads=[data], answered=[["Content-Encoding", coding]]))
     (told_fact,) = audited(content).facts
-    assert told_fact.startswith("#1, line 6: the response body could not be searched to its end: ")
+    assert told_fact.startswith("#1, line 6: the response body could not be searched completely: ")
     assert fact in told_fact
 
 
@@ -137,9 +137,9 @@ def test_a_checksum_that_masking_broke_is_a_problem_and_one_that_came_so_a_fact(
     lines = exchange(reads=[masked + masked + wrong])
     report = audited(tape(*lines[:4], span, *lines[4:]))
     assert [(p.kind, p.line, p.exchange) for p in report.problems] == [(ProblemKind.DAMAGE, 7, 1)]
-    assert report.problems[0].message.startswith("1 checksum is of the response body as it was")
+    assert report.problems[0].message.startswith("1 checksum in the response body from before")
     (fact,) = report.facts
-    assert fact.startswith("#1, line 7: 2 messages of the response body came with a wrong checksum")
+    assert fact.startswith("#1, line 7: 2 messages in the response body arrived with a wrong checksum")
     assert fact.endswith(f"first at byte {len(masked)}")
     spans = [[at, at + 9, "ab12cd34"], [at + len(masked), at + len(masked) + 9, "ab12cd34"]]
     span = record(60, 1, "masked", {"spans": spans})

@@ -54,17 +54,17 @@ def test_what_the_format_allows_is_no_fault(lines: list[bytes]) -> None:
         (with_line(6, "request-body", "x"), 6, "`request-body` after `request-end`"),
         (with_line(6, "informational", HEAD), 6, "`informational` after `response`"),
         (with_line(5, "read", "x", 40), 5, "`read` before the `response`"),
-        (with_line(6, "idle", {}, 5), 6, "its time, 5 ns, is before"),
+        (with_line(6, "idle", {}, 5), 6, "its time, 5 ns, is earlier"),
         ([*WHOLE, record(9999, 1, "idle", {})], 9, "`idle` after the `end`"),
         (with_line(6, "boundaries", [4]), 7, "a read of 3 bytes, but the `boundaries` in line 6"),
         (with_line(8, "boundaries", [4], 70), 9, "the `boundaries` in line 8 have no `read`"),
         (
             with_line(6, "masked", {"spans": [[0, 9, "ab12cd34"]]}),
             7,
-            "of 3 bytes, but the `masked`",
+            "3 bytes, but the `masked`",
         ),
-        (with_line(3, "masked", {"spans": [[0, 9, "ab12cd34"]]}, 10), 4, "of 7 bytes, but"),
-        (with_line(6, "read", "more"), 9, "`end` tells of 5 bytes, but the reads have 9"),
+        (with_line(3, "masked", {"spans": [[0, 9, "ab12cd34"]]}, 10), 4, "7 bytes, but"),
+        (with_line(6, "read", "more"), 9, "`end` counts 5 bytes, but the reads have 9"),
     ],
 )
 def test_what_is_out_of_order_is_told_with_its_line(
@@ -84,7 +84,9 @@ def test_boundaries_belong_to_chunked_responses_and_to_a_read() -> None:
 def test_bytes_that_were_changed_are_told() -> None:
     lines = exchange(reads=[b"abc"])
     lines[4] = lines[4].replace(b"abc", b"abd")
-    assert faults(lines) == [(7, "`end.sha256` does not match the reads: they were changed")]
+    assert faults(lines) == [
+        (7, "`end.sha256` does not match the reads: the body was changed after recording")
+    ]
 
 
 def test_an_exchange_knows_whether_losses_are_told() -> None:

@@ -146,7 +146,7 @@ def test_checksums_that_masking_broke_are_made_anew_and_others_told() -> None:
     checksum = event("chunk", {"t": STARS})[-4:].decode("latin-1")
     assert plan.edits == {7: [Overwrite(len(body) - 4, checksum)]}
     assert list(plan.remarks) == [6]
-    assert plan.remarks[6].startswith("1 checksum of the response body made anew")
+    assert plan.remarks[6].startswith("1 checksum in the response body recomputed")
     assert planned(exchange(reads=[wrong])).remarks == {}
 
 

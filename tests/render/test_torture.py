@@ -160,7 +160,7 @@ def test_where_nothing_was_tried_there_is_no_matrix() -> None:
         "not requested by the command, so not varied: #2\n"
     )
     second = cell("cr", exchange="#2", verdict=RunVerdict.NO_PLACE)
-    assert untried(result(*none, second)).endswith(" has a place in these 2 answers")
+    assert untried(result(*none, second)).endswith(" applies to any of the 2 responses")
     assert text(result()) == (
         "no variation was run: the command requested none of the selected exchanges\n"
     )

@@ -470,10 +470,10 @@ def test_what_would_fail_a_test_for_ever_is_left_out(tmp_path: Path) -> None:
     assert [e.number for e in done.kept] == [1]
     assert [e.request.body for e in done.kept] == [b'{"a":2}']
     assert sorted(why for _, why in done.left_out) == [
+        "it could not be recorded completely",
         "it was still in progress when the run ended",
         "it was still in progress when the run ended",
         "no connection",
-        "it could not be recorded completely",
         "the provider did not answer",
         "the provider rejected the API key (status 401)",
     ]
@@ -534,7 +534,7 @@ def test_a_tape_that_cannot_grow_is_refused_at_once(tmp_path: Path) -> None:
         tmp_path, "open", clock=CLOCK, tool="deltatape", source=Source.GATEWAY, alarm=print
     )
     assert writer.path is not None
-    with pytest.raises(UsageError, match="is being recorded"):
+    with pytest.raises(UsageError, match="still being recorded"):
         StagingTape(writer.path)
     writer.close()
     (tmp_path / "file").touch()

@@ -126,7 +126,7 @@ def test_the_summary_tells_mistakes_and_what_is_none() -> None:
         f"MISTAKE {code} after request 2 (x.tape#1): no request with the results"
     )
     assert lines[3].startswith(f"note: {code} in request 2 ")
-    assert lines[4].startswith(f"note: {code} of the tape cannot be seen here")
+    assert lines[4].startswith(f"note: a replay cannot show {code} of this tape")
     assert len(lines) == 5
     many = list(summary(PlayReport(mistakes=(mistake(),) * (MOST + 2))))
     assert many[-1] == "  and 2 other mistakes"

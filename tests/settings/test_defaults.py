@@ -149,7 +149,10 @@ def test_paths_are_seen_from_where_the_file_is(
         ("help: true", "1:7: 'help' is no option"),
         ("words: a", "1:7: 'words' is no option"),
         ("no-strict: true", "1:7: 'no-strict' is no option"),
-        ("grace: 5 parsecs", "1:14: run.grace: '5 parsecs' invalid duration; 500ms, 30s or 2m are"),
+        (
+            "grace: 5 parsecs",
+            "1:14: run.grace: '5 parsecs': invalid duration; use 500ms, 30s or 2m",
+        ),
         ("mode: c", "1:13: run.mode: 'c' is not one of 'a', 'b'."),
         ("max-size: x", "1:17: run.max-size: 'x' is not a valid integer."),
         ("strict: maybe", "1:15: run.strict: 'maybe': true or false is accepted"),

@@ -69,7 +69,7 @@ def _imported(name: str, settings: Settings, *, excerpts: bool) -> TapeReport:
 
 
 def _torn(path: str, size: int) -> str:
-    return f"{path}: {size} bytes of a torn last record are left out"
+    return f"{path}: left out a truncated last record of {size} bytes"
 
 
 def check_all(

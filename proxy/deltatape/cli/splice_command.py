@@ -54,7 +54,7 @@ def join(places: Sequence[Location], output: Path) -> None:
     done = splice(given, output, SystemClock())
     for one in given:
         if one.tape.torn:
-            say(f"note: {one.tape.path}: {one.tape.torn} bytes of a torn last record are left out")
+            say(f"note: {one.tape.path}: left out a truncated last record of {one.tape.torn} bytes")
     _tell(done)
     write(f"{output}\n")
     say(f"next: deltatape show {shlex.quote(str(output))}")
