@@ -538,7 +538,7 @@ def test_a_tape_that_cannot_grow_is_refused_at_once(tmp_path: Path) -> None:
         StagingTape(writer.path)
     writer.close()
     (tmp_path / "file").touch()
-    with pytest.raises(UsageError, match="its folder has to be writable"):
+    with pytest.raises(UsageError, match="needs a writable folder"):
         StagingTape(tmp_path / "file" / "x.tape").make()
 
 
