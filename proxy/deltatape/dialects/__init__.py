@@ -1,4 +1,4 @@
-"""The dialects, in the order in which they are asked whether an exchange is theirs."""
+"""The registry of dialects, in the order of detection: the first that claims a response wins."""
 
 from collections.abc import Sequence
 
@@ -47,7 +47,7 @@ _NO_TRAITS = Traits()
 
 
 def dialects_for(names: AppNames) -> tuple[Dialect, ...]:
-    """The dialects, for an application that calls the events of its own endpoint so."""
+    """Return the dialects, with `names` as the event names of the application's own endpoint."""
     if names == CONTRACT:
         return DIALECTS
     own = AppEvents(names)
@@ -55,17 +55,17 @@ def dialects_for(names: AppNames) -> tuple[Dialect, ...]:
 
 
 def detect(hints: Hints, among: Sequence[Dialect] = DIALECTS) -> Dialect | None:
-    """The dialect that claims a response, if one does."""
+    """Return the first dialect that claims a response; None if none does."""
     return next((dialect for dialect in among if dialect.claims(hints)), None)
 
 
 def expect(path: str, among: Sequence[Dialect] = DIALECTS) -> Dialect | None:
-    """The dialect in which requests to `path` are answered, if its response does not tell."""
+    """Return the dialect that serves `path`, for responses that do not show their dialect."""
     return next((dialect for dialect in among if dialect.serves(path)), None)
 
 
 def traits_of(name: str) -> Traits:
-    """What is true of the dialect called `name`; the defaults if there is none."""
+    """Return the traits of the dialect `name`; the defaults if the name is unknown."""
     return _TRAITS.get(name, _NO_TRAITS)
 
 

@@ -1,9 +1,11 @@
-"""What a dialect is: how it claims an exchange, reads its request and rebuilds its reply.
+"""The interface of a dialect: detect a response, summarize its request, rebuild its reply.
 
-A dialect is stateless; what a reply needs while it arrives lives in its `Reducer`. Both are pure
-and raise on no input: whatever the wire got wrong becomes an `Observation`, a call's status or a
-repair. What others than its reducer need to know of it are its `Traits`. A new dialect is one
-module or package and its entry in `DIALECTS`; no dialect imports another one.
+A dialect is one provider's streaming API. It is stateless: the state of one reply is in its
+`Reducer`. Both do no I/O and raise no exception for any input: a defect of the stream becomes an
+`Observation`, a status of the tool call, or a repair. `Traits` describe the dialect to code that
+writes or changes its streams.
+
+To add a dialect, write one module or package and add it to `DIALECTS`. No dialect imports another.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,45 +22,45 @@ from deltatape.model.stream import Event, Format
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hints:
-    """What a response shows of its dialect."""
+    """The parts of a response by which dialects are detected."""
 
     format: Format
     headers: str
-    """The names of the response's header fields, in lower case, between line feeds; not of those
-    whose value is masked."""
+    """The names of the response's header fields, in lower case, each between line feeds. Fields
+    with a masked value are left out."""
     first: tuple[Mapping[str, object], ...]
     """The JSON objects among the first events."""
     types: tuple[str, ...]
     """The types of the first events."""
     members: frozenset[str] = field(init=False)
-    """Of all of `first`: who needs one that is not among them need not look into any."""
+    """The keys of all objects in `first`: a quick test before looking into each object."""
     kinds: frozenset[str] = field(init=False)
-    """What they call their `type`, where that is a string."""
+    """The values of `type` of the objects in `first`, where they are strings."""
 
     def __post_init__(self) -> None:
-        """Look once for all that ask: everybody does, of every exchange."""
+        """Compute both sets once: every dialect reads them, for every exchange."""
         kinds = (one.get("type") for one in self.first)
         object.__setattr__(self, "members", frozenset().union(*self.first))
         object.__setattr__(self, "kinds", frozenset(k for k in kinds if isinstance(k, str)))
 
 
 class Reducer(Protocol):
-    """Rebuilds one reply from its events."""
+    """Rebuild one reply from its events: `feed` each event, then `finish` once."""
 
     @property
     def alike(self) -> DeltaFastPath:
-        """What it learns from events about those that follow. See `feed_all`."""
+        """The fast path for runs of similar deltas, used by `feed_all`."""
 
     def feed(self, event: Event, frame: Frame | None = None) -> None:
-        """Takes the next event; an answer that is not streamed is one event, the JSON document.
+        """Add the next event. A response that is not streamed is one event: the JSON document.
 
         Args:
             event: the event.
-            frame: the object with members that it carries, if somebody has read it already.
+            frame: the JSON object in its data, if it is already parsed and not empty.
         """
 
     def finish(self, *, cut: bool) -> Reply:
-        """The reply, judged. To be called once, after the last event.
+        """Return the reply with the status of each tool call. Call it once, after the last event.
 
         Args:
             cut: whether the transport is known to have ended early.
@@ -68,12 +70,12 @@ class Reducer(Protocol):
 def feed_all(
     reducer: Reducer, events: Iterable[Event], frames: Sequence[Frame | None] = ()
 ) -> None:
-    """What feeding each of `events` to `reducer` does, in less time.
+    """Feed all `events` to `reducer`: the same result as `feed` for each, but faster.
 
     Args:
-        reducer: takes them.
-        events: all of a body, each at the place that its number says.
-        frames: what the first of them carry, as far as somebody has read it already.
+        reducer: the reducer.
+        events: all events of a body; each event's number is its position.
+        frames: the parsed JSON objects of the first events, where they are already parsed.
     """
     feed, alike, waiting, known = reducer.feed, reducer.alike, iter(events), len(frames)
     event = next(waiting, None)
@@ -84,28 +86,28 @@ def feed_all(
 
 
 class Dialect(Protocol):
-    """A provider's language on the wire."""
+    """One provider's streaming API: its requests, events and replies."""
 
     name: ClassVar[str]
     traits: ClassVar[Traits]
-    """What is true of it for those who write, change or judge its streams."""
+    """A description for code that writes, changes or judges streams of this dialect."""
 
     def claims(self, hints: Hints) -> bool:
-        """Whether the response is of this dialect, and of no other."""
+        """Return whether the response is of this dialect, and of no other."""
 
     def serves(self, path: str) -> bool:
-        """Whether requests to `path`, without query, are answered in this dialect.
+        """Return whether this dialect serves requests to `path` (without the query).
 
-        Asked only where the response does not tell: an error, an empty body.
+        Used only if no dialect claims the response: an error, an empty body.
         """
 
     def read_request(self, body: bytes, path: str) -> RequestSummary:
-        """What the request asks for; `NOTHING_ASKED` if it cannot be read.
+        """Return model, tools and history of a request; `NOTHING_ASKED` if it is not readable.
 
         Args:
-            body: its body.
-            path: the path of its target, which names model and method for some providers.
+            body: the body of the request.
+            path: the path of its target; with some providers it names model and method.
         """
 
     def reducer(self, asked: RequestSummary) -> Reducer:
-        """A reducer for the answer to `asked`."""
+        """Return a new reducer for the reply to the request `asked`."""

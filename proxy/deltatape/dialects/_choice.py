@@ -37,28 +37,28 @@ _CHANNELS = (Channel.TEXT, Channel.REASONING, Channel.REFUSAL)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DialectPolicy:
-    """What a dialect promises of its calls and finish reasons."""
+    """The guarantees of a dialect about tool calls and finish reasons."""
 
     abnormal: frozenset[str] = frozenset()
-    """Finish reasons, or their details, after which a call need not be whole."""
+    """Finish reasons, or their details, after which a tool call may be incomplete."""
     tool_word: bool = False
-    """Whether a reply with calls has a finish reason of its own."""
+    """Whether a reply with tool calls has a special finish reason, such as `tool_calls`."""
     explicit_end: bool = False
-    """Whether every call has an end signal of its own."""
+    """Whether an event marks the end of each tool call."""
     ids: bool = True
     """Whether every call has an id."""
     indexes: bool = True
     """Whether every delta of a call has an index."""
     app: bool = False
-    """Whether it is an application that speaks so, to its page."""
+    """Whether the events are from an application to its web page, not from a provider."""
     signs_text: bool = False
-    """Whether the signature of a thought vouches for its text, which must come back with it."""
+    """Whether the signature of reasoning covers its text, so that clients must send both back."""
     finishes_often: bool = False
-    """Whether several events may carry a finish reason: then the last of them ends the answer."""
+    """Whether several events may carry a finish reason; the last of them then ends the choice."""
 
 
 class ChoiceDraft:
-    """One answer under construction."""
+    """A choice under construction: one of the answers in a reply."""
 
     def __init__(self, index: int, asked: RequestSummary, policy: DialectPolicy) -> None:
         self.index = index

@@ -1,4 +1,4 @@
-"""A dialect as a table: what each type of event means, and where in the event it says so.
+"""Describe a dialect as a table: for each event type, the steps that read it.
 
 Many dialects are no more than start, delta and end of a call, pieces of text, and a last event.
 Such a one is a `DialectTable`: by type of event the steps (`_table_calls`, `_table_steps`) that
@@ -37,7 +37,7 @@ def path(text: str) -> Path:
 
 
 def at(value: object, keys: Path) -> object:
-    """What stands at `keys` in `value`; None if nothing does."""
+    """Return the value at the path `keys` in `value`; None if it is missing."""
     for key in keys:
         if not isinstance(value, dict):
             return None
@@ -46,13 +46,13 @@ def at(value: object, keys: Path) -> object:
 
 
 def text_at(value: object, keys: Path) -> str | None:
-    """The string at `keys` in `value`; None if there is none."""
+    """Return the string at the path `keys` in `value`; None if it is missing or not a string."""
     found = at(value, keys)
     return found if isinstance(found, str) else None
 
 
 def first_text(frame: Frame, paths: tuple[Path, ...]) -> str | None:
-    """The first text at one of `paths` that is not empty."""
+    """Return the first string at one of `paths` that is not empty; None if there is none."""
     return next((text for keys in paths if (text := text_at(frame, keys))), None)
 
 
@@ -72,7 +72,7 @@ def source_at(source: JsonSource, keys: Path) -> JsonSource:
 
 
 class CallsByIndex(NamedTuple):
-    """Calls are told apart by a number in each of their events."""
+    """Tool calls are identified by an index in each of their events."""
 
     path: Path
 
@@ -83,7 +83,7 @@ class CallsByIndex(NamedTuple):
 
 
 class CallsById(NamedTuple):
-    """Calls are told apart by their id, which is in each of their events."""
+    """Tool calls are identified by their id, which is in each of their events."""
 
     path: Path
 
@@ -96,15 +96,15 @@ Key: TypeAlias = CallsByIndex | CallsById
 
 
 class TableStep(Protocol):
-    """Something that an event of a type means."""
+    """One action for events of a type, such as: append text, start a call, end the reply."""
 
     def take(self, draft: "TableDraft", frame: Frame, event: Event) -> None:
-        """Takes `frame`, which `event` carries, into the reply."""
+        """Update `draft` from `frame`, the JSON object in `event`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DialectTable:
-    """A dialect.
+    """The table of a dialect. `TableReducer` rebuilds replies by it.
 
     Attributes:
         name: its name.
