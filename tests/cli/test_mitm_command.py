@@ -92,7 +92,7 @@ def test_one_upstream_is_believed_that_ca_vouches_for(tmp_path: Path, version: s
             )
             assert process.stderr is not None
             said = await process.stderr.readuntil(b"  set ")
-            peer = await connect(int(said.split(b" -> ")[0].rpartition(b":")[2]))
+            peer = await connect(int(said.split(b" forwards to ")[0].rpartition(b":")[2]))
             await peer.send(post())
             answer = await peer.until(b"0\r\n\r\n")
             process.send_signal(signal.SIGINT)

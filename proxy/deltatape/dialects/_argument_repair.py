@@ -1,4 +1,4 @@
-"""Arguments freed of what gateways are known to add to them; decided once, at the end of a call.
+"""Repairs arguments that gateways are known to damage; applied once, at the end of a call.
 
 Rule: if the plain concatenation is one JSON value, nothing is mended, whatever it looks like. Else
 the known ways in which good arguments are spoilt are undone, each recognised by its exact trace on
@@ -19,7 +19,7 @@ _CHAIN = 3
 
 
 class RepairedArguments(NamedTuple):
-    """Arguments after mending, and the codes and details of what was done."""
+    """Arguments after repair, with the codes and details of the repairs."""
 
     text: str
     repairs: tuple[tuple[str, str], ...]
@@ -28,7 +28,7 @@ class RepairedArguments(NamedTuple):
 
 
 def mend(pieces: Sequence[str]) -> RepairedArguments:
-    """The arguments in `pieces` (none empty), freed of what gateways are known to add."""
+    """Join `pieces` (none empty) and repair known damage."""
     plain = join_pairs("".join(pieces))
     parsed = parse(plain)
     if parsed.error is None:
@@ -55,7 +55,7 @@ def _whole(text: str) -> bool:
 
 
 def _without_empty_objects(pieces: Sequence[str]) -> Sequence[str]:
-    """`pieces` without the leading `{}` that another object follows."""
+    """Drop leading `{}` pieces that another object follows."""
     leaked = False
     for first, piece in enumerate(pieces):
         bare = "".join(piece.split())
@@ -66,7 +66,7 @@ def _without_empty_objects(pieces: Sequence[str]) -> Sequence[str]:
 
 
 def _said_again(text: str) -> str | None:
-    """The value that `text` is nothing but repeats of."""
+    """Return the value that `text` repeats; None if it is not a repetition."""
     values = values_in(text)
     if values is None or len(values) <= 1:
         return None
@@ -75,7 +75,7 @@ def _said_again(text: str) -> str | None:
 
 
 def _cumulative(pieces: Sequence[str]) -> str | None:
-    """The last state of arguments whose pieces repeat all before them; None if they do not."""
+    """Return the last state of cumulative arguments; None if they are not cumulative."""
     chain = all(after.startswith(before) for before, after in pairwise(pieces))
     if chain and len(pieces) >= _CHAIN and _whole(join_pairs(pieces[-1])):
         return join_pairs(pieces[-1])

@@ -1,4 +1,4 @@
-"""The end of a call: what a correct client can do with its arguments, judged once."""
+"""The status of a finished call: what a correct client can do with its arguments."""
 
 import enum
 
@@ -9,7 +9,7 @@ from deltatape.wire.json_value import parse, read_object
 
 
 class CallEndCause(enum.Enum):
-    """What ended the call."""
+    """What ended a call."""
 
     NORMAL = "normal"
     """A finish reason that lets the model end a call, or the dialect's terminal signal."""
@@ -27,7 +27,7 @@ _BROKEN = {
 
 
 def judge(text: str, name: str, ending: CallEndCause, asked: RequestSummary) -> CallStatus:
-    """What a correct client can do with the arguments `text` of a call of the function `name`."""
+    """Return the status of a call of the function `name` with the arguments `text`."""
     if ending is not CallEndCause.OPEN and read_object(text) is not None:
         return CallStatus.COMPLETE
     scanner = scan(text)
@@ -45,7 +45,7 @@ def judge(text: str, name: str, ending: CallEndCause, asked: RequestSummary) -> 
 def judge_call(
     kind: CallKind, text: str, name: str, ending: CallEndCause, asked: RequestSummary
 ) -> CallStatus:
-    """`judge`, for any kind of call: a custom tool's input is free text, whole if it did end."""
+    """Like `judge`, for any kind of call: a custom tool's input is free text."""
     if not name:
         return CallStatus.NO_NAME
     if kind is CallKind.CUSTOM:
@@ -54,14 +54,14 @@ def judge_call(
 
 
 def _judge_value(value: object) -> CallStatus:
-    """Whole JSON, but no object."""
+    """Return the status of whole JSON that is not an object."""
     if isinstance(value, str) and isinstance(parse(value).value, dict):
         return CallStatus.DOUBLE_ENCODED
     return CallStatus.NOT_OBJECT
 
 
 def _judge_empty(name: str, ending: CallEndCause, asked: RequestSummary) -> CallStatus:
-    """No argument bytes: legal for a tool without required parameters, if the call did end."""
+    """Return the status of empty arguments: valid for a tool without required parameters."""
     if ending is not CallEndCause.NORMAL:
         return CallStatus.TRUNCATED
     tool = asked.tool(name)

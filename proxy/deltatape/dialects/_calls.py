@@ -1,4 +1,4 @@
-"""A tool call under construction: what the wire said about it so far, and nothing decided.
+"""A tool call under construction: collects what the stream says and decides nothing.
 
 Dialects find the call that a delta belongs to and say what the delta means; here it is kept, and at
 the end judged. The argument text is scanned at most once, and only as far as somebody asks: a
@@ -54,32 +54,32 @@ class CallDraft:
         self._canonical: str | None = None
 
     def add(self, text: str, event: Event) -> None:
-        """Appends a piece of the arguments; an empty one is not kept."""
+        """Append a fragment of the arguments; ignore an empty one."""
         if not text:
             return
         self.latest = event
         self.fragments.append(_new(Fragment, (text, event)))
 
     def add_all(self, said: Sequence[Said]) -> None:
-        """Appends pieces of the arguments."""
+        """Append fragments of the arguments."""
         fragments = [_new(Fragment, each) for each in said if each[0]]
         if fragments:
             self.latest = fragments[-1].carrier
             self.fragments += fragments
 
     def identify(self, identifier: str | None, name: str | None) -> None:
-        """Takes an id and a name, where the dialect has them whole and in one place."""
+        """Set id and name, for dialects that send them whole and once."""
         if identifier:
             self.ids[identifier] = None
         self.name = self.name or name or ""
 
     def settle(self, text: str) -> None:
-        """Says what the arguments are: a source of more authority than the pieces."""
+        """Set the final arguments from a source of more authority than the fragments."""
         self._settled = text
 
     @property
     def _scanner(self) -> JsonScanner:
-        """A scanner that has seen all pieces."""
+        """Return a scanner that has read all fragments."""
         scanner = self._lazy_scanner or JsonScanner()
         while self._scanned < len(self.fragments):
             text = self.fragments[self._scanned].text
@@ -95,7 +95,7 @@ class CallDraft:
 
     @property
     def first_id(self) -> str | None:
-        """The first id, which is the call's; None if there was none."""
+        """The first id, which is the call's; None if there is none."""
         return next(iter(self.ids), None)
 
     @property
@@ -105,19 +105,19 @@ class CallDraft:
 
     @property
     def raw(self) -> str:
-        """The plain concatenation of the pieces."""
+        """The concatenated fragments."""
         return join_pairs("".join(self.pieces))
 
     @property
     def holds_object(self) -> bool:
-        """Whether the arguments hold a whole object, other than `{}`, whatever follows it."""
+        """Check whether the arguments start with a complete object other than `{}`."""
         scanner = self._scanner
         whole = scanner.verdict in (ScanState.COMPLETE, ScanState.EXTRA)
         return whole and scanner.kind is TokenKind.OBJECT and not _is_empty_object(scanner)
 
     @property
     def value(self) -> str:
-        """The first whole value in the arguments; to be asked only where there is one."""
+        """The first complete value in the arguments. Only valid if there is one."""
         if self._value is None:
             scanner = self._scanner
             text = "".join(self.pieces[self._since :])
@@ -126,23 +126,23 @@ class CallDraft:
 
     @property
     def holds_empty_object(self) -> bool:
-        """Whether the arguments are `{}` so far."""
+        """Check whether the arguments are `{}` so far."""
         return _is_empty_object(self._scanner)
 
     @property
     def begun(self) -> bool:
-        """Whether the arguments have begun and are not whole."""
+        """Check whether the arguments have begun and are incomplete."""
         return self._scanner.verdict in (ScanState.PREFIX, ScanState.MALFORMED)
 
     @property
     def mended(self) -> RepairedArguments:
-        """The arguments, freed of what gateways add; to be asked at the end of the call."""
+        """Return the repaired arguments. Call at the end of the call."""
         if self._mended is None:
             self._mended = mend(self.pieces)
         return self._mended
 
     def repeats(self, other: Self) -> bool:
-        """Whether the arguments are those of `other`: equal text, or equal JSON."""
+        """Check whether the arguments equal those of `other`, as text or as JSON."""
         if self.mended.text.strip() == other.mended.text.strip():
             return True
         return self._comparable == other._comparable
@@ -155,13 +155,13 @@ class CallDraft:
         return self._canonical
 
     def note(self, kind: str, code: str, detail: str, evidence: object, event: Event) -> None:
-        """Notes a repair or defect of this call, once per kind. See `ObservationLog.once`."""
+        """Note a repair or defect of this call, once per kind. See `ObservationLog.once`."""
         self.notes.once(kind, code, detail, evidence, event)
 
     def judged(
         self, index: int, ending: CallEndCause, asked: RequestSummary, *, ids: bool
     ) -> ToolCall:
-        """The call, with what a correct client should execute and what it can do with it.
+        """Return the finished call, with the arguments to execute and its status.
 
         Args:
             index: its place among the reply's calls.

@@ -203,7 +203,7 @@ class ChoiceDraft:
             self._pieces = [piece for _, run in sorted(runs, key=_order) for piece in run]
 
     def _note_shared_ids(self, drafts: Sequence[CallDraft]) -> None:
-        """Notes ids that two calls have: nobody can tell which of them a result answers."""
+        """Note ids that two calls share: a result for them is ambiguous."""
         seen: set[str] = set()
         for draft in drafts:
             identifier = draft.first_id
@@ -232,7 +232,7 @@ def _order(run: tuple[int, Sequence[TextFragment]]) -> int:
 def written_calls(
     channel: Channel, text: str, pieces: Sequence[TextFragment], asked: RequestSummary
 ) -> tuple[TextCall, ...]:
-    """The calls in the text of a channel, in order.
+    """Return the calls written into the text of a channel, in order.
 
     Args:
         channel: which channel.
@@ -261,7 +261,7 @@ def written_calls(
 
 
 class _Spread:
-    """Which event brought which characters of a channel's text.
+    """Maps characters of a channel's text to events.
 
     A surrogate pair that was cut between two pieces is one character of the text and two of the
     pieces: places after it may be off by as many characters as there were such cuts, not by events
@@ -273,7 +273,7 @@ class _Spread:
         self._starts = [0, *accumulate(len(piece.text) for piece in pieces)]
 
     def fragments(self, start: int, end: int) -> tuple[Fragment, ...]:
-        """The pieces of the characters from `start` to `end`."""
+        """Return the fragments of the characters from `start` to `end`."""
         first = min(bisect_right(self._starts, start), len(self._pieces)) - 1
         found = []
         for place in range(first, len(self._pieces)):

@@ -1,4 +1,4 @@
-"""Cohere's chat, version 1, as a table: a JSON object per line, at Cohere's and inside Amazon's.
+"""Cohere's chat, version 1, as a table: one JSON object per line, also inside Bedrock.
 
 Shapes: https://docs.cohere.com/v1/docs/streaming. Calls have no ids. The list of whole calls comes
 after their pieces, is their end signal and has more authority; the text that comes with it, and at
@@ -28,7 +28,7 @@ ABNORMAL = ERRORS | {"MAX_TOKENS", "USER_CANCEL"}
 
 
 def v1_table(name: str) -> DialectTable:
-    """The table of a dialect, called `name`, that carries version 1."""
+    """Return the table of a dialect `name` that carries version 1."""
     return DialectTable(
         name=name,
         terminator="stream-end",
@@ -40,7 +40,7 @@ def v1_table(name: str) -> DialectTable:
 
 
 def is_v1(one: Frame) -> bool:
-    """Whether `one` is an event, or an answer that is not streamed."""
+    """Check whether `one` is an event, or an answer that is not streamed."""
     kind = get_str(one, "event_type")
     if kind is not None:
         return kind in _EVENTS or kind == "stream-start"

@@ -1,4 +1,4 @@
-"""Events that say the same as the one before, but for the text that they add.
+"""A fast path for events that repeat the previous event's form with other text.
 
 Most events of most answers are such: the same members with the same values around a piece of text,
 and perhaps padding, or a number that counts them. Parsing each and finding out again what it means
@@ -40,7 +40,7 @@ _BRACKETS = "}]"
 
 
 class _Learned(NamedTuple):
-    """What `learn` was told."""
+    """What `learn` stored."""
 
     event: Event
     frame: Frame
@@ -50,7 +50,7 @@ class _Learned(NamedTuple):
 
 
 class DeltaFastPath:
-    """Recognises events that are like the one before, and takes them.
+    """Recognises and applies events of the same form as the one before.
 
     Attributes:
         learned: of the event before, if anything; without it there is no use in calling `run`.
@@ -63,11 +63,11 @@ class DeltaFastPath:
 
     @property
     def learns(self) -> bool:
-        """Whether `learn` is of any use: not if the events of an answer are never alike."""
+        """Whether `learn` is worth calling: not if an answer's events differ each time."""
         return self._tries > 0
 
     def learn(self, event: Event, frame: Frame, say: Say, name: str, number: object = None) -> None:
-        """Remember an event that did nothing but append a text, and would do nothing else again.
+        """Store the form of an event that did nothing but append text.
 
         Args:
             event: the event, no exception.
@@ -81,7 +81,7 @@ class DeltaFastPath:
             self.learned = _Learned(event, frame, say, name, number)
 
     def run(self, before: Event, events: Iterator[Event]) -> Event | None:
-        """Take those of `events` that are like `before`; the first that is not, None at the end."""
+        """Apply events of the same form as `before`; return the first other one, or None."""
         learned, self.learned = self.learned, None
         event = next(events, None)
         if event is None or learned is None or learned.event is not before:
@@ -97,13 +97,13 @@ class DeltaFastPath:
         return event
 
     def take_number(self) -> int | None:
-        """The number of the event that was taken last; None if none was since this was asked."""
+        """Return the number of the last applied event; None if none since the last call."""
         number, self._number = self._number, None
         return number
 
 
 class _Never(DeltaFastPath):
-    """Of reducers that never learn: they share it."""
+    """For reducers without a fast path: they share one."""
 
     def learn(self, *_: object, **__: object) -> None:
         """Nothing."""
@@ -113,7 +113,7 @@ NEVER_ALIKE = _Never()
 
 
 class _Form:
-    """What events that are alike have in common.
+    """The common form of repeated events.
 
     Attributes:
         number: of the event that was taken last; None if they are not counted.
@@ -141,7 +141,7 @@ class _Form:
         self._pieces = [*pieces, self._pieces[2]] if self._second else [head, *pieces]
 
     def counts(self, number: int) -> bool:
-        """Expect numbers that follow on `number`: whether it is clear where they stand."""
+        """Expect consecutive numbers after `number`; return whether their position is certain."""
         found = None
         for place, piece in enumerate(self._pieces):
             before, mark, rest = piece.partition(_COUNTER)
@@ -156,7 +156,7 @@ class _Form:
         return found is not None
 
     def take(self, events: Iterator[Event], said: list[Said]) -> Event | None:
-        """Put into `said` what events say as long as they are of this form; the first that is not.
+        """Collect the text of events of this form in `said`; return the first other event.
 
         Nearly every event passes here, which is why it is one loop.
         """
@@ -189,7 +189,7 @@ class _Form:
 
 
 def _form_of(learned: _Learned) -> _Form | None:
-    """What was learned, if there is no doubt about it."""
+    """Return the stored form, if it is unambiguous."""
     cut = _cut(learned.event.data, learned.name)
     form = cut and _Form(learned.event, learned.frame, *cut)
     if form and type(learned.number) is int and not form.counts(learned.number):
@@ -198,12 +198,12 @@ def _form_of(learned: _Learned) -> _Form | None:
 
 
 def _is_of(frame: Frame, name: str, around: str) -> bool:
-    """Whether the only string `name` in `around` is a member of `frame`, and of nothing in it."""
+    """Check that the only string `name` in `around` is a direct member of `frame`."""
     return isinstance(frame.get(name), str) and around.count(f'"{name}"') == 1
 
 
 def _cut(data: str, name: str) -> tuple[str, str] | None:
-    """What stands before and behind the string that is the member `name`; None if in doubt."""
+    """Return the text before and after the member `name`; None if it is ambiguous."""
     quoted = f'"{name}"'
     before, mark, rest = data.partition(f"{quoted}:")
     head = f'{before}{mark} "' if rest.startswith(" ") else f'{before}{mark}"'

@@ -1,4 +1,4 @@
-"""Errors that providers and gateways send in place of a reply, or in the middle of one.
+"""Errors that providers and gateways send instead of a reply, or inside one.
 
 How each dialect words its errors is in its `Traits`; what several have in common is here. Sources:
 the error pages of the providers' API references; what the dialects read as an error.
@@ -15,7 +15,7 @@ _FIELDS = ("message", "Message", "detail", "details", "errors", "error_descripti
 
 
 def failure_message(frame: Mapping[str, object]) -> str | None:
-    """What the body of an answer with the status of an error says; None if nothing does.
+    """Return the message in the body of an error status; None if there is none.
 
     Args:
         frame: the JSON object that is the body.
@@ -31,14 +31,14 @@ def failure_message(frame: Mapping[str, object]) -> str | None:
 
 
 def may_fail(frame: Mapping[str, object], event: Event) -> bool:
-    """Whether `frame`, which `event` carries, may be an error: nearly none is."""
+    """Check quickly whether `frame` may be an error."""
     if "error" in frame or frame.get("object") == "error":
         return True
     return event.type == "error" or event.exception
 
 
 def error_message(frame: Mapping[str, object], event_type: str) -> str | None:
-    """The message of an error frame or error answer; None if `frame` is none.
+    """Return the message of an error event or answer; None if `frame` is not an error.
 
     Known shapes: `{"error": {"message": ...}}`, `{"error": "..."}`, `{"object": "error", "message":
     ...}`, and whatever an SSE event of the type `error` carries.
@@ -84,29 +84,29 @@ _TOO_MANY_REQUESTS = 429
 
 
 def openai_error(status: int, message: str) -> Mapping[str, object]:
-    """The document of an error as OpenAI words it, and most others do."""
+    """Return an error document in OpenAI's form, which most others use."""
     kind = OPENAI_KINDS.get(status, "server_error")
     code = "rate_limit_exceeded" if status == _TOO_MANY_REQUESTS else None
     return {"error": {"message": message, "type": kind, "param": None, "code": code}}
 
 
 def google_error(status: int, message: str) -> Mapping[str, object]:
-    """The document of an error as Google words it."""
+    """Return an error document in Google's form."""
     name = _GOOGLE.get(status, "INTERNAL")
     return {"error": {"code": status, "message": message, "status": name}}
 
 
 def bare_error(status: int, message: str) -> Mapping[str, object]:
-    """The document of an error that says nothing but its message: Cohere's, Amazon's."""
+    """Return an error document with nothing but a message: Cohere's, Amazon's."""
     del status
     return {"message": message}
 
 
 def amazon_error_type(status: int) -> str:
-    """How Amazon's services call an error."""
+    """Return Amazon's name for an error."""
     return _AMAZON.get(status, "InternalServerException")
 
 
 def amazon_error_headers(status: int) -> Headers:
-    """The field in which Amazon names an error, which nothing else does there."""
+    """Return the header in which Amazon names an error."""
     return ((b"x-amzn-ErrorType", amazon_error_type(status).encode()),)

@@ -1,4 +1,4 @@
-"""Narrow readers for JSON objects from the wire: the value if it has the type, else None."""
+"""Typed access to JSON objects: the value if it has the type, else None."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -12,12 +12,12 @@ EVIDENCE_LIMIT = 200
 
 
 def as_object(value: object) -> Mapping[str, object] | None:
-    """`value` if it is a JSON object."""
+    """Return `value` if it is a JSON object."""
     return value if isinstance(value, dict) else None
 
 
 def as_array(value: object) -> Sequence[object] | None:
-    """`value` if it is a JSON array."""
+    """Return `value` if it is a JSON array."""
     return value if isinstance(value, list) else None
 
 
@@ -38,7 +38,7 @@ def get_array(holder: Mapping[str, object], key: str) -> Sequence[object]:
 
 
 def get_index(holder: Mapping[str, object], key: str) -> int | None:
-    """The number at `key` as an index: `0`, `0.0` and `"0"` are 0; None if it is no index."""
+    """Return the number at `key` as an index: `0`, `0.0` and `"0"` are 0; None if it is not one."""
     value = holder.get(key)
     if type(value) is int:
         return value if value >= 0 else None
@@ -50,5 +50,5 @@ def get_index(holder: Mapping[str, object], key: str) -> int | None:
 
 
 def shown(value: object) -> str:
-    """`value` as JSON, cut to `EVIDENCE_LIMIT`."""
+    """Return `value` as JSON, cut to `EVIDENCE_LIMIT`."""
     return json.dumps(value, ensure_ascii=False)[:EVIDENCE_LIMIT]

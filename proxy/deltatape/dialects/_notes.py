@@ -1,4 +1,4 @@
-"""What a reducer notices about one subject (a stream, a choice, a call) while events arrive."""
+"""Observations of a reducer about one subject: a stream, a choice or a call."""
 
 from deltatape.dialects._json import shown
 from deltatape.model.reply import Observation
@@ -6,14 +6,14 @@ from deltatape.model.stream import Event
 
 
 class ObservationLog:
-    """Collects observations; which choice and call they are about is known at the end."""
+    """Collects observations; their choice and call are added at the end."""
 
     def __init__(self) -> None:
         self._notes: list[tuple[str, str, str, Event]] = []
         self._seen: set[tuple[str, str]] = set()
 
     def add(self, code: str, detail: str, evidence: object, event: Event) -> None:
-        """Notes something under the code of the rule that reports it, each time.
+        """Note something under the code of the rule that reports it.
 
         Args:
             code: the finding's code.
@@ -25,17 +25,17 @@ class ObservationLog:
         self._notes.append((code, detail, text, event))
 
     def once(self, kind: str, code: str, detail: str, evidence: object, event: Event) -> None:
-        """Notes something the first time that `kind` is seen under `code`. See `add`."""
+        """Note something the first time that `kind` occurs under `code`. See `add`."""
         if (kind, code) not in self._seen:
             self._seen.add((kind, code))
             self.add(code, detail, evidence, event)
 
     def codes(self) -> tuple[str, ...]:
-        """The codes noted, without repeats, in order."""
+        """The noted codes, each once, in order."""
         return tuple(dict.fromkeys(code for code, *_ in self._notes))
 
     def observations(self, choice: int, call: int | None) -> list[Observation]:
-        """The observations, about a call (index among the choice's calls) or a whole choice."""
+        """Return the observations, for a call (index among the choice's calls) or a choice."""
         return [
             Observation(
                 code=code,

@@ -1,4 +1,4 @@
-"""A reply under construction: what every reply consists of, whatever the dialect.
+"""A reply under construction: the parts that all dialects share.
 
 A reducer reads events through `read`, fills choices, and leaves errors, odd shapes and the
 building of the `Reply` to this.
@@ -49,11 +49,11 @@ class ReplyDraft:
         self._choices: dict[int, ChoiceDraft] = {}
 
     def read(self, event: Event) -> Mapping[str, object] | None:
-        """The JSON object that `event` carries; anything else is noted, and None."""
+        """Return the JSON object in `event`; note anything else and return None."""
         return read_object(event.data) or self._read_oddly(event)
 
     def _read_oddly(self, event: Event) -> Mapping[str, object] | None:
-        """As `read`, for what is no object, is empty, or has something around it."""
+        """Handle data that is not an object, is empty, or has text around the object."""
         parsed = parse(event.data)
         if parsed.error is not None:
             detail = f"the data is not JSON: {parsed.error}"
@@ -67,11 +67,11 @@ class ReplyDraft:
         return frame
 
     def odd(self, phrase: str, value: object, event: Event) -> None:
-        """Notes an unexpected shape, once per phrase."""
+        """Note an unexpected shape, once per phrase."""
         self.notes.once(phrase, "S006", phrase, value, event)
 
     def take_error(self, frame: Mapping[str, object], event: Event) -> bool:
-        """Takes the error that `frame` carries, if it does: whether it did."""
+        """Record any error in `frame`; return whether there was one."""
         if not may_fail(frame, event):
             return False
         message = error_message(frame, event.type)
@@ -83,29 +83,29 @@ class ReplyDraft:
         return True
 
     def fail(self, message: str, frame: object, event: Event) -> None:
-        """Notes that `frame` is an error in place of (the rest of) the answer."""
+        """Note that `frame` is an error in place of the rest of the answer."""
         self.error = self.error or message
         self.notes.add("S005", f"an error instead of an answer: {message}", frame, event)
 
     def choice(self, index: int = 0) -> ChoiceDraft:
-        """The choice of that index."""
+        """Return the choice with that index."""
         found = self._choices.get(index)
         if found is None:
             found = self._choices[index] = ChoiceDraft(index, self._asked, self._policy)
         return found
 
     def restart(self, index: int = 0) -> ChoiceDraft:
-        """A new choice of that index: nothing that the old one said is part of the answer."""
+        """Replace the choice with that index by a new one."""
         self._choices.pop(index, None)
         return self.choice(index)
 
     @property
     def choices(self) -> list[ChoiceDraft]:
-        """The choices that the wire opened, in the order of their index."""
+        """The choices in the order of their index."""
         return [self._choices[index] for index in sorted(self._choices)]
 
     def build(self, ending: CallEndCause, *, terminated: bool) -> Reply:
-        """The reply, judged.
+        """Return the finished reply.
 
         Args:
             ending: what ended the stream; the finish reason of a choice may tell worse.

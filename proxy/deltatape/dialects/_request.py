@@ -1,4 +1,4 @@
-"""What the requests of all dialects have in common: JSON, texts in parts, tools, digests."""
+"""Shared parts of request readers: JSON, texts in parts, tools, digests."""
 
 import hashlib
 import json
@@ -15,14 +15,14 @@ _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 
 class JsonRequestBody(NamedTuple):
-    """A request's body that is a JSON object, and where it stands."""
+    """A request body that is a JSON object, with its source."""
 
     value: Mapping[str, object]
     source: JsonSource
 
 
 def read_body(body: bytes) -> JsonRequestBody | None:
-    """The JSON object that `body` is; None if it is none."""
+    """Parse the JSON object `body`; return None if it is not one."""
     text = body.decode(errors="replace")
     value = read_object(text) or as_object(parse(text).value)
     return None if value is None else JsonRequestBody(value, WholeString(text))
@@ -31,7 +31,7 @@ def read_body(body: bytes) -> JsonRequestBody | None:
 def objects_at(
     holder: Mapping[str, object], key: str, source: JsonSource
 ) -> Iterator[tuple[Mapping[str, object], JsonSource]]:
-    """The objects in the array at `key`, and where each stands; `holder` stands at `source`."""
+    """Yield the objects in the array at `key`, each with its source."""
     elements = Elements(MemberValue(source, key))
     for place, value in enumerate(map(as_object, get_array(holder, key))):
         if value is not None:
@@ -39,7 +39,7 @@ def objects_at(
 
 
 def content_text(content: object) -> str:
-    """The visible text of a message's content: a string, or the text parts of an array."""
+    """Return the visible text of a message's content: a string, or text parts."""
     if isinstance(content, str):
         return content
     parts = (as_object(part) for part in as_array(content) or ())
@@ -47,13 +47,13 @@ def content_text(content: object) -> str:
 
 
 def tool_spec(spec: Mapping[str, object], schema: str = "parameters") -> ToolSpec | None:
-    """The tool that `spec` describes, its JSON Schema under the key `schema`; None if unnamed."""
+    """Return the tool that `spec` describes, with the schema under `schema`; None if unnamed."""
     name = get_str(spec, "name")
     return None if name is None else ToolSpec(name=name, parameters=get_object(spec, schema))
 
 
 def tool_specs(entries: Iterable[object], schema: str = "parameters") -> tuple[ToolSpec, ...]:
-    """The tools that those of `entries` describe that are objects with a name. See `tool_spec`."""
+    """Return the tools that the objects in `entries` describe. See `tool_spec`."""
     found = (tool_spec(entry, schema) for entry in map(as_object, entries) if entry is not None)
     return tuple(tool for tool in found if tool is not None)
 
@@ -67,7 +67,7 @@ def said(
     call_id: str | None = None,
     thoughts: Iterable[Thought] = (),
 ) -> Message:
-    """A message of the history, with the digest of `digested`."""
+    """Return a message of the history, with the digest of `digested`."""
     digest = message_digest(digested)
     return Message(
         role=role,
@@ -80,12 +80,12 @@ def said(
 
 
 def message_digest(message: object) -> str:
-    """A hash of a message as canonical JSON."""
+    """Return a hash of a message as canonical JSON."""
     return hashlib.sha256(_ENCODER.encode(message).encode()).hexdigest()
 
 
 def exact(holder: Mapping[str, object], field: str, source: JsonSource) -> str:
-    """The arguments in `field` as the application wrote them; "" if there are none.
+    """Return the arguments in `field` as the application wrote them; "" if there are none.
 
     A string's text, else the exact source of the value; `holder` stands at `source`.
     """
@@ -94,7 +94,7 @@ def exact(holder: Mapping[str, object], field: str, source: JsonSource) -> str:
 
 
 def source_of(holder: Mapping[str, object], field: str, source: JsonSource) -> str:
-    """The exact source of the value in `field`, a string's too; "" if there is none.
+    """Return the exact source of the value in `field`, also of a string; "" if there is none.
 
     `holder` stands at `source`.
     """

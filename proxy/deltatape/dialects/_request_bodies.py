@@ -1,4 +1,4 @@
-"""What the bodies of requests have in common, so that it is parsed and read once.
+"""Reuses parsed history: requests of one conversation repeat most of their bodies.
 
 An application that talks to a model sends the whole history again with every request, and a bit
 more. Reading each body anew costs time and memory by the square of the conversation's length; so
@@ -40,7 +40,7 @@ ReadElement = Callable[[Object, JsonSource], T]
 
 
 class History(NamedTuple, Generic[T]):
-    """A request with its history. Of that, `body` may lack what an earlier request had, too."""
+    """A request with its history; `body` may lack what an earlier request had, too."""
 
     body: JsonRequestBody
     entries: tuple[T, ...]
@@ -48,14 +48,14 @@ class History(NamedTuple, Generic[T]):
 
 
 class _Spans(NamedTuple):
-    """Where the elements of an array stand in a body."""
+    """The positions of an array's elements in a body."""
 
     starts: Sequence[int]
     ends: Sequence[int]
 
 
 class _Known:
-    """A body that has been read. Where its elements stand is found when somebody asks."""
+    """A parsed body. The positions of its elements are computed on demand."""
 
     def __init__(self, body: bytes, path: Sequence[str], read: ReadElement[object]) -> None:
         self.body = body
@@ -70,14 +70,14 @@ class _Known:
 
     @property
     def spans(self) -> _Spans:
-        """Where its elements stand."""
+        """The positions of its elements."""
         if self._spans is None:
             self._spans = _spans_in(self.body, self.path)
         return self._spans
 
 
 class _Run(NamedTuple):
-    """`length` elements of `known` from number `first` on, which a body has from `start` to `end`.
+    """A run of `length` elements of `known` from number `first`, repeated in a body.
 
     In the body they follow on `place` other elements; `rest` is where the next one begins.
     """
@@ -96,7 +96,7 @@ _memory: tuple[_Known, ...] = ()
 
 
 def read_history(body: bytes, path: Sequence[str], read: ReadElement[T]) -> History[T] | None:
-    """A request, and what `read` makes of each object in the array at `path`.
+    """Parse a request, and apply `read` to each object in the array at `path`.
 
     Args:
         body: of the request.
@@ -128,7 +128,7 @@ def _read_all(known: _Known) -> JsonRequestBody | None:
 
 
 def _read_rest(known: _Known, run: _Run) -> JsonRequestBody | None:
-    """The body without the run, and the run put back; None if it must be read as a whole."""
+    """Parse the body without the run, and insert the run; None if it must be parsed as a whole."""
     body = known.body[: run.start] + known.body[run.rest :]
     rest = read_body(body)
     if rest is None:
@@ -146,7 +146,7 @@ def _read_rest(known: _Known, run: _Run) -> JsonRequestBody | None:
 def _each(
     body: JsonRequestBody, path: Sequence[str], read: ReadElement[object]
 ) -> Iterator[object]:
-    """What `read` makes of each element; None of those that are no objects."""
+    """Yield the result of `read` for each element; None for elements that are not objects."""
     holder, source = body
     for key in path[:-1]:
         holder, source = as_object(holder.get(key)) or {}, MemberValue(source, key)
@@ -156,7 +156,7 @@ def _each(
 
 
 def _joined(rest: _Spans, run: _Run) -> _Spans:
-    """Where the elements of a body stand, of which `rest` lacks the run."""
+    """Return the positions of a body's elements, of which `rest` lacks the run."""
     place, cut, moved = (
         run.place,
         run.rest - run.start,
@@ -173,7 +173,7 @@ def _joined(rest: _Spans, run: _Run) -> _Spans:
 
 
 def _longest(new: _Known, known: Sequence[_Known]) -> _Run | None:
-    """The longest run of elements that `new` shares with one of `known`; None if it is short."""
+    """Return the longest run that `new` shares with a known body; None if all are short."""
     alike = [each for each in known if each.path == new.path]
     if not alike:
         return None
@@ -192,7 +192,7 @@ def _longest_of(runs: Iterable[_Run]) -> _Run | None:
 
 
 def _runs(text: str, body: bytes, known: _Known, first: _Spans) -> Iterator[_Run]:
-    """The runs that begin with one of the `first` elements, in the same place in both."""
+    """Yield runs that begin with one of the `first` elements at the same position in both."""
     starts, ends = known.spans
     for place, (start, end) in enumerate(zip(*first, strict=True)):
         if place < len(starts) and known.body[starts[place] : ends[place]] == body[start:end]:
@@ -204,7 +204,7 @@ def _runs(text: str, body: bytes, known: _Known, first: _Spans) -> Iterator[_Run
 
 
 def _shifted(text: str, body: bytes, known: _Known, first: _Spans) -> Iterator[_Run]:
-    """The run that begins with the second element, or the only one, wherever `known` has it."""
+    """Yield the run that begins with the second or only element, wherever `known` has it."""
     starts, _ = known.spans
     if not first.starts:
         return
@@ -219,7 +219,7 @@ def _shifted(text: str, body: bytes, known: _Known, first: _Spans) -> Iterator[_
 
 
 def _run(text: str, body: bytes, begun: _Run) -> _Run | None:
-    """The run that begins as `begun` does, as long as it can be; another element follows it."""
+    """Extend the run that begins as `begun` does as far as possible."""
     known, first, start = begun.known, begun.first, begun.start
     starts, ends = known.spans
     view = memoryview(known.body)
@@ -238,7 +238,7 @@ def _run(text: str, body: bytes, begun: _Run) -> _Run | None:
 
 
 def _most(test: Callable[[int], bool], limit: int) -> int:
-    """The greatest count up to `limit` that passes; `test` fails from some count on.
+    """Return the greatest count up to `limit` that passes; `test` is monotonic.
 
     Mostly that is the limit, or a little less.
     """
@@ -253,7 +253,7 @@ def _most(test: Callable[[int], bool], limit: int) -> int:
 
 
 def _enter(known: _Known, run: _Run | None) -> None:
-    """Remember a body; it takes the place of the one that it mostly repeats."""
+    """Remember a body in place of the one that it mostly repeats."""
     global _memory  # noqa: PLW0603 - as a cache of functools: no result depends on it
     old = run.known if run and 2 * run.length >= len(run.known.made) else None
     kept: list[_Known] = [known]
@@ -267,7 +267,7 @@ def _enter(known: _Known, run: _Run | None) -> None:
 
 
 def _spans_in(body: bytes, path: Sequence[str]) -> _Spans:
-    """Where the elements of the array at `path` stand in `body`, which a parser takes."""
+    """Return the positions of the elements of the array at `path`."""
     text = body.decode("latin-1")
     try:
         return _spans(text, _array(text, path, first=False), len(text))
@@ -290,7 +290,7 @@ def _spans(text: str, at: int, most: int) -> _Spans:
 
 
 def _array(text: str, path: Sequence[str], *, first: bool) -> int:
-    """Where the array at `path` begins; of equal keys the last counts, unless `first`."""
+    """Return the start of the array at `path`; the last of equal keys counts, unless `first`."""
     at = _skip(text, 0)
     for key in path:
         at = _member(text, at, key, first=first)
@@ -318,7 +318,7 @@ def _member(text: str, at: int, wanted: str, *, first: bool) -> int:
 
 
 def _skip(text: str, at: int) -> int:
-    """The offset behind the blanks at `at`."""
+    """Return the offset after the blanks at `at`."""
     while text[at : at + 1] in _BLANK and at < len(text):
         at += 1
     return at

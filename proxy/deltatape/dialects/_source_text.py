@@ -1,4 +1,4 @@
-"""The exact source text of values inside an event's data, found only when somebody asks.
+"""The exact source text of values in an event's data, computed on demand.
 
 Few events need it (arguments that came as JSON instead of a string), but a hostile one may need it
 thousands of times: the elements of an array are taken apart once for all of them.
@@ -17,11 +17,11 @@ _SOLE_LIMIT = 65_536
 
 
 class JsonSource(Protocol):
-    """Where a JSON value stands in a text."""
+    """The position of a JSON value in a text."""
 
     @property
     def text(self) -> str:
-        """The value's source, without whitespace around it; valid JSON."""
+        """The value's source without surrounding whitespace; valid JSON."""
 
 
 class WholeString:
@@ -32,7 +32,7 @@ class WholeString:
 
 
 class MemberValue:
-    """The value at a key, which exists, of the object that `holder` is. See `JsonSource`."""
+    """The value at an existing key of the object `holder`. See `JsonSource`."""
 
     def __init__(self, holder: JsonSource, key: str) -> None:
         self._holder = holder
@@ -40,19 +40,18 @@ class MemberValue:
 
     @property
     def text(self) -> str:
-        """See `JsonSource.text`."""
         return slice_at(self._holder.text, (self._key,)) or ""
 
 
 class Elements:
-    """The elements of the array that `holder` is."""
+    """The elements of the array `holder`."""
 
     def __init__(self, holder: JsonSource) -> None:
         self._holder = holder
         self._texts: list[str] | None = None
 
     def text_of(self, index: int) -> str:
-        """The source of the element number `index`, which exists."""
+        """Return the source of element `index`, which must exist."""
         if self._texts is None:
             self._texts = elements_of(self._holder.text)
         return self._texts[index]
@@ -67,12 +66,11 @@ class Element:
 
     @property
     def text(self) -> str:
-        """See `JsonSource.text`."""
         return self._elements.text_of(self._index)
 
 
 class SoleMember:
-    """The value at a key that is mostly the only one of its name in a whole text. See `JsonSource`.
+    """The value at a key that is usually unique in the whole text. See `JsonSource`.
 
     Args:
         text: valid JSON, in which the key exists.
@@ -87,7 +85,6 @@ class SoleMember:
 
     @property
     def text(self) -> str:
-        """See `JsonSource.text`."""
         if len(self._text) > _SOLE_LIMIT:
             return self._otherwise.text
         quoted = f'"{self._key}"'

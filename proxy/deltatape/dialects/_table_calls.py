@@ -1,4 +1,4 @@
-"""Steps of a table (see `_table`) about calls: a call starts, goes on, ends, or comes whole.
+"""Table steps for calls: a call starts, continues, ends, or arrives whole.
 
 A whole call has more authority than pieces that came before it (T015 where they disagree). A list
 is tolerated where a dialect has one call. Pieces of arguments are strings; anything else counts as
@@ -29,18 +29,18 @@ from deltatape.wire.json_value import parse
 
 @dataclass(frozen=True, slots=True)
 class ValueCondition:
-    """Whether one of certain values stands at a path: strings, truth values."""
+    """A condition: one of some values is at a path."""
 
     path: Path
     values: tuple[object, ...]
 
     def holds(self, frame: Frame) -> bool:
-        """Whether it does in `frame`."""
+        """Check whether `frame` meets it."""
         return at(frame, self.path) in self.values
 
 
 class Strings(enum.Enum):
-    """What a string is where arguments are expected whole."""
+    """The meaning of a string where whole arguments are expected."""
 
     TEXT = enum.auto()
     """The arguments' text."""
@@ -52,7 +52,7 @@ class Strings(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallStart:
-    """A call begins. Paths are seen from `entry`, but for the key's, seen from the event."""
+    """A call starts. Paths are relative to `entry`, except the key's, relative to the event."""
 
     key: Key
     entry: Path = ()
@@ -66,7 +66,6 @@ class CallStart:
     """Whether the event may begin something else than a call."""
 
     def take(self, draft: TableDraft, frame: Frame, event: Event) -> None:
-        """See `Step.take`."""
         found = at(frame, self.entry)
         key = self.key.of(frame)
         whole: JsonSource = _Lazy(event, self.entry)
@@ -80,7 +79,7 @@ class CallStart:
             draft.reply.odd("the start of a call without the call", frame, event)
 
     def _begin(self, call: CallDraft, entry: Frame, source: JsonSource, event: Event) -> None:
-        """Takes the first piece of the arguments."""
+        """Take the first fragment of the arguments."""
         value = None if self.fragment is None else at(entry, self.fragment)
         if self.fragment is None or value is None:
             return
@@ -110,7 +109,7 @@ class CallStart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallDelta:
-    """A piece of a call's arguments. Paths are as those of `CallStart`."""
+    """A fragment of a call's arguments. Paths as in `CallStart`."""
 
     key: Key
     entry: Path = ()
@@ -123,7 +122,6 @@ class CallDelta:
     """Whether the event may continue something else than a call."""
 
     def take(self, draft: TableDraft, frame: Frame, event: Event) -> None:
-        """See `Step.take`."""
         found = at(frame, self.entry)
         key = self.key.of(frame)
         if isinstance(found, dict):
@@ -184,14 +182,13 @@ class CallDelta:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallEnd:
-    """A call is whole."""
+    """A call is complete."""
 
     key: Key
     optional: bool = False
     """Whether the event may end something else than a call."""
 
     def take(self, draft: TableDraft, frame: Frame, event: Event) -> None:
-        """See `Step.take`."""
         key = self.key.of(frame)
         call = draft.find(key)
         if call is not None:
@@ -202,7 +199,7 @@ class CallEnd:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallWhole:
-    """A whole call. Paths are as those of `CallStart`.
+    """A whole call. Paths as in `CallStart`.
 
     `key` is None where every such event is a call of its own.
     """
@@ -223,7 +220,6 @@ class CallWhole:
     """Whether pieces that came before have more authority."""
 
     def take(self, draft: TableDraft, frame: Frame, event: Event) -> None:
-        """See `Step.take`."""
         found = at(frame, self.entry)
         if isinstance(found, list):
             for place, entry in listed(found):
@@ -286,7 +282,7 @@ class CallWhole:
 
 
 class _Lazy:
-    """Where the value at `keys` stands in the data of `event`. See `JsonSource`."""
+    """The source of the value at `keys` in the data of `event`. See `JsonSource`."""
 
     __slots__ = ("_event", "_keys")
 
@@ -296,17 +292,16 @@ class _Lazy:
 
     @property
     def text(self) -> str:
-        """See `JsonSource.text`."""
         return source_at(WholeString(self._event.data), self._keys).text
 
 
 def _moved(key: int | str | None, place: int) -> int | str | None:
-    """The key of the element number `place` where a list shares one key."""
+    """Return the key of list element `place` where a list shares one key."""
     return key + place if isinstance(key, int) else key
 
 
 def _add_bare(call: CallDraft, entry: Frame, source: JsonSource, event: Event) -> None:
-    """Appends a piece that stands at `source`, and should be a string (T006)."""
+    """Append a fragment at `source` that should be a string (T006)."""
     detail = "the arguments are JSON instead of a string with JSON in it"
     call.note("bare", "T006", detail, entry, event)
     call.add(source.text, event)
@@ -320,6 +315,6 @@ def _note_missing(key: Key, call: CallDraft, entry: Frame, event: Event) -> None
 
 
 def _same_json(one: str, other: str) -> bool:
-    """Whether both texts are JSON of the same value; `1` and `1.0` are the same."""
+    """Check whether both texts are JSON of the same value; `1` equals `1.0`."""
     left, right = parse(one), parse(other)
     return left.error is None and right.error is None and left.value == right.value

@@ -1,4 +1,4 @@
-"""Steps of a table (see `_table`) about anything but calls: text, endings, errors, usage."""
+"""Table steps for anything but calls: text, endings, errors, usage."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from deltatape.model.stream import Event
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectObject:
-    """An object has to be there."""
+    """Requires an object."""
 
     entry: Path
     what: str
@@ -20,7 +20,6 @@ class ExpectObject:
     """Whether it is every element of an array, which may be missing."""
 
     def take(self, draft: TableDraft, frame: Frame, event: Event) -> None:
-        """See `Step.take`."""
         found = at(frame, self.entry)
         values = (as_array(found) or ()) if self.each else (found,)
         for one in values:
@@ -30,7 +29,7 @@ class ExpectObject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextStep:
-    """A piece of text."""
+    """A fragment of text."""
 
     channel: Channel
     text: tuple[Path, ...]
@@ -39,7 +38,6 @@ class TextStep:
     """The array in whose elements the text is; None where it is in the event itself."""
 
     def take(self, draft: TableDraft, frame: Frame, event: Event) -> None:
-        """See `Step.take`."""
         if self.each is not None:
             for _, part in listed(at(frame, self.each)):
                 draft.choice.say(self.channel, first_text(part, self.text) or "", event)
@@ -54,12 +52,11 @@ class TextStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WholeTextStep:
-    """The whole text, once more: counts only where no piece of it came."""
+    """The whole text again: counts only if no fragment of it came."""
 
     text: tuple[Path, ...]
 
     def take(self, draft: TableDraft, frame: Frame, event: Event) -> None:
-        """See `Step.take`."""
         texts = [text for keys in self.text if (text := text_at(frame, keys)) is not None]
         text = first_text(frame, self.text)
         if draft.reply.recited is None:
@@ -72,7 +69,7 @@ class WholeTextStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NonTextStep:
-    """Something that is no text: an image, audio."""
+    """Content that is not text: an image, audio."""
 
     what: tuple[Path, ...]
     """It is there if anything stands at one of these."""
@@ -80,7 +77,6 @@ class NonTextStep:
     """The array in whose elements it is; None where it is in the event itself."""
 
     def take(self, draft: TableDraft, frame: Frame, event: Event) -> None:
-        """See `Step.take`."""
         del event
         holders = [frame] if self.each is None else [one for _, one in listed(at(frame, self.each))]
         if any(at(one, keys) is not None for one in holders for keys in self.what):
@@ -89,7 +85,7 @@ class NonTextStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignatureStep:
-    """The signature of a thought."""
+    """The signature of reasoning."""
 
     signature: tuple[Path, ...]
     """The first that is a string counts."""
@@ -97,7 +93,6 @@ class SignatureStep:
     """The array in whose elements it is; None where it is in the event itself."""
 
     def take(self, draft: TableDraft, frame: Frame, event: Event) -> None:
-        """See `Step.take`."""
         del event
         holders = [frame] if self.each is None else [one for _, one in listed(at(frame, self.each))]
         found = (first_text(one, self.signature) for one in holders)
@@ -106,14 +101,13 @@ class SignatureStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinishStep:
-    """Why the answer ended."""
+    """The finish reason."""
 
     reason: Path
     errors: frozenset[str] = frozenset()
     """Reasons that are errors."""
 
     def take(self, draft: TableDraft, frame: Frame, event: Event) -> None:
-        """See `Step.take`."""
         reason = at(frame, self.reason)
         if not isinstance(reason, str):
             if reason is not None:
@@ -126,7 +120,7 @@ class FinishStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """The result of a call."""
+    """A tool result."""
 
     id: tuple[Path, ...]
     name: tuple[Path, ...] = ()
@@ -134,7 +128,6 @@ class Result:
     """Where it may say that a later one counts."""
 
     def take(self, draft: TableDraft, frame: Frame, event: Event) -> None:
-        """See `Step.take`."""
         draft.watch(frame, event)
         if self.preliminary is None or at(frame, self.preliminary) is not True:
             call_id, name = first_text(frame, self.id), first_text(frame, self.name)
@@ -143,7 +136,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TerminalStep:
-    """The answer is over."""
+    """The terminal event."""
 
     normal: bool = True
     """Whether it may be taken as whole."""
@@ -151,21 +144,19 @@ class TerminalStep:
     """What has to be there for that, if anything."""
 
     def take(self, draft: TableDraft, frame: Frame, event: Event) -> None:
-        """See `Step.take`."""
         if not self.proof or at(frame, self.proof) is not None:
             draft.end(event, normal=self.normal)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorStep:
-    """An error in place of (the rest of) the answer."""
+    """An error in place of the rest of the answer."""
 
     message: tuple[Path, ...]
     optional: bool = False
     """Whether there is no error without a message."""
 
     def take(self, draft: TableDraft, frame: Frame, event: Event) -> None:
-        """See `Step.take`."""
         message = first_text(frame, self.message)
         if message or not self.optional:
             draft.reply.fail(message or shown(frame), frame, event)
@@ -179,7 +170,6 @@ class UsageStep:
     model: Path | None = None
 
     def take(self, draft: TableDraft, frame: Frame, event: Event) -> None:
-        """See `Step.take`."""
         del event
         usage = as_object(at(frame, self.usage)) if self.usage else None
         if usage is not None:

@@ -1,4 +1,4 @@
-"""What others need to know of a dialect: how its streams are written, changed and read by clients.
+"""Traits of a dialect for other layers: how its streams are written, mutated and read by clients.
 
 A dialect's `reducer` reads; its `Traits` are for who writes a stream of it (`mutate`, `vary`), for
 who reads one as clients do (`suspects`), and for who sends a request once more (`record`).
@@ -22,7 +22,7 @@ and the format of the stream that it breaks off."""
 
 
 class EventShape(enum.Enum):
-    """What the events of a dialect look like: who can change or read one can do so with all."""
+    """The form of a dialect's events; one implementation per form can read and change them."""
 
     CHAT = "chat"
     """Deltas of choices, calls as entries of `tool_calls`."""
@@ -46,7 +46,7 @@ class EventShape(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Errors:
-    """How a dialect words errors."""
+    """How a dialect writes errors."""
 
     document: ErrorDocument = openai_error
     """In place of an answer."""
@@ -58,7 +58,7 @@ class Errors:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traits:
-    """What is true of a dialect beside how it is read. The defaults hold where nothing is known."""
+    """Facts about a dialect besides how it is read. The defaults fit an unknown dialect."""
 
     provider: str = ""
     """Whose key a request needs where no host tells: a name of `providers.PROVIDERS`."""

@@ -12,7 +12,7 @@ UNKNOWN = "unknown"
 
 
 class UnknownReducer:
-    """Looks for an error and nothing else. See `Reducer`."""
+    """Looks for an error and ignores the rest. See `Reducer`."""
 
     alike = NEVER_ALIKE
 
@@ -20,7 +20,6 @@ class UnknownReducer:
         self._error: str | None = None
 
     def feed(self, event: Event, frame: Frame | None = None) -> None:
-        """See `Reducer.feed`."""
         if self._error is not None:
             return
         frame = frame or read_object(event.data) or as_object(parse(event.data).value)
@@ -28,7 +27,6 @@ class UnknownReducer:
             self._error = error_message(frame, event.type)
 
     def finish(self, *, cut: bool) -> Reply:
-        """See `Reducer.finish`."""
         empty = Choice(
             index=0, text="", reasoning="", refusal="", tool_calls=(), finish_reason_raw=None
         )

@@ -1,4 +1,4 @@
-"""The UI message stream of Vercel's AI SDK: what an application's endpoint sends to its page.
+"""The UI message stream of Vercel's AI SDK, which an application's endpoint sends to its page.
 
 Shapes: https://ai-sdk.dev/docs/ai-sdk-ui/stream-protocol. Calls are keyed by `toolCallId`; their
 pieces are what the model wrote, and the whole input that follows is what the application made of
@@ -44,24 +44,22 @@ _DELTA = ("delta",)
 
 @dataclass(frozen=True, slots=True)
 class PartStart:
-    """A text begins."""
+    """A text starts."""
 
     channel: Channel
 
     def take(self, draft: TableDraft, frame: Frame, event: Event) -> None:
-        """See `Step.take`."""
         del event
         draft.parts.add((self.channel, text_at(frame, _PART_ID)))
 
 
 @dataclass(frozen=True, slots=True)
 class PartDelta:
-    """A text goes on."""
+    """A text continues."""
 
     channel: Channel
 
     def take(self, draft: TableDraft, frame: Frame, event: Event) -> None:
-        """See `Step.take`."""
         draft.watch(frame, event)
         if (self.channel, text_at(frame, _PART_ID)) not in draft.parts:
             draft.choice.odd(f"a piece of {self.channel} that never started", frame, event)
@@ -74,12 +72,11 @@ class PartDelta:
 
 @dataclass(frozen=True, slots=True)
 class PartEnd:
-    """A text is whole."""
+    """A text is complete."""
 
     channel: Channel
 
     def take(self, draft: TableDraft, frame: Frame, event: Event) -> None:
-        """See `Step.take`."""
         part = (self.channel, text_at(frame, _PART_ID))
         if part not in draft.parts:
             draft.choice.odd(f"the end of a {self.channel} that never started", frame, event)
@@ -88,10 +85,9 @@ class PartEnd:
 
 @dataclass(frozen=True, slots=True)
 class StepEnd:
-    """A step of the agent is over, and with it all its texts."""
+    """A step of the agent ends, and with it all its texts."""
 
     def take(self, draft: TableDraft, frame: Frame, event: Event) -> None:
-        """See `Step.take`."""
         del frame, event
         draft.parts.clear()
 
@@ -169,7 +165,6 @@ class AISDKUI:
     )
 
     def claims(self, hints: Hints) -> bool:
-        """See `Dialect.claims`."""
         return _HEADER in hints.headers or (bool(hints.kinds) and any(map(_is_ours, hints.first)))
 
     def serves(self, path: str) -> bool:
@@ -178,17 +173,15 @@ class AISDKUI:
         return False
 
     def read_request(self, body: bytes, path: str) -> RequestSummary:
-        """See `Dialect.read_request`."""
         del path
         return read_request(body)
 
     def reducer(self, asked: RequestSummary) -> TableReducer:
-        """See `Dialect.reducer`."""
         return TableReducer(_TABLE, asked)
 
 
 def _is_ours(one: Frame) -> bool:
-    """Whether `one` is an event that no other dialect has."""
+    """Check whether `one` is an event that no other dialect has."""
     kind = get_str(one, "type") or ""
     if kind.startswith("tool-input-"):
         return "toolCallId" in one
@@ -211,7 +204,7 @@ _RESULT_KEYS = ("toolCallId", "state", "output", "errorText")
 
 
 def read_request(body: bytes) -> RequestSummary:
-    """What `body` asks for; `NOTHING_ASKED` if it is no JSON object."""
+    """Parse `body`; return `NOTHING_ASKED` if it is not a JSON object."""
     found = read_history(body, _PATH, _entry)
     if found is None:
         return NOTHING_ASKED
@@ -230,7 +223,7 @@ def _entry(message: Mapping[str, object], source: JsonSource) -> tuple[Message, 
 
 
 def _messages(message: Mapping[str, object], source: JsonSource) -> Iterator[Message]:
-    """A message, and the results of the tools that it called."""
+    """Yield a message, and the results of the tools that it called."""
     parts = list(objects_at(message, "parts", source))
     tools = [(part, name, where) for part, where in parts if (name := _tool_name(part)) is not None]
     text = [part for part, _ in parts if part.get("type") == "text"]
@@ -250,7 +243,7 @@ def _messages(message: Mapping[str, object], source: JsonSource) -> Iterator[Mes
 
 
 def _tool_name(part: Mapping[str, object]) -> str | None:
-    """The tool that `part` calls; None if it calls none, or the provider ran it."""
+    """Return the tool that `part` calls; None if none, or if the provider ran it."""
     kind = get_str(part, "type") or ""
     if part.get("providerExecuted") is True:
         return None

@@ -1,4 +1,4 @@
-"""Anthropic's messages, also as Vertex and other gateways hand them on."""
+"""Anthropic's messages, also as Vertex and other gateways forward them."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -61,7 +61,6 @@ class AnthropicMessages:
     )
 
     def claims(self, hints: Hints) -> bool:
-        """See `Dialect.claims`."""
         if "\nx-amzn-bedrock-" in hints.headers:
             return False  # the same document, but in answer to another kind of request
         if not STREAMED.isdisjoint(hints.kinds):
@@ -71,7 +70,6 @@ class AnthropicMessages:
         return any(is_document(one) or is_error(one) for one in hints.first)
 
     def serves(self, path: str) -> bool:
-        """See `Dialect.serves`."""
         bare = path.rstrip("/")
         return bare.endswith(_PATHS) or (_VERTEX in bare and bare.endswith("awPredict"))
 
@@ -82,5 +80,4 @@ class AnthropicMessages:
         return replace(asked, model=model) if model and asked.known else asked
 
     def reducer(self, asked: RequestSummary) -> MessageReducer:
-        """See `Dialect.reducer`."""
         return MessageReducer(self.name, asked)

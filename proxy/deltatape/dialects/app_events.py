@@ -1,4 +1,4 @@
-"""What an application's own endpoint streams to its page: `text|tool_call|tool_result|done|error`.
+"""An application's own stream to its page: `text|tool_call|tool_result|done|error`.
 
     data: {"type": "text", "content": "Let me see"}
     data: {"type": "tool_call", "name": "get_weather", "arguments": {"city": "Gent"}}
@@ -82,7 +82,6 @@ class AppEvents:
         """By type the fields of which it needs one to show that it is meant so; none if it is."""
 
     def claims(self, hints: Hints) -> bool:
-        """See `Dialect.claims`."""
         if hints.format not in _FORMATS:
             return False
         if any(not _FOREIGN_KEYS.isdisjoint(one) for one in hints.first):
@@ -104,11 +103,10 @@ class AppEvents:
         return read_request(body)
 
     def reducer(self, asked: RequestSummary) -> TableReducer:
-        """See `Dialect.reducer`."""
         return TableReducer(self._table, asked)
 
     def _is_ours(self, one: Frame) -> bool:
-        """Whether `one` has a type of the contract, and a field that such an event has."""
+        """Check whether `one` has a type of the contract and a field of such an event."""
         fields = self._telling.get(self._table.type_of(one) or "")
         if fields is None:
             return False
@@ -116,18 +114,18 @@ class AppEvents:
 
 
 def _has(one: Frame, keys: Path) -> bool:
-    """Whether something stands at `keys`, be it null: a name that got lost is one, too."""
+    """Check whether there is a value at `keys`, even null: a lost name counts, too."""
     holder = at(one, keys[:-1])
     return isinstance(holder, dict) and keys[-1] in holder
 
 
 def _is_foreign(kind: str) -> bool:
-    """Whether a type is of another protocol: `thread.run.created`, `RUN_STARTED`, `text-start`."""
+    """Check for another protocol: `thread.run.created`, `RUN_STARTED`, `text-start`."""
     return "." in kind or kind.isupper() or kind.startswith(_FOREIGN_STARTS)
 
 
 def table(names: AppNames) -> DialectTable:
-    """The table for an application that uses `names`."""
+    """Return the table for an application with these `names`."""
     content = _paths(names.content)
     meanings: Sequence[tuple[tuple[str, ...], Sequence[TableStep]]] = (
         (names.error, (ErrorStep(message=(*content, *_MESSAGES)), TerminalStep(normal=False))),

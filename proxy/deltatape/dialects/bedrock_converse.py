@@ -35,7 +35,6 @@ class BedrockConverse:
     )
 
     def claims(self, hints: Hints) -> bool:
-        """See `Dialect.claims`."""
         if hints.format is Format.EVENTSTREAM:
             return not STREAMED.isdisjoint(hints.types)
         if "stopReason" not in hints.members:
@@ -43,14 +42,11 @@ class BedrockConverse:
         return any("stopReason" in one and is_document(one) for one in hints.first)
 
     def serves(self, path: str) -> bool:
-        """See `Dialect.serves`."""
         return read_path(path).action in (_WHOLE, _STREAM)
 
     def read_request(self, body: bytes, path: str) -> RequestSummary:
-        """See `Dialect.read_request`."""
         model, action = read_path(path)
         return read_conversation(body, model=model, stream=action == _STREAM)
 
     def reducer(self, asked: RequestSummary) -> TableReducer:
-        """See `Dialect.reducer`."""
         return TableReducer(_TABLE, asked)

@@ -1,4 +1,4 @@
-"""Mistral: chat completions, with calls that mostly come whole and content in typed parts.
+"""Mistral: chat completions whose calls usually come whole, with content in typed parts.
 
 Shapes: https://docs.mistral.ai/api/#tag/chat. Calls need no index, an absent id may be the string
 "null", names are repeated as "", reasoning is a part of `content`.
@@ -38,7 +38,6 @@ class Mistral:
     )
 
     def claims(self, hints: Hints) -> bool:
-        """See `Dialect.claims`."""
         return "choices" in hints.members and any(map(is_mistral, hints.first))
 
     def serves(self, path: str) -> bool:
@@ -53,5 +52,4 @@ class Mistral:
         return replace(asked, tool_choice="required") if asked.tool_choice == "any" else asked
 
     def reducer(self, asked: RequestSummary) -> ChatReducer:
-        """See `Dialect.reducer`."""
         return ChatReducer(self.name, asked, _POLICY)

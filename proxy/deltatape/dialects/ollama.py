@@ -1,4 +1,4 @@
-"""Ollama's own API: a JSON object per line, calls whole, arguments as objects, mostly no ids.
+"""Ollama's own API: one JSON object per line, whole calls, arguments as objects, often no ids.
 
 Shapes: https://github.com/ollama/ollama/blob/main/docs/api.md (`/api/chat`, `/api/generate`). The
 calls of all lines belong to one message; clients that assign the list instead of appending to it
@@ -59,13 +59,11 @@ class Ollama:
     )
 
     def claims(self, hints: Hints) -> bool:
-        """See `Dialect.claims`."""
         if hints.format not in (Format.NDJSON, Format.JSON):
             return False
         return any(map(_is_ours, hints.first))
 
     def serves(self, path: str) -> bool:
-        """See `Dialect.serves`."""
         return path.rstrip("/").endswith(_PATHS)
 
     def read_request(self, body: bytes, path: str) -> RequestSummary:
@@ -74,7 +72,6 @@ class Ollama:
         return read_request(body, streams=True, nameless=True)
 
     def reducer(self, asked: RequestSummary) -> "OllamaReducer":
-        """See `Dialect.reducer`."""
         return OllamaReducer(self.name, asked)
 
 
@@ -86,7 +83,6 @@ class OllamaReducer:
         self._reply = ReplyDraft(name, TERMINATOR, asked, _POLICY)
 
     def feed(self, event: Event, frame: Frame | None = None) -> None:
-        """See `Reducer.feed`."""
         reply = self._reply
         line = frame or reply.read(event)
         if line is None:
@@ -111,7 +107,7 @@ class OllamaReducer:
             self._learn(line, message or {}, event)
 
     def _learn(self, line: Frame, message: Frame, event: Event) -> None:
-        """Learns from a line if all it did was to add a text."""
+        """Prepare the fast path if a line did nothing but add text."""
         said = [(key, line[key]) for key in _SAID_BY_LINE if line.get(key)]
         said += [(key, message[key]) for key in _SAID_BY_MESSAGE if message.get(key)]
         if len(said) == 1:
@@ -122,14 +118,13 @@ class OllamaReducer:
                 self.alike.learn(event, line, say, key)
 
     def finish(self, *, cut: bool) -> Reply:
-        """See `Reducer.finish`."""
         del cut  # The last line tells more than the transport does.
         done = self._reply.terminal is not None
         return self._reply.build(CallEndCause.NORMAL if done else CallEndCause.CUT, terminated=done)
 
 
 def _is_ours(one: Mapping[str, object]) -> bool:
-    """Whether `one` is a line of an answer; it names its model."""
+    """Check whether `one` is a line of an answer; it names its model."""
     said = isinstance(one.get("done"), bool) and any(body in one for body in _BODIES)
     return said and any(key in one for key in _HEAD)
 

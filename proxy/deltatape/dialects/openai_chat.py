@@ -1,4 +1,4 @@
-"""OpenAI Chat Completions, and the many servers that are compatible with it, more or less."""
+"""OpenAI Chat Completions, and the many servers that are more or less compatible with it."""
 
 from typing import ClassVar
 
@@ -31,7 +31,6 @@ class OpenAIChat:
     )
 
     def claims(self, hints: Hints) -> bool:
-        """See `Dialect.claims`."""
         if hints.members.isdisjoint(MARKS):
             return False
         if not any(map(is_chat, hints.first)):
@@ -39,14 +38,11 @@ class OpenAIChat:
         return not any(is_mistral(one) or is_completion(one) for one in hints.first)
 
     def serves(self, path: str) -> bool:
-        """See `Dialect.serves`."""
         return path.rstrip("/").endswith("/chat/completions")
 
     def read_request(self, body: bytes, path: str) -> RequestSummary:
-        """See `Dialect.read_request`."""
         del path
         return read_request(body)
 
     def reducer(self, asked: RequestSummary) -> ChatReducer:
-        """See `Dialect.reducer`."""
         return ChatReducer(self.name, asked)

@@ -36,11 +36,9 @@ class OpenAICompletions:
     )
 
     def claims(self, hints: Hints) -> bool:
-        """See `Dialect.claims`."""
         return not hints.members.isdisjoint(MARKS) and any(map(is_completion, hints.first))
 
     def serves(self, path: str) -> bool:
-        """See `Dialect.serves`."""
         bare = path.rstrip("/")
         return bare.endswith("/completions") and not bare.endswith("/chat/completions")
 
@@ -62,7 +60,6 @@ class OpenAICompletions:
         )
 
     def reducer(self, asked: RequestSummary) -> "CompletionReducer":
-        """See `Dialect.reducer`."""
         return CompletionReducer(self.name, asked)
 
 
@@ -74,7 +71,6 @@ class CompletionReducer:
         self.alike = DeltaFastPath()
 
     def feed(self, event: Event, frame: Frame | None = None) -> None:
-        """See `Reducer.feed`."""
         reply = self._reply
         if event.data.strip() == _SENTINEL:
             reply.terminal = reply.terminal or event
@@ -96,7 +92,6 @@ class CompletionReducer:
                     self.alike.learn(event, chunk, said, "text")
 
     def finish(self, *, cut: bool) -> Reply:
-        """See `Reducer.finish`."""
         del cut  # A finish reason or [DONE] tells more than the transport does.
         reply = self._reply
         reasons = [draft.finish_reason for draft in reply.choices]
@@ -105,7 +100,7 @@ class CompletionReducer:
         return reply.build(CallEndCause.NORMAL, terminated=done or finished)
 
     def _take(self, place: int, choice: Mapping[str, object], event: Event) -> Say | None:
-        """Takes a choice; what says another text, if this one said a text and nothing else."""
+        """Take a choice; return a function for more text, if it contained text and nothing else."""
         index = get_index(choice, "index")
         draft = self._reply.choice(place if index is None else index)
         text, reasoning = get_str(choice, "text") or "", get_str(choice, "reasoning") or ""
@@ -118,7 +113,7 @@ class CompletionReducer:
 
 
 def _message(prompt: object) -> Message:
-    """The prompt: a text, several texts, or tokens."""
+    """Return the prompt as a message: a text, several texts, or tokens."""
     texts = prompt if isinstance(prompt, list) else [prompt]
     text = "\n".join(each for each in texts if isinstance(each, str))
     return said("user", text, prompt)

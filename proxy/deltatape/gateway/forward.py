@@ -91,7 +91,6 @@ class ExchangeForwarder:
     # The request, from the client.
 
     def on_request(self, head: ParsedRequestHead) -> None:
-        """See `Handler.on_request`."""
         self._request = head
         route = self._carrier.route(head)
         if isinstance(route, Refusal):
@@ -118,14 +117,12 @@ class ExchangeForwarder:
             self._dialling = self._carrier.dial(route.origin, self._attach, self._dial_failed)
 
     def on_body(self, data: bytes) -> None:
-        """See `Handler.on_body`."""
         if self._over or self._request is None or self.taping is None:
             return
         self._send(write_chunk(data) if self._request.length is None else data)
         self.taping.request_body(data)
 
     def on_request_end(self, trailers: Fields) -> None:
-        """See `Handler.on_request_end`."""
         if self._over or self._request is None or self.taping is None:
             return
         self._request_whole = True
@@ -135,7 +132,6 @@ class ExchangeForwarder:
         self._note_sent()
 
     def on_writable(self, *, writable: bool) -> None:
-        """See `Handler.on_writable`."""
         if self._upstream is None or self.taping is None:
             return
         if writable:
@@ -145,7 +141,6 @@ class ExchangeForwarder:
             self._upstream.pause()
 
     def on_client_lost(self, *, was_reset: bool) -> None:
-        """See `Handler.on_client_lost`."""
         self._end(EndReason.CLIENT_CLOSED, "the client reset its connection" if was_reset else "")
 
     def stop(self) -> None:
@@ -190,7 +185,6 @@ class ExchangeForwarder:
             )
 
     def on_upstream_writable(self, *, writable: bool) -> None:
-        """See `ResponseHandler.on_upstream_writable`."""
         if writable:
             self._client.resume_body()
         else:
@@ -199,14 +193,12 @@ class ExchangeForwarder:
     # The response, from upstream.
 
     def on_informational(self, head: ParsedResponseHead) -> None:
-        """See `ResponseHandler.on_informational`."""
         if self._request is not None and self._request.http != "1.0":
             self._client.write(write_response(head.status, head.reason, end_to_end(head.fields)))
         if self.taping is not None:
             self.taping.informational(head)
 
     def on_response(self, head: ParsedResponseHead) -> None:
-        """See `ResponseHandler.on_response`."""
         assert self._request is not None
         self._response = head
         chunked = head.framing is Framing.CHUNKED
@@ -228,7 +220,6 @@ class ExchangeForwarder:
             self.taping.read(scan.data, scan.ends)
 
     def on_response_note(self, text: str) -> None:
-        """See `ResponseHandler.on_response_note`."""
         if self.taping is not None:
             self.taping.note(text)
 
@@ -239,7 +230,6 @@ class ExchangeForwarder:
             self.taping.read(raw, None)
 
     def on_response_end(self, trailers: Fields) -> None:
-        """See `ResponseHandler.on_response_end`."""
         if self.taping is not None and trailers:
             self.taping.trailers(trailers)
         keep = self._keep_client
@@ -247,7 +237,6 @@ class ExchangeForwarder:
         self._client.finish(keep_alive=keep)
 
     def on_upstream_lost(self, how: ConnectionLost, detail: str) -> None:
-        """See `ResponseHandler.on_upstream_lost`."""
         self._upstream = None
         reason = (
             EndReason.UPSTREAM_RESET if how is ConnectionLost.RESET else EndReason.UPSTREAM_CLOSED

@@ -129,16 +129,13 @@ class Gateway:
     # What connections ask (`http1.server.ServerOwner`).
 
     def handler(self, connection: ServerConnection) -> Handler:
-        """See `TunnelOwner.handler`."""
         return ExchangeForwarder(self, connection)
 
     def opened(self, connection: ServerConnection) -> None:
-        """See `TunnelOwner.opened`."""
         self._numbers[connection] = self._recorder.client()
         self.listener.opened(connection)
 
     def closed(self, connection: ServerConnection) -> None:
-        """See `TunnelOwner.closed`."""
         self.listener.closed(connection)
         pin = self._pins.pop(connection, None)
         if pin is not None:
@@ -156,7 +153,6 @@ class Gateway:
     # What exchanges ask (`forward.Carrier`).
 
     def route(self, head: ParsedRequestHead) -> Route | Refusal:
-        """See `Carrier.route`."""
         addressed = read_address(
             head, self._policy.token, reserved=self._policy.side is Tap.PROVIDER
         )
@@ -181,13 +177,11 @@ class Gateway:
     def tape(
         self, forward: ExchangeForwarder, route: Route, client: ServerConnection
     ) -> ExchangeTaping:
-        """See `Carrier.tape`."""
         return self._recorder.begin(forward, route.tape, self._numbers[client], self._policy.side)
 
     def idle_connection(
         self, client: ServerConnection, origin: Origin
     ) -> UpstreamConnection | None:
-        """See `Carrier.idle_connection`."""
         pin = self._pins.pop(client, None)
         if pin is None:
             return None
@@ -203,8 +197,6 @@ class Gateway:
         done: Callable[[OpenConnection], None],
         failed: Callable[[ConnectionFailedError], None],
     ) -> asyncio.Task[None]:
-        """See `Carrier.dial`."""
-
         async def run() -> None:
             try:
                 dialled = await self._dial(origin)
@@ -225,7 +217,6 @@ class Gateway:
         return task
 
     def refused(self, refusal: Refusal) -> None:
-        """See `Carrier.refused`."""
         self._recorder.refused(refusal)
 
     def ended(
@@ -235,7 +226,6 @@ class Gateway:
         client: ServerConnection,
         spare: UpstreamConnection | None,
     ) -> None:
-        """See `Carrier.ended`."""
         if spare is not None and client.transport is not None:
             self._pins[client] = _Pin(origin, spare, asyncio.get_running_loop().time())
         elif spare is not None:

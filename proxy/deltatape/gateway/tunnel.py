@@ -79,18 +79,15 @@ class TunnelSide(asyncio.Protocol):
         """Whether it has sent its FIN."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """See `asyncio.Protocol`."""
         assert isinstance(transport, asyncio.Transport)
         self.transport = transport
         self._owner.joined(self)
 
     def data_received(self, data: bytes) -> None:
-        """See `asyncio.Protocol`."""
         if self.peer is not None:
             self.peer.write(data)
 
     def eof_received(self) -> bool:
-        """See `asyncio.Protocol`."""
         self.finished = True
         peer, transport = self.peer, self.transport
         if peer is None or transport is None:
@@ -106,17 +103,14 @@ class TunnelSide(asyncio.Protocol):
         return transport.can_write_eof()  # TLS cannot, and is over with its close_notify
 
     def pause_writing(self) -> None:
-        """See `asyncio.Protocol`."""
         if self.peer is not None and self.peer.transport is not None:
             self.peer.transport.pause_reading()
 
     def resume_writing(self) -> None:
-        """See `asyncio.Protocol`."""
         if self.peer is not None and self.peer.transport is not None:
             self.peer.transport.resume_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """See `asyncio.Protocol`."""
         transport, self.transport = self.transport, None
         peer, self.peer = self.peer, None
         if peer is not None and peer.transport is not None:
@@ -266,7 +260,6 @@ class Tunnel:
         return scheme.lower() == b"basic" and hmac.compare_digest(given.strip(), pair)
 
     async def dial(self, host: str, port: int, far: "_Far") -> None:
-        """See `Connector.tcp`."""
         await self._dialler.tcp(host, port, far)
 
     def opened(self, host: str, port: int) -> None:

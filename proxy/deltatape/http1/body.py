@@ -61,7 +61,6 @@ class LengthBody:
         self.trailers: Fields = ()
 
     def feed(self, raw: bytes) -> BodyScan:
-        """See `MessageBody.feed`."""
         data = raw if len(raw) <= self._left else raw[: self._left]
         self._left -= len(data)
         self.done = self._left == 0
@@ -78,7 +77,6 @@ class CloseBody:
         self.trailers: Fields = ()
 
     def feed(self, raw: bytes) -> BodyScan:
-        """See `MessageBody.feed`."""
         return BodyScan(raw, None, len(raw))
 
 
@@ -102,7 +100,6 @@ class ChunkedBody:
         self.trailers: Fields = ()
 
     def feed(self, raw: bytes) -> BodyScan:
-        """See `MessageBody.feed`."""
         pieces: list[bytes] = []
         ends: list[int] = []
         at, got, size = 0, 0, len(raw)

@@ -70,12 +70,10 @@ class UpstreamConnection(asyncio.Protocol):
     # What asyncio calls.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """See `asyncio.Protocol`."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        """See `asyncio.Protocol`."""
         if self._handler is None:
             self.abort()  # an answer that nobody asked for: never reuse this connection
         elif self._body is not None:
@@ -90,7 +88,6 @@ class UpstreamConnection(asyncio.Protocol):
             self._transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """See `asyncio.Protocol`."""
         if exc is not None and self._transport is not None:
             for data in leftovers(self._transport):
                 if self._handler is not None:
@@ -116,12 +113,10 @@ class UpstreamConnection(asyncio.Protocol):
             self._buffer.clear()
 
     def pause_writing(self) -> None:
-        """See `asyncio.Protocol`."""
         if self._handler is not None:
             self._handler.on_upstream_writable(writable=False)
 
     def resume_writing(self) -> None:
-        """See `asyncio.Protocol`."""
         if self._handler is not None:
             self._handler.on_upstream_writable(writable=True)
 

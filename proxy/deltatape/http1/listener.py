@@ -217,7 +217,6 @@ class DescriptorExhaustionHandler:
         self._said: float | None = None
 
     def __call__(self, loop: asyncio.AbstractEventLoop, context: Mapping[str, object]) -> None:
-        """See `asyncio.loop.set_exception_handler`."""
         message, error = context.get("message"), context.get("exception")
         if _TRYING_AGAIN in str(message) and isinstance(error, ValueError):
             return  # the socket is closed: nothing is to be accepted any more

@@ -84,7 +84,6 @@ class ServerConnection(asyncio.Protocol):
     # What asyncio calls.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """See `asyncio.Protocol`."""
         assert isinstance(transport, asyncio.Transport)
         # Low 0: `resume_writing` means that everything has gone to the kernel.
         transport.set_write_buffer_limits(high=WRITE_HIGH_BYTES, low=0)
@@ -93,7 +92,6 @@ class ServerConnection(asyncio.Protocol):
         self._owner.opened(self)
 
     def data_received(self, data: bytes) -> None:
-        """See `asyncio.Protocol`."""
         if self._deaf:
             return
         if self._request_whole and (self._handler is not None or not self._writable):
@@ -111,7 +109,6 @@ class ServerConnection(asyncio.Protocol):
         """See `asyncio.Protocol`: closing the sending half is leaving, as for most servers."""
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """See `asyncio.Protocol`."""
         if self._watch is not None:
             self._watch.stop()
         self._transport = None
@@ -121,13 +118,11 @@ class ServerConnection(asyncio.Protocol):
         self._owner.closed(self)
 
     def pause_writing(self) -> None:
-        """See `asyncio.Protocol`."""
         self._writable = False
         if self._handler is not None:
             self._handler.on_writable(writable=False)
 
     def resume_writing(self) -> None:
-        """See `asyncio.Protocol`."""
         self._writable = True
         if self._handler is not None:
             self._handler.on_writable(writable=True)

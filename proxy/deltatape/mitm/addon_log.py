@@ -26,7 +26,6 @@ class MitmproxyLogHandler:
     """mitmproxy's own log: its terminal, its event log."""
 
     def say(self, word: AddonMessage, **fields: object) -> None:
-        """See `AddonLogger.say`."""
         match word:
             case AddonMessage.LINE:
                 _log.info("%s", fields["text"])
@@ -53,7 +52,6 @@ class ParentLogHandler:
         self._loop = asyncio.get_running_loop()
 
     def say(self, word: AddonMessage, **fields: object) -> None:
-        """See `AddonLogger.say`."""
         try:
             here = asyncio.get_running_loop() is self._loop
         except RuntimeError:
@@ -64,7 +62,6 @@ class ParentLogHandler:
             self._loop.call_soon_threadsafe(lambda: self._line.say(word, **fields))
 
     async def connect(self) -> None:
-        """See `AddonLogger.connect`."""
         sock = socket.socket(fileno=self._number)
         sock.setblocking(False)  # noqa: FBT003 - its only argument
         await self._loop.create_unix_connection(lambda: self._line, sock=sock)
@@ -133,7 +130,6 @@ class PlainObserver:
         """See `LiveObserver.begin`."""
 
     def ended(self, tape: OpenTape, number: int, said: str) -> None:
-        """See `LiveObserver.ended`."""
         del tape
         self._tell(f"#{number} {said}")
 

@@ -82,21 +82,18 @@ class AddonSocket(asyncio.Protocol):
             self._transport.write(data)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """See `asyncio.Protocol`."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         transport.writelines(self._unsaid)
         self._unsaid.clear()
 
     def data_received(self, data: bytes) -> None:
-        """See `asyncio.Protocol`."""
         *lines, self._received = (self._received + data).split(b"\n")
         for line in lines:
             kind, fields = json.loads(line)
             self._heard(kind, fields)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """See `asyncio.Protocol`."""
         del exc
         self._gone()
 

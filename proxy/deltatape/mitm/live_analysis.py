@@ -23,20 +23,16 @@ class MitmAnalyzer:
         self._analyst = AnalysisThread(self._ended)
 
     def put(self, number: int, line: bytes) -> None:
-        """See `LiveObserver.put`."""
         self._kept.put(number, line)
 
     def begin(self, number: int) -> None:
-        """See `LiveObserver.begin`."""
         self._kept.begin(number)
 
     def ended(self, tape: OpenTape, number: int, said: str) -> None:
-        """See `LiveObserver.ended`."""
         del said
         self._analyst.submit(tape, number, number, self._kept.take(number))
 
     async def finish(self) -> None:
-        """See `LiveObserver.finish`."""
         await self._analyst.finish()
         self._over = True
 

@@ -201,12 +201,10 @@ class MitmRecorder:
         return True
 
     def client_disconnected(self, client: ClientConnection) -> None:
-        """See `MitmRun.client_left`."""
         if self._run is not None:
             self._run.client_left(client.id)
 
     def server_disconnected(self, data: ServerData) -> None:
-        """See `MitmRun.server_left`."""
         if self._run is not None:
             self._run.server_left(data.server.id)
 

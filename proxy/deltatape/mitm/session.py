@@ -53,24 +53,19 @@ class RunObserver:
         self.trouble = False
 
     def line(self, text: str) -> None:
-        """See `MitmObserver.line`."""
         self._tell(text)
 
     def traffic(self, what: str) -> None:
-        """See `MitmObserver.traffic`."""
         self._seen.add(what)
 
     def passed(self, host: str) -> None:
-        """See `MitmObserver.passed`."""
         self._passed.append(host)
 
     def alarm(self, problem: str) -> None:
-        """See `MitmObserver.alarm`."""
         self.trouble = True
         self._tell(f"TAPING IN TROUBLE: {problem}")
 
     def stopping(self, active: int) -> None:
-        """See `MitmObserver.stopping`."""
         if active:
             self._tell(
                 f"stopping: {count(active, 'stream')} may go on for {self._grace_s:g} s;"

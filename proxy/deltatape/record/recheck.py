@@ -307,12 +307,10 @@ class _Observer:
         """See `RecorderObserver.silence`."""
 
     def refused(self, refusal: Refusal) -> None:
-        """See `RecorderObserver.refused`."""
         # What follows is advice for applications.
         self.refused_last = refusal.message.partition(". ")[0]
 
     def alarm(self, problem: str) -> None:
-        """See `RecorderObserver.alarm`."""
         self.tell(problem)
 
 

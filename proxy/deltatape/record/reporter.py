@@ -37,7 +37,6 @@ class Reporter:
         self.on_findings: Callable[[AnalyzedExchange], None] = _nothing
 
     def exchange(self, ended: AnalyzedExchange) -> None:
-        """See `RecorderObserver.exchange`."""
         self.exchanges += 1
         name = ended.tape.name or ""
         if ended.analysis is None:
@@ -50,7 +49,6 @@ class Reporter:
             self._remember(ended)
 
     def silence(self, ended: AnalyzedExchange) -> None:
-        """See `RecorderObserver.silence`."""
         self._tell(f"{ended.tape.name or ''}#{ended.number} was never answered")
         for line in finding_lines(ended.findings):
             self._tell(line)
@@ -62,11 +60,9 @@ class Reporter:
         self.on_findings(ended)
 
     def refused(self, refusal: Refusal) -> None:
-        """See `RecorderObserver.refused`."""
         self._tell(f"refused a request ({refusal.status} {refusal.code}): {refusal.message}")
 
     def alarm(self, problem: str) -> None:
-        """See `RecorderObserver.alarm`."""
         self.trouble = problem
         self._tell(f"TAPING IN TROUBLE: {problem}")
 

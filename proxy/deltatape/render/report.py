@@ -58,7 +58,6 @@ class TextReport:
         self._hidden = 0
 
     def tape(self, report: TapeReport) -> Part:
-        """See `Report.tape`."""
         self._readable |= not report.problem
         shown, on_tape = [], set()
         for each in report.reported:
@@ -74,7 +73,6 @@ class TextReport:
         return [inert_line(line) for each in shown for line in reported_lines(each, self._width)]
 
     def end(self) -> Part:
-        """See `Report.end`."""
         if not self._readable:
             return []
         by_severity: Counter[Severity] = Counter()
@@ -150,7 +148,6 @@ class Annotations:
         self._readable = False
 
     def tape(self, report: TapeReport) -> str:
-        """See `Report.tape`."""
         if report.problem:
             return _command("error", report.name, 1, "tape not readable", report.problem)
         self._readable = True
@@ -158,7 +155,6 @@ class Annotations:
         return "".join(_annotation(each, report.name) for each in report.reported)
 
     def end(self) -> str:
-        """See `Report.end`."""
         return f"{counted(self._found)}\n" if self._readable else ""
 
 

@@ -37,13 +37,11 @@ class SarifLog:
         self._problems: list[str] = []
 
     def tape(self, report: TapeReport) -> str:
-        """See `Report.tape`."""
         if report.problem:
             self._problems.append(report.problem)
         return self._begin() + "".join(self._next(each, report.name) for each in report.reported)
 
     def end(self) -> str:
-        """See `Report.end`."""
         gap = "\n   " if self._results else ""
         return f"{self._begin()}{gap}{self._frame()[1]}\n"
 

@@ -82,34 +82,27 @@ class SdkServer:
     # What connections ask (`http1.server.ServerOwner`).
 
     def handler(self, connection: ServerConnection) -> Handler:
-        """See `ServerOwner.handler`."""
         return PlayHandler(self, connection)
 
     def opened(self, connection: ServerConnection) -> None:
-        """See `ServerOwner.opened`."""
         self._listener.opened(connection)
 
     def closed(self, connection: ServerConnection) -> None:
-        """See `ServerOwner.closed`."""
         self._listener.closed(connection)
 
     def refused_bytes(self, problem: str) -> bytes:
-        """See `ServerOwner.refused_bytes`."""
         return error_answer(400, "bad_request", f"not an HTTP/1 request: {problem}")
 
     # What plays ask (`player.play.PlayContext`).
 
     def refused(self, head: ParsedRequestHead) -> bytes | None:
-        """See `PlayContext.refused`."""
         foreign = check_origin(head)
         return None if foreign is None else error_answer(403, foreign.code, foreign.message)
 
     def continues(self, head: ParsedRequestHead) -> bool:  # noqa: ARG002 - part of the protocol
-        """See `PlayContext.continues`."""
         return True
 
     def find(self, asking: MatchQuery, play: PlayHandler) -> Exchange | NoMatch:  # noqa: ARG002 - none is read back
-        """See `PlayContext.find`."""
         named = _NUMBER.match(asking.target)
         if named is None or int(named[1]) >= len(self._exchanges):
             return NoMatch(
@@ -118,16 +111,13 @@ class SdkServer:
         return self._exchanges[int(named[1])]
 
     def missed(self, asking: MatchQuery, miss: NoMatch) -> bytes:
-        """See `PlayContext.missed`."""
         path = asking.target.decode("latin-1")
         return error_answer(404, "not_on_tape", f"{path}: {miss.problem}", fields=_NO_RETRY)
 
     def begun(self, play: PlayHandler) -> None:
-        """See `PlayContext.begun`."""
         self._plays.add(play)
 
     def ended(self, play: PlayHandler) -> None:
-        """See `PlayContext.ended`."""
         self._plays.discard(play)
 
 

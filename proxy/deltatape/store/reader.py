@@ -51,7 +51,6 @@ class Tape:
         self.header = header
 
     def __iter__(self) -> Iterator[Exchange]:
-        """See `exchanges`."""
         return self.exchanges()
 
     def __len__(self) -> int:

@@ -68,7 +68,7 @@ def value_to_json(value: HeaderValue) -> object:
 
 
 def value_from_json(value: object) -> HeaderValue:
-    """See `value_to_json`."""
+    """Read a header value, masked or not."""
     match value:
         case {"masked": {"length": int(length), "hash": str(digest)}}:
             if not 0 <= length <= _MAX_INT or not _HASH.fullmatch(digest):
@@ -84,7 +84,7 @@ def headers_to_json(headers: Headers) -> object:
 
 
 def headers_from_json(value: object) -> Headers:
-    """See `headers_to_json`."""
+    """Read header fields, `[name, value]` each."""
     if not isinstance(value, list):
         raise MalformedError(f"{seen(value)} where a list of [name, value] is expected")
     if set(map(type, value)) == {list}:
@@ -131,7 +131,7 @@ def _part_to_json(part: HeaderValue) -> object:
 
 
 def target_from_json(value: object) -> tuple[HeaderValue, ...]:
-    """See `target_to_json`."""
+    """Read a request target, in parts if some are masked."""
     if isinstance(value, list):
         return tuple(value_from_json(part) for part in value)
     return (bytes_from_json(value),)

@@ -29,7 +29,6 @@ class RequestHeadRecord:
     tells."""
 
     def to_json(self) -> object:
-        """See `Payload.to_json`."""
         return {
             "id": self.id,
             "method": self.method,
@@ -86,7 +85,6 @@ class Informational:
     headers: Headers
 
     def to_json(self) -> object:
-        """See `Payload.to_json`."""
         return {
             "status": self.status,
             "reason": fields.bytes_to_json(self.reason),
@@ -118,7 +116,6 @@ class ResponseStart:
     headers: Headers
 
     def to_json(self) -> object:
-        """See `Payload.to_json`."""
         return {
             "status": self.status,
             "reason": fields.bytes_to_json(self.reason),
@@ -148,7 +145,6 @@ class Trailers:
     headers: Headers
 
     def to_json(self) -> object:
-        """See `Payload.to_json`."""
         return {"headers": fields.headers_to_json(self.headers)}
 
     @classmethod

@@ -23,7 +23,6 @@ class _Bytes:
     data: bytes
 
     def to_json(self) -> object:
-        """See `Payload.to_json`."""
         return fields.bytes_to_json(self.data)
 
     @classmethod
@@ -51,7 +50,6 @@ class _Empty:
     """A payload without content."""
 
     def to_json(self) -> object:
-        """See `Payload.to_json`."""
         return {}
 
     @classmethod
@@ -85,7 +83,6 @@ class SentUpstream:
     reused: bool
 
     def to_json(self) -> object:
-        """See `Payload.to_json`."""
         return {"connect_ns": self.connect_ns, "tls_ns": self.tls_ns, "reused": self.reused}
 
     @classmethod
@@ -107,7 +104,6 @@ class Boundaries:
     ends: tuple[int, ...]
 
     def to_json(self) -> object:
-        """See `Payload.to_json`."""
         return list(self.ends)
 
     @classmethod
@@ -128,7 +124,6 @@ class MaskedSpans:
     spans: tuple[MaskedSpan, ...]
 
     def to_json(self) -> object:
-        """See `Payload.to_json`."""
         return {"spans": [list(span) for span in self.spans]}
 
     @classmethod
@@ -146,7 +141,6 @@ class LogLine:
     line: bytes
 
     def to_json(self) -> object:
-        """See `Payload.to_json`."""
         return {"stream": self.stream.value, "line": fields.bytes_to_json(self.line)}
 
     @classmethod
@@ -167,7 +161,6 @@ class DeliveredSoFar:
     bytes: int
 
     def to_json(self) -> object:
-        """See `Payload.to_json`."""
         return {"bytes": self.bytes}
 
     @classmethod
@@ -192,7 +185,6 @@ class ClientRecord:
     state: ClientState
 
     def to_json(self) -> object:
-        """See `Payload.to_json`."""
         return {"connection": self.connection, "state": self.state.value}
 
     @classmethod
@@ -210,7 +202,6 @@ class RemarkRecord:
     text: str
 
     def to_json(self) -> object:
-        """See `Payload.to_json`."""
         return {"text": self.text}
 
     @classmethod
@@ -231,7 +222,6 @@ class EndRecord:
     recorder: Mapping[str, object] = field(default_factory=dict)
 
     def to_json(self) -> object:
-        """See `Payload.to_json`."""
         return {
             "reason": self.reason.value,
             "bytes": self.bytes,
@@ -270,7 +260,6 @@ class ParsedAs:
     sha256: str
 
     def to_json(self) -> object:
-        """See `Payload.to_json`."""
         return {
             "tool": self.tool,
             "dialect": self.dialect,
@@ -305,7 +294,6 @@ class Stop:
     exit_code: int | None
 
     def to_json(self) -> object:
-        """See `Payload.to_json`."""
         return {
             "reason": self.reason,
             **({} if self.exit_code is None else {"code": self.exit_code}),

@@ -84,5 +84,4 @@ class Unknown:
     value: object
 
     def to_json(self) -> object:
-        """See `Payload.to_json`."""
         return self.value

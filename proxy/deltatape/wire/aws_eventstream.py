@@ -97,7 +97,6 @@ class EventStreamDecoder(Framer):
         """By encoded headers: few different ones occur in a body."""
 
     def feed(self, data: bytes, t_ns: int, line: int | None) -> list[Event]:
-        """See `Decoder.feed`."""
         self._t_ns, self._line = t_ns, line
         self._buffer += data
         self._events = []

@@ -77,7 +77,6 @@ class JsonArrayDecoder(Framer):
         self._stray: _Stray | None = None
 
     def feed(self, data: bytes, t_ns: int, line: int | None) -> list[Event]:
-        """See `Decoder.feed`."""
         self._t_ns, self._line = t_ns, line
         self._events = []
         at = 0
@@ -87,7 +86,6 @@ class JsonArrayDecoder(Framer):
         return self._events
 
     def end(self) -> Event | None:
-        """See `Decoder.end`."""
         if self._stray is not None and self._state is JsonArrayDecoder._in_rest:
             self._stray.end = self._offset
         self._settle()

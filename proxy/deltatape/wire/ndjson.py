@@ -27,7 +27,6 @@ class NdjsonDecoder(Framer):
         self._line_start = 0
 
     def feed(self, data: bytes, t_ns: int, line: int | None) -> list[Event]:
-        """See `Decoder.feed`."""
         self._t_ns, self._line = t_ns, line
         end = self._offset
         self._offset += len(data)

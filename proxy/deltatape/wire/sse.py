@@ -82,7 +82,6 @@ class SseDecoder(Framer):
         """Where in the data of this `feed` the read ends whose time and line these are."""
 
     def feed(self, data: bytes, t_ns: int, line: int | None) -> list[Event]:
-        """See `Decoder.feed`."""
         return self.feed_reads(data, ((len(data), t_ns, line),))
 
     def feed_reads(self, data: bytes, reads: Iterable[Arrival]) -> list[Event]:

@@ -1,4 +1,4 @@
-"""Anthropic's messages: the reducer and the reader of requests that several dialects share.
+"""Anthropic's messages: reducer and request reader, shared by several dialects.
 
 Shapes: https://docs.anthropic.com/en/docs/build-with-claude/streaming. A message is made of content
 blocks, each with an index, a start, deltas and a stop; `message_delta` brings the stop reason and

@@ -1,4 +1,4 @@
-"""The content blocks of a message: which block a delta belongs to, and what it adds there.
+"""Content blocks of a message: finds the block of each delta and applies the delta.
 
 The documented key is the block's `index`, never "the current block": gateways interleave blocks,
 start to count at 1, leave out stops. What is decided here:
@@ -67,7 +67,7 @@ class ContentBlock:
 
 
 class Blocks:
-    """Assigns what the wire says to the blocks of the message that `choice` is."""
+    """Applies events to the blocks of the message `choice`."""
 
     def __init__(self, choice: ChoiceDraft, alike: DeltaFastPath) -> None:
         self._choice = choice
@@ -81,7 +81,7 @@ class Blocks:
         """The first index above all that were used."""
 
     def start(self, frame: Mapping[str, object], event: Event) -> None:
-        """Takes a `content_block_start`."""
+        """Handle `content_block_start`."""
         found = as_object(frame.get("content_block"))
         if found is None:
             self._choice.odd("content_block is no object", frame, event)
@@ -102,7 +102,7 @@ class Blocks:
             self._reused(index, block, frame, event)
 
     def delta(self, frame: Mapping[str, object], event: Event) -> None:
-        """Takes a `content_block_delta`; types of delta that are not known say nothing here."""
+        """Handle `content_block_delta`; ignore unknown delta types."""
         delta = frame.get("delta")
         if not isinstance(delta, dict):
             self._choice.odd("delta is no object", frame, event)
@@ -133,7 +133,7 @@ class Blocks:
             block.signature += get_str(delta, "signature") or ""
 
     def stop(self, frame: Mapping[str, object], event: Event) -> None:
-        """Takes a `content_block_stop`."""
+        """Handle `content_block_stop`."""
         index = self._index(frame, event)
         block = _newest(self._open) if index is None else self._blocks.get(index)
         if block is None:
@@ -146,7 +146,7 @@ class Blocks:
             block.call.ended = event
 
     def whole(self, content: Iterable[object], event: Event, source: JsonSource) -> None:
-        """Takes blocks that come whole, in an array at `source` in the data of `event`."""
+        """Handle whole blocks in an array at `source` of the data of `event`."""
         elements = Elements(source)
         for place, value in enumerate(content):
             found = as_object(value)
@@ -161,7 +161,7 @@ class Blocks:
                     block.call.add(MemberValue(Element(elements, place), "input").text, event)
 
     def finish(self, *, terminated: bool) -> None:
-        """Settles what only the end tells. To be called once.
+        """Settle what only the end decides. Call once.
 
         Args:
             terminated: whether the message ended as it should: then all blocks should have, too.
@@ -213,7 +213,7 @@ class Blocks:
             block.call.note("", "T012", detail, frame, event)
 
     def _index(self, frame: Mapping[str, object], event: Event) -> int | None:
-        """The index in `frame`; None if there is none, which is noted."""
+        """Return the index in `frame`; note if it is missing, and return None."""
         value = frame.get("index")
         if type(value) is int and value >= 0:
             return value
@@ -224,7 +224,7 @@ class Blocks:
         return index
 
     def _expect(self, frame: Mapping[str, object], kind: str, event: Event) -> int:
-        """Notes a delta of text for a block that is none of `kind`, or is not open: its order."""
+        """Note a text delta for a block that has another type or is not open; return its order."""
         index = frame.get("index")
         block = self._blocks.get(index) if type(index) is int else None
         if block is not None and block.kind == kind and not block.stopped:
@@ -263,7 +263,7 @@ class Blocks:
             )
 
     def _find(self, frame: Mapping[str, object], event: Event) -> CallDraft:
-        """The call for a delta whose index does not lead to one that is open."""
+        """Return the call for a delta whose index leads to no open block."""
         index = self._index(frame, event)
         block = None if index is None else self._blocks.get(index)
         if block is not None and block.call is not None:
@@ -299,14 +299,14 @@ class Blocks:
 
 
 def _newest(blocks: list[ContentBlock]) -> ContentBlock | None:
-    """The last of `blocks` that has not stopped, all behind it removed; None if there is none."""
+    """Return the last of `blocks` that is still open, dropping closed ones behind it."""
     while blocks and blocks[-1].stopped:
         blocks.pop()
     return blocks[-1] if blocks else None
 
 
 def _is_same(block: ContentBlock, value: Mapping[str, object]) -> bool:
-    """Whether `value` starts `block` again: the same call, or text that is still open."""
+    """Check whether `value` starts `block` again: the same call, or text that is still open."""
     if get_str(value, "type") != block.kind:
         return False
     if block.call is None:
@@ -318,5 +318,5 @@ def _is_same(block: ContentBlock, value: Mapping[str, object]) -> bool:
 
 
 def _given(value: Mapping[str, object], source: JsonSource) -> str | None:
-    """The input that stands at the start of a call; None for those that say nothing."""
+    """Return the input at the start of a call; None if it is empty."""
     return None if value.get("input") in (None, "", {}) else MemberValue(source, "input").text

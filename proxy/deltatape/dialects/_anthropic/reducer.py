@@ -1,4 +1,4 @@
-"""The events of a message, streamed or whole, to one reply.
+"""Rebuilds a message, streamed or not.
 
 Nothing stops the reading: not a stop reason, not an error event. A second `message_start` is what
 gateways make of a retry: with the same id it says nothing, with another one the message before it
@@ -56,19 +56,19 @@ _OPENAI_FIELDS = frozenset({"code", "param"})
 
 
 def is_event(frame: Mapping[str, object]) -> bool:
-    """Whether `frame` is an event of a streamed message."""
+    """Check whether `frame` is an event of a streamed message."""
     kind = frame.get("type")
     return isinstance(kind, str) and kind in STREAMED
 
 
 def is_document(frame: Mapping[str, object]) -> bool:
-    """Whether `frame` is a message that is not streamed."""
+    """Check whether `frame` is a message that is not streamed."""
     ours = frame.get("type") == "message" and "stop_reason" in frame
     return ours and isinstance(frame.get("content"), list)
 
 
 def is_error(frame: Mapping[str, object]) -> bool:
-    """Whether `frame` is an error as Anthropic sends it: others number theirs or add codes."""
+    """Check whether `frame` is an error in Anthropic's form; others add numbers or codes."""
     error = get_object(frame, "error")
     if frame.get("type") != "error" or error is None or "sequence_number" in frame:
         return False
@@ -91,7 +91,6 @@ class MessageReducer:
         self._named = True
 
     def feed(self, event: Event, frame: Frame | None = None) -> None:
-        """See `Reducer.feed`."""
         frame = frame or read_object(event.data) or self._read_oddly(event)
         if frame is None:
             return
@@ -108,7 +107,6 @@ class MessageReducer:
         taker(self, frame, event)
 
     def finish(self, *, cut: bool) -> Reply:
-        """See `Reducer.finish`."""
         del cut  # A stop reason or message_stop tells more about the calls than the transport does.
         terminated = self._reply.terminal is not None and self._reply.error is None
         for blocks in (*self._ended, self._blocks):
@@ -118,11 +116,11 @@ class MessageReducer:
         return self._reply.build(ending, terminated=terminated)
 
     def _read_oddly(self, event: Event) -> Mapping[str, object] | None:
-        """What `event` carries, if it is not plainly an object with members."""
+        """Return the object in `event`, if it is not plainly an object with members."""
         return None if _says_nothing(event) else self._reply.read(event)
 
     def _kind(self, frame: Mapping[str, object], event: Event) -> str:
-        """What `frame`, which does not say it itself, is."""
+        """Return the type of `frame`, which does not name it."""
         if frame.get("error"):
             return "error"
         self._reply.odd("an object without a type", frame, event)
@@ -146,14 +144,14 @@ class MessageReducer:
         self._take_message(message, event, MemberValue(WholeString(event.data), "message"))
 
     def _follow(self, frame: Mapping[str, object], event: Event) -> None:
-        """Begins another message behind one that is whole."""
+        """Start another message after a complete one."""
         self._reply.odd("another message follows message_stop", frame, event)
         self._ended.append(self._blocks)
         self._blocks = Blocks(self._choice, self.alike)
         self._reply.terminal = None
 
     def _restart(self, identifier: str, frame: Mapping[str, object], event: Event) -> None:
-        """Begins the message anew: a retry stands behind what it was to replace."""
+        """Start the message again: a retry follows what it replaces."""
         detail = (
             f"the message {identifier!r} begins inside the message {self._id!r}, of which nothing"
             " is part of the answer"
@@ -168,7 +166,7 @@ class MessageReducer:
     def _take_message(
         self, message: Mapping[str, object], event: Event, source: JsonSource
     ) -> None:
-        """Takes what a message says of itself, and the blocks that are already in it."""
+        """Take a message's own members, and the blocks already in it."""
         self._reply.model = get_str(message, "model") or self._reply.model
         self._take_usage(message)
         content = get_array(message, "content")
@@ -196,7 +194,7 @@ class MessageReducer:
         self._blocks.stop(frame, event)
 
     def _watch(self, frame: Mapping[str, object], event: Event) -> None:
-        """Notes content where none can be; every client takes it nevertheless."""
+        """Note content after the end; clients take it nevertheless."""
         if self._id is None:
             self._id = ""
             self._reply.odd("content without message_start", frame, event)
@@ -233,7 +231,7 @@ class MessageReducer:
         self._choice.finish(reason, event, get_str(details, "category"))
 
     def _take_usage(self, holder: Mapping[str, object]) -> None:
-        """Counts of later events replace those of earlier ones: they are totals, no differences."""
+        """Update usage: later counts are totals and replace earlier ones."""
         usage = get_object(holder, "usage")
         if usage is None:
             return
@@ -255,6 +253,6 @@ class MessageReducer:
 
 
 def _says_nothing(event: Event) -> bool:
-    """Whether `event` is the sentinel of another dialect, or a data line that is empty."""
+    """Check whether `event` is another dialect's sentinel, or empty."""
     data = event.data.strip()
     return data == _SENTINEL or (not data and event.type == _UNNAMED)

@@ -1,4 +1,4 @@
-"""The request for a message: model, tools, tool choice, history.
+"""Reads the request for a message: model, tools, tool choice, history.
 
 Shapes: https://docs.anthropic.com/en/api/messages. One user message carries the results of several
 calls: each becomes a message of its own. The system prompt stands outside of the messages and comes
@@ -43,7 +43,7 @@ _ONE_CALL = "disable_parallel_tool_use"
 
 
 class _Entry(NamedTuple):
-    """What an entry of `messages` amounts to."""
+    """The parsed form of an entry of `messages`."""
 
     messages: tuple[Message, ...]
     tools: tuple[object, ...]
@@ -54,7 +54,7 @@ _MESSAGES = attrgetter("messages")
 
 
 def read_request(body: bytes) -> RequestSummary:
-    """What `body` asks for; `NOTHING_ASKED` if it is no JSON object."""
+    """Parse `body`; return `NOTHING_ASKED` if it is not a JSON object."""
     found = read_history(body, _PATH, _entry)
     if found is None:
         return NOTHING_ASKED
@@ -80,14 +80,14 @@ def _entry(message: Mapping[str, object], source: JsonSource) -> _Entry:
 
 
 def _added_tools(message: Mapping[str, object]) -> Iterator[object]:
-    """The tools that blocks of `message` define."""
+    """Yield the tools that blocks of `message` define."""
     for block in map(as_object, get_array(message, "content")):
         if block is not None and block.get("type") == "tool_addition":
             yield (get_object(block, "tool") or {}).get("definition")
 
 
 def _is_toolset(tool: object) -> bool:
-    """Whether `tool` stands for tools that the application is to run and the request names not."""
+    """Check whether `tool` stands for tools of the application that the request does not name."""
     entry = as_object(tool)
     if entry is None or get_str(entry, "name") is not None:
         return False
@@ -95,7 +95,7 @@ def _is_toolset(tool: object) -> bool:
 
 
 def thinking_in(request: Mapping[str, object]) -> bool | None:
-    """Whether `request` turns thinking on or off; None where it leaves that to the model."""
+    """Return whether `request` turns thinking on or off; None if it leaves that to the model."""
     kind = get_str(get_object(request, "thinking") or {}, "type")
     return _THINKING.get(kind or "")
 
@@ -121,7 +121,7 @@ def _system(request: Mapping[str, object]) -> Iterator[Message]:
 
 
 def _messages(message: Mapping[str, object], source: JsonSource) -> Iterator[Message]:
-    """The results in a message, each on its own, and then the rest of it, if there is any."""
+    """Yield each tool result in a message, and then the rest of the message."""
     role, content = get_str(message, "role") or "", message.get("content")
     blocks = _blocks(content)
     results = [block for block in map(as_object, blocks) if _is_result(block)]
@@ -154,7 +154,7 @@ def _thoughts(blocks: Iterable[object]) -> Iterator[Thought]:
 
 
 def _blocks(content: object) -> list[object]:
-    """The content as blocks, without marks for the cache."""
+    """Return the content as blocks, without cache marks."""
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
     blocks = content if isinstance(content, list) else []
@@ -167,7 +167,7 @@ def _blocks(content: object) -> list[object]:
 
 
 def _is_result(block: Mapping[str, object] | None) -> bool:
-    """Whether `block` answers a call that the application had to run."""
+    """Check whether `block` is the result of a call that the application ran."""
     return block is not None and block.get("type") == "tool_result"
 
 

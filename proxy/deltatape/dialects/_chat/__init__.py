@@ -1,4 +1,4 @@
-"""Chat completions: the reducer and the reader of requests that several dialects share.
+"""Chat completions: reducer and request reader, shared by several dialects.
 
 Shapes: https://platform.openai.com/docs/api-reference/chat/streaming. Deltas of tool calls are
 keyed by `(choices[].index, tool_calls[].index)`; a stream ends with a `finish_reason` per choice

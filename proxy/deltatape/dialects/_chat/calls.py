@@ -1,4 +1,4 @@
-"""The calls of one choice: which call an entry belongs to, and what it changes there.
+"""The calls of one choice: finds the call of each entry and applies the entry.
 
 The documented key is the entry's `index`. Providers leave it out, repeat it, count it anew in every
 chunk; they repeat ids, change them, or never send any. What is decided here, entry by entry:
@@ -27,7 +27,7 @@ _LEGACY, _CUSTOM = CallKind.LEGACY, CallKind.CUSTOM
 
 
 class ChoiceCalls:
-    """Assigns entries to the calls of `choice`."""
+    """Applies entries to the calls of `choice`."""
 
     def __init__(self, choice: ChoiceDraft, asked: RequestSummary) -> None:
         self._choice = choice
@@ -40,7 +40,7 @@ class ChoiceCalls:
         self._streamed = False
 
     def take_delta(self, entry: ChatDelta) -> None:
-        """Takes an entry of a streamed delta."""
+        """Handle an entry of a streamed delta."""
         self._streamed = True
         if entry.says_nothing:
             return
@@ -54,7 +54,7 @@ class ChoiceCalls:
         self._merge(draft, entry, opening=opening)
 
     def continued(self, entries: object) -> CallDraft | None:
-        """The call that the only one of `entries`, taken last, brought arguments and nothing else.
+        """Return the call that the only entry just extended by arguments and nothing else.
 
         Whatever they are, such an entry goes on with the newest call of its index if that has an
         id. None where there is more, or less, to `entries`.
@@ -69,18 +69,18 @@ class ChoiceCalls:
         return found if found is not None and found.ids else None
 
     def take_whole(self, entry: ChatDelta) -> None:
-        """Takes an entry of an answer that is not streamed: a call of its own."""
+        """Handle an entry of an answer that is not streamed: a call of its own."""
         if not entry.says_nothing:
             self._merge(self._open(entry), entry, opening=True)
 
     def finish(self) -> None:
-        """Drops what repeats a call. To be called once, after the last entry."""
+        """Drop repeated calls. Call once, after the last entry."""
         self._drop_copies()
         self._drop_legacy()
         self._note_indexes()
 
     def _find(self, entry: ChatDelta) -> CallDraft | None:
-        """The call that `entry` continues; None if it opens one."""
+        """Return the call that `entry` continues; None if it opens one."""
         if entry.kind is _LEGACY:
             return self._legacy
         owner = self._by_id.get(entry.id)
@@ -96,7 +96,7 @@ class ChoiceCalls:
         return current
 
     def _find_moved(self, owner: CallDraft, entry: ChatDelta, index: int) -> CallDraft | None:
-        """The call for an entry with the id of `owner`, which is not the newest at its index."""
+        """Return the call for an entry with the id of `owner`, not the newest at its index."""
         if owner.wire_index == index:
             return owner
         if owner.holds_object:
@@ -199,7 +199,7 @@ class ChoiceCalls:
             self._choice.calls.remove(legacy)
 
     def _note_indexes(self) -> None:
-        """The index of a streamed choice's calls starts at 0, or clients place them wrongly."""
+        """Note if indexes do not start at 0, since clients then misplace calls."""
         indexed = [draft for draft in self._choice.calls if draft.wire_index is not None]
         if not self._streamed or not indexed:
             return
@@ -214,14 +214,14 @@ def _starts_object(entry: ChatDelta) -> bool:
 
 
 def _repeats(slot: CallDraft, entry: ChatDelta) -> bool:
-    """Whether `entry` begins with the last piece of `slot`, which has one: cumulative arguments."""
+    """Check whether `entry` repeats the last fragment of `slot`: cumulative arguments."""
     last = slot.fragments[-1].text
     longer = CUMULATIVE_MINIMUM <= len(last) < len(entry.text)
     return longer and entry.text.startswith(last)
 
 
 def _opens_anew(slot: CallDraft, entry: ChatDelta) -> bool:
-    """Whether `entry`, at the index of `slot` and with no known id, is another call.
+    """Check whether `entry`, at the index of `slot` without a known id, opens another call.
 
     Asked of every entry: what the arguments amount to so far is looked at last.
     """
@@ -250,7 +250,7 @@ _NAME_LIMIT = 1000
 
 
 class NameReading(NamedTuple):
-    """A name, and the code and detail of what was wrong with how it came; "" if nothing."""
+    """A name, with code and detail of its defect; "" if it has none."""
 
     name: str
     code: str
@@ -258,7 +258,7 @@ class NameReading(NamedTuple):
 
 
 def merge_name(old: str, new: str, *, begun: bool, asked: RequestSummary) -> NameReading:
-    """The name of a call called `old` so far, after a later entry called it `new`.
+    """Merge the name `old` of a call with the name `new` of a later entry.
 
     Args:
         old: "" if the call has no name yet.

@@ -1,4 +1,4 @@
-"""One choice of a chat completion, read into a `ChoiceDraft`: text, calls, finish reason."""
+"""Reads one choice of a chat completion into a `ChoiceDraft`: text, calls, finish reason."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -47,7 +47,7 @@ BodyPlace: TypeAlias = tuple[int, str]
 
 
 class JsonSources:
-    """The source text of values in the events of one stream. What is asked for has to exist."""
+    """Finds the source text of values in one stream's events. The values must exist."""
 
     def __init__(self) -> None:
         self._event: Event | None = None
@@ -56,7 +56,7 @@ class JsonSources:
         self._calls = self._choices
 
     def body(self, event: Event, place: BodyPlace) -> JsonSource:
-        """A delta or a message."""
+        """Return the source of a delta or a message."""
         if event is not self._event:
             self._event = event
             self._choices = Elements(MemberValue(WholeString(event.data), "choices"))
@@ -65,7 +65,7 @@ class JsonSources:
         return MemberValue(Element(self._choices, choice), key)
 
     def call(self, event: Event, place: BodyPlace, position: int) -> JsonSource:
-        """The element number `position` of the `tool_calls` of a delta or a message."""
+        """Return the source of element `position` of `tool_calls` of a delta or message."""
         body = self.body(event, place)
         if place != self._place:
             self._place = place
@@ -74,7 +74,7 @@ class JsonSources:
 
 
 class ChatChoice:
-    """Takes the `choices[i]` objects of one index, streamed (`delta`) or whole (`message`)."""
+    """Reads the `choices[i]` objects of one index, streamed (`delta`) or whole (`message`)."""
 
     def __init__(self, draft: ChoiceDraft, asked: RequestSummary, sources: JsonSources) -> None:
         self._draft = draft
@@ -85,7 +85,7 @@ class ChatChoice:
         self._finish_repeated: Event | None = None
 
     def take(self, choice: Mapping[str, object], event: Event, place: int) -> None:
-        """Takes a choice object, the element number `place` of `choices` in the data of `event`.
+        """Take a choice object, element `place` of `choices` in the data of `event`.
 
         The delta comes before the finish reason of the same object: it is part of the answer.
         """
@@ -102,7 +102,7 @@ class ChatChoice:
             self._take_finish(reason, event)
 
     def said_only(self, choice: Mapping[str, object]) -> tuple[str, Say] | None:
-        """The only member that said something, if it is a text, and what says another such one.
+        """Return the only member with text, and a function that appends more such text.
 
         Args:
             choice: what was taken last.
@@ -121,7 +121,7 @@ class ChatChoice:
         return None if call is None else ("arguments", call.add_all)
 
     def finish(self) -> None:
-        """Settles what only the end tells. To be called once, after the last object."""
+        """Settle what only the end decides. Call once, after the last object."""
         if self._finish_repeated and self._deltas_after_finish >= _FINISHED_DELTAS:
             detail = f"the finish reason {self._draft.finish_reason!r} comes again and again"
             self._draft.notes.once("again", "S004", detail, detail, self._finish_repeated)
@@ -129,7 +129,7 @@ class ChatChoice:
         self._calls.finish()
 
     def _take_message(self, choice: Mapping[str, object], event: Event, place: int) -> bool:
-        """Takes a choice object without a delta; whether it said anything that counts as one."""
+        """Take a choice object without a delta; return whether it contains anything."""
         self._object(choice, DELTA, event)
         if MESSAGE not in choice:
             return False
@@ -150,7 +150,7 @@ class ChatChoice:
         return found
 
     def _take_body(self, body: Mapping[str, object], event: Event, place: BodyPlace) -> bool:
-        """Takes the delta or the message at `place`; whether it said anything."""
+        """Take the delta or the message at `place`; return whether it contains anything."""
         content = body.get("content")
         said = content is not None and self._take_content(content, event)
         if not _ASIDES.isdisjoint(body):
@@ -178,7 +178,7 @@ class ChatChoice:
         return text != ""
 
     def _take_content(self, content: object, event: Event) -> bool:
-        """Takes text, or typed parts: `text`, `refusal`, and `thinking` with text or parts."""
+        """Take text or typed parts: `text`, `refusal`, and `thinking` with text or parts."""
         if isinstance(content, str):
             self._draft.say(_TEXT, content, event)
             return content != ""
@@ -237,7 +237,7 @@ class ChatChoice:
 
 
 def _text_in(value: object) -> str:
-    """The text of a part's field: a string, or parts with a `text` each."""
+    """Return the text of a part: a string, or parts with a `text` each."""
     if isinstance(value, str):
         return value
     parts = (as_object(part) for part in as_array(value) or ())

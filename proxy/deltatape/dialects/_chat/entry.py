@@ -1,4 +1,4 @@
-"""One entry of `tool_calls` (or `function_call`) of a delta, read into plain values.
+"""Reads one entry of `tool_calls` (or `function_call`) into plain values.
 
 Absent values have many spellings in the wild: a missing key, `null`, `""`, for ids the string
 `"null"`. They all come out as "" here. Arguments that are no string keep their exact source text.
@@ -18,7 +18,7 @@ _new = tuple.__new__
 
 
 class ChatDelta(NamedTuple):
-    """What an entry says; "" where it says nothing."""
+    """The content of an entry; "" where it has none."""
 
     event: Event
     value: Mapping[str, object]
@@ -36,18 +36,18 @@ class ChatDelta(NamedTuple):
 
     @property
     def says_nothing(self) -> bool:
-        """Whether the entry neither names nor feeds a call."""
+        """Whether the entry neither names nor extends a call."""
         return not (self.text or self.id or self.name)
 
     def read_bare(self, source: JsonSource) -> "ChatDelta":
-        """The entry, which stands at `source`, with the exact text of its bare arguments."""
+        """Return the entry at `source` with the exact source of arguments that are not a string."""
         for key in self.bare:
             source = MemberValue(source, key)
         return self._replace(text=source.text)
 
 
 def read_entry(value: Mapping[str, object], event: Event) -> ChatDelta:
-    """The entry `value` of `tool_calls` in the data of `event`, without the text of bare arguments.
+    """Read the entry `value` of `tool_calls` in the data of `event`.
 
     See `ChatDelta.read_bare`: few entries have such, and only those need to know where they stand.
     """
@@ -70,7 +70,7 @@ def read_entry(value: Mapping[str, object], event: Event) -> ChatDelta:
 
 
 def signature_of(value: Mapping[str, object]) -> str:
-    """The thought signature that Gemini's compatible endpoint puts beside a call; "" without one.
+    """Return the thought signature that Gemini's compatible endpoint adds to a call; or "".
 
     See https://ai.google.dev/gemini-api/docs/thought-signatures.
     """
@@ -80,7 +80,7 @@ def signature_of(value: Mapping[str, object]) -> str:
 
 
 def read_legacy(value: Mapping[str, object], event: Event) -> ChatDelta:
-    """The `function_call` object `value` in the data of `event`. See `read_entry`."""
+    """Read the `function_call` object `value` in the data of `event`. See `read_entry`."""
     name, text, bare, odd = _read_body(value, "arguments")
     return ChatDelta(event, value, None, "", name, CallKind.LEGACY, text, bare, odd)
 
@@ -91,7 +91,7 @@ _NO_BODY: _Body = ("", "", (), ())
 
 
 def _read_body(body: Mapping[str, object], field: str) -> _Body:
-    """What `body` says, whose arguments are in `field`."""
+    """Read `body`, whose arguments are in `field`."""
     odd: tuple[str, ...] = ()
     name = body.get("name")
     if name is None:

@@ -1,4 +1,4 @@
-"""The events of a chat completion, streamed or whole, to one reply.
+"""Rebuilds a chat completion, streamed or not.
 
 Nothing stops the reading: not a finish reason (usage and a second finish may follow), not an error
 frame. Only deltas after `[DONE]` are left out, since every client has stopped there.
@@ -36,7 +36,6 @@ class ChatReducer:
         self._id = ""
 
     def feed(self, event: Event, frame: Frame | None = None) -> None:
-        """See `Reducer.feed`."""
         reply = self._reply
         chunk = frame or read_object(event.data) or self._read_oddly(event)
         if chunk is None:
@@ -53,7 +52,7 @@ class ChatReducer:
         self._take_choices(chunk, event)
 
     def _read_oddly(self, event: Event) -> Mapping[str, object] | None:
-        """What `event` carries, if it is not plainly an object with members."""
+        """Return the object in `event`, if it is not plainly an object with members."""
         if event.data.strip() != _SENTINEL:
             return self._reply.read(event)
         if not self._reply.terminal:
@@ -62,7 +61,7 @@ class ChatReducer:
         return None
 
     def _take_id(self, chunk: Mapping[str, object], event: Event) -> None:
-        """All events of one answer have one id; an empty one says nothing."""
+        """Check that all events of one answer have one id; an empty one does not count."""
         found = chunk.get("id")
         if not isinstance(found, str) or not found:
             return
@@ -71,7 +70,6 @@ class ChatReducer:
         self._id = found
 
     def finish(self, *, cut: bool) -> Reply:
-        """See `Reducer.finish`."""
         del cut  # A finish reason or [DONE] tells more about the calls than the transport does.
         for choice in self._choices.values():
             choice.finish()
@@ -104,7 +102,7 @@ class ChatReducer:
                 self._learn(chunk, choice, event, found)
 
     def _note_late(self, choices: Sequence[object], chunk: Frame, event: Event) -> None:
-        """Notes what stands behind `[DONE]`."""
+        """Note content after `[DONE]`."""
         deltas = [(as_object(one) or {}).get("delta") for one in choices]
         if any((as_object(delta) or {}).get("tool_calls") for delta in deltas):
             detail = "a call comes after [DONE]; it is not part of the answer"
@@ -113,7 +111,7 @@ class ChatReducer:
             self._reply.odd("choices after [DONE]; they are not part of the answer", chunk, event)
 
     def _learn(self, chunk: Frame, choice: Frame, event: Event, found: ChatChoice) -> None:
-        """Learns from a chunk if all it did was to add a text: what else it says is known now."""
+        """Prepare the fast path if a chunk did nothing but add text."""
         said = found.said_only(choice)
         if said is not None:
             key, say = said
@@ -126,7 +124,7 @@ class ChatReducer:
             self._reply.odd("an object without choices", chunk, event)
 
     def _choice(self, choice: Mapping[str, object], place: int) -> ChatChoice:
-        """The choice that an element of `choices` is about."""
+        """Return the choice of an element of `choices`."""
         index = get_index(choice, "index")
         if index is None:
             index = place

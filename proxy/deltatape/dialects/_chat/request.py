@@ -1,4 +1,4 @@
-"""The request of a chat completion: model, tools, tool choice, history.
+"""Reads the request of a chat completion: model, tools, tool choice, history.
 
 Shapes: https://platform.openai.com/docs/api-reference/chat/create, with the predecessors that
 compatible servers still take (`functions`, `function_call`).
@@ -26,7 +26,7 @@ _PATH = ("messages",)
 
 
 def read_request(body: bytes, *, streams: bool = False, nameless: bool = False) -> RequestSummary:
-    """What `body` asks for; `NOTHING_ASKED` if it is no JSON object.
+    """Parse `body`; return `NOTHING_ASKED` if it is not a JSON object.
 
     Args:
         body: the request's body.
@@ -58,7 +58,7 @@ def _tools(request: Mapping[str, object]) -> tuple[ToolSpec, ...]:
 
 
 def _answer(request: Mapping[str, object]) -> AnswerFormat | None:
-    """The format of the answer. Some servers take a schema beside the type `json_object`."""
+    """Return the format of the answer. Some servers take a schema with the type `json_object`."""
     if request.get("stop"):
         return None
     asked = get_object(request, "response_format") or {}
@@ -71,7 +71,7 @@ def _answer(request: Mapping[str, object]) -> AnswerFormat | None:
 
 
 def _ollama_answer(request: Mapping[str, object]) -> AnswerFormat | None:
-    """The `format` of Ollama: the word `json`, or a schema, both enforced by a grammar."""
+    """Return Ollama's `format`: the word `json` or a schema, both enforced by a grammar."""
     schema = get_object(request, "format")
     stops = (get_object(request, "options") or {}).get("stop")
     if stops or (schema is None and request.get("format") != "json"):
@@ -96,7 +96,7 @@ def _tool_choice(request: Mapping[str, object]) -> str | None:
 
 
 def _nameless(message: Mapping[str, object], source: JsonSource) -> Message:
-    """As `_message`, where results are told by the name of the function."""
+    """Like `_message`, where results name the function instead of the call."""
     read = _message(message, source)
     if read.call_id is not None or message.get("role") != "tool":
         return read

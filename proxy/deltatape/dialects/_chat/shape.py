@@ -1,4 +1,4 @@
-"""What tells chat completions, Mistral's and the older completions from each other."""
+"""Distinguishes chat completions, Mistral's and the older completions."""
 
 import re
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ _CHOICE = frozenset({"delta", "message", "finish_reason", "index", "content_filt
 
 
 def is_completion(chunk: Mapping[str, object]) -> bool:
-    """Whether `chunk` is of the older completions: text without a delta or a message."""
+    """Check whether `chunk` is an older completion: text without a delta or a message."""
     if chunk.get("object") == "text_completion":
         return True
     for choice in get_array(chunk, "choices"):
@@ -38,7 +38,7 @@ def is_completion(chunk: Mapping[str, object]) -> bool:
 
 
 def is_chat(chunk: Mapping[str, object]) -> bool:
-    """Whether `chunk` is of a chat completion, whoever sends it."""
+    """Check whether `chunk` is a chat completion of any provider."""
     said = str(chunk.get("object")).startswith("chat.completion")
     return (said or _has_choices(chunk)) and not is_completion(chunk)
 

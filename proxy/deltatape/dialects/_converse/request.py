@@ -1,4 +1,4 @@
-"""The request of Converse: history in blocks, tools as `toolSpec`.
+"""Reads the request of Converse: history in blocks, tools as `toolSpec`.
 
 Shapes: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html. One user
 message carries the results of several calls: each becomes a message of its own. Calls that the
@@ -35,7 +35,7 @@ _SERVER = "server_tool_use"
 
 
 def read_conversation(body: bytes, *, model: str | None, stream: bool) -> RequestSummary:
-    """What `body` asks for; `NOTHING_ASKED` if it is no JSON object.
+    """Parse `body`; return `NOTHING_ASKED` if it is not a JSON object.
 
     Model and stream stand in the path.
     """
@@ -82,7 +82,7 @@ def _entry(message: Mapping[str, object], source: JsonSource) -> tuple[Message, 
 
 
 def _messages(message: Mapping[str, object], source: JsonSource) -> Iterator[Message]:
-    """Each result of a tool in `message`, and then the rest of it, if there is any."""
+    """Yield each tool result in `message`, and then the rest of the message."""
     role = get_str(message, "role") or ""
     rest: list[Mapping[str, object]] = []
     calls = []
@@ -127,7 +127,7 @@ def _repeated(use: Mapping[str, object], source: JsonSource) -> RepeatedCall:
 
 
 class BedrockPath(NamedTuple):
-    """What the path of a request says."""
+    """The parts of a request path."""
 
     model: str | None
     """None if it names none. May be an ARN with slashes, escaped or not."""
@@ -136,6 +136,6 @@ class BedrockPath(NamedTuple):
 
 
 def read_path(path: str) -> BedrockPath:
-    """What `path`, without query, says."""
+    """Parse `path`, without query."""
     head, _, action = path.rstrip("/").rpartition("/")
     return BedrockPath(model=unquote(head.partition("/model/")[2]) or None, action=action)

@@ -1,4 +1,4 @@
-"""The events of Converse, as a table.
+"""The events of Converse as a table.
 
 Shapes: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html and
 https://docs.aws.amazon.com/nova/latest/userguide/using-invoke-api.html. Blocks of content are keyed
@@ -77,7 +77,7 @@ _Finder: TypeAlias = Callable[[str, str], Path]
 
 
 def converse_table(name: str, *, members: bool = False) -> DialectTable:
-    """The table of a dialect that carries Converse.
+    """Return the table of a dialect that carries Converse.
 
     Args:
         name: the dialect.
@@ -94,12 +94,12 @@ def converse_table(name: str, *, members: bool = False) -> DialectTable:
 
 
 def is_document(frame: Frame) -> bool:
-    """Whether `frame` holds a whole message, as an answer that is not streamed does."""
+    """Check whether `frame` holds a whole message, not a streamed one."""
     return isinstance(at(frame, ("output", "message")), dict)
 
 
 def _events(find: _Finder) -> dict[str, tuple[TableStep, ...]]:
-    """The steps for events that are streamed."""
+    """Return the steps of streamed events."""
     delta = "contentBlockDelta"
     return {
         "contentBlockStart": (
@@ -140,35 +140,34 @@ def _index(kind: str, find: _Finder) -> CallsByIndex:
 
 
 def _thoughts(holder: Path) -> tuple[Path, ...]:
-    """Where thoughts stand: pieces and whole blocks of them differ."""
+    """Return the paths of reasoning text, in fragments and in whole blocks."""
     content = (*holder, "reasoningContent")
     return (*content, "text"), (*content, "reasoningText", "text")
 
 
 def _signatures(holder: Path) -> tuple[Path, ...]:
-    """Where the signatures of thoughts stand, or the thoughts themselves, encrypted."""
+    """Return the paths of reasoning signatures, or of encrypted reasoning."""
     content = (*holder, "reasoningContent")
     places = ("signature",), ("reasoningText", "signature"), ("redactedContent",)
     return tuple((*content, *place) for place in places)
 
 
 def _outside(kind: str, keys: str) -> Path:
-    """Of an event whose type stands outside of its data."""
+    """Return a path in an event whose type is outside its data."""
     del kind
     return path(keys)
 
 
 def _inside(kind: str, keys: str) -> Path:
-    """Of an event whose type is the name of the only member."""
+    """Return a path in an event whose type is the name of its only member."""
     return (kind, *path(keys))
 
 
 @dataclass(frozen=True, slots=True)
 class _SayBlocks:
-    """The text of a document's blocks, in their order; what cites something is a list of parts."""
+    """The text of a document's blocks, in order; citations are lists of parts."""
 
     def take(self, draft: TableDraft, frame: Frame, event: Event) -> None:
-        """See `TableStep.take`."""
         for _, block in listed(at(frame, _CONTENT)):
             for _, part in (*listed(block), *listed(at(block, _CITED))):
                 draft.choice.say(Channel.TEXT, text_at(part, _TEXT) or "", event)

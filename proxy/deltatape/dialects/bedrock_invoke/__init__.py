@@ -1,4 +1,4 @@
-"""Amazon Bedrock's InvokeModel: every model speaks its own language, carried by Amazon.
+"""Amazon Bedrock's InvokeModel: each model's own format, wrapped by Amazon.
 
 Shapes: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_InvokeModelWithResponseStream.html
 and, by model, https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters.html. A stream
@@ -44,13 +44,10 @@ class BedrockInvoke:
         return hints.format is Format.JSON and any(map(is_own, hints.first))
 
     def serves(self, path: str) -> bool:
-        """See `Dialect.serves`."""
         return serves(path)
 
     def read_request(self, body: bytes, path: str) -> RequestSummary:
-        """See `Dialect.read_request`."""
         return read_request(body, path)
 
     def reducer(self, asked: RequestSummary) -> InvokeReducer:
-        """See `Dialect.reducer`."""
         return InvokeReducer(self.name, asked)

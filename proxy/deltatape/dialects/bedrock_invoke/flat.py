@@ -1,4 +1,4 @@
-"""Models whose objects hold a piece of text and, at the end, a reason: one table for all.
+"""Models whose objects have a fragment of text and, at the end, a finish reason: one table.
 
 Shapes: https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters.html. Streamed and
 whole answers have the same members; whole ones may hold them in an array of results. Calls, where a
@@ -40,7 +40,7 @@ Json = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelShape:
-    """Where a family of models keeps what it says; `index` tells several answers apart."""
+    """Where a family of models puts text and finish reason; `index` separates several answers."""
 
     mark: str
     """The member that only objects of this family have."""
@@ -107,7 +107,7 @@ _COMPLETION = ModelShape(
 
 
 def shape_of(frame: Json) -> ModelShape | None:
-    """The shape of the family that `frame` is from; None if it is from none of them."""
+    """Return the shape of the family of `frame`; None if it has none."""
     for shape in _SHAPES:
         if shape.mark in frame:
             return shape
@@ -118,7 +118,7 @@ def shape_of(frame: Json) -> ModelShape | None:
 
 
 def is_own(frame: Json) -> bool:
-    """Whether `frame` is the document of a model in a shape that is found at Amazon alone."""
+    """Check whether `frame` is a document in a shape that only Bedrock has."""
     shape = shape_of(frame)
     if shape is None or not shape.own:
         return False
@@ -130,7 +130,7 @@ def is_own(frame: Json) -> bool:
 
 
 class FlatReducer:
-    """Rebuilds what such a model said. See `Reducer`.
+    """Rebuilds the reply of such a model. See `Reducer`.
 
     Args:
         name: the dialect.
@@ -145,7 +145,6 @@ class FlatReducer:
         self._shape = shape
 
     def feed(self, event: Event, frame: Frame | None = None) -> None:
-        """See `Reducer.feed`."""
         frame = frame or self._reply.read(event)
         if frame is None or self._reply.take_error(frame, event):
             return
@@ -170,7 +169,6 @@ class FlatReducer:
             self._take(shape, choice, result, event, Element(elements, place))
 
     def finish(self, *, cut: bool) -> Reply:
-        """See `Reducer.finish`."""
         del cut  # Without a finish reason, nothing has ended as it should.
         reasons = [choice.finish_reason for choice in self._reply.choices]
         terminated = bool(reasons) and None not in reasons and self._reply.error is None

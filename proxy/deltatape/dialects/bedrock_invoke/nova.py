@@ -1,4 +1,4 @@
-"""Amazon's Nova: what Converse says, each event as an object with one member of its name.
+"""Amazon's Nova: Converse events as objects with one member named after the type.
 
 Shapes: https://docs.aws.amazon.com/nova/latest/userguide/using-invoke-api.html; see `_converse`.
 """
@@ -14,18 +14,17 @@ _MARKS = STREAMED - {"metadata"}
 
 
 def is_nova(frame: Frame) -> bool:
-    """Whether `frame` is an event or a document of Nova's."""
+    """Check whether `frame` is an event or a document of Nova."""
     return is_document(frame) or not _MARKS.isdisjoint(frame)
 
 
 class NovaReducer(TableReducer):
-    """Rebuilds what Nova said. See `Reducer`."""
+    """Rebuilds the reply of Nova. See `Reducer`."""
 
     def __init__(self, name: str, asked: RequestSummary) -> None:
         super().__init__(converse_table(name, members=True), asked)
 
     def feed(self, event: Event, frame: Frame | None = None) -> None:
-        """See `Reducer.feed`."""
         draft = self._draft
         frame = frame or draft.reply.read(event)
         if frame is None or draft.reply.take_error(frame, event):

@@ -1,4 +1,4 @@
-"""Takes what a model said out of Amazon's messages, and leaves it to the reducer of its language.
+"""Unwraps a model's events from Amazon's messages and passes them to that model's reducer.
 
 Which language it is shows in the first object that has the mark of one; what comes before waits for
 it. To the reducer of the language, an event is what the model sent: its text is the decoded one,
@@ -37,7 +37,7 @@ _INTERVENED = "INTERVENED"
 
 
 class InvokeReducer:
-    """Rebuilds what a model on Bedrock said. See `Reducer`.
+    """Rebuilds the reply of a model on Bedrock. See `Reducer`.
 
     Events are taken out of what carries them one by one: what the inner reducer learns is not used.
     """
@@ -53,7 +53,6 @@ class InvokeReducer:
         self._intervened = False
 
     def feed(self, event: Event, frame: Frame | None = None) -> None:
-        """See `Reducer.feed`."""
         del frame  # Mostly another one is inside.
         if not event.exception:
             event = _carried(event)
@@ -66,7 +65,6 @@ class InvokeReducer:
             self._inner.feed(event)
 
     def finish(self, *, cut: bool) -> Reply:
-        """See `Reducer.finish`."""
         if self._inner is None:
             self._start(FlatReducer(self._name, self._asked, None))
         assert self._inner
@@ -78,7 +76,7 @@ class InvokeReducer:
         return replace(reply, usage=reply.usage or self._metrics)
 
     def _choose(self, event: Event) -> None:
-        """Finds out which language `event` is in, if that shows."""
+        """Detect the format of `event`."""
         frame = None if event.exception else as_object(parse(event.data).value)
         if frame is None:
             return
@@ -106,7 +104,7 @@ class InvokeReducer:
 
 
 def _carried(event: Event) -> Event:
-    """The event that `event` carries; `event` itself if it carries none."""
+    """Return the wrapped event; `event` itself if it wraps none."""
     outer = as_object(parse(event.data).value) if event.type == CHUNK else None
     encoded = None if outer is None else get_str(outer, "bytes")
     if encoded is None:

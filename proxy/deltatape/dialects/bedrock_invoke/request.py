@@ -1,4 +1,4 @@
-"""The request to a model on Bedrock: its path, and a body in the language of the model."""
+"""Reads the request to a model on Bedrock: its path, and a body in the model's own format."""
 
 from dataclasses import replace
 
@@ -16,13 +16,13 @@ _PROMPTS = ("prompt", "inputText", "message")
 
 
 def serves(path: str) -> bool:
-    """Whether `path` is one of InvokeModel."""
+    """Check whether `path` belongs to InvokeModel."""
     model, action = read_path(path)
     return model is not None and action in (_WHOLE, _STREAMED)
 
 
 def read_request(body: bytes, path: str) -> RequestSummary:
-    """What `body` asks of the model that `path` names; `NOTHING_ASKED` if it is no JSON object."""
+    """Parse `body` for the model in `path`; return `NOTHING_ASKED` if it is not a JSON object."""
     asked = _read(body)
     if not asked.known or not serves(path):
         return asked

@@ -123,27 +123,23 @@ class Cohere:
     )
 
     def claims(self, hints: Hints) -> bool:
-        """See `Dialect.claims`."""
         if _TYPES.isdisjoint(hints.kinds) and hints.members.isdisjoint(_OTHER_MARKS):
             return False
         return any(is_v1(one) or _is_v2(one) for one in hints.first)
 
     def serves(self, path: str) -> bool:
-        """See `Dialect.serves`."""
         return path.rstrip("/").endswith(("/v2/chat", "/v1/chat"))
 
     def read_request(self, body: bytes, path: str) -> RequestSummary:
-        """See `Dialect.read_request`."""
         del path
         return read_request(body)
 
     def reducer(self, asked: RequestSummary) -> "CohereReducer":
-        """See `Dialect.reducer`."""
         return CohereReducer(asked)
 
 
 class CohereReducer:
-    """Rebuilds a reply of the version that its first event is of. See `Reducer`."""
+    """Rebuilds a reply of the version of its first event. See `Reducer`."""
 
     alike = NEVER_ALIKE
 
@@ -152,7 +148,6 @@ class CohereReducer:
         self._inner: TableReducer | None = None
 
     def feed(self, event: Event, frame: Frame | None = None) -> None:
-        """See `Reducer.feed`."""
         if self._inner is None:
             first = frame or as_object(parse(event.data).value)
             old = first is not None and is_v1(first)
@@ -160,13 +155,12 @@ class CohereReducer:
         self._inner.feed(event, frame)
 
     def finish(self, *, cut: bool) -> Reply:
-        """See `Reducer.finish`."""
         inner = self._inner or TableReducer(V2, self._asked)
         return inner.finish(cut=cut)
 
 
 def _is_v2(one: Mapping[str, object]) -> bool:
-    """Whether `one` is an event of version 2, or its answer that is not streamed."""
+    """Check whether `one` is an event or a document of version 2."""
     kind = get_str(one, "type")
     if kind is not None:
         return kind in _TYPES

@@ -29,7 +29,7 @@ _TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean
 
 
 def read_request(body: bytes) -> RequestSummary:
-    """What `body` asks for; `NOTHING_ASKED` if it is no JSON object."""
+    """Parse `body`; return `NOTHING_ASKED` if it is not a JSON object."""
     found = read_history(body, _PATH, _turn)
     if found is None:
         return NOTHING_ASKED
@@ -56,7 +56,7 @@ def _tools(request: Mapping[str, object]) -> Iterator[ToolSpec]:
 
 
 def _schema(tool: Mapping[str, object]) -> Mapping[str, object]:
-    """The JSON Schema of `parameter_definitions`; of types only those that are plain words."""
+    """Return the JSON Schema of `parameter_definitions`; only types that are plain words."""
     properties: dict[str, object] = {}
     required = []
     for name, definition in (get_object(tool, "parameter_definitions") or {}).items():
@@ -86,7 +86,7 @@ def _history(
 
 
 def _said(role: str, text: str) -> Message:
-    """A message that stands beside the history, as it will stand in the next one."""
+    """Return a message outside the history, in the form it will have there."""
     return said(_ROLES[role], text, {"role": role, "message": text})
 
 

@@ -39,21 +39,17 @@ class Gemini:
     )
 
     def claims(self, hints: Hints) -> bool:
-        """See `Dialect.claims`."""
         if hints.members.isdisjoint(_MARKS):
             return False
         return any(_is_response(get_object(one, "response") or one) for one in hints.first)
 
     def serves(self, path: str) -> bool:
-        """See `Dialect.serves`."""
         return method_of(path) in ("streamGenerateContent", "generateContent")
 
     def read_request(self, body: bytes, path: str) -> RequestSummary:
-        """See `Dialect.read_request`."""
         return read_request(body, path)
 
     def reducer(self, asked: RequestSummary) -> GeminiReducer:
-        """See `Dialect.reducer`."""
         return GeminiReducer(self.name, asked)
 
 

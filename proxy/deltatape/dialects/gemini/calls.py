@@ -1,4 +1,4 @@
-"""The function calls of one candidate: whole ones, streamed ones, and those sent again.
+"""The function calls of one candidate: whole, streamed, and repeated ones.
 
 A part with a name opens a call. A whole one carries its `args`; without them it has none, which is
 how an empty object is written here: its arguments are `{}`. A streamed one has `willContinue` or
@@ -84,7 +84,7 @@ class PartialArguments:
         self._leaves: dict[str, _Leaf] = {}
 
     def put_string(self, path: str, text: str, *, is_open: bool) -> bool:
-        """Appends `text` to the string at `path`; whether a value can stand there.
+        """Append `text` to the string at `path`; return whether a value is possible there.
 
         Args:
             path: a JSONPath.
@@ -99,7 +99,7 @@ class PartialArguments:
         return leaf is not None
 
     def put(self, path: str, source: str) -> bool:
-        """Sets the value at `path` to the JSON text `source`; whether a value can stand there."""
+        """Set the value at `path` to the JSON text `source`; return whether that is possible."""
         leaf = self._leaf(path)
         if leaf is not None:
             leaf.source = source
@@ -109,7 +109,7 @@ class PartialArguments:
 
     @property
     def has_gaps(self) -> bool:
-        """Whether an array lacks an element before its last one; the text closes such gaps."""
+        """Check whether an array lacks an element before its last; the text closes such gaps."""
         pending: list[_Branch] = [self._root]
         while pending:
             branch = pending.pop()
@@ -119,11 +119,11 @@ class PartialArguments:
         return False
 
     def text(self) -> str:
-        """The arguments, all of them having come."""
+        """Return the complete arguments."""
         return self._written()[0]
 
     def beginning(self) -> str:
-        """The arguments as far as they came: not closed, and "" if nothing came."""
+        """Return the arguments so far, not closed; "" if nothing came."""
         text, last = self._written()
         text = text.rstrip("]}")
         if last is not None and last.is_open:
@@ -131,7 +131,7 @@ class PartialArguments:
         return text if last else ""
 
     def _leaf(self, path: str) -> _Leaf | None:
-        """The value at `path`, new if nothing stands there; None if there can be no value."""
+        """Return the value at `path`, created if missing; None if impossible."""
         leaf = self._leaves.get(path)
         if leaf is None:
             steps = parse_place(path)
@@ -153,14 +153,14 @@ class PartialArguments:
         return node if isinstance(node, _Leaf) else None
 
     def _written(self) -> tuple[str, _Leaf | None]:
-        """The JSON text, and the value that is written last."""
+        """Return the JSON text, and the value written last."""
         out: list[str] = []
         last = _write(self._root, out)
         return "".join(out), last
 
 
 def _write(node: _Node, out: list[str]) -> _Leaf | None:
-    """Appends the JSON text of `node` to `out`; returns the last value in it."""
+    """Append the JSON text of `node` to `out`; return the last value in it."""
     if isinstance(node, _Leaf):
         out.append(node.write())
         return node
@@ -176,12 +176,12 @@ def _write(node: _Node, out: list[str]) -> _Leaf | None:
 
 
 def _quoted(text: str) -> str:
-    """`text` as a JSON string; with half a surrogate pair in it, which is no text, in escapes."""
+    """Return `text` as a JSON string, with escapes for lone surrogates."""
     return json.dumps(text, ensure_ascii=_HALF_PAIR.search(text) is not None)
 
 
 class _Streamed:
-    """A call that comes in pieces."""
+    """A call that arrives in fragments."""
 
     def __init__(self, draft: CallDraft) -> None:
         self.draft = draft
@@ -190,7 +190,7 @@ class _Streamed:
         """All arguments at once, which count more than the pieces."""
 
     def close(self, *, ended: bool) -> None:
-        """Says what the arguments are, as far as they came, or whole."""
+        """Settle the arguments, complete or not."""
         arguments = self.arguments
         if arguments.has_gaps:
             detail = "an array of the arguments lacks elements before its last one"
@@ -219,7 +219,7 @@ class CandidateCalls:
     def take(
         self, call: Mapping[str, object], event: Event, source: JsonSource, *, signed: bool
     ) -> None:
-        """Takes the `functionCall` of a part.
+        """Handle the `functionCall` of a part.
 
         Args:
             call: the object.
@@ -250,7 +250,7 @@ class CandidateCalls:
             self._choice.odd("a functionCall that says nothing", call, event)
 
     def finish(self, *, ended: bool) -> None:
-        """Settles the call that is open. To be called once, after the last part.
+        """Settle the open call. Call once, after the last part.
 
         Args:
             ended: whether a finish reason says that the answer is whole.
@@ -259,7 +259,7 @@ class CandidateCalls:
             self._streamed.close(ended=ended)
 
     def _is_continued(self, call: Mapping[str, object]) -> bool:
-        """Whether `call`, which has a name, repeats name and id of the open call."""
+        """Check whether `call`, which has a name, repeats name and id of the open call."""
         streamed, identifier = self._streamed, get_str(call, "id")
         return self._open and streamed is not None and identifier in streamed.draft.ids
 
@@ -287,7 +287,7 @@ class CandidateCalls:
     def _take_pieces(
         self, streamed: _Streamed, call: Mapping[str, object], event: Event, source: JsonSource
     ) -> bool:
-        """Takes the `partialArgs`, which stand at `source`; whether one of them is to continue."""
+        """Handle `partialArgs` at `source`; return whether one of them continues."""
         elements = Elements(source)
         goes_on = False
         for place, each in enumerate(get_array(call, "partialArgs")):
@@ -329,7 +329,7 @@ class CandidateCalls:
             self._signed.setdefault((name, canonical(text) or text), draft)
 
     def _is_sent_again(self, draft: CallDraft, text: str, *, signed: bool) -> bool:
-        """Whether a whole call with the arguments `text` repeats one; it is noted there."""
+        """Check whether a whole call with the arguments `text` repeats one; note it there."""
         same = self._by_id.get(draft.first_id or "")
         if same is not None and same.name == draft.name and draft.repeats(same):
             detail = f"the call {draft.first_id!r} is sent again"
@@ -348,12 +348,12 @@ class CandidateCalls:
 
 
 def _exact(source: JsonSource, key: str, event: Event) -> str:
-    """The source of the value at `key`, which exists, of the object at `source`."""
+    """Return the source of the existing value at `key` of the object at `source`."""
     return SoleMember(event.data, key, MemberValue(source, key)).text
 
 
 def _put(arguments: PartialArguments, piece: Mapping[str, object], source: JsonSource) -> bool:
-    """Takes one value; whether it can stand where it says. One without value only announces."""
+    """Set one value; return whether its path is possible. One without value only announces."""
     path = get_str(piece, "jsonPath")
     if path is None:
         return False

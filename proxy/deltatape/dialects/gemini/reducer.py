@@ -1,4 +1,4 @@
-"""The events of a generateContent answer, streamed or whole, to one reply.
+"""Rebuilds a generateContent answer, streamed or not.
 
 The terminal signal is a finish reason in every candidate. A prompt that is blocked gets no
 candidates: that is an error here, and the end. Finish reasons that say that the model's call was
@@ -64,14 +64,14 @@ _MEDIA = frozenset({"inlineData", "fileData"})
 
 
 class Candidate:
-    """Takes the `candidates[i]` objects of one index."""
+    """Reads the `candidates[i]` objects of one index."""
 
     def __init__(self, draft: ChoiceDraft) -> None:
         self._draft = draft
         self._calls = CandidateCalls(draft)
 
     def take(self, candidate: Mapping[str, object], event: Event, source: JsonSource) -> None:
-        """Takes a candidate object, which stands at `source` in the data of `event`."""
+        """Take a candidate object at `source` in the data of `event`."""
         content = candidate.get("content")
         if isinstance(content, dict):
             self._take_parts(content.get("parts"), event, source)
@@ -80,7 +80,7 @@ class Candidate:
         self._take_finish(candidate, event)
 
     def finish(self) -> None:
-        """Settles what only the end tells. To be called once, after the last object."""
+        """Settle what only the end decides. Call once, after the last object."""
         reason = self._draft.finish_reason
         self._calls.finish(ended=reason is not None and reason not in ABNORMAL)
 
@@ -125,7 +125,7 @@ class Candidate:
     def _take_server_call(
         self, part: Mapping[str, object], kind: tuple[str, str], event: Event, source: JsonSource
     ) -> None:
-        """Takes a call that needs no answer: its arguments are `args`, or the whole object."""
+        """Take a call without a result: its arguments are `args`, or the whole object."""
         key, name = kind
         call = get_object(part, key)
         if call is None:
@@ -176,7 +176,6 @@ class GeminiReducer:
         self._blocked = False
 
     def feed(self, event: Event, frame: Frame | None = None) -> None:
-        """See `Reducer.feed`."""
         reply = self._reply
         frame = frame or reply.read(event)
         if frame is None:
@@ -196,7 +195,6 @@ class GeminiReducer:
         self._take_feedback(frame, event)
 
     def finish(self, *, cut: bool) -> Reply:
-        """See `Reducer.finish`."""
         del cut  # A finish reason tells more about the calls than the transport does.
         for candidate in self._candidates.values():
             candidate.finish()

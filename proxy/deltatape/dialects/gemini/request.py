@@ -33,12 +33,12 @@ _MODEL_FOLDERS = ("models", "tunedModels", "endpoints")
 
 
 def method_of(path: str) -> str:
-    """The method that `path` ends with, behind its colon; "" if there is none."""
+    """Return the method at the end of `path`, after its colon; "" if there is none."""
     return _last_part(path).partition(":")[2]
 
 
 def read_request(body: bytes, path: str) -> RequestSummary:
-    """What `body`, sent to `path`, asks for; `NOTHING_ASKED` if it is no JSON object."""
+    """Parse `body`; return `NOTHING_ASKED` if it is not a JSON object."""
     found = _read(body, path)
     if found is None:
         return NOTHING_ASKED
@@ -59,7 +59,7 @@ def read_request(body: bytes, path: str) -> RequestSummary:
 
 
 def _read(body: bytes, path: str) -> History[tuple[Message, ...]] | None:
-    """The request, with the history where it has it; the path tells where that is, mostly."""
+    """Read the request with the history; the path usually tells where it is."""
     expected = _INNER_PATH if _CLOUD_CODE in path else _PATH
     found = read_history(body, expected, _content)
     if found is None:
@@ -69,7 +69,7 @@ def _read(body: bytes, path: str) -> History[tuple[Message, ...]] | None:
 
 
 def _inner(request: Mapping[str, object]) -> Mapping[str, object] | None:
-    """The request that `request` is wrapped around; None if it is no wrapper."""
+    """Return the wrapped request; None if `request` wraps none."""
     return None if "contents" in request else get_object(request, "request")
 
 
@@ -91,7 +91,7 @@ def _snake(key: str) -> str:
 
 
 def _spelled(holder: Mapping[str, object], key: str) -> str:
-    """`key` as `holder` spells it."""
+    """Return `key` in the spelling of `holder`."""
     snake = _snake(key)
     return snake if snake in holder and key not in holder else key
 
@@ -139,7 +139,7 @@ def _tool_choice(request: Mapping[str, object]) -> str | None:
 
 
 def _opening(request: Mapping[str, object], source: JsonSource) -> Iterator[Message]:
-    """The system's instruction, and contents that are no list."""
+    """Yield the system instruction, and contents that are not a list."""
     key = _spelled(request, "systemInstruction")
     system = request.get(key)
     if isinstance(system, str):
@@ -156,7 +156,7 @@ def _content(content: Mapping[str, object], source: JsonSource) -> tuple[Message
 
 
 def _messages(content: Mapping[str, object], role: str, source: JsonSource) -> Iterator[Message]:
-    """The messages that `content`, which stands at `source`, amounts to: its results, the rest."""
+    """Yield the messages of `content` at `source`: its results, then the rest."""
     role = role or get_str(content, "role") or "user"
     elements = Elements(MemberValue(source, "parts"))
     texts: list[str] = []
@@ -261,13 +261,13 @@ def _value(key: str, value: object, depth: int) -> object:
 
 
 def _any(value: object, depth: int) -> object:
-    """A schema, or what stands in the place of one."""
+    """Return a schema, or the value in place of one."""
     inner = as_object(value)
     return value if inner is None else _schema(inner, depth)
 
 
 def _type(value: object) -> object:
-    """The type or types in JSON Schema's words; None if none is given."""
+    """Return the type or types in JSON Schema's words; None if there is none."""
     if isinstance(value, str):
         return None if value == "TYPE_UNSPECIFIED" else value.lower()
     if type(value) is int:

@@ -41,7 +41,6 @@ class GeminiInteractions:
     )
 
     def claims(self, hints: Hints) -> bool:
-        """See `Dialect.claims`."""
         if hints.members.isdisjoint(_MARKS):
             return False
         return any(map(_is_interaction, hints.first))
@@ -52,12 +51,10 @@ class GeminiInteractions:
         return "interactions" in parts[-2:]
 
     def read_request(self, body: bytes, path: str) -> RequestSummary:
-        """See `Dialect.read_request`."""
         del path
         return read_request(body)
 
     def reducer(self, asked: RequestSummary) -> InteractionsReducer:
-        """See `Dialect.reducer`."""
         return InteractionsReducer(self.name, asked)
 
 

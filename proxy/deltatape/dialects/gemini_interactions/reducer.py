@@ -1,4 +1,4 @@
-"""The events of an interaction, streamed or whole, to one reply.
+"""Rebuilds an interaction, streamed or not.
 
 The terminal signal is the completion of the interaction; its status is the finish reason. An answer
 that is not streamed is the interaction itself; so is what a completion carries if no step came.
@@ -45,7 +45,6 @@ class InteractionsReducer:
         self._has_steps = False
 
     def feed(self, event: Event, frame: Frame | None = None) -> None:
-        """See `Reducer.feed`."""
         if event.data.strip() == _SENTINEL:
             return
         frame = frame or self._reply.read(event)
@@ -64,7 +63,6 @@ class InteractionsReducer:
             self._take_interaction(frame, event)
 
     def finish(self, *, cut: bool) -> Reply:
-        """See `Reducer.finish`."""
         del cut  # The status tells more about the calls than the transport does.
         self._steps.finish()
         done = self._reply.terminal is not None
@@ -73,7 +71,7 @@ class InteractionsReducer:
     def _inside(
         self, frame: Mapping[str, object], key: str, event: Event
     ) -> tuple[Mapping[str, object], JsonSource]:
-        """What an event says about a step, and where it stands; empty if it says nothing."""
+        """Return an event's part about a step, with its source; empty if there is none."""
         self._has_steps = True
         found = get_object(frame, key)
         if found is None:
@@ -81,7 +79,7 @@ class InteractionsReducer:
         return found or {}, MemberValue(WholeString(event.data), key)
 
     def _take_interaction(self, frame: Mapping[str, object], event: Event) -> None:
-        """Takes an event about the interaction as a whole, an error, or a document."""
+        """Handle an event about the whole interaction, an error, or a document."""
         reply = self._reply
         kind = get_str(frame, "event_type")
         reply.take_error(frame, event)
@@ -145,7 +143,7 @@ _THOUGHTS = frozenset({"thought", "thought_summary"})
 
 
 class Steps:
-    """Takes the steps of one interaction into `choice`."""
+    """Reads the steps of one interaction into `choice`."""
 
     def __init__(self, choice: ChoiceDraft) -> None:
         self._choice = choice
@@ -156,7 +154,7 @@ class Steps:
     def start(
         self, index: int | None, step: Mapping[str, object], event: Event, source: JsonSource
     ) -> None:
-        """Takes the beginning of a step, which stands at `source` in the data of `event`."""
+        """Handle the start of a step, at `source` in the data of `event`."""
         kind = get_str(step, "type") or ""
         self._calls.pop(index, None)
         if kind.endswith(_SERVER_CALL):
@@ -167,7 +165,7 @@ class Steps:
     def delta(
         self, index: int | None, delta: Mapping[str, object], event: Event, source: JsonSource
     ) -> None:
-        """Takes what a step grows by, which stands at `source` in the data of `event`."""
+        """Handle the growth of a step, at `source` in the data of `event`."""
         kind = get_str(delta, "type") or ""
         if kind == _PIECES:
             self._continue(index, delta, event, source)
@@ -182,18 +180,18 @@ class Steps:
             self._say(kind, delta, event)
 
     def stop(self, index: int | None, event: Event) -> None:
-        """Takes the end of a step."""
+        """Handle the end of a step."""
         call = self._calls.get(index)
         if call is not None:
             call.ended = event
 
     def whole(self, step: Mapping[str, object], event: Event, source: JsonSource) -> None:
-        """Takes a step of an answer that is not streamed."""
+        """Handle a step of an answer that is not streamed."""
         self.start(None, step, event, source)
         self.stop(None, event)
 
     def finish(self) -> None:
-        """Settles the arguments of calls. To be called once, after the last event."""
+        """Settle the arguments of calls. Call once, after the last event."""
         for call, text, event in self._shown.values():
             if not call.fragments and (call.ended is not None or text != "{}"):
                 call.add(text, event)
@@ -245,7 +243,7 @@ class Steps:
 
 
 def _text(holder: Mapping[str, object]) -> str:
-    """The text of a step or delta: its own, or that of the parts it consists of."""
+    """Return the text of a step or delta: its own, or that of its parts."""
     own = get_str(holder, "text")
     if own is not None:
         return own

@@ -1,4 +1,4 @@
-"""The request of an interaction: model, tools, tool choice, what is put in.
+"""Reads the request of an interaction: model, tools, tool choice, input.
 
 The input is a text, one content or step, or a list of contents, steps or turns; each becomes a
 message. With `previous_interaction_id` the provider keeps the history, and only results are sent.
@@ -29,7 +29,7 @@ _PATH = ("input",)
 
 
 def read_request(body: bytes) -> RequestSummary:
-    """What `body` asks for; `NOTHING_ASKED` if it is no JSON object."""
+    """Parse `body`; return `NOTHING_ASKED` if it is not a JSON object."""
     found = read_history(body, _PATH, _entry)
     if found is None:
         return NOTHING_ASKED
@@ -73,7 +73,7 @@ def _entry(entry: Mapping[str, object], source: JsonSource) -> tuple[Message, ..
 
 
 def _messages(entry: Mapping[str, object], source: JsonSource) -> Iterator[Message]:
-    """The messages of an entry: one, or those of a turn's contents that are no text."""
+    """Yield the messages of an entry."""
     role = get_str(entry, "role")
     contents = get_array(entry, "content")
     if role is None or all(_kind(each) == "text" for each in contents):

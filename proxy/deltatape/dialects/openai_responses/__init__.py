@@ -43,7 +43,6 @@ class OpenAIResponses:
     )
 
     def claims(self, hints: Hints) -> bool:
-        """See `Dialect.claims`."""
         if hints.format not in (Format.SSE, Format.JSON):
             return False
         if any(kind.startswith(_REALTIME) for kind in hints.kinds):
@@ -58,12 +57,10 @@ class OpenAIResponses:
         return "responses" in path.rstrip("/").split("/")[-2:]
 
     def read_request(self, body: bytes, path: str) -> RequestSummary:
-        """See `Dialect.read_request`."""
         del path
         return read_request(body)
 
     def reducer(self, asked: RequestSummary) -> ResponsesReducer:
-        """See `Dialect.reducer`."""
         return ResponsesReducer(self.name, asked)
 
 

@@ -1,4 +1,4 @@
-"""One output item under construction: who it is, its call, its texts, and what tells about them.
+"""One output item under construction: its identity, its call, its texts.
 
 An item has three names: its place (`output_index`), its `id`, which is internal to the API, and for
 calls the `call_id`, which is the one that the client answers to. Gateways change or drop any of
@@ -75,13 +75,13 @@ class ItemDraft:
 
     @property
     def call_ids(self) -> Mapping[str, None]:
-        """The call's ids, in order; empty if it has none or is no call."""
+        """The call's ids, in order; empty if it has none or is not a call."""
         return self.call.ids if self.call else {}
 
     def take(
         self, item: Mapping[str, object], rank: SourceRank, event: Event, source: JsonSource
     ) -> None:
-        """Takes `item`, which stands at `source` in the data of `event`."""
+        """Apply `item`, at `source` in the data of `event`."""
         self.kind = get_str(item, "type") or self.kind
         self._choice.media |= self.kind == _APPROVAL
         self._take_shape(item, event)
@@ -102,7 +102,7 @@ class ItemDraft:
             self.ids[identifier] = None
 
     def open_call(self, shape: ItemShape, event: Event) -> CallDraft:
-        """The call of this item, opened if it is not yet."""
+        """Return the call of this item, opened if necessary."""
         self._shape = shape
         if self.call is None:
             self.call = self._choice.open(shape.kind, event, self.index)
@@ -112,18 +112,18 @@ class ItemDraft:
         return self.call
 
     def add_arguments(self, said: Sequence[Said]) -> None:
-        """Takes pieces of the arguments; what is no call has none."""
+        """Append fragments of the arguments; ignored if it is not a call."""
         if self.call is not None:
             self.call.add_all(said)
 
     def end_arguments(self, text: str, name: str | None, event: Event) -> None:
-        """Takes the arguments that an event says all pieces to be, and the name it may give."""
+        """Set the whole arguments and the name from an event."""
         self._said[SourceRank.PART_DONE] = (text, event)
         if self.call is not None:
             self.call.name = self.call.name or name or ""
 
     def meets(self, identifier: str | None, event: Event, what: str) -> None:
-        """Compares the id that `event` gives the item with those it is known by."""
+        """Compare the id that `event` gives the item with the known ones."""
         if self.call is None or not self.ids or identifier in self.ids:
             return
         first = next(iter(self.ids))
@@ -134,7 +134,7 @@ class ItemDraft:
             self.ids[identifier] = None
 
     def settle(self, *, resumed: bool) -> list[TextFragment]:
-        """Settles the arguments; the pieces of its texts. To be called once, at the end.
+        """Settle the arguments; return the fragments of the texts. Call once, at the end.
 
         Args:
             resumed: whether the stream began in the middle, so that pieces may be missing.
@@ -162,7 +162,7 @@ class ItemDraft:
     def _take_names(
         self, call: CallDraft, item: Mapping[str, object], rank: SourceRank, event: Event
     ) -> None:
-        """Takes id and name; what is said last is what the provider keeps."""
+        """Set id and name; the last source counts, since the provider keeps that."""
         if rank is not SourceRank.SNAPSHOT:
             self.meets(get_str(item, "id"), event, NAMES[rank])
         identifier = get_str(item, "call_id")
@@ -218,7 +218,7 @@ class ItemDraft:
     def _take_end(
         self, call: CallDraft, item: Mapping[str, object], rank: SourceRank, event: Event
     ) -> None:
-        """Whether the call is whole: `done` is also sent for items that a limit cut."""
+        """Set whether the call is complete: `done` is also sent for items that a limit cut."""
         whole = rank is SourceRank.ITEM_DONE and not self._incomplete
         if whole or (rank is SourceRank.SNAPSHOT and item.get("status") == "completed"):
             call.ended = call.ended or event
@@ -243,7 +243,7 @@ class ItemDraft:
         call.settle(raw if cut or (streamed and not text) else text)
 
     def _compare(self, call: CallDraft, other: str) -> None:
-        """Notes a source that says something else than `other`."""
+        """Note a source that contradicts `other`."""
         for rank in sorted(self._said, reverse=True):
             text, event = self._said[rank]
             cut = self._incomplete and (other.startswith(text) or text.startswith(other))
@@ -260,7 +260,7 @@ class ItemDraft:
 
 
 def _same_json(text: str, other: str, call: CallDraft) -> bool:
-    """Whether two texts are the same JSON in another spelling: a gateway may write it anew."""
+    """Check whether two texts are the same JSON: a gateway may rewrite it."""
     if call.kind is CallKind.CUSTOM or call.free_text:
         return False
     value = canonical(text)

@@ -1,4 +1,4 @@
-"""The output items of a response, and which of them an event is about.
+"""The output items of a response, and how events refer to them.
 
 The documented key is `output_index`. Gateways count it wrongly, and change or drop the other two
 names that an item has; so all three are looked at:
@@ -49,7 +49,7 @@ class OutputItems:
         return bool(self._all)
 
     def with_part(self, frame: Frame, kind: str, event: Event, *, call: bool) -> ItemDraft:
-        """The item that an event about a part belongs to.
+        """Return the item of an event about a part.
 
         Args:
             frame: the event's JSON.
@@ -66,7 +66,7 @@ class OutputItems:
         return latest
 
     def _find(self, frame: Frame, kind: str, event: Event, *, call: bool) -> ItemDraft | None:
-        """The item of an event about a part."""
+        """Find the item of an event about a part."""
         index, identifier = get_index(frame, "output_index"), get_str(frame, "item_id")
         named = _fitting(self._by_id.get(identifier or "", ()), call=call)
         exact = [one for one in named if one.index == index]
@@ -87,7 +87,7 @@ class OutputItems:
         return found
 
     def _open_for(self, frame: Frame, kind: str, event: Event) -> ItemDraft:
-        """A new item, of which no more is known than that `event` is about a part of it."""
+        """Open an item about which only this event of a part is known."""
         self._note_unannounced(frame, event)
         found = self._open(kind, get_index(frame, "output_index"))
         shape = shape_of({"type": kind}, self._asked)
@@ -100,7 +100,7 @@ class OutputItems:
         return found
 
     def announce(self, frame: Frame, event: Event) -> None:
-        """Takes `response.output_item.added`."""
+        """Handle `response.output_item.added`."""
         item = self._item(frame, event)
         if item is None:
             return
@@ -116,7 +116,7 @@ class OutputItems:
         self._enter_item(again, item)
 
     def end(self, frame: Frame, event: Event) -> None:
-        """Takes `response.output_item.done`."""
+        """Handle `response.output_item.done`."""
         item = self._item(frame, event)
         if item is None:
             return
@@ -134,7 +134,7 @@ class OutputItems:
         self._enter_item(found, item)
 
     def list(self, output: object, event: Event, source: JsonSource, *, streamed: bool) -> int:
-        """Takes the output of the final response, or of one that was not streamed: how many items.
+        """Take the output of a final or unstreamed response; return the number of items.
 
         Args:
             output: the array.
@@ -165,7 +165,7 @@ class OutputItems:
         return len(entries)
 
     def note_unfinished(self, event: Event, *, listed: bool) -> None:
-        """Notes items without an end of their own, although the response is complete.
+        """Note items without an end of their own, although the response is complete.
 
         Args:
             event: what says that the response is complete.
@@ -181,7 +181,7 @@ class OutputItems:
                 call.note("listed", "T015", detail, event.data, event)
 
     def settle(self) -> None:
-        """Settles arguments and texts, one item after the other. To be called once, at the end."""
+        """Settle arguments and texts of all items. Call once, at the end."""
         for item in self._all:
             self._choice.say_all(item.settle(resumed=self.resumed))
             if item.kind == REASONING:
@@ -191,7 +191,7 @@ class OutputItems:
         self._drop_copies()
 
     def _drop_copies(self) -> None:
-        """Drops calls that repeat an earlier one, id included, and that no final response lists."""
+        """Drop calls that repeat an earlier one with its id, unless a final response lists them."""
         first: dict[str, CallDraft] = {}
         copies = set()
         for item in self._all:
@@ -213,7 +213,7 @@ class OutputItems:
         return item
 
     def _match(self, item: Frame, index: int | None, *, listing: bool = False) -> ItemDraft | None:
-        """The item that `item` is, if it is known. `listing`: each is to be found once."""
+        """Return the known item that `item` is. `listing`: find each only once."""
         kind, best, most = get_str(item, "type"), None, 0
         call_id, identifier = get_str(item, "call_id") or "", get_str(item, "id") or ""
         near: list[ItemDraft] = []
@@ -235,7 +235,7 @@ class OutputItems:
         return best
 
     def _at(self, index: int | None) -> Sequence[ItemDraft]:
-        """The items at that place; any may be where the wire does not say it."""
+        """Return the items at that index; any may match if the stream gives no index."""
         return self._all if index is None else self._by_index.get(index, ())
 
     def _by_kind(self) -> Mapping[str, Iterator[ItemDraft]]:
@@ -245,7 +245,7 @@ class OutputItems:
         return {kind: iter(group) for kind, group in groups.items()}
 
     def _is_named(self, known: ItemDraft, item: Frame) -> bool:
-        """Whether they share more than the place."""
+        """Check whether they share more than the index."""
         return get_str(item, "id") in known.ids or get_str(item, "call_id") in known.call_ids
 
     def _open(self, kind: str, index: int | None) -> ItemDraft:
@@ -281,11 +281,11 @@ class OutputItems:
 
 
 def _fitting(group: Sequence[ItemDraft], *, call: bool) -> list[ItemDraft]:
-    """The latest of `group` that are calls, or are none."""
+    """Return the items of `group` that are calls, or are not, latest first."""
     return [one for one in group[-_LATEST:] if (one.call is not None) is call]
 
 
 def _contradicts(known: ItemDraft, kind: str | None, call_id: str, *, listing: bool) -> bool:
-    """Whether an item of that type cannot be the one whose place it has."""
+    """Check whether an item of that type contradicts the one at its index."""
     other = bool(call_id and known.call_ids)
     return known.kind != kind or (known.done and not listing) or (other and known.done)

@@ -1,4 +1,4 @@
-"""Which output items are tool calls, who runs them, and where their arguments stand.
+"""Decides which output items are tool calls, who runs them, and where their arguments are.
 
 The client runs what it must send an output for: functions and custom tools, which it defined, and
 of the tools that the provider defined (BUILT_IN) `computer`, `local_shell`, `apply_patch`, `shell`
@@ -22,7 +22,7 @@ NOT_ON_THE_WIRE = "function_tool_call"
 
 
 class ArgumentsForm(enum.Enum):
-    """What the arguments of a call are on the wire."""
+    """The form of a call's arguments."""
 
     TEXT = "text"
     """A string: JSON, or the input of a custom tool."""
@@ -33,7 +33,7 @@ class ArgumentsForm(enum.Enum):
 
 
 class ItemShape(NamedTuple):
-    """What a type of item is."""
+    """The meaning of an item type."""
 
     kind: CallKind
     name: str
@@ -71,7 +71,7 @@ _BUILT_IN = {"computer_use_preview": "computer", "web_search_preview": "web_sear
 
 
 def shape_of(item: Mapping[str, object], asked: RequestSummary) -> ItemShape | None:
-    """What `item` is as a call; None if it is none.
+    """Return the shape of `item` as a call; None if it is not one.
 
     A type that is not known and ends like a call's is a tool of the provider: new ones appear all
     the time, and what a client is to run is documented first.
@@ -94,7 +94,7 @@ def shape_of(item: Mapping[str, object], asked: RequestSummary) -> ItemShape | N
 
 
 def tool_name(kind: str) -> str:
-    """The name under which calls of a built-in tool appear, by the type that requests give it."""
+    """Return the name for calls of a built-in tool, by its type in requests."""
     return _BUILT_IN.get(kind, kind)
 
 
@@ -103,7 +103,7 @@ def _is_hosted(item: Mapping[str, object]) -> bool:
 
 
 def _is_search_on_x(item: Mapping[str, object], asked: RequestSummary) -> bool:
-    """Whether a custom call is one of the tools behind `x_search`, which nobody offered by name."""
+    """Check whether a custom call is one of the unnamed tools behind `x_search`."""
     return asked.tool(_SEARCH_ON_X) is not None and asked.tool(get_str(item, "name")) is None
 
 
@@ -111,7 +111,7 @@ def _is_search_on_x(item: Mapping[str, object], asked: RequestSummary) -> bool:
 
 
 class SourceRank(enum.IntEnum):
-    """A source, in the order of its authority.
+    """Sources of a value, in the order of their authority.
 
     Pieces that streamed count more than `ADDED`, which is sent before anything is known and is
     mostly empty, and less than all others.

@@ -1,4 +1,4 @@
-"""The events of a response, streamed or whole, to one reply.
+"""Rebuilds a response, streamed or not.
 
 An event is what its data's `type` says; the event line repeats that and may be missing. Types that
 are not known here are left out silently: the API gains some every month. `[DONE]`, which the API
@@ -78,7 +78,6 @@ class ResponsesReducer:
         """Whether calls came after the end of the response."""
 
     def feed(self, event: Event, frame: Frame | None = None) -> None:
-        """See `Reducer.feed`."""
         counted = self.alike.take_number()
         if counted is not None:
             self._number = counted
@@ -102,7 +101,6 @@ class ResponsesReducer:
             handler(self, frame, event)
 
     def finish(self, *, cut: bool) -> Reply:
-        """See `Reducer.finish`."""
         del cut  # The status, and what is missing without one, tells more about the calls.
         self._items.settle()
         return self._reply.build(CallEndCause.CUT, terminated=self._reply.terminal is not None)
@@ -132,7 +130,7 @@ class ResponsesReducer:
         return found
 
     def _read_oddly(self, event: Event) -> Frame | None:
-        """What `event` carries, if it is not plainly an object with members."""
+        """Return the object in `event`, if it is not plainly an object with members."""
         if event.data.startswith(_SENTINEL):
             return None
         frame = self._reply.read(event)
@@ -141,7 +139,7 @@ class ResponsesReducer:
         return frame
 
     def _begin(self, frame: Frame, kind: str, event: Event) -> None:
-        """Looks at the first event."""
+        """Inspect the first event."""
         self._begun = True
         if kind == "response.created":
             return
@@ -179,7 +177,7 @@ class ResponsesReducer:
             self._reply.odd(phrase, event.data, event)
 
     def _take_other(self, frame: Frame, kind: str, event: Event) -> None:
-        """An error, a response that was not streamed, or something that is not known here."""
+        """Handle an error, an unstreamed response, or an unknown event."""
         if frame.get("object") == "response" and "output" in frame:
             self._take_document(frame, event)
         elif kind == "error" or frame.get("error"):
@@ -229,7 +227,7 @@ class ResponsesReducer:
             self._finish(response, status, event)
 
     def _take_end(self, frame: Frame, event: Event, named: str) -> None:
-        """Takes the terminal event; its response may say more exactly how it ended."""
+        """Handle the terminal event; its response may say more precisely how it ended."""
         response = get_object(frame, "response")
         if response is None:
             self._reply.odd("an event about the response has none", frame, event)
@@ -240,7 +238,7 @@ class ResponsesReducer:
         self._finish(response, status if status in FINISHES else named, event)
 
     def _take_output(self, response: Frame, named: str, event: Event) -> None:
-        """Takes the final snapshot."""
+        """Handle the final snapshot."""
         source: JsonSource = MemberValue(WholeString(event.data), "response")
         came = bool(self._items)
         output = response.get("output")

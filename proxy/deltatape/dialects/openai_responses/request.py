@@ -1,4 +1,4 @@
-"""The request of a response: model, tools, tool choice, and the items that it repeats.
+"""Reads the request of a response: model, tools, tool choice, repeated items.
 
 Shapes: https://platform.openai.com/docs/api-reference/responses/create. Every item becomes a
 message of its own; what the model said, its reasoning included, has the role `assistant`.
@@ -45,7 +45,7 @@ Object = Mapping[str, object]
 
 
 def read_request(body: bytes) -> RequestSummary:
-    """What `body` asks for; `NOTHING_ASKED` if it is no JSON object."""
+    """Parse `body`; return `NOTHING_ASKED` if it is not a JSON object."""
     read = read_history(body, _PATH, _entry)
     if read is None:
         return NOTHING_ASKED
@@ -77,7 +77,7 @@ def _answer(request: Object) -> AnswerFormat | None:
 
 
 def _previous(request: Object) -> str | None:
-    """The reply, or the conversation, that the request goes on from."""
+    """Return the reply or conversation that the request continues."""
     stored = get_object(request, "conversation") or {}
     found = (
         get_str(request, "previous_response_id"),
@@ -108,7 +108,7 @@ def _added(entries: Sequence[_Entry]) -> Iterator[ToolSpec]:
 
 
 def _has_tools_elsewhere(request: Object) -> bool:
-    """Whether a stored prompt, or a search in the part of the history that is not here, adds some.
+    """Check whether a stored prompt or a search in omitted history may add tools.
 
     What was found by a search for tools is in the history from then on.
     """
@@ -151,7 +151,7 @@ def _tool_choice(value: object) -> str | None:
 
 
 def _opening(request: Object) -> Iterator[Message]:
-    """The instructions, and an input that is a plain text."""
+    """Yield the instructions, and an input that is plain text."""
     for key, role in (("instructions", "system"), ("input", "user")):
         text = get_str(request, key)
         if text is not None:
@@ -167,7 +167,7 @@ def _items(entries: Sequence[_Entry], asked: RequestSummary) -> Iterator[Message
 
 
 def _as_item(message: Message) -> Object:
-    """The item that a message with a custom call was, as far as that tells who runs it."""
+    """Return the item of a message with a custom call, to tell who runs it."""
     return {"type": "custom_tool_call", "name": message.calls[0].name}
 
 
@@ -199,7 +199,7 @@ def _thought(item: Object) -> Thought:
 
 
 def _names(item: Object) -> tuple[str, ...]:
-    """What the answer to a call may call it."""
+    """Return the identifiers by which a result may refer to the call."""
     return tuple(filter(None, (get_str(item, "call_id"), get_str(item, "id"))))
 
 
@@ -208,7 +208,7 @@ def _message(item: Object, role: str, text: str) -> Message:
 
 
 def _without_references(history: Sequence[Message]) -> Iterator[Message]:
-    """`history`, in which no reply that is repeated by reference counts as repeated."""
+    """Remove replies that are repeated by reference."""
     run: list[Message] = []
     for message in history:
         if message.role in (_MODEL, _REFERENCE):

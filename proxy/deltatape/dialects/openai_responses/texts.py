@@ -1,4 +1,4 @@
-"""The texts of one output item: its pieces as they streamed, and what is said to be the whole.
+"""The texts of one output item: streamed fragments, and the whole as sources give it.
 
 Strategy: pieces are kept by part. At the end the whole text of a channel, as `output_item.done` or
 else the final snapshot tells it, is compared with the joined pieces: if equal the pieces stay; if
@@ -25,7 +25,7 @@ class TextGroup(enum.StrEnum):
 
 
 class WholeText(NamedTuple):
-    """What a source says that a text is as a whole."""
+    """A whole text according to one source."""
 
     rank: SourceRank
     text: str
@@ -47,7 +47,7 @@ _new = tuple.__new__
 
 
 def piece_of(channel: Channel, text: str, event: Event) -> TextFragment:
-    """A piece of text that `event` carried."""
+    """Return the text fragment of `event`."""
     return _new(TextFragment, (channel, text, event))
 
 
@@ -59,7 +59,7 @@ class ItemTexts:
         self._wholes: dict[_Stream, list[WholeText]] = {}
 
     def part(self, group: TextGroup, channel: Channel, index: int) -> list[TextFragment]:
-        """The pieces of a part so far, to be appended to."""
+        """Return the list of a part's fragments, to append to."""
         parts = self._parts.get((group, channel))
         if parts is None:
             parts = self._parts[group, channel] = {}
@@ -69,13 +69,13 @@ class ItemTexts:
         return pieces
 
     def end_part(self, group: TextGroup, index: int, whole: TextFragment) -> None:
-        """Takes what a whole part is said to be: it counts where nothing streamed."""
+        """Set a part's whole text; it counts only if nothing streamed."""
         pieces = self.part(group, whole.channel, index)
         if not pieces:
             pieces.append(whole)
 
     def take(self, item: Mapping[str, object], rank: SourceRank, event: Event) -> None:
-        """Takes the texts that an item carries as a whole."""
+        """Take the whole texts of an item."""
         for group in TextGroup:
             said: dict[Channel, str] = {}
             for channel, text in _texts(item, group):
@@ -86,7 +86,7 @@ class ItemTexts:
                 self._wholes.setdefault((group, channel), []).append(WholeText(rank, text, event))
 
     def settle(self) -> tuple[list[TextFragment], list[WholeText]]:
-        """The pieces of the texts that count, and the wholes that are not what streamed."""
+        """Return the fragments that count, and whole texts that contradict them."""
         pieces: list[TextFragment] = []
         differing: list[WholeText] = []
         for stream in dict.fromkeys((*self._parts, *self._wholes)):
