@@ -220,7 +220,6 @@ class TableReducer:
         self._draft = TableDraft(table, asked)
 
     def feed(self, event: Event, frame: Frame | None = None) -> None:
-        """See `Reducer.feed`."""
         if event.data.strip() == _SENTINEL:
             if self._table.sentinel and self._draft.reply.terminal is None:
                 self._draft.end(event, normal=self._draft.reply.error is None)
@@ -237,7 +236,6 @@ class TableReducer:
             step.take(self._draft, frame, event)
 
     def finish(self, *, cut: bool) -> Reply:
-        """See `Reducer.finish`."""
         del cut  # The terminal signal tells more about the calls than the transport does.
         draft = self._draft
         ending = (
