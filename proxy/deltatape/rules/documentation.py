@@ -20,14 +20,15 @@ _GROUPS = {
 _HEAD = """\
 # Findings
 
-Every finding that deltatape reports, made from the rules themselves by `scripts/findings-docs`. A
-finding names code, severity, whose fault it was (`model`, `provider`, `gateway`, `transport`,
-`app`, or `upstream`: one of the first three, which one recording cannot tell apart) and how sure
-that is (`proven`, `likely`, `possible`). Each code has a page of its own: what it reports, innocent
-explanations, an example, the fix and references. `deltatape why CODE` prints it.
+Every finding that deltatape reports; `scripts/findings-docs` generates this table from the rules. A
+finding has a code, a severity, the party at fault (`model`, `provider`, `gateway`, `transport`,
+`app`, or `upstream`: one of the first three, which one recording cannot distinguish) and how sure
+that is (`proven`, `likely`, `possible`: see [verdicts.md](verdicts.md)). Each code links to its page:
+what it reports, innocent explanations, an example, the fix and references. `deltatape why CODE`
+prints that page.
 """
 
-_TABLE = "| code | name | severity | |\n|---|---|---|---|\n"
+_TABLE = "| code | name | severity | summary |\n|---|---|---|---|\n"
 _PAGES = "../proxy/deltatape/rules/docs"
 
 
