@@ -36,7 +36,7 @@ def test_a_stream_without_any_blank_line_gets_them_back() -> None:
     assert notes(exchange) == [
         "pasted: blank lines added after each data line, since the text had none",
         "pasted: blank line added after the last event, since copying cuts it off",
-        "media type text/event-stream inferred from the body",
+        "media type text/event-stream told by the body",
     ]
 
 
@@ -95,7 +95,7 @@ def test_json_lines_are_taken_from_the_ends_of_the_lines_of_a_log() -> None:
     assert notes(exchange) == [
         "pasted: JSON taken from the ends of lines: 2",
         "pasted: lines without JSON left out: 2",
-        "media type application/x-ndjson inferred from the body",
+        "media type application/x-ndjson told by the body",
     ]
 
 

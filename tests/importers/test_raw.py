@@ -42,7 +42,7 @@ def test_the_body_is_kept_byte_for_byte() -> None:
     assert exchange.body == body
     assert exchange.tape == "x.sse"
     assert [note.text for note in exchange.notes] == [
-        "media type text/event-stream inferred from the body"
+        "media type text/event-stream told by the body"
     ]
 
 

@@ -61,7 +61,7 @@ def from_parts(
         return build(name, asked, answered, body, notes)
     media_type = sniff(body)
     headers: PlainHeaders = (*answered.headers, (b"content-type", media_type.encode()))
-    notes = (*notes, f"media type {media_type} inferred from the body")
+    notes = (*notes, f"media type {media_type} told by the body")
     return build(name, asked, replace(answered, headers=headers), body, notes)
 
 
