@@ -1,4 +1,4 @@
-"""The providers of LLM APIs: their hosts, base URLs, environment variables and keys, in one table.
+"""The providers of LLM APIs: hosts, base URLs, environment variables and keys, in one table.
 
 All who ask read it here: the gateway its prefixes and which key belongs where, the tunnel and
 mitmproxy which hosts serve an LLM, the environment of a command which variables to set, `doctor`
@@ -25,7 +25,7 @@ KEY_FIELDS = frozenset({b"authorization", b"x-api-key", b"api-key", b"x-goog-api
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
-    """What is known of a provider."""
+    """Facts about a provider."""
 
     name: str
     """Lower case: the gateway's prefix, where it has one."""
@@ -104,7 +104,7 @@ class Provider:
 
     @property
     def is_prefix(self) -> bool:
-        """Whether the gateway knows its name as a prefix."""
+        """Whether its name is a prefix in the gateway."""
         return bool(self.url) or self.own_url
 
 
@@ -425,7 +425,7 @@ _KEY_OWNERS = tuple((each, prefix) for each in _TABLE for prefix in each.key_pre
 
 
 def provider_of_host(host: str) -> str | None:
-    """The provider whose LLM API is served at `host`; None for any other host.
+    """Return the provider whose LLM API is at `host`; None for other hosts.
 
     Args:
         host: a name without a port, in any case, with or without the root's dot.
@@ -443,7 +443,7 @@ def provider_of_host(host: str) -> str | None:
 
 
 def _regional(name: str, labels: list[str]) -> str | None:
-    """Hosts that carry their region: `bedrock-runtime.eu-west-1.amazonaws.com`."""
+    """Match hosts with a region: `bedrock-runtime.eu-west-1.amazonaws.com`."""
     if name.endswith(_AWS) and not _BEDROCK.isdisjoint(labels):
         return "bedrock"
     own = labels[0]
@@ -455,6 +455,6 @@ def _regional(name: str, labels: list[str]) -> str | None:
 
 
 def provider_of_key(key: bytes) -> tuple[Provider | None, str]:
-    """The provider whose keys, and nobody else's, begin as `key` does, and how that is; or None."""
+    """Return the provider whose keys alone start as `key` does, and that prefix; or None."""
     found = (each for each in _KEY_OWNERS if key.startswith(each[1].encode()))
     return next(found, (None, ""))

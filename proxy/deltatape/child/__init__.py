@@ -1,1 +1,1 @@
-"""Runs the user's command: its output, its signals, how it ends."""
+"""Runs the user's command: output, signals, exit code."""

@@ -1,4 +1,4 @@
-"""Runs the user's command as if it had been started without us, and tees what it prints.
+"""Runs the user's command transparently, and copies its output.
 
 The child inherits stdin and stays in our process group and session, so that prompts, password
 prompts, Ctrl-C and job control are between it and the user's terminal. Its stdout and stderr come
@@ -41,7 +41,7 @@ async def run_child(
     tell: Callable[[str], None],
     ending: Callable[[], None] = _nothing,
 ) -> int:
-    """The exit code of a command: its own, 128+n when signal n ended it, or 125, 126, 127.
+    """Return the exit code of a command: its own, 128+n after signal n, or 125, 126, 127.
 
     While it runs, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1 and SIGUSR2 are passed on to it, and a
     second SIGTERM or SIGINT (not from the terminal) kills it; Ctrl-C that it does not answer is the
@@ -78,7 +78,7 @@ async def run_child(
 
 
 class _Run:
-    """The child's life and the moment after it."""
+    """The child's run and the wait after it."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         self._tell = tell
@@ -86,23 +86,23 @@ class _Run:
         self._is_echoed = False
 
     def hurry(self) -> None:
-        """End the moment after."""
+        """End the wait after the child."""
         if self._pump is not None:
             self._pump.abandon()
 
     def printed(self) -> float | None:
-        """When the child last printed, in the loop's time; None when it prints past us."""
+        """Return when the child last printed, in the loop's time; None if unknown."""
         return None if self._pump is None else self._pump.taken_s
 
     def echoed(self) -> None:
-        """The user's terminal has shown a key."""
+        """Note that the terminal echoed a key."""
         if self._pump is not None:
             self._pump.echoed()
         else:
             self._is_echoed = True
 
     def tell(self, line: str) -> None:
-        """A line of ours, not at the end of one of the child's."""
+        """Print a line of ours on a line of its own."""
         self._leave_line()
         self._tell(line)
 
@@ -115,7 +115,7 @@ class _Run:
     async def wait(
         self, process: asyncio.subprocess.Process, outputs: Sequence[Output], tee: Tee | None
     ) -> int:
-        """The exit code, once all that the child wrote is written."""
+        """Return the exit code after all output was written."""
         with _following_size(outputs), _killed_at_a_failure(process):
             if tee is not None:
                 self._pump = OutputPump(outputs, tee, self.tell)
@@ -139,7 +139,7 @@ class _Run:
 async def _spawn(
     argv: tuple[str, ...], environment: Mapping[str, str], outputs: Sequence[Output]
 ) -> asyncio.subprocess.Process | OSError:
-    """The running child, or why there is none."""
+    """Return the running child, or why it could not start."""
     ends = {stream: output.child for output in outputs for stream in output.streams}
     try:
         try:
@@ -185,7 +185,7 @@ def _following_size(outputs: Sequence[Output]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _killed_at_a_failure(process: asyncio.subprocess.Process) -> Iterator[None]:
-    """Nothing of ours runs on after us."""
+    """Kill the process if starting fails."""
     try:
         yield
     finally:

@@ -67,7 +67,7 @@ _BOTH = ("stdout", "stderr")
 
 
 class Output:
-    """One stream of the child, or both in one, on the way to ours.
+    """One output stream of the child, or both in one.
 
     Attributes:
         name: which.
@@ -78,7 +78,7 @@ class Output:
     """
 
     def __init__(self, name: LogStream, sink: int) -> None:
-        """Make the pair.
+        """Create the pair of ends.
 
         Raises:
             UsageError: there is none to be had.
@@ -102,7 +102,7 @@ class Output:
 
     @property
     def shown(self) -> str:
-        """What a person calls it."""
+        """Return its name for people."""
         return " and ".join(self.streams)
 
     def _resemble(self) -> None:
@@ -113,7 +113,7 @@ class Output:
         self.resize()
 
     def resize(self) -> bool:
-        """Take over the size of the user's terminal; whether it was another."""
+        """Apply the size of the user's terminal; return whether it changed."""
         with contextlib.suppress(termios.error):  # it is gone; then nobody looks
             size = termios.tcgetwinsize(self.sink)
             if self.source >= 0 and size != termios.tcgetwinsize(self.source):
@@ -122,7 +122,7 @@ class Output:
         return False
 
     def follow(self) -> None:
-        """Pass on to the user's terminal what the child has changed of how keys arrive."""
+        """Apply the child's terminal mode for keys to the user's terminal."""
         if not self.is_terminal or self.source < 0:
             return
         with contextlib.suppress(termios.error):
@@ -140,13 +140,13 @@ class Output:
             termios.tcsetattr(self.sink, termios.TCSANOW, attributes)
 
     def close_source(self) -> None:
-        """Read no more: what still writes to it fails, as it would have on ours."""
+        """Stop reading: further writes to it fail, as they would on our own output."""
         if self.source >= 0:
             os.close(self.source)
             self.source = -1
 
     def close_child(self) -> None:
-        """Our copy of the child's end."""
+        """Close our copy of the child's end."""
         if self.child >= 0:
             os.close(self.child)
             self.child = -1
@@ -154,7 +154,7 @@ class Output:
 
 @contextlib.contextmanager
 def opened_outputs() -> Iterator[tuple[Output, ...]]:
-    """One for each of our stdout and stderr that is open, or one for both where they are one file.
+    """Open one per open stdout and stderr, or one for both if they are the same file.
 
     At an exception all ends are closed.
 
@@ -188,7 +188,7 @@ def _file(fd: int) -> tuple[int, int, int]:
 
 
 def follow_size(outputs: Sequence[Output]) -> None:
-    """For SIGWINCH: resize the child's terminals, and tell all who had the news too early.
+    """Handle SIGWINCH: resize the child's terminals, and notify children that checked too early.
 
     The system tells our whole process group at once, so the child may have asked for the size
     before its terminals had it. Telling it again ends with the first time that nothing changes.
@@ -199,7 +199,7 @@ def follow_size(outputs: Sequence[Output]) -> None:
 
 
 class _Flow:
-    """One stream inside of the thread."""
+    """One stream inside the thread."""
 
     def __init__(self, output: Output) -> None:
         self.output = output
@@ -215,7 +215,7 @@ class _Flow:
         return self.output.source >= 0
 
     def read(self) -> bytes:
-        """What the child wrote; b"" at its end."""
+        """Read from the child; b"" at its end."""
         try:
             data = os.read(self.output.source, _PIECE)
         except OSError:  # EIO: how Linux says that nobody has the terminal open any more
@@ -230,7 +230,7 @@ class _Flow:
         return bool(poll.poll(0))
 
     def write(self) -> OSError | None:
-        """Write a piece; the error when our output takes nothing any more."""
+        """Write a piece; return the error if our output is closed."""
         try:
             written = os.write(self.output.sink, self.unwritten[: self.step])
             self._look(bytes(self.unwritten[:written][-_LONGEST_SETTINGS:]))
@@ -250,16 +250,9 @@ class _Flow:
 
 
 class OutputPump:
-    """Runs until the child's outputs are closed, or `finish` was called and they are empty."""
+    """Copies until the child's outputs are closed, or `finish` was called and they are empty."""
 
     def __init__(self, outputs: Sequence[Output], tee: Tee, tell: Callable[[str], None]) -> None:
-        """Start it.
-
-        Args:
-            outputs: whose child's ends are closed here already.
-            tee: called in the event loop, in order.
-            tell: called in the event loop with a line for the user.
-        """
         self._loop = asyncio.get_running_loop()
         self._tee = tee
         self._tell = tell
@@ -280,7 +273,7 @@ class OutputPump:
 
     @property
     def held(self) -> tuple[str, ...]:
-        """The streams that were still open to somebody when all was read, once that is so."""
+        """The streams that another process still holds open after everything was read."""
         return tuple(self._held)
 
     @property
@@ -289,7 +282,7 @@ class OutputPump:
         return self._taken_s
 
     def leave_line(self) -> bool:
-        """Whether what was written last where our stderr goes is a line that has not ended.
+        """Whether the last output on our stderr's terminal is an unfinished line.
 
         Who asks ends it, so that it is so once.
         """
@@ -300,19 +293,19 @@ class OutputPump:
         return is_mid_line
 
     def echoed(self) -> None:
-        """The user's terminal has shown a key, such as `^C`, where the child writes."""
+        """Note that the terminal echoed a key, such as `^C`, in the child's output."""
         for flow in self._flows:
             flow.is_mid_line = flow.is_mid_line or flow.output.is_terminal
 
     def finish(self) -> None:
-        """Read what is there and no more."""
+        """Read what is there and stop."""
         with self._lock:
             self._finishing = True
             if self._wake_write >= 0:
                 os.write(self._wake_write, b".")
 
     def abandon(self) -> None:
-        """Wait for nothing any more, not even for our own output."""
+        """Stop waiting, even for our own output."""
         with self._lock:
             self._abandoned = True
             self._lock.notify_all()
@@ -333,7 +326,7 @@ class OutputPump:
             self._soon(self._ended)
 
     def _poll(self) -> frozenset[int]:
-        """The descriptors with something to do, waited for."""
+        """Wait for descriptors, and return those that are ready."""
         timeout_ms = None
         poll = select.poll()
         poll.register(self._wake_read, select.POLLIN)
@@ -374,7 +367,7 @@ class OutputPump:
                 self._hold(flow)
 
     def _hold(self, flow: _Flow) -> None:
-        """Leave a stream that somebody keeps open."""
+        """Leave a stream that another process keeps open."""
         self._held.append(flow.output.shown)
         flow.output.close_source()
 
@@ -399,7 +392,7 @@ class OutputPump:
             self._loop.call_soon_threadsafe(call, *arguments)
 
     def _deliver(self) -> None:
-        """Tee what waits, for a moment: then the loop's streams have their turn."""
+        """Copy waiting bytes to the tape for a moment, then give the loop's streams their turn."""
         until = self._loop.time() + _TURN_S
         while (piece := self._take()) is not None:
             self._tee(*piece)
@@ -410,7 +403,7 @@ class OutputPump:
             self._ended()
 
     def _take(self) -> tuple[LogStream, bytes] | None:
-        """The next bytes to tee, a few: short lines are many, and each is a record."""
+        """Return the next few bytes to tape: many short lines are many records."""
         with self._lock:
             if self._abandoned or not self._waiting:
                 self._delivering = False
@@ -423,7 +416,7 @@ class OutputPump:
             return name, data[:_SLICE]
 
     def _ended(self) -> None:
-        """All was read; done, once it was delivered, too."""
+        """Finish after everything was delivered."""
         self._read_all = True
         with self._lock:
             is_done = self._abandoned or not self._delivering

@@ -1,4 +1,4 @@
-"""The ready file: tells who waits for the recorder that it listens, and where.
+"""The ready file: says that the recorder listens, and where.
 
 `{"version":1,"url":"http://127.0.0.1:8377","control":...,"tape":...,"pid":4711}`, written whole or
 not at all, for its owner only, and removed at the end.
@@ -35,7 +35,7 @@ class ReadyFile:
         self._fd: int | None = None
 
     def write(self, document: Mapping[str, object]) -> None:
-        """Write the file at once and whole; `document` is what it says beside version and pid.
+        """Write the file atomically; `document` is its content besides version and pid.
 
         Raises:
             UsageError: it cannot be written there, or no longer.
@@ -60,7 +60,7 @@ class ReadyFile:
         self._fd = fd
 
     def remove(self) -> None:
-        """Take the file away, if it is still this one. May be called without a write, and again."""
+        """Remove the file if it is still ours. Harmless without `write`, and twice."""
         fd, self._fd = self._fd, None
         if fd is None:
             return

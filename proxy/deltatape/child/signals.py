@@ -1,4 +1,4 @@
-r"""Passes signals on to the child, unless it has them already.
+r"""Passes signals on to the child, unless the terminal has sent them already.
 
 Ctrl-C and Ctrl-\ go from the terminal to its whole foreground process group, which the child is in
 as we are: then it is the child that decides, and we wait for it, with patience. A child that has
@@ -54,7 +54,7 @@ _MORE = {1: "Ctrl-C twice more sends it SIGTERM", 2: "Ctrl-C once more sends it 
 
 
 class InterruptEscalation:
-    """With one child, from its start."""
+    """Escalates repeated interrupts of one child."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class InterruptEscalation:
         self._timer: asyncio.TimerHandle | None = None
 
     def pressed(self) -> None:
-        """The child has been sent SIGINT by a key."""
+        """Note that a key sent SIGINT to the child."""
         now = self._loop.time()
         if self._killing_until_s is not None and now <= self._killing_until_s:
             self._tell(f"{self._who} is killed")
@@ -97,11 +97,11 @@ class InterruptEscalation:
         self._wait(self._unanswered, NOTICE_S)
 
     def passed_on(self) -> None:
-        """The child has been sent SIGINT or SIGTERM by us, and the next one will kill it."""
+        """Note that we sent SIGINT or SIGTERM to the child; the next one kills it."""
         self._wait(self._not_ended, 0.0)
 
     def end(self) -> None:
-        """The child has ended."""
+        """Note that the child ended."""
         if self._timer is not None:
             self._timer.cancel()
 
@@ -145,21 +145,21 @@ class InterruptEscalation:
 
 
 def send(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
-    """Send a signal to a child that has not been seen to end."""
+    """Send a signal to a child that is not known to have ended."""
     # Not by Process.send_signal: it asks for the exit code first, which asyncio then misses.
     with contextlib.suppress(ProcessLookupError):
         os.kill(process.pid, number)
 
 
 def is_apart(process: asyncio.subprocess.Process) -> bool:
-    """Whether a child has moved to another process group than ours."""
+    """Check whether a child has moved to another process group."""
     with contextlib.suppress(ProcessLookupError):
         return os.getpgid(process.pid) != os.getpgrp()
     return False
 
 
 def _kill(process: asyncio.subprocess.Process) -> None:
-    """Kill a child, and the group if it has made one: nobody else is left who could end that."""
+    """Kill a child, and the process group it created, if any."""
     with contextlib.suppress(ProcessLookupError):
         if os.getpgid(process.pid) == process.pid:
             os.killpg(process.pid, signal.SIGKILL)
@@ -168,7 +168,7 @@ def _kill(process: asyncio.subprocess.Process) -> None:
 
 
 class SignalRelay:
-    """From its making to its end, signals are the child's."""
+    """Directs signals to the child, from creation to `end`."""
 
     def __init__(
         self, hurry: Callable[[], None], echoed: Callable[[], None], ending: Callable[[], None]
@@ -193,13 +193,13 @@ class SignalRelay:
             self._loop.add_signal_handler(number, self._catch, number)
 
     def attach(self, process: asyncio.subprocess.Process, patience: InterruptEscalation) -> None:
-        """The child is there; it gets what came before it."""
+        """Set the child, and send it earlier signals."""
         self._process, self._patience = process, patience
         for number in self._early:
             send(process, number)
 
     def end(self) -> None:
-        """From now on signals do what they did before the relay."""
+        """Restore the previous signal handling."""
         for number in self._caught:
             self._loop.remove_signal_handler(number)
         if self._patience is not None:
@@ -235,7 +235,7 @@ class SignalRelay:
             patience.pressed()
 
     def _insists(self) -> bool:
-        """Whether an end was asked for before."""
+        """Check whether an end was requested before."""
         now = self._loop.time()
         if self._asked is None:
             self._asked = now
@@ -243,7 +243,7 @@ class SignalRelay:
 
 
 def in_foreground() -> bool:
-    """Whether keys of the controlling terminal send signals to our process group."""
+    """Check whether terminal keys send signals to our process group."""
     try:
         terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError:
@@ -260,7 +260,7 @@ SIGNALS = {signal.SIGINT: "sigint", signal.SIGTERM: "sigterm"}
 
 
 class Signals:
-    """Waits for one of `signals`, SIGINT or SIGTERM; a second one calls `hurry`."""
+    """Waits for SIGINT or SIGTERM; a second one calls `hurry`."""
 
     def __init__(
         self, hurry: Callable[[], None], signals: Mapping[signal.Signals, str] = SIGNALS
@@ -278,5 +278,5 @@ class Signals:
             self._first.set_result(name)
 
     async def wait(self) -> str:
-        """The name of the first signal, such as `sigint`."""
+        """Return the name of the first signal, such as `sigint`."""
         return await self._first

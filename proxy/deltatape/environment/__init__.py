@@ -1,1 +1,1 @@
-"""The variables, also in `.env` files, that decide where an application sends its requests."""
+"""The environment variables and `.env` files that decide where an application sends requests."""

@@ -1,4 +1,4 @@
-"""Which environment an application gets so that its traffic comes through the gateway.
+"""The environment that leads an application's traffic through the gateway.
 
 A value that the user already has decides where the traffic goes, whether from the environment or
 from a `.env` file; it becomes an upstream of the gateway, and the application gets the gateway's
@@ -52,7 +52,7 @@ _BLANK = re.compile(r"[\s\x00-\x1f\x7f]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaseUrl:
-    """A base URL: where it goes, and what follows the authority."""
+    """A base URL: its host, and the rest after the authority."""
 
     origin: Origin
     userinfo: str
@@ -62,12 +62,12 @@ class BaseUrl:
 
     @property
     def shown(self) -> str:
-        """For the user: without what is secret in it."""
+        """Return it without secrets, for people."""
         return f"{self.origin.url}{self.path.partition('?')[0]}"
 
 
 def parse_url(name: str, value: str) -> BaseUrl | None:
-    """The URL in the variable `name`; None: its value is none that requests can go to."""
+    """Parse the URL in the variable `name`; None if requests cannot go there."""
     if name == "OLLAMA_HOST":
         value = _ollama(value)
     if not _ABSOLUTE.match(value) or _BLANK.search(value) or not value.isascii():
@@ -83,7 +83,7 @@ def parse_url(name: str, value: str) -> BaseUrl | None:
 
 
 def _ollama(value: str) -> str:
-    """Its own short forms: `HOST`, `HOST:PORT`, `:PORT`, and addresses to listen at."""
+    """Return Ollama's short forms (`HOST`, `HOST:PORT`, `:PORT`, listening addresses) as a URL."""
     if not _ABSOLUTE.match(value):
         authority, slash, path = value.strip().partition("/")
         host, colon, port = authority.rpartition(":")
@@ -94,25 +94,25 @@ def _ollama(value: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine, going by its name."""
+    """Check whether a host name means this machine."""
     return host in {"localhost", "::1"} or host.startswith("127.")
 
 
 def is_deltatape(url: BaseUrl, gateways: Iterable[str]) -> bool:
-    """Whether a URL points at one of `gateways` (base URLs) or where one listens by default."""
+    """Check whether a URL points at one of `gateways`, or at the default port."""
     host, port = url.origin.host, url.origin.port
     own = {port_of(each) for each in gateways}
     return is_loopback(host) and (port in own or port == DEFAULT_PORT)
 
 
 def port_of(url: str) -> int | None:
-    """The port of a gateway's base URL on loopback; None elsewhere."""
+    """Return the port of a gateway's base URL on loopback; None elsewhere."""
     parsed = parse_url("", url)
     return parsed.origin.port if parsed and is_loopback(parsed.origin.host) else None
 
 
 class ProxyPrefixes:
-    """Finds the prefix for an origin, and collects the upstreams that are needed for it."""
+    """Finds the prefix for an origin, and collects the upstreams needed for it."""
 
     def __init__(self, configured: Iterable[Upstream]) -> None:
         """Args: configured: those of the user, which come first and replace a provider's."""
@@ -123,7 +123,7 @@ class ProxyPrefixes:
         """`NAME=URL` each."""
 
     def has(self, url: BaseUrl) -> bool:
-        """Whether the gateway reaches `url` as it is configured."""
+        """Check whether the gateway already reaches `url`."""
         return self._find(url) is not None
 
     def _find(self, url: BaseUrl) -> Upstream | None:
@@ -133,7 +133,7 @@ class ProxyPrefixes:
         return None
 
     def split(self, url: BaseUrl) -> tuple[str, str]:
-        """Name and rest of path by which the gateway reaches `url`."""
+        """Return name and rest of the path by which the gateway reaches `url`."""
         found = self._find(url)
         if found is not None:
             return found.name, url.path[len(found.path) :]
@@ -170,7 +170,7 @@ def _is_below(base: str, path: str) -> bool:
 
 
 def without_overlap(upstream_path: str, path: str) -> str:
-    """`path` without what `upstream_path` already ends with: `/api/v1` and `/v1` leave "".
+    """Remove the end of `upstream_path` from the start of `path`: `/api/v1`, `/v1` give "".
 
     People give an upstream with the `/v1` of its documentation, and variables carry it too.
     """
@@ -183,7 +183,7 @@ def without_overlap(upstream_path: str, path: str) -> str:
 
 
 class EnvironmentPurpose(Enum):
-    """What the child's requests will meet."""
+    """What receives the child's requests."""
 
     RECORD = auto()
     """A gateway, which forwards them."""
@@ -193,7 +193,7 @@ class EnvironmentPurpose(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnvironmentPlan:
-    """The answer."""
+    """The variables to set, and notes."""
 
     variables: Mapping[str, str]
     """To set on top of the child's environment."""
@@ -212,7 +212,7 @@ def plan(
     upstreams: Sequence[Upstream] = (),
     purpose: EnvironmentPurpose = EnvironmentPurpose.RECORD,
 ) -> EnvironmentPlan:
-    """What to set for a child that shall talk to the gateway or player at `base`.
+    """Decide what to set for a child that talks to the gateway or player at `base`.
 
     Args:
         base: `http://127.0.0.1:8377`, also with a path such as `/t/TOKEN`.
@@ -235,7 +235,7 @@ def plan(
 
 
 def _no_proxy(known: Mapping[str, ResolvedValue]) -> dict[str, str]:
-    """Both spellings, since some programs read only one and prefer it to the other."""
+    """Return both spellings, since some programs read only one."""
     values = {}
     for name, other in (("NO_PROXY", "no_proxy"), ("no_proxy", "NO_PROXY")):
         setting = known.get(name) or known.get(other)
@@ -248,7 +248,7 @@ def _no_proxy(known: Mapping[str, ResolvedValue]) -> dict[str, str]:
 
 
 class _Planner:
-    """Goes through the variables, one family after the other."""
+    """Processes the variables, family by family."""
 
     def __init__(
         self,
@@ -268,7 +268,7 @@ class _Planner:
         self._settled: set[str] = set()
 
     def run(self) -> None:
-        """Decide about each variable, once."""
+        """Decide about each variable once."""
         for provider, names in {**SERVED, **self._on_demand()}.items():
             self._settled.update(names)
             if self._single is not None or provider in self._named:
@@ -288,7 +288,7 @@ class _Planner:
             self.told.append(_CONFIGURED_UNSIGNED if self._is_unsigned() else _CONFIGURED_SIGNED)
 
     def _on_demand(self) -> dict[str, dict[str, str]]:
-        """The variables of configured upstreams, without those that an app would fail with."""
+        """Return the variables of configured upstreams, without those that break apps."""
         return {
             provider: {name: path for name, path in names.items() if not self._why_left(name)}
             for provider, names in ON_DEMAND.items()
@@ -309,7 +309,7 @@ class _Planner:
         )
 
     def _own_names(self) -> Iterator[str]:
-        """Variables of the user's that hold a base URL and are not settled yet, sorted."""
+        """Yield the user's own variables with base URLs that are not settled yet, sorted."""
         for name in sorted(self._known):
             if name in self._settled or not self._has(name) or not may_be_redirected(name):
                 continue
@@ -321,7 +321,7 @@ class _Planner:
                     yield name
 
     def _point(self, provider: str, names: Mapping[str, str]) -> None:
-        """Everything to an upstream of the user's, whatever the variables say."""
+        """Point everything to the user's upstream, whatever the variables say."""
         upstream = self._single or self._named[provider]
         prefix = f"/{upstream.name}" if upstream.name else ""
         for name, path in names.items():
@@ -338,7 +338,7 @@ class _Planner:
             )
 
     def _redirect(self, name: str) -> None:
-        """The user's own URL, through the gateway."""
+        """Lead the user's own URL through the gateway."""
         url = parse_url(name, self._known[name].value.strip())
         if url is None:
             if is_listed(name):
@@ -358,7 +358,7 @@ class _Planner:
             self.told.append(where + self._hidden(name, url))
 
     def _is_left(self, name: str, url: BaseUrl) -> bool:
-        """Whether it must not be redirected."""
+        """Check whether the URL must stay."""
         if self._purpose is EnvironmentPurpose.REPLAY:
             return False
         gateways = [self.base, *(self._known[n].value for n in (GATEWAY,) if self._has(n))]
@@ -371,7 +371,7 @@ class _Planner:
         return False
 
     def _why_left(self, name: str, url: BaseUrl | None = None) -> str:
-        """Why an app would fail if this variable named a gateway; "" if it would not."""
+        """Return why an app fails if this variable names a gateway; "" if it works."""
         if self._purpose is EnvironmentPurpose.REPLAY:
             return ""
         if name in TLS_ONLY or (url is not None and not is_listed(name) and _is_for_boto3(url)):
@@ -382,12 +382,12 @@ class _Planner:
         return any(self._has(name) for name in UNSIGNED_BY)
 
     def _join(self, url: BaseUrl, path: str) -> str:
-        """Clients turn what stands before the `@` into a header, which is to go on."""
+        """Join path and URL; clients turn text before `@` into a header, which is kept."""
         scheme, separator, rest = self.base.partition("://")
         return f"{scheme}{separator}{url.userinfo}{rest}{path}"
 
     def _is_default(self, name: str, url: BaseUrl) -> bool:
-        """Whether the URL is what the variable would have been without the user."""
+        """Check whether the URL equals the variable's default."""
         named = ((provider, names.get(name)) for provider, names in SERVED.items())
         return any(
             path is not None and self.prefixes.split(url) == (provider, path)
@@ -399,7 +399,7 @@ class _Planner:
         return f"{place} points at {url.shown}" if url is not None else place
 
     def _hidden(self, name: str, url: BaseUrl) -> str:
-        """A loader that reads fewer files gets another URL; say so."""
+        """Say that a loader which reads fewer files gets another URL."""
         others: Iterable[tuple[str, BaseUrl | None]] = (
             (where, parse_url(name, value.strip())) for where, value in self._known[name].hidden
         )
@@ -408,7 +408,7 @@ class _Planner:
 
 
 def _is_for_boto3(url: BaseUrl) -> bool:
-    """Whether it is what AWS's SDKs take; Bedrock's base URLs for others' SDKs have a path."""
+    """Check whether AWS SDKs read it; Bedrock URLs for other SDKs have a path."""
     owner = provider_of_host(url.origin.host)
     return owner is not None and PROVIDERS[owner].is_signed and not url.path.strip("/")
 

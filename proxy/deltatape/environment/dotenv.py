@@ -1,4 +1,4 @@
-"""Reads `.env` files as the loaders of applications do, to see which provider an app will reach.
+"""Reads `.env` files as applications' loaders do, to find the provider that an app reaches.
 
 Own code, since one reader has to stand for several loaders: python-dotenv knows neither back quotes
 nor `$NAME`, Node's dotenv knows both, and neither tells bad lines to its caller or resolves against
@@ -53,7 +53,7 @@ class DotenvEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DotenvFile:
-    """What one file says."""
+    """The content of one file."""
 
     path: str
     """As it is told to the user: `.env` or `../.env`."""
@@ -64,7 +64,7 @@ class DotenvFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolvedValue:
-    """A value that an application gets, and where from."""
+    """A value that an application gets, and its origin."""
 
     value: str
     where: str
@@ -74,7 +74,7 @@ class ResolvedValue:
 
 
 def read_dotenv(folder: Path, environment: Mapping[str, str]) -> tuple[DotenvFile, ...]:
-    """The files that an application started in `folder` loads, weakest first.
+    """Return the files that an application started in `folder` loads, weakest first.
 
     They are looked for in `folder`; where it has none and is inside a repository, in the nearest
     folder above that has some, as python-dotenv does.
@@ -124,7 +124,7 @@ def _read(path: Path, shown: str) -> DotenvFile:
 
 
 def parse_dotenv(text: str, path: str) -> DotenvFile:
-    r"""The entries of a file's text in its order, repeats included.
+    r"""Parse a file's entries in order, repeats included.
 
     `NAME=value` or `NAME: value`, optionally after `export`; blanks around are dropped. A value in
     '...', "..." or `...` may span lines; in "..." `\n` and the like are escapes. Without quotes it
@@ -157,7 +157,7 @@ def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
 
 
 def _binding(text: str, at: int) -> tuple[str, str, int] | None:
-    """Name, value, and where it ends; None where there is none."""
+    """Return name, value and end of a binding; None if there is none."""
     name = _NAME.match(text, at)
     equals = _EQUALS.match(text, name.end()) if name else None
     if name is None or equals is None:
@@ -182,7 +182,7 @@ def _unescape(quote: str, value: str) -> str:
 def settings(
     files: Sequence[DotenvFile], environment: Mapping[str, str]
 ) -> tuple[Mapping[str, ResolvedValue], tuple[str, ...]]:
-    r"""What an application gets that loads `files`, and one line per value that is not usable.
+    r"""Return the variables of an application that loads `files`, and a line per unusable value.
 
     The environment wins over files, and a later file over an earlier one. `${NAME}`,
     `${NAME:-default}` and `$NAME` are replaced by what is known above them, `\$` by `$`.
@@ -218,7 +218,7 @@ def _stronger(value: str, where: str, weaker: ResolvedValue | None) -> ResolvedV
 def _interpolate(
     value: str, found: Mapping[str, ResolvedValue], environment: Mapping[str, str]
 ) -> str | None:
-    """None: too long."""
+    """Interpolate a value; None if it becomes too long."""
     parts: list[str] = []
     length = at = 0
     for match in _REFERENCE.finditer(value):

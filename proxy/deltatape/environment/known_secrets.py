@@ -1,4 +1,4 @@
-"""The credentials that a process can know of before any request: those in its environment.
+"""Finds credentials that are known before any request: those in the environment.
 
 They go to the masker, so that a key which an application logs or an error message repeats is not
 on the tape. Names decide, as for header fields, and what has a provider's exact format is a key
@@ -51,7 +51,7 @@ _DEPTH_LIMIT = 8
 def known_secrets(
     environment: Mapping[str, str], dotenv: Iterable[DotenvFile]
 ) -> tuple[bytes, ...]:
-    """Credentials of at least 8 bytes, each once, sorted.
+    """Return credentials of at least 8 bytes, each once, sorted.
 
     Those are: values of variables named like a credential, as a whole, in lists and in JSON;
     credentials in `..._CUSTOM_HEADERS` and in URLs, passwords also as `Basic` sends them; and what
@@ -78,7 +78,7 @@ def _secrets(name: str, value: str) -> Iterator[bytes]:
 
 
 def _is_named(name: str) -> bool:
-    """Whether the upper-case `name` is one of a credential."""
+    """Check whether the upper-case `name` names a credential."""
     if _HARMLESS.search(name):
         return False
     words = [word.rstrip("0123456789") for word in re.split(r"[^A-Z0-9]+", name)]
@@ -86,7 +86,7 @@ def _is_named(name: str) -> bool:
 
 
 def _named(name: str, value: str) -> Iterator[bytes]:
-    """The credentials in the value of a variable that is named like one."""
+    """Yield the credentials in a variable whose name says so."""
     leaves = _leaves(name, value)
     if leaves is None:
         for each in (value, *_SEPARATOR.split(value)):
@@ -102,7 +102,7 @@ def _named(name: str, value: str) -> Iterator[bytes]:
 
 
 def _leaves(name: str, value: str) -> list[tuple[str, str]] | None:
-    """The strings of a JSON object or array, with the key that each stands under; None: no JSON."""
+    """Return the strings of a JSON object or array with their keys; None if it is not JSON."""
     if value[:1] not in {"{", "["}:
         return None
     try:
@@ -138,7 +138,7 @@ def _in_urls(data: bytes) -> Iterator[bytes]:
 
 
 def _header_values(value: str) -> Iterator[bytes]:
-    """`Name: value` per line, as SDKs read them."""
+    """Yield the values of `Name: value` lines, as SDKs read them."""
     for line in value.splitlines():
         name, colon, content = line.partition(":")
         if colon and is_credential_header(_bytes(name.strip())):

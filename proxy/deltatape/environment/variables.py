@@ -1,4 +1,4 @@
-"""Which environment variables SDKs and frameworks read their base URL and their key from.
+"""The environment variables from which SDKs and frameworks read base URLs and keys.
 
 All of them stand in the table of providers; here they are in the order in which a command's
 environment is made, and told from the variables of applications.
@@ -55,15 +55,15 @@ _NO_BASE_URL = re.compile(
 
 
 def is_listed(name: str) -> bool:
-    """Whether SDKs or frameworks read a base URL from this variable."""
+    """Check whether SDKs or frameworks read a base URL from this variable."""
     return name in _LISTED
 
 
 def may_be_redirected(name: str) -> bool:
-    """Whether a variable of this name may hold a base URL at all, whatever reads it."""
+    """Check whether a variable of this name may hold a base URL, whatever reads it."""
     return name not in NEVER and not _NO_BASE_URL.search(name.upper())
 
 
 def sounds_like_base_url(name: str) -> bool:
-    """Whether an application's own variable holds a provider's base URL, going by its name."""
+    """Check whether the name suggests that the app's own variable holds a provider's base URL."""
     return may_be_redirected(name) and _LLM.search(name.upper()) is not None

@@ -1,4 +1,4 @@
-"""Who may ask: programs on this machine, not a web page that found the port.
+"""Access control: serves programs on this machine, not web pages that found the port.
 
 What tells them apart is in `http1.access`. Where others than this machine can reach the port, a
 token is needed; who has it may use any name of the host.
@@ -40,7 +40,7 @@ _PREFIX = re.compile(rb"/([st])/([^/?]*)(?=[/?]|$)")
 
 @dataclass(frozen=True, slots=True)
 class AddressedTarget:
-    """A request's target without what was for the gateway."""
+    """A request target without the gateway's own parts."""
 
     target: bytes
     tape: str | None
@@ -52,7 +52,7 @@ class AddressedTarget:
 def read_address(
     head: ParsedRequestHead, token: str | None, *, reserved: bool
 ) -> AddressedTarget | Refusal:
-    """Take the gateway's own parts off a request.
+    """Remove the gateway's own parts from a request.
 
     Args:
         head: of the request.
@@ -86,14 +86,14 @@ def read_address(
 
 
 def _same(value: bytes | None, token: str | None) -> bool:
-    """In time that does not depend on where they differ."""
+    """Compare in constant time."""
     return value is not None and token is not None and hmac.compare_digest(value, token.encode())
 
 
 def check_access(
     head: ParsedRequestHead, addressed: AddressedTarget, *, guarded: bool, local: bool = True
 ) -> Refusal | None:
-    """Why a request must not be served; None when it may.
+    """Return why a request must not be served; None if it may.
 
     Args:
         head: of the request.
@@ -131,7 +131,7 @@ _SCHEME = re.compile(rb"bearer[ \t]+", re.IGNORECASE)
 
 
 def mismatch(fields: Fields, target: bytes, origin_host: str) -> str | None:
-    """Why a request must not be sent to `origin_host`; None when its keys may go there.
+    """Return why a request must not be sent to `origin_host`; None if its keys belong there.
 
     Args:
         fields: of the request.
@@ -149,7 +149,7 @@ def mismatch(fields: Fields, target: bytes, origin_host: str) -> str | None:
 
 
 def _keys(fields: Fields, target: bytes) -> Iterator[tuple[str, bytes]]:
-    """Each credential of a request, with the place it stands in."""
+    """Yield each credential of a request, with its place."""
     for name, value in fields:
         if name.lower() in KEY_FIELDS:
             yield name.decode("latin-1"), _SCHEME.sub(b"", value.strip(), count=1)

@@ -1,4 +1,4 @@
-"""What the tape says about an exchange that has just ended.
+"""Analyses exchanges as they end, in a thread.
 
 The lines that went to the tape are read back, so that the live line and `deltatape check` can
 never disagree. Reading takes milliseconds, so it happens in one thread beside the loop; an
@@ -46,7 +46,7 @@ comes back from the kernel: several times per read. Python's own 5 ms would hold
 
 @dataclass(frozen=True, slots=True)
 class AnalyzedExchange:
-    """An exchange that has ended. `analysis` is None when it was too large to analyse live."""
+    """An ended exchange. `analysis` is None if it was too large to analyse live."""
 
     tape: OpenTape
     number: int
@@ -57,13 +57,13 @@ class AnalyzedExchange:
 
     @property
     def troubled(self) -> bool:
-        """Whether a finding is more than a remark."""
+        """Whether it has a finding above a remark."""
         return any(each.severity is not Severity.INFO for each in self.findings)
 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """An exchange that was analysed, for what comes after it."""
+    """An analysed exchange, kept for later ones."""
 
     serial: int
     tape: OpenTape
@@ -71,19 +71,18 @@ class _Known:
 
 
 class PendingLines:
-    """The lines of the exchanges in progress, up to a size."""
+    """The lines of exchanges in progress, up to a size."""
 
     def __init__(self) -> None:
         self._lines: dict[int, list[bytes]] = {}
         self._left: dict[int, int] = {}
 
     def begin(self, serial: int) -> None:
-        """Keep what comes for the exchange of this number in the run."""
+        """Start collecting lines for the exchange with this number in the run."""
         self._lines[serial] = []
         self._left[serial] = MAX_KEPT_BYTES
 
     def put(self, serial: int, line: bytes) -> None:
-        """One more line."""
         lines = self._lines.get(serial)
         if lines is None:
             return
@@ -94,13 +93,13 @@ class PendingLines:
             lines.append(line)
 
     def take(self, serial: int) -> list[bytes] | None:
-        """All lines of an exchange; None when they were too many."""
+        """Return and drop the lines of an exchange; None if there were too many."""
         self._left.pop(serial, None)
         return self._lines.pop(serial, None)
 
 
 class AnalysisThread:
-    """Analyses ended exchanges, one after the other, off the loop."""
+    """Analyses ended exchanges one by one, off the event loop."""
 
     def __init__(
         self, tell: Callable[[AnalyzedExchange], None], rules: Settings = DEFAULTS
@@ -143,7 +142,7 @@ class AnalysisThread:
             self._tell(otherwise if future.exception() else future.result())
 
     async def finish(self) -> None:
-        """Wait for what is still being analysed, at most `FINISH_S` and not once hurried."""
+        """Wait for running analyses, at most `FINISH_S`, and not after `hurry`."""
         if self._open:
             hurried = asyncio.ensure_future(self._hurried.wait())
             everything = asyncio.gather(*self._open, return_exceptions=True)
@@ -155,13 +154,13 @@ class AnalysisThread:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def hurry(self) -> None:
-        """Do not wait for analyses."""
+        """Stop waiting for analyses."""
         self._hurried.set()
 
     def _analyse(
         self, tape: OpenTape, number: int, serial: int, lines: Iterable[bytes] | None
     ) -> AnalyzedExchange:
-        """In the thread. What the request made of earlier replies comes first: it is the cause."""
+        """Analyse in the thread. Findings about earlier replies come first: they are causes."""
         records = [(place, decode_record(line)) for place, line in enumerate(lines or ())]
         for exchange in assemble(records, tape=tape.path, header=tape.writer.header):
             analysis = analyse(exchange, self._rules.app)
@@ -173,7 +172,7 @@ class AnalysisThread:
         return AnalyzedExchange(tape, number, None, ())
 
     def _in_conversation(self, latest: _Known) -> Iterator[Finding]:
-        """What the latest request shows that the application made of replies and of its history."""
+        """Yield what the latest request shows about the app's handling of replies and history."""
         known = self._digests.setdefault(latest.tape.name, deque(maxlen=MAX_REMEMBERED))
         known.append(latest)
         in_order = [each.digest for each in sorted(known, key=attrgetter("serial"))]
@@ -183,7 +182,7 @@ class AnalysisThread:
                 yield from whole_turn(turn, self._rules)
 
     def silences(self, tape: OpenTape, watch: TapeSummary) -> tuple[Finding, ...]:
-        """Which replies on a tape that ends now were never answered."""
+        """Return unanswered replies on a tape that ends now."""
         known = sorted(self._digests.get(tape.name, ()), key=attrgetter("serial"))
         digests = [replace(k.digest, watch=watch) for k in known if k.tape is tape]
         silent = unanswered(digests, read_backs(digests))

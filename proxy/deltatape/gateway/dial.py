@@ -1,4 +1,4 @@
-"""Opening upstream connections: name, TCP, proxy, TLS, each with its own failure.
+"""Opens upstream connections: DNS, TCP, proxy and TLS, each with its own errors.
 
 What is measured: `connect_ns` until bytes can pass to the upstream, which counts the name, the race
 of its addresses and, where there is one, the proxy with its TLS and its answer to CONNECT; `tls_ns`
@@ -43,7 +43,7 @@ _SHOWN_BYTES = 120
 
 
 class ProxyError(Exception):
-    """The proxy did not let us through.
+    """The proxy refused or failed.
 
     `code` is `proxy_refused`, `proxy_unknown`, `proxy_auth` or `proxy_denied`.
     """
@@ -55,7 +55,7 @@ class ProxyError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ProxyPassage:
-    """An open way through a proxy, paused; `rest` came right behind the proxy's answer."""
+    """An open, paused connection through a proxy; `rest` are bytes after the proxy's answer."""
 
     transport: asyncio.Transport
     rest: bytes
@@ -64,7 +64,7 @@ class ProxyPassage:
 async def pass_through(
     proxy: Proxy, host: str, port: int, context: ssl.SSLContext | None
 ) -> ProxyPassage:
-    """Ask `proxy` for a connection to `host` and `port`.
+    """Send CONNECT to `proxy` for `host` and `port`.
 
     Args:
         proxy: whom to ask.
@@ -160,7 +160,7 @@ def _denied(proxy: Proxy, head: ParsedResponseHead, line: bytes) -> ProxyError:
 
 
 class _Asking(asyncio.Protocol):
-    """The client's side of one CONNECT."""
+    """The client side of one CONNECT."""
 
     def __init__(self) -> None:
         self.answer: asyncio.Future[tuple[ParsedResponseHead, bytes]] = (
@@ -215,7 +215,7 @@ class _Asking(asyncio.Protocol):
 
 @dataclass(frozen=True, slots=True)
 class OpenConnection:
-    """An open connection and what it took, in ns; `tls_ns` is 0 without TLS."""
+    """An open connection and the time it took, in ns; `tls_ns` is 0 without TLS."""
 
     connection: UpstreamConnection
     connect_ns: int
@@ -223,7 +223,7 @@ class OpenConnection:
 
 
 class ConnectionFailedError(Exception):
-    """No connection.
+    """No connection could be opened.
 
     `code` is `upstream_refused`, `upstream_unknown`, `upstream_tls` or `upstream_timeout`; with a
     proxy also `proxy_refused`, `proxy_unknown`, `proxy_auth` or `proxy_denied`.
@@ -236,7 +236,7 @@ class ConnectionFailedError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Target:
-    """Whom to reach, and how it is called in messages."""
+    """A host and port to connect to, and their name in messages."""
 
     host: str
     port: int
@@ -246,7 +246,7 @@ class _Target:
 
 
 class Connector:
-    """Opens connections the way `outbound` says."""
+    """Opens connections as `outbound` configures."""
 
     def __init__(self, outbound: OutboundSettings, clock: Clock) -> None:
         self._outbound = outbound
@@ -275,7 +275,7 @@ class Connector:
         return OpenConnection(connection, connect_ns, tls_ns)
 
     async def tcp(self, host: str, port: int, protocol: asyncio.Protocol) -> None:
-        """Connect `protocol` to `host` and `port`, without TLS of ours; it is told its transport.
+        """Connect `protocol` to `host` and `port` without TLS of our own.
 
         As for an `https://` upstream, a proxy is asked where one is configured.
 
@@ -293,7 +293,7 @@ class Connector:
             await self._open(target, protocol)
 
     async def _open(self, target: _Target, protocol: asyncio.Protocol) -> tuple[int, int]:
-        """Connect `protocol`; ns until connected, and for TLS."""
+        """Connect `protocol`; return the ns until connected and for TLS."""
         started = self._clock.now_ns()
         if target.proxy is None:
             sock = await _connect(target)
@@ -343,7 +343,7 @@ class Connector:
     async def _take_over(
         self, target: _Target, passage: ProxyPassage, protocol: asyncio.Protocol
     ) -> None:
-        """Give the way through the proxy to `protocol`, with TLS inside it where wanted."""
+        """Hand a proxy connection to `protocol`, with TLS inside if wanted."""
         transport = passage.transport
         try:
             if target.tls:
@@ -362,7 +362,7 @@ class Connector:
                 protocol.data_received(passage.rest)
 
     def _context(self, target: _Target) -> ssl.SSLContext:
-        """One context for all connections, made when first needed: it reads the CA bundle."""
+        """Return the TLS context, created once, since it reads the CA bundle."""
         if self._upstream_context is None:
             try:
                 self._upstream_context = self._outbound.trust.upstream_context()
@@ -413,7 +413,7 @@ async def _in_time(target: _Target) -> AsyncIterator[None]:
 
 @contextlib.asynccontextmanager
 async def _securing(target: _Target) -> AsyncIterator[None]:
-    """What can go wrong in a TLS handshake, as a `ConnectionFailedError`."""
+    """Turn errors of a TLS handshake into `ConnectionFailedError`."""
     try:
         async with asyncio.timeout(TLS_TIMEOUT_S):
             yield
@@ -459,7 +459,7 @@ Address = tuple[socket.AddressFamily, socket.SocketKind, int, tuple[object, ...]
 
 
 async def connect(host: str, port: int) -> socket.socket:
-    """A connected socket.
+    """Return a connected socket.
 
     Raises:
         socket.gaierror: the name has no address.
@@ -472,7 +472,7 @@ async def connect(host: str, port: int) -> socket.socket:
 
 
 async def connect_first(addresses: Iterable[Address]) -> socket.socket:
-    """A socket connected to the first of `addresses` that takes it; no other stays open.
+    """Connect to the first of `addresses` that accepts; close the others.
 
     Raises:
         OSError: none did.
@@ -506,13 +506,13 @@ async def connect_first(addresses: Iterable[Address]) -> socket.socket:
 
 
 def reason(error: BaseException) -> str:
-    """The system's words: asyncio puts its own into `strerror`."""
+    """Return the system's words for an error: asyncio puts its own into `strerror`."""
     number = error.errno if isinstance(error, OSError) else None
     return os.strerror(number) if number else str(error)
 
 
 def _in_turn(addresses: Iterable[Address]) -> deque[Address]:
-    """The families alternate, beginning with the first one's."""
+    """Alternate address families, starting with that of the first address."""
     families: dict[int, deque[Address]] = {}
     for address in addresses:
         families.setdefault(address[0], deque()).append(address)
@@ -536,7 +536,7 @@ async def _connect_to(address: Address) -> socket.socket:
 
 
 async def _drop(losers: Iterable[asyncio.Task[socket.socket]]) -> None:
-    """End those that still try, and close what came in second."""
+    """Cancel pending attempts, and close late connections."""
     tasks = tuple(losers)
     for task in tasks:
         task.cancel()

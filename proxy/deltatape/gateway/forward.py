@@ -1,4 +1,4 @@
-"""One exchange on its way: request up, response down, each byte first to its peer, then to tape.
+"""Forwards one exchange: request up, response down, each byte to its peer before the tape.
 
 The response body is spliced: bytes go to the client as they were read, with the HTTP framing they
 came in; only an HTTP/1.0 client gets a chunked body without its chunks. Heads are written again
@@ -33,20 +33,20 @@ OWN_FIELD_PREFIX = b"x-deltatape-"
 
 
 class Carrier(Protocol):
-    """What an exchange needs of the gateway it passes through."""
+    """The services of the gateway that an exchange uses."""
 
     def route(self, head: ParsedRequestHead) -> Route | Refusal:
-        """Where the request goes."""
+        """Return where the request goes."""
 
     def tape(
         self, forward: "ExchangeForwarder", route: Route, client: ServerConnection
     ) -> ExchangeTaping:
-        """Begin a new exchange on the tape."""
+        """Start an exchange on the tape."""
 
     def idle_connection(
         self, client: ServerConnection, origin: Origin
     ) -> UpstreamConnection | None:
-        """A fresh upstream connection that this client used before."""
+        """Return a fresh upstream connection that this client used before."""
 
     def dial(
         self,
@@ -54,10 +54,10 @@ class Carrier(Protocol):
         done: Callable[[OpenConnection], None],
         failed: Callable[[ConnectionFailedError], None],
     ) -> asyncio.Task[None]:
-        """Open an upstream connection; calls back unless the task is cancelled."""
+        """Open an upstream connection, with callbacks unless cancelled."""
 
     def refused(self, refusal: Refusal) -> None:
-        """A request was answered without an upstream."""
+        """Note a request that was answered without an upstream."""
 
     def ended(
         self,
@@ -66,11 +66,11 @@ class Carrier(Protocol):
         client: ServerConnection,
         spare: UpstreamConnection | None,
     ) -> None:
-        """An exchange is over; `spare` is an upstream connection that may serve again."""
+        """Note the end of an exchange; `spare` is a reusable upstream connection."""
 
 
 class ExchangeForwarder:
-    """One exchange; see `http1.server.Handler` and `http1.client.ResponseHandler`."""
+    """Forwards one exchange; see `http1.server.Handler` and `http1.client.ResponseHandler`."""
 
     def __init__(self, carrier: Carrier, client: ServerConnection) -> None:
         self._carrier = carrier
@@ -144,7 +144,7 @@ class ExchangeForwarder:
         self._end(EndReason.CLIENT_CLOSED, "the client reset its connection" if was_reset else "")
 
     def stop(self) -> None:
-        """The gateway stops: end both sides, as a cut where a response was on its way."""
+        """End both sides when the gateway stops; a running response is cut."""
         self._cut(hard=False)
         self._end(EndReason.STOPPED, "deltatape was stopped")
 
@@ -248,12 +248,12 @@ class ExchangeForwarder:
 
     @property
     def _keep_client(self) -> bool:
-        """Whether the client's connection can serve another request after this response."""
+        """Check whether the client's connection can serve another request after this response."""
         assert self._request is not None
         return keeps_client(self._request, self._response.framing if self._response else None)
 
     def _cut(self, *, hard: bool) -> None:
-        """End the client's connection so that the response is seen to be cut."""
+        """End the client's connection so that the client notices the cut."""
         framing = self._response.framing if self._response else None
         if hard or fin_completes(framing, bare=self._without_chunks):
             self._client.reset()
@@ -281,7 +281,7 @@ class ExchangeForwarder:
 
 
 def _request_fields(head: ParsedRequestHead, origin: Origin) -> Fields:
-    """The fields to send: for this hop's upstream, without those for us."""
+    """Return the fields to send: rewritten for this upstream, without ours."""
     fields = tuple(
         (name, origin.authority.encode() if name.lower() == b"host" else value)
         for name, value in end_to_end(head.fields)

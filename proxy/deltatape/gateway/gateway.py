@@ -1,4 +1,4 @@
-"""A tap: listens, decides who may ask and where it goes; an `ExchangeForwarder` takes each request.
+"""Listens, checks access and chooses the upstream; an `ExchangeForwarder` handles each request.
 
 One in front of the providers, and with `--app` another in front of the application's own
 endpoint; both write through the same `Recorder`.
@@ -33,7 +33,7 @@ Dial = Callable[[Origin], Awaitable[OpenConnection]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TapPolicy:
-    """What a tap lets pass.
+    """What a gateway accepts.
 
     Attributes:
         token: opens the gateway to those who bring it; needed where others than this machine can
@@ -49,7 +49,7 @@ class TapPolicy:
 
 @dataclass(slots=True)
 class _Pin:
-    """The upstream connection that one client connection may use again."""
+    """The upstream connection that a client connection may reuse."""
 
     origin: Origin
     connection: UpstreamConnection
@@ -109,11 +109,11 @@ class Gateway:
                 )
 
     def close(self) -> None:
-        """Accept nothing more."""
+        """Stop accepting."""
         self.listener.close()
 
     async def farewell(self) -> None:
-        """Let what was written leave; then end the rest, a cut as a cut."""
+        """Flush what was written, then end the rest; a cut stays visible as a cut."""
         await self._wait_until_left()
         self.listener.drop()
         await self._wait_until_left()
@@ -145,7 +145,7 @@ class Gateway:
             self._left.set()
 
     def refused_bytes(self, problem: str) -> bytes:
-        """The answer to bytes that are no request."""
+        """Return the answer to bytes that are not a request."""
         refusal = Refusal(400, "bad_request", f"not an HTTP/1 request: {problem}")
         self.refused(refusal)
         return error_answer(refusal.status, refusal.code, refusal.message)

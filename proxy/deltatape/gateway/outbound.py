@@ -1,4 +1,4 @@
-"""How this machine gets out: the corporate proxy, whom TLS trusts, and who we are.
+"""How to reach upstreams: corporate proxy, trusted certificates, client certificate.
 
 Read once, from the environment and the options, so that a mistake is told at the start and not at
 the first request. Proxy variables as curl reads them: `https_proxy` for `https://` upstreams,
@@ -35,7 +35,7 @@ _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proxy:
-    """A corporate proxy that is asked with CONNECT."""
+    """A corporate proxy, used with CONNECT."""
 
     scheme: str
     host: str
@@ -47,13 +47,13 @@ class Proxy:
 
     @property
     def url(self) -> str:
-        """Without the credentials."""
+        """The URL without credentials."""
         return f"{self.scheme}://{bracketed(self.host)}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProxyBypass:
-    """`NO_PROXY`: what is reached without a proxy, each entry for one port or for all (None)."""
+    """`NO_PROXY`: hosts reached directly, each for one port or all (None)."""
 
     everything: bool = False
     names: tuple[tuple[str, int | None], ...] = ()
@@ -61,7 +61,7 @@ class ProxyBypass:
     networks: tuple[tuple[_Network, int | None], ...] = ()
 
     def covers(self, host: str, port: int) -> bool:
-        """Whether `host` is reached directly; a name is not resolved for that."""
+        """Check whether `host` is reached directly; names are not resolved."""
         name = host.lower().rstrip(".")
         if self.everything or is_loopback(name):
             return True
@@ -77,7 +77,7 @@ class ProxyBypass:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrustSettings:
-    """Whom TLS believes, and the certificate that is shown to an upstream that asks for one."""
+    """Trusted certificates, and the client certificate."""
 
     ca_file: str | None = None
     """In place of OpenSSL's default file."""
@@ -91,7 +91,7 @@ class TrustSettings:
     """`SSLKEYLOGFILE`: where TLS secrets are written for a network analyser."""
 
     def upstream_context(self) -> ssl.SSLContext:
-        """For connections to upstreams.
+        """Return the TLS context for upstreams.
 
         Raises:
             UsageError: a file cannot be used; the message says which and why.
@@ -102,7 +102,7 @@ class TrustSettings:
         return context
 
     def proxy_context(self) -> ssl.SSLContext:
-        """For connections to a proxy: without the client certificate.
+        """Return the TLS context for a proxy: without the client certificate.
 
         Raises:
             UsageError: a file cannot be used; the message says which and why.
@@ -127,7 +127,7 @@ class TrustSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutboundSettings:
-    """All that decides how an upstream is reached; the default is directly."""
+    """All settings for reaching an upstream; the default is directly."""
 
     https_proxy: Proxy | None = None
     http_proxy: Proxy | None = None
@@ -135,7 +135,7 @@ class OutboundSettings:
     trust: TrustSettings = TrustSettings()
 
     def proxy_for(self, scheme: str, host: str, port: int) -> Proxy | None:
-        """The proxy to ask for an upstream; None when it is reached directly."""
+        """Return the proxy for an upstream; None if it is reached directly."""
         proxy = self.https_proxy if scheme == "https" else self.http_proxy
         return None if proxy is None or self.direct.covers(host, port) else proxy
 
@@ -147,7 +147,7 @@ def outbound_from(
     client_cert: Path | None = None,
     client_key: Path | None = None,
 ) -> OutboundSettings:
-    """Read the variables, and try each file that was named.
+    """Read the environment variables, and try each named file.
 
     Args:
         environment: of the user.
@@ -184,7 +184,7 @@ def outbound_from(
 
 
 def _first(environment: Mapping[str, str], *names: str) -> tuple[str, str]:
-    """The first variable that exists, and its value; ("", "") when none does."""
+    """Return the first existing variable and its value; ("", "") if there is none."""
     name = next((name for name in names if name in environment), "")
     return name, environment.get(name, "").strip()
 
@@ -226,7 +226,7 @@ def _basic(user: str | None, password: str | None) -> bytes | None:
 
 
 def _direct(text: str) -> ProxyBypass:
-    """What `NO_PROXY` says; an entry that is nothing known covers nothing."""
+    """Parse `NO_PROXY`; ignore unknown entries."""
     names: list[tuple[str, int | None]] = []
     networks: list[tuple[_Network, int | None]] = []
     entries = [entry.lower() for entry in re.split(r"[,\s]+", text) if entry]
@@ -241,7 +241,7 @@ def _direct(text: str) -> ProxyBypass:
 
 
 def _host_and_port(entry: str) -> tuple[str, int | None]:
-    """`host:443`, `[::1]:443`, `host`, `::1`, `10.0.0.0/8`: the host, and the port if there."""
+    """Split `host:443`, `[::1]:443`, `host`, `::1` or `10.0.0.0/8` into host and port."""
     if match := _BRACKETED.fullmatch(entry):
         return match[1], int(match[2]) if match[2] else None
     host, colon, port = entry.partition(":")
@@ -281,7 +281,7 @@ def _show_certificate(context: ssl.SSLContext, cert: Path, key: Path | None) -> 
     named = f"--client-cert {str(cert)!r}" + (f" --client-key {str(key)!r}" if key else "")
 
     def ask() -> NoReturn:
-        """In place of OpenSSL's own question at the terminal."""
+        """Replace OpenSSL's question at the terminal."""
         raise UsageError(f"{named}: the key has a passphrase; {accepted}")
 
     try:

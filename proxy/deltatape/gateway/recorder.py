@@ -1,4 +1,4 @@
-"""What all taps of a run share: the tapes, the numbers, the analyses, the watch.
+"""The state that all listeners of a run share: tapes, numbers, analyses.
 
 A run has one `Recorder`, whatever it listens to: the gateway in front of providers and the tap in
 front of the application's own endpoint write to the same tapes.
@@ -29,43 +29,43 @@ MAX_NOTED = 1000
 
 
 class RecorderObserver(Protocol):
-    """Who is told what happens, on the loop's thread."""
+    """Receives a run's events on the event loop's thread."""
 
     def exchange(self, ended: AnalyzedExchange) -> None:
-        """An exchange has ended and was analysed."""
+        """An exchange ended and was analysed."""
 
     def silence(self, ended: AnalyzedExchange) -> None:
-        """A tape ends, and nothing came back for a reply on it; without an analysis."""
+        """A tape ends with an unanswered reply; without an analysis."""
 
     def refused(self, refusal: Refusal) -> None:
         """A request was answered without an upstream."""
 
     def alarm(self, problem: str) -> None:
-        """Taping is in trouble; may come from another thread."""
+        """Taping has a problem; may be called from another thread."""
 
 
 class RunningExchange(Protocol):
-    """An exchange that goes on."""
+    """An exchange in progress."""
 
     taping: ExchangeTaping | None
 
     def stop(self) -> None:
-        """End it, as a cut."""
+        """Cut it."""
 
 
 class RecorderFeed(Protocol):
-    """What feeds a recorder."""
+    """A source of exchanges."""
 
     def close(self) -> None:
-        """Accept nothing more."""
+        """Stop accepting."""
 
     async def farewell(self) -> None:
-        """Let what was written leave, then end all connections."""
+        """Flush what was written, then end all connections."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecorderOptions:
-    """How to record.
+    """The recorder's options.
 
     Attributes:
         durable: sync a tape when an exchange on it has ended.
@@ -83,7 +83,7 @@ DEFAULT_MANNER = RecorderOptions()
 
 @dataclass(slots=True)
 class RecorderCounts:
-    """What the summary tells."""
+    """Totals for the summary."""
 
     exchanges: int = 0
     refused: int = 0
@@ -91,7 +91,7 @@ class RecorderCounts:
 
 
 class Recorder:
-    """See the module."""
+    """Numbers, tapes and analyses of a run."""
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class Recorder:
         self._drained = asyncio.Event()
 
     def start(self) -> None:
-        """Begin to watch; needs a running loop."""
+        """Start; needs a running loop."""
         self.book.start()
         self._tick()
 
@@ -129,17 +129,17 @@ class Recorder:
     # What gateways tell.
 
     def client(self) -> int:
-        """A client has connected; its number."""
+        """Return the number of a new client connection."""
         self.counts.clients += 1
         self.book.client(self.counts.clients, ClientState.OPENED)
         return self.counts.clients
 
     def client_left(self, connection: int) -> None:
-        """A client has left."""
+        """Note that a client left."""
         self.book.client(connection, ClientState.CLOSED)
 
     def refused(self, refusal: Refusal) -> None:
-        """A request was answered without an upstream."""
+        """Note a request that was answered without an upstream."""
         self.counts.refused += 1
         if self.counts.refused <= MAX_NOTED:  # evidence, but no way to fill a disk
             self.book.note(f"a request was refused with {refusal.status} {refusal.code}")
@@ -148,7 +148,7 @@ class Recorder:
     def begin(
         self, exchange: RunningExchange, name: str | None, connection: int, side: Tap
     ) -> ExchangeTaping:
-        """A new exchange, on the tape of that name."""
+        """Start an exchange on the tape of that name."""
         tape = self.book.named(name)
         tape.client(connection, ClientState.OPENED)
         tape.exchanges += 1
@@ -177,7 +177,7 @@ class Recorder:
         return both
 
     def ended(self, taping: ExchangeTaping) -> None:
-        """An exchange is over, and its end is on the tape."""
+        """Handle the end of an exchange whose end is on the tape."""
         tape = taping.tape
         self.active.pop(taping.serial, None)
         tape.active -= 1
@@ -199,7 +199,7 @@ class Recorder:
     async def stop(
         self, taps: Sequence[RecorderFeed], reason: str, code: int | None, *, grace_s: float
     ) -> None:
-        """Accept nothing more, let streams end for `grace_s`, cut the rest, end the tapes.
+        """Stop accepting, wait `grace_s` for streams, cut the rest, end the tapes.
 
         Args:
             taps: all that feed this recorder.
@@ -220,7 +220,7 @@ class Recorder:
         self.book.stop(reason, code)
 
     def tell_silences(self, tape: OpenTape, reason: str, code: int | None = None) -> None:
-        """Tell which replies nothing came back for, on a tape that is about to end."""
+        """Report unanswered replies on a tape that is about to end."""
         watch = TapeSummary(until_ns=tape.writer.now_ns(), stop=reason, exit_code=code)
         findings = self._analyst.silences(tape, watch)
         for number in sorted({finding.exchange for finding in findings}):
@@ -241,6 +241,6 @@ class Recorder:
             exchange.stop()
 
     def hurry(self) -> None:
-        """Do not wait any longer, neither for the streams nor for their analyses."""
+        """Stop waiting for streams and analyses."""
         self._analyst.hurry()
         self._cut()

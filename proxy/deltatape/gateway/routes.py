@@ -1,4 +1,4 @@
-"""Where a request goes: fixed by configuration, never by the client (no open proxy, no SSRF).
+"""Routing, fixed by configuration and never by the client (no open proxy, no SSRF).
 
 With prefixes (`/openai/v1/...`), since every SDK keeps a path prefix; or one upstream at `/`.
 """
@@ -27,7 +27,7 @@ class Origin:
 
     @property
     def authority(self) -> str:
-        """The value of `Host`: the port only where it is not the scheme's own."""
+        """The value of `Host`: the port only if it is not the default."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
 
@@ -39,7 +39,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Where one request goes: the origin, the target to send, and the URL it was configured by."""
+    """The route of one request: origin, target to send, and the configured URL."""
 
     origin: Origin
     target: bytes
@@ -50,20 +50,20 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class Upstream:
-    """A configured upstream: its origin and the path that is put before every target."""
+    """A configured upstream: its origin, and the path before every target."""
 
     name: str
     origin: Origin
     path: str
 
     def route(self, target: bytes) -> Route:
-        """Where a request for `target` below this upstream goes."""
+        """Return the route of `target` below this upstream."""
         return Route(self.origin, self.path.encode() + target, self.origin.url + self.path)
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a request goes nowhere."""
+    """Why a request has no route."""
 
     status: int
     code: str
@@ -71,7 +71,7 @@ class Refusal:
 
 
 def parse_upstream(text: str) -> Upstream:
-    """`URL` or `NAME=URL`; the name is "" for the first form.
+    """Parse `URL` or `NAME=URL`; the name is "" for the first form.
 
     Raises:
         UsageError: not such a thing.
@@ -125,11 +125,11 @@ class Routes:
 
     @property
     def upstreams(self) -> tuple[Upstream, ...]:
-        """All that requests may go to."""
+        """All upstreams."""
         return (self.single,) if self.single else tuple(self.named.values())
 
     def resolve(self, target: bytes) -> Route | Refusal:
-        """Where a request with this target goes."""
+        """Return the route of a request."""
         if not target.startswith(b"/"):
             return Refusal(
                 400,
@@ -161,7 +161,7 @@ class Routes:
 
 
 def _split_prefix(target: bytes) -> tuple[str, bytes]:
-    """The first path segment, and the target without it."""
+    """Split the first path segment from the target."""
     match = re.match(rb"/([^/?]*)(.*)", target, re.DOTALL)
     assert match is not None
     rest = match[2]

@@ -1,4 +1,4 @@
-"""The tapes of a run: the one that traffic goes to, and those that were asked for by name.
+"""The tapes of a run: the main one, and those requested by name.
 
 A tape tells which client connections there were while it was written, since an application that
 has hung up is what a dead zone looks like; so each tape is told of a connection when it matters
@@ -27,7 +27,7 @@ Create = Callable[[str | None], TapeWriter]
 
 @dataclass(slots=True, eq=False)
 class OpenTape:
-    """A tape that is being written."""
+    """A tape being written."""
 
     name: str | None
     writer: TapeWriter
@@ -43,11 +43,11 @@ class OpenTape:
 
     @property
     def path(self) -> str:
-        """Where it lies; "" when it could not be made."""
+        """Its path; "" if it could not be created."""
         return str(self.writer.path or "")
 
     def client(self, connection: int, state: ClientState) -> None:
-        """A client connection was opened or closed; said once."""
+        """Record that a client connection was opened or closed, once."""
         if (connection in self.clients) is (state is ClientState.OPENED):
             return
         self.clients ^= {connection}
@@ -55,7 +55,7 @@ class OpenTape:
 
 
 class TapeBook:
-    """See the module."""
+    """All tapes of a run."""
 
     def __init__(self, create: Create, masker: Masker) -> None:
         self._create = create
@@ -77,17 +77,17 @@ class TapeBook:
         return OpenTape(name, writer, TapeTap(writer.put, self._masker))
 
     def start(self) -> None:
-        """From now on lines are written once per turn of the running loop."""
+        """Write lines once per turn of the running loop from now on."""
         for tape in self.all():
             _once_per_turn(tape.writer)
 
     def all(self) -> Iterator[OpenTape]:
-        """Every tape that is open."""
+        """Yield every open tape."""
         yield from self.written()
         yield from self._retired
 
     def named(self, name: str | None) -> OpenTape:
-        """The tape for an exchange."""
+        """Return the tape for an exchange."""
         if name is None:
             return self.current
         tape = self._named.pop(name, None)
@@ -106,12 +106,12 @@ class TapeBook:
                 self._rotate_out(quiet)
 
     def written(self) -> Iterator[OpenTape]:
-        """Every tape that takes new exchanges."""
+        """Yield every tape that takes new exchanges."""
         yield self.current
         yield from self._named.values()
 
     def rotate(self, old: OpenTape) -> bool:
-        """Let new exchanges go on a new tape instead of `old`; False if there can be none."""
+        """Replace `old` for new exchanges; return False if that is impossible."""
         if old is self.current:
             new = self._open(None)
             if new.writer.path is None:
@@ -128,13 +128,13 @@ class TapeBook:
         return True
 
     def release(self, tape: OpenTape) -> None:
-        """Close a tape that was replaced, if nothing goes on there any more."""
+        """Close a replaced tape after its last exchange."""
         if tape in self._retired and not tape.active:
             self._retired.discard(tape)
             self._rotate_out(tape)
 
     def client(self, connection: int, state: ClientState) -> None:
-        """A client connected or left; `stop` is a tape's last word."""
+        """Record a client connection; nothing follows a tape's `stop` record."""
         if self._stopped:
             return
         if state is ClientState.OPENED:
@@ -146,7 +146,7 @@ class TapeBook:
             tape.client(connection, state)
 
     def watch(self, every_ns: int) -> None:
-        """Have each tape on which nothing goes on say that it is still being watched."""
+        """Record on each quiet tape that the recorder is still running."""
         for tape in self.all():
             now = tape.writer.now_ns()
             if tape.active:
@@ -156,31 +156,31 @@ class TapeBook:
                 tape.watched_ns = now
 
     def log(self, stream: LogStream, data: bytes) -> None:
-        """What the application that is run has printed."""
+        """Record output of the application."""
         self.current.tap.log(self.current.writer.now_ns(), stream, data)
 
     def log_end(self) -> None:
-        """The application prints no more."""
+        """Record that the application closed its output."""
         self.current.tap.log_end(self.current.writer.now_ns())
 
     def note(self, text: str) -> None:
-        """A remark on the tape for traffic without a name."""
+        """Write a note on the main tape."""
         self.current.tap.note(self.current.writer.now_ns(), text)
 
     def parsed(self, tape: OpenTape, number: int, parsed: ParsedAs) -> None:
-        """What was read of an exchange that has ended; a tape that was closed goes without."""
+        """Record what was parsed of an ended exchange, unless its tape is closed."""
         if not self._stopped and tape in self.all():
             tape.writer.put(number, payload_record(tape.writer.now_ns(), number, parsed))
 
     def stop(self, reason: str, code: int | None) -> None:
-        """End all tapes; `code` is the exit code of the child that was run, if any."""
+        """End all tapes; `code` is the child's exit code, if any."""
         self._stopped = True
         for tape in self.all():
             tape.tap.stop(tape.writer.now_ns(), reason, code)
             tape.writer.close()
 
     def _rotate_out(self, tape: OpenTape) -> None:
-        """End a tape while others go on: its last sync must not hold up a stream."""
+        """End a tape in the background: its last sync must not delay a stream."""
         tape.tap.stop(tape.writer.now_ns(), ROTATED, None)
         # Nothing may be left for this turn's end: the writer belongs to the thread from now on.
         tape.writer.on_dirty = _nothing
@@ -195,7 +195,7 @@ class TapeBook:
         self.on_closed(tape)
 
     def losses(self) -> tuple[int, int]:
-        """How many records and bytes of lines all tapes of the run lack."""
+        """Count records and bytes that all tapes of the run lack."""
         lost = self._lost
         for tape in (*self.all(), *self._closing):
             lost = _plus(lost, tape.writer)
@@ -215,7 +215,7 @@ def _plus(lost: tuple[int, int], writer: TapeWriter) -> tuple[int, int]:
 
 
 def _once_per_turn(writer: TapeWriter) -> None:
-    """Flush before any socket is read again: asyncio runs what is already due first."""
+    """Flush before any socket is read again: asyncio runs scheduled calls first."""
     loop = asyncio.get_running_loop()
     writer.on_dirty = lambda: _soon(loop, writer.flush)
     writer.flush()

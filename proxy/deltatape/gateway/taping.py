@@ -1,4 +1,4 @@
-"""The tape's side of an exchange in the gateway, with the recorder's clock; see `guarded`."""
+"""Writes an exchange to its tape, with the recorder's clock; see `taping_guard`."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ from deltatape.tape.tap import ExchangeTap
 
 
 class ExchangeTaping(GuardedTaping):
-    """Writes one exchange. Each method is one record."""
+    """Writes one exchange; each method writes one record."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class ExchangeTaping(GuardedTaping):
     def request(
         self, *, method: str, target: bytes, upstream: str, http: str, headers: Fields
     ) -> None:
-        """The request's head, as sent upstream."""
+        """Write the request head as sent upstream."""
         self._write(
             lambda tap, now: tap.request(
                 now,
@@ -50,26 +50,26 @@ class ExchangeTaping(GuardedTaping):
         )
 
     def request_body(self, data: bytes) -> None:
-        """Bytes of the request's body."""
+        """Write bytes of the request body."""
         if self._bodies:
             self._write(lambda tap, now: tap.request_body(now, data))
         else:
             self._untaped += len(data)
 
     def request_end(self) -> None:
-        """The request is whole."""
+        """Write the end of the request."""
         if self._untaped:
             self.note(f"the request's body, {self._untaped} bytes, was left out on demand")
         self._write(lambda tap, now: tap.request_end(now))
 
     def sent(self, *, connect_ns: int, tls_ns: int, reused: bool) -> None:
-        """The request has left."""
+        """Write that the request was sent."""
         self._write(
             lambda tap, now: tap.sent(now, connect_ns=connect_ns, tls_ns=tls_ns, reused=reused)
         )
 
     def informational(self, head: ParsedResponseHead) -> None:
-        """A 1xx head."""
+        """Write a 1xx head."""
         self._write(
             lambda tap, now: tap.informational(
                 now, status=head.status, reason=head.reason, http=head.http, headers=head.fields
@@ -77,7 +77,7 @@ class ExchangeTaping(GuardedTaping):
         )
 
     def response(self, head: ParsedResponseHead) -> None:
-        """The final head."""
+        """Write the final head."""
         self._write(
             lambda tap, now: tap.response(
                 now,
@@ -90,7 +90,7 @@ class ExchangeTaping(GuardedTaping):
         )
 
     def read(self, data: bytes, ends: tuple[int, ...] | None) -> None:
-        """One socket read of the response body: the hot path, so without `_write`."""
+        """Write one socket read of the response body: the hot path, so without `_write`."""
         tap = self._tap
         if tap is None:
             return
@@ -101,25 +101,25 @@ class ExchangeTaping(GuardedTaping):
             self._fail(error)
 
     def trailers(self, fields: Fields) -> None:
-        """Fields after a chunked body."""
+        """Write the fields after a chunked body."""
         self._write(lambda tap, now: tap.trailers(now, fields))
 
     def delivered(self, total: int) -> None:
-        """A lagging client has caught up to `total` body bytes."""
+        """Write that a slow client has taken `total` body bytes."""
         self._write(lambda tap, now: tap.delivered(now, total))
 
     def watch(self, every_ns: int) -> None:
-        """Say that a silent exchange is still being watched, if it has been silent for so long."""
+        """Write that a silent exchange is still being recorded."""
         last = self.last_ns
         if self._writer.now_ns() - last >= every_ns:
             self._write(lambda tap, now: tap.idle(now))
             self.last_ns = last
 
     def note(self, text: str) -> None:
-        """A remark."""
+        """Write a note."""
         self._write(lambda tap, now: tap.note(now, text))
 
     def end(self, reason: EndReason, detail: str) -> None:
-        """How it ended."""
+        """Write the end."""
         losses = self._writer.losses(self.number)
         self._write(lambda tap, now: tap.end(now, reason, detail=detail, recorder=losses))

@@ -1,4 +1,4 @@
-"""The guard around a tap: nothing that goes wrong in taping may reach the stream.
+"""Keeps errors of taping away from the stream.
 
 A failure of ours ends the taping of its exchange, is told once, and the bytes go on. Standard
 library only: mitmproxy's addon stands on it, too.
@@ -11,17 +11,17 @@ from deltatape.tape.tap import ExchangeTap
 
 
 class Writer(Protocol):
-    """What taping needs of the writer."""
+    """The writer's methods that taping uses."""
 
     def now_ns(self) -> int:
-        """Nanoseconds since the tape's `recorded_at`."""
+        """Return nanoseconds since the tape's `recorded_at`."""
 
     def losses(self, exchange: int) -> Mapping[str, object]:
-        """What was lost of an exchange, for `end.recorder`."""
+        """Return what was lost of an exchange, for `end.recorder`."""
 
 
 class GuardedTaping:
-    """One exchange on its tape. Subclasses call `_write` for each record.
+    """An exchange on its tape. Subclasses call `_write` for each record.
 
     Attributes:
         number: on its tape.

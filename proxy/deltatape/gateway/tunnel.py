@@ -1,4 +1,4 @@
-"""A blind tunnel: it passes what an application does not send through the gateway, and tells of it.
+"""A blind tunnel for traffic past the gateway, which reports the hosts.
 
 A CONNECT proxy on loopback with credentials of its own, for one child process. Bytes go both ways
 as they come, unread and without a time limit: TLS stays between the application and its server.
@@ -59,17 +59,17 @@ _REASONS = {
 
 
 class TunnelOwner(Protocol):
-    """Who keeps count of the ends."""
+    """Counts the open connections."""
 
     def joined(self, end: "TunnelSide") -> None:
-        """A connection is open."""
+        """Note an open connection."""
 
     def left(self, end: "TunnelSide") -> None:
-        """A connection is gone."""
+        """Note a closed connection."""
 
 
 class TunnelSide(asyncio.Protocol):
-    """One side."""
+    """One side of a tunnel."""
 
     def __init__(self, owner: TunnelOwner) -> None:
         self._owner = owner
@@ -123,24 +123,24 @@ class TunnelSide(asyncio.Protocol):
         self._owner.left(self)
 
     def write(self, data: bytes) -> None:
-        """Send; nothing happens once the connection is gone."""
+        """Send; ignored after the end of the connection."""
         if self.transport is not None:
             self.transport.write(data)
 
     def close(self) -> None:
-        """End it once all that was written has left."""
+        """Close after everything written was sent."""
         if self.transport is not None:
             self.transport.close()
 
     def abort(self) -> None:
-        """End it now."""
+        """Close at once."""
         if self.transport is not None:
             self.transport.abort()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TunnelledConnection:
-    """A connection that went past the gateway."""
+    """A connection that bypassed the gateway."""
 
     host: str
     port: int
@@ -161,7 +161,7 @@ class Tunnel:
         provider_of: Callable[[str], str | None] = provider_of_host,
         sealed: bool = False,
     ) -> None:
-        """A tunnel that does not listen yet.
+        """Create a tunnel that does not listen yet.
 
         Args:
             dialler: for the way out.
@@ -184,7 +184,7 @@ class Tunnel:
 
     @property
     def url(self) -> str:
-        """What the child's `HTTPS_PROXY` is set to, with the credentials."""
+        """The value of the child's `HTTPS_PROXY`, with credentials."""
         return f"http://{USER}:{self.token}@{HOST}:{self.port}"
 
     async def start(self, *, own_ports: Iterable[int] = ()) -> None:
@@ -199,7 +199,7 @@ class Tunnel:
         self._own_ports = frozenset((*own_ports, self.port))
 
     async def stop(self) -> None:
-        """Listen no more, and cut what is open."""
+        """Stop listening, and cut open connections."""
         if self._server is not None:
             self._server.close()
             self._server = None
@@ -213,17 +213,15 @@ class Tunnel:
     # What connections ask.
 
     def joined(self, end: TunnelSide) -> None:
-        """A connection is open."""
         self._ends.add(end)
 
     def left(self, end: TunnelSide) -> None:
-        """A connection is gone."""
         self._ends.discard(end)
         if not self._ends:
             self._empty.set()
 
     def judge(self, head: ParsedRequestHead) -> "_Refusal | tuple[str, int]":
-        """Where a request may go."""
+        """Decide where a request may go."""
         if head.method != "CONNECT":
             return _Refusal(
                 405,
@@ -263,11 +261,11 @@ class Tunnel:
         await self._dialler.tcp(host, port, far)
 
     def opened(self, host: str, port: int) -> None:
-        """A way is open."""
+        """Report an open connection."""
         self._seen(TunnelledConnection(host=host, port=port, llm=self._provider_of(host)))
 
     def failed(self, host: str, port: int, failure: str) -> None:
-        """The far side could not be reached."""
+        """Report that the far side is unreachable."""
         provider = self._provider_of(host)
         self._seen(TunnelledConnection(host=host, port=port, llm=provider, failure=failure))
 
@@ -289,20 +287,20 @@ def _is_here(host: str) -> bool:
 
 
 class _Far(TunnelSide):
-    """The side that was asked for."""
+    """The requested server."""
 
     def __init__(self, tunnel: Tunnel, near: "_Near") -> None:
         super().__init__(tunnel)
         self._near = near
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The way is open: say so before any byte of the server's can pass."""
+        """Answer before any byte of the server can pass."""
         super().connection_made(transport)
         self._near.join(self)
 
 
 class _Near(TunnelSide):
-    """The side of the application: its request first, then its bytes."""
+    """The application's side: first its request, then its bytes."""
 
     def __init__(self, tunnel: Tunnel) -> None:
         super().__init__(tunnel)
@@ -362,7 +360,7 @@ class _Near(TunnelSide):
         self._dialling = None
 
     def join(self, far: _Far) -> None:
-        """The far side is there: answer, and splice."""
+        """Answer and splice, once the far side is connected."""
         assert self._asked is not None
         if self.transport is None:
             far.abort()
@@ -376,7 +374,7 @@ class _Near(TunnelSide):
         self._tunnel.opened(*self._asked)
 
     def _refuse(self, refusal: _Refusal) -> None:
-        """Answer, then wait a moment for the client to read and leave: RST would eat the answer."""
+        """Answer, then wait briefly for the client to read: a RST would discard the answer."""
         transport = self.transport
         if transport is None or self.peer is not None:  # too late: the splice tells the end
             return

@@ -1,4 +1,4 @@
-"""Whether a request comes from this machine, and not from a web page that found the port.
+"""Checks that a request comes from this machine and not from a web page.
 
 A page of any site can send a simple POST to a port of loopback, and a DNS name of the attacker's
 can be made to point there (DNS rebinding). Both are told by what the browser adds. Pages of this
@@ -15,14 +15,14 @@ _SHOWN = 80
 
 @dataclass(frozen=True, slots=True)
 class ForeignOrigin:
-    """Why a request is not of this machine: for an answer of 403."""
+    """Why a request is foreign, for a 403 answer."""
 
     code: str
     message: str
 
 
 def check_origin(head: ParsedRequestHead, *, local: bool = True) -> ForeignOrigin | None:
-    """Why a request must not be served; None when it may.
+    """Return why a request must not be served; None if it may.
 
     Args:
         head: of the request.

@@ -1,4 +1,4 @@
-"""Answers of our own: small JSON responses that say what is wrong and what to do."""
+"""Our own answers: small JSON errors that say what is wrong and what to do."""
 
 import json
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ def error_answer(
     fields: Fields = (),
     head_only: bool = False,
 ) -> bytes:
-    """A whole response whose JSON body has the form that LLM SDKs show to their users.
+    """Return a response whose JSON body has the form that LLM SDKs show to users.
 
     `{"error": {"message": ..., "type": "deltatape", "code": ..., **detail}}`; the connection is
     closed after it. `head_only` for an answer to HEAD.

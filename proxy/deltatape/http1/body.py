@@ -1,4 +1,4 @@
-"""Where a message body ends, and where its HTTP chunks do (RFC 9112 sections 6 and 7.1).
+"""Finds the ends of message bodies and their chunks (RFC 9112 sections 6 and 7.1).
 
 Written here and not left to httptools, because the player needs the offsets of chunk ends and a
 proxy that splices bytes needs the offset of the message's end, and httptools tells neither. One
@@ -19,7 +19,7 @@ _MAX_SIZE_DIGITS = 16
 
 @dataclass(frozen=True, slots=True)
 class BodyScan:
-    """What one socket read holds of a body.
+    """The body content of one socket read.
 
     `data` is the body without framing, `ends` the offsets in it at which HTTP chunks end (None
     when the body is not chunked), `used` how many bytes of the read are valid and the message's.
@@ -39,11 +39,11 @@ class MessageBody(Protocol):
     trailers: Fields
 
     def feed(self, raw: bytes) -> BodyScan:
-        """Take the next bytes of the connection; those after `used` are not the body's."""
+        """Scan the next bytes of the connection; those after `used` belong to the next message."""
 
 
 def body_of(framing: Framing, length: int) -> MessageBody:
-    """A scanner for a body that is framed so; `length` counts for `LENGTH` only."""
+    """Return a scanner for a body; `length` counts for `LENGTH` only."""
     if framing is Framing.CHUNKED:
         return ChunkedBody()
     if framing is Framing.CLOSE:
@@ -68,7 +68,7 @@ class LengthBody:
 
 
 class CloseBody:
-    """A body that ends with the connection; `broken` when that is so because framing failed."""
+    """A body that ends with the connection; `broken` if the framing failed."""
 
     def __init__(self, *, broken: bool = False) -> None:
         self.broken = broken
@@ -88,7 +88,7 @@ class _State(enum.Enum):
 
 
 class ChunkedBody:
-    """A chunked body. A line that a read cuts is kept until the next one."""
+    """A chunked body. A line split by reads is kept until complete."""
 
     def __init__(self) -> None:
         self._state = _State.SIZE
@@ -122,11 +122,11 @@ class ChunkedBody:
 
     @property
     def pending(self) -> bytes:
-        """The beginning of a framing line that earlier reads brought and that is not whole."""
+        """The incomplete framing line of earlier reads."""
         return self._line
 
     def _try_line(self, piece: bytes, *, whole: bool) -> bool:
-        """Whether a piece of a framing line is in order; else `problem` says why not."""
+        """Check part of a framing line; set `problem` if it is invalid."""
         line = self._line + piece
         if not whole and len(line) > MAX_LINE_BYTES:
             self.problem = f"a framing line is longer than {MAX_LINE_BYTES} bytes"
@@ -172,7 +172,7 @@ def _chunk_size(line: bytes) -> int:
 
 
 def write_chunk(data: bytes) -> bytes:
-    """`data` as one chunk."""
+    """Return `data` as one chunk."""
     return b"%x\r\n%b\r\n" % (len(data), data)
 
 
@@ -180,7 +180,7 @@ def write_chunk(data: bytes) -> bytes:
 
 
 def fin_completes(framing: Framing | None, *, bare: bool) -> bool:
-    """Whether a FIN makes a body look whole, so that a cut has to be shown by RST.
+    """Check whether a FIN would make a cut body look complete, so that RST is needed.
 
     `framing` None: no head was sent; `bare`: a chunked body goes out without its chunks.
     """
@@ -188,6 +188,6 @@ def fin_completes(framing: Framing | None, *, bare: bool) -> bool:
 
 
 def keeps_client(request: ParsedRequestHead, framing: Framing | None) -> bool:
-    """Whether the client's connection can serve another request after such a response."""
+    """Check whether the client's connection can serve another request after the response."""
     known = framing is not None and framing is not Framing.CLOSE
     return known and request.keep_alive and request.http == "1.1"

@@ -1,4 +1,4 @@
-"""The side that talks to a provider: one upstream connection, one response at a time.
+"""The upstream side: one connection, one response at a time.
 
 Every read is scanned for framing and handed on raw beside its scan, so that the handler can
 splice the bytes as they came. A response whose framing is broken is not repaired: its bytes go on
@@ -22,38 +22,38 @@ from deltatape.model.exchange import BROKEN_CHUNKS, Framing
 
 
 class ConnectionLost(enum.Enum):
-    """How an upstream connection ended before its response was whole."""
+    """How an upstream connection ended before its response was complete."""
 
     CLOSED = "closed"
     RESET = "reset"
 
 
 class ResponseHandler(Protocol):
-    """What is done with one response."""
+    """Handles one response."""
 
     def on_informational(self, head: ParsedResponseHead) -> None:
-        """A 1xx head; another one follows."""
+        """A 1xx head; another head follows."""
 
     def on_response(self, head: ParsedResponseHead) -> None:
-        """The final head is whole."""
+        """The final head."""
 
     def on_response_data(self, raw: bytes, scan: BodyScan) -> None:
-        """One socket read of the body: raw bytes of the message, and what they hold."""
+        """One socket read of the body: raw bytes, and their body content."""
 
     def on_response_note(self, text: str) -> None:
-        """Something odd about the framing; the bytes go on all the same."""
+        """The framing is odd; the bytes are forwarded anyway."""
 
     def on_response_debris(self, raw: bytes) -> None:
-        """Bytes in place of a head that are none, or only a piece of one; the end follows."""
+        """Bytes in place of a head, or an incomplete head; the end follows."""
 
     def on_response_end(self, trailers: Fields) -> None:
-        """The response is whole."""
+        """The response is complete."""
 
     def on_upstream_lost(self, how: ConnectionLost, detail: str) -> None:
-        """The connection ended before the response was whole."""
+        """The connection ended before the response was complete."""
 
     def on_upstream_writable(self, *, writable: bool) -> None:
-        """False: upstream lags in taking the request."""
+        """False: the upstream is slow to take the request."""
 
 
 class UpstreamConnection(asyncio.Protocol):
@@ -104,7 +104,7 @@ class UpstreamConnection(asyncio.Protocol):
         handler.on_upstream_lost(how, "" if exc is None else str(exc))
 
     def _hand_on_pieces(self, handler: ResponseHandler) -> None:
-        """A piece of a head is not withheld: the client sees what it would have seen."""
+        """Forward an incomplete head: the client sees what it would have seen."""
         if self._buffer:
             handler.on_response_note(
                 f"the response ended inside a head: {bytes(self._buffer[:80])!r}"
@@ -124,7 +124,7 @@ class UpstreamConnection(asyncio.Protocol):
 
     @property
     def reusable(self) -> bool:
-        """Whether another request may be sent: open, idle, and nothing odd has happened."""
+        """Whether another request may be sent: open, idle, and without errors."""
         transport = self._transport
         return (
             transport is not None
@@ -134,29 +134,27 @@ class UpstreamConnection(asyncio.Protocol):
         )
 
     def start(self, handler: ResponseHandler, method: str) -> None:
-        """A request follows, its response goes to `handler`."""
+        """Start a request; its response goes to `handler`."""
         self._handler = handler
         self._method = method
         self._keep_alive = False
         self.resume()  # the response before may have left it paused
 
     def write(self, data: bytes) -> None:
-        """Send bytes of the request."""
         if self._transport is not None:
             self._transport.write(data)
 
     def pause(self) -> None:
-        """Stop reading: the client lags."""
+        """Stop reading while the client is slow."""
         if self._transport is not None:
             self._transport.pause_reading()
 
     def resume(self) -> None:
-        """Go on reading."""
         if self._transport is not None:
             self._transport.resume_reading()
 
     def abort(self) -> None:
-        """Drop the connection at once, without a word to the handler."""
+        """Drop the connection at once, without calling the handler."""
         self._handler = None
         if self._transport is not None:
             self._transport.abort()
@@ -209,7 +207,7 @@ class UpstreamConnection(asyncio.Protocol):
             handler.on_response_end(body.trailers)
 
     def _go_on_raw(self, raw: bytes, scan: BodyScan) -> None:
-        """From here on nothing is framing any more: all bytes go on as they come."""
+        """Stop framing and forward all further bytes as they come."""
         body, handler = self._body, self._handler
         assert isinstance(body, ChunkedBody)
         assert handler is not None

@@ -1,4 +1,4 @@
-"""Message heads: found, validated by llhttp (httptools), and written again field by field.
+"""Message heads: found, validated by llhttp (httptools), and rewritten field by field.
 
 Order, case and repeats of the fields stay as they were on the wire. Strictness is llhttp's
 default: bare LF, obs-fold, space before the colon, NUL, `Content-Length` beside
@@ -41,12 +41,12 @@ _Parser = httptools.HttpRequestParser | httptools.HttpResponseParser
 
 
 class BadMessageError(Exception):
-    """The peer does not speak HTTP/1 as RFC 9112 has it."""
+    """Invalid HTTP/1 as of RFC 9112."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedRequestHead:
-    """A request's head. `length` is None when the body is chunked, 0 when there is none."""
+    """A request head as parsed. `length` is None if the body is chunked, 0 if there is none."""
 
     method: str
     target: bytes
@@ -58,7 +58,7 @@ class ParsedRequestHead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedResponseHead:
-    """A response's head. `length` counts when `framing` is `LENGTH`."""
+    """A response head as parsed. `length` counts for `LENGTH` framing."""
 
     status: int
     reason: bytes
@@ -70,12 +70,12 @@ class ParsedResponseHead:
 
     @property
     def informational(self) -> bool:
-        """Whether another head follows: 1xx, but for 101 which ends HTTP."""
+        """Whether another head follows: 1xx except 101."""
         return self.status < HTTPStatus.OK and self.status != HTTPStatus.SWITCHING_PROTOCOLS
 
 
 class _Collector:
-    """What httptools calls back."""
+    """The callbacks of httptools."""
 
     def __init__(self) -> None:
         self.target = b""
@@ -101,7 +101,7 @@ class _Collector:
 
 
 def find_head(buffer: bytes | bytearray) -> int:
-    """The length of the head at the start of `buffer`, its blank line included; 0 if unfinished.
+    """Return the length of the head in `buffer`, blank line included; 0 if incomplete.
 
     Raises:
         BadMessageError: there is no end within `MAX_HEAD_BYTES`, the lines end with LF alone, or it
@@ -120,7 +120,7 @@ def find_head(buffer: bytes | bytearray) -> int:
 
 
 def parse_request(raw: bytes) -> ParsedRequestHead:
-    """Parse a whole request head. Short ones are kept: a kept connection brings the same again.
+    """Parse a request head. Short heads are cached: kept connections repeat them.
 
     Raises:
         BadMessageError: not a valid head of HTTP/1.0 or HTTP/1.1.
@@ -154,7 +154,7 @@ def _parse_request(raw: bytes) -> ParsedRequestHead:
 
 
 def parse_response(raw: bytes, *, method: str) -> ParsedResponseHead:
-    """Parse a whole response head; `method` is that of the request (HEAD has no body).
+    """Parse a response head; `method` is the request's (HEAD has no body).
 
     Raises:
         BadMessageError: not a valid head of HTTP/1.0 or HTTP/1.1.
@@ -205,12 +205,12 @@ def _version(parser: _Parser) -> str:
 
 
 def field(fields: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes | None:
-    """The value of the first field called `name` (lower case), if any."""
+    """Return the value of the first field `name` (lower case)."""
     return next((value for key, value in fields if key.lower() == name), None)
 
 
 def waits_to_continue(head: ParsedRequestHead) -> bool:
-    """Whether a client waits for 100 before it sends its body.
+    """Check whether a client waits for 100 before it sends its body.
 
     One of HTTP/1.0 does not, whatever it says (RFC 9110 section 10.1.1).
     """
@@ -219,7 +219,7 @@ def waits_to_continue(head: ParsedRequestHead) -> bool:
 
 
 def end_to_end(fields: Fields) -> Fields:
-    """`fields` without those for one hop only, also without those that `Connection` lists."""
+    """Return `fields` without hop-by-hop fields, including those that `Connection` lists."""
     listed = {
         token.strip().lower()
         for name, value in fields
@@ -231,16 +231,16 @@ def end_to_end(fields: Fields) -> Fields:
 
 
 def write_request(method: str, target: bytes, fields: Fields) -> bytes:
-    """A request head of HTTP/1.1 as bytes."""
+    """Return an HTTP/1.1 request head."""
     return b"%b %b HTTP/1.1\r\n%b\r\n" % (method.encode("ascii"), target, write_fields(fields))
 
 
 def write_response(status: int, reason: bytes, fields: Fields, *, http: str = "1.1") -> bytes:
-    """A response head as bytes, of HTTP/1.1 or `http`."""
+    """Return a response head, HTTP/1.1 or `http`."""
     line = b"HTTP/%b %d %b" % (http.encode("ascii"), status, reason)
     return b"%b\r\n%b\r\n" % (line, write_fields(fields))
 
 
 def write_fields(fields: Fields) -> bytes:
-    """Field lines as bytes, each with its CRLF."""
+    """Return field lines, each with CRLF."""
     return b"".join(b"%b: %b\r\n" % pair for pair in fields)

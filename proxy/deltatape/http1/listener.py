@@ -1,4 +1,4 @@
-"""Listening: opens the address, knows the open connections, stops in good order."""
+"""Listens on an address, tracks open connections, stops gracefully."""
 
 import asyncio
 import contextlib
@@ -28,7 +28,7 @@ _ANY = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - read, not opened
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where to listen: a host and a port, or the path of a Unix socket."""
+    """An address to listen on: host and port, or the path of a Unix socket."""
 
     host: str = ""
     port: int = 0
@@ -40,12 +40,11 @@ class Address:
         return bool(self.path) or is_loopback(self.host)
 
     def __str__(self) -> str:
-        """As `parse_address` takes it."""
         return f"{_UNIX}{self.path}" if self.path else f"{bracketed(self.host)}:{self.port}"
 
 
 def parse_address(text: str, option: str = "--listen") -> Address:
-    """`HOST:PORT`, where an IPv6 host stands in brackets, or `unix:PATH`.
+    """Parse `HOST:PORT`, with IPv6 hosts in brackets, or `unix:PATH`.
 
     Raises:
         UsageError: not such an address; the message names `option`.
@@ -63,13 +62,13 @@ def parse_address(text: str, option: str = "--listen") -> Address:
 
 
 def bracketed(host: str) -> str:
-    """A host as it stands in a URL: an IPv6 address in brackets."""
+    """Return a host as in URLs: IPv6 addresses in brackets."""
     return f"[{host}]" if ":" in host else host
 
 
 @lru_cache(maxsize=64)
 def is_loopback(host: str) -> bool:
-    """Whether a host name or address stands for this machine only."""
+    """Check whether a host name or address means this machine only."""
     if host.lower().rstrip(".") == "localhost":
         return True
     try:
@@ -79,7 +78,7 @@ def is_loopback(host: str) -> bool:
 
 
 def host_name(authority: str) -> str:
-    """The host of `HOST[:PORT]`, as in a `Host` field or an origin; "" when there is none."""
+    """Return the host of `HOST[:PORT]` in a `Host` field or origin; "" if there is none."""
     try:
         return urlsplit(f"//{authority}").hostname or ""
     except ValueError:
@@ -87,7 +86,7 @@ def host_name(authority: str) -> str:
 
 
 class Listener:
-    """An open address and its connections."""
+    """A listening address and its connections."""
 
     def __init__(self) -> None:
         self._server: asyncio.Server | None = None
@@ -96,11 +95,6 @@ class Listener:
         """Where it listens; a port that was 0 is known once it is open."""
 
     async def open(self, address: Address, factory: Callable[[], ServerConnection]) -> None:
-        """Start to listen.
-
-        Raises:
-            UsageError: the address cannot be had.
-        """
         asyncio.get_running_loop().set_exception_handler(DescriptorExhaustionHandler())
         keep_read_memory()
         try:
@@ -130,7 +124,7 @@ class Listener:
 
     @property
     def url(self) -> str:
-        """`http://127.0.0.1:8377`, also where all of the machine's addresses are listened to.
+        """Return a URL such as `http://127.0.0.1:8377`, also when listening on all addresses.
 
         For a Unix socket the host is its path, percent-encoded, and the scheme `http+unix`, as
         requests-unixsocket and others have it.
@@ -141,7 +135,6 @@ class Listener:
         return f"http://{bracketed(host)}:{self.address.port}"
 
     def opened(self, connection: ServerConnection) -> None:
-        """A connection was accepted."""
         self._connections.add(connection)
         transport = connection.transport
         sock = transport.get_extra_info("socket") if transport else None
@@ -150,11 +143,10 @@ class Listener:
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def closed(self, connection: ServerConnection) -> None:
-        """A connection is gone."""
         self._connections.discard(connection)
 
     def close(self) -> None:
-        """Accept nothing more, neither connections nor requests."""
+        """Stop accepting connections and requests."""
         if self._server is not None:
             self._server.close()
             if self.address.path:
@@ -171,7 +163,7 @@ class Listener:
 
 
 def _unix_socket(path: str) -> socket.socket:
-    """A bound socket that only its owner can reach; one that a dead process left is replaced."""
+    """Bind a socket that only its owner can reach, replacing that of a dead process."""
     place = Path(path)
     if place.is_socket() and not _is_answered(path):
         place.unlink()
@@ -189,7 +181,7 @@ def _unix_socket(path: str) -> socket.socket:
 
 
 def _is_answered(path: str) -> bool:
-    """Whether somebody listens there."""
+    """Check whether a process listens there."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         try:
             probe.connect(path)
@@ -211,7 +203,7 @@ _log = logging.getLogger(__name__)
 
 
 class DescriptorExhaustionHandler:
-    """An exception handler of a loop that knows this one trouble, and leaves others to asyncio."""
+    """Handles exhausted descriptors in a loop; leaves other errors to asyncio."""
 
     def __init__(self) -> None:
         self._said: float | None = None

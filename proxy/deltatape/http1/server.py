@@ -1,4 +1,4 @@
-"""The side that an application talks to: one connection, one request at a time.
+"""The client side: one connection, one request at a time.
 
 The connection parses requests and hands them, piece by piece, to a `Handler` of its own making;
 the handler answers with `write` and ends with `finish`, `close` or `reset`. Bytes of a next,
@@ -28,38 +28,38 @@ _EMPTY_LINE = b"\r\n"
 
 
 class Handler(Protocol):
-    """What is done with one request. Calls come in this order; `on_client_lost` at most once."""
+    """Handles one request. Calls come in this order; `on_client_lost` at most once."""
 
     def on_request(self, head: ParsedRequestHead) -> None:
-        """The head is whole."""
+        """The head is complete."""
 
     def on_body(self, data: bytes) -> None:
         """The next bytes of the body, after transfer-coding."""
 
     def on_request_end(self, trailers: Fields) -> None:
-        """The request is whole."""
+        """The request is complete."""
 
     def on_writable(self, *, writable: bool) -> None:
-        """False: the client lags, stop writing. True: everything written has been taken."""
+        """False: the client is slow, stop writing. True: everything written was taken."""
 
     def on_client_lost(self, *, was_reset: bool) -> None:
-        """The client has left before `finish`; nothing can be written any more."""
+        """The client left before `finish`; nothing can be written any more."""
 
 
 class ServerOwner(Protocol):
-    """What a connection needs to know of the server it belongs to."""
+    """The server of a connection."""
 
     def handler(self, connection: "ServerConnection") -> Handler:
-        """A handler for the next request."""
+        """Return a handler for the next request."""
 
     def opened(self, connection: "ServerConnection") -> None:
-        """A connection was accepted."""
+        """Note an open connection."""
 
     def closed(self, connection: "ServerConnection") -> None:
-        """A connection is gone."""
+        """Note a closed connection."""
 
     def refused_bytes(self, problem: str) -> bytes:
-        """The whole response to bytes that are no request, and why they are none."""
+        """Return the response to bytes that are not a request."""
 
 
 class ServerConnection(asyncio.Protocol):
@@ -134,30 +134,29 @@ class ServerConnection(asyncio.Protocol):
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is in progress, no ending either."""
+        """Whether nothing is in progress, not even an end."""
         return self._handler is None and not self._buffer and not self._deaf
 
     @property
     def transport(self) -> asyncio.Transport | None:
-        """The transport; None once the connection is gone."""
+        """The transport; None after the end of the connection."""
         return self._transport
 
     def write(self, data: bytes) -> None:
-        """Send bytes of the response."""
         self._answering = True
         if self._transport is not None:
             self._transport.write(data)
 
     def pause_body(self) -> None:
-        """Stop reading the request's body."""
+        """Stop reading the request body."""
         self._pause("body")
 
     def resume_body(self) -> None:
-        """Go on reading the request's body."""
+        """Continue reading the request body."""
         self._resume("body")
 
     def finish(self, *, keep_alive: bool) -> None:
-        """The response is whole: take the next request, or close."""
+        """End the response: take the next request, or close."""
         self._handler = None
         paused = bool(self._paused)
         self._paused.discard("body")
@@ -172,13 +171,13 @@ class ServerConnection(asyncio.Protocol):
             self.close()
 
     def close(self) -> None:
-        """End with FIN after what was written."""
+        """Close with FIN after everything written."""
         self._handler = None
         if self._transport is not None:
             self._transport.close()
 
     def reset(self) -> None:
-        """End with RST after what was written; nothing that still comes is a request."""
+        """Close with RST after everything written; ignore further bytes."""
         self._handler = None
         self._deaf = True
         self._resetting = True
@@ -186,13 +185,13 @@ class ServerConnection(asyncio.Protocol):
             reset(self._transport)
 
     def retire(self) -> None:
-        """Take no further request: close when idle, or when the present one is finished."""
+        """Take no further request: close when idle or after the current one."""
         self._retired = True
         if self.idle:
             self.close()
 
     def drop(self) -> None:
-        """End at once, whatever is still unsent; with RST where one is owed."""
+        """Close at once, with unsent bytes; with RST if one is due."""
         self._handler = None
         if self._transport is None:
             return
@@ -202,7 +201,7 @@ class ServerConnection(asyncio.Protocol):
             self._transport.abort()
 
     def fail(self, response: bytes) -> None:
-        """Answer something that cannot be a request, and end."""
+        """Answer something that cannot be a request, and close."""
         self.write(response)
         self._linger()
 
@@ -268,7 +267,7 @@ class ServerConnection(asyncio.Protocol):
             self._transport.resume_reading()
 
     def _linger(self) -> None:
-        """Close, but first read on for a while.
+        """Close after reading on for a moment.
 
         Closing beside unread bytes sends an RST that would take the response with it (RFC 9112
         section 9.6).

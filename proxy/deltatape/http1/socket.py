@@ -1,4 +1,4 @@
-"""What asyncio has no word for: a connection that ends with RST, and a peer that left unread.
+"""Socket operations that asyncio lacks: RST, and bytes that nobody read.
 
 A cut stream must reach the application as a cut. Where FIN would look like a clean end, or where
 the other side sent RST, the connection is reset, but only after everything that was written has
@@ -27,13 +27,13 @@ _GONE = select.POLLHUP | select.POLLERR | getattr(select, "POLLRDHUP", 0)
 
 
 def socket_of(transport: asyncio.BaseTransport) -> socket.socket | None:
-    """The socket below a transport; None once it is closed."""
+    """Return the socket of a transport; None if closed."""
     sock = transport.get_extra_info("socket")
     return sock if sock is not None and sock.fileno() >= 0 else None
 
 
 def reset(transport: asyncio.Transport) -> None:
-    """End a connection with RST once all that was written has been taken by the peer's kernel.
+    """Close with RST once the peer's kernel has taken everything written.
 
     Waits at most 5 s for a peer that does not read; then the rest is lost, as it would have been.
     """
@@ -53,7 +53,7 @@ def reset(transport: asyncio.Transport) -> None:
 
 
 def reset_now(transport: asyncio.Transport) -> None:
-    """End a connection with RST, whatever is still unsent."""
+    """Close with RST at once."""
     sock = socket_of(transport)
     if sock is not None:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_RESET)
@@ -61,7 +61,7 @@ def reset_now(transport: asyncio.Transport) -> None:
 
 
 def leftovers(transport: asyncio.BaseTransport) -> Iterator[bytes]:
-    """What the peer sent before it ended the connection, and nobody read.
+    """Yield bytes that the peer sent before its end and nobody read.
 
     A write that fails makes asyncio drop the transport although an answer, such as a 413 to an
     upload, lies unread in the kernel. Nothing can be had below TLS.
@@ -75,7 +75,7 @@ def leftovers(transport: asyncio.BaseTransport) -> Iterator[bytes]:
 
 
 def unsent(sock: socket.socket) -> int:
-    """Bytes that the peer's kernel has not acknowledged; 0 where the system does not tell."""
+    """Return bytes that the peer's kernel has not acknowledged; 0 if unknown."""
     try:
         raw = fcntl.ioctl(sock.fileno(), termios.TIOCOUTQ, b"\0\0\0\0")
     except OSError:
@@ -84,7 +84,7 @@ def unsent(sock: socket.socket) -> int:
 
 
 def keep_read_memory() -> None:
-    """Have the allocator keep the memory that asyncio reads into.
+    """Make the allocator keep the memory that asyncio reads into.
 
     asyncio asks for 256 KiB with every read and gives back all but what came. glibc maps and unmaps
     a block of that size each time, until one of at least that size has been freed: three system
@@ -94,7 +94,7 @@ def keep_read_memory() -> None:
 
 
 class HangupWatch:
-    """Tells that the peer left while its transport is paused.
+    """Detects that the peer left while its transport is paused.
 
     A paused transport is not read, so asyncio does not notice the peer's FIN or RST behind bytes
     that nobody takes; `poll` does. Looks every 50 ms, and only while started.
@@ -106,12 +106,11 @@ class HangupWatch:
         self._timer: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
-        """Begin to look; starting twice is the same as once."""
+        """Start watching; starting twice is harmless."""
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(_WATCH_STEP_S, self._look)
 
     def stop(self) -> None:
-        """Stop looking."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -151,21 +150,21 @@ _ANSWER_BYTES = 4096
 
 
 class UnreadBytes:
-    """Looks at peers' sockets; belongs to one thread."""
+    """Inspects peers' sockets; belongs to one thread."""
 
     def __init__(self) -> None:
         self._netlink: socket.socket | None = None
         self._tells = sys.platform == "linux"
 
     def close(self) -> None:
-        """Look no more: from now on everything counts as read."""
+        """Stop inspecting: everything counts as read from now on."""
         self._tells = False
         netlink, self._netlink = self._netlink, None
         if netlink is not None:
             netlink.close()
 
     def waits(self, transport: asyncio.BaseTransport) -> bool:
-        """Whether something that was written is known not to have been read yet."""
+        """Check whether something written is known to be unread."""
         sock = socket_of(transport)
         if sock is None or not self._tells:
             return False
@@ -189,7 +188,7 @@ class UnreadBytes:
 
 
 def _query(sock: socket.socket) -> bytes | None:
-    """The question for the peer's socket; None if that is on another machine."""
+    """Build the query for the peer's socket; None if it is on another machine."""
     try:
         own, peer = sock.getsockname(), sock.getpeername()
     except OSError:
@@ -210,7 +209,7 @@ def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
 
 
 def _waiting(answer: bytes) -> int:
-    """The bytes that wait in the socket of the answer; 0 where it tells of none."""
+    """Return the bytes waiting in the socket of the answer; 0 if unknown."""
     if len(answer) < _HEADER.size + _REST.size or _HEADER.unpack_from(answer)[1] == _ERROR:
         return 0
     _, waiting = _REST.unpack_from(answer, _HEADER.size)

@@ -1,4 +1,4 @@
-"""The plugin for pytest: a test's provider is a tape.
+"""The pytest plugin: tapes as a test's provider.
 
     @pytest.mark.tape("recordings/weather.tape")
     def test_the_agent_tells_the_weather() -> None: ...

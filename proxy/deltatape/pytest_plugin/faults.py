@@ -1,4 +1,4 @@
-"""What the marker's `fault=` and `reads=` do to exchanges as they are played."""
+"""Applies the marker's `fault=` and `reads=` to exchanges."""
 
 from deltatape.player.playback_changes import ExchangeStaging
 from deltatape.pytest_plugin.marker_options import Marked, parsed
@@ -7,7 +7,7 @@ from deltatape.vary.reads import parse_reads
 
 
 def staged(marked: Marked) -> ExchangeStaging:
-    """A stage that gives exchanges the times at which they play, too.
+    """Return a stage that also sets the playback times.
 
     Raises:
         UsageError: a fault or a way to cut reads is not known.

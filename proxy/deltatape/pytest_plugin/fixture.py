@@ -1,4 +1,4 @@
-"""What the fixture `tape` gives to a test: the tape deck that is its provider."""
+"""The fixture `tape`: the provider of a test."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,18 +11,18 @@ from deltatape.player.play_options import PlayReport, UnusedFault
 
 
 class FixtureServer(Protocol):
-    """What plays or records for a test."""
+    """The player or recorder of a test."""
 
     @property
     def url(self) -> str:
-        """Where it listens: `http://127.0.0.1:8378`."""
+        """The URL where it listens: `http://127.0.0.1:8378`."""
 
     @property
     def report(self) -> PlayReport:
-        """What became of the requests so far."""
+        """Return the results of the requests so far."""
 
     def cut(self) -> None:
-        """End all that plays, and take nothing more."""
+        """End all playing exchanges and accept no more."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -71,11 +71,11 @@ class TapeFixture:
 
     @property
     def report(self) -> PlayReport:
-        """What was played, what was missed, what was not asked for until now."""
+        """Return what was played, missed and not requested so far."""
         return self.machine.report
 
     def url(self, provider: str = "") -> str:
-        """A base URL, as the SDKs of that provider want it: for openai it ends in `/v1`.
+        """Return a base URL in the provider's SDKs' form: for openai it ends in `/v1`.
 
         Args:
             provider: `openai`, `anthropic`, or any other prefix; none: without any path.

@@ -1,4 +1,4 @@
-"""What pytest loads with every run: the option, the marker, the fixture, the hooks.
+"""The hooks, option, marker and fixture that pytest loads.
 
 Invariant: importing this imports nothing but pytest, and a run without a test that has a tape
 imports nothing more; see docs/pytest.md for what it all means to a user.
@@ -25,7 +25,7 @@ USAGE = (
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """See pytest."""
+    """Add `--tape-mode`."""
     parser.getgroup("deltatape", "tapes of LLM streams (deltatape)").addoption(
         "--tape-mode",
         choices=("replay", "record", "auto"),
@@ -37,19 +37,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """See pytest."""
+    """Register the marker."""
     config.addinivalue_line("markers", USAGE)
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    """Say that the provider is asked, since that costs money."""
+    """Warn that the provider is asked, since that costs money."""
     mode = config.getoption("tape_mode")
     return [] if mode == "replay" else [f"deltatape: tape mode {mode}: the provider may be asked"]
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Under torture, a test for each variation of its tapes."""
+    """Generate a test per variation under torture."""
     marker = metafunc.definition.get_closest_marker(MARKER)
     if marker is None or not marker.kwargs.get("torture"):
         return
@@ -66,20 +66,20 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def _deltatape_cell(request: pytest.FixtureRequest) -> object:
-    """What torture does to the tapes this time; None without it."""
+    """The variation of a torture test; None without torture."""
     return getattr(request, "param", None)
 
 
 @pytest.fixture(autouse=True)
 def _deltatape(request: pytest.FixtureRequest) -> None:
-    """A test that is marked has its tape before any fixture of its own makes a client."""
+    """Load a marked test's tape before its fixtures create clients."""
     if request.node.get_closest_marker(MARKER) is not None:
         request.getfixturevalue("tape")
 
 
 @pytest.fixture
 def tape(request: pytest.FixtureRequest) -> Iterator["TapeFixture"]:
-    """The provider, played from a tape for the length of this test.
+    """The provider, played from a tape during this test.
 
     The base-URL variables of all providers name it, `tape.url("openai")` is where it is, and
     `tape.report` tells what became of the requests. A request that is not on the tape, an exchange
@@ -97,7 +97,7 @@ def tape(request: pytest.FixtureRequest) -> Iterator["TapeFixture"]:
 def pytest_fixture_setup(
     fixturedef: pytest.FixtureDef[object], request: pytest.FixtureRequest
 ) -> None:
-    """Note whether a fixture may ask for something when the test is over."""
+    """Note whether a fixture may send requests after the test."""
     if fixturedef.scope != "function":
         return
     deck = request.node.stash.get(_DECK, None)
@@ -109,7 +109,7 @@ def pytest_fixture_setup(
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
-    """Tell of a request that is not on the tape beside the error that a fixture made of it."""
+    """Report missed requests next to the error that a fixture raised for them."""
     try:
         return (yield)
     except (Exception, pytest.fail.Exception):
@@ -125,7 +125,7 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
-    """Note which tape was made, for the end of the run."""
+    """Note which tape was made, for the summary."""
     try:
         return (yield)
     finally:
@@ -143,7 +143,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object
 
 @pytest.hookimpl(wrapper=True, trylast=True)  # what other plugins raise is not the test's word
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Hold the test to its tapes."""
+    """Check the test against its tapes."""
     deck = item.stash.get(_DECK, None)
     if deck is None:
         return (yield)
@@ -159,7 +159,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """See to it that what is kept, and told, fits what is reported.
+    """Make the kept tape and the report consistent.
 
     A `unittest.TestCase` raises nothing when it fails: pytest has its error from elsewhere, and
     takes it in place of any other.
@@ -174,7 +174,7 @@ def pytest_runtest_makereport(
 
 
 def pytest_terminal_summary(terminalreporter: "pytest.TerminalReporter") -> None:
-    """Name the tapes that were made: they want to be committed, or to be looked at."""
+    """Name the tapes that were made, to be committed or inspected."""
     told = (
         (_RECORDED, "tapes recorded, to be committed", ""),
         (_ATTEMPT, "recorded of tests that failed, and not kept", "deltatape why "),

@@ -1,4 +1,4 @@
-"""Puts a test's tape into the deck, to be played or to be recorded, and takes it out again."""
+"""Loads a test's tape to play or record, and unloads it."""
 
 import contextlib
 import os
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def loaded(item: pytest.Item, cell: "VariationCase | None") -> Iterator[TapeFixture]:
-    """The deck for `item`; what was changed for it is undone when the context ends.
+    """Yield the fixture for `item`; undo all changes at the end.
 
     A deck that there cannot be, a tape that cannot be kept, and what the test's fixtures did or did
     not ask for when it was over, fail the test.
@@ -45,7 +45,7 @@ def loaded(item: pytest.Item, cell: "VariationCase | None") -> Iterator[TapeFixt
 def _deck(
     item: pytest.Item, cell: "VariationCase | None", undo: contextlib.ExitStack
 ) -> TapeFixture | str:
-    """The deck, or why there is none; what has to be undone is left to `undo`."""
+    """Return the fixture, or why there is none; register cleanups with `undo`."""
     try:
         wish = _in_project(wish_of(item, _name(item, cell)))
         mode = str(item.config.getoption("tape_mode"))
@@ -59,7 +59,7 @@ def _deck(
 
 
 def _unloaded(undo: contextlib.ExitStack) -> str:
-    """Undo; why that could not be done, "" if it could."""
+    """Undo; return the error, or ""."""
     try:
         undo.close()
     except DeltatapeError as error:
@@ -68,14 +68,14 @@ def _unloaded(undo: contextlib.ExitStack) -> str:
 
 
 def _name(item: pytest.Item, cell: "VariationCase | None") -> str:
-    """The test's name without what torture put into its brackets, where it stands last."""
+    """Return the test's name without the last brackets that torture added."""
     if cell is None:
         return item.name
     return item.name.removesuffix(f"[{cell.name}]").replace(f"-{cell.name}]", "]")
 
 
 def _in_project(wish: MarkerOptions) -> MarkerOptions:
-    """With what `deltatape.yaml` says as well."""
+    """Add the settings of `deltatape.yaml`."""
     common = project(Path.cwd(), os.environ)
     marked = wish.marked
     alone = any("=" not in text.partition("/")[0] for text in marked.upstreams)
@@ -100,7 +100,7 @@ _REPLAY, _VOLATILE, _IGNORE, _UPSTREAMS = "replay", "volatile", "ignore", "upstr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Project:
-    """What tests have in common with `deltatape replay` and `record`.
+    """The settings that tests share with `deltatape replay` and `record`.
 
     Attributes:
         volatile: paths in request bodies that may differ.
@@ -114,7 +114,7 @@ class Project:
 
 
 def project(folder: Path, environ: Mapping[str, str]) -> Project:
-    """What the settings file says that holds in `folder`; nothing where there is none.
+    """Return the settings that apply in `folder`; empty without a file.
 
     Raises:
         UsageError: it cannot be used.
@@ -138,7 +138,7 @@ def project(folder: Path, environ: Mapping[str, str]) -> Project:
 
 
 def _entries(values: Mapping[str, Value], key: str) -> Mapping[str, Value]:
-    """The members of the mapping at `key`; none where there is no such thing."""
+    """Return the members of the mapping at `key`; empty if there is none."""
     value = values.get(key)
     if not isinstance(value, MappingNode):
         return {}

@@ -1,4 +1,4 @@
-"""What `@pytest.mark.tape(...)` asks for, as values.
+"""Parses the arguments of `@pytest.mark.tape(...)`.
 
 A marker takes anything, so this is where a slip is told: with the argument, the value seen and what
 would be accepted. The names are those of `deltatape replay`'s options.
@@ -26,7 +26,7 @@ HOLD_S = 30.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Marked:
-    """What a test asks of its tapes.
+    """The options of a marker.
 
     Attributes:
         tapes: `FILE` or `FILE#N`, as they were given; none: the test's own.
@@ -62,7 +62,7 @@ UNMARKED = Marked()
 
 
 def marked(args: Sequence[object], kwargs: Mapping[str, object]) -> Marked:
-    """What the arguments of a marker ask for.
+    """Parse the arguments of a marker.
 
     Raises:
         UsageError: one is not known, or has a value that is not accepted.
@@ -92,7 +92,7 @@ def marked(args: Sequence[object], kwargs: Mapping[str, object]) -> Marked:
 
 
 def parsed(name: str, text: str, parse: Callable[[str], T]) -> T:
-    """What `parse` makes of a text.
+    """Parse a text with `parse`.
 
     Args:
         name: of the argument; that of an option of `deltatape replay` as well.
@@ -144,20 +144,19 @@ class _Arguments:
         self._known: list[str] = []
 
     def take(self, name: str, default: object) -> object:
-        """The value of `name`, whatever it is."""
+        """Return the value of `name`."""
         if name not in self._known:
             self._known.append(name)
         return self._given.get(name, default)
 
     def text(self, name: str, default: str) -> str:
-        """A text."""
         value = self.take(name, default)
         if isinstance(value, str):
             return value
         raise self._refusal(name, value, "a text")
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """A text, or several."""
+        """Return one or several texts."""
         value = self.take(name, ())
         if isinstance(value, str):
             return (value,)
@@ -166,28 +165,28 @@ class _Arguments:
         raise self._refusal(name, value, "a text or a list of texts")
 
     def seconds(self, name: str, default: float) -> float:
-        """A duration in seconds, above 0."""
+        """Return a duration in seconds, above 0."""
         value = self.take(name, default)
         if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
             return float(value)
         raise self._refusal(name, value, "a number of seconds above 0")
 
     def number(self, name: str) -> int:
-        """A whole number from 0, which is the default."""
+        """Return a whole number, by default 0."""
         value = self.take(name, 0)
         if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
             return value
         raise self._refusal(name, value, "a whole number from 0")
 
     def flag(self, name: str) -> bool:
-        """True or False, the latter by default."""
+        """Return True or False, by default False."""
         value = self.take(name, default=False)
         if isinstance(value, bool):
             return value
         raise self._refusal(name, value, "True or False")
 
     def refuse_rest(self) -> None:
-        """Nothing may be left that nobody has taken."""
+        """Reject arguments that nobody has taken."""
         for name in self._given:
             if name not in self._known:
                 accepted = ", ".join(self._known)
@@ -206,7 +205,7 @@ MARKER = "tape"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarkerOptions:
-    """A test's tapes, and what is to be done with them."""
+    """A test's tapes, and what to do with them."""
 
     name: str
     """The test's, with its parameters but without what torture adds to them."""
@@ -216,7 +215,7 @@ class MarkerOptions:
 
 
 def wish_of(item: pytest.Item, name: str) -> MarkerOptions:
-    """What `item` asks for; without a marker, its own tape.
+    """Return the options of `item`; without a marker, its own tape.
 
     Args:
         item: the test.

@@ -1,4 +1,4 @@
-"""Records for one test, and keeps the tape of a test that held.
+"""Records for one test, and keeps the tape of a test that passes.
 
 Strategy: the recording goes to a folder of its own in `.deltatape/`, beside what `deltatape record`
 makes. What is to be committed is a copy: redacted and searched for secrets as by `deltatape keep`,
@@ -43,7 +43,7 @@ NO_REQUEST = (
 
 @contextlib.contextmanager
 def recording(item: pytest.Item, wish: MarkerOptions, mode: str) -> Iterator[TapeFixture]:
-    """The deck of a test for which the provider is asked.
+    """Yield the fixture of a test that asks the provider.
 
     Args:
         item: the test.
@@ -85,7 +85,7 @@ def recording(item: pytest.Item, wish: MarkerOptions, mode: str) -> Iterator[Tap
 
 
 def _only(item: pytest.Item, wish: MarkerOptions, mode: str) -> Path:
-    """The one tape that is recorded.
+    """Return the one tape to record.
 
     Raises:
         UsageError: there are several, or one that belongs to several tests.
@@ -107,7 +107,7 @@ def _only(item: pytest.Item, wish: MarkerOptions, mode: str) -> Path:
 
 
 def _named(item: pytest.Item) -> frozenset[Path]:
-    """The tapes that the marker of a test names, if it has one that can be read."""
+    """Return the tapes that a readable marker names."""
     marker = item.get_closest_marker(MARKER)
     if marker is None or not marker.args:
         return frozenset()
@@ -118,10 +118,10 @@ def _named(item: pytest.Item) -> frozenset[Path]:
 
 
 class _Work:
-    """The place where a recording is made, and the way from there to the tape."""
+    """The temporary place of a recording."""
 
     def __init__(self, target: Path) -> None:
-        """Raises `UsageError` where nothing can be written."""
+        """Raise `UsageError` if it cannot be written."""
         home = Path.cwd() / DEFAULT_FOLDER
         self._target = target
         self._key = mask_key(os.environ, _ignore)
@@ -136,13 +136,13 @@ class _Work:
         self.tape = Path(folder) / target.name
 
     def begin_with(self, wish: MarkerOptions) -> tuple[Exchange, ...]:
-        """What is on the tape so far, of which a copy is made, for more to come onto it."""
+        """Copy the tape so far, to add to it."""
         exchanges = exchanges_at(wish.places)
         shutil.copyfile(self._target, self.tape)
         return exchanges
 
     def ways(self, wish: MarkerOptions) -> ProviderRoutes:
-        """How providers are reached.
+        """Return the routes to providers.
 
         Raises:
             UsageError: an upstream or a variable for a proxy cannot be used.
@@ -158,7 +158,7 @@ class _Work:
         )
 
     def keep(self) -> None:
-        """Put the tape in its place.
+        """Move the tape to its place.
 
         Raises:
             UsageError: it cannot be, or a secret is left on it; the message says where it is.
@@ -187,12 +187,12 @@ class _Work:
         return f"what was recorded is in {shown(self.tape)}"
 
     def forget(self) -> None:
-        """Remove what was made on the way."""
+        """Remove temporary files."""
         shutil.rmtree(self.tape.parent, ignore_errors=True)
 
 
 def refuse_secrets(path: Path, target: Path) -> None:
-    """Look at the tape at `path` as at one that is to be committed as `target`.
+    """Check that the tape at `path` can be committed as `target` without secrets.
 
     Raises:
         UsageError: there is a secret on it.
@@ -206,7 +206,7 @@ def refuse_secrets(path: Path, target: Path) -> None:
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:
-    """What changes with a file; None: there is none."""
+    """Return what changes with a file; None if there is none."""
     try:
         status = path.stat()
     except OSError:
@@ -215,4 +215,4 @@ def _stamp(path: Path) -> tuple[int, int] | None:
 
 
 def _ignore(what: Told | str) -> None:
-    """The report tells it all."""
+    """Ignore the event: the report covers it."""

@@ -1,4 +1,4 @@
-"""Plays a test's tapes: as they are, or as torture has them.
+"""Plays a test's tapes, unchanged or as torture varies them.
 
 What changes streams (faults, cuts, torture) is imported where it is asked for: most tests play
 tapes as they are, and pay for no more.
@@ -35,7 +35,7 @@ NO_END_S = 3600.0
 def replaying(
     item: pytest.Item, wish: MarkerOptions, cell: "VariationCase | None"
 ) -> Iterator[TapeFixture]:
-    """The deck of a test whose tapes are played.
+    """Yield the fixture of a test that plays tapes.
 
     Args:
         item: the test.
@@ -80,7 +80,7 @@ def replaying(
 
 
 def as_recorded(marked: Marked) -> PlayOptions:
-    """How tapes are played that nothing is done to but what the marker says.
+    """Return options that change nothing but what the marker says.
 
     Raises:
         UsageError: a fault or a way to cut reads is not known.
@@ -120,7 +120,7 @@ def _taped(item: pytest.Item, wish: MarkerOptions) -> Taped:
 
 
 def _check_torture(item: pytest.Item, wish: MarkerOptions, cell: "VariationCase | None") -> None:
-    """Say why there is one test where there should be many, or why there are none for this one.
+    """Say why a torture test was not multiplied, or why there are no variations.
 
     Raises:
         UsageError: that.
@@ -146,7 +146,7 @@ def _check_torture(item: pytest.Item, wish: MarkerOptions, cell: "VariationCase 
 
 @contextlib.contextmanager
 def environment(wanted: Mapping[str, str]) -> Iterator[None]:
-    """Make `os.environ` what is wanted; what was changed for that is then again what it was."""
+    """Set `os.environ`, and restore it afterwards."""
     before = dict(os.environ)
     changed = {name for name in {*before, *wanted} if before.get(name) != wanted.get(name)}
     _set(changed, wanted)

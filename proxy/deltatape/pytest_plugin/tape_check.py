@@ -1,4 +1,4 @@
-"""Holds a test to its tapes, from the set-up of its fixtures until the last one is torn down.
+"""Checks a test against its tapes, from fixture set-up to tear-down.
 
 Strategy: what is wrong is told as early as it is certain, and once. A request that is not on the
 tape is at the end of the phase in which it was made; an exchange that was not asked for is when the
@@ -29,7 +29,7 @@ _CALLING = frozenset({"_pytest.python", "_pytest.unittest"})
 
 
 class JudgedTest:
-    """A context around the test's function: fails it, or lets it pass that raised as it had to."""
+    """A context for the test function: fails it, or accepts the error it had to raise."""
 
     def __init__(self, item: pytest.Item, deck: TapeFixture) -> None:
         self._item = item
@@ -38,14 +38,14 @@ class JudgedTest:
         self._timer = threading.Timer(deck.deadline_s, self._cut)
 
     def __enter__(self) -> Self:
-        """Begin to count the time, where the stream is broken."""
+        """Start the clock if the stream is broken."""
         if self._deck.hostile:
             self._timer.daemon = True
             self._timer.start()
         return self
 
     def _cut(self) -> None:
-        """Nothing was raised in time: end the streams, so that the test can end."""
+        """End the streams if nothing was raised in time."""
         self._late = True
         self._deck.machine.cut()
 
@@ -55,7 +55,7 @@ class JudgedTest:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool:
-        """Whether what was raised is what had to be raised."""
+        """Check whether the test raised what it had to raise."""
         self._timer.cancel()
         if isinstance(error, _NO_VERDICT):
             return False
@@ -80,7 +80,7 @@ class JudgedTest:
         return deck.hostile and not text
 
     def _ended(self, error: BaseException | None, report: PlayReport) -> bool:
-        """What was raised after the end of the tape is no word about the application.
+        """Check whether the error came after the end of the tape, so that it proves nothing.
 
         It was handed an error that nobody else would have given it.
         """
@@ -93,7 +93,7 @@ class JudgedTest:
 
 
 def asks_later(fixture: pytest.FixtureDef[object]) -> bool:
-    """Whether a fixture, one that lasts as long as its test, may ask for something afterwards."""
+    """Check whether a fixture of function scope may send requests after the test."""
     function = inspect.unwrap(fixture.func)
     module = str(function.__module__)
     if module.startswith(_SILENT) and module not in _CALLING:
@@ -103,7 +103,7 @@ def asks_later(fixture: pytest.FixtureDef[object]) -> bool:
 
 
 def tell_of_setup(item: pytest.Item, deck: TapeFixture) -> None:
-    """Have the report of a set-up that failed tell which requests are not on the tape."""
+    """Add missed requests to the report of a failed set-up."""
     report = deck.report
     if report.missed or _lasting(report):
         text = _complaint(item, deck, report, error=None, late_s=None)
@@ -111,7 +111,7 @@ def tell_of_setup(item: pytest.Item, deck: TapeFixture) -> None:
 
 
 def at_the_end(item: pytest.Item, deck: TapeFixture) -> str:
-    """What is wrong with a test that held so far, now that its fixtures are torn down; or ""."""
+    """Return the problem of a passed test after its tear-down; or ""."""
     report = deck.report
     if not deck.holds or (report.whole and not deck.unstruck()):
         return ""
@@ -125,7 +125,7 @@ def _may_be_whole_later(deck: TapeFixture, report: PlayReport) -> bool:
 
 
 def _lasting(report: PlayReport) -> bool:
-    """Whether a mistake was made that no later request can make good."""
+    """Check whether a mistake was made that no later request can correct."""
     return any(not each.silent for each in report.failures)
 
 
@@ -159,7 +159,7 @@ def _complaint(
 
 
 def _is_of_test(item: pytest.Item, error: BaseException) -> bool:
-    """Whether it is the test that was not content, and not the application with its provider."""
+    """Check whether the test failed, and not the application with its provider."""
     if isinstance(error, pytest.fail.Exception):
         return True
     if not isinstance(error, AssertionError):
@@ -177,12 +177,12 @@ def _package(frame: FrameType) -> str:
 
 
 def _framed(item: pytest.Item, deck: TapeFixture, text: str, report: PlayReport) -> str:
-    """`text`, with what torture did before it, and what to do behind it."""
+    """Return `text` with torture's variation and what to do."""
     return "\n".join(filter(None, (deck.told, text, _hint(item, deck, report))))
 
 
 def _hint(item: pytest.Item, deck: TapeFixture, report: PlayReport) -> str:
-    """How the tape becomes one that the test is true to, if it is the test that is right."""
+    """Suggest how to update the tape, if the test is right."""
     asked_other = report.missed if deck.mode == "replay" else report.unplayed and deck.forwarded()
     if deck.told or not deck.recordable or not asked_other or report.failures:
         return ""

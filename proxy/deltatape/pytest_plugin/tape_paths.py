@@ -1,4 +1,4 @@
-"""Where the tapes of a test lie.
+"""Finds the tapes of a test.
 
 A test that names none has its own, beside it: `recordings/<module>/<test>.tape`. One that is named
 is looked for beside the test first, then from pytest's root folder; where neither is there, it is
@@ -26,14 +26,14 @@ MAX_STEM = 120
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TapeLocation:
-    """A tape and, where it was named so, the number of one exchange on it."""
+    """A tape, and the number of one exchange if given."""
 
     path: Path
     exchange: int | None = None
 
 
 def own_place(test_file: Path, names: Sequence[str]) -> TapeLocation:
-    """The tape that belongs to a test alone.
+    """Return a test's own tape.
 
     Args:
         test_file: where the test stands.
@@ -45,7 +45,7 @@ def own_place(test_file: Path, names: Sequence[str]) -> TapeLocation:
 
 
 def named_place(text: str, test_file: Path, root: Path) -> TapeLocation:
-    """The tape that a marker names.
+    """Return the tape that a marker names.
 
     Raises:
         UsageError: the exchange's number is 0.
@@ -62,7 +62,7 @@ def named_place(text: str, test_file: Path, root: Path) -> TapeLocation:
 
 
 def exchanges_at(places: Sequence[TapeLocation]) -> tuple[Exchange, ...]:
-    """What a provider has to play of these tapes, in the order of the tapes and their numbers.
+    """Return what a provider plays from these tapes, by tape and number.
 
     Raises: see `every_at`.
     """
@@ -74,7 +74,7 @@ Taped: TypeAlias = tuple[tuple[Exchange, ...], Mapping[str, tuple[LogEntry, ...]
 
 
 def every_at(places: Sequence[TapeLocation]) -> Taped:
-    """What is on these tapes, in the order of the tapes and their numbers.
+    """Return everything on these tapes, by tape and number.
 
     Raises:
         UsageError: there is no such tape or exchange.
@@ -93,13 +93,13 @@ def every_at(places: Sequence[TapeLocation]) -> Taped:
 
 
 def shown(path: Path) -> str:
-    """A path as a user would type it: from the working directory, where it lies below that."""
+    """Return a path relative to the working directory, if it is below."""
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 def _stem(name: str) -> str:
-    """A file name of a test's name; two tests never share one."""
+    """Return a unique file name for a test's name."""
     plain = re.sub(r"\[(.*)\]$", r"-\1", name)
     safe = re.sub(r"[^A-Za-z0-9._-]", "_", plain)
     if safe == plain and len(safe) <= MAX_STEM:

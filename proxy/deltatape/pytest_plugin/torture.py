@@ -1,4 +1,4 @@
-"""`torture=True`: which tests are made of one, and what each plays.
+"""`torture=True`: the tests generated from one test, and what each plays.
 
 What is varied, and where, is `deltatape torture`'s own plan. Only names are kept from when tests
 are collected until they run: a tape whose every byte is a read of its own is large, and a worker of
@@ -27,7 +27,7 @@ _AT_ONCE = ReplayTempo(factor=0.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariationCase:
-    """One test of the matrix.
+    """One generated test.
 
     Attributes:
         name: of the test, within its brackets.
@@ -42,7 +42,7 @@ class VariationCase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariedPlay:
-    """What is to be played for a cell.
+    """What a variation plays.
 
     Attributes:
         exchanges: all, in the place of those of the tapes, with the times at which they play.
@@ -58,7 +58,7 @@ class VariedPlay:
 
 
 def cells(definition: pytest.Item) -> list[VariationCase]:
-    """The tests to make of one; none where its tapes or its marker tell nothing.
+    """Return the tests to generate; none if the tapes or the marker are unusable.
 
     What is wrong with them is told when the test runs, which is then one.
     """
@@ -83,7 +83,7 @@ def _cells(wish: MarkerOptions, exchanges: Sequence[Exchange]) -> Iterator[Varia
 
 
 def chosen(wish: MarkerOptions) -> tuple[Variation, ...]:
-    """The variations that a marker names, but those it names as `!NAME`; all, if it names none.
+    """Return the variations that a marker names, without those named as `!NAME`.
 
     Raises:
         UsageError: one is not known.
@@ -102,7 +102,7 @@ def chosen(wish: MarkerOptions) -> tuple[Variation, ...]:
 
 
 def varied(cell: VariationCase, wish: MarkerOptions, exchanges: Sequence[Exchange]) -> VariedPlay:
-    """What `cell` plays."""
+    """Return what `cell` plays."""
     (variation,) = (one for one in VARIATIONS if one.name == cell.variation)
     plan = tasks((variation,), exchanges, cell.positions, (wish.marked.seed,))
     task = next(one for one in plan if one.positions == cell.positions)
@@ -127,7 +127,7 @@ def _told(variation: Variation, task: VariationTask, exchanges: Sequence[Exchang
 
 
 def _unspent(positions: Sequence[int]) -> Stage:
-    """A client that asks again gets the same."""
+    """Repeat the same fault if the client asks again."""
 
     def stage(position: int, exchange: Exchange) -> StagedExchange:
         return StagedExchange(exchange=exchange, spent=position not in positions)

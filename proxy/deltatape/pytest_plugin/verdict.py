@@ -1,4 +1,4 @@
-"""Whether a test holds, going by what its tapes report.
+"""Decides whether a test passes, from what its tapes report.
 
 Without torture: what the test says, nothing missed, nothing left over, and no mistake with what the
 application was sent. Under a variation that
@@ -26,7 +26,7 @@ _LISTED = 5
 
 
 class RaisedException(enum.Enum):
-    """What came out of a test."""
+    """The exception that a test raised."""
 
     NOTHING = enum.auto()
     ASSERTION = enum.auto()
@@ -36,7 +36,7 @@ class RaisedException(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinishedTest:
-    """What is known of a test at its end.
+    """The state of a finished test.
 
     Attributes:
         report: what became of the requests.
@@ -56,7 +56,7 @@ class FinishedTest:
 
 
 def complaint(run: FinishedTest) -> str:
-    """Why a test does not hold, beside what it says itself; "": it holds.
+    """Return why a test fails besides its own error; "" if it passes.
 
     For a broken stream, "" means that what the test raised is what it had to raise.
     """
@@ -118,12 +118,12 @@ def _misses(missed: Sequence[MissedRequest]) -> Iterator[str]:
 
 
 def _in_tests(problem: str) -> str:
-    """With the marker's argument in place of the option of `deltatape replay`."""
+    """Replace the name of a `replay` option by the marker's argument."""
     return problem.replace("--repeat ", "repeat=True in the marker ")
 
 
 def _idle(unstruck: UnusedFault) -> str:
-    """A fault that strikes nothing proves nothing, however green the test."""
+    """Say that a fault was not applied, so that the test proves nothing."""
     return f"fault={unstruck.fault!r} struck nothing: {unstruck.why}"
 
 

@@ -1,1 +1,1 @@
-"""`deltatape record`: a gateway, the command around it, and what is told of both."""
+"""`deltatape record`: the gateway, the command it runs, and the lines it prints."""

@@ -1,4 +1,4 @@
-"""The control listener: `--control HOST:PORT` tells a container's or a script's health check.
+"""The control listener: `--control HOST:PORT` answers health checks.
 
 `GET /health` is 200, or 503 when taping is in trouble: streams pass all the same, but somebody who
 relies on tapes should know. `GET /status` says what the recorder is doing. Both are JSON objects
@@ -34,7 +34,7 @@ _HEADERS = {
 
 
 class Control:
-    """Answers questions about a run.
+    """Answers health checks of a run.
 
     Args:
         status: the answer of `/status`: JSON values by name. `trouble` among them, if true, makes
@@ -46,7 +46,7 @@ class Control:
         self._runner: web.ServerRunner | None = None
 
     async def start(self, host: str, port: int) -> str:
-        """Listen; the URL. `port` 0 takes any free one.
+        """Listen and return the URL. `port` 0 takes any free one.
 
         Raises:
             UsageError: the address cannot be had, or is not one of this machine only.
@@ -73,7 +73,7 @@ class Control:
         return f"http://{bracketed(host)}:{port}"
 
     async def stop(self) -> None:
-        """Listen no more. May be called without a start, and again."""
+        """Stop listening; harmless without a start, and twice."""
         runner, self._runner = self._runner, None
         if runner is not None:
             await runner.cleanup()

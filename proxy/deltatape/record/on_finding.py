@@ -1,4 +1,4 @@
-"""`--on-finding CMD`: runs a command of the user's when an exchange ends with findings.
+"""`--on-finding CMD`: runs a user's command when an exchange ends with findings.
 
 CMD goes through the shell with the tape's path as `$1` and in `DELTATAPE_TAPE`; on its standard
 input is a JSON document: `{"version":1,"tape":...,"exchange":3,"findings":[...]}`, each finding as
@@ -77,7 +77,7 @@ class OnFinding:
         """For how many exchanges the command was not run, since too many waited."""
 
     def run(self, tape: str, exchange: int, findings: Sequence[Finding]) -> None:
-        """Run the command for an exchange, soon; returns at once.
+        """Schedule the command for an exchange; return at once.
 
         Args:
             tape: its path, as it is now: findings may still know an earlier name.
@@ -108,7 +108,7 @@ class OnFinding:
         self._next()
 
     async def stop(self, patience_s: float = FAREWELL_S) -> None:
-        """Let what runs and waits come to an end for `patience_s`, then end it."""
+        """Wait `patience_s` for running commands, then end them."""
         self._closing = True
         deadline = asyncio.get_running_loop().time() + patience_s
         while self._running and asyncio.get_running_loop().time() < deadline:
@@ -158,7 +158,7 @@ class OnFinding:
         return process
 
     async def _wait(self, name: str, process: asyncio.subprocess.Process) -> None:
-        """Wait until it has ended, and tell how if that is worth telling."""
+        """Wait for its end; report failures."""
         try:
             await asyncio.wait_for(process.wait(), self._limit_s)
         except TimeoutError:
@@ -172,7 +172,7 @@ class OnFinding:
                 self._tell(f"{name}: {_how(process.returncode)}")
 
     async def _talk(self, output: asyncio.StreamReader) -> None:
-        """Say what it prints."""
+        """Print its output."""
         rest, lines = b"", 0
         while data := await output.read(65536):
             *whole, rest = (rest + data).split(b"\n")
@@ -190,7 +190,7 @@ class OnFinding:
 
 
 class _Pipe:
-    """A pipe of ours rather than asyncio's, whose `wait` goes on until nobody holds its pipes."""
+    """A pipe of our own: asyncio's `wait` lasts until every holder closes the pipe."""
 
     def __enter__(self) -> Self:
         self._read_end: int | None
@@ -199,7 +199,7 @@ class _Pipe:
         return self
 
     async def reader(self) -> tuple[asyncio.StreamReader, asyncio.BaseTransport]:
-        """What comes out of it; close the transport in the end."""
+        """Return a reader for its output; close the transport at the end."""
         reader = asyncio.StreamReader()
         assert self._read_end is not None
         file, self._read_end = io.FileIO(self._read_end), None
@@ -209,7 +209,7 @@ class _Pipe:
         return reader, transport
 
     def started(self) -> None:
-        """Who writes has its end: let go of ours, so that the reader sees theirs."""
+        """Close our copy of the write end, so that the reader sees the end."""
         if self._open:
             self._open = False
             os.close(self.write_end)
@@ -221,7 +221,7 @@ class _Pipe:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """Ask it to end, with all that it started; then make it."""
+    """Ask it and its children to end; then kill them."""
     _signal(process, signal.SIGTERM)
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(process.wait(), _TERMINATED_S)

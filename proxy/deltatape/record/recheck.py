@@ -1,4 +1,4 @@
-"""Asks a live provider once more what a tape has the answers to, and tapes what it says today.
+"""Sends taped requests to a live provider again, and tapes today's answers.
 
 Strategy: a recorder of our own on a port of loopback, in front of the provider. So the answers of
 today come in the same form as the recorded ones, by the same code, with the same care: a key that
@@ -79,7 +79,7 @@ _QUERY_KEY = (b"?key=", b"&key=")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecheckRequest:
-    """A request to be sent."""
+    """A request to send."""
 
     data: bytes
     """Head and body; the connection ends after it."""
@@ -88,7 +88,7 @@ class RecheckRequest:
 
 
 def why_not(exchange: Exchange, upstream: Upstream, reply: Reply) -> str:
-    """Why `upstream` is not the one to ask for `exchange`; "" when it may be asked.
+    """Return why `upstream` must not be asked for `exchange`; "" if it may.
 
     Args:
         exchange: recorded.
@@ -108,7 +108,7 @@ def why_not(exchange: Exchange, upstream: Upstream, reply: Reply) -> str:
 def request_again(
     exchange: Exchange, upstream: Upstream, environment: Mapping[str, str], dialect: str
 ) -> RecheckRequest:
-    """The request of `exchange`, for a gateway in front of `upstream`.
+    """Return the request of `exchange` for a gateway in front of `upstream`.
 
     Args:
         exchange: recorded.
@@ -150,7 +150,7 @@ def _check_whole(exchange: Exchange) -> None:
 
 
 def _provider(request: Request, upstream: Upstream) -> str | None:
-    """Whose key is needed, if the hosts tell."""
+    """Return the provider whose key is needed, if the hosts tell."""
     return provider_of_host(upstream.origin.host) or _recorded(request)
 
 
@@ -166,7 +166,7 @@ class _Keys:
     environment: Mapping[str, str]
 
     def of(self, name: str, variables: tuple[str, ...]) -> str:
-        """The credential for what is called `name`.
+        """Return the credential for the field or parameter `name`.
 
         Raises:
             UsageError: none of `variables` is set.
@@ -179,17 +179,17 @@ class _Keys:
         return found
 
     def first(self, variables: tuple[str, ...]) -> str | None:
-        """The first of `variables` that is set to something."""
+        """Return the first of `variables` that is set."""
         return next((self.environment[v] for v in variables if self.environment.get(v)), None)
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """Where the key stands."""
+        """The variables that can hold the key."""
         return self.provider.keys if self.provider else ()
 
     @property
     def tokens(self) -> tuple[str, ...]:
-        """Where the credential for `Authorization` stands."""
+        """The variables that can hold the `Authorization` credential."""
         return (self.provider.tokens if self.provider else ()) or self.variables
 
 
@@ -206,7 +206,7 @@ def _target(request: Request, keys: _Keys) -> str:
 
 
 def _fields(request: Request, keys: _Keys) -> Iterator[tuple[bytes, bytes | None]]:
-    """The header fields to send; None: masked, and nothing at hand."""
+    """Yield the header fields to send; None: masked, and no value available."""
     sent = ((name, value if isinstance(value, bytes) else b"") for name, value in request.headers)
     kept = {name for name, _ in end_to_end(tuple(sent))}
     for name, value in request.headers:
@@ -229,7 +229,7 @@ def _credential(name: bytes, keys: _Keys) -> bytes | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecheckOptions:
-    """How to ask.
+    """How to ask again.
 
     Attributes:
         upstream: who is asked.
@@ -257,7 +257,7 @@ class RecheckOptions:
 def ask_again(
     exchanges: Sequence[Exchange], asking: RecheckOptions, tell: Callable[[str], None]
 ) -> tuple[Recheck, ...]:
-    """What became of each of `exchanges` today.
+    """Return today's result for each of `exchanges`.
 
     Args:
         exchanges: recorded ones.
@@ -283,7 +283,7 @@ def ask_again(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Answer:
-    """What is known right after a request was sent, or was not."""
+    """What is known right after a request."""
 
     recorded: Exchange
     number: int | None = None
@@ -295,7 +295,7 @@ class _Answer:
 
 @dataclass(slots=True)
 class _Observer:
-    """See `recorder.RecorderObserver`."""
+    """Receives the recorder's events."""
 
     tell: Callable[[str], None]
     refused_last: str = dataclasses.field(default="", init=False)
@@ -327,7 +327,7 @@ class _Asker:
         """The answers of today, by their number."""
 
     async def ask(self, exchanges: Sequence[Exchange]) -> Sequence[_Answer]:
-        """Ask all of them, then read the new tape."""
+        """Send all requests, then read the new tape."""
         asking = self._asking
         masker = Masker(asking.mask_key)
         for secret in asking.secrets:
@@ -346,7 +346,7 @@ class _Asker:
         return answers
 
     def save(self) -> None:
-        """Keep what there is of a run that came to no end, and tell where, or that it is lost."""
+        """Save the tape of an interrupted run, and print where it is, or that it is lost."""
         if not self.path.exists():
             return
         whole = sum(not _is_cut(each) for each in open_tape(self.path))
@@ -391,7 +391,7 @@ class _Asker:
         )
 
     async def _exchange(self, again: RecheckRequest, port: int) -> str:
-        """Send and read to the end; what went wrong, if anything."""
+        """Send and read to the end; return the error, if any."""
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         try:
             async with asyncio.timeout(self._asking.deadline_s):
@@ -426,12 +426,12 @@ def _asked(answer: _Answer, taped: Mapping[int, Exchange], rules: Settings) -> R
 
 
 def _is_cut(today: Exchange) -> bool:
-    """Whether the end of the run was its own."""
+    """Check whether the end of the run cut it."""
     return today.end is None or today.end.reason in {EndReason.STOPPED, EndReason.CLIENT_CLOSED}
 
 
 def _unanswered(today: Exchange) -> str:
-    """Why there is nothing that could be compared; "" when there is."""
+    """Return why there is nothing to compare; "" if there is."""
     if today.response is not None or today.end is None:
         return ""
     return today.end.detail or f"no answer ({today.end.reason})"
@@ -439,7 +439,7 @@ def _unanswered(today: Exchange) -> str:
 
 @contextlib.contextmanager
 def _folder(output: Path | None) -> Iterator[Path]:
-    """A private folder, in the file system of `output`."""
+    """Yield a private folder in the file system of `output`."""
     if output is not None and os.path.lexists(output):
         raise UsageError(f"-o {output}: exists already; a tape is never overwritten")
     try:

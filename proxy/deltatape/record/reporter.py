@@ -1,4 +1,4 @@
-"""What a recorder tells who started it: a line per exchange, per finding, per trouble."""
+"""The lines that a recorder prints: per exchange, finding and problem."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ Tell = Callable[[str], None]
 
 
 class Reporter:
-    """See `gateway.recorder.RecorderObserver`.
+    """Prints a run's events.
 
     Attributes:
         exchanges: how many have ended.
@@ -67,7 +67,7 @@ class Reporter:
         self._tell(f"TAPING IN TROUBLE: {problem}")
 
     def bypassed(self, passed: TunnelledConnection, places: tuple[Hardcoded, ...]) -> None:
-        """The application has reached a provider past the gateway: nothing of that is taped."""
+        """Report that the application reached a provider past the gateway, untaped."""
         where = ", ".join(f"{place.path}:{place.line}" for place in places[:3])
         see = f"; see {where}" if where else ""
         self._tell(f"NOT TAPED: your app went to {passed.host} past deltatape{see}")
@@ -82,7 +82,7 @@ class Reporter:
             self._tell("    deltatape doctor looks for the place; record --via mitm tapes it as is")
 
     def summarise(self, tape: str, lost: tuple[int, int]) -> None:
-        """The last words of a run."""
+        """Print the summary of a run."""
         self._tell(f"{count(self.exchanges, 'exchange')} taped, {self.with_findings} with findings")
         if any(lost):
             self._tell(
@@ -111,7 +111,7 @@ _SHOWN = tuple(next(iter(PROVIDERS[name].base_urls)) for name in COMMON)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beginning:
-    """What there is to say.
+    """The facts for the first lines.
 
     Attributes:
         base: the gateway's URL, with the token where one is needed.
@@ -131,7 +131,7 @@ class Beginning:
 
 
 def introduce(beginning: Beginning) -> Iterator[str]:
-    """The first lines."""
+    """Yield the first lines."""
     alone, base = beginning.alone, beginning.base
     yield f"deltatape {__version__} is recording" + ("; Ctrl-C ends the tape" if alone else "")
     yield f"  tape     {beginning.tape or 'none: see above'}"
@@ -160,7 +160,7 @@ def _where_to(beginning: Beginning) -> Iterator[str]:
 
 
 def no_traffic(base: str, *, clients: int, child: str | None) -> str:
-    """What to look at when nothing has come for a while.
+    """Return a hint for when no traffic comes.
 
     Args:
         base: the gateway's URL.

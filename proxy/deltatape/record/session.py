@@ -1,4 +1,4 @@
-"""One run of the recorder: everything that `deltatape record` is made of, put together.
+"""One run of `deltatape record`, assembled from its parts.
 
 The way of the data: a client's request comes to a `Gateway`, goes up through the `Connector`, comes
 back down, and onto a tape of the `TapeBook` through the `Recorder`, which has it analysed; the
@@ -50,7 +50,7 @@ from deltatape.tape.mask import Masker
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordOptions:
-    """All settings of a run of the recorder.
+    """All settings of a run.
 
     Attributes:
         listen: where the gateway listens.
@@ -96,7 +96,7 @@ class RecordOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnvironment:
-    """What a run has from the process that it is in."""
+    """The process environment of a run."""
 
     environment: Mapping[str, str]
     folder: Path
@@ -111,7 +111,7 @@ LOOKING_S = 6.0
 
 
 class Session:
-    """See the module."""
+    """One run of the recorder."""
 
     def __init__(self, options: RecordOptions, around: RunEnvironment, reporter: Reporter) -> None:
         self._options = options
@@ -151,7 +151,7 @@ class Session:
         )
 
     def _learn(self) -> None:
-        """Credentials that are known before any request: they shall be on no tape."""
+        """Collect credentials known before any request, so that no tape contains them."""
         for secret in known_secrets(self._around.environment, self._dotenv):
             self._masker.learn(secret)
         if self._options.token is not None:
@@ -159,11 +159,11 @@ class Session:
 
     @property
     def tape(self) -> str:
-        """Where the latest tape for traffic without a name lies; "" when there is none."""
+        """The path of the latest main tape; "" if there is none."""
         return self._book.current.path
 
     async def run(self) -> int | None:
-        """The exit code of the command that was run; None when none was.
+        """Run; return the command's exit code, None without a command.
 
         Raises:
             UsageError: an address cannot be had, or anything else that was asked for.
@@ -178,7 +178,7 @@ class Session:
             raise
 
     def _discard(self) -> None:
-        """Leave no empty tape where nothing was ever listened to: it would be the latest one."""
+        """Delete an empty tape if listening failed: it would be the latest one."""
         if not self._recorder.counts.clients:
             self._book.stop("failed", None)
             for tape in self._book.all():
@@ -201,7 +201,7 @@ class Session:
         return code
 
     def _plan(self, base: str) -> EnvironmentPlan:
-        """How an application gets its traffic here; the user's own URLs count."""
+        """Return the environment that leads an application here; the user's URLs are kept."""
         environment, upstreams = self._around.environment, self._options.upstreams
         return plan(base, environment, self._dotenv, upstreams)
 
@@ -228,7 +228,7 @@ class Session:
     # Listening.
 
     def _routes(self) -> Routes:
-        """Those of the user: as options, and as the variables that the application has."""
+        """Return the user's routes, from options and from the application's variables."""
         found = self._plan("http://127.0.0.1").upstreams
         return Routes((*self._options.upstreams, *map(parse_upstream, found)))
 
@@ -243,7 +243,7 @@ class Session:
             await self._listen_before_app(gateway)
 
     def _url_of(self, tap: Gateway) -> str:
-        """What to ask for, with the token where one is needed."""
+        """Return the URL to use, with the token if needed."""
         guarded = not tap.listener.address.loopback
         return tap.listener.url + (f"/t/{self._options.token}" if guarded else "")
 
@@ -288,7 +288,7 @@ class Session:
         self._control = control
 
     def _found(self, ended: AnalyzedExchange) -> None:
-        """An exchange has findings: keep what lies around it, and run the command."""
+        """Handle an exchange with findings: keep its surroundings, and run the command."""
         hook, flight = self._hook, self._flight
 
         def run_hook() -> None:
@@ -301,7 +301,7 @@ class Session:
             run_hook()
 
     def _end_of(self, ended: AnalyzedExchange) -> int:
-        """When an exchange ended by the wall clock; its analysis comes later."""
+        """Return when an exchange ended by the wall clock; its analysis is later."""
         end = ended.analysis.exchange.end if ended.analysis is not None else None
         ago_ns = ended.tape.writer.now_ns() - end.t_ns if end is not None else 0
         return self._around.clock.wall_ns() - ago_ns
@@ -356,7 +356,7 @@ class Session:
         self._book.log(stream, data)
 
     def _passed(self, passed: TunnelledConnection) -> None:
-        """The application has reached something past the gateway."""
+        """Handle a connection past the gateway."""
         if passed.llm is None or passed.host in self._reporter.passed:
             return
         self._reporter.passed[passed.host] = passed.llm
@@ -414,19 +414,19 @@ class RingRecording:
         book.on_closed = self._closed
 
     def start(self) -> None:
-        """Begin; needs a running loop."""
+        """Start; needs a running loop."""
         self._sweep()
         self._look()
 
     async def stop(self) -> None:
-        """Rotate no more, and let what is being pinned be pinned."""
+        """Stop rotating, and wait for running pins."""
         if self._timer is not None:
             self._timer.cancel()
         if self._pinning:
             await asyncio.wait(self._pinning, timeout=PINNING_S)
 
     def finding(self, wall_ns: int, then: Callable[[], None]) -> None:
-        """Something was found in an exchange that ended then: keep what was taped around it.
+        """Keep what was taped around an exchange with findings.
 
         In a thread: there may be many segments. `then` is called when they have their names.
         """
@@ -460,6 +460,6 @@ class RingRecording:
         self._sweep()
 
     def _sweep(self) -> None:
-        """In a thread: unlinking gigabytes takes a moment."""
+        """Delete old files in a thread: unlinking gigabytes takes time."""
         running = [tape.writer.path for tape in self._book.all() if tape.writer.path is not None]
         asyncio.get_running_loop().run_in_executor(self._book.pool, self._ring.sweep, running)

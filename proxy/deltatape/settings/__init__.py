@@ -1,4 +1,4 @@
-"""`deltatape.yaml`: found, read safely, checked, and handed to the commands as defaults.
+"""`deltatape.yaml`: finds, reads and checks it, and gives commands their defaults.
 
     record:                          # a command: its options, as its flags are written
       listen: 127.0.0.1:8377

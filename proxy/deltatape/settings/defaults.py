@@ -1,4 +1,4 @@
-"""Settings as defaults of click: below variables, which are below flags.
+"""Settings as click defaults: below environment variables, which are below flags.
 
 Strategy: click's `default_map` does the precedence. What a section says is given to the option it
 names exactly as the flag would be, once here, so that a mistake is told with its place in the file
@@ -26,7 +26,7 @@ Default: TypeAlias = str | bool | tuple[str, ...]
 
 
 def use_settings(ctx: click.Context, command: click.Command, arguments: Sequence[str]) -> None:
-    """Make the settings file the source of a command's defaults, and `ctx.obj` the `Settings`.
+    """Use the settings file for a command's defaults, and set `ctx.obj` to the `Settings`.
 
     Args:
         ctx: of the group.
@@ -51,7 +51,7 @@ def use_settings(ctx: click.Context, command: click.Command, arguments: Sequence
 
 
 def _refuse_found_commands(settings: Settings, environment: Mapping[str, str]) -> None:
-    """A file that lies in a cloned repository must not run programs of its author's."""
+    """Refuse commands in a file from a cloned repository: it must not run its author's programs."""
     for command, option in _RUNS:
         entry = settings.sections.get(command, {}).get(option)
         if entry is not None and not environment.get(VARIABLE):
@@ -62,19 +62,19 @@ def _refuse_found_commands(settings: Settings, environment: Mapping[str, str]) -
 
 
 def current_settings() -> Settings | None:
-    """The settings of the command that runs; None when there is no file."""
+    """Return the settings of the running command; None without a file."""
     ctx = click.get_current_context(silent=True)
     return ctx.find_object(Settings) if ctx is not None else None
 
 
 def current_rules() -> Thresholds:
-    """The thresholds of the rules for the command that runs."""
+    """Return the rules' thresholds for the running command."""
     settings = current_settings()
     return DEFAULTS if settings is None else settings.rules()
 
 
 def defaults(settings: Settings, command: click.Command) -> Mapping[str, Default]:
-    """What the section of a command says, by the names of its parameters.
+    """Return a command's section, by parameter name.
 
     Raises:
         UsageError: it has no such option, or the option does not take that value.
@@ -101,7 +101,7 @@ def defaults(settings: Settings, command: click.Command) -> Mapping[str, Default
 
 
 def located(ctx: click.Context, error: UsageError) -> UsageError:
-    """The error with the place in the settings file, when it is about a value from there."""
+    """Add the place in the settings file to an error about a value from it."""
     settings, name = ctx.obj, ctx.invoked_subcommand
     if isinstance(settings, Settings):
         for key, entry in settings.sections.get(name or "", {}).items():
@@ -117,7 +117,7 @@ def _asks_for_help(ctx: click.Context, arguments: Sequence[str]) -> bool:
 
 
 def _options(command: click.Command) -> Mapping[str, click.Option]:
-    """The options by how they are written on the command line, without the dashes."""
+    """Return the options by their names without dashes."""
     return {
         name.removeprefix("--"): option
         for option in command.params
@@ -157,7 +157,7 @@ def _count(value: Value) -> int:
 
 
 def _path(option: click.Option, text: str, folder: Path) -> str:
-    """A path in a settings file is seen from where the file is; `~` is the home folder."""
+    """Resolve a path relative to the settings file; `~` is the home folder."""
     if not isinstance(option.type, click.Path) or text == "-":
         return text
     path = Path(os.path.expanduser(text))  # noqa: PTH111 - leaves `~nobody` as it is

@@ -1,4 +1,4 @@
-"""Strict YAML: text to values that know their place in the file.
+"""Strict YAML: parses text to values that know their place in the file.
 
 Of YAML there are mappings, sequences and scalars, nothing else: no anchors or aliases (a few of
 them make gigabytes), no tags (they name types to construct), no key twice, no deep nesting, one
@@ -24,7 +24,7 @@ _ABSENT = frozenset({"", "~", "null", "Null", "NULL"})
 
 
 def parse(data: bytes, file: str) -> Value:
-    """The value of a document; an absent scalar when it is empty.
+    """Parse a document; an empty one is an absent scalar.
 
     Args:
         data: at most `MAX_BYTES`.
@@ -66,12 +66,12 @@ def _compose(text: str, file: str) -> yaml.Node | None:
 
 
 class _Strict(yaml.SafeLoader):
-    """Makes nodes of mappings, sequences and scalars only."""
+    """Builds mappings, sequences and scalars only."""
 
     _depth = 0
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        """See `yaml.composer.Composer`; there it is the one way to every node."""
+        """Reject other nodes; every node passes here."""
         event: yaml.NodeEvent = self.peek_event()  # type: ignore[no-untyped-call]
         if event.anchor is not None:  # of an alias, too
             raise _refused("anchors and aliases are not accepted; write the value out", event)
@@ -99,7 +99,7 @@ def _marked(error: yaml.MarkedYAMLError, file: str) -> UsageError:
 
 
 def _place(file: str, before: str) -> FilePosition:
-    """The place after that text."""
+    """Return the place after that text."""
     line = before.count("\n") + 1
     return FilePosition(file=file, line=line, column=len(before) - before.rfind("\n"))
 

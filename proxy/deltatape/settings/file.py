@@ -1,4 +1,4 @@
-"""Which settings file holds: the nearest `deltatape.yaml`, from the working directory upward.
+"""Finds the settings file: the nearest `deltatape.yaml`, from the working directory upward.
 
 `DELTATAPE_CONFIG` names another one, or `none`. A file that was only found must belong to the
 user, to root, or to whom the working directory belongs: in a folder that everybody can write to,
@@ -20,7 +20,7 @@ NONE = "none"
 
 
 def find(start: Path, environment: Mapping[str, str]) -> Path | None:
-    """The settings file for a command that runs in `start`; None when there is none.
+    """Return the settings file for a command started in `start`; None if there is none.
 
     Raises:
         UsageError: the named file is not there, or the one found belongs to a stranger.
@@ -65,22 +65,21 @@ def _refuse_strangers(path: Path, start: Path) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilePosition:
-    """Where in a file something stands; line and column count from 1."""
+    """A place in a file; line and column count from 1."""
 
     file: str
     line: int
     column: int
 
     def __str__(self) -> str:
-        """`deltatape.yaml:3:11`."""
         return f"{self.file}:{self.line}:{self.column}"
 
     def refuse(self, problem: str) -> UsageError:
-        """An error about what stands here."""
+        """Return an error about this place."""
         return UsageError(f"{self}: {problem}")
 
     def unknown(self, key: str, known: Iterable[str], what: str) -> UsageError:
-        """An error about a key that is none of `known`, with what may have been meant."""
+        """Return an error about an unknown key, with the nearest known one."""
         names = sorted(known)
         near = difflib.get_close_matches(key.replace("_", "-"), names, n=3, cutoff=0.6)
         accepted = f"did you mean {' or '.join(near)}?" if near else f"known are {' '.join(names)}"
@@ -89,7 +88,7 @@ class FilePosition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scalar:
-    """A single value, as its text."""
+    """A single value as text."""
 
     text: str
     place: FilePosition
@@ -107,7 +106,7 @@ class SequenceNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MappingValue:
-    """What a key of a mapping stands for, and where the key stands."""
+    """The value of a mapping's key, and the key's place."""
 
     key: FilePosition
     value: "Value"

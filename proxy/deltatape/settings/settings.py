@@ -1,4 +1,4 @@
-"""What a settings file means: sections of commands, upstreams, thresholds of rules, names.
+"""The content of a settings file: command sections, upstreams, thresholds, names.
 
 The sections and the upstreams are looked at as a whole when the file is loaded, so that a slip in
 any of them shows at once; the options of a section when its command runs, since only that is
@@ -50,7 +50,7 @@ class Settings:
     app_events: Mapping[str, MappingValue]
 
     def rules(self) -> "Thresholds":
-        """What the rules measure against, and what the application calls its events.
+        """Return the thresholds and event names for the rules.
 
         Raises:
             UsageError: a threshold or an event of that name is not known, or its value is none.
@@ -62,7 +62,7 @@ class Settings:
 
     @contextlib.contextmanager
     def at_upstream(self, name: str) -> Iterator[None]:
-        """An error about this upstream tells where it stands."""
+        """Add this upstream's place to errors."""
         try:
             yield
         except UsageError as error:
@@ -70,7 +70,7 @@ class Settings:
 
 
 def load(start: Path, environment: Mapping[str, str], commands: Iterable[str]) -> Settings | None:
-    """The settings for a command that runs in `start`; None when there is no file.
+    """Load the settings for a command started in `start`; None if there is no file.
 
     Args:
         start: an absolute path.
@@ -88,7 +88,7 @@ def load(start: Path, environment: Mapping[str, str], commands: Iterable[str]) -
 
 
 def read(path: Path, name: str, commands: Iterable[str]) -> Settings:
-    """The settings in a file, which messages call `name`; see `load`."""
+    """Read a settings file, called `name` in messages; see `load`."""
     from deltatape.settings.document import MAX_BYTES, parse  # noqa: PLC0415 - loads a YAML reader
 
     try:
@@ -120,7 +120,7 @@ def read(path: Path, name: str, commands: Iterable[str]) -> Settings:
 
 
 def _section(key: str, entry: MappingValue, known: Iterable[str]) -> Mapping[str, MappingValue]:
-    """The entries of a top-level key; none if nothing stands there."""
+    """Return the entries of a top-level key."""
     if key not in known:
         raise entry.key.unknown(key, known, "section")
     value = entry.value
@@ -152,7 +152,7 @@ FIELDS: Mapping[str, str] = {
 
 
 def app_names(entries: Mapping[str, MappingValue]) -> AppNames:
-    """The names with those of a file before them.
+    """Return the event names, with those of a file first.
 
     Raises:
         UsageError: one of that name is not known, or its value is no word and no list of words.

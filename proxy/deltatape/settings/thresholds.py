@@ -1,4 +1,4 @@
-"""The section `rules`: thresholds as `deltatape.rules.settings` has them, by the same names.
+"""The section `rules`: thresholds by the names of `deltatape.rules.settings`.
 
 Strategy: the fields of that dataclass are what is accepted. A field `stall_s` is `stall` here and
 takes a duration with its unit; a count takes a whole number, a share a part of one. Phrases are
@@ -27,7 +27,7 @@ FIELDS: Mapping[str, str] = {
 
 
 def thresholds(entries: Mapping[str, MappingValue]) -> Settings:
-    """The thresholds with those of a file in place.
+    """Return the thresholds, with those of a file applied.
 
     Raises:
         UsageError: one of that name is not known, or its value is none for it.
@@ -59,7 +59,7 @@ def _phrases(key: str, value: Value) -> tuple[str, ...]:
 
 
 def _number(field: str, text: str) -> tuple[float | None, str]:
-    """What a text says for a field, None if nothing; and what it may be."""
+    """Parse a field's number; return the value or None, and what is accepted."""
     if field.endswith(_IN_SECONDS):
         match = _DURATION.fullmatch(text)
         value = float(match[1]) * _UNITS[match[2]] if match else None
