@@ -28,7 +28,7 @@ def test_why_on_a_running_recording_says_that_it_goes_on(tmp_path: Path) -> None
             path = str(running.writer.path)
             assert open_tape(path).recording
             told = called("why", path, folder=tmp_path).stdout.decode()
-            assert "Still going on" in told
+            assert "Still in progress" in told
             assert "died" not in told
             assert called("check", path, folder=tmp_path).returncode == 0
         assert not open_tape(path).recording

@@ -77,7 +77,7 @@ SUSPECT   arguments-of-first-piece-only  does just what the app did, by argument
           deltatape why NAME
 
 VERDICT   app, proven  (C002)
-          The wire was in order; the app was not: call 0 (get, c1) of #1 was delivered with
+          The stream was in order; the app was not: call 0 (get, c1) of #1 was delivered with
           '{"a":1}', the app repeats '' (first difference at $.a): the app repeats no arguments at
           all. Also found: C009. The app behaves like arguments-of-first-piece-only (or one of 3
           that do the same): it keeps the arguments of the first piece only; it throws "Unexpected

@@ -123,7 +123,7 @@ def test_the_providers_side_of_what_a_page_was_told_wrongly_convicts_the_app() -
     page = replace(page, request=replace(page.request, t_ns=0), end=upstream.end)
     explanation = told([upstream, page])
     assert (explanation.verdict.blame, explanation.verdict.confidence) == ("app", "likely")
-    assert "the app told its page of something else" in explanation.verdict.summary
+    assert "the app sent its page something else" in explanation.verdict.summary
 
 
 def test_a_verdict_on_somebody_else_stays_as_it_is() -> None:

@@ -160,7 +160,8 @@ def test_a_tape_whose_only_errors_were_answered_later_is_healthy() -> None:
     assert (explanation.verdict.kind, explanation.exchange) == (VerdictKind.HEALTHY, 2)
     assert explanation.verdict.summary.startswith("The reply arrived whole.")
     assert (
-        "What failed was answered later: 2 attempts: #1 status 429" in explanation.verdict.summary
+        "Failed attempts were answered later (2 attempts: #1 status 429"
+        in explanation.verdict.summary
     )
     seen = overview(retried())
     assert (seen.worst, seen.findings) == (None, 1)
@@ -215,7 +216,7 @@ def test_of_many_requests_that_failed_first_three_are_told() -> None:
     turns = [(asks({"role": "user", "content": str(at // 2)}), ANSWER) for at in range(10)]
     for at, each in enumerate(conversation(*turns)):
         tape.append(refused(each) if at % 2 == 0 else each)
-    assert "; 2 more requests likewise." in explain(tape).verdict.summary
+    assert "; 2 more requests likewise)." in explain(tape).verdict.summary
 
 
 @pytest.mark.parametrize("reason", [EndReason.UPSTREAM_RESET, EndReason.CLIENT_CLOSED])

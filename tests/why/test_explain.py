@@ -141,7 +141,9 @@ def test_the_request_that_shows_the_mistake_tells_of_it_too() -> None:
     tape = conversation((asks(USER), TWO), (BROKEN, [TEXT, FINISH_TEXT]))
     explanation = explain(tape, 2)
     assert explanation.verdict.blame is Blame.APP
-    assert explanation.verdict.summary.startswith("The wire was in order; the app was not: call 1")
+    assert explanation.verdict.summary.startswith(
+        "The stream was in order; the app was not: call 1"
+    )
     assert explanation.timeline[0].codes == ("C001", "C002", "C005", "C009")
 
 
@@ -179,9 +181,7 @@ def test_the_story_of_a_dead_zone_shows_what_the_application_printed() -> None:
 def test_what_goes_on_and_is_in_order_so_far_is_told_so() -> None:
     (exchange,) = conversation((asks(USER), [TEXT]))
     explanation = explain([replace(exchange, end=None, open=True)])
-    assert (
-        explanation.verdict.summary == "Still going on: so far nothing is wrong with what arrived."
-    )
+    assert explanation.verdict.summary == "Still in progress; no defect so far."
 
 
 def test_the_applications_own_endpoint_is_not_judged_as_a_provider() -> None:
@@ -191,9 +191,7 @@ def test_the_applications_own_endpoint_is_not_judged_as_a_provider() -> None:
     own = replace(timed((0.1, b"data: {}\n\n")), number=2, tap=Tap.APP)
     own = replace(own, request=replace(own.request, target=(b"/api/chat",)))
     explanation = explain([provider, own], 2)
-    assert explanation.verdict.summary.startswith(
-        "Nothing is wrong with the transport of the app's own"
-    )
+    assert explanation.verdict.summary.startswith("No transport defect in the app's own answer")
     assert [each.exchange for each in explanation.timeline if "provider" in each.what] == [1, 1]
 
 

@@ -42,7 +42,7 @@ def test_a_tape_without_findings_is_told_as_a_whole() -> None:
     assert verdict.healthy
     assert verdict.summary.startswith("Both replies arrived whole. Later requests repeat 1 of them")
     alone = explain(conversation((asks(USER), [TEXT, FINISH_TEXT]))).verdict
-    assert alone.summary.startswith("The reply arrived whole. No request came after")
+    assert alone.summary.startswith("The reply arrived whole. No request followed")
     three = conversation(*HEALTHY, (asks({"role": "user", "content": "Hm."}), [TEXT, FINISH_TEXT]))
     assert summary(three).startswith("All 3 replies arrived whole.")
 
@@ -50,7 +50,7 @@ def test_a_tape_without_findings_is_told_as_a_whole() -> None:
 def test_one_exchange_of_it_is_told_as_such() -> None:
     verdict = explain(conversation(*HEALTHY), 2).verdict
     assert verdict.healthy
-    assert verdict.summary.startswith("Nothing is wrong on the wire: 5 characters of text arrived")
+    assert verdict.summary.startswith("No defect found: 5 characters of text arrived")
 
 
 def test_a_tape_that_leaves_something_open_is_not_told_as_healthy() -> None:

@@ -63,7 +63,7 @@ def test_a_healthy_wire_and_a_changed_call_convict_the_application() -> None:
     after = asks(USER, assistant(("c1", "get", "")), result("c1"))
     made = verdict(*conversation((asks(USER), ONE), (after, [TEXT, FINISH_TEXT])))
     assert (made.blame, made.confidence, made.code) == (Blame.APP, Confidence.PROVEN, "C002")
-    assert made.summary.startswith("The wire was in order; the app was not: call 0 (get, c1)")
+    assert made.summary.startswith("The stream was in order; the app was not: call 0 (get, c1)")
     assert "append every fragment" in made.fix
 
 
@@ -93,7 +93,7 @@ def test_a_faithful_application_is_acquitted() -> None:
     made = verdict(*conversation((asks(USER), ONE), (after, [])))
     assert made.blame is None
     assert made.summary == (
-        "Nothing is wrong here: 1 call arrived whole, and request #2 repeats what was delivered."
+        "No defect found: 1 call arrived whole, and request #2 repeats what was delivered."
     )
 
 
@@ -149,7 +149,7 @@ def test_a_client_leaves_because_of_a_silence_and_a_reset_follows_one(
 def test_calls_that_nothing_answered_are_told_with_the_time_that_was_watched() -> None:
     made = verdict(*watched(conversation(CALLS), 42.5, stop="child-exit", exit_code=0))
     assert (made.blame, made.confidence, made.code) == (Blame.APP, Confidence.LIKELY, "D003")
-    assert made.summary.startswith("The wire was in order: 1 call (get) was delivered whole")
+    assert made.summary.startswith("The stream was in order: 1 call (get) was delivered whole")
     assert "42.0 s of watched silence; then the app exited with 0." in made.summary
     assert "a filter on id or name" in made.fix
 
@@ -351,7 +351,8 @@ def test_a_conversation_that_accuses_nobody_does_not_speak_of_the_app() -> None:
     blamed = claimed("C010", Blame.APP, Confidence.LIKELY, WARNING)
     made = judged(about=(loop, blamed))
     assert (
-        made.summary == "The wire was in order; the app was not: what C010 says. Also found: C006."
+        made.summary
+        == "The stream was in order; the app was not: what C010 says. Also found: C006."
     )
 
 
@@ -405,7 +406,9 @@ def test_what_an_app_changed_by_right_is_told_with_a_healthy_verdict() -> None:
     tape = conversation((asks(USER), said), (kept, [TEXT, FINISH_TEXT]))
     for made in (explain(tape).verdict, explain(tape, 1).verdict):
         assert made.kind is VerdictKind.HEALTHY
-        assert "as delivered, which accuses nobody: call 0 (get, c1) of #1" in made.summary
+        assert (
+            "The app changed something, which is no defect: call 0 (get, c1) of #1" in made.summary
+        )
         assert "just as delivered" not in made.summary
     both = [*call("get", '{"a":"gent "}'), *call("get", '{"a":"rome "}', 1), FINISH]
     fixed = assistant(("c1", "get", '{"a":"Gent"}'), ("c2", "get", '{"a":"Rome"}'))

@@ -198,7 +198,7 @@ def _by_findings(case: VerdictEvidence) -> Verdict | None:
     if silences:
         if odd:
             return _by_wire(_nearest(odd), f" What followed: {silences[0].message}.")
-        return _verdict(silences[0], f"The wire was in order: {silences[0].message}.")
+        return _verdict(silences[0], f"The stream was in order: {silences[0].message}.")
     if case.gone_on is not None and odd:
         return _by_wire(_nearest(odd), f" Request #{case.gone_on} goes on without this reply.")
     if case.gone_on is None and warnings:
@@ -207,7 +207,7 @@ def _by_findings(case: VerdictEvidence) -> Verdict | None:
     remarks.sort(key=lambda each: each.code != LOSS)
     if not remarks:
         return None
-    stop = " The wire was in order until then, and a user who presses stop looks the same."
+    stop = " The stream was in order until then, and a user who presses stop looks the same."
     return _by_wire(remarks[0], stop if is_leaving(remarks[0]) else "")
 
 
@@ -286,7 +286,7 @@ def _by_conversation(findings: Sequence[Finding], then: str) -> Verdict:
     also = f" Also found: {', '.join(others)}." if others else ""
     told = f"{first.message}.{also}{then}"
     if first.blame is Blame.APP:
-        return _verdict(first, f"The wire was in order; the app was not: {told}")
+        return _verdict(first, f"The stream was in order; the app was not: {told}")
     return _verdict(first, told)
 
 
@@ -317,10 +317,9 @@ def _by_nothing(
     if read_back:
         return Verdict(
             kind=VerdictKind.HEALTHY,
-            summary=f"Nothing is wrong here: {calls} arrived whole, and request"
+            summary=f"No defect found: {calls} arrived whole, and request"
             f" #{read_back.later.exchange} {made}.{changes}",
-            fix="nothing to fix here; if something is wrong nevertheless, look at the other"
-            " exchanges",
+            fix="none; if a problem remains, look at the other exchanges",
         )
     if reply.tool_calls:
         return _undecided(
@@ -339,10 +338,9 @@ def _by_nothing(
     if reply.text:
         return Verdict(
             kind=VerdictKind.HEALTHY,
-            summary=f"Nothing is wrong on the wire: {len(reply.text)} characters of text arrived"
-            " whole. What the app showed of them is not on the tape.",
-            fix="nothing to fix on the wire; should the app show less than this text, look behind"
-            " its socket",
+            summary=f"No defect found: {len(reply.text)} characters of text arrived"
+            " whole. The tape does not show what the app displayed.",
+            fix="none; if the app displays less than this text, it loses the text internally",
         )
     return _undecided(
         "No finding, and no reply of a dialect that deltatape reads.",
@@ -369,7 +367,7 @@ def _changes(about_app: Iterable[Finding]) -> str:
     if not found:
         return ""
     more = f", and {count(len(found) - 1, 'more change')}" if len(found) > 1 else ""
-    return f" Not all is repeated as delivered, which accuses nobody: {found[0].message}{more}."
+    return f" The app changed something, which is no defect: {found[0].message}{more}."
 
 
 _OF_REPLIES = frozenset({"C001", "C002", "C003", "C012"})
@@ -393,28 +391,27 @@ def nothing_wrong(
     several = "Both" if replies == _TWO else f"All {replies}"
     all_of = "The reply" if replies == 1 else f"{several} replies"
     also = f" Later requests repeat {repeated} of them{how}.{changes}" if repeated else ""
-    noted = f" What failed was answered later: {'; '.join(notes)}." if notes else ""
+    noted = f" Failed attempts were answered later ({'; '.join(notes)})." if notes else ""
     return Verdict(
         kind=VerdictKind.HEALTHY,
-        summary=f"{all_of} arrived whole.{also} No request came after the last one: what the app"
-        f" made of that is not on the tape.{noted}",
-        fix="none; should users see something else, it happens in the app behind these bytes",
+        summary=f"{all_of} arrived whole.{also} No request followed the last one, so the tape"
+        f" does not show what the app did with it.{noted}",
+        fix="none; if users see a problem, it is inside the app",
     )
 
 
 def going_on() -> Verdict:
     """Return the verdict on an open exchange without problems so far."""
     return _undecided(
-        "Still going on: so far nothing is wrong with what arrived.",
-        "ask again: a silence shows as a longer and longer time since the last event",
+        "Still in progress; no defect so far.",
+        "run why again later: a silence shows as a growing time since the last event",
     )
 
 
 def of_endpoint() -> Verdict:
     """Return the verdict on an exchange with the app's endpoint without findings."""
     return _undecided(
-        "Nothing is wrong with the transport of the app's own answer; what it has to say is the"
-        " app's business.",
+        "No transport defect in the app's own answer; what it says is the app's business.",
         "compare it with what the provider delivered meanwhile: the timeline names that exchange",
     )
 

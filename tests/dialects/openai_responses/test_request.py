@@ -164,3 +164,10 @@ def test_prompts_and_searches_that_are_not_here_bring_tools(
     members: dict[str, object], *, expected: bool
 ) -> None:
     assert asked(**members).tools_elsewhere is expected
+
+
+@pytest.mark.parametrize(("tools", "calls"), [(["x_search"], 0), ([], 1)])
+def test_a_custom_call_behind_a_search_on_x_is_the_provider_s(tools: list[str], calls: int) -> None:
+    call = {"type": "custom_tool_call", "call_id": "c1", "name": "x_keyword_search", "input": "a"}
+    found = asked(tools=[{"type": kind} for kind in tools], input=[call])
+    assert [len(message.calls) for message in found.history] == [calls]
