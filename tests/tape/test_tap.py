@@ -11,7 +11,7 @@ from deltatape.model.exchange import EndReason, Framing
 from deltatape.tape import tap
 from deltatape.tape.mask import Masker
 from deltatape.tape.seen_credentials import Literals
-from deltatape.tape.tap import PIECE, BodyMasker, DecryptionQueue, ExchangeTap, HeldPiece, TapePiece
+from deltatape.tape.tap import PIECE, BodyMasker, ExchangeTap, HeldPiece, MaskingQueue, TapePiece
 from helpers.tapes import Lines, start, taped
 
 
@@ -393,7 +393,7 @@ def test_a_queue_keeps_the_order_and_knows_when_it_is_full(
 ) -> None:
     monkeypatch.setattr(tap, "MOST_HELD", 10)
     out: list[object] = []
-    queue = DecryptionQueue(out.append, out.append)
+    queue = MaskingQueue(out.append, out.append)
     queue.add(b"first\n")
     assert (out, bool(queue)) == ([b"first\n"], False)
     body = masker()

@@ -1,4 +1,4 @@
-"""Which tapes there are, and which one a user means by `TAPE#N`."""
+"""Lists tapes, and resolves `TAPE#N`."""
 
 import os
 import re
@@ -62,7 +62,7 @@ def _tapes_below(folder: Path) -> Iterator[ListedTape]:
 
 
 def list_named(folders: Sequence[Path]) -> tuple[ListedTape, ...]:
-    """As `list_tapes`, for folders that a user names: all of them have to be there.
+    """Like `list_tapes`, but all named folders must exist.
 
     Raises:
         UsageError: one is missing, or no folder.
@@ -76,7 +76,7 @@ def list_named(folders: Sequence[Path]) -> tuple[ListedTape, ...]:
 
 
 def locate(text: str, folders: Sequence[Path] = FOLDERS) -> Location:
-    """What `TAPE`, `TAPE#N`, `#N` (of the latest tape) or "" (the latest tape) means.
+    """Resolve `TAPE`, `TAPE#N`, `#N` (of the latest tape) or "" (the latest tape).
 
     Raises:
         UsageError: the number is 0, or what stands behind a tape's `#` is none, or no tape is named
@@ -98,7 +98,7 @@ def locate(text: str, folders: Sequence[Path] = FOLDERS) -> Location:
 
 
 def _refuse_wrong_number(name: str) -> None:
-    """Refuse `TAPE#x`: that there is no such file would hide the slip."""
+    """Reject `TAPE#x`, which would otherwise be reported as a missing file."""
     tape, sign, rest = name.rpartition("#")
     if sign and tape and os.sep not in rest and not _is_file(name) and _is_file(tape):
         raise UsageError(

@@ -13,7 +13,7 @@ _BYTES = 32
 
 
 def mask_key(environment: Mapping[str, str], alarm: Callable[[str], None]) -> bytes:
-    """The key of `$XDG_STATE_HOME/deltatape/mask.key`, made at the first call, 32 bytes.
+    """Return the key in `$XDG_STATE_HOME/deltatape/mask.key`, 32 bytes, created if missing.
 
     Where that file cannot be read or made, a key for this process alone; `alarm` is told.
 

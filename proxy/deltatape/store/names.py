@@ -1,4 +1,4 @@
-"""Where tapes lie and what they are called: the folder, a free name, the names that are allowed.
+"""Folders and file names of tapes.
 
 A name may come from a request, so it is one plain path component. A tape is never opened twice
 for writing: a taken name gets a number.
@@ -24,7 +24,7 @@ _SEGMENT = re.compile(r"\.ring(?:-[0-9]+)?")
 
 
 def check_stem(stem: str) -> str:
-    """`stem`, when it can be a tape's name without `.tape`.
+    """Check that `stem` can be a tape's name without `.tape`.
 
     Raises:
         UsageError: it has other characters, begins with a dot, or is too long.
@@ -38,7 +38,7 @@ def check_stem(stem: str) -> str:
 
 
 def check_name(name: str) -> str:
-    """`name`, when it can be the stem of a tape that somebody asked for by name.
+    """Check that `name` can be the stem of a named tape.
 
     Raises:
         UsageError: no tape can be called so, or a ring would take it for its own and delete it.
@@ -49,7 +49,7 @@ def check_name(name: str) -> str:
 
 
 def prepare_folder(folder: Path) -> None:
-    """Make `folder`, only for its owner, if it is not there; keep `.deltatape` out of git.
+    """Create `folder` for its owner only; keep `.deltatape` out of git.
 
     Raises:
         OSError: it cannot be made.
@@ -91,7 +91,7 @@ _MAX = (1 << 128) - 1
 
 
 class UlidSource:
-    """Makes ULIDs, each greater than the one before."""
+    """Makes ULIDs, each greater than the last."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -1,4 +1,4 @@
-"""Whether a tape is still read as it was read when it was taped.
+"""Checks whether a tape is still parsed as it was when it was recorded.
 
 Strategy: two passes, one for what the recorder wrote down, one that reads each exchange again;
 memory holds one exchange and a few numbers for each. A tape of which nothing was written down costs
@@ -26,7 +26,7 @@ _CODE = f',"{ParsedAs.code}",'.encode()
 
 
 def misreadings(tape: Tape, app: AppNames) -> tuple[TapeProblem, ...]:
-    """What is read in another way now; none where the tape does not say how it was read.
+    """Return what is parsed differently now; empty if the tape has no `parsed` records.
 
     Args:
         tape: of which nobody needs to have looked for damage: what comes behind it is left out.

@@ -58,7 +58,7 @@ class Tape:
         return len(self._numbers())
 
     def __getitem__(self, number: int) -> Exchange:
-        """The exchange of this number, counted from 1; nothing else is kept in memory.
+        """Return the exchange with this number, counted from 1, without keeping others in memory.
 
         Raises:
             UsageError: the tape has no such exchange.
@@ -88,7 +88,7 @@ class Tape:
                 yield number, record
 
     def exchanges(self) -> Iterator[Exchange]:
-        """Each exchange as it ends, then the unfinished ones; holds only those that are open.
+        """Yield each exchange as it ends, then the unfinished ones; only open ones are in memory.
 
         Whoever takes all of them need not read the tape again for `logs` and `clients` if it has
         none.
@@ -113,7 +113,7 @@ class Tape:
 
     @functools.cached_property
     def clients(self) -> tuple[ClientChange, ...]:
-        """When clients connected and left, as far as this was known when it was first asked.
+        """When clients connected and left, up to the first call.
 
         Raises:
             TapeFormatError: the tape is damaged.
@@ -130,7 +130,7 @@ class Tape:
 
     @functools.cached_property
     def logs(self) -> tuple[LogEntry, ...]:
-        """What the recorded program had printed when this was first asked; reads the whole tape.
+        """The program's output up to the first call; reads the whole tape.
 
         Raises:
             TapeFormatError: the tape is damaged.
@@ -147,7 +147,7 @@ class Tape:
 
     @functools.cached_property
     def recording(self) -> bool:
-        """Whether a recorder is still writing this tape, when this was first asked."""
+        """Whether a recorder was still writing this tape at the first call."""
         with _open(self.path) as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -169,12 +169,12 @@ class Tape:
 
     @property
     def torn(self) -> int:
-        """How many bytes of a record that was cut off stand at the end; 0: none."""
+        """The size of an incomplete record at the end; 0 if there is none."""
         return self._ending[1]
 
     @functools.cached_property
     def watch(self) -> TapeSummary:
-        """How long the recorder is known to have watched, and why that ended.
+        """How long the recorder is known to have run, and why it stopped.
 
         While it still records, this is as of the first question.
         """
@@ -191,7 +191,7 @@ class Tape:
 
     @functools.cached_property
     def _ending(self) -> tuple[Record | None, int]:
-        """The last whole record, if there is one, and the size of what is torn after it."""
+        """Return the last complete record, and the size of an incomplete one after it."""
         with _open(self.path) as file:
             last, rest = _last_lines(file)
         torn = len(rest)
@@ -219,7 +219,7 @@ class Tape:
                         yield number, record
 
     def _parts(self, only: int | None) -> Iterator[tuple[int, Record | ReadRecord]]:
-        """What exchanges are made of; of one exchange where `only` is given."""
+        """Yield the records of exchanges, or of one if `only` is given."""
         for batch in _batches(self.path):
             if only is None:
                 yield from decode_lines(zip(*batch, strict=True), self._record)
@@ -230,7 +230,7 @@ class Tape:
                     yield number, record
 
     def _record(self, number: int, line: bytes) -> Iterator[Record]:
-        """The record that a line is; none if it is torn."""
+        """Yield the record of a line, unless it is incomplete."""
         try:
             record = decode_record(line)
         except MalformedError as error:
@@ -291,7 +291,7 @@ def _lines(name: str) -> Iterator[tuple[int, bytes]]:
 
 
 def _batches(name: str) -> Iterator[_Batch]:
-    """The lines after the header: as many at a time as a block of the file holds."""
+    """Yield the lines after the header in batches of a file block."""
     with _open(name) as file:
         file.readline(MAX_LINE)
         first, rest = 2, b""
@@ -322,14 +322,14 @@ def _short_enough(name: str, first: int, lines: Sequence[bytes]) -> Iterator[_Ba
 
 
 def _wanted(exchange: int, numbers: Sequence[int], lines: Sequence[bytes]) -> _Batch:
-    """The lines of an exchange, and those of which only decoding tells whose they are."""
+    """Return the lines of an exchange, and lines that must be decoded to know."""
     starts = map(_START.match, lines)
     wanted = [start is None or int(start[1]) == exchange for start in starts]
     return tuple(compress(numbers, wanted)), tuple(compress(lines, wanted))
 
 
 def _last_lines(file: BinaryIO) -> tuple[bytes, bytes]:
-    """The last line that has a line feed, and what stands after it."""
+    """Return the last line with a line feed, and the bytes after it."""
     at = file.seek(0, os.SEEK_END)
     tail = b""
     while at and tail.count(b"\n") < 2 and len(tail) < 2 * MAX_LINE:  # noqa: PLR2004

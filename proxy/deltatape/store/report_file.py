@@ -1,4 +1,4 @@
-"""Reports that other programs read: files like any other of the user's, with the usual mode.
+"""Writes reports for other programs, as ordinary files of the user.
 
 Whether one can be written is asked before the work that it reports, which may take long. A file
 that is there gives way to a new report only where it is one, too: it may be a tape, misnamed.
@@ -13,7 +13,7 @@ _XML = b"<?xml"
 
 
 def check_report(option: str, path: Path) -> None:
-    """Find out whether an XML report can be written to `path`.
+    """Check that an XML report can be written to `path`.
 
     Raises:
         UsageError: it cannot; the message begins with the option.
@@ -27,7 +27,7 @@ def check_report(option: str, path: Path) -> None:
 
 
 def check_folder(option: str, folder: Path, *, made: bool) -> None:
-    """Find out whether files can be made in a folder.
+    """Check that files can be created in a folder.
 
     Args:
         option: that named it.
@@ -79,7 +79,7 @@ _BEGINNING = 30
 
 
 def write_private(path: Path, text: str) -> None:
-    """Write `text` to `path`, which only its owner can read.
+    """Write `text` to `path`, readable by its owner only.
 
     A file that is there is replaced if it begins as `text` does, that is if it was written so.
 
@@ -99,7 +99,7 @@ def write_private(path: Path, text: str) -> None:
 
 
 def _is_foreign(path: Path, beginning: bytes) -> bool:
-    """Whether there is something that may not be replaced: a tape, a link, a folder."""
+    """Check for something that must not be replaced: a tape, a link, a folder."""
     if path.is_symlink():
         return True
     try:

@@ -1,4 +1,4 @@
-"""Redacted copies of tapes, and tapes read line by line to be checked.
+"""Makes redacted copies of tapes, and audits tapes line by line.
 
 Strategy: two passes over the file, one that plans and one that writes, so that memory holds no
 tape; with content to be masked, one more before them, for the words of the tools. The copy is
@@ -28,7 +28,7 @@ SHARED = 0o644
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RedactedCopy:
-    """A redacted copy that has no name of its own yet, and what was redacted."""
+    """A redacted copy under a temporary name, and what was redacted."""
 
     path: Path
     plan: RedactionPlan
@@ -36,14 +36,14 @@ class RedactedCopy:
     """Bytes of a torn last record that were left out."""
 
     def discard(self) -> None:
-        """Delete it, if it is still there."""
+        """Delete it if it still exists."""
         self.path.unlink(missing_ok=True)
 
 
 def draft(
     tape: Tape, folder: Path, masker: Masker, *, content: bool, mode: int = PRIVATE
 ) -> RedactedCopy:
-    """A redacted copy of `tape` in `folder`, under a hidden name, with the times of the original.
+    """Write a redacted copy of `tape` into `folder` under a temporary name.
 
     Args:
         tape: nobody must be recording it.
@@ -83,7 +83,7 @@ def draft(
 
 
 def write_new(path: Path, mode: int, lines: Iterable[bytes]) -> None:
-    """Write a new file, synced."""
+    """Write and sync a new file."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     with os.fdopen(os.open(path, flags, mode), "wb") as file:
         file.writelines(lines)
@@ -92,7 +92,7 @@ def write_new(path: Path, mode: int, lines: Iterable[bytes]) -> None:
 
 
 def same_as(done: RedactedCopy, folder: Path, stem: str) -> Path | None:
-    """The tape in `folder` called `STEM.tape`, or `STEM-2.tape` and so on, that equals a draft."""
+    """Return the tape `STEM.tape`, `STEM-2.tape`, ... in `folder` that equals the draft."""
     name = re.compile(rf"{re.escape(stem)}(-[0-9]+)?{re.escape(SUFFIX)}")
     for path in sorted(folder.iterdir()):
         if name.fullmatch(path.name) and path.is_file():
@@ -103,7 +103,7 @@ def same_as(done: RedactedCopy, folder: Path, stem: str) -> Path | None:
 
 
 def as_new(done: RedactedCopy, folder: Path, stem: str) -> Path:
-    """Give a draft in `folder` the name `STEM.tape`, or `STEM-2.tape` and so on; its path.
+    """Rename a draft to `STEM.tape`, `STEM-2.tape` and so on; return its path.
 
     Raises:
         OSError: it cannot have one.
@@ -114,7 +114,7 @@ def as_new(done: RedactedCopy, folder: Path, stem: str) -> Path:
 
 
 def as_named(done: RedactedCopy, path: Path) -> Path:
-    """Give a draft the name `path`, in the same folder.
+    """Rename a draft to `path`, in the same folder.
 
     Raises:
         OSError: there is such a file already, or it cannot be.
@@ -124,7 +124,7 @@ def as_named(done: RedactedCopy, path: Path) -> Path:
 
 
 def in_place_of(done: RedactedCopy, path: Path) -> None:
-    """Put a draft in the place of the tape at `path`, whose mode it takes.
+    """Replace the tape at `path` by a draft, keeping its mode.
 
     Raises:
         OSError: it cannot be.
@@ -134,7 +134,7 @@ def in_place_of(done: RedactedCopy, path: Path) -> None:
 
 
 def audit(path: Path) -> AuditReport:
-    """What is wrong with the tape at `path`, and what is merely so.
+    """Check the tape at `path` as a file.
 
     Raises:
         UsageError: there is no such file, or it cannot be read.
@@ -172,6 +172,6 @@ def lines_of(tape: Tape) -> Iterator[tuple[int, bytes]]:
 
 
 def stamp(tape: Tape) -> tuple[int, int, int]:
-    """What tells whether the file was changed since."""
+    """Return what changes when the file changes."""
     status = Path(tape.path).stat()
     return status.st_ino, status.st_size, status.st_mtime_ns

@@ -1,4 +1,4 @@
-"""The flight recorder: a folder that keeps the last two hours, or the last 5 GB, and what matters.
+"""The flight recorder: keeps the last hours or gigabytes of tapes, and those around findings.
 
 Strategy: the recorder starts a new tape, a *segment*, whenever `segment_due` says so, and lets
 `sweep` delete the oldest ones beyond the budget. A segment is told by its name, `STAMP.ring.tape`.
@@ -55,7 +55,7 @@ _WINDOWS = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetentionPolicy:
-    """What a ring keeps: at least one is set; with both, the one that is reached first decides."""
+    """What a ring keeps; with both limits, the first one reached decides."""
 
     age_ns: int | None = None
     """For how long after it was last written to a segment is kept."""
@@ -113,13 +113,13 @@ class SegmentRing:
         self._around_ns = min(_AROUND_NS, age // _SHARE)
 
     def stem(self, name: str) -> str:
-        """What to call the next segment, without `.tape`; it is pinned at once near a finding."""
+        """Return the name of the next segment; it is pinned at once near a finding."""
         now = self._clock.wall_ns()
         pinned = any(first <= now <= last for first, last in tuple(self._windows))
         return name if pinned else f"{name}{MARK}"
 
     def segment_due(self, size: int, age_ns: int) -> bool:
-        """Whether a segment of `size` bytes, begun `age_ns` ago, is to be followed by a new one."""
+        """Check whether a segment should be followed by a new one."""
         keep = self._keep
         if keep.age_ns is not None and age_ns >= max(keep.age_ns // _SHARE, _LEAST_NS):
             return True
@@ -147,14 +147,14 @@ class SegmentRing:
             return (*pinned, *self._pin_around())
 
     def _remember(self, window: tuple[int, int]) -> None:
-        """Findings come in crowds: what meets the latest window makes it longer."""
+        """Extend the latest window if it overlaps: findings often come together."""
         if self._windows and self._windows[-1][0] <= window[0] <= self._windows[-1][1]:
             first, last = self._windows.pop()
             window = (first, max(last, window[1]))
         self._windows.append(window)
 
     def _pin_around(self) -> Iterator[Path]:
-        """Pin the finished segments that were written in one of the windows."""
+        """Pin the finished segments written in one of the windows."""
         for segment in self._segments():
             if any(_meets(segment, window) for window in self._windows):
                 path = self._pin(segment.path)
@@ -162,7 +162,7 @@ class SegmentRing:
                     yield path
 
     def pin(self, path: Path) -> Path | None:
-        """Keep a finished segment for good: its new name; None if it is written, gone, or refused.
+        """Keep a finished segment for good; return its new name, None if impossible.
 
         A tape that is no segment is kept anyway, by the name that it has.
         """
@@ -188,7 +188,7 @@ class SegmentRing:
         return None
 
     def sweep(self, running: Iterable[Path] = ()) -> tuple[Path, ...]:
-        """Delete the oldest segments beyond the budget; those that were deleted.
+        """Delete the oldest segments beyond the budget; return them.
 
         May take a while for large files: a matter for a thread.
 
@@ -237,7 +237,7 @@ class SegmentRing:
 
     @contextlib.contextmanager
     def _telling(self, what: str) -> Iterator[None]:
-        """Tell what the system refuses, once per kind. What is gone already is no trouble."""
+        """Report errors of the system once per kind; a missing file is not an error."""
         try:
             yield
         except FileNotFoundError:

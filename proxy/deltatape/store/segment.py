@@ -1,4 +1,4 @@
-"""Segments: the tapes of a ring, told by their names, and what may be done to them.
+"""The tapes of a ring, identified by their names.
 
 Any number of recorders may work in a folder, so nothing is deleted or renamed unless its lock was
 got, and unless it still is what has that name then. A tape gets its header after its lock: an
@@ -29,7 +29,7 @@ MARK = ".ring"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TapeSegment:
-    """A tape that the ring may delete one day."""
+    """A tape that the ring may delete."""
 
     path: Path
     size: int
@@ -38,7 +38,7 @@ class TapeSegment:
 
     @property
     def begun_ns(self) -> int:
-        """When it was begun, as its header says; when last written to, if that is damaged."""
+        """When it was started, by its header, or last written if the header is damaged."""
         try:
             return wall_of(open_tape(self.path).header.recorded_at)
         except DeltatapeError:
@@ -46,7 +46,7 @@ class TapeSegment:
 
 
 def is_segment(path: Path) -> bool:
-    """Whether a ring may delete this tape, by its name."""
+    """Check by name whether a ring may delete this tape."""
     return _SEGMENT.fullmatch(path.name) is not None
 
 
@@ -87,7 +87,7 @@ def wall_of(recorded_at: str) -> int:
 
 @contextlib.contextmanager
 def held(path: Path) -> Iterator[bool]:
-    """Whether no recorder is writing it; while this lasts no other ring deletes or pins it."""
+    """Yield whether no recorder is writing it, and lock it against other rings."""
     try:
         fd = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -100,7 +100,7 @@ def held(path: Path) -> Iterator[bool]:
 
 
 def is_finished(path: Path) -> bool:
-    """Whether no recorder is writing it."""
+    """Check whether no recorder is writing it."""
     with held(path) as free:
         return free
 
@@ -127,7 +127,7 @@ def _stopped(path: Path) -> bool:
 
 
 def claim(path: Path) -> Path:
-    """The name that a segment has when it is pinned, made as an empty file: nobody else takes it.
+    """Reserve the name of a pinned segment, as an empty file.
 
     Raises:
         OSError: it cannot be made.
@@ -145,7 +145,7 @@ def claim(path: Path) -> Path:
 
 
 def unmark(path: Path) -> Path:
-    """Rename a segment so that it is none; its new name.
+    """Rename a segment so that the ring no longer owns it; return the new name.
 
     Raises:
         OSError: it cannot be renamed.

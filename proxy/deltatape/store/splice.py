@@ -1,4 +1,4 @@
-"""Several tapes, or some of their exchanges, as one.
+"""Joins several tapes, or some of their exchanges.
 
 Strategy: two passes. The first (`survey`) decodes every line and finds what is there twice; the
 second merges the lines of all tapes by their moved times, each tape's own order kept, and writes
@@ -60,7 +60,7 @@ _QUIET = frozenset({SPLICED, "imported"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpliceSource:
-    """A tape that is to be taken, whole or in part."""
+    """A tape to copy, whole or in part."""
 
     tape: Tape
     numbers: frozenset[int] | None = None
@@ -69,7 +69,7 @@ class SpliceSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplicedExchange:
-    """An exchange that is to be taken; number 0: what is on the tape beside its exchanges."""
+    """An exchange to copy; number 0 is everything besides exchanges."""
 
     tape: str
     number: int
@@ -81,7 +81,7 @@ class SplicedExchange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpliceSurvey:
-    """A tape, and what of it is to be taken."""
+    """A tape, and the parts of it to copy."""
 
     given: SpliceSource
     exchanges: tuple[SplicedExchange, ...]
@@ -95,14 +95,14 @@ class SpliceSurvey:
 
 @dataclass(slots=True)
 class _Growing:
-    """An exchange of which more may come."""
+    """An unfinished exchange."""
 
     first_ns: int
     id: str = ""
     hash: "hashlib._Hash" = field(default_factory=hashlib.sha256)
 
     def take(self, record: Record, parts: LinePrefix) -> None:
-        """Another record of it, and its line taken apart."""
+        """Add a record and its split line."""
         if isinstance(record.payload, RequestHeadRecord) and record.exchange:
             self.id = self.id or record.payload.id
             if record.payload.watched is not None:
@@ -111,7 +111,7 @@ class _Growing:
 
 
 def survey(given: SpliceSource) -> SpliceSurvey:
-    """What is to be taken of a tape.
+    """Decide what to copy of a tape.
 
     Raises:
         UsageError: it is being recorded, or does not have an exchange that is asked for.
@@ -143,7 +143,7 @@ def survey(given: SpliceSource) -> SpliceSurvey:
 
 
 def taken(given: SpliceSource, without: frozenset[int]) -> Iterator[LinePrefix]:
-    """The records of a tape that go to another one, in order, `stop` left out.
+    """Yield the records to copy, in order, without `stop`.
 
     Args:
         given: the tape, which has been surveyed.
@@ -166,7 +166,7 @@ def taken(given: SpliceSource, without: frozenset[int]) -> Iterator[LinePrefix]:
 
 
 def doubles(surveys: Sequence[SpliceSurvey]) -> Iterator[tuple[SplicedExchange, SplicedExchange]]:
-    """What is there twice: the first one, and one that equals it; copies of tapes among them.
+    """Yield pairs of equal exchanges, including copies of whole tapes.
 
     Raises:
         UsageError: two have the same id and are not equal.
@@ -201,7 +201,7 @@ def _records(tape: Tape) -> Iterator[tuple[Record, LinePrefix]]:
 
 
 def _whole(tape: Tape) -> Iterator[tuple[int, bytes]]:
-    """The lines of all records, with their numbers; without a torn last one."""
+    """Yield the lines of all complete records, with their numbers."""
     for number, line in lines_of(tape):
         if number > 1 and (line.endswith(b"\n") or not tape.torn):
             yield number, line
@@ -213,7 +213,7 @@ def _seen(tape: Tape, number: int, of: _Growing) -> SplicedExchange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplicedTape:
-    """A tape that was made of others."""
+    """The joined tape."""
 
     path: Path
     exchanges: int
@@ -223,7 +223,7 @@ class SplicedTape:
 
 
 class _Moved(NamedTuple):
-    """Lines of one tape that stay together, and where they stand on the new one."""
+    """Lines that stay together, and their place on the new tape."""
 
     order_ns: int
     lines: tuple[tuple[int, LinePrefix], ...]
@@ -231,7 +231,7 @@ class _Moved(NamedTuple):
 
 
 def splice(given: Sequence[SpliceSource], output: Path, clock: Clock) -> SplicedTape:
-    """Make `output` of what is given.
+    """Write `output` from the given tapes.
 
     Args:
         given: at least one; no tape twice.
@@ -272,7 +272,7 @@ def splice(given: Sequence[SpliceSource], output: Path, clock: Clock) -> Spliced
 
 
 def _source(sources: Sequence[Source]) -> Source:
-    """What the new tape says that it is; of two kinds of recorders the one whose reads say less."""
+    """Return the new tape's source; of two kinds of recorders the less precise one."""
     if len({*sources}) == 1:
         return sources[0]
     if Source.IMPORT in sources:
@@ -284,7 +284,7 @@ def _source(sources: Sequence[Source]) -> Source:
 
 
 def _moves(header: Header, surveys: Sequence[SpliceSurvey]) -> list[int]:
-    """By how many nanoseconds the times of each tape are moved."""
+    """Return the time offset of each tape."""
     if header.source is Source.IMPORT or len(surveys) == 1:
         return [0] * len(surveys)
     moves = []
@@ -303,7 +303,7 @@ def _moves(header: Header, surveys: Sequence[SpliceSurvey]) -> list[int]:
 
 
 def _numbers(once: Iterable[tuple[SplicedExchange, SplicedExchange]]) -> dict[str, frozenset[int]]:
-    """By tape the exchanges that another tape, or the same, has given already."""
+    """Return the exchanges of each tape that another one already provided."""
     found: dict[str, set[int]] = {}
     for _, other in once:
         found.setdefault(other.tape, set()).add(other.number)
@@ -318,7 +318,7 @@ def _check_unchanged(surveys: Iterable[SpliceSurvey]) -> None:
 
 @dataclass(slots=True, kw_only=True)
 class _Merging:
-    """The lines of the new tape."""
+    """Writes the lines of the new tape."""
 
     header: Header
     surveys: Sequence[SpliceSurvey]
@@ -333,7 +333,7 @@ class _Merging:
     """Of the lines so far."""
 
     def lines(self) -> Iterator[bytes]:
-        """All lines, from the header to the `stop`, if there is one."""
+        """Yield all lines, from the header to the `stop`, if any."""
         yield header_line(self.header)
         streams = [self._of_tape(place) for place in range(len(self.surveys))]
         for place, moved in heapq.merge(*streams, key=lambda pair: pair[1].order_ns):
@@ -345,7 +345,7 @@ class _Merging:
             yield payload_record(max(self.last_ns, *self._ends), 0, stop)
 
     def _of_tape(self, place: int) -> Iterator[tuple[int, _Moved]]:
-        """The groups of lines of one tape, in its own order; a tape's end that is none: a note."""
+        """Yield the groups of lines of one tape; its end becomes a note."""
         one, moved = self.surveys[place], self.moves[place]
         order_ns = moved
         without = self.twice.get(one.given.tape.path, frozenset())
@@ -374,7 +374,7 @@ class _Merging:
         return parts.line(t_ns, 0)
 
     def _watched(self, place: int, parts: LinePrefix) -> LinePrefix:
-        """A request that tells how long its own tape was watched, where the new one would not."""
+        """Return a request that keeps how long its own tape was recorded."""
         one, moved = self.surveys[place], self.moves[place]
         if self.header.source is Source.IMPORT:
             return parts
@@ -390,7 +390,7 @@ class _Merging:
 
     @property
     def _last(self) -> int:
-        """The place of the tape that ends last; of equal ones the last that was given."""
+        """Return the tape that ends last; of equal ones the last given."""
         ends = self._ends
         return max(range(len(ends)), key=lambda at: (ends[at], not self._is_copy(at), at))
 
@@ -399,7 +399,7 @@ class _Merging:
 
     @property
     def _ends(self) -> list[int]:
-        """When each tape ends, as the new one counts."""
+        """Return when each tape ends on the new one."""
         return [one.last_ns + moved for one, moved in zip(self.surveys, self.moves, strict=True)]
 
     def _stop(self) -> Stop | None:
@@ -410,7 +410,7 @@ class _Merging:
         return None if watch.stop is None else Stop(reason=watch.stop, exit_code=watch.exit_code)
 
     def _end_note(self, place: int) -> str:
-        """What is said where a whole tape ends and the new one goes on; "": nothing."""
+        """Return the note where a whole tape ends and the new one continues."""
         one = self.surveys[place]
         if place == self._last or one.given.numbers is not None or self._is_copy(place):
             return ""
@@ -424,7 +424,7 @@ class _Merging:
 
 
 def _kept_together(lines: Iterable[LinePrefix]) -> Iterator[tuple[LinePrefix, ...]]:
-    """Lines one by one; a `masked` of the tape itself with the log line that it is about.
+    """Yield lines, with a `masked` record and its log line together.
 
     The records of other tapes come in between otherwise, and they are of exchange 0, too.
     """
@@ -442,6 +442,6 @@ def _kept_together(lines: Iterable[LinePrefix]) -> Iterator[tuple[LinePrefix, ..
 
 
 def _rest(remark: RemarkRecord) -> bytes:
-    """What follows time and number in the line of a remark."""
+    """Return the line of a note after time and number."""
     line = payload_record(0, 0, remark)
     return line.removeprefix(b"[0,0,")

@@ -1,4 +1,4 @@
-"""An open tape: lines go in whole, or not at all.
+"""An open tape file: lines are written whole or not at all.
 
 Strategy: all lines of a call go out in one `writev`; a short write is continued. When the disk
 refuses, what stands of a line is cut off again, so that a reader never meets a torn line before
@@ -33,7 +33,7 @@ _REMEMBERED = 4096
 
 
 class LossCounter:
-    """Counts losses; `alarm` gets one line per kind of trouble, from whichever thread meets it."""
+    """Counts losses; `alarm` gets one line per kind of problem, from any thread."""
 
     def __init__(self, alarm: Callable[[str], None]) -> None:
         self._alarm = alarm
@@ -44,7 +44,7 @@ class LossCounter:
         self.bytes = 0
 
     def trouble(self, kind: str, message: str) -> None:
-        """Tell `message` unless trouble of this kind has been told."""
+        """Report a problem unless one of this kind was reported."""
         with self._lock:
             if kind in self._told:
                 return
@@ -52,7 +52,7 @@ class LossCounter:
         self._alarm(message)
 
     def lost(self, exchanges: Sequence[int], lines: Sequence[bytes], error: str) -> None:
-        """Count `lines`, each of the exchange at the same place of `exchanges`, as lost."""
+        """Count `lines`, each of the exchange at the same position, as lost."""
         with self._lock:
             for exchange, line in zip(exchanges, lines, strict=True):
                 records, size, _ = self._of.pop(exchange, (0, 0, ""))
@@ -63,13 +63,13 @@ class LossCounter:
                 del self._of[next(iter(self._of))]
 
     def lost_after_all(self, records: int, size: int) -> None:
-        """Count what had been written and is gone."""
+        """Count lost records that had been written."""
         with self._lock:
             self.records += records
             self.bytes += size
 
     def of(self, exchange: int) -> dict[str, object]:
-        """The losses of one exchange as `end.recorder` tells them; empty when there are none."""
+        """Return the losses of one exchange for `end.recorder`; empty if none."""
         with self._lock:
             losses = self._of.get(exchange)
         if losses is None:
@@ -101,7 +101,7 @@ class TapeFile:
         self._gone = False
 
     def append(self, exchanges: Sequence[int], lines: Sequence[bytes], now_ns: int) -> None:
-        """Write `lines`; each belongs to the exchange at the same place of `exchanges`."""
+        """Write `lines`, each of the exchange at the same position."""
         if self._looked_ns is None or now_ns - self._looked_ns > _LOOK_NS:
             self._looked_ns = now_ns
             self.look()
@@ -119,7 +119,7 @@ class TapeFile:
             self._ledger.lost(exchanges[done:], lines[done:], _reason(error))
 
     def _write(self, lines: Sequence[bytes]) -> int:
-        """One `writev`; how many lines are whole in the file after it."""
+        """Call `writev` once; return the number of complete lines after it."""
         batch = [lines[0][-len(self._rest) :], *lines[1:]] if self._rest else lines
         count = os.writev(self._fd, batch)
         if count == 0:
@@ -137,7 +137,7 @@ class TapeFile:
         return whole
 
     def _cut(self) -> None:
-        """Cut off the torn line, if there is one."""
+        """Cut off an incomplete line."""
         if self._rest:
             try:
                 os.ftruncate(self._fd, self.size)
@@ -147,7 +147,7 @@ class TapeFile:
                 self._rest = b""
 
     def _mend(self) -> None:
-        """Make the end of the file the end of a line; raises OSError when that is refused."""
+        """Make the file end with a complete line; raise OSError if that fails."""
         self._cut()
         while self._rest:
             count = os.write(self._fd, self._rest)
@@ -166,7 +166,7 @@ class TapeFile:
         )
 
     def look(self) -> None:
-        """Notice that the file has been deleted: what was written is lost, and what follows."""
+        """Notice that the file was deleted: its content and what follows are lost."""
         try:
             gone = not self._gone and os.fstat(self._fd).st_nlink == 0
         except OSError as error:
@@ -188,7 +188,7 @@ class TapeFile:
             )
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         try:
             os.close(self._fd)
         except OSError as error:
@@ -211,7 +211,7 @@ TOO_SLOW = "the disk is too slow"
 
 
 def _start(run: Callable[[], None], name: str) -> threading.Thread | None:
-    """A running daemon thread; None where the system has no more, or Python is shutting down."""
+    """Start a daemon thread; return None if the system or the interpreter refuses."""
     thread = threading.Thread(target=run, name=name, daemon=True)
     try:
         thread.start()
@@ -221,7 +221,7 @@ def _start(run: Callable[[], None], name: str) -> threading.Thread | None:
 
 
 class SyncThread:
-    """Syncs when asked to: at most one at work and one waiting, the caller never waits.
+    """Syncs on demand: at most one running and one waiting; the caller never waits.
 
     Attributes:
         busy_since_ns: when the sync that is under way was begun; None while there is none.
@@ -236,13 +236,13 @@ class SyncThread:
         self._thread: threading.Thread | None = None
 
     def want(self) -> None:
-        """Sync soon; what is asked for while one waits is the same one."""
+        """Request a sync; requests while one is waiting are merged."""
         self._wanted.set()
         if self._thread is None:
             self._thread = _start(self._run, "tape-sync")
 
     def close(self) -> bool:
-        """Sync once more; False if the disk did not answer in time."""
+        """Sync once more; return False if the disk did not answer in time."""
         self._closing = True
         self.want()
         if self._thread is None:
@@ -263,7 +263,7 @@ class SyncThread:
 
 
 class WriterThread:
-    """Takes lines off the recorder's hands when writing them has become slow.
+    """Writes lines in a thread once writing has become slow.
 
     Args:
         write: writes lines of exchanges; called in the thread only.
@@ -283,7 +283,7 @@ class WriterThread:
         self._thread = _start(self._run, "tape-writer")
 
     def put(self, exchanges: Sequence[int], lines: Sequence[bytes]) -> None:
-        """Queue lines; they are lost, and counted, when too much waits already."""
+        """Queue lines; count them as lost if too much is waiting."""
         size = sum(map(len, lines))
         with self._changed:
             fits = self._waiting + size <= _WAITING_BYTES
@@ -297,7 +297,7 @@ class WriterThread:
             self._ledger.lost(exchanges, lines, TOO_SLOW)
 
     def close(self) -> bool:
-        """Write what waits; False if the disk did not take it in time: then it is lost."""
+        """Write what is waiting; return False, and lose it, if the disk is too slow."""
         with self._changed:
             self._closing = True
             self._changed.notify()

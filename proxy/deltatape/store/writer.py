@@ -63,7 +63,7 @@ class TapeWriter:
         source: Source,
         alarm: Callable[[str], None],
     ) -> Self:
-        """A new tape `FOLDER/STEM.tape` (or `STEM-2.tape`, ... if taken), with its header.
+        """Create a tape `FOLDER/STEM.tape` (or `STEM-2.tape`, ...) with its header.
 
         Args:
             folder: made if missing, for its owner only.
@@ -99,7 +99,7 @@ class TapeWriter:
         return self._clock.now_ns() - self._zero_ns
 
     def put(self, exchange: int, line: bytes) -> None:
-        """Take a line of an exchange, its line feed included; `flush` writes it."""
+        """Take a line of an exchange, with its line feed; `flush` writes it."""
         first = not self._lines
         self._exchanges.append(exchange)
         self._lines.append(line)
@@ -135,7 +135,7 @@ class TapeWriter:
         return lambda exchanges, lines: file.append(exchanges, lines, clock.now_ns())
 
     def losses(self, exchange: int) -> dict[str, object]:
-        """What the tape lacks of an exchange so far, for `ExchangeTap.end`; empty: nothing.
+        """Return what the tape lacks of an exchange, for `ExchangeTap.end`; empty if nothing.
 
         Shape: `{"lost_records": 3, "lost_bytes": 1200, "error": "No space left on device"}`. On
         a disk so slow that a thread writes, what waits for it is not yet known.
@@ -145,21 +145,19 @@ class TapeWriter:
 
     @property
     def lost_records(self) -> int:
-        """How many records the tape lacks, of all exchanges."""
         return self._ledger.records
 
     @property
     def lost_bytes(self) -> int:
-        """How many bytes of lines the tape lacks."""
         return self._ledger.bytes
 
     @property
     def size(self) -> int:
-        """How many bytes are on the tape so far."""
+        """The size of the tape so far, in bytes."""
         return self._file.size if self._file is not None else 0
 
     def rename(self, path: Path) -> bool:
-        """Call the tape `path` from now on, which goes on while it is written; False: it cannot.
+        """Rename the tape while it is written; return False if impossible.
 
         Args:
             path: in the same file system; what has this name already is replaced.
@@ -180,13 +178,13 @@ class TapeWriter:
         return True
 
     def durable(self) -> None:
-        """Write what was put, and have a thread sync it; does not wait for that."""
+        """Write what was put, and request a sync without waiting."""
         self.flush()
         if self._sync is not None:
             self._sync.want()
 
     def close(self) -> None:
-        """Write, sync and close the tape; waits some seconds for a disk that hangs, not longer."""
+        """Write, sync and close the tape; wait some seconds at most for a slow disk."""
         self.flush()
         file, self._file = self._file, None
         if file is None or self._sync is None:

@@ -1,4 +1,4 @@
-"""Records to exchanges: what one pass over a tape knows of each.
+"""Assembles records to exchanges in one pass over a tape.
 
 Strategy: an exchange under construction per number, closed by its `end`. Tapes are cut anywhere,
 lose records to full disks, and are edited by hand, so nothing is taken for granted about the
@@ -52,7 +52,7 @@ Numbered = tuple[int, Record]
 
 @dataclass(slots=True, kw_only=True)
 class _Parts:
-    """What is known of an exchange so far."""
+    """The parts of an exchange so far."""
 
     number: int
     head: RequestHeadRecord | None = None
@@ -75,7 +75,7 @@ class _Parts:
     end: End | None = None
 
     def take(self, payload: Payload, t_ns: int, line: int) -> bool:
-        """Add what a record says; whether the exchange has ended now."""
+        """Add a record; return whether the exchange has ended."""
         match payload:
             case BodyRead(data=data):
                 self.take_read(data, t_ns, line)

@@ -1,4 +1,4 @@
-"""The credentials themselves, taken out of the header fields and URLs that carry them.
+"""Extracts credentials from the header fields and URLs that carry them.
 
 A field's value is more than the credential: `Bearer X`, `name=X; Path=/`, base64 of `user:X`. In
 bodies and logs only X comes back. What comes out may be a word, see `is_word`.
@@ -39,7 +39,7 @@ _URL_ENDS = (re.compile(rb"[\s<>\"]"), re.compile(rb"[\s<>\";?#/]"))
 
 
 def is_word(value: bytes) -> bool:
-    """Whether `value` is one such as `postgres`, `production` or `not-needed`.
+    """Check whether `value` is an ordinary word such as `postgres`, `production` or `not-needed`.
 
     Such a credential protects nothing, and masked wherever it comes up it would make a tape
     unreadable.
@@ -48,7 +48,7 @@ def is_word(value: bytes) -> bool:
 
 
 def basic(user: bytes, password: bytes) -> tuple[bytes, ...]:
-    """What gives a password away: itself, and base64 of `user:password` in its usual forms."""
+    """Return the forms of a password: itself, and base64 of `user:password`."""
     pair = user + b":" + password
     forms = (base64.b64encode(pair), base64.urlsafe_b64encode(pair))
     return tuple(dict.fromkeys((password, *forms, *(form.rstrip(b"=") for form in forms))))
@@ -72,7 +72,7 @@ def in_field(name: bytes, value: bytes) -> Iterator[bytes]:
 
 
 def in_other_field(name: bytes, value: bytes) -> Iterator[bytes]:
-    """The credentials in a header field whose name, in any case, does not tell of any."""
+    """Yield credentials in a header field whose name does not reveal one."""
     lower = name.lower()
     if lower == b"sec-websocket-protocol":
         yield from (match.group(1) for match in _SUBPROTOCOL.finditer(value))

@@ -25,7 +25,7 @@ E = TypeVar("E", bound=StrEnum)
 
 
 class MalformedError(ValueError):
-    """A line is no record of this format; the text says why, without file and line."""
+    """An invalid line; the text says why, without file and line."""
 
 
 def seen(value: object) -> str:
@@ -138,7 +138,7 @@ def target_from_json(value: object) -> tuple[HeaderValue, ...]:
 
 
 class Fields(NamedTuple):
-    """The object that a payload is, read field by field."""
+    """The object of a payload, read field by field."""
 
     of: Mapping[str, object]
 

@@ -57,7 +57,7 @@ class RequestHeadRecord:
 
 
 def watch_to_json(watch: TapeSummary) -> object:
-    """The JSON form of how long a tape was watched, and of why that ended: as `stop` tells it."""
+    """Return the JSON form of how long a tape was recorded, and why that ended."""
     return {
         "until_ns": watch.until_ns,
         **({} if watch.stop is None else {"reason": watch.stop}),

@@ -206,7 +206,7 @@ class Masker:
         self.literals.see(each for each in found if not credentials.is_word(each))
 
     def value(self, value: bytes) -> MaskedCredential:
-        """`value`, unreadable."""
+        """Return `value` masked."""
         return MaskedCredential(length=len(value), hash=self._digest(value))
 
     def headers(self, headers: Headers) -> Headers:

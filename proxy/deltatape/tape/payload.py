@@ -68,7 +68,7 @@ class RequestEnd(_Empty):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Idle(_Empty):
-    """The recorder is still watching."""
+    """The recorder is running."""
 
     code: ClassVar[str] = "idle"
 
@@ -98,7 +98,7 @@ class SentUpstream:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Boundaries:
-    """Where HTTP chunks end in the read that follows."""
+    """The ends of HTTP chunks in the next read."""
 
     code: ClassVar[str] = "boundaries"
     ends: tuple[int, ...]
@@ -155,7 +155,7 @@ class LogLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveredSoFar:
-    """How much of the response body a lagging client has taken."""
+    """How much of the response body a slow client has taken."""
 
     code: ClassVar[str] = "delivered"
     bytes: int
@@ -170,7 +170,7 @@ class DeliveredSoFar:
 
 
 class ClientState(enum.StrEnum):
-    """What a client connection did."""
+    """The change of a client connection."""
 
     OPENED = "opened"
     CLOSED = "closed"
@@ -196,7 +196,7 @@ class ClientRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemarkRecord:
-    """A remark of the recorder."""
+    """A note by the recorder."""
 
     code: ClassVar[str] = "note"
     text: str
@@ -245,7 +245,7 @@ class EndRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedAs:
-    """What the recorder itself read from the exchange when it had ended.
+    """What the recorder itself parsed from the ended exchange.
 
     `sha256` is of everything that was read, in the form of `tool`'s own that `form` counts.
     """

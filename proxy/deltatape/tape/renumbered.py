@@ -1,4 +1,4 @@
-"""Records as they stand on another tape: another time, another number, else the same bytes.
+"""Records moved to another tape: other time and number, else the same bytes.
 
 Only the first two elements of a line are written anew. What follows is kept as it stands, so that
 a record keeps its bytes whatever its code, known or not. Where a payload has to say something else,
@@ -23,7 +23,7 @@ _CODE = re.compile(rb'"([a-z-]+)"')
 
 
 class LinePrefix(NamedTuple):
-    """A line taken apart: `rest` is what follows the time and the number, with its line feed."""
+    """A split line: `rest` follows time and number, with the line feed."""
 
     t_ns: int
     exchange: int
@@ -46,13 +46,13 @@ class LinePrefix(NamedTuple):
         return value
 
     def saying(self, payload: Mapping[str, object]) -> "LinePrefix":
-        """The record with another payload."""
+        """Return the record with another payload."""
         code = json.loads(b"[" + self.rest)[0]
         return self._replace(rest=f"{json_text(code)},{json_text(payload)}]\n".encode())
 
 
 def front(line: bytes) -> LinePrefix:
-    """A record's line, with or without its line feed, taken apart.
+    """Split a record's line, with or without its line feed.
 
     Args:
         line: what `decode_record` accepts.

@@ -1,4 +1,4 @@
-"""The credentials that this process has seen, and where they stand in bytes.
+"""The credentials that this process has seen, and the search for them in bytes.
 
 Strategy: every spelling of every credential is one exact byte string. A few of them are looked for
 one by one, which is the common case: one key. Many are found through the aligned words of four
@@ -37,7 +37,7 @@ _MANY = 64
 
 
 class Literals:
-    """What is looked for.
+    """A set of byte strings to search for.
 
     Args:
         digest: the hash by which a credential is told from others.
@@ -124,7 +124,7 @@ class Literals:
         self._count()
 
     def _forget(self) -> None:
-        """What was not seen for longest, as far as it is too much."""
+        """Forget the credentials seen longest ago, if there are too many."""
         dead: list[bytes] = []
         while len(self._seen) > MOST or self._bytes > _MOST_BYTES:
             for form in self._seen.pop(next(iter(self._seen))):
@@ -156,7 +156,7 @@ class Literals:
         self._few = tuple(self._sorted) if len(self._sorted) <= _FEW else None
 
     def clean(self, data: bytes) -> bool:
-        """Whether `data` surely neither holds a credential nor ends within one.
+        """Check that `data` contains no credential and no beginning of one at its end.
 
         The hot path: one per read. It may be wrong in saying no.
         """
@@ -264,12 +264,12 @@ def _with(known: bytes, more: bytes) -> bytes:
 
 
 def _words(prefix: bytes) -> list[int]:
-    """The words of which every text with this prefix covers one, wherever it stands."""
+    """Return words of which every text with this prefix covers one, at any alignment."""
     return [struct.unpack_from("=I", prefix, at)[0] for at in range(_WORD)]
 
 
 def _aligned(data: bytes) -> memoryview:
-    """The words of `data`; up to three bytes at its end are in none."""
+    """Return the words of `data`; up to three bytes at its end are left out."""
     return memoryview(data)[: len(data) // _WORD * _WORD].cast("I")
 
 

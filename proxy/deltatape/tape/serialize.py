@@ -1,4 +1,4 @@
-"""Exchanges to the lines of a tape: what `assemble` reads, written again.
+"""Writes exchanges as tape lines: the inverse of `assemble`.
 
 Strategy: the records of one exchange are put in the order that the format demands, each not
 earlier than the one before; the exchanges of a tape are merged by time, as a recorder would have
@@ -37,7 +37,7 @@ from deltatape.tape.tap import PIECE
 
 
 class _Timed(NamedTuple):
-    """A record that is to be written; of those at one time, the lowest rank comes first."""
+    """A record to write; of equal times, the lowest rank comes first."""
 
     t_ns: int
     rank: int
@@ -174,7 +174,7 @@ def _spans(masked: tuple[MaskedSpan, ...]) -> Iterable[MaskedSpans]:
 
 
 def _beside(exchange: Exchange) -> Iterator[_Timed]:
-    """The records that may stand anywhere behind the request's head."""
+    """Yield the records that may be anywhere after the request's head."""
     sent = exchange.sent
     if sent is not None:
         payload = SentUpstream(connect_ns=sent.connect_ns, tls_ns=sent.tls_ns, reused=sent.reused)

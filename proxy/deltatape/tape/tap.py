@@ -1,4 +1,4 @@
-"""What a recorder feeds: the calls of one exchange in, the lines of the tape out.
+"""The recorder's interface for one exchange: calls in, tape lines out.
 
 A shell (the gateway, a proxy's addon) tells an `ExchangeTap` what it saw, with the time at which
 it saw it, and a `TapeTap` what is about no exchange. The tap masks, counts, hashes, and hands
@@ -56,7 +56,7 @@ MOST_HELD = 4 << 20
 
 
 class TapePiece:
-    """A piece of a body. `decided`: whether what is masked in it is known for good."""
+    """A piece of a body. `decided`: its masking is final."""
 
     __slots__ = ("_data", "_spans", "decided", "start")
 
@@ -68,11 +68,11 @@ class TapePiece:
 
     @property
     def end(self) -> int:
-        """Where it ends in the body."""
+        """Its end in the body."""
         return self.start + len(self)
 
     def mark(self, start: int, end: int, digest: str) -> None:
-        """Mask what of the body's `[start, end)` is in this piece."""
+        """Mask the part of the body's `[start, end)` in this piece."""
         start, end = max(start - self.start, 0), min(end - self.start, len(self))
         if start < end:
             self._spans.append((start, end, digest))
@@ -81,13 +81,13 @@ class TapePiece:
         return len(self._data)
 
     def masked(self) -> tuple[bytes, tuple[MaskedSpan, ...]]:
-        """The piece as it may be written, and where in it asterisks stand for a credential."""
+        """Return the piece to write, and the spans of asterisks in it."""
         spans = merged(self._spans)
         return (blanked(self._data, spans) if spans else self._data), spans
 
 
 class BodyMasker:
-    """Masks one body; pieces come in order."""
+    """Masks one body, whose pieces come in order."""
 
     __slots__ = ("_end", "_literals", "_open", "_tail")
 
@@ -99,11 +99,11 @@ class BodyMasker:
 
     @property
     def waiting(self) -> bool:
-        """Whether the next piece may continue a credential."""
+        """Check whether the next piece may continue a credential."""
         return bool(self._tail)
 
     def add(self, data: bytes) -> TapePiece:
-        """The next piece; it and earlier ones may be decided by it."""
+        """Add the next piece; it may decide earlier ones."""
         piece = TapePiece(data, self._end)
         window = self._tail + data
         at = self._end - len(self._tail)
@@ -117,7 +117,7 @@ class BodyMasker:
         return piece
 
     def finish(self) -> None:
-        """Decide: nothing more comes. What may be a credential that was cut is masked."""
+        """Decide at the end: mask what may be an incomplete credential."""
         length, digest = self._literals.tail(self._tail)
         if length >= LEAST:
             self._mark(self._end - length, self._end, digest)
@@ -125,7 +125,7 @@ class BodyMasker:
         self._decide(self._end)
 
     def give_up(self) -> None:
-        """Decide, although more may come: what may begin a credential is masked as one."""
+        """Decide early: mask what may begin a credential."""
         length, digest = self._literals.tail(self._tail)
         self._mark(self._end - length, self._end, digest)
         self._decide(self._end)
@@ -142,7 +142,7 @@ class BodyMasker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldPiece:
-    """A piece of a body and what its record is made of."""
+    """A piece of a body, and the data of its record."""
 
     t_ns: int
     middle: str
@@ -151,8 +151,8 @@ class HeldPiece:
     chunk_ends: tuple[int, ...] | None
 
 
-class DecryptionQueue:
-    """The records of an exchange that wait for a piece before them to be decided.
+class MaskingQueue:
+    """Records of an exchange that wait for an undecided piece before them.
 
     Args:
         put_line: takes a finished line.
@@ -174,17 +174,17 @@ class DecryptionQueue:
 
     @property
     def full(self) -> bool:
-        """Whether more waits than may."""
+        """Whether the limit of waiting records is exceeded."""
         return self._bytes > MOST_HELD
 
     def add(self, record: bytes | HeldPiece) -> None:
-        """Take a record; it is handed on at once if nothing has to be waited for."""
+        """Add a record; pass it on at once if nothing is waiting."""
         self._waiting.append(record)
         self._bytes += _size(record)
         self.release()
 
     def release(self) -> None:
-        """Hand on what has waited long enough."""
+        """Pass on records that waited long enough."""
         while self._waiting:
             first = self._waiting[0]
             if isinstance(first, HeldPiece) and not first.piece.decided:
@@ -202,7 +202,7 @@ def _size(record: bytes | HeldPiece) -> int:
 
 
 class ExchangeTap:
-    """The recorder's side of one exchange; every method takes the time first.
+    """The recorder's interface for one exchange; every method takes the time first.
 
     Args:
         number: the exchange's number on the tape, from 1.
@@ -233,7 +233,7 @@ class ExchangeTap:
         self._literals = masker.literals
         self._request = BodyMasker(masker.literals)
         self._response = BodyMasker(masker.literals)
-        self._queue = DecryptionQueue(self._put_line, self._put_held)
+        self._queue = MaskingQueue(self._put_line, self._put_held)
         self._waiting = False  # whether a read may have to wait, or to continue a credential
         self._ended = False
         self._total = 0
@@ -253,7 +253,7 @@ class ExchangeTap:
         headers: Headers,
         tap: Tap = Tap.PROVIDER,
     ) -> None:
-        """The request's head, as it is sent upstream."""
+        """Write the request's head as sent upstream."""
         masker = self._masker
         masker.see(headers, target, upstream.encode(errors="replace"))
         self._write(
@@ -271,7 +271,7 @@ class ExchangeTap:
         self._note_coding(t_ns, "request", headers)
 
     def request_body(self, t_ns: int, data: bytes) -> None:
-        """A piece of the request's body, in the order of arrival."""
+        """Write a piece of the request body."""
         if self._ended:
             return
         for at in range(0, len(data), PIECE):
@@ -282,13 +282,13 @@ class ExchangeTap:
                 self._put(self._number, encode.data_record(t_ns, self._body, piece))
 
     def request_end(self, t_ns: int) -> None:
-        """The last byte of the request has been read."""
+        """Write the end of the request."""
         self._request.finish()
         self._release()
         self._write(t_ns, RequestEnd())
 
     def sent(self, t_ns: int, *, connect_ns: int, tls_ns: int, reused: bool) -> None:
-        """The request's head has left; both durations are 0 on a reused connection."""
+        """Write that the request's head was sent; both durations are 0 on a reused connection."""
         self._write(t_ns, SentUpstream(connect_ns=connect_ns, tls_ns=tls_ns, reused=reused))
 
     def informational(
@@ -317,7 +317,7 @@ class ExchangeTap:
         framing: Framing,
         headers: Headers,
     ) -> None:
-        """The head of the response."""
+        """Write the response head."""
         masker = self._masker
         masker.see(headers)
         self._write(
@@ -334,7 +334,7 @@ class ExchangeTap:
             self._note_coding(t_ns, "response", headers)
 
     def read(self, t_ns: int, data: bytes, chunk_ends: tuple[int, ...] | None) -> None:
-        """Body bytes of one read from the upstream socket, >= 1.
+        """Write body bytes of one read from the upstream socket, at least 1.
 
         Args:
             t_ns: when.
@@ -368,22 +368,22 @@ class ExchangeTap:
             self.read(t_ns, piece, ends)
 
     def trailers(self, t_ns: int, headers: Headers) -> None:
-        """The fields after the last chunk."""
+        """Write the fields after the last chunk."""
         self._response.finish()
         self._release()
         self._masker.see(headers)
         self._write(t_ns, Trailers(headers=self._masker.headers(headers)))
 
     def delivered(self, t_ns: int, total_bytes: int) -> None:
-        """The client, which had lagged, has taken this many bytes of the body in all."""
+        """Write that a slow client has taken this many bytes of the body."""
         self._write(t_ns, DeliveredSoFar(bytes=total_bytes))
 
     def idle(self, t_ns: int) -> None:
-        """Nothing has come for a while, and the recorder is still watching."""
+        """Write that nothing has arrived for a while and the recorder is running."""
         self._write(t_ns, Idle())
 
     def note(self, t_ns: int, text: str) -> None:
-        """A remark about this exchange."""
+        """Write a note about this exchange."""
         self._write(t_ns, RemarkRecord(text=self._masker.text(text)))
 
     def end(
@@ -394,7 +394,7 @@ class ExchangeTap:
         detail: str = "",
         recorder: Mapping[str, object] | None = None,
     ) -> None:
-        """The transport's end. `recorder` is what taping lost: `TapeWriter.losses`."""
+        """Write the end of the transport. `recorder` is what taping lost: `TapeWriter.losses`."""
         self.flush()
         self._write(
             t_ns,
@@ -409,7 +409,7 @@ class ExchangeTap:
         self._ended = True
 
     def flush(self) -> None:
-        """Hand on what is held back: nothing more of the bodies comes. `end` does it, too."""
+        """Write held records: no more body bytes come. `end` does so, too."""
         self._request.finish()
         self._response.finish()
         self._release()
@@ -422,7 +422,7 @@ class ExchangeTap:
     def _hold(
         self, t_ns: int, middle: str, data: bytes, chunk_ends: tuple[int, ...] | None
     ) -> None:
-        """Take a piece that holds a credential, or may end within one, or follows such a one."""
+        """Hold a piece with a possible credential, or one after such a piece."""
         body = self._response if middle is self._read else self._request
         piece = body.add(data)
         self._queue.add(HeldPiece(t_ns=t_ns, middle=middle, piece=piece, chunk_ends=chunk_ends))
@@ -437,7 +437,7 @@ class ExchangeTap:
         self._waiting = bool(self._queue) or self._request.waiting or self._response.waiting
 
     def _put_held(self, held: HeldPiece) -> None:
-        """The records of a piece that is decided."""
+        """Write the records of a decided piece."""
         data, spans = held.piece.masked()
         if spans:
             self._put_line(self._line(held.t_ns, MaskedSpans(spans=spans)))

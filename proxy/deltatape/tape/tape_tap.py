@@ -1,4 +1,4 @@
-"""What a recorder feeds of the tape itself: connections, a program's output, remarks, the end.
+"""The recorder's interface for the tape itself: connections, output, notes, the end.
 
 As with `tap`, what is handed to `put` is a whole line; it does no I/O.
 
@@ -39,7 +39,7 @@ Line = tuple[bytes, tuple[MaskedSpan, ...]]
 
 
 class LogLines:
-    """The lines of one stream of a program's output."""
+    """Splits one output stream of a program into lines."""
 
     __slots__ = ("_literals", "_rest")
 
@@ -48,7 +48,7 @@ class LogLines:
         self._rest = bytearray()  # of the line that has not ended
 
     def add(self, data: bytes) -> Iterator[Line]:
-        """The lines that are complete now."""
+        """Yield the lines that are now complete."""
         *ended, rest = data.split(b"\n")
         for part in ended:
             self._rest += part
@@ -58,7 +58,7 @@ class LogLines:
         yield from self._long()
 
     def end(self) -> Iterator[Line]:
-        """The line that has not ended, if there is one; nothing more comes."""
+        """Yield the unfinished last line, if any."""
         if self._rest:
             yield from self._line()
 
@@ -69,7 +69,7 @@ class LogLines:
         yield blanked(line, spans) if spans else line, spans
 
     def _long(self) -> Iterator[Line]:
-        """What has to be cut off because the line is too long."""
+        """Yield the parts of a line that is too long."""
         while len(self._rest) > LONGEST_LINE:
             part = bytes(self._rest[:LONGEST_LINE])
             found = self._literals.find(part)
@@ -84,7 +84,7 @@ class LogLines:
 
 
 class TapeTap:
-    """The recorder's side of the tape itself: exchange 0.
+    """The recorder's interface for the tape itself: exchange 0.
 
     Args:
         put: takes each line.
@@ -104,20 +104,20 @@ class TapeTap:
         self._write(t_ns, ClientRecord(connection=connection, state=state))
 
     def idle(self, t_ns: int) -> None:
-        """No exchange is open, and the recorder is still watching."""
+        """Write that no exchange is open and the recorder is running."""
         self._write(t_ns, Idle())
 
     def note(self, t_ns: int, text: str) -> None:
-        """A remark about the tape as a whole."""
+        """Write a note about the whole tape."""
         self._write(t_ns, RemarkRecord(text=self._masker.text(text)))
 
     def log(self, t_ns: int, stream: LogStream, data: bytes) -> None:
-        """Output of the program that is recorded, in any pieces: a record per line that ends."""
+        """Write output of the recorded program, a record per line."""
         for line in self._logs[stream].add(data):
             self._write_line(t_ns, stream, line)
 
     def log_end(self, t_ns: int) -> None:
-        """The program prints no more: the lines that have not ended are records, too."""
+        """Write unfinished lines: the program prints no more."""
         for stream, lines in self._logs.items():
             for line in lines.end():
                 self._write_line(t_ns, stream, line)
@@ -129,7 +129,7 @@ class TapeTap:
         self._write(t_ns, LogLine(stream=stream, line=data))
 
     def stop(self, t_ns: int, reason: str, code: int | None) -> None:
-        """The last record: recording ended in good order; `code` is the child's exit code.
+        """Write the last record: recording ended in good order; `code` is the child's exit code.
 
         What the program has printed of a line that did not end comes before it.
         """

@@ -1,4 +1,4 @@
-"""Tool calls that a model writes into its text, found in any of the known notations.
+"""Finds tool calls that a model writes into its text, in all known notations.
 
 Servers that should turn such text into structured calls often do not, or not always; then it is
 shown to the user and nobody runs it. `find_calls` says what a correct parser would have found.
@@ -68,7 +68,7 @@ _NOTHING: Offered = {}
 
 
 def find_calls(text: str, offered: Offered = _NOTHING) -> tuple[WrittenCall, ...]:
-    """The calls that are written in `text`, in order.
+    """Return the calls written in `text`, in order.
 
     Args:
         text: one channel of a reply, whole.
@@ -99,7 +99,7 @@ def find_calls(text: str, offered: Offered = _NOTHING) -> tuple[WrittenCall, ...
 
 
 def _read(source: TextSource, opener: re.Match[str]) -> tuple[NotationFamily, CallBlock] | None:
-    """What the first family reads that finds a call behind its opener."""
+    """Return what the first family finds after its opener."""
     for family in _BY_OPENER[opener[0]]:
         block = family.read(source, opener.start())
         if block is not None:

@@ -1,4 +1,4 @@
-"""Whether a place in a Markdown text is inside code: there a model shows a tag, it does not use it.
+"""Detects code in Markdown: there a model shows a tag without using it.
 
 Fenced blocks are CommonMark's, at any indentation (models nest them in lists). Inline code is
 narrower: its first backticks stand on the same line as the place, its last ones in the same
@@ -36,7 +36,7 @@ class CodeTracker:
         return self._fence != "" or (self._in_ticks(place) and self._closes(place))
 
     def skip(self, place: int) -> None:
-        """Goes on at `place`: what stands before it is a call, and its backticks are data."""
+        """Continue at `place`, after a call whose backticks are data."""
         self._at = place
         self._ticks = ""
 

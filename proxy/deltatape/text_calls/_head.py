@@ -1,4 +1,4 @@
-"""What stands between an opener and a call's arguments, step by step.
+"""Reads the text between an opener and a call's arguments.
 
 A head is a sequence of literals and words, with white space allowed between them. If the text ends
 within it, it is cut: a call has begun. If anything else stands there, it is talk.
@@ -12,7 +12,7 @@ from deltatape.text_calls._source import TextSource
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiteralChoice:
-    """One of several texts; of two that begin alike, the longer one first."""
+    """One of several texts; of two with a common start, the longer one first."""
 
     options: tuple[str, ...]
     optional: bool = False
@@ -30,7 +30,7 @@ class NameToken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallHead:
-    """A head, as far as it came."""
+    """A head as far as it was read."""
 
     end: int
     cut: bool = False

@@ -1,4 +1,4 @@
-r"""Calls and arguments that are written as JSON: whole, cut off, or broken.
+r"""Reads calls and arguments in JSON: complete, cut off or broken.
 
 The strict scanner says where a value ends, so that `</tool>` or `}` inside a string ends nothing.
 Where it finds no end, the first closing tag does, if there is one. Members are read by a walk that

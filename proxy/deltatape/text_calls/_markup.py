@@ -1,4 +1,4 @@
-"""Calls whose parameters are written as tags: one reader, driven by what the tags look like.
+"""Reads calls whose parameters are tags, for any tag spelling.
 
 A parameter ends at its closing tag. Where that is missing, it ends at the next parameter or at the
 end of the call. A closing tag of the call inside a value that has its own closing tag ends nothing.

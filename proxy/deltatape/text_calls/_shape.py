@@ -1,4 +1,4 @@
-"""What a notation of tool calls is, and what reading one yields."""
+"""Types of the notations of tool calls."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The text in which calls are sought, with searches that stay linear however often they are asked.
+"""A text to search for calls, with searches that stay linear.
 
 Strategy. Readers ask "where is the next `</tool>`?" again and again, from places that move forward
 only. The last answer per literal is kept: it holds for every place before it, and "nowhere" holds

@@ -1,4 +1,4 @@
-"""Values of parameters that are written as text, made JSON as the tool's schema says.
+"""Converts parameters written as text to JSON, by the tool's schema.
 
 Text stays a string unless the schema lets the parameter be no string; then it is taken as the JSON
 that it is. What is not JSON stays a string, so that the schema's check can say what is wrong.

@@ -148,7 +148,7 @@ class EventStreamDecoder(Framer):
         return at
 
     def _in_junk(self, at: int) -> int:
-        """In bytes that are no message, up to where a prelude may begin that is not all there."""
+        """In bytes that are not a message, up to a possible incomplete prelude."""
         last = len(self._buffer) - PRELUDE_SIZE
         found = _POSSIBLE.search(self._buffer, at)
         while found is not None and found.start() <= last:
@@ -218,7 +218,7 @@ def is_message(body: bytes) -> bool:
 
 
 def payload_span(message: bytes) -> tuple[int, int]:
-    """Where the payload of a whole message is in it; the headers stand before it."""
+    """Return the payload's span in a whole message; the headers come before it."""
     return PRELUDE_SIZE + int.from_bytes(message[4:8]), len(message) - CHECKSUM_SIZE
 
 
@@ -237,7 +237,7 @@ class HeaderPlace(NamedTuple):
 
 
 def header_places(data: bytes, start: int, end: int) -> Iterator[HeaderPlace]:
-    """The headers in `[start, end)` of `data`, up to the first that cannot be read."""
+    """Yield the headers in `[start, end)` of `data`, up to the first unreadable one."""
     at = start
     while at < end:
         name, name_end = at + 1, at + 1 + data[at]

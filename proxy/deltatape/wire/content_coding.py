@@ -41,7 +41,7 @@ class DecodeFault(NamedTuple):
 
 
 class _CodingError(Exception):
-    """The data is not what its coding says."""
+    """The data does not match its coding."""
 
 
 class _Engine(Protocol):

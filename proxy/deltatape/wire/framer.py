@@ -1,4 +1,4 @@
-"""What the decoders have in common: what they note, and how they keep what is not whole yet.
+"""Shared parts of the decoders: anomalies, and incomplete units.
 
 A decoder is fed the body read by read and returns the events that each read completes. All of them
 keep to the same promises, which `Decoder` states: events, comments, anomalies and spans are the
@@ -19,7 +19,7 @@ _REPLACEMENT = "\ufffd"
 
 
 class Decoder(Protocol):
-    """Decodes one body, fed in any cutting."""
+    """Decodes one body, split in any way."""
 
     comments: list[Comment]
     anomalies: list[Anomaly]
@@ -65,7 +65,7 @@ class PartialUnit:
     __hash__ = None  # type: ignore[assignment]  # it changes
 
     def add(self, data: bytes, room: int) -> None:
-        """Keeps `data`, too, or drops everything if it is more than `room` bytes by now."""
+        """Keep `data`, or drop everything if it exceeds `room` bytes."""
         if self.dropped:
             return
         if len(self._bytes) + len(data) > room:

@@ -1,4 +1,4 @@
-r"""A streamed JSON array, `[{..},\r\n{..}]`: an event per element, when its last byte is there.
+r"""A streamed JSON array, `[{..},\r\n{..}]`: one event per element, once it is complete.
 
 Spec: RFC 8259. Objects, arrays and strings end by themselves; a bare word (`null`, `12`) ends at
 the delimiter behind it. An event's data is the element's exact source. Whether an element is JSON
@@ -131,11 +131,11 @@ class JsonArrayDecoder(Framer):
         self._state = JsonArrayDecoder._in_rest
 
     def _in_rest(self, data: bytes, _: int) -> int:
-        """In what is neither the array nor anything in it."""
+        """In text outside the array."""
         return len(data)
 
     def _after(self, data: bytes, at: int) -> int:
-        """Behind the array."""
+        """After the array."""
         at = _end(_BLANKS, data, at)
         if at < len(data):
             self._stray = _Stray("data behind the array", self._offset + at, self._offset + at)
@@ -244,7 +244,7 @@ class JsonArrayDecoder(Framer):
         return at
 
     def _in_word(self, data: bytes, at: int) -> int:
-        """In what only a delimiter ends."""
+        """In a bare word, ended by a delimiter."""
         stop = _end(_WORD, data, at)
         if stop == len(data):
             self._held.add(data[at:], self._limit)
@@ -290,7 +290,7 @@ class JsonArrayDecoder(Framer):
             self._stray.end = end
 
     def _settle(self) -> None:
-        """Tells of the bytes that belonged to no element."""
+        """Report the bytes that belong to no element."""
         if self._stray is not None:
             stray, self._stray = self._stray, None
             self._note(AnomalyKind.BAD_MESSAGE, stray.detail, stray.start, stray.end)

@@ -1,4 +1,4 @@
-"""Edits in the source of a JSON value: what is not edited keeps its spelling.
+"""Edits in the source of a JSON value; unedited parts keep their spelling.
 
 All texts are whole, valid JSON. An edit at a path that is not there changes nothing.
 """

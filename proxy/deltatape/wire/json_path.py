@@ -16,7 +16,7 @@ from deltatape.wire.json_value import join_pairs
 
 
 class Wildcard(enum.Enum):
-    """Steps that name nothing."""
+    """Path steps without a name."""
 
     ANY = "*"
     """Every member or element."""

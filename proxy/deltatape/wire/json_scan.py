@@ -1,4 +1,4 @@
-"""Strict JSON, scanned as it arrives: is it whole, a prefix, followed by more, or malformed?
+"""Strict JSON, scanned as it arrives: complete, a prefix, followed by more, or malformed.
 
 Spec: RFC 8259. Where its grammar leaves room, we say what we do: duplicate keys and lone surrogates
 are grammatical and only noted; a value nested deeper than `DEPTH_LIMIT` counts as malformed, so
@@ -32,7 +32,7 @@ text and an offset in it, returns the offset from which on to go on."""
 
 
 class ScanState(enum.Enum):
-    """What the text so far amounts to."""
+    """The state of the text so far."""
 
     EMPTY = "empty"
     """Nothing but whitespace: a valid prefix."""
@@ -90,7 +90,7 @@ _LITERALS = {
 
 
 class JsonScanner:
-    """Scans one text, fed in any cutting. All offsets count characters from its beginning."""
+    """Scans one text, fed in pieces. All offsets count characters from its start."""
 
     def __init__(self) -> None:
         self.kind: TokenKind | None = None
@@ -133,7 +133,7 @@ class JsonScanner:
 
     @property
     def problem(self) -> str:
-        """One phrase on why the text is not exactly one value; "" if it is."""
+        """Why the text is not exactly one value; "" if it is."""
         return self.error[1] if self.error is not None else _PROBLEMS[self.verdict]
 
     @property

@@ -54,7 +54,7 @@ class Parsed(NamedTuple):
 
 
 class _NotPlainError(ValueError):
-    """The text holds what the quick decoder must not decide about."""
+    """The text contains something that the fast decoder must not decide."""
 
 
 def _refuse(_: str) -> object:
@@ -107,7 +107,7 @@ def parse(text: str) -> Parsed:
 
 
 def reads_alike(text: str) -> bool:
-    """Whether all parsers surely read `text`, one JSON value, alike: no key twice, no odd text.
+    """Check whether all parsers read `text`, one JSON value, alike: no key twice, no odd text.
 
     False where it is not sure: `JsonScanner` tells what it is.
     """
@@ -121,7 +121,7 @@ def reads_alike(text: str) -> bool:
 
 
 def read_object(text: str) -> dict[str, object] | None:
-    """The object that `text` is, if it is one and nothing else; else `parse` tells what it is.
+    """Return the object `text` if it is exactly one; else `parse` tells what it is.
 
     The way of nearly every event, which is why it is short.
     """
@@ -196,7 +196,7 @@ def elements_of(text: str) -> list[str]:
 
 
 def values_in(text: str) -> list[str] | None:
-    """The source texts of the JSON values that follow each other in `text`; None if it is no such.
+    """Return the source texts of consecutive JSON values in `text`; None if it has anything else.
 
     Only objects, arrays and strings end by themselves; anything else makes it None, and so do more
     than `VALUES_LIMIT` values.
