@@ -6,7 +6,7 @@ from dataclasses import replace
 from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.model.exchange import Exchange, Tap
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
-from deltatape.rules import EXCHANGE_RULES, RuleContext, ask
+from deltatape.rules import EXCHANGE_RULES, RULES, RuleContext, ask
 from deltatape.rules.loss import is_left, loss_of
 from deltatape.rules.settings import DEFAULTS, Settings
 
@@ -56,14 +56,12 @@ def _behind(blame: Blame | None) -> Blame | None:
 # knows where: what a lost record may have caused is no finding. In one place for all rules, so that
 # none can forget to ask.
 
-_STAND = frozenset({"S005", "S009", "T024", "W003", "W005", "X001", "X002"})
-"""Codes that what came is enough for, whatever is missing beside it."""
+_SURVIVES_LOSS = frozenset(rule.code for rule in RULES if rule.survives_loss)
 _CLOCKS = frozenset({"D005"})
 """Codes that need records beside those of the answer."""
 _LOSS = "X002"
 _CUT = "W006"
-_STILL_COMING = frozenset({"T001", "T005", "T019"})
-"""Codes about what never came, of an answer that nobody took to its end."""
+_ABOUT_MISSING = frozenset(rule.code for rule in RULES if rule.about_missing)
 
 
 def as_taped(findings: Sequence[Finding], exchange: Exchange) -> list[Finding]:
@@ -82,7 +80,7 @@ def as_taped(findings: Sequence[Finding], exchange: Exchange) -> list[Finding]:
 
 def _cautious(finding: Finding, *, left: bool) -> Finding | None:
     """The finding as far as it stands although bytes are missing; None if it does not."""
-    if finding.code in _STAND:
+    if finding.code in _SURVIVES_LOSS:
         return finding
     if finding.code != _CUT or left:
         return None
@@ -110,7 +108,7 @@ def _of_what_came(findings: Sequence[Finding]) -> list[Finding]:
             severity=Severity.INFO,
             excluded=(),
         )
-        if each.code in _STILL_COMING
+        if each.code in _ABOUT_MISSING
         else each
         for each in findings
     ]

@@ -16,7 +16,7 @@ from deltatape.rules.rule import exchange_rule
 from deltatape.wire.json_value import parse
 
 
-@exchange_rule("T001", "empty-arguments", Severity.ERROR, at_end=True)
+@exchange_rule("T001", "empty-arguments", Severity.ERROR, at_end=True, about_missing=True)
 def empty_arguments(context: RuleContext) -> Iterator[Claim]:
     """A call without a byte of arguments whose tool needs some."""
     for _, call in context.calls():

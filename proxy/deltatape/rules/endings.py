@@ -178,7 +178,7 @@ observed_rule(
 _HALF = frozenset({CallStatus.TRUNCATED, CallStatus.MALFORMED, CallStatus.EMPTY_SUSPECT})
 
 
-@exchange_rule("S009", "cut-by-limit", Severity.WARNING)
+@exchange_rule("S009", "cut-by-limit", Severity.WARNING, survives_loss=True)
 def cut_by_limit(context: RuleContext) -> Iterator[Claim]:
     """The answer was cut off by a limit or a filter."""
     for choice in context.reply.choices:

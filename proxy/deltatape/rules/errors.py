@@ -23,7 +23,7 @@ _PROBES = frozenset({404, 405, 501})
 """What servers say of a path that they do not have."""
 
 
-@exchange_rule("S005", "error-event", Severity.ERROR)
+@exchange_rule("S005", "error-event", Severity.ERROR, survives_loss=True)
 def error_event(context: RuleContext) -> Iterator[Claim]:
     """The provider says that something went wrong."""
     head, reply = context.exchange.response, context.reply

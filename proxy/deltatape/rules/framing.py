@@ -118,7 +118,7 @@ def invalid_utf8(context: RuleContext) -> Iterator[Claim]:
     )
 
 
-@exchange_rule("W003", "byte-order-mark", Severity.WARNING)
+@exchange_rule("W003", "byte-order-mark", Severity.WARNING, survives_loss=True)
 def byte_order_mark(context: RuleContext) -> Iterator[Claim]:
     """A byte order mark in front of the stream."""
     return anomalies(
@@ -139,7 +139,7 @@ def event_not_json(context: RuleContext) -> Iterator[Claim]:
             yield each  # what a client leaves is cut anywhere
 
 
-@exchange_rule("W005", "not-a-stream", Severity.ERROR)
+@exchange_rule("W005", "not-a-stream", Severity.ERROR, survives_loss=True)
 def not_a_stream(context: RuleContext) -> Iterator[Claim]:
     """A stream was asked for, something else came under a status of success."""
     exchange, stream = context.exchange, context.stream

@@ -22,7 +22,7 @@ FAILURES = RuleKind[RuleFailure](lambda seen: FindingPlace(seen.where.tape, seen
 """Rules about rules that failed."""
 
 
-@FAILURES.rule("X001", "internal-error", Severity.ERROR)
+@FAILURES.rule("X001", "internal-error", Severity.ERROR, survives_loss=True)
 def internal_error(failure: RuleFailure) -> Iterator[Claim]:
     """A rule failed; the innermost frames are the evidence."""
     error = failure.error

@@ -44,6 +44,7 @@ observed_rule(
     Severity.ERROR,
     "in the client, make an id up and use it for the call and its result",
     at_end=True,
+    about_missing=True,
 )
 
 

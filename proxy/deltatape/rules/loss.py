@@ -131,7 +131,7 @@ def is_exhausted(detail: str) -> bool:
     return any(each in detail for each in _EXHAUSTED)
 
 
-@exchange_rule("X002", "recorder-loss", Severity.WARNING)
+@exchange_rule("X002", "recorder-loss", Severity.WARNING, survives_loss=True)
 def recorder_loss(context: RuleContext) -> Iterator[Claim]:
     """The tape lacks some of the exchange."""
     loss, exchange = loss_of(context.exchange), context.exchange

@@ -51,6 +51,10 @@ class Rule(Generic[Seen]):
     where: Callable[[Seen], FindingPlace]
     at_end: bool = False
     """Whether it judges what an ending left: such a rule is not asked while an exchange goes on."""
+    survives_loss: bool = False
+    """Whether its findings hold although the recorder lost some of the exchange."""
+    about_missing: bool = False
+    """Whether it reports what never came: nobody's fault if nobody took the answer to its end."""
 
     def findings(self, seen: Seen) -> Iterator[Finding]:
         """What its claims about `seen` amount to, in their order."""
@@ -100,6 +104,8 @@ class RuleKind(Generic[Seen]):
         severity: Severity,
         *,
         at_end: bool = False,
+        survives_loss: bool = False,
+        about_missing: bool = False,
     ) -> Callable[[Check[Seen]], Check[Seen]]:
         """A decorator that makes a function a rule. Codes and names are never used twice.
 
@@ -108,6 +114,8 @@ class RuleKind(Generic[Seen]):
             name: what users may write in place of the code.
             severity: that of the usual case.
             at_end: whether it judges what an ending left.
+            survives_loss: whether its findings hold although some of the exchange was lost.
+            about_missing: whether it reports what never came.
         """
 
         def register(check: Check[Seen]) -> Check[Seen]:
@@ -118,6 +126,8 @@ class RuleKind(Generic[Seen]):
                 check=check,
                 where=self._where,
                 at_end=at_end,
+                survives_loss=survives_loss,
+                about_missing=about_missing,
             )
             return check
 
@@ -184,8 +194,14 @@ def turn_rule(code: str, name: str, severity: Severity) -> Callable[[Check[Turn]
 
 
 def observed_rule(
-    code: str, name: str, severity: Severity, hint: str, *, at_end: bool = False
+    code: str,
+    name: str,
+    severity: Severity,
+    hint: str,
+    *,
+    at_end: bool = False,
+    about_missing: bool = False,
 ) -> None:
     """A rule that reports what the dialects observe under its code, and nothing else."""
-    register = EXCHANGES.rule(code, name, severity, at_end=at_end)
+    register = EXCHANGES.rule(code, name, severity, at_end=at_end, about_missing=about_missing)
     register(lambda context: observed(context, code, hint))

@@ -145,7 +145,7 @@ def _closed(context: RuleContext, choice: Choice, written: TextCall) -> Claim:
     )
 
 
-@exchange_rule("T019", "unclosed-text-tool-call", Severity.ERROR, at_end=True)
+@exchange_rule("T019", "unclosed-text-tool-call", Severity.ERROR, at_end=True, about_missing=True)
 def unclosed_text_tool_call(context: RuleContext) -> Iterator[Claim]:
     """A tool call in the text that does not end."""
     for choice in context.reply.choices:

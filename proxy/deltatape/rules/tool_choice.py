@@ -19,7 +19,7 @@ _OPEN = frozenset({None, "auto", _NONE, "required", "any", "validated"})
 """What is not the name of a tool."""
 
 
-@exchange_rule("T024", "call-against-choice", Severity.ERROR)
+@exchange_rule("T024", "call-against-choice", Severity.ERROR, survives_loss=True)
 def call_against_choice(context: RuleContext) -> Iterator[Claim]:
     """A call that the request forbids."""
     choice = context.asked.tool_choice
