@@ -68,9 +68,14 @@ def _result(name: str | TapeReport, future: Future[TapeReport] | None, check: Ch
 
 
 def _follow() -> None:
-    """End with the parent process, and silently on Ctrl-C."""
+    """End with the parent process, silently on Ctrl-C, and at once on SIGTERM.
+
+    A handler that something else installed, such as coverage's, may wait for a lock that the
+    interrupted code holds: then the worker never ends, nor does the program that waits for it.
+    """
     collect_seldom()
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
